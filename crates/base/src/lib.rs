@@ -1,0 +1,16 @@
+//! The vocabulary that every Millpond crate shares.
+//!
+//! Nothing here knows a policy, a trace or an engine: ids, the marks a reference carries, sizes
+//! with units, seeds, and the shim that lets a model checker replace atomics and locks.
+
+pub mod ids;
+pub mod mark;
+pub mod nearest;
+pub mod seed;
+pub mod size;
+pub mod sync;
+
+pub use ids::{FrameId, Lsn, PageId, Tick};
+pub use mark::{Mark, Op, PageKind, Reason};
+pub use seed::Seed;
+pub use size::{Share, Size, SizeError};

@@ -1,0 +1,2 @@
+//! The binary `millpond`.
+fn main() {}

@@ -1,0 +1,107 @@
+//! The stream of references that readers and generators produce and simulators consume.
+
+use std::path::PathBuf;
+
+use millpond_base::{Lsn, Mark};
+
+/// References per batch that a caller asks for unless it has a reason to ask for another number.
+pub const BATCH_LEN: usize = 1 << 16;
+
+/// A run of consecutive references, as columns of equal length.
+///
+/// `lsns` is empty where the trace carries none; otherwise it has one entry per reference.
+#[derive(Default, Debug, Clone)]
+pub struct Batch {
+    /// The page of each reference.
+    pub pages: Vec<u64>,
+    /// What else each reference says.
+    pub marks: Vec<Mark>,
+    /// The log position of each reference, or nothing at all.
+    pub lsns: Vec<Lsn>,
+}
+
+impl Batch {
+    /// An empty batch with room for `len` references.
+    pub fn with_capacity(len: usize) -> Batch {
+        Batch { pages: Vec::with_capacity(len), marks: Vec::with_capacity(len), lsns: Vec::new() }
+    }
+
+    /// Number of references.
+    pub fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Whether the batch holds no reference.
+    pub fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+    }
+
+    /// Empties the batch, keeping its memory.
+    pub fn clear(&mut self) {
+        self.pages.clear();
+        self.marks.clear();
+        self.lsns.clear();
+    }
+
+    /// Appends a reference without a log position.
+    pub fn push(&mut self, page: u64, mark: Mark) {
+        self.pages.push(page);
+        self.marks.push(mark);
+    }
+}
+
+/// What went wrong with a trace: which file, where, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// The file could not be opened or read.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A record is not what its format demands, or the file ends in the middle of one.
+    #[error("{path}: record {record}: {reason}")]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// The record's number, from 1 (a line number in text formats).
+        record: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// No known format fits the file.
+    #[error("{path}: format not recognised: {reason}")]
+    UnknownFormat {
+        /// The file.
+        path: PathBuf,
+        /// What was seen, and which option names a format.
+        reason: String,
+    },
+    /// The trace holds no reference.
+    #[error("{path}: the trace is empty")]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An option that does not fit the file or the generator.
+    #[error("{0}")]
+    Options(String),
+}
+
+/// A trace, read from its beginning in batches.
+pub trait Source: Send {
+    /// Appends at most `limit` further references to `batch` and says how many; 0 is the end.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the file, at the record where it is wrong.
+    fn fill(&mut self, batch: &mut Batch, limit: usize) -> Result<usize, TraceError>;
+
+    /// Things a user should know about what was read so far: object sizes that were ignored,
+    /// non-numeric ids that were mapped. Complete once `fill` has returned 0.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
