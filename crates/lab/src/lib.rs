@@ -1,1 +1,7 @@
-//! The laboratory.
+//! The laboratory: policies measured on traces.
+//!
+//! - [`sim`]: the first-tier simulator: one host, any policy, monomorphised.
+//! - [`registry`]: the policies that can be run, Millpond's and a user's own.
+
+pub mod registry;
+pub mod sim;

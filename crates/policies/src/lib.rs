@@ -1,1 +1,20 @@
-//! Policies.
+//! Every known page-replacement policy, one file each, behind one contract.
+//!
+//! - [`contract`]: what a policy promises its host, and the host it. Start here.
+//! - [`policy`], [`tier2`]: the policies. Each file opens with idea, source, state, invariants,
+//!   cost, deviations and defaults.
+//! - [`parts`]: lists, ghosts, heaps: what policies are built from.
+//! - [`config`], [`info`]: parameters and catalog rows.
+//! - [`registry`]: all of them, one line each.
+//!
+//! No I/O, no threads, and no `unsafe` but in [`frames`].
+
+#[macro_use]
+pub mod config;
+pub mod contract;
+pub mod frames;
+pub mod info;
+pub mod parts;
+pub mod policy;
+pub mod registry;
+pub mod tier2;

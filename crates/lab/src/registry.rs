@@ -1,0 +1,148 @@
+//! The policies that can be run: Millpond's own, and whatever a user adds.
+
+use millpond_base::nearest::nearest;
+use millpond_policies::config::{Config, ParamError, ParamInfo, Spec};
+use millpond_policies::contract::{Hit, Policy, Touch};
+use millpond_policies::info::Info;
+use millpond_policies::registry::{Visitor, visit_all};
+
+use crate::sim::{Cell, SimOptions, Simulation};
+
+/// A policy that cannot be run as asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PolicyError {
+    /// No policy has that id.
+    #[error("unknown policy '{id}'{hint}; `millpond policies` lists them")]
+    Unknown {
+        /// What was asked for.
+        id: String,
+        /// "; did you mean …", or nothing.
+        hint: String,
+    },
+    /// A parameter that cannot be.
+    #[error("policy '{id}': {source}")]
+    Param {
+        /// The policy.
+        id: String,
+        /// What is wrong.
+        source: ParamError,
+    },
+    /// Two policies with one id.
+    #[error("policy '{0}' is registered already: choose another id")]
+    Twice(String),
+}
+
+/// A policy that can be run, its type forgotten.
+pub struct Entry {
+    /// Its row in the catalog.
+    pub info: Info,
+    /// What a hit costs.
+    pub hit: Hit,
+    /// Its parameters.
+    pub params: Vec<ParamInfo>,
+    /// Whether it needs the future.
+    pub needs_future: bool,
+    make: fn(&Spec, &SimOptions) -> Result<Box<dyn Simulation>, ParamError>,
+    values: fn(&Spec) -> Result<Vec<(&'static str, String)>, ParamError>,
+    ghosts_max: fn(&Spec, u32) -> Result<u64, ParamError>,
+}
+
+impl Entry {
+    fn of<P: Policy>() -> Entry {
+        Entry {
+            info: P::INFO,
+            hit: <P::Touch as Touch>::HIT,
+            params: P::Config::list(),
+            needs_future: P::NEEDS_FUTURE,
+            make: |spec, options| Ok(Box::new(Cell::<P>::new(&spec.config()?, options))),
+            values: |spec| Ok(spec.config::<P::Config>()?.values()),
+            ghosts_max: |spec, frames| Ok(P::ghosts_max(&spec.config()?, frames)),
+        }
+    }
+
+    fn param_error(&self, source: ParamError) -> PolicyError {
+        PolicyError::Param { id: self.info.id.to_string(), source }
+    }
+
+    /// A simulation of it.
+    ///
+    /// # Errors
+    /// [`PolicyError::Param`].
+    pub fn simulation(
+        &self,
+        spec: &Spec,
+        options: &SimOptions,
+    ) -> Result<Box<dyn Simulation>, PolicyError> {
+        (self.make)(spec, options).map_err(|e| self.param_error(e))
+    }
+
+    /// The value of each parameter under `spec`.
+    ///
+    /// # Errors
+    /// [`PolicyError::Param`].
+    pub fn values(&self, spec: &Spec) -> Result<Vec<(&'static str, String)>, PolicyError> {
+        (self.values)(spec).map_err(|e| self.param_error(e))
+    }
+
+    /// Ghosts that it keeps at most beside `frames` frames.
+    ///
+    /// # Errors
+    /// [`PolicyError::Param`].
+    pub fn ghosts_max(&self, spec: &Spec, frames: u32) -> Result<u64, PolicyError> {
+        (self.ghosts_max)(spec, frames).map_err(|e| self.param_error(e))
+    }
+}
+
+/// Policies by id.
+#[derive(Default)]
+pub struct Registry {
+    entries: Vec<Entry>,
+}
+
+impl Visitor for Registry {
+    fn visit<P: Policy>(&mut self) {
+        self.entries.push(Entry::of::<P>());
+    }
+}
+
+impl Registry {
+    /// Every policy that ships with Millpond.
+    pub fn builtin() -> Registry {
+        let mut registry = Registry::default();
+        visit_all(&mut registry);
+        registry
+    }
+
+    /// The same with a policy of the caller's own.
+    ///
+    /// # Errors
+    /// [`PolicyError::Twice`].
+    pub fn with<P: Policy>(mut self) -> Result<Registry, PolicyError> {
+        if self.entries.iter().any(|e| e.info.id == P::INFO.id) {
+            return Err(PolicyError::Twice(P::INFO.id.to_string()));
+        }
+        self.visit::<P>();
+        Ok(self)
+    }
+
+    /// All of them, in the order of the catalog.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The policy called `id`.
+    ///
+    /// # Errors
+    /// [`PolicyError::Unknown`], with the nearest name there is.
+    pub fn find(&self, id: &str) -> Result<&Entry, PolicyError> {
+        let found = self.entries.iter().find(|e| e.info.id == id);
+        found.ok_or_else(|| {
+            let hint = match nearest(id, self.entries.iter().map(|e| e.info.id)) {
+                Some(near) => format!(" (did you mean '{near}'?)"),
+                None => String::new(),
+            };
+            PolicyError::Unknown { id: id.to_string(), hint }
+        })
+    }
+}

@@ -1,0 +1,362 @@
+//! One simulation: a policy, its parameters, a number of frames, a seed.
+
+use millpond_base::{FrameId, Mark, PageId, Tick};
+use millpond_policies::contract::{
+    Access, Frames, Goal, Hit, Policy, Shape, TickSource, Touch, TouchOn,
+};
+use millpond_workload::trace::Batch;
+
+use super::future::Future;
+use super::host::{COOLING, Pool};
+
+/// What a simulation is made for.
+#[derive(Clone, Debug)]
+pub struct SimOptions {
+    /// Number of frames, at least 1.
+    pub frames: u32,
+    /// Page ids are dense and about so many; None: any ids, hashed tables.
+    pub pages_dense: Option<u64>,
+    /// Seed of the policy's random choices.
+    pub seed: u64,
+    /// References at the beginning that are simulated but not counted.
+    pub warmup: u64,
+    /// Frames evicted at a time; 1 is on demand, more is evicting ahead.
+    pub batch: u32,
+}
+
+impl SimOptions {
+    /// Demand paging with so many frames, dense ids, seed 1, no warm-up.
+    pub fn new(frames: u32, pages_dense: Option<u64>) -> SimOptions {
+        SimOptions { frames, pages_dense, seed: 1, warmup: 0, batch: 1 }
+    }
+}
+
+/// What a simulation counted, after its warm-up.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Counts {
+    /// References.
+    pub references: u64,
+    /// References whose page was resident. The rest missed, and each miss is one read.
+    pub hits: u64,
+    /// Evictions of dirty pages.
+    pub dirty_evictions: u64,
+    /// Pages dirty at the end: they would have to be written, too.
+    pub dirty_at_end: u64,
+    /// Frames evicted.
+    pub evictions: u64,
+    /// Frames that the policy offered as victims.
+    pub offers: u64,
+    /// Misses whose page was not cached, because the policy did not want it.
+    pub bypasses: u64,
+    /// Resident pages that only a marked scan had touched, when the last scan ended.
+    pub pollution: u64,
+    /// Marked scans that ended.
+    pub scans: u64,
+    /// Bytes of policy state at the end: the frames' metadata and the policy's own.
+    pub policy_bytes: u64,
+}
+
+impl Counts {
+    /// References that missed: page reads.
+    pub fn misses(&self) -> u64 {
+        self.references - self.hits
+    }
+
+    /// Page writes: dirty evictions and what is dirty at the end.
+    pub fn writes(&self) -> u64 {
+        self.dirty_evictions + self.dirty_at_end
+    }
+
+    /// Hits over references; 0 for none.
+    pub fn hit_ratio(&self) -> f64 {
+        if self.references == 0 { 0.0 } else { self.hits as f64 / self.references as f64 }
+    }
+
+    /// Offers over evictions; 0 for none.
+    pub fn offers_per_eviction(&self) -> f64 {
+        if self.evictions == 0 { 0.0 } else { self.offers as f64 / self.evictions as f64 }
+    }
+}
+
+/// A policy that stopped finding victims.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("policy '{policy}' found no victim among {frames} frames at reference {reference}")]
+pub struct Stalled {
+    /// The policy.
+    pub policy: &'static str,
+    /// The number of frames.
+    pub frames: u32,
+    /// Number of the reference, from 0, that needed a frame.
+    pub reference: u64,
+}
+
+/// A simulation whose policy's type is forgotten.
+pub trait Simulation: Send {
+    /// Simulates the batch's references. `future` covers the whole trace, and positions count
+    /// from the simulation's first reference.
+    ///
+    /// # Errors
+    /// [`Stalled`] when the policy finds no victim: its fault, and the run cannot go on.
+    fn run(&mut self, batch: &Batch, future: Option<&Future>) -> Result<(), Stalled>;
+
+    /// What was counted so far.
+    fn counts(&self) -> Counts;
+}
+
+/// A simulation of policy `P`.
+pub struct Cell<P: Policy> {
+    policy: P,
+    params: <P::Touch as Touch>::Params,
+    touch_on: TouchOn,
+    metas: Vec<<P::Touch as Touch>::Meta>,
+    pool: Pool,
+    position: u64,
+    warmup: u64,
+    batch: u32,
+    now: Tick,
+    evictions_per_tick: u32,
+    until_tick: u32,
+    counts: Counts,
+    in_scan: bool,
+}
+
+impl<P: Policy> Cell<P> {
+    /// An empty pool under a new policy.
+    pub fn new(config: &P::Config, options: &SimOptions) -> Cell<P> {
+        let shape =
+            Shape { frames: options.frames, pages_dense: options.pages_dense, seed: options.seed };
+        let policy = P::new(config, &shape);
+        let evictions_per_tick = policy.evictions_per_tick().max(1);
+        let mut metas = Vec::new();
+        metas.resize_with(options.frames as usize, Default::default);
+        Cell {
+            params: policy.params(),
+            touch_on: policy.touch_on(),
+            policy,
+            metas,
+            pool: Pool::new(options.frames, options.pages_dense),
+            position: 0,
+            warmup: options.warmup,
+            batch: options.batch.max(1),
+            now: 0,
+            evictions_per_tick,
+            until_tick: evictions_per_tick,
+            counts: Counts::default(),
+            in_scan: false,
+        }
+    }
+
+    /// The policy, to look at.
+    pub fn policy(&self) -> &P {
+        &self.policy
+    }
+
+    /// Frames with a page, in ascending order.
+    pub fn resident(&self) -> Vec<FrameId> {
+        let flags = self.pool.flags.iter().enumerate();
+        flags.filter(|(_, f)| **f != 0).map(|(i, _)| FrameId(i as u32)).collect()
+    }
+
+    /// The pages in the pool, in the order of their frames.
+    pub fn pages(&self) -> Vec<PageId> {
+        self.resident().into_iter().map(|f| self.pool.page_of[f.index()]).collect()
+    }
+
+    /// Has the policy verify its invariants.
+    ///
+    /// # Errors
+    /// The invariant that is broken.
+    pub fn check(&self) -> Result<(), String> {
+        self.policy.check(Frames::of(&self.metas), &self.resident())
+    }
+
+    /// One reference; whether it hit.
+    ///
+    /// # Errors
+    /// [`Stalled`].
+    #[inline(always)]
+    pub fn reference(
+        &mut self,
+        page: PageId,
+        mark: Mark,
+        next: u64,
+        next_read: u64,
+    ) -> Result<bool, Stalled> {
+        if P::Touch::TICK == TickSource::PerAccess {
+            self.now = self.now.wrapping_add(1);
+        }
+        let access = Access { page, mark, now: self.now, next, next_read };
+        if mark.is_scan() != self.in_scan {
+            self.scan_edge(mark.is_scan());
+        }
+        let hit = match self.pool.table.get(page) {
+            Some(frame) => {
+                self.on_hit(FrameId(frame), &access);
+                true
+            }
+            None => {
+                self.on_miss(&access)?;
+                false
+            }
+        };
+        self.position += 1;
+        Ok(hit)
+    }
+
+    #[inline(always)]
+    fn on_hit(&mut self, frame: FrameId, access: &Access) {
+        let frames = Frames::<P::Touch>::of(&self.metas);
+        if P::Touch::COOLS && self.pool.flags[frame.index()] & COOLING != 0 {
+            self.pool.flags[frame.index()] &= !COOLING;
+            self.policy.revive(frames, frame);
+        }
+        if P::Touch::HIT != Hit::Nothing {
+            self.touched(frame, access);
+            if P::Touch::UNFIX && self.touch_on == TouchOn::Both {
+                self.touched(frame, access);
+            }
+        }
+        if access.mark.is_write() || self.pool.scanned_now != 0 {
+            self.pool.mark(frame, access.mark.is_write(), access.mark.is_scan());
+        }
+    }
+
+    #[inline(always)]
+    fn touched(&mut self, frame: FrameId, access: &Access) {
+        let frames = Frames::<P::Touch>::of(&self.metas);
+        P::Touch::touch(frames.meta(frame), &self.params, access);
+        if P::Touch::HIT == Hit::Central {
+            self.policy.hit(frames, frame, access);
+        }
+    }
+
+    #[inline(always)]
+    fn on_miss(&mut self, access: &Access) -> Result<(), Stalled> {
+        if !self.policy.wants(access) {
+            self.counts.bypasses += 1;
+            return Ok(());
+        }
+        let recall = self.policy.miss(access);
+        let frame = match self.pool.free_frame() {
+            Some(frame) => frame,
+            None => {
+                self.evict(access.page, recall)?;
+                self.pool.free_frame().ok_or_else(|| self.stalled())?
+            }
+        };
+        self.pool.load(frame, access.page, access.mark.is_write(), access.mark.is_scan());
+        let access = &Access { now: self.now, ..*access };
+        let frames = Frames::<P::Touch>::of(&self.metas);
+        P::Touch::reset(frames.meta(frame), &self.params, access);
+        self.policy.admit(frames, frame, access, recall);
+        if P::Touch::UNFIX && P::Touch::HIT != Hit::Nothing && self.touch_on != TouchOn::Fix {
+            self.touched(frame, access);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn evict(
+        &mut self,
+        page: PageId,
+        recall: millpond_policies::contract::Recall,
+    ) -> Result<(), Stalled> {
+        let frames = self.pool.frames();
+        let goal = Goal {
+            frames: self.batch.min(frames),
+            steps_max: frames.saturating_mul(4).max(1 << 16),
+            now: self.now,
+            incoming: Some((page, recall)),
+        };
+        let before = self.pool.evictions;
+        self.policy.evict(Frames::of(&self.metas), &goal, &mut self.pool);
+        if P::Touch::TICK == TickSource::PerEviction {
+            self.tick((self.pool.evictions - before) as u32);
+        }
+        if self.pool.evictions == before { Err(self.stalled()) } else { Ok(()) }
+    }
+
+    #[inline(always)]
+    fn tick(&mut self, mut evicted: u32) {
+        while evicted >= self.until_tick {
+            evicted -= self.until_tick;
+            self.until_tick = self.evictions_per_tick;
+            self.now = self.now.wrapping_add(1);
+        }
+        self.until_tick -= evicted;
+    }
+
+    #[cold]
+    fn stalled(&self) -> Stalled {
+        Stalled { policy: P::INFO.id, frames: self.pool.frames(), reference: self.position }
+    }
+
+    #[cold]
+    fn scan_edge(&mut self, begins: bool) {
+        self.in_scan = begins;
+        if !begins {
+            self.counts.scans += 1;
+            self.counts.pollution = self.pool.scanned_now;
+        }
+    }
+
+    /// Forgets what was counted, at the end of the warm-up.
+    #[cold]
+    fn restart_counts(&mut self) {
+        self.counts = Counts::default();
+        (self.pool.offers, self.pool.evictions, self.pool.dirty_evictions) = (0, 0, 0);
+    }
+
+    fn run_range(
+        &mut self,
+        batch: &Batch,
+        range: std::ops::Range<usize>,
+        future: Option<&Future>,
+    ) -> Result<(), Stalled> {
+        let references = range.len() as u64;
+        let mut hits = 0u64;
+        for at in range {
+            let (mut next, mut next_read) = (0, 0);
+            if P::NEEDS_FUTURE
+                && let Some(future) = future
+            {
+                let position = self.position as usize;
+                (next, next_read) = (future.next[position], future.next_read[position]);
+            }
+            let page = PageId(batch.pages[at]);
+            hits += u64::from(self.reference(page, batch.marks[at], next, next_read)?);
+        }
+        self.counts.hits += hits;
+        self.counts.references += references;
+        Ok(())
+    }
+}
+
+impl<P: Policy> Simulation for Cell<P> {
+    fn run(&mut self, batch: &Batch, future: Option<&Future>) -> Result<(), Stalled> {
+        let cold = self.warmup.saturating_sub(self.position).min(batch.len() as u64) as usize;
+        if cold > 0 {
+            self.run_range(batch, 0..cold, future)?;
+            self.restart_counts();
+        }
+        self.run_range(batch, cold..batch.len(), future)
+    }
+
+    fn counts(&self) -> Counts {
+        let metas = self.metas.len() * size_of::<<P::Touch as Touch>::Meta>();
+        let mut counts = self.counts;
+        if self.in_scan {
+            // The trace ends inside a scan: that is its end.
+            counts.scans += 1;
+            counts.pollution = self.pool.scanned_now;
+        }
+        Counts {
+            dirty_evictions: self.pool.dirty_evictions,
+            dirty_at_end: self.pool.dirty_now,
+            evictions: self.pool.evictions,
+            offers: self.pool.offers,
+            policy_bytes: (metas + self.policy.state_bytes()) as u64,
+            ..counts
+        }
+    }
+}

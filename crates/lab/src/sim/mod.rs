@@ -1,0 +1,10 @@
+//! The first-tier simulator.
+
+mod cell;
+mod future;
+mod host;
+mod renumber;
+
+pub use cell::{Cell, Counts, SimOptions, Simulation};
+pub use future::Future;
+pub use renumber::Renumber;

@@ -1,0 +1,101 @@
+//! Hits and writes of independent simulators, cell by cell.
+//!
+//! Each gate names one of our policies, one oracle's rows, and how far apart they may be. Traces
+//! of more than a million references run only with `MILLPOND_GOLDEN=all` (`cargo xtask golden`).
+
+mod common;
+
+use std::collections::HashMap;
+
+use common::{Golden, goldens, load, shared};
+use millpond_lab::registry::Registry;
+use millpond_lab::sim::{Counts, Future, SimOptions};
+use millpond_policies::config::Spec;
+use millpond_workload::trace::Batch;
+
+/// Our policy; the oracle's start, its name of the policy, the start of its parameters; how many
+/// hits per thousand references may differ.
+type Gate = (&'static str, &'static str, &'static str, &'static str, f64);
+
+const HITS: &[Gate] = &[
+    ("clock(variant=fix)", "libCacheSim", "clock", "init-freq=0", 0.0),
+    ("clock", "libCacheSim", "clock", "init-freq=1", 0.0),
+    ("lru", "libCacheSim", "lru", "", 0.0),
+    ("lru", "reference-model", "lru", "", 0.0),
+];
+
+const WRITES: &[Gate] =
+    &[("clock", "WATT-simulate", "clock", "", 0.0), ("lru", "WATT-simulate", "lru", "", 0.0)];
+
+/// Each trace is decoded once, and its future found once, only if a policy needs it.
+#[derive(Default)]
+struct Traces {
+    loaded: HashMap<String, (Batch, u64, Option<Future>)>,
+}
+
+impl Traces {
+    fn run(&mut self, registry: &Registry, policy: &str, golden: &Golden) -> Counts {
+        let spec = Spec::parse(policy).unwrap();
+        let entry = registry.find(&spec.id).unwrap();
+        let (batch, distinct, future) =
+            self.loaded.entry(golden.trace.clone()).or_insert_with(|| {
+                let (batch, distinct) = load(&golden.trace).expect("a trace of the goldens");
+                (batch, distinct, None)
+            });
+        if entry.needs_future && future.is_none() {
+            *future = Some(Future::of(batch, *distinct));
+        }
+        let options = SimOptions::new(golden.size, Some(*distinct));
+        let mut simulation = entry.simulation(&spec, &options).unwrap();
+        simulation.run(batch, future.as_ref()).unwrap();
+        simulation.counts()
+    }
+}
+
+fn compare(file: &str, gates: &[Gate], differs: impl Fn(&Golden, &Counts) -> Option<(u64, u64)>) {
+    let Some(rows) = goldens(file) else {
+        return println!("skipped: {file} is not there ({:?})", shared());
+    };
+    let everything = std::env::var("MILLPOND_GOLDEN").is_ok_and(|v| v == "all");
+    let (registry, mut traces) = (Registry::builtin(), Traces::default());
+    let mut wrong = Vec::new();
+    for (policy, oracle, name, params, per_mille) in gates {
+        let mut cells = 0;
+        for golden in rows.iter().filter(|g| {
+            g.oracle.starts_with(oracle) && g.name == *name && g.params.starts_with(params)
+        }) {
+            let references = golden.numbers["requests"];
+            if references > 1_000_000 && !everything {
+                continue;
+            }
+            cells += 1;
+            let counts = traces.run(&registry, policy, golden);
+            assert_eq!(counts.references, references, "{}", golden.trace);
+            if let Some((ours, theirs)) = differs(golden, &counts)
+                && ours.abs_diff(theirs) as f64 > per_mille * references as f64 / 1000.0
+            {
+                wrong.push(format!(
+                    "{policy} on {}@{}: {ours}, {oracle} has {theirs}",
+                    golden.trace, golden.size
+                ));
+            }
+        }
+        assert!(cells > 0, "no golden row for {policy}: {oracle} {name} {params}");
+        println!("{policy}: {cells} cells of {oracle} {name}({params})");
+    }
+    assert!(wrong.is_empty(), "{} cells differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn hits_are_those_of_independent_simulators() {
+    compare("golden.csv", HITS, |golden, counts| Some((counts.hits, golden.numbers["hits"])));
+}
+
+#[test]
+fn writes_are_those_of_independent_simulators() {
+    compare("golden_writes.csv", WRITES, |golden, counts| {
+        let theirs = golden.numbers["page_writes_incl_final_flush"];
+        let read_error = counts.misses().abs_diff(golden.numbers["misses"]);
+        Some((counts.writes() + read_error, theirs))
+    });
+}

@@ -1,0 +1,443 @@
+//! The policy contract: what a replacement policy promises its host, and the host it.
+//!
+//! A policy is split where the temperature changes. The *hot half* ([`Touch`]) says what a hit
+//! does to the frame's own [`Touch::Meta`]: static, through `&`, without a latch. The *cold half*
+//! ([`Policy`], or [`OpenPolicy`] through `&self`) keeps order, hands and ghosts, and is needed
+//! when a page comes or goes, or on every hit of a policy that cannot do without
+//! ([`Hit::Central`]).
+//!
+//! The host (a simulator, a live pool) owns the page table, the frames and the free list. A policy
+//! sees dense [`FrameId`]s and keys its ghosts by [`PageId`], so that one file serves every world.
+//!
+//! # Rules
+//!
+//! 1. A frame is *resident* for a policy from [`Policy::admit`] until a host's
+//!    [`Verdict::Taken`], or until [`Policy::forget`]; never both.
+//! 2. [`Host::offer`] is called while the policy is borrowed: a host never calls back into it.
+//!    What has to be revived or forgotten meanwhile is told after `evict` returned.
+//! 3. A refusal leaves the frame resident. A policy unlinks only what was taken, and it unlinks
+//!    the frame that [`Host::take`] names, which need not be the one it offered.
+//! 4. [`Policy::hit`] comes only for resident frames; a batched host checks first.
+//! 5. [`Policy::miss`] comes once for each page that is about to be loaded, before `evict`. Ghosts
+//!    are looked up there, and its [`Recall`] is carried to `evict` and `admit`. Several misses
+//!    may be between `miss` and `admit` at once. A load that fails loses what `miss` consumed.
+//! 6. Ghosts are trimmed only after something was taken or admitted, never in the hope of it.
+//! 7. Frames are first handed out in ascending order, each for one page.
+//! 8. On a load the host calls [`Touch::reset`], then [`Policy::admit`], then, if the policy asks
+//!    for unfix events, counts the end of the loading access as one.
+//! 9. Every loop in `evict` is bounded by [`Goal::steps_max`] frames looked at, whatever the host
+//!    answers; a policy that gives up returns what it has.
+//! 10. The same seed and the same calls give the same answers.
+
+use millpond_base::{FrameId, Mark, PageId, Tick};
+
+use crate::config::Config;
+pub use crate::frames::Frames;
+use crate::info::Info;
+
+/// `Access::next` of a page that is never referenced again.
+pub const NEVER: u64 = u64::MAX;
+
+/// One reference to a page, as a policy sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// The page.
+    pub page: PageId,
+    /// Operation, write reason, page kind, depth, scan.
+    pub mark: Mark,
+    /// The host's clock, as [`Touch::TICK`] asks.
+    pub now: Tick,
+    /// Position in the trace of the page's next reference, or [`NEVER`]. Known only to policies
+    /// with [`Rules::NEEDS_FUTURE`]; 0 otherwise.
+    pub next: u64,
+    /// The same for the page's next *read*.
+    pub next_read: u64,
+}
+
+/// What a hit costs, which decides how a live pool must seat the policy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hit {
+    /// Nothing at all happens.
+    Nothing,
+    /// Only the frame's own metadata is touched, without a latch.
+    Meta,
+    /// The policy itself must be told: a latch per hit, or a batch.
+    Central,
+}
+
+/// Which clock a policy wants in [`Access::now`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TickSource {
+    /// None: `now` is 0.
+    None,
+    /// One tick per reference.
+    PerAccess,
+    /// One tick per so many evictions: [`Rules::evictions_per_tick`].
+    PerEviction,
+}
+
+/// Which end of an access counts as the reference (gilbert 1.2.8).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TouchOn {
+    /// The fix, that is, the beginning. Loading a page is not a hit.
+    Fix,
+    /// The unfix, that is, the end. The loading access has one, too.
+    Unfix,
+    /// Both.
+    Both,
+}
+
+/// What a miss told the policy of the page's past; its meaning is the policy's own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Recall(pub u32);
+
+impl Recall {
+    /// The page is unknown.
+    pub const NONE: Recall = Recall(0);
+}
+
+/// The hot half: what a hit does to its frame.
+pub trait Touch: Send + Sync + 'static {
+    /// What is kept beside each frame; shared by concurrent hits, hence atomics inside.
+    type Meta: Default + Send + Sync;
+    /// Run-time parameters of the hit path, read once when a store or a simulation opens.
+    type Params: Copy + Default + Send + Sync;
+    /// What a hit costs.
+    const HIT: Hit;
+    /// Which clock is wanted.
+    const TICK: TickSource = TickSource::None;
+    /// Whether the policy cools frames ([`Host::cool`]), so that a hit may have to revive one.
+    const COOLS: bool = false;
+    /// Whether [`Rules::touch_on`] may answer anything but [`TouchOn::Fix`].
+    const UNFIX: bool = false;
+
+    /// The frame was hit.
+    #[inline(always)]
+    fn touch(_meta: &Self::Meta, _params: &Self::Params, _access: &Access) {}
+
+    /// A page was just loaded into the frame by this access; what was there is over.
+    #[inline(always)]
+    fn reset(_meta: &Self::Meta, _params: &Self::Params, _access: &Access) {}
+}
+
+/// The hot half of policies that keep nothing in the frame and hear every hit centrally.
+pub struct ListTouch;
+
+impl Touch for ListTouch {
+    type Meta = ();
+    type Params = ();
+    const HIT: Hit = Hit::Central;
+}
+
+/// The same with a clock of references.
+pub struct TimedListTouch;
+
+impl Touch for TimedListTouch {
+    type Meta = ();
+    type Params = ();
+    const HIT: Hit = Hit::Central;
+    const TICK: TickSource = TickSource::PerAccess;
+}
+
+/// The hot half of policies that a hit never reaches.
+pub struct NoTouch;
+
+impl Touch for NoTouch {
+    type Meta = ();
+    type Params = ();
+    const HIT: Hit = Hit::Nothing;
+}
+
+/// Why a host refused a frame (gilbert 1.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// The frame holds no page now: free, or loading. Samplers meet it; lists should not.
+    Absent,
+    /// Its latch is held, or could not be had at once. Temporary.
+    Latched,
+    /// Somebody has it fixed. Temporary.
+    Pinned,
+    /// It is dirty; its write was begun. Temporary: offer it again later.
+    Dirty,
+    /// It will never go: metadata, a root.
+    Permanent,
+    /// It changed while it was looked at. Temporary.
+    Changed,
+}
+
+impl Why {
+    /// Whether offering the frame again later can succeed.
+    pub fn is_temporary(self) -> bool {
+        self != Why::Permanent
+    }
+}
+
+/// A host's answer to an offered victim.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// The page is out; the frame is free. The page's id, for ghosts.
+    Taken(PageId),
+    /// It stays.
+    Refused(Why),
+    /// This one must go first: it is a swizzled child of the offered page.
+    Instead(FrameId),
+}
+
+/// A host's answer to a frame that shall cool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cooled {
+    /// It cools from now on; a hit revives it ([`Policy::revive`]).
+    Yes,
+    /// It stays hot.
+    Refused(Why),
+    /// This one must cool first: it is a swizzled child.
+    Instead(FrameId),
+}
+
+/// What the page in a frame owes to storage.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PageState {
+    /// Nothing: evicting it costs no write.
+    Clean,
+    /// Changed since it was last written.
+    Dirty,
+    /// Dirty, but a request to make it durable comes before its next change, so that writing it
+    /// now costs nothing extra (li 5.2.2). Only a simulator with a future can tell.
+    PreClean,
+}
+
+/// The other side of an eviction: what a policy may ask and do while it chooses.
+pub trait Host {
+    /// Offers `frame` as the victim. Rules 2 and 3 of the module hold.
+    fn offer(&mut self, frame: FrameId) -> Verdict;
+
+    /// Asks to let `frame` cool. A host of policies without [`Touch::COOLS`] agrees to nothing.
+    fn cool(&mut self, _frame: FrameId) -> Cooled {
+        Cooled::Refused(Why::Permanent)
+    }
+
+    /// What the page in `frame` owes to storage; `Clean` for a frame without one.
+    fn state(&self, _frame: FrameId) -> PageState {
+        PageState::Clean
+    }
+
+    /// Offers `frame` and follows [`Verdict::Instead`] down to a child that can go. Says which
+    /// frame went and which page was in it.
+    ///
+    /// # Errors
+    /// The refusal, or [`Why::Latched`] where children lie deeper than 8 levels.
+    fn take(&mut self, frame: FrameId) -> Result<(FrameId, PageId), Why> {
+        const DEPTH_MAX: usize = 8;
+        let mut offered = frame;
+        for _ in 0..DEPTH_MAX {
+            match self.offer(offered) {
+                Verdict::Taken(page) => return Ok((offered, page)),
+                Verdict::Refused(why) => return Err(why),
+                Verdict::Instead(child) => offered = child,
+            }
+        }
+        Err(Why::Latched)
+    }
+}
+
+/// What an eviction shall reach.
+#[derive(Clone, Copy, Debug)]
+pub struct Goal {
+    /// Frames wanted, at least 1.
+    pub frames: u32,
+    /// Frames that may be looked at before giving up (rule 9). At least twice the pool's frames
+    /// in a single-threaded host, so that a sweep that clears marks comes round again.
+    pub steps_max: u32,
+    /// The host's clock, as [`Touch::TICK`] asks.
+    pub now: Tick,
+    /// The page that needs the frame, with what [`Policy::miss`] recalled of it. None: the host
+    /// evicts ahead. It counts for the first frame of a batch.
+    pub incoming: Option<(PageId, Recall)>,
+}
+
+/// The pool that a policy is made for.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// Number of frames, at least 1.
+    pub frames: u32,
+    /// Page ids are dense (0, 1, 2, …) and about so many: ghosts may be arrays that grow. None:
+    /// ids are arbitrary, ghosts must hash.
+    pub pages_dense: Option<u64>,
+    /// Seed of every random choice.
+    pub seed: u64,
+}
+
+/// What both kinds of cold half share: names, types, making, checking.
+pub trait Rules: Sized + Send + 'static {
+    /// The policy's row in the catalog.
+    const INFO: Info;
+    /// Whether [`Access::next`] must be known.
+    const NEEDS_FUTURE: bool = false;
+    /// The hot half.
+    type Touch: Touch;
+    /// The parameters.
+    type Config: Config;
+
+    /// A policy for an empty pool. Parameters were validated; what does not fit the pool's size
+    /// (a window larger than the pool) is clamped.
+    fn new(config: &Self::Config, shape: &Shape) -> Self;
+
+    /// The hit path's parameters.
+    fn params(&self) -> <Self::Touch as Touch>::Params {
+        Default::default()
+    }
+
+    /// Which end of an access counts; asked once, and only if [`Touch::UNFIX`].
+    fn touch_on(&self) -> TouchOn {
+        TouchOn::Fix
+    }
+
+    /// Evictions per tick of [`TickSource::PerEviction`], at least 1; asked once.
+    fn evictions_per_tick(&self) -> u32 {
+        u32::MAX
+    }
+
+    /// Ghosts that a pool of so many frames will keep at most, for hosts that charge for them.
+    fn ghosts_max(_config: &Self::Config, _frames: u32) -> u64 {
+        0
+    }
+
+    /// Bytes of state now held outside the frames' `Meta`: lists, heaps, ghosts, hands.
+    fn state_bytes(&self) -> usize;
+
+    /// Verifies the policy's numbered invariants against the frames that are resident.
+    ///
+    /// # Errors
+    /// The invariant that is broken, in words. Tests call it after each step.
+    fn check(&self, _frames: Frames<'_, Self::Touch>, _resident: &[FrameId]) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// The cold half of a policy that one thread uses at a time.
+pub trait Policy: Rules {
+    /// A resident frame was hit; only for [`Hit::Central`], at the end [`Rules::touch_on`] names.
+    #[inline(always)]
+    fn hit(&mut self, _frames: Frames<'_, Self::Touch>, _frame: FrameId, _access: &Access) {}
+
+    /// A cooling frame was hit and is hot again; only with [`Touch::COOLS`].
+    #[inline(always)]
+    fn revive(&mut self, _frames: Frames<'_, Self::Touch>, _frame: FrameId) {}
+
+    /// Whether the page that missed shall be cached at all. Asked before `miss`, and only by
+    /// hosts that can pass a page by; the others admit whatever the answer would be.
+    #[inline(always)]
+    fn wants(&mut self, _access: &Access) -> bool {
+        true
+    }
+
+    /// A page missed and will be loaded; look up its ghost.
+    #[inline(always)]
+    fn miss(&mut self, _access: &Access) -> Recall {
+        Recall::NONE
+    }
+
+    /// The page was loaded into `frame`.
+    fn admit(
+        &mut self,
+        frames: Frames<'_, Self::Touch>,
+        frame: FrameId,
+        access: &Access,
+        recall: Recall,
+    );
+
+    /// Finds victims; says how many were taken.
+    fn evict<H: Host + ?Sized>(
+        &mut self,
+        frames: Frames<'_, Self::Touch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32;
+
+    /// The page in `frame` was dropped without the policy's doing; no ghost remains.
+    fn forget(&mut self, frames: Frames<'_, Self::Touch>, frame: FrameId);
+
+    /// The dirty page in `frame` was written back and stays, clean.
+    #[inline(always)]
+    fn cleaned(&mut self, _frames: Frames<'_, Self::Touch>, _frame: FrameId) {}
+}
+
+/// The cold half of a policy that any number of threads use at once. Each is a [`Policy`], too.
+pub trait OpenPolicy: Rules + Sync {
+    /// See [`Policy::miss`].
+    #[inline(always)]
+    fn miss(&self, _access: &Access) -> Recall {
+        Recall::NONE
+    }
+
+    /// See [`Policy::revive`].
+    #[inline(always)]
+    fn revive(&self, _frames: Frames<'_, Self::Touch>, _frame: FrameId) {}
+
+    /// See [`Policy::admit`].
+    fn admit(
+        &self,
+        frames: Frames<'_, Self::Touch>,
+        frame: FrameId,
+        access: &Access,
+        recall: Recall,
+    );
+
+    /// See [`Policy::evict`].
+    fn evict<H: Host + ?Sized>(
+        &self,
+        frames: Frames<'_, Self::Touch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32;
+
+    /// See [`Policy::forget`].
+    fn forget(&self, frames: Frames<'_, Self::Touch>, frame: FrameId);
+
+    /// See [`Policy::cleaned`].
+    #[inline(always)]
+    fn cleaned(&self, _frames: Frames<'_, Self::Touch>, _frame: FrameId) {}
+}
+
+impl<P: OpenPolicy> Policy for P {
+    #[inline(always)]
+    fn miss(&mut self, access: &Access) -> Recall {
+        OpenPolicy::miss(self, access)
+    }
+
+    #[inline(always)]
+    fn revive(&mut self, frames: Frames<'_, P::Touch>, frame: FrameId) {
+        OpenPolicy::revive(self, frames, frame);
+    }
+
+    #[inline(always)]
+    fn admit(
+        &mut self,
+        frames: Frames<'_, P::Touch>,
+        frame: FrameId,
+        access: &Access,
+        recall: Recall,
+    ) {
+        OpenPolicy::admit(self, frames, frame, access, recall);
+    }
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(
+        &mut self,
+        frames: Frames<'_, P::Touch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        OpenPolicy::evict(self, frames, goal, host)
+    }
+
+    #[inline(always)]
+    fn forget(&mut self, frames: Frames<'_, P::Touch>, frame: FrameId) {
+        OpenPolicy::forget(self, frames, frame);
+    }
+
+    #[inline(always)]
+    fn cleaned(&mut self, frames: Frames<'_, P::Touch>, frame: FrameId) {
+        OpenPolicy::cleaned(self, frames, frame);
+    }
+}

@@ -1,0 +1,126 @@
+//! The frames' policy metadata, wherever the host keeps it.
+//!
+//! A simulator keeps a dense vector; a live pool keeps each frame's line in a header array with a
+//! stride of its own. [`Frames`] is the view that both hand to a policy. This is the one file of
+//! the crate that needs `unsafe`.
+
+use std::marker::PhantomData;
+
+use millpond_base::FrameId;
+
+use crate::contract::Touch;
+
+/// A view of every frame's `Meta`: a base, a stride and a length.
+pub struct Frames<'a, T: Touch> {
+    base: *const u8,
+    stride: usize,
+    len: u32,
+    _metas: PhantomData<&'a T::Meta>,
+}
+
+// By hand: a derive would ask that T itself be Clone.
+impl<T: Touch> Clone for Frames<'_, T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Touch> Copy for Frames<'_, T> {}
+
+// SAFETY: a `Frames` gives out nothing but `&T::Meta`, and `T::Meta: Send + Sync`.
+unsafe impl<T: Touch> Send for Frames<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Touch> Sync for Frames<'_, T> {}
+
+impl<'a, T: Touch> Frames<'a, T> {
+    /// The view of a dense slice; frames beyond `u32::MAX` are left out.
+    #[inline(always)]
+    pub fn of(metas: &'a [T::Meta]) -> Frames<'a, T> {
+        Frames {
+            base: metas.as_ptr().cast(),
+            stride: size_of::<T::Meta>(),
+            len: u32::try_from(metas.len()).unwrap_or(u32::MAX),
+            _metas: PhantomData,
+        }
+    }
+
+    /// The view of `len` metas that lie `stride` bytes apart, the first one at `base`.
+    ///
+    /// # Safety
+    /// For each `i < len`, `base + i * stride` must be aligned for `T::Meta`, point to a valid one
+    /// inside one allocation, and stay valid and not be borrowed mutably for `'a`.
+    pub unsafe fn strided(base: *const u8, stride: usize, len: u32) -> Frames<'a, T> {
+        Frames { base, stride, len, _metas: PhantomData }
+    }
+
+    /// Number of frames.
+    #[inline(always)]
+    pub fn len(self) -> u32 {
+        self.len
+    }
+
+    /// Whether there is no frame.
+    #[inline(always)]
+    pub fn is_empty(self) -> bool {
+        self.len == 0
+    }
+
+    /// The metadata of `frame`.
+    ///
+    /// # Panics
+    /// If `frame` is not below [`Frames::len`]: a policy that invents frames is broken, and
+    /// reading another object's memory would be worse.
+    #[inline(always)]
+    pub fn meta(self, frame: FrameId) -> &'a T::Meta {
+        assert!(frame.0 < self.len, "no frame {}: the pool has {}", frame.0, self.len);
+        // SAFETY: `of` takes base, stride and len from a slice that lives for 'a, `strided` makes
+        // its caller promise the same; the index was checked just now.
+        unsafe { &*self.base.add(frame.index() * self.stride).cast() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+    use super::*;
+    use crate::contract::Hit;
+
+    struct Counts;
+
+    impl Touch for Counts {
+        type Meta = AtomicU32;
+        type Params = ();
+        const HIT: Hit = Hit::Meta;
+    }
+
+    #[test]
+    fn a_slice_and_a_strided_array_give_the_same_metas() {
+        #[repr(align(64))]
+        struct Line {
+            meta: AtomicU32,
+            _rest: [u32; 15],
+        }
+        let lines: Vec<Line> =
+            (0..5).map(|i| Line { meta: AtomicU32::new(i), _rest: [9; 15] }).collect();
+        // SAFETY: `meta` is the first field of each of the five lines, which outlive the view.
+        let strided = unsafe {
+            Frames::<Counts>::strided((&raw const lines[0].meta).cast(), size_of::<Line>(), 5)
+        };
+        let dense: Vec<AtomicU32> = (0..5).map(AtomicU32::new).collect();
+        let sliced = Frames::<Counts>::of(&dense);
+        for i in 0..5 {
+            assert_eq!(strided.meta(FrameId(i)).load(Relaxed), i);
+            assert_eq!(sliced.meta(FrameId(i)).load(Relaxed), i);
+        }
+        assert_eq!((strided.len(), sliced.len()), (5, 5));
+    }
+
+    #[test]
+    #[should_panic(expected = "no frame 3")]
+    fn a_frame_outside_the_pool_is_never_read() {
+        let dense: Vec<AtomicU32> = (0..3).map(AtomicU32::new).collect();
+        Frames::<Counts>::of(&dense).meta(FrameId(3));
+    }
+}

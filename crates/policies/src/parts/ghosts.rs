@@ -1,0 +1,153 @@
+//! Ghosts: pages that left, what is remembered of them, and lists of them.
+//!
+//! A slab of nodes with a map from page to node. A policy keeps any number of [`List`]s over one
+//! `Ghosts`; which list a ghost is in, is part of what it remembers.
+
+use millpond_base::PageId;
+
+use super::list::{Links, List};
+use super::map::PageMap;
+
+#[derive(Clone, Copy)]
+struct Ghost<K> {
+    page: PageId,
+    memory: K,
+}
+
+/// A slab of ghosts, each with a memory `K`.
+pub struct Ghosts<K> {
+    map: PageMap,
+    nodes: Vec<Ghost<K>>,
+    free: Vec<u32>,
+    /// The links of every ghost, for the lists that the policy keeps.
+    pub links: Links,
+}
+
+impl<K: Copy> Ghosts<K> {
+    /// Room for about `entries` ghosts; it grows when there are more.
+    pub fn new(pages_dense: Option<u64>, entries: u64) -> Ghosts<K> {
+        let entries = entries.min(1 << 24) as usize;
+        Ghosts {
+            map: PageMap::new(pages_dense, entries),
+            nodes: Vec::with_capacity(entries),
+            free: Vec::new(),
+            links: Links::new(entries as u32),
+        }
+    }
+
+    /// Number of ghosts.
+    pub fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.map.is_empty()
+    }
+
+    /// The ghost of `page`.
+    #[inline(always)]
+    pub fn find(&self, page: PageId) -> Option<u32> {
+        self.map.get(page)
+    }
+
+    /// What ghost `node` remembers.
+    #[inline(always)]
+    pub fn memory(&self, node: u32) -> &K {
+        &self.nodes[node as usize].memory
+    }
+
+    /// What ghost `node` remembers, to change.
+    #[inline(always)]
+    pub fn memory_mut(&mut self, node: u32) -> &mut K {
+        &mut self.nodes[node as usize].memory
+    }
+
+    /// The page whose ghost `node` is.
+    #[inline(always)]
+    pub fn page(&self, node: u32) -> PageId {
+        self.nodes[node as usize].page
+    }
+
+    /// Makes a ghost of `page`, which must have none, in no list yet.
+    #[inline]
+    pub fn make(&mut self, page: PageId, memory: K) -> u32 {
+        let ghost = Ghost { page, memory };
+        let node = match self.free.pop() {
+            Some(node) => {
+                self.nodes[node as usize] = ghost;
+                node
+            }
+            None => {
+                self.nodes.push(ghost);
+                let node = self.nodes.len() as u32 - 1;
+                self.links.grow_to(node);
+                node
+            }
+        };
+        self.map.insert(page, node);
+        node
+    }
+
+    /// Makes a ghost of `page` at the back of `list`.
+    #[inline]
+    pub fn push(&mut self, list: &mut List, page: PageId, memory: K) -> u32 {
+        let node = self.make(page, memory);
+        list.push_back(&mut self.links, node);
+        node
+    }
+
+    /// Forgets ghost `node`, which is in `list`; says which page it was and what it remembered.
+    #[inline]
+    pub fn drop_from(&mut self, list: &mut List, node: u32) -> (PageId, K) {
+        list.remove(&mut self.links, node);
+        self.drop_loose(node)
+    }
+
+    /// Forgets ghost `node`, which is in no list.
+    #[inline]
+    pub fn drop_loose(&mut self, node: u32) -> (PageId, K) {
+        let Ghost { page, memory } = self.nodes[node as usize];
+        self.map.remove(page);
+        self.free.push(node);
+        (page, memory)
+    }
+
+    /// Forgets the first ghost of `list`.
+    #[inline]
+    pub fn drop_front(&mut self, list: &mut List) -> Option<(PageId, K)> {
+        let node = list.front()?;
+        Some(self.drop_from(list, node))
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.map.bytes()
+            + self.nodes.capacity() * size_of::<Ghost<K>>()
+            + self.free.capacity() * 4
+            + self.links.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ghosts_leave_in_the_order_they_came_and_slots_are_used_again() {
+        let mut ghosts: Ghosts<u8> = Ghosts::new(None, 2);
+        let mut list = List::new();
+        for page in 0..100 {
+            ghosts.push(&mut list, PageId(page), page as u8);
+            if list.len() > 3 {
+                assert_eq!(ghosts.drop_front(&mut list), Some((PageId(page - 3), page as u8 - 3)));
+            }
+        }
+        assert_eq!((ghosts.len(), ghosts.nodes.len()), (3, 4));
+        let node = ghosts.find(PageId(98)).unwrap();
+        assert_eq!((ghosts.page(node), *ghosts.memory(node)), (PageId(98), 98));
+        ghosts.drop_from(&mut list, node);
+        assert_eq!(ghosts.find(PageId(98)), None);
+        list.check(&ghosts.links).unwrap();
+    }
+}

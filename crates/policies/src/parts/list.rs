@@ -1,0 +1,274 @@
+//! Doubly linked lists whose nodes are indices: frames, or ghosts in a slab.
+//!
+//! Many lists share one [`Links`], since a node is in at most one of them. The front is the end
+//! that policies evict from; new nodes go to the back, unless a policy says otherwise.
+//!
+//! Invariants: (1) a node is in at most one list, (2) `len` counts a list's nodes, (3) following
+//! `next` from the front meets the same nodes as following `prev` from the back, reversed.
+
+/// No node.
+pub const NIL: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    prev: u32,
+    next: u32,
+}
+
+const LOOSE: Link = Link { prev: NIL, next: NIL };
+
+/// The links of every node that may be in a list.
+#[derive(Clone, Debug, Default)]
+pub struct Links {
+    links: Vec<Link>,
+}
+
+impl Links {
+    /// Links for nodes `0..len`.
+    pub fn new(len: u32) -> Links {
+        Links { links: vec![LOOSE; len as usize] }
+    }
+
+    /// Makes room for node `node`.
+    pub fn grow_to(&mut self, node: u32) {
+        if node as usize >= self.links.len() {
+            self.links.resize(node as usize + 1, LOOSE);
+        }
+    }
+
+    /// The node after `node`, towards the back.
+    #[inline(always)]
+    pub fn next(&self, node: u32) -> Option<u32> {
+        some(self.links[node as usize].next)
+    }
+
+    /// The node before `node`, towards the front.
+    #[inline(always)]
+    pub fn prev(&self, node: u32) -> Option<u32> {
+        some(self.links[node as usize].prev)
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.links.capacity() * size_of::<Link>()
+    }
+}
+
+#[inline(always)]
+fn some(node: u32) -> Option<u32> {
+    if node == NIL { None } else { Some(node) }
+}
+
+/// One list over a [`Links`].
+#[derive(Clone, Copy, Debug)]
+pub struct List {
+    front: u32,
+    back: u32,
+    len: u32,
+}
+
+impl Default for List {
+    fn default() -> Self {
+        List { front: NIL, back: NIL, len: 0 }
+    }
+}
+
+impl List {
+    /// An empty list.
+    pub fn new() -> List {
+        List::default()
+    }
+
+    /// Number of nodes.
+    #[inline(always)]
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether there is no node.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The first node.
+    #[inline(always)]
+    pub fn front(&self) -> Option<u32> {
+        some(self.front)
+    }
+
+    /// The last node.
+    #[inline(always)]
+    pub fn back(&self) -> Option<u32> {
+        some(self.back)
+    }
+
+    /// Appends `node`, which must be in no list.
+    #[inline]
+    pub fn push_back(&mut self, links: &mut Links, node: u32) {
+        links.links[node as usize] = Link { prev: self.back, next: NIL };
+        match some(self.back) {
+            Some(back) => links.links[back as usize].next = node,
+            None => self.front = node,
+        }
+        self.back = node;
+        self.len += 1;
+    }
+
+    /// Prepends `node`, which must be in no list.
+    #[inline]
+    pub fn push_front(&mut self, links: &mut Links, node: u32) {
+        links.links[node as usize] = Link { prev: NIL, next: self.front };
+        match some(self.front) {
+            Some(front) => links.links[front as usize].prev = node,
+            None => self.back = node,
+        }
+        self.front = node;
+        self.len += 1;
+    }
+
+    /// Inserts `node`, which must be in no list, before `at`, which is in this one.
+    #[inline]
+    pub fn insert_before(&mut self, links: &mut Links, at: u32, node: u32) {
+        match links.prev(at) {
+            None => self.push_front(links, node),
+            Some(prev) => {
+                links.links[node as usize] = Link { prev, next: at };
+                links.links[prev as usize].next = node;
+                links.links[at as usize].prev = node;
+                self.len += 1;
+            }
+        }
+    }
+
+    /// Takes `node` out; it must be in this list.
+    #[inline]
+    pub fn remove(&mut self, links: &mut Links, node: u32) {
+        let Link { prev, next } = links.links[node as usize];
+        match some(prev) {
+            Some(prev) => links.links[prev as usize].next = next,
+            None => self.front = next,
+        }
+        match some(next) {
+            Some(next) => links.links[next as usize].prev = prev,
+            None => self.back = prev,
+        }
+        links.links[node as usize] = LOOSE;
+        self.len -= 1;
+    }
+
+    /// Moves `node`, which is in this list, to the back.
+    #[inline]
+    pub fn move_to_back(&mut self, links: &mut Links, node: u32) {
+        if self.back != node {
+            self.remove(links, node);
+            self.push_back(links, node);
+        }
+    }
+
+    /// Moves `node`, which is in this list, to the front.
+    #[inline]
+    pub fn move_to_front(&mut self, links: &mut Links, node: u32) {
+        if self.front != node {
+            self.remove(links, node);
+            self.push_front(links, node);
+        }
+    }
+
+    /// Takes the first node out.
+    #[inline]
+    pub fn pop_front(&mut self, links: &mut Links) -> Option<u32> {
+        let node = self.front()?;
+        self.remove(links, node);
+        Some(node)
+    }
+
+    /// Takes the last node out.
+    #[inline]
+    pub fn pop_back(&mut self, links: &mut Links) -> Option<u32> {
+        let node = self.back()?;
+        self.remove(links, node);
+        Some(node)
+    }
+
+    /// The nodes from front to back.
+    pub fn iter<'a>(&self, links: &'a Links) -> impl Iterator<Item = u32> + use<'a> {
+        std::iter::successors(self.front(), move |&node| links.next(node))
+    }
+
+    /// Verifies the invariants of the module for this list.
+    ///
+    /// # Errors
+    /// The invariant that is broken.
+    pub fn check(&self, links: &Links) -> Result<(), String> {
+        let (mut count, mut last) = (0u32, None);
+        for node in self.iter(links) {
+            if links.prev(node) != last {
+                return Err(format!("node {node} does not point back to {last:?}"));
+            }
+            last = Some(node);
+            count += 1;
+            if count > self.len {
+                return Err(format!("the list is longer than its length {}", self.len));
+            }
+        }
+        if count != self.len || last != self.back() {
+            return Err(format!(
+                "{count} nodes end at {last:?}, not {} at {:?}",
+                self.len,
+                self.back()
+            ));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_operations_agree_with_a_deque() {
+        let mut rng = fastrand::Rng::with_seed(7);
+        let (mut links, mut list) = (Links::new(40), List::new());
+        let mut model: Vec<u32> = Vec::new();
+        for _ in 0..20_000 {
+            let node = rng.u32(0..40);
+            match model.iter().position(|&n| n == node) {
+                None if !model.is_empty() && rng.u8(0..3) == 0 => {
+                    let at = rng.usize(0..model.len());
+                    list.insert_before(&mut links, model[at], node);
+                    model.insert(at, node);
+                }
+                None if rng.bool() => {
+                    list.push_back(&mut links, node);
+                    model.push(node);
+                }
+                None => {
+                    list.push_front(&mut links, node);
+                    model.insert(0, node);
+                }
+                Some(at) => {
+                    model.remove(at);
+                    match rng.u8(0..3) {
+                        0 => list.remove(&mut links, node),
+                        1 => {
+                            list.move_to_back(&mut links, node);
+                            model.push(node);
+                        }
+                        _ => {
+                            list.move_to_front(&mut links, node);
+                            model.insert(0, node);
+                        }
+                    }
+                }
+            }
+            list.check(&links).unwrap();
+            assert_eq!(list.iter(&links).collect::<Vec<_>>(), model);
+        }
+        while let Some(node) = list.pop_front(&mut links) {
+            assert_eq!(node, model.remove(0));
+        }
+        assert!(model.is_empty() && list.is_empty() && list.pop_back(&mut links).is_none());
+    }
+}

@@ -1,0 +1,13 @@
+//! Parts that policies are built from. None knows a policy.
+
+pub mod ghosts;
+pub mod heap;
+pub mod list;
+pub mod map;
+pub mod random;
+
+pub use ghosts::Ghosts;
+pub use heap::Heap;
+pub use list::{Links, List};
+pub use map::PageMap;
+pub use random::Random;

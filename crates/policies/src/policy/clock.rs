@@ -1,0 +1,141 @@
+//! `clock`: a hand sweeps the frames and spares those whose usage bit is set, once.
+//!
+//! **Idea** — LRU's order is too dear to keep per hit; one bit per frame and a hand that clears it
+//! tell apart what was used since the last sweep from what was not.
+//!
+//! **Source** — gilbert 1.2.8; luan 4.2.
+//!
+//! **State** — A usage bit beside each frame; the hand, a counter of frames passed.
+//!
+//! **Invariants** — (1) The frame at the hand is looked at before any other is looked at twice.
+//! (2) A frame whose bit is set is not offered.
+//!
+//! **Cost** — Hit: set a mark in the frame's own metadata if it is not set. Admit: one store.
+//! Evict: a sweep, amortised one frame per hit. 1 byte per frame, no ghosts.
+//!
+//! **Deviations** — gilbert's text says that swept bits are set to true: they are cleared. The
+//! hand is one counter for all threads; two evictors never look at the same frame of one round.
+//!
+//! **Defaults** — `variant=full`, as gilbert runs it. `fix` enters with the bit off, the others
+//! end the loading access with the bit on; `full` also marks a frame that could not be evicted.
+
+use millpond_base::FrameId;
+use millpond_base::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use crate::contract::{
+    Access, Frames, Goal, Hit, Host, OpenPolicy, Recall, Rules, Shape, Touch, TouchOn,
+};
+use crate::info::{Age, Class, Family, Info, References, Tier};
+
+choice! {
+    /// Which events set a usage bit.
+    pub enum Variant {
+        /// Hits, when they begin.
+        Fix = "fix",
+        /// Accesses, when they end.
+        Unfix = "unfix",
+        /// Both.
+        FixUnfix = "fix-unfix",
+        /// Both, and refusals.
+        Full = "full",
+    }
+}
+
+config! {
+    /// Parameters of [`Clock`].
+    pub struct ClockConfig {
+        /// Which events set the usage bit.
+        variant: Variant = Variant::Full;
+    }
+}
+
+/// The hot half: a mark.
+pub struct Mark;
+
+impl Touch for Mark {
+    type Meta = AtomicBool;
+    type Params = ();
+    const HIT: Hit = Hit::Meta;
+    const UNFIX: bool = true;
+
+    #[inline(always)]
+    fn touch(used: &AtomicBool, _: &(), _: &Access) {
+        // Looking first keeps a hot page's line shared between cores.
+        if !used.load(Relaxed) {
+            used.store(true, Relaxed);
+        }
+    }
+
+    #[inline(always)]
+    fn reset(used: &AtomicBool, _: &(), _: &Access) {
+        used.store(false, Relaxed);
+    }
+}
+
+/// Second chance by a sweeping hand.
+pub struct Clock {
+    variant: Variant,
+    hand: AtomicU64,
+}
+
+impl Rules for Clock {
+    const INFO: Info = Info {
+        id: "clock",
+        summary: "a hand spares frames whose usage bit is set",
+        family: Family::Clock,
+        class: Class::Two,
+        age: Age::Last,
+        references: References::Last,
+        tier: Tier::First,
+        live: true,
+        frame_bytes: 1.0,
+        ghost_bytes: 0.0,
+        source: "gilbert 1.2.8, luan 4.2",
+    };
+    type Touch = Mark;
+    type Config = ClockConfig;
+
+    fn new(config: &ClockConfig, _shape: &Shape) -> Clock {
+        Clock { variant: config.variant, hand: AtomicU64::new(0) }
+    }
+
+    fn touch_on(&self) -> TouchOn {
+        match self.variant {
+            Variant::Fix => TouchOn::Fix,
+            Variant::Unfix => TouchOn::Unfix,
+            Variant::FixUnfix | Variant::Full => TouchOn::Both,
+        }
+    }
+
+    fn state_bytes(&self) -> usize {
+        0
+    }
+}
+
+impl OpenPolicy for Clock {
+    #[inline(always)]
+    fn admit(&self, _: Frames<'_, Mark>, _: FrameId, _: &Access, _: Recall) {}
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(&self, frames: Frames<'_, Mark>, goal: &Goal, host: &mut H) -> u32 {
+        let (mut taken, mut steps) = (0, 0);
+        while taken < goal.frames && steps < goal.steps_max {
+            steps += 1;
+            let at = self.hand.fetch_add(1, Relaxed) % u64::from(frames.len().max(1));
+            let frame = FrameId(at as u32);
+            let used = frames.meta(frame);
+            if used.load(Relaxed) {
+                used.store(false, Relaxed);
+                continue;
+            }
+            match host.take(frame) {
+                Ok(_) => taken += 1,
+                Err(_) if self.variant == Variant::Full => used.store(true, Relaxed),
+                Err(_) => {}
+            }
+        }
+        taken
+    }
+
+    fn forget(&self, _: Frames<'_, Mark>, _: FrameId) {}
+}

@@ -1,0 +1,111 @@
+//! `lru`: least recently used, by one list.
+//!
+//! **Idea** — What was used lately will be used soon: the page whose last reference lies farthest
+//! back goes.
+//!
+//! **Source** — gilbert 1.2.4.1; luan 4.1.
+//!
+//! **State** — One doubly linked list of the resident frames, least recent at the front.
+//!
+//! **Invariants** — (1) The list holds exactly the resident frames. (2) Their order is the order
+//! of their last references.
+//!
+//! **Cost** — Hit: relink, central. Admit: link. Evict: unlink, O(1). 8 bytes per frame, no
+//! ghosts.
+//!
+//! **Deviations** — The list is indexed by frame instead of hashed by page: the host's table has
+//! already been asked. A refused frame moves to the recent end, as one that is in use.
+//!
+//! **Defaults** — No parameters.
+
+use millpond_base::FrameId;
+
+use crate::config::NoConfig;
+use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::{Links, List};
+
+/// Least recently used.
+pub struct Lru {
+    links: Links,
+    list: List,
+}
+
+impl Rules for Lru {
+    const INFO: Info = Info {
+        id: "lru",
+        summary: "least recently used: one list, one relink per hit",
+        family: Family::Recency,
+        class: Class::Two,
+        age: Age::Last,
+        references: References::Last,
+        tier: Tier::First,
+        live: true,
+        frame_bytes: 8.0,
+        ghost_bytes: 0.0,
+        source: "gilbert 1.2.4.1, luan 4.1",
+    };
+    type Touch = ListTouch;
+    type Config = NoConfig;
+
+    fn new(_config: &NoConfig, shape: &Shape) -> Lru {
+        Lru { links: Links::new(shape.frames), list: List::new() }
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.links.bytes()
+    }
+
+    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+        self.list.check(&self.links)?;
+        let (listed, there) = (self.list.len() as usize, resident.len());
+        if listed != there {
+            return Err(format!("invariant 1: {listed} frames are listed, {there} are resident"));
+        }
+        Ok(())
+    }
+}
+
+impl Policy for Lru {
+    #[inline(always)]
+    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, _access: &Access) {
+        self.list.move_to_back(&mut self.links, frame.0);
+    }
+
+    #[inline(always)]
+    fn admit(
+        &mut self,
+        _frames: Frames<'_, ListTouch>,
+        frame: FrameId,
+        _access: &Access,
+        _recall: Recall,
+    ) {
+        self.list.push_back(&mut self.links, frame.0);
+    }
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(
+        &mut self,
+        _frames: Frames<'_, ListTouch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        let (mut taken, mut steps) = (0, 0);
+        while taken < goal.frames && steps < goal.steps_max {
+            let Some(victim) = self.list.front() else { break };
+            steps += 1;
+            match host.take(FrameId(victim)) {
+                Ok((frame, _page)) => {
+                    self.list.remove(&mut self.links, frame.0);
+                    taken += 1;
+                }
+                Err(_why) => self.list.move_to_back(&mut self.links, victim),
+            }
+        }
+        taken
+    }
+
+    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+        self.list.remove(&mut self.links, frame.0);
+    }
+}

@@ -1,0 +1,79 @@
+//! `random`: a uniformly random frame.
+//!
+//! **Idea** — Remember nothing, pay nothing: any page may go.
+//!
+//! **Source** — gilbert 1.2.1; watt 2.
+//!
+//! **State** — A random generator.
+//!
+//! **Invariants** — (1) Every resident frame is equally likely to be offered.
+//!
+//! **Cost** — Hit and admit: nothing. Evict: one draw per offer. No bytes per frame, no ghosts.
+//!
+//! **Deviations** — Draws that meet a free or refused frame are repeated until the host's bound,
+//! instead of choosing among the resident ones only; the distribution is the same.
+//!
+//! **Defaults** — No parameters; the seed is the run's.
+
+use millpond_base::FrameId;
+
+use crate::config::NoConfig;
+use crate::contract::{Access, Frames, Goal, Host, NoTouch, OpenPolicy, Recall, Rules, Shape};
+use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::Random as Generator;
+
+/// A uniformly random frame.
+pub struct Random {
+    generator: Generator,
+}
+
+impl Rules for Random {
+    const INFO: Info = Info {
+        id: "random",
+        summary: "a uniformly random frame, no state",
+        family: Family::Random,
+        class: Class::One,
+        age: Age::Ignored,
+        references: References::Ignored,
+        tier: Tier::First,
+        live: true,
+        frame_bytes: 0.0,
+        ghost_bytes: 0.0,
+        source: "gilbert 1.2.1, watt 2",
+    };
+    type Touch = NoTouch;
+    type Config = NoConfig;
+
+    fn new(_config: &NoConfig, shape: &Shape) -> Random {
+        Random { generator: Generator::new(shape.seed) }
+    }
+
+    fn state_bytes(&self) -> usize {
+        0
+    }
+}
+
+impl OpenPolicy for Random {
+    #[inline(always)]
+    fn admit(&self, _: Frames<'_, NoTouch>, _: FrameId, _: &Access, _: Recall) {}
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(
+        &self,
+        frames: Frames<'_, NoTouch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        let (mut taken, mut steps) = (0, 0);
+        while taken < goal.frames && steps < goal.steps_max {
+            steps += 1;
+            let frame = FrameId(self.generator.below(frames.len()));
+            if host.take(frame).is_ok() {
+                taken += 1;
+            }
+        }
+        taken
+    }
+
+    fn forget(&self, _: Frames<'_, NoTouch>, _: FrameId) {}
+}

@@ -1,0 +1,17 @@
+//! The list of all policies: one line each.
+
+use crate::contract::Policy;
+use crate::policy as p;
+
+/// Something to do with every policy's type: make a simulator of it, test it, list it.
+pub trait Visitor {
+    /// Visits one policy.
+    fn visit<P: Policy>(&mut self);
+}
+
+/// Visits every policy that ships with Millpond, in the order of the catalog.
+pub fn visit_all(visitor: &mut impl Visitor) {
+    visitor.visit::<p::Random>();
+    visitor.visit::<p::Lru>();
+    visitor.visit::<p::Clock>();
+}

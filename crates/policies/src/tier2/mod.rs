@@ -1,0 +1,1 @@
+//! Second-tier policies, one file each.
