@@ -33,6 +33,9 @@ pub enum PolicyError {
     Twice(String),
 }
 
+type Make = fn(&Spec, &SimOptions) -> Result<Box<dyn Simulation>, ParamError>;
+type Values = fn(&Spec) -> Result<Vec<(&'static str, String)>, ParamError>;
+
 /// A policy that can be run, its type forgotten.
 pub struct Entry {
     /// Its row in the catalog.
@@ -43,8 +46,8 @@ pub struct Entry {
     pub params: Vec<ParamInfo>,
     /// Whether it needs the future.
     pub needs_future: bool,
-    make: fn(&Spec, &SimOptions) -> Result<Box<dyn Simulation>, ParamError>,
-    values: fn(&Spec) -> Result<Vec<(&'static str, String)>, ParamError>,
+    make: Make,
+    values: Values,
     ghosts_max: fn(&Spec, u32) -> Result<u64, ParamError>,
 }
 
