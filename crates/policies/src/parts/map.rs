@@ -143,8 +143,8 @@ mod tests {
             let (mut map, mut model) = (PageMap::new(dense, 8), HashMap::new());
             for step in 0..20_000u32 {
                 let page = rng.u64(0..100);
-                if model.contains_key(&page) {
-                    assert_eq!(map.remove(PageId(page)), model.remove(&page));
+                if let Some(value) = model.remove(&page) {
+                    assert_eq!(map.remove(PageId(page)), Some(value));
                 } else {
                     map.insert(PageId(page), step);
                     model.insert(page, step);
