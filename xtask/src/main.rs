@@ -1,2 +1,44 @@
-//! Chores.
-fn main() {}
+//! One door for the project's chores: `cargo xtask <chore>`.
+//!
+//! `tidy` reads the tree and says where it breaks a house rule; `test` runs everything that a
+//! change must pass, tidy included. A chore that runs other programs prints the command, so that
+//! it can be repeated by hand.
+
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod test;
+mod tidy;
+mod tree;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <chore>
+
+  tidy                         check the house rules; one line per violation
+  test [--only STEP]… [--skip STEP]… [--list]
+                               formatting, lints, tidy, every test; --list names the steps
+";
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let chore = arguments.next().unwrap_or_default();
+    let rest: Vec<String> = arguments.collect();
+    let done = match chore.as_str() {
+        "tidy" => tidy::main(&rest),
+        "test" => test::main(&rest),
+        "" | "help" | "--help" | "-h" => {
+            print!("{USAGE}");
+            Ok(true)
+        }
+        other => Err(anyhow::anyhow!("no chore is called `{other}`\n\n{USAGE}")),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

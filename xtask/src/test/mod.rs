@@ -1,0 +1,8 @@
+//! Everything that a change must pass: `cargo xtask test`.
+
+mod process;
+mod run;
+mod steps;
+mod tally;
+
+pub use run::main;

@@ -1,0 +1,87 @@
+//! Running one command with its output passed through.
+
+use std::fmt;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+
+use super::tally::Tally;
+use crate::tree::root;
+
+/// A command line that a reader can repeat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Variables set for it.
+    pub variables: Vec<(&'static str, String)>,
+    pub words: Vec<String>,
+}
+
+impl Line {
+    pub fn new(words: &[&str]) -> Self {
+        Line { variables: Vec::new(), words: words.iter().map(ToString::to_string).collect() }
+    }
+
+    pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.variables.push((name, value.into()));
+        self
+    }
+
+    /// Runs it in the root; its errors go straight through, its output is counted on the way.
+    pub fn run(&self) -> Result<(bool, Tally)> {
+        let (program, arguments) = self.words.split_first().context("an empty command")?;
+        let mut child = Command::new(program)
+            .args(arguments)
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .current_dir(root())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("starting `{self}`"))?;
+        let mut tally = Tally::default();
+        if let Some(output) = child.stdout.take() {
+            let mut out = std::io::stdout().lock();
+            for line in BufReader::new(output).split(b'\n') {
+                let line = String::from_utf8_lossy(&line?).into_owned();
+                if let Some(counted) = Tally::of_line(&line) {
+                    tally += counted;
+                }
+                writeln!(out, "{line}")?;
+            }
+        }
+        let status = child.wait().with_context(|| format!("waiting for `{self}`"))?;
+        Ok((status.success(), tally))
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, value) in &self.variables {
+            write!(f, "{name}='{value}' ")?;
+        }
+        let words = self.words.iter().map(|word| {
+            let is_plain = word.chars().all(|c| c.is_alphanumeric() || "-_=+./:".contains(c));
+            if is_plain { word.clone() } else { format!("'{word}'") }
+        });
+        f.write_str(&words.collect::<Vec<_>>().join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_prints_as_a_shell_would_read_it() {
+        let line = Line::new(&["cargo", "test", "--test", "shuttle_*"]).with("RUSTFLAGS", "-D x");
+        assert_eq!(line.to_string(), "RUSTFLAGS='-D x' cargo test --test 'shuttle_*'");
+    }
+
+    #[test]
+    fn results_in_the_output_are_counted_and_failure_is_seen() {
+        let script = "echo 'test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured'; exit 3";
+        let (is_ok, tally) = Line::new(&["sh", "-c", script]).run().unwrap();
+        assert!(!is_ok);
+        assert_eq!(tally, Tally { passed: 2, failed: 0, skipped: 1 });
+    }
+}

@@ -1,0 +1,159 @@
+//! The steps of `cargo xtask test`, in the order in which they fail fastest.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::process::Line;
+
+/// What a step does.
+pub enum Work {
+    /// The house rules, in this process.
+    Tidy,
+    /// Commands, one after the other.
+    Run(Vec<Line>),
+    /// Nothing, for this reason.
+    Skip(String),
+}
+
+/// One step.
+pub struct Step {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub work: Work,
+}
+
+const EXAMPLE: &str = "examples/my_policy/Cargo.toml";
+const FUZZ: &str = "fuzz/Cargo.toml";
+
+/// All steps for the tree under `root`.
+pub fn steps(root: &Path) -> Vec<Step> {
+    let step = |name, about, work| Step { name, about, work };
+    vec![
+        step("format", "rustfmt changes nothing", run(&["cargo", "fmt", "--all", "--check"])),
+        step("tidy", "the house rules", Work::Tidy),
+        step(
+            "clippy",
+            "no lint in any target",
+            run(&["cargo", "clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+        ),
+        step(
+            "tests",
+            "unit, property and integration tests",
+            run(&["cargo", "test", "--workspace", "--no-fail-fast", "--lib", "--bins", "--tests"]),
+        ),
+        step(
+            "doctests",
+            "examples in the documentation",
+            run(&["cargo", "test", "--workspace", "--no-fail-fast", "--doc"]),
+        ),
+        step("rustdoc", "the documentation builds without a warning", rustdoc()),
+        step("example", "a user's own policy, in a crate of its own", example(root)),
+        step("shuttle", "threads under a scheduler that tries many orders", shuttle(root)),
+        step("fuzz-check", "the fuzz targets compile", fuzz(root)),
+    ]
+}
+
+fn run(words: &[&str]) -> Work {
+    Work::Run(vec![Line::new(words)])
+}
+
+fn rustdoc() -> Work {
+    let line = Line::new(&["cargo", "doc", "--workspace", "--no-deps", "--quiet"]);
+    Work::Run(vec![line.with("RUSTDOCFLAGS", "-D warnings")])
+}
+
+fn example(root: &Path) -> Work {
+    if !root.join(EXAMPLE).is_file() {
+        return Work::Skip(format!("there is no {EXAMPLE} yet"));
+    }
+    let target = target_directory(root);
+    run(&["cargo", "test", "--manifest-path", EXAMPLE, "--target-dir", &target])
+}
+
+/// A target directory of its own: the flag changes every crate, and alternating would rebuild all.
+fn shuttle(root: &Path) -> Work {
+    let mut lines = Vec::new();
+    for name in crates_with_tests(root, "shuttle_") {
+        let target = format!("{}/shuttle", target_directory(root));
+        let package = format!("millpond-{name}");
+        let words =
+            ["cargo", "test", "-p", &package, "--test", "shuttle_*", "--target-dir", &target];
+        lines.push(Line::new(&words).with("RUSTFLAGS", "--cfg shuttle"));
+    }
+    if lines.is_empty() {
+        return Work::Skip("no crate has tests/shuttle_*.rs yet".to_string());
+    }
+    Work::Run(lines)
+}
+
+/// Folders of `crates/` that hold an integration test whose name starts so.
+fn crates_with_tests(root: &Path, prefix: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(root.join("crates")).into_iter().flatten().flatten() {
+        let tests = std::fs::read_dir(entry.path().join("tests")).into_iter().flatten().flatten();
+        let mut files = tests.map(|test| test.file_name().to_string_lossy().into_owned());
+        if files.any(|file| file.starts_with(prefix) && file.ends_with(".rs")) {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    names
+}
+
+fn fuzz(root: &Path) -> Work {
+    if !root.join(FUZZ).is_file() {
+        return Work::Skip(format!("there is no {FUZZ} yet"));
+    }
+    let mut missing = Vec::new();
+    if !succeeds(&["cargo", "+nightly", "--version"]) {
+        missing.push("`rustup toolchain install nightly`");
+    }
+    if !succeeds(&["cargo", "fuzz", "--version"]) {
+        missing.push("`cargo install cargo-fuzz --locked`");
+    }
+    if !missing.is_empty() {
+        return Work::Skip(format!("the fuzz targets were not compiled; {}", missing.join(", ")));
+    }
+    run(&["cargo", "+nightly", "fuzz", "check"])
+}
+
+/// Whether a command is there and answers.
+fn succeeds(words: &[&str]) -> bool {
+    let quiet = Command::new(words[0])
+        .args(&words[1..])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    quiet.is_ok_and(|status| status.success())
+}
+
+fn target_directory(root: &Path) -> String {
+    std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| root.join("target").display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::root;
+
+    #[test]
+    fn step_names_differ_and_the_core_never_skips() {
+        let steps = steps(&root());
+        for (at, step) in steps.iter().enumerate() {
+            assert!(steps[at + 1..].iter().all(|other| other.name != step.name));
+        }
+        for name in ["format", "tidy", "clippy", "tests", "doctests"] {
+            let step = steps.iter().find(|s| s.name == name).unwrap();
+            assert!(!matches!(step.work, Work::Skip(_)), "{name} would be skipped");
+        }
+    }
+
+    #[test]
+    fn an_empty_tree_skips_what_it_does_not_have() {
+        let steps = steps(Path::new("no-such-directory"));
+        let skipped = steps.iter().filter(|s| matches!(s.work, Work::Skip(_)));
+        let names: Vec<_> = skipped.map(|s| s.name).collect();
+        assert_eq!(names, ["example", "shuttle", "fuzz-check"]);
+    }
+}

@@ -1,0 +1,121 @@
+//! What library code does not do: stop the program, hide a test, or be unsafe without a proof.
+
+use super::components::Components;
+use super::source::{Kind, Source};
+use super::violation::Violation;
+
+/// Ignored tests, placeholders, panics in library code, unproven or misplaced `unsafe`.
+pub fn check(source: &Source<'_>, components: &Components) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let is_library = source.path.starts_with("crates/") && source.path.contains("/src/");
+    for (at, token) in source.tokens.iter().enumerate() {
+        if token.kind != Kind::Ident {
+            continue;
+        }
+        let line = token.line;
+        let mut add =
+            |rule, what: String| found.push(Violation::new(source.path, line, rule, what));
+        match token.text.as_str() {
+            "ignore" if at >= 2 && source.is(at - 1, "[") && source.is(at - 2, "#") => {
+                add(
+                    "ignored-test",
+                    "a test that never runs proves nothing: mend or remove it".into(),
+                );
+            }
+            name @ ("todo" | "unimplemented") if source.is(at + 1, "!") => {
+                add("placeholder", format!("`{name}!` in the tree: write it, or leave it out"));
+            }
+            name @ ("unwrap" | "expect")
+                if is_library
+                    && at >= 1
+                    && source.is(at - 1, ".")
+                    && source.is(at + 1, "(")
+                    && !source.is_test(line)
+                    && !source.is_vouched(line, "Cannot fail:") =>
+            {
+                add(
+                    "panic",
+                    format!(
+                        "`.{name}(` in library code: return an error, or prove it in a comment \
+                         `// Cannot fail: …` above"
+                    ),
+                );
+            }
+            "unsafe" => check_unsafe(source, line, components, &mut found),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn check_unsafe(source: &Source<'_>, line: usize, map: &Components, found: &mut Vec<Violation>) {
+    if !map.unsafe_files.iter().any(|file| file == source.path) {
+        let what = "`unsafe` outside `unsafe_files` of components.toml: do without, or argue for it \
+                    there";
+        found.push(Violation::new(source.path, line, "unsafe-file", what));
+    }
+    if !source.is_vouched(line, "SAFETY:") && !has_safety_section(source, line) {
+        let what = "`unsafe` without a `// SAFETY:` comment above: prove it from named invariants";
+        found.push(Violation::new(source.path, line, "unsafe-proof", what));
+    }
+}
+
+/// An `unsafe fn` or trait states its contract in its docs instead.
+fn has_safety_section(source: &Source<'_>, line: usize) -> bool {
+    (1..line)
+        .rev()
+        .map(|at| source.line(at).trim_start())
+        .take_while(|above| above.starts_with("//") || above.starts_with("#["))
+        .any(|above| above.starts_with("/// # Safety"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::violation::brief;
+    use super::*;
+
+    fn found_in(path: &str, text: &str) -> Vec<(usize, &'static str)> {
+        let map =
+            Components::parse("unsafe_files = [\"crates/a/src/raw.rs\"]\n[crates]\n").unwrap();
+        brief(&check(&Source::parse(path, text).unwrap(), &map))
+    }
+
+    fn found(text: &str) -> Vec<(usize, &'static str)> {
+        found_in("crates/a/src/lib.rs", text)
+    }
+
+    #[test]
+    fn ignored_tests_and_placeholders_are_found_everywhere() {
+        let ignore = concat!("#[", "ignore]\nfn a() {}\n");
+        assert_eq!(found_in("crates/a/tests/t.rs", ignore), [(1, "ignored-test")]);
+        let later = concat!("fn a() {\n    to", "do!()\n}\nfn b() { unimple", "mented!() }\n");
+        assert_eq!(found(later), [(2, "placeholder"), (4, "placeholder")]);
+    }
+
+    #[test]
+    fn a_panic_in_library_code_is_found() {
+        assert_eq!(found("fn a() {\n    b().unwrap();\n}\n"), [(2, "panic")]);
+        assert_eq!(found("fn a() {\n    m!(b().expect(\"x\"));\n}\n"), [(2, "panic")]);
+        assert_eq!(found("/// b().unwrap()\nfn a() { b().unwrap_or(1); }\n"), []);
+    }
+
+    #[test]
+    fn a_panic_is_allowed_in_tests_and_with_a_proof() {
+        assert_eq!(found("#[cfg(test)]\nmod tests {\n    fn a() { b().unwrap(); }\n}\n"), []);
+        assert_eq!(found_in("crates/a/tests/t.rs", "fn a() { b().unwrap(); }\n"), []);
+        let proven = "fn a() {\n    // Cannot fail: b is full,\n    // see 2.\n    b()\n        \
+                      .unwrap();\n}\n";
+        assert_eq!(found(proven), []);
+    }
+
+    #[test]
+    fn unsafe_needs_a_proof_and_a_licence() {
+        let bare = "fn a() {\n    unsafe { b() }\n}\n";
+        let proven = "fn a() {\n    // SAFETY: 1.\n    unsafe { b() }\n}\n";
+        assert_eq!(found_in("crates/a/src/raw.rs", bare), [(2, "unsafe-proof")]);
+        assert_eq!(found_in("crates/a/src/raw.rs", proven), []);
+        assert_eq!(found(proven), [(3, "unsafe-file")]);
+        let documented = "/// A.\n///\n/// # Safety\n/// 1.\npub unsafe fn a() {}\n";
+        assert_eq!(found_in("crates/a/src/raw.rs", documented), []);
+    }
+}

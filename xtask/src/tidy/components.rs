@@ -1,0 +1,61 @@
+//! `components.toml`: which crate and which module may lean on which.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// The whole map.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Components {
+    /// Files that may hold `unsafe`.
+    pub unsafe_files: Vec<String>,
+    pub crates: BTreeMap<String, Crate>,
+    #[serde(default)]
+    pub modules: BTreeMap<String, Modules>,
+}
+
+/// One of our crates; it need not exist yet.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Crate {
+    pub path: String,
+    pub package: String,
+    /// Names (keys of `crates`) of ours that it may depend on.
+    pub uses: Vec<String>,
+    /// More of ours that its tests may depend on.
+    #[serde(default)]
+    pub tests_use: Vec<String>,
+}
+
+/// Arrows inside one crate.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Modules {
+    /// Layers from the top down; a layer may use the ones below it, and nothing in its own.
+    #[serde(default)]
+    pub layers: Vec<Vec<String>>,
+    #[serde(default)]
+    pub rules: Vec<Rule>,
+}
+
+/// What the modules that match `of` may use of their own crate.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Module paths; a last part `*` stands for each child by itself.
+    pub of: Vec<String>,
+    /// If given, they may use these modules (and what lies in them) and nothing else.
+    pub may_use: Option<Vec<String>>,
+    /// They may not use these.
+    #[serde(default)]
+    pub never: Vec<String>,
+    /// Said to whoever breaks the rule.
+    pub why: String,
+}
+
+impl Components {
+    pub fn parse(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
+    }
+}

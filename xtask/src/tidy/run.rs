@@ -1,0 +1,146 @@
+//! All checks over the whole tree.
+
+use anyhow::{Context, Result, bail};
+
+use super::components::Components;
+use super::source::{Source, module_directory};
+use super::violation::Violation;
+use super::{code, crate_arrows, functions, headers, links, module_arrows, module_files, text};
+use crate::tree::{Tree, root};
+
+const MAP: &str = "components.toml";
+
+/// `cargo xtask tidy`: prints what is wrong; true if nothing is.
+pub fn main(arguments: &[String]) -> Result<bool> {
+    if let Some(argument) = arguments.first() {
+        bail!("tidy takes no argument, and `{argument}` was given");
+    }
+    check()
+}
+
+/// Checks the repository and prints one line per violation.
+pub fn check() -> Result<bool> {
+    let tree = Tree::load(&root())?;
+    let found = violations(&tree)?;
+    for violation in &found {
+        println!("{violation}");
+    }
+    match found.len() {
+        0 => println!("tidy: {} files, nothing to say", tree.texts().count()),
+        n => println!("tidy: {n} violation{}", if n == 1 { "" } else { "s" }),
+    }
+    Ok(found.is_empty())
+}
+
+fn violations(tree: &Tree) -> Result<Vec<Violation>> {
+    let map = tree.text(MAP).with_context(|| format!("{MAP} is missing"))?;
+    let components = Components::parse(map).with_context(|| format!("reading {MAP}"))?;
+    let list = tree.text(functions::LIST).unwrap_or("");
+    let mut found = Vec::new();
+
+    let mut sources = Vec::new();
+    for (path, text) in tree.texts().filter(|(path, _)| path.ends_with(".rs")) {
+        match Source::parse(path, text) {
+            Ok(source) => sources.push(source),
+            Err(error) => {
+                found.push(Violation::new(path, 1, "syntax", format!("does not parse: {error}")));
+            }
+        }
+    }
+    mark_test_files(&mut sources);
+
+    for (path, content) in tree.texts() {
+        let source = sources.iter().find(|s| s.path == path);
+        found.extend(text::check(path, content, source));
+        found.extend(headers::check(path, content));
+    }
+    for source in &sources {
+        found.extend(module_files::check(source));
+        found.extend(code::check(source, &components));
+    }
+    found.extend(crate_arrows::check(tree, &components));
+    found.extend(module_arrows::check(&sources, &components));
+    found.extend(functions::check(&sources, list));
+    found.extend(links::check(tree));
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
+/// A file behind `#[cfg(test)] mod x;` is test code from its first line, and so is all below it.
+fn mark_test_files(sources: &mut [Source<'_>]) {
+    let mut prefixes = Vec::new();
+    for source in sources.iter() {
+        let directory = module_directory(source.path);
+        for name in source.test_modules() {
+            prefixes.push((format!("{directory}/{name}.rs"), format!("{directory}/{name}/")));
+        }
+    }
+    for source in sources {
+        let is_below = |(file, folder): &(String, String)| {
+            source.path == file || source.path.starts_with(folder.as_str())
+        };
+        source.all_test |= prefixes.iter().any(is_below);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAP_TEXT: &str = "unsafe_files = []\n[crates.a]\npath = \"crates/a\"\npackage = \"a\"\n\
+                            uses = []\n";
+
+    fn rules(files: &[(&str, &str)]) -> Vec<&'static str> {
+        let mut all = vec![(MAP, MAP_TEXT)];
+        all.extend(files);
+        violations(&Tree::of(&all)).unwrap().iter().map(|v| v.rule).collect()
+    }
+
+    #[test]
+    fn a_file_that_only_tests_compile_may_panic() {
+        let helper = ("crates/a/src/support.rs", "pub fn a() { b().unwrap(); }\n");
+        let plain = ("crates/a/src/lib.rs", "mod support;\n");
+        let marked = ("crates/a/src/lib.rs", "#[cfg(test)]\nmod support;\n");
+        assert_eq!(rules(&[helper, plain]), ["panic"]);
+        assert!(rules(&[helper, marked]).is_empty());
+    }
+
+    #[test]
+    fn every_check_is_wired_in() {
+        let path = concat!("see /wo", "rk/x and [gone](gone.md) \t\n");
+        let long = format!("fn long() {{\n{}}}\n", "\n".repeat(70));
+        let files = [
+            ("crates/a/Cargo.toml", "[package]\nname = \"b\"\n"),
+            ("crates/a/src/broken.rs", "fn (\n"),
+            ("crates/a/src/long.rs", long.as_str()),
+            ("crates/a/src/m/mod.rs", "fn f() { unsafe { g().unwrap() } }\n"),
+            ("crates/policies/src/policy/lru.rs", "fn a() {}\n"),
+            ("README.md", path),
+        ];
+        let found = rules(&files);
+        for rule in [
+            "crate-arrow",
+            "syntax",
+            "long-function",
+            "mod-file",
+            "panic",
+            "unsafe-file",
+            "unsafe-proof",
+            "policy-header",
+            "machine-path",
+            "dead-link",
+            "tab",
+            "trailing-blank",
+        ] {
+            assert!(found.contains(&rule), "{rule} was not found in {found:?}");
+        }
+    }
+
+    #[test]
+    fn this_repository_is_tidy() {
+        let found = violations(&Tree::load(&root()).unwrap()).unwrap();
+        let lines: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert!(lines.is_empty(), "{}", lines.join("\n"));
+    }
+}

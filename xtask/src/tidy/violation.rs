@@ -1,0 +1,30 @@
+//! One broken rule at one line.
+
+use std::fmt;
+
+/// What a check found: where, which rule, what is wrong and how to mend it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Violation {
+    pub file: String,
+    pub line: usize,
+    pub rule: &'static str,
+    pub what: String,
+}
+
+impl Violation {
+    pub fn new(file: &str, line: usize, rule: &'static str, what: impl Into<String>) -> Self {
+        Violation { file: file.to_string(), line, rule, what: what.into() }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}: {}", self.file, self.line, self.rule, self.what)
+    }
+}
+
+/// Tests compare findings by line and rule.
+#[cfg(test)]
+pub fn brief(found: &[Violation]) -> Vec<(usize, &'static str)> {
+    found.iter().map(|v| (v.line, v.rule)).collect()
+}
