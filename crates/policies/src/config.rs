@@ -1,7 +1,8 @@
 //! A policy's parameters: declared once, set from a command line, printed with their defaults.
 //!
-//! A policy file declares its parameters with [`config!`](crate::config!); every parameter gets a name, a
-//! default, a help line and, where it has one, a range. Nothing else in the crate knows them.
+//! A policy file declares its parameters with [`config!`](crate::config!); every parameter gets a
+//! name, a default, a help line and, where it has one, a range. Nothing else in the crate knows
+//! them.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -190,7 +191,8 @@ impl Param for Part {
     }
 }
 
-/// Fails with [`ParamError::Impossible`] unless `range` holds `value`; used by [`config!`](crate::config!).
+/// Fails with [`ParamError::Impossible`] unless `range` holds `value`; used by
+/// [`config!`](crate::config!).
 ///
 /// # Errors
 /// As said.

@@ -1,7 +1,7 @@
 //! Running one command with its output passed through.
 
 use std::fmt;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
@@ -40,13 +40,12 @@ impl Line {
             .with_context(|| format!("starting `{self}`"))?;
         let mut tally = Tally::default();
         if let Some(output) = child.stdout.take() {
-            let mut out = std::io::stdout().lock();
             for line in BufReader::new(output).split(b'\n') {
                 let line = String::from_utf8_lossy(&line?).into_owned();
                 if let Some(counted) = Tally::of_line(&line) {
                     tally += counted;
                 }
-                writeln!(out, "{line}")?;
+                println!("{line}");
             }
         }
         let status = child.wait().with_context(|| format!("waiting for `{self}`"))?;

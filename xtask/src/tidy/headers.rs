@@ -33,7 +33,8 @@ pub fn check(path: &str, text: &str) -> Vec<Violation> {
         }
         from = from.max(at);
         let body = body(&header, at, &mark, number);
-        if body.iter().all(|line| line.trim_matches([' ', ':', '.', '-']).is_empty()) {
+        if body.iter().all(|line| line.trim_matches([' ', ':', '.', '-', '—', '–']).is_empty())
+        {
             let what = format!("`{section}` says nothing: write it");
             found.push(Violation::new(path, at + 1, RULE, what));
         } else if *section == "Invariants"
@@ -60,19 +61,26 @@ fn body<'a>(header: &[&'a str], at: usize, mark: &str, number: usize) -> Vec<&'a
         .collect()
 }
 
-/// Invariants are cited by number: 1, 2, 3 without a gap, each at the start of a line.
+/// Invariants are cited by number: (1), (2), (3) without a gap, or lines `1.`, `2.`, `3.`
 fn misnumbered(body: &[&str]) -> Option<String> {
-    let mut expected = 1;
-    for line in body {
-        let line = line.trim_start_matches([':', ' ']);
-        let Some((number, _)) = line.split_once(". ") else { continue };
-        let Ok(number) = number.parse::<usize>() else { continue };
-        if number != expected {
-            return Some(format!("invariant {number} stands where {expected} is due: renumber"));
-        }
-        expected += 1;
+    let text = body.join("\n");
+    let in_brackets: Vec<usize> =
+        text.split('(').skip(1).filter_map(|part| part.split_once(')')?.0.parse().ok()).collect();
+    let at_line_start: Vec<usize> =
+        body.iter().filter_map(|line| line.split_once(". ")?.0.parse().ok()).collect();
+    let numbers = if in_brackets.is_empty() { at_line_start } else { in_brackets };
+    if numbers.is_empty() {
+        return Some("invariants are numbered: `(1) …  (2) …`".to_string());
     }
-    (expected == 1).then(|| "invariants are numbered lines: `//! 1. …`".to_string())
+    // A number that was already given is a reference to it.
+    let mut last = 0;
+    for number in numbers {
+        if number > last + 1 || number == 0 {
+            return Some(format!("invariant {number} stands where {} is due: renumber", last + 1));
+        }
+        last = last.max(number);
+    }
+    None
 }
 
 #[cfg(test)]
@@ -113,5 +121,7 @@ mod tests {
         assert_eq!(found(&GOOD.replace("//! One list.\n", "")), [(5, RULE)]);
         assert_eq!(found(&GOOD.replace("//! 2. ", "//! 3. ")), [(7, RULE)]);
         assert_eq!(found(&GOOD.replace("1. ", "").replace("2. ", "")), [(7, RULE)]);
+        assert_eq!(found(&GOOD.replace("1. ", "(1) ").replace("2. ", "By (1), (2) ")), []);
+        assert_eq!(found(&GOOD.replace("1. ", "(1) ").replace("2. ", "(3) ")), [(7, RULE)]);
     }
 }
