@@ -3,6 +3,8 @@
 //! Each gate names one of our policies, one oracle's rows, and how far apart they may be. Traces
 //! of more than a million references run only with `MILLPOND_GOLDEN=all` (`cargo xtask golden`).
 
+#![allow(clippy::print_stdout)] // skipped traces are named
+
 mod common;
 
 use std::collections::HashMap;

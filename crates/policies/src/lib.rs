@@ -4,7 +4,7 @@
 //! - [`policy`], [`tier2`]: the policies. Each file opens with idea, source, state, invariants,
 //!   cost, deviations and defaults.
 //! - [`parts`]: lists, ghosts, heaps: what policies are built from.
-//! - [`config`], [`info`]: parameters and catalog rows.
+//! - [`mod@config`], [`info`]: parameters and catalog rows.
 //! - [`registry`]: all of them, one line each.
 //!
 //! No I/O, no threads, and no `unsafe` but in [`frames`].

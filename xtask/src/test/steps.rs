@@ -59,7 +59,7 @@ fn run(words: &[&str]) -> Work {
 
 fn rustdoc() -> Work {
     let line = Line::new(&["cargo", "doc", "--workspace", "--no-deps", "--quiet"]);
-    Work::Run(vec![line.with("RUSTDOCFLAGS", "-D warnings")])
+    Work::Run(vec![line.with("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links")])
 }
 
 fn example(root: &Path) -> Work {
