@@ -4,4 +4,5 @@
 //! no reader needs the whole file in memory; [`trace::Batch`] is what a reader fills and a
 //! simulator consumes. This crate knows no policy and no engine.
 
+pub mod formats;
 pub mod trace;

@@ -1,0 +1,202 @@
+//! Which column of a separated file means what.
+
+use std::str::FromStr;
+
+use millpond_base::nearest::nearest;
+
+use crate::trace::TraceError;
+
+/// What a column holds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Role {
+    /// The page (or object) id.
+    Page,
+    /// A byte address, in place of a page id.
+    Offset,
+    /// Read or write.
+    Op,
+    /// Bytes: the length of the request where there is an offset, else the object's size.
+    Size,
+    /// The kind of page, 0 to 255 (`PageKind`).
+    Kind,
+    /// Depth below the root, 0 to 255.
+    Depth,
+    /// Why a page was written: none, synch, replace, recov, dsync, or 0 to 4.
+    Reason,
+    /// Whether the reference belongs to a marked scan: 0, 1, true or false.
+    Scan,
+    /// The log position, in bytes.
+    Lsn,
+    /// A time stamp. A trace is a sequence: the column is known, and not kept.
+    Time,
+}
+
+/// Roles with their names on the command line and the headers that are recognised as them.
+const ROLES: &[(Role, &str, &[&str])] = &[
+    (Role::Page, "page", &["page_id", "pageid", "id", "key", "obj_id", "object", "object_id"]),
+    (Role::Offset, "offset", &["byte_offset", "address", "byte_address"]),
+    (Role::Op, "op", &["operation", "rw", "opcode", "type"]),
+    (Role::Size, "size", &["obj_size", "object_size", "length", "len", "bytes"]),
+    (Role::Kind, "kind", &["page_kind", "page_type"]),
+    (Role::Depth, "depth", &["level"]),
+    (Role::Reason, "reason", &["write_reason"]),
+    (Role::Scan, "scan", &["is_scan"]),
+    (Role::Lsn, "lsn", &["page_lsn"]),
+    (Role::Time, "time", &["timestamp", "clock_time", "real_time"]),
+];
+
+/// Further headers that name a page.
+const PAGE_HEADERS: &[&str] = &["block", "block_id", "blockno", "lbn", "lba", "objid"];
+
+/// Where a column is: by number from 1, or by its name in the header.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// The number of the column, from 1.
+    Number(usize),
+    /// The column's name in the header, whatever its case.
+    Header(String),
+}
+
+/// A selection of columns: `page=3,op=5`, `page=obj_id,size=4`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Columns {
+    places: Vec<(Role, Place)>,
+}
+
+/// A column number above this is a typing error, not a trace.
+const MAX_COLUMN: usize = 1024;
+
+impl FromStr for Columns {
+    type Err = TraceError;
+
+    fn from_str(text: &str) -> Result<Columns, TraceError> {
+        let wrong = |what: String| TraceError::Options(format!("--columns {text}: {what}"));
+        let mut places: Vec<(Role, Place)> = Vec::new();
+        for part in text.split(',') {
+            let Some((name, place)) = part.split_once('=') else {
+                return Err(wrong(format!("'{part}' is not like page=3")));
+            };
+            let (name, place) = (name.trim(), place.trim());
+            let Some((role, ..)) = ROLES.iter().find(|r| r.1 == name) else {
+                let known = nearest(name, ROLES.iter().map(|r| r.1));
+                let hint = known.map_or(String::new(), |n| format!(", did you mean '{n}'?"));
+                return Err(wrong(format!("no column is called '{name}'{hint}")));
+            };
+            if places.iter().any(|(r, _)| r == role) {
+                return Err(wrong(format!("'{name}' is named twice")));
+            }
+            let place = match place.parse::<usize>() {
+                Ok(n) if (1..=MAX_COLUMN).contains(&n) => Place::Number(n),
+                Ok(n) => return Err(wrong(format!("column {n}: they count from 1 to 1024"))),
+                Err(_) if place.is_empty() => return Err(wrong(format!("'{name}' is empty"))),
+                Err(_) => Place::Header(place.to_string()),
+            };
+            places.push((*role, place));
+        }
+        let columns = Columns { places };
+        if columns.has(Role::Page) == columns.has(Role::Offset) {
+            return Err(wrong("name either page or offset".into()));
+        }
+        Ok(columns)
+    }
+}
+
+impl Columns {
+    fn has(&self, role: Role) -> bool {
+        self.places.iter().any(|(r, _)| *r == role)
+    }
+
+    /// Whether only the header can tell where the columns are.
+    pub(crate) fn need_header(&self) -> bool {
+        self.places.iter().any(|(_, p)| matches!(p, Place::Header(_)))
+    }
+
+    /// The role of each column, given the header's fields (none if there is no header).
+    pub(crate) fn resolve(&self, header: &[String]) -> Result<Vec<Option<Role>>, String> {
+        let mut roles = Vec::new();
+        for (role, place) in &self.places {
+            let at = match place {
+                Place::Number(n) => n - 1,
+                Place::Header(name) => {
+                    let same = |h: &&String| h.trim().eq_ignore_ascii_case(name);
+                    let found = header.iter().find(same);
+                    let at = header.iter().position(|h| same(&h));
+                    at.filter(|_| found.is_some()).ok_or_else(|| {
+                        format!("no column '{name}' in the header ({})", header.join(", "))
+                    })?
+                }
+            };
+            if roles.len() <= at {
+                roles.resize(at + 1, None);
+            }
+            if roles[at].is_some() {
+                return Err(format!("column {} has two meanings in --columns", at + 1));
+            }
+            roles[at] = Some(*role);
+        }
+        Ok(roles)
+    }
+}
+
+/// The role that a header's field names, if it is a usual one.
+pub(crate) fn role_of_header(field: &str) -> Option<Role> {
+    let field = field.trim().to_ascii_lowercase();
+    if PAGE_HEADERS.contains(&field.as_str()) {
+        return Some(Role::Page);
+    }
+    let known = ROLES.iter().find(|(_, name, more)| *name == field || more.contains(&&*field));
+    known.map(|(role, ..)| *role)
+}
+
+/// The role of each column by header alone; `None` unless a page or an offset is among them.
+pub(crate) fn roles_of_header(header: &[String]) -> Option<Vec<Option<Role>>> {
+    let mut roles: Vec<Option<Role>> = Vec::new();
+    for field in header.iter().take(MAX_COLUMN) {
+        let role = role_of_header(field).filter(|role| !roles.contains(&Some(*role)));
+        roles.push(role);
+    }
+    if roles.contains(&Some(Role::Page)) {
+        // A page id beside a byte address: the id wins.
+        let offset = roles.iter_mut().filter(|r| **r == Some(Role::Offset));
+        offset.for_each(|r| *r = None);
+        return Some(roles);
+    }
+    roles.contains(&Some(Role::Offset)).then_some(roles)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_chosen_by_number_or_by_header() {
+        let columns: Columns = "page=3,op=5".parse().unwrap();
+        let roles = columns.resolve(&[]).unwrap();
+        assert_eq!(roles, [None, None, Some(Role::Page), None, Some(Role::Op)]);
+        let columns: Columns = "page=LBN,size=1".parse().unwrap();
+        assert!(columns.need_header());
+        let header = ["bytes".to_string(), "lbn".to_string()];
+        assert_eq!(columns.resolve(&header).unwrap(), [Some(Role::Size), Some(Role::Page)]);
+        assert!(columns.resolve(&header[..1]).unwrap_err().contains("no column 'LBN'"));
+    }
+
+    #[test]
+    fn wrong_selections_say_what_is_wrong() {
+        for (text, says) in [
+            ("page", "not like page=3"),
+            ("pgae=3", "did you mean 'page'"),
+            ("page=0", "count from 1"),
+            ("page=99999999", "count from 1"),
+            ("op=1", "either page or offset"),
+            ("page=1,offset=2", "either page or offset"),
+            ("page=1,page=2", "twice"),
+            ("page=", "empty"),
+        ] {
+            let error = text.parse::<Columns>().unwrap_err().to_string();
+            assert!(error.contains(says), "{text}: {error}");
+        }
+        let same: Columns = "page=1,op=1".parse().unwrap();
+        assert!(same.resolve(&[]).unwrap_err().contains("two meanings"));
+    }
+}

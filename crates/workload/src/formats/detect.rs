@@ -1,0 +1,162 @@
+//! Which format a trace is in, from its name and its first bytes.
+//!
+//! In this order, and the first that fits decides:
+//!
+//! 1. `PAR1` at the start: Parquet (looked at before decompression).
+//! 2. `oracleGeneral` in the name (as libCacheSim calls its files): that format.
+//! 3. Bytes that are no text: oracleGeneral if the records make sense as such (time never goes
+//!    back, next accesses lie ahead), else unknown.
+//! 4. Columns chosen by the caller: CSV.
+//! 5. Text with commas (or `.csv` in the name): MSR Cambridge by its seven columns, SPC by its
+//!    five, else CSV if a header names a page column.
+//! 6. Words: a header that names a page makes it CSV. One word per line is text (a lone `*` among
+//!    them makes it LIRS), a word and an operation is text. Four numbers are `.lis` if the name says so, or the third is always 0 and the
+//!    fourth never decreases. **Two numbers** could be a page and a flag, a time and a page, a
+//!    page and a size, or an extent: only `.extents` in the name decides; otherwise the error
+//!    asks for `--format`, because a wrong guess would be a wrong result that looks right.
+
+use std::path::Path;
+
+use crate::trace::TraceError;
+
+use super::lines::{is_comment, words};
+use super::number::{shown, whole};
+use super::op::parse_op;
+use super::options::{Format, ReadOptions};
+use super::oracle_general;
+
+/// Bytes of the trace that detection looks at.
+pub(crate) const SAMPLE: usize = 64 << 10;
+/// Lines that it looks at.
+const LINES: usize = 1000;
+
+/// The format of the trace called `path` that begins with `data` (after decompression).
+pub(crate) fn detect(
+    path: &Path,
+    data: &[u8],
+    is_whole_file: bool,
+    options: &ReadOptions,
+) -> Result<Format, TraceError> {
+    let unknown = |reason: String| TraceError::UnknownFormat { path: path.into(), reason };
+    if data.is_empty() {
+        return Err(TraceError::Empty { path: path.into() });
+    }
+    if data.starts_with(b"PAR1") {
+        let why = "Parquet is read from an uncompressed file only, not from a pipe, gz or zst";
+        return Err(unknown(why.into()));
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    if name.contains("oraclegeneral") || name.contains("oracle-general") {
+        return Ok(Format::OracleGeneral);
+    }
+    if !is_text(data) {
+        if oracle_general::fits(data, is_whole_file) {
+            return Ok(Format::OracleGeneral);
+        }
+        let what = "it is binary, but neither Parquet nor oracleGeneral";
+        return Err(unknown(format!("{what}; --format can name a format")));
+    }
+    if options.columns.is_some() {
+        return Ok(Format::Csv);
+    }
+    let sample = sample_lines(data, is_whole_file);
+    let Some(first) = sample.iter().find(|line| !is_comment(line)) else {
+        return if is_whole_file {
+            Err(TraceError::Empty { path: path.into() })
+        } else {
+            Ok(Format::Text)
+        };
+    };
+    if first.contains(&b',') || has_extension(&name, ".csv") {
+        return separated(first).map_err(unknown);
+    }
+    let data_lines: Vec<&[u8]> = sample.iter().copied().filter(|l| !is_comment(l)).collect();
+    worded(&name, &data_lines).map_err(unknown)
+}
+
+/// Text has no control characters but blanks and line ends.
+fn is_text(data: &[u8]) -> bool {
+    data.iter().all(|b| *b >= b' ' || matches!(b, b'\t' | b'\r' | b'\n'))
+}
+
+fn has_extension(name: &str, extension: &str) -> bool {
+    let bare = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
+    bare.ends_with(extension)
+}
+
+/// The first lines, without their ends; a last line that may be cut is left out.
+fn sample_lines(data: &[u8], is_whole_file: bool) -> Vec<&[u8]> {
+    let end = match memchr::memrchr(b'\n', data) {
+        Some(at) if !is_whole_file => at,
+        _ => data.len(),
+    };
+    let lines = data[..end].split(|b| *b == b'\n').take(LINES);
+    lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect()
+}
+
+/// Decides between the formats with separators by the first line.
+fn separated(line: &[u8]) -> Result<Format, String> {
+    let fields: Vec<&[u8]> = line.split(|b| *b == b',').map(|f| f.trim_ascii()).collect();
+    let is_number = |i: usize| fields.get(i).is_some_and(|f| whole(f).is_some());
+    let is_op = |i: usize| {
+        let word = fields.get(i).filter(|f| whole(f).is_none());
+        word.is_some_and(|f| parse_op(f).is_ok())
+    };
+    let is_msr_header = fields.len() == 7
+        && fields[0].eq_ignore_ascii_case(b"timestamp")
+        && fields[1].eq_ignore_ascii_case(b"hostname");
+    let is_msr = fields.len() == 7 && is_op(3) && [0, 2, 4, 5, 6].into_iter().all(is_number);
+    if is_msr || is_msr_header {
+        return Ok(Format::Msr);
+    }
+    if fields.len() >= 5 && is_op(3) && (0..3).all(is_number) {
+        return Ok(Format::Spc);
+    }
+    let header: Vec<String> =
+        fields.iter().map(|f| String::from_utf8_lossy(f).trim_matches('"').to_string()).collect();
+    if super::columns::roles_of_header(&header).is_some() {
+        return Ok(Format::Csv);
+    }
+    let what = shown(line);
+    Err(format!("{what} has no header that names a page: choose columns (--columns page=N,op=M)"))
+}
+
+/// Decides between the formats of words. The first line decides for text, so that a damaged line
+/// further down is the reader's to complain about, with its number.
+fn worded(name: &str, lines: &[&[u8]]) -> Result<Format, String> {
+    let rows: Vec<([&[u8]; 4], usize)> = lines.iter().map(|line| words::<4>(line)).collect();
+    let first = lines.first().copied().unwrap_or_default();
+    let header = String::from_utf8_lossy(first).into_owned();
+    let header: Vec<String> = header.split_whitespace().map(String::from).collect();
+    if super::columns::roles_of_header(&header).is_some() {
+        return Ok(Format::Csv);
+    }
+    if header.len() == 1 {
+        let has_markers = rows.iter().any(|(f, found)| *found == 1 && f[0] == b"*");
+        return Ok(if has_markers { Format::Lirs } else { Format::Text });
+    }
+    let second = header.get(1).map_or(&b""[..], |f| f.as_bytes());
+    let is_op = whole(second).is_none() && parse_op(second).is_ok();
+    if second.starts_with(b"#") || (is_op && header.len() == 2) {
+        return Ok(Format::Text);
+    }
+    let all_numbers = header.iter().all(|f| whole(f.as_bytes()).is_some());
+    if all_numbers && header.len() == 4 {
+        let in_order = rows.windows(2).all(|w| whole(w[0].0[3]) <= whole(w[1].0[3]));
+        let zero = rows.iter().all(|(f, _)| whole(f[2]) == Some(0));
+        if name.contains(".lis") || (in_order && zero) {
+            return Ok(Format::Lis);
+        }
+    }
+    let shown = shown(first);
+    if all_numbers && header.len() == 2 {
+        if name.contains(".extents") {
+            return Ok(Format::Extents);
+        }
+        return Err(format!(
+            "two numbers per line ({shown}) are ambiguous: say --format extents for 'start count', \
+             or --format csv --columns page=1,op=2 (or page=2)"
+        ));
+    }
+    Err(format!("no format has lines like {shown}: say --format, or --columns page=N for columns"))
+}

@@ -1,0 +1,118 @@
+//! Page ids from tokens: numbers as they are, everything else numbered by first appearance.
+
+use hashbrown::HashMap;
+
+use super::number::{shown, whole};
+
+/// Turns id tokens into page numbers.
+///
+/// The first id of a trace decides: if it is a number, all must be, and a later one that is not
+/// is damage, not a name. If it is none (or the caller says so), *all* ids go through a
+/// dictionary and are numbered from 0 by first appearance, so that names and numbers in one file
+/// never meet on one page. The dictionary is as large as the trace's distinct ids.
+#[derive(Debug, Default)]
+pub(crate) struct Ids {
+    mode: Mode,
+    negatives: u64,
+}
+
+#[derive(Debug, Default)]
+enum Mode {
+    #[default]
+    Undecided,
+    Numbers,
+    Names(HashMap<Box<[u8]>, u64>),
+}
+
+impl Ids {
+    /// A reader of ids; `map` numbers all of them, whatever the first looks like.
+    pub(crate) fn new(map: bool) -> Ids {
+        let mode = if map { Mode::Names(HashMap::new()) } else { Mode::Undecided };
+        Ids { mode, negatives: 0 }
+    }
+
+    /// Whether ids are plain numbers, so that a caller may read them without this type.
+    #[inline]
+    pub(crate) fn are_numbers(&self) -> bool {
+        matches!(self.mode, Mode::Numbers)
+    }
+
+    /// The page of `token`.
+    pub(crate) fn page(&mut self, token: &[u8]) -> Result<u64, String> {
+        match &mut self.mode {
+            Mode::Numbers => match whole(token) {
+                Some(n) => Ok(n),
+                None => self.negative(token).ok_or_else(|| {
+                    let what = shown(token);
+                    format!("page id {what} is no 64-bit number, but ids before it are")
+                }),
+            },
+            Mode::Names(names) => Ok(number_of(names, token)),
+            Mode::Undecided => {
+                if token.is_empty() {
+                    return Err("the page id is missing".into());
+                }
+                let number = whole(token).or_else(|| self.negative(token));
+                if let Some(n) = number {
+                    self.mode = Mode::Numbers;
+                    return Ok(n);
+                }
+                let mut names = HashMap::new();
+                let page = number_of(&mut names, token);
+                self.mode = Mode::Names(names);
+                Ok(page)
+            }
+        }
+    }
+
+    /// `-n` as a 64-bit two's complement: distinct from every id below 2⁶³.
+    fn negative(&mut self, token: &[u8]) -> Option<u64> {
+        let n = whole(token.strip_prefix(b"-")?).filter(|n| *n <= 1 << 63)?;
+        self.negatives += 1;
+        Some(n.wrapping_neg())
+    }
+
+    /// What a user should know about the ids read so far.
+    pub(crate) fn notes(&self, notes: &mut Vec<String>) {
+        if let Mode::Names(names) = &self.mode {
+            let n = names.len();
+            notes.push(format!("{n} distinct non-numeric ids were numbered by first appearance"));
+        }
+        if self.negatives > 0 {
+            let n = self.negatives;
+            notes.push(format!("{n} negative ids were taken as 64-bit two's complement"));
+        }
+    }
+}
+
+fn number_of(names: &mut HashMap<Box<[u8]>, u64>, token: &[u8]) -> u64 {
+    if let Some(page) = names.get(token) {
+        return *page;
+    }
+    let page = names.len() as u64;
+    names.insert(token.into(), page);
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_id_decides_between_numbers_and_names() {
+        let mut ids = Ids::new(false);
+        assert_eq!(ids.page(b"17"), Ok(17));
+        assert_eq!(ids.page(b"-1"), Ok(u64::MAX));
+        assert!(ids.page(b"1x").is_err());
+        assert!(ids.page(b"").is_err());
+        let mut ids = Ids::new(false);
+        assert_eq!(ids.page(b"abc"), Ok(0));
+        assert_eq!(ids.page(b"17"), Ok(1));
+        assert_eq!(ids.page(b"abc"), Ok(0));
+        let mut notes = Vec::new();
+        ids.notes(&mut notes);
+        assert!(notes[0].starts_with("2 distinct"));
+        let mut ids = Ids::new(true);
+        assert_eq!(ids.page(b"17"), Ok(0));
+    }
+}

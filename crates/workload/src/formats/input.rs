@@ -1,0 +1,195 @@
+//! A trace file as a stream of decompressed bytes in one large buffer.
+//!
+//! Compression is told by its magic number, never by the file's name alone. A damaged or cut
+//! stream does not end the data silently: the bytes before the damage are handed out, and the
+//! request for more is the error, so that it names the record that could not be read.
+
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::trace::TraceError;
+
+/// Bytes asked of the file at a time: large enough for bulk decoding, small enough for L2.
+const CHUNK: usize = 256 << 10;
+/// The longest record that is waited for; a text file with a longer line is no trace.
+const MAX_RECORD: usize = 1 << 20;
+
+/// How a stream was compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Packing {
+    None,
+    Gzip,
+    Zstd,
+}
+
+/// A trace's decompressed bytes.
+pub(crate) struct Input {
+    path: PathBuf,
+    reader: Box<dyn Read + Send>,
+    packing: Packing,
+    buf: Vec<u8>,
+    start: usize,
+    end: usize,
+    eof: bool,
+    failed: Option<io::Error>,
+}
+
+impl Input {
+    /// Opens `path`, or standard input where it is `-`, and looks through any compression.
+    pub(crate) fn open(path: &Path) -> Result<Input, TraceError> {
+        if path.as_os_str() == "-" {
+            return Input::new(PathBuf::from("(standard input)"), Box::new(io::stdin()));
+        }
+        let io = |source| TraceError::Io { path: path.to_path_buf(), source };
+        let file = File::open(path).map_err(io)?;
+        if file.metadata().map_err(io)?.is_dir() {
+            return Err(io(io::Error::from(io::ErrorKind::IsADirectory)));
+        }
+        Input::new(path.to_path_buf(), Box::new(file))
+    }
+
+    /// The same over any reader; `path` names it in messages.
+    pub(crate) fn new(path: PathBuf, raw: Box<dyn Read + Send>) -> Result<Input, TraceError> {
+        let io = |source| TraceError::Io { path: path.clone(), source };
+        let (packing, reader) = unpack(raw).map_err(io)?;
+        let buf = vec![0; CHUNK];
+        Ok(Input { path, reader, packing, buf, start: 0, end: 0, eof: false, failed: None })
+    }
+
+    /// The name of the file in messages.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The bytes read and not yet consumed.
+    #[inline]
+    pub(crate) fn data(&self) -> &[u8] {
+        &self.buf[self.start..self.end]
+    }
+
+    /// Whether the stream has ended or failed, so that `data` is all there will be.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.eof || self.failed.is_some()
+    }
+
+    /// Drops the first `n` bytes of `data`.
+    #[inline]
+    pub(crate) fn consume(&mut self, n: usize) {
+        self.start += n;
+        debug_assert!(self.start <= self.end);
+    }
+
+    /// Reads until `data` holds `len` bytes or the stream ends; errors wait for `more`.
+    pub(crate) fn peek(&mut self, len: usize) -> &[u8] {
+        while self.data().len() < len.min(CHUNK) && !self.is_at_end() {
+            self.read_some();
+        }
+        self.data()
+    }
+
+    /// Reads further bytes behind `data`; `false` at the end. `record` is the number that the
+    /// next record would have, for the message.
+    pub(crate) fn more(&mut self, record: u64) -> Result<bool, TraceError> {
+        if let Some(error) = self.failed.take() {
+            self.eof = true;
+            return Err(self.failure(error, record));
+        }
+        if self.eof {
+            return Ok(false);
+        }
+        if self.data().len() >= MAX_RECORD {
+            let reason = format!("longer than {MAX_RECORD} bytes: this is no text trace");
+            return Err(TraceError::Corrupt { path: self.path.clone(), record, reason });
+        }
+        self.read_some();
+        match self.failed.take() {
+            Some(error) => {
+                self.eof = true;
+                Err(self.failure(error, record))
+            }
+            None => Ok(!self.eof),
+        }
+    }
+
+    /// Appends a line end to `data`, for a last line that has none.
+    pub(crate) fn end_line(&mut self) {
+        self.make_room();
+        self.buf[self.end] = b'\n';
+        self.end += 1;
+    }
+
+    fn make_room(&mut self) {
+        if self.start > 0 {
+            self.buf.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        if self.end == self.buf.len() {
+            self.buf.resize(self.buf.len() * 2, 0);
+        }
+    }
+
+    fn read_some(&mut self) {
+        self.make_room();
+        loop {
+            match self.reader.read(&mut self.buf[self.end..]) {
+                Ok(0) => self.eof = true,
+                Ok(n) => self.end += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => self.failed = Some(e),
+            }
+            return;
+        }
+    }
+
+    /// Damage of the compressed stream is a corrupt file; anything else is the system's doing.
+    fn failure(&self, source: io::Error, record: u64) -> TraceError {
+        let path = self.path.clone();
+        let name = match self.packing {
+            Packing::None => return TraceError::Io { path, source },
+            Packing::Gzip => "gzip",
+            Packing::Zstd => "zstd",
+        };
+        use io::ErrorKind::{InvalidData, InvalidInput, Other, UnexpectedEof};
+        match source.kind() {
+            UnexpectedEof => {
+                let reason = format!("the {name} stream ends in the middle: the file is cut off");
+                TraceError::Corrupt { path, record, reason }
+            }
+            InvalidData | InvalidInput | Other => {
+                let reason = format!("the {name} stream is damaged: {source}");
+                TraceError::Corrupt { path, record, reason }
+            }
+            _ => TraceError::Io { path, source },
+        }
+    }
+}
+
+/// Looks at the first four bytes of `raw` and puts the right decoder in front.
+fn unpack(mut raw: Box<dyn Read + Send>) -> io::Result<(Packing, Box<dyn Read + Send>)> {
+    let mut head = Vec::with_capacity(4);
+    raw.by_ref().take(4).read_to_end(&mut head)?;
+    let packing = packing_of(&head);
+    let whole = Cursor::new(head).chain(raw);
+    Ok(match packing {
+        Packing::None => (packing, Box::new(whole)),
+        Packing::Gzip => {
+            let decoder = MultiGzDecoder::new(BufReader::with_capacity(CHUNK, whole));
+            (packing, Box::new(decoder))
+        }
+        Packing::Zstd => (packing, Box::new(zstd::stream::read::Decoder::new(whole)?)),
+    })
+}
+
+fn packing_of(head: &[u8]) -> Packing {
+    match head {
+        [0x1f, 0x8b, ..] => Packing::Gzip,
+        [0x28, 0xb5, 0x2f, 0xfd] => Packing::Zstd,
+        // A skippable frame may come first.
+        [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Packing::Zstd,
+        _ => Packing::None,
+    }
+}

@@ -1,0 +1,28 @@
+//! Trace formats: one file each, [`open`] to read any of them, [`create`] to write.
+//!
+//! Every reader streams: memory does not grow with the trace, except for the dictionary of a
+//! trace with non-numeric ids. A damaged file is an error that names file, record and reason; it
+//! is never a short trace.
+
+mod columns;
+mod csv;
+mod detect;
+mod extents;
+mod ids;
+mod input;
+mod lines;
+mod lirs;
+mod lis;
+mod msr;
+mod native;
+mod number;
+mod op;
+mod open;
+mod options;
+mod oracle_general;
+mod spc;
+mod text;
+
+pub use columns::{Columns, Place, Role};
+pub use open::{open, open_reader};
+pub use options::{FORMATS, Format, FormatInfo, ReadOptions};

@@ -1,0 +1,167 @@
+//! Opening a trace: detection, the reader, and the checks that hold for every format.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::trace::{Batch, Source, TraceError};
+
+use super::csv::Csv;
+use super::detect::{SAMPLE, detect};
+use super::extents::Extents;
+use super::input::Input;
+use super::lines::Lines;
+use super::lirs::Lirs;
+use super::lis::Lis;
+use super::msr::Msr;
+use super::native::Native;
+use super::options::{Format, ReadOptions};
+use super::oracle_general::OracleGeneral;
+use super::spc::Spc;
+use super::text::Text;
+
+/// Opens the trace at `path` (`-` is standard input), detecting format and compression.
+///
+/// # Errors
+/// [`TraceError::Io`] if the file cannot be opened, [`TraceError::UnknownFormat`] if no format
+/// fits, [`TraceError::Empty`] if there is nothing in it, [`TraceError::Options`] for a page size
+/// of 0 or columns for a format that has none.
+pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Box<dyn Source>, TraceError> {
+    let path = path.as_ref();
+    check(options)?;
+    if options.format.unwrap_or(Format::Parquet) == Format::Parquet && is_parquet(path)? {
+        return Ok(Box::new(Checked::new(path.into(), Native::open(path)?)));
+    }
+    if options.format == Some(Format::Parquet) {
+        let reason = "it is no Parquet file (they begin with PAR1, and cannot be piped)";
+        return Err(TraceError::UnknownFormat { path: path.into(), reason: reason.into() });
+    }
+    from_input(Input::open(path)?, options)
+}
+
+/// Opens a trace that `reader` delivers; `name` stands for the file in messages and detection.
+///
+/// Every format but Parquet can be read so, compressed or not.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_reader(
+    name: impl Into<PathBuf>,
+    reader: Box<dyn Read + Send>,
+    options: &ReadOptions,
+) -> Result<Box<dyn Source>, TraceError> {
+    check(options)?;
+    from_input(Input::new(name.into(), reader)?, options)
+}
+
+fn check(options: &ReadOptions) -> Result<(), TraceError> {
+    if options.page_size == 0 {
+        return Err(TraceError::Options("a page size of 0 bytes holds nothing".into()));
+    }
+    match (options.format, &options.columns) {
+        (Some(format), Some(_)) if format != Format::Csv => Err(TraceError::Options(format!(
+            "--columns goes with --format csv, not with {}",
+            format.id()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the file itself (not what is compressed in it) begins as Parquet does.
+fn is_parquet(path: &Path) -> Result<bool, TraceError> {
+    if path.as_os_str() == "-" {
+        return Ok(false);
+    }
+    let io = |source| TraceError::Io { path: path.into(), source };
+    let mut file = File::open(path).map_err(io)?;
+    let metadata = file.metadata().map_err(io)?;
+    if !metadata.is_file() {
+        // A pipe must not lose its first bytes to a look at them; `Input` reports directories.
+        return Ok(false);
+    }
+    let mut magic = Vec::new();
+    file.by_ref().take(4).read_to_end(&mut magic).map_err(io)?;
+    Ok(magic == b"PAR1")
+}
+
+fn from_input(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Source>, TraceError> {
+    input.peek(SAMPLE);
+    if input.data().is_empty() {
+        // A stream that fails at once is damaged, not empty.
+        input.more(1)?;
+    }
+    let path = input.path().to_path_buf();
+    let format = match options.format {
+        Some(format) => format,
+        None => detect(&path, input.data(), input.is_at_end(), options)?,
+    };
+    let map = options.map_ids;
+    Ok(match format {
+        Format::Text => lines(path, input, Text::new(map)),
+        Format::Lirs => lines(path, input, Lirs::new(map)),
+        Format::Csv => lines(path, input, Csv::new(options)),
+        Format::Extents => lines(path, input, Extents::default()),
+        Format::Lis => lines(path, input, Lis::default()),
+        Format::Spc => lines(path, input, Spc::new(options.page_size)),
+        Format::Msr => lines(path, input, Msr::new(options.page_size)),
+        Format::OracleGeneral => {
+            let reader = OracleGeneral::new(input, options.page_size, options.expand_sizes);
+            Box::new(Checked::new(path, reader))
+        }
+        Format::Parquet => {
+            let reason = "Parquet cannot be read from a pipe: name the file".into();
+            return Err(TraceError::UnknownFormat { path, reason });
+        }
+    })
+}
+
+fn lines<F: super::lines::LineFormat + 'static>(
+    path: PathBuf,
+    input: Input,
+    format: F,
+) -> Box<dyn Source> {
+    Box::new(Checked::new(path, Lines::new(input, format)))
+}
+
+/// A reader whose trace must hold at least one reference, and that stays ended once it ended.
+struct Checked<S> {
+    path: PathBuf,
+    inner: S,
+    is_empty: bool,
+    has_ended: bool,
+}
+
+impl<S: Source> Checked<S> {
+    fn new(path: PathBuf, inner: S) -> Checked<S> {
+        Checked { path, inner, is_empty: true, has_ended: false }
+    }
+}
+
+impl<S: Source> Source for Checked<S> {
+    fn fill(&mut self, batch: &mut Batch, limit: usize) -> Result<usize, TraceError> {
+        if self.has_ended || limit == 0 {
+            return Ok(0);
+        }
+        match self.inner.fill(batch, limit) {
+            Ok(0) => {
+                self.has_ended = true;
+                if self.is_empty {
+                    return Err(TraceError::Empty { path: self.path.clone() });
+                }
+                Ok(0)
+            }
+            Ok(n) => {
+                self.is_empty = false;
+                Ok(n)
+            }
+            Err(error) => {
+                self.has_ended = true;
+                Err(error)
+            }
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.inner.notes()
+    }
+}
