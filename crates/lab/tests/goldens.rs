@@ -20,6 +20,9 @@ use millpond_workload::trace::Batch;
 type Gate = (&'static str, &'static str, &'static str, &'static str, f64);
 
 const HITS: &[Gate] = &[
+    ("arc", "libCacheSim", "arc", "", 0.0),
+    ("arc(adaptation=integer)", "caffeine", "adaptive.Arc", "", 0.0),
+    ("arc(adaptation=integer)", "WATT-simulate", "arc", "", 0.0),
     ("clock(variant=fix)", "libCacheSim", "clock", "init-freq=0", 0.0),
     ("clock", "libCacheSim", "clock", "init-freq=1", 0.0),
     ("lru", "libCacheSim", "lru", "", 0.0),

@@ -17,4 +17,6 @@ pub mod info;
 pub mod parts;
 pub mod policy;
 pub mod registry;
+#[cfg(test)]
+mod testing;
 pub mod tier2;

@@ -14,4 +14,5 @@ pub fn visit_all(visitor: &mut impl Visitor) {
     visitor.visit::<p::Random>();
     visitor.visit::<p::Lru>();
     visitor.visit::<p::Clock>();
+    visitor.visit::<p::Arc>();
 }
