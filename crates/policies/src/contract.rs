@@ -14,7 +14,8 @@
 //! 1. A frame is *resident* for a policy from [`Policy::admit`] until a host's
 //!    [`Verdict::Taken`], or until [`Policy::forget`]; never both.
 //! 2. [`Host::offer`] is called while the policy is borrowed: a host never calls back into it.
-//!    What has to be revived or forgotten meanwhile is told after `evict` returned.
+//!    What has to be revived or forgotten meanwhile is told after `evict` returned; until then a
+//!    host refuses such a frame with [`Why::Absent`], and that is no fault of the policy's.
 //! 3. A refusal leaves the frame resident. A policy unlinks only what was taken, and it unlinks
 //!    the frame that [`Host::take`] names, which need not be the one it offered.
 //! 4. [`Policy::hit`] comes only for resident frames; a batched host checks first.
@@ -151,7 +152,8 @@ impl Touch for NoTouch {
 /// Why a host refused a frame (gilbert 1.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
-    /// The frame holds no page now: free, or loading. Samplers meet it; lists should not.
+    /// The frame holds no page now: free, or loading. Samplers meet it; lists meet it only for a
+    /// page that was dropped a moment ago, of which [`Policy::forget`] will tell (rule 2).
     Absent,
     /// Its latch is held, or could not be had at once. Temporary.
     Latched,
@@ -225,13 +227,16 @@ pub trait Host {
     /// frame went and which page was in it.
     ///
     /// # Errors
-    /// The refusal, or [`Why::Latched`] where children lie deeper than 8 levels.
+    /// The refusal, or [`Why::Latched`] where children lie deeper than 8 levels. A child that
+    /// will never go is told as [`Why::Pinned`]: its parent may go once the child is elsewhere,
+    /// so the policy must not give the parent up for ever.
     fn take(&mut self, frame: FrameId) -> Result<(FrameId, PageId), Why> {
         const DEPTH_MAX: usize = 8;
         let mut offered = frame;
         for _ in 0..DEPTH_MAX {
             match self.offer(offered) {
                 Verdict::Taken(page) => return Ok((offered, page)),
+                Verdict::Refused(Why::Permanent) if offered != frame => return Err(Why::Pinned),
                 Verdict::Refused(why) => return Err(why),
                 Verdict::Instead(child) => offered = child,
             }
