@@ -25,6 +25,12 @@ const HITS: &[Gate] = &[
     ("arc(adaptation=integer)", "WATT-simulate", "arc", "", 0.0),
     ("clock(variant=fix)", "libCacheSim", "clock", "init-freq=0", 0.0),
     ("clock", "libCacheSim", "clock", "init-freq=1", 0.0),
+    ("clock-sweep(max=3,init=0)", "libCacheSim", "clock", "n-bit-counter=2", 0.0),
+    ("gclock-v1(f=0,r=1,s=1,max=3,variant=fix)", "libCacheSim", "clock", "n-bit-counter=2", 0.0),
+    ("gclock-v1(f=0,r=1,s=1,max=3,variant=fix)", "reference-model", "gclock(init0,max3)", "", 0.0),
+    // Sets to R = 1: the plain clock.
+    ("gclock-v2(f=0,r=1,s=1,variant=fix)", "libCacheSim", "clock", "init-freq=0", 0.0),
+    ("gclock-v2(f=1,r=1,s=1,variant=fix)", "libCacheSim", "clock", "init-freq=1", 0.0),
     ("lru", "libCacheSim", "lru", "", 0.0),
     ("lru", "reference-model", "lru", "", 0.0),
 ];

@@ -15,4 +15,10 @@ pub fn visit_all(visitor: &mut impl Visitor) {
     visitor.visit::<p::Lru>();
     visitor.visit::<p::Clock>();
     visitor.visit::<p::Arc>();
+    visitor.visit::<p::Zclock>();
+    visitor.visit::<p::GclockV1>();
+    visitor.visit::<p::GclockV2>();
+    visitor.visit::<p::DgclockV1>();
+    visitor.visit::<p::DgclockV2>();
+    visitor.visit::<p::ClockSweep>();
 }

@@ -5,9 +5,11 @@ pub mod heap;
 pub mod list;
 pub mod map;
 pub mod random;
+pub mod sweep;
 
 pub use ghosts::Ghosts;
 pub use heap::Heap;
 pub use list::{Links, List};
 pub use map::PageMap;
 pub use random::Random;
+pub use sweep::{CountOn, Counts, Hand};

@@ -2,10 +2,22 @@
 
 mod arc;
 mod clock;
+mod clock_sweep;
+mod dgclock_v1;
+mod dgclock_v2;
+mod gclock_v1;
+mod gclock_v2;
 mod lru;
 mod random;
+mod zclock;
 
 pub use arc::{Arc, ArcConfig};
 pub use clock::{Clock, ClockConfig};
+pub use clock_sweep::{ClockSweep, ClockSweepConfig};
+pub use dgclock_v1::{DgclockV1, DgclockV1Config};
+pub use dgclock_v2::{DgclockV2, DgclockV2Config};
+pub use gclock_v1::{GclockV1, GclockV1Config};
+pub use gclock_v2::{GclockV2, GclockV2Config};
 pub use lru::Lru;
 pub use random::Random;
+pub use zclock::{Zclock, ZclockConfig};

@@ -1,0 +1,171 @@
+//! `gclock-v2`: a hand wears down usage counts; a hit sets to R its frame's.
+//!
+//! **Idea** — CLOCK's bit becomes a count that a hit sets to R: how many sweeps ago the last
+//! reference was, up to R of them. A finer approximation of LRU; how often does not matter.
+//!
+//! **Source** — gilbert 1.2.10, 1.2.10.2; luan 4.3 (after Effelsberg and Härder 1984).
+//!
+//! **State** — A usage count beside each frame; the hand, a counter of frames passed.
+//!
+//! **Invariants** — (1) Only a frame whose count is 0 is offered. (2) No count exceeds the larger of F and R.
+//!
+//! **Cost** — Hit: load, and a store if the count changes, in the frame's own metadata. Admit: one
+//! store. Evict: a sweep; each step is paid by what F and R put in, so F/S steps per miss and R/S
+//! per hit at most. 4 bytes per frame, no ghosts.
+//!
+//! **Deviations** — A round that can find no victim is skipped
+//! ([`parts::sweep`](crate::parts::sweep)); the victims are the same. With `f=0, r=1, variant=fix`
+//! it is CLOCK with the bit off on load, as gilbert says, and `f=1, r=1` CLOCK with the bit on.
+//!
+//! **Defaults** — F 25, R 5, S 1, `variant=unfix-full`: as gilbert runs it. His *x2* is `f=50,
+//! r=10`; luan's GCLOCK is `f=5,r=5,s=1,variant=fix`.
+
+use millpond_base::FrameId;
+use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use crate::contract::{
+    Access, Frames, Goal, Hit, Host, OpenPolicy, Recall, Rules, Shape, Touch, TouchOn, Why,
+};
+use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::{CountOn, Counts, Hand};
+
+config! {
+    /// Parameters of [`GclockV2`].
+    pub struct GclockV2Config {
+        /// F: the count of a page that was just loaded.
+        f: u32 = 25, in 0..=1 << 30;
+        /// R: what a reference sets the count to.
+        r: u32 = 5, in 0..=1 << 30;
+        /// S: what a pass of the hand takes.
+        s: u32 = 1, in 1..=1 << 30;
+        /// Which events count as references.
+        variant: CountOn = CountOn::UnfixFull;
+    }
+}
+
+/// What the hit path knows.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct V2Params {
+    first: u32,
+    set: u32,
+}
+
+impl V2Params {
+    /// A reference.
+    #[inline(always)]
+    fn refer(&self, count: &AtomicU32) {
+        // Looking first keeps a hot page's line shared between cores.
+        if count.load(Relaxed) != self.set {
+            count.store(self.set, Relaxed);
+        }
+    }
+}
+
+/// The hot half: a count.
+pub struct Set;
+
+impl Touch for Set {
+    type Meta = AtomicU32;
+    type Params = V2Params;
+    const HIT: Hit = Hit::Meta;
+    const UNFIX: bool = true;
+
+    #[inline(always)]
+    fn touch(count: &AtomicU32, params: &V2Params, _: &Access) {
+        params.refer(count);
+    }
+
+    #[inline(always)]
+    fn reset(count: &AtomicU32, params: &V2Params, _: &Access) {
+        count.store(params.first, Relaxed);
+    }
+}
+
+/// Generalised CLOCK whose hits set.
+pub struct GclockV2 {
+    params: V2Params,
+    step: u32,
+    variant: CountOn,
+    hand: Hand,
+}
+
+struct Swept<'a> {
+    frames: Frames<'a, Set>,
+    policy: &'a GclockV2,
+}
+
+impl Counts for Swept<'_> {
+    #[inline(always)]
+    fn count(&self, frame: FrameId) -> &AtomicU32 {
+        self.frames.meta(frame)
+    }
+
+    fn refused(&self, frame: FrameId, why: Why) {
+        if self.policy.variant.refusals() && why != Why::Absent {
+            self.policy.params.refer(self.frames.meta(frame));
+        }
+    }
+}
+
+impl Rules for GclockV2 {
+    const INFO: Info = Info {
+        id: "gclock-v2",
+        summary: "a hand wears down usage counts; a hit sets to R its frame's",
+        family: Family::Clock,
+        class: Class::Two,
+        age: Age::Last,
+        references: References::Last,
+        tier: Tier::First,
+        live: true,
+        frame_bytes: 4.0,
+        ghost_bytes: 0.0,
+        source: "gilbert 1.2.10.2, luan 4.3",
+    };
+    type Touch = Set;
+    type Config = GclockV2Config;
+
+    fn new(config: &GclockV2Config, _shape: &Shape) -> GclockV2 {
+        GclockV2 {
+            params: V2Params { first: config.f, set: config.r },
+            step: config.s,
+            variant: config.variant,
+            hand: Hand::new(),
+        }
+    }
+
+    fn params(&self) -> V2Params {
+        self.params
+    }
+
+    fn touch_on(&self) -> TouchOn {
+        self.variant.touch_on()
+    }
+
+    fn state_bytes(&self) -> usize {
+        0
+    }
+
+    fn check(&self, frames: Frames<'_, Set>, resident: &[FrameId]) -> Result<(), String> {
+        let most = self.params.first.max(self.params.set);
+        for &frame in resident {
+            let count = frames.meta(frame).load(Relaxed);
+            if count > most {
+                return Err(format!("invariant 2: frame {frame:?} counts {count} of {most}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl OpenPolicy for GclockV2 {
+    #[inline(always)]
+    fn admit(&self, _: Frames<'_, Set>, _: FrameId, _: &Access, _: Recall) {}
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(&self, frames: Frames<'_, Set>, goal: &Goal, host: &mut H) -> u32 {
+        let swept = Swept { frames, policy: self };
+        self.hand.sweep(frames.len(), self.step, goal, &swept, host)
+    }
+
+    fn forget(&self, _: Frames<'_, Set>, _: FrameId) {}
+}

@@ -1,0 +1,145 @@
+//! `zclock`: CLOCK whose hand jumps at random.
+//!
+//! **Idea** — Random replacement with a second chance: a drawn frame whose usage bit is set loses
+//! it and stays. No hand to share between threads.
+//!
+//! **Source** — gilbert 1.2.9.
+//!
+//! **State** — A usage bit beside each frame; a random generator.
+//!
+//! **Invariants** — (1) A frame whose bit is set is not offered. (2) Every frame is equally likely
+//! to be looked at.
+//!
+//! **Cost** — Hit: set a mark in the frame's own metadata if it is not set. Admit: one store.
+//! Evict: draws until one is unmarked, about √frames of them where all are marked. 1 byte per
+//! frame, no ghosts.
+//!
+//! **Deviations** — gilbert draws by SplitMix32; ours is the crate's generator, seeded. A free
+//! frame that is drawn is refused by the host and drawn past, whatever its bit says.
+//!
+//! **Defaults** — `variant=fix`, as gilbert runs it: hits mark, a loaded page enters unmarked.
+//! `unfix` and `fix-unfix` end the loading access with the bit on; `full` also marks a frame that
+//! could not be evicted.
+
+use millpond_base::FrameId;
+use millpond_base::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use crate::contract::{
+    Access, Frames, Goal, Hit, Host, OpenPolicy, Recall, Rules, Shape, Touch, TouchOn, Why,
+};
+use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::Random as Generator;
+
+choice! {
+    /// Which events set a usage bit.
+    pub enum ZclockVariant {
+        /// Hits, when they begin.
+        Fix = "fix",
+        /// Accesses, when they end.
+        Unfix = "unfix",
+        /// Both.
+        FixUnfix = "fix-unfix",
+        /// Both, and refusals.
+        Full = "full",
+    }
+}
+
+config! {
+    /// Parameters of [`Zclock`].
+    pub struct ZclockConfig {
+        /// Which events set the usage bit.
+        variant: ZclockVariant = ZclockVariant::Fix;
+    }
+}
+
+/// The hot half: a mark.
+pub struct ZMark;
+
+impl Touch for ZMark {
+    type Meta = AtomicBool;
+    type Params = ();
+    const HIT: Hit = Hit::Meta;
+    const UNFIX: bool = true;
+
+    #[inline(always)]
+    fn touch(used: &AtomicBool, _: &(), _: &Access) {
+        // Looking first keeps a hot page's line shared between cores.
+        if !used.load(Relaxed) {
+            used.store(true, Relaxed);
+        }
+    }
+
+    #[inline(always)]
+    fn reset(used: &AtomicBool, _: &(), _: &Access) {
+        used.store(false, Relaxed);
+    }
+}
+
+/// Second chance by a hand that jumps.
+pub struct Zclock {
+    variant: ZclockVariant,
+    generator: Generator,
+}
+
+impl Rules for Zclock {
+    const INFO: Info = Info {
+        id: "zclock",
+        summary: "CLOCK whose hand jumps at random",
+        family: Family::Clock,
+        class: Class::Two,
+        age: Age::Last,
+        references: References::Last,
+        tier: Tier::First,
+        live: true,
+        frame_bytes: 1.0,
+        ghost_bytes: 0.0,
+        source: "gilbert 1.2.9",
+    };
+    type Touch = ZMark;
+    type Config = ZclockConfig;
+
+    fn new(config: &ZclockConfig, shape: &Shape) -> Zclock {
+        Zclock { variant: config.variant, generator: Generator::new(shape.seed) }
+    }
+
+    fn touch_on(&self) -> TouchOn {
+        match self.variant {
+            ZclockVariant::Fix => TouchOn::Fix,
+            ZclockVariant::Unfix => TouchOn::Unfix,
+            ZclockVariant::FixUnfix | ZclockVariant::Full => TouchOn::Both,
+        }
+    }
+
+    fn state_bytes(&self) -> usize {
+        0
+    }
+}
+
+impl OpenPolicy for Zclock {
+    #[inline(always)]
+    fn admit(&self, _: Frames<'_, ZMark>, _: FrameId, _: &Access, _: Recall) {}
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(&self, frames: Frames<'_, ZMark>, goal: &Goal, host: &mut H) -> u32 {
+        let (mut taken, mut steps) = (0, 0);
+        while taken < goal.frames && steps < goal.steps_max {
+            steps += 1;
+            let frame = FrameId(self.generator.below(frames.len()));
+            let used = frames.meta(frame);
+            if used.load(Relaxed) {
+                used.store(false, Relaxed);
+                continue;
+            }
+            match host.take(frame) {
+                Ok(_) => taken += 1,
+                Err(why) if self.variant == ZclockVariant::Full && why != Why::Absent => {
+                    used.store(true, Relaxed);
+                }
+                Err(_) => {}
+            }
+        }
+        taken
+    }
+
+    fn forget(&self, _: Frames<'_, ZMark>, _: FrameId) {}
+}
