@@ -13,13 +13,13 @@
 //! store. Evict: a sweep; each step is paid by what F and R put in, so F/S steps per miss and R/S
 //! per hit at most. 4 bytes per frame, no ghosts.
 //!
-//! **Deviations** — A count never exceeds `max`. Hits that race may lose one increment: a count
-//! is an estimate, and a locked addition per hit would cost more than it tells. With `f=0, r=1,
-//! max=3, variant=fix` it is libCacheSim's clock with 2 bits, hit for hit. A round that can find
-//! no victim is skipped ([`parts::sweep`](crate::parts::sweep)); the victims are the same.
+//! **Deviations** — A count never exceeds `max`. Hits that race may lose one increment: a count is
+//! an estimate, and a locked addition per hit would cost more than it tells. With `f=0, r=1, max=3,
+//! variant=fix` it is libCacheSim's clock with 2 bits, hit for hit. A round that can find no victim
+//! is skipped ([`parts::sweep`](crate::parts::sweep)); the victims are the same.
 //!
-//! **Defaults** — F 25, R 5, S 1, `variant=fix-full`, no cap: as gilbert runs it. His *x2* is `f=50,
-//! r=10`.
+//! **Defaults** — F 25, R 5, S 1, `variant=fix-full`, no cap: as gilbert runs it. His *x2* is
+//! `f=50,r=10`.
 
 use millpond_base::FrameId;
 use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
