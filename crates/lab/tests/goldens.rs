@@ -23,6 +23,8 @@ const HITS: &[Gate] = &[
     ("arc", "libCacheSim", "arc", "", 0.0),
     ("arc(adaptation=integer)", "caffeine", "adaptive.Arc", "", 0.0),
     ("arc(adaptation=integer)", "WATT-simulate", "arc", "", 0.0),
+    ("cflru(window=10%)", "WATT-simulate", "cf_lru10", "", 0.0),
+    ("cflru(window=50%)", "WATT-simulate", "cf_lru50", "", 0.0),
     ("clock(variant=fix)", "libCacheSim", "clock", "init-freq=0", 0.0),
     ("clock", "libCacheSim", "clock", "init-freq=1", 0.0),
     ("clock-sweep(max=3,init=0)", "libCacheSim", "clock", "n-bit-counter=2", 0.0),
@@ -33,10 +35,22 @@ const HITS: &[Gate] = &[
     ("gclock-v2(f=1,r=1,s=1,variant=fix)", "libCacheSim", "clock", "init-freq=1", 0.0),
     ("lru", "libCacheSim", "lru", "", 0.0),
     ("lru", "reference-model", "lru", "", 0.0),
+    ("lru-wsr", "WATT-simulate", "lru_wsr", "", 0.0),
+    ("opt", "WATT-simulate", "opt", "", 0.0),
+    ("opt", "libCacheSim", "belady", "", 0.0),
+    ("opt", "reference-model", "MIN", "", 0.0),
+    ("opt(bypass=true)", "caffeine", "opt.Clairvoyant", "", 0.0),
+    ("opt(bypass=true)", "reference-model", "MIN+bypass", "", 0.0),
 ];
 
-const WRITES: &[Gate] =
-    &[("clock", "WATT-simulate", "clock", "", 0.0), ("lru", "WATT-simulate", "lru", "", 0.0)];
+const WRITES: &[Gate] = &[
+    ("cflru(window=10%)", "WATT-simulate", "cf_lru10", "", 0.0),
+    ("cflru(window=50%)", "WATT-simulate", "cf_lru50", "", 0.0),
+    ("clock", "WATT-simulate", "clock", "", 0.0),
+    ("lru", "WATT-simulate", "lru", "", 0.0),
+    ("lru-wsr", "WATT-simulate", "lru_wsr", "", 0.0),
+    ("opt", "WATT-simulate", "opt", "", 0.0),
+];
 
 /// Each trace is decoded once, and its future found once, only if a policy needs it.
 #[derive(Default)]

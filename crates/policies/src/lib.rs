@@ -14,6 +14,8 @@ pub mod config;
 pub mod contract;
 pub mod frames;
 pub mod info;
+#[cfg(test)]
+mod mini;
 pub mod parts;
 pub mod policy;
 pub mod registry;

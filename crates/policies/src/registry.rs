@@ -21,4 +21,7 @@ pub fn visit_all(visitor: &mut impl Visitor) {
     visitor.visit::<p::DgclockV1>();
     visitor.visit::<p::DgclockV2>();
     visitor.visit::<p::ClockSweep>();
+    visitor.visit::<p::Cflru>();
+    visitor.visit::<p::LruWsr>();
+    visitor.visit::<p::Opt>();
 }

@@ -1,0 +1,260 @@
+//! `opt`: Bélády's MIN, the offline bound: whoever is needed last, goes.
+//!
+//! **Idea** — With the future known, evicting the page whose next reference lies farthest ahead
+//! costs the fewest misses that any demand-paging policy can have.
+//!
+//! **Source** — gilbert 1.1; leanstore VI-B; Bélády 1966.
+//!
+//! **State** — A heap of the resident frames by next reference; a dirty flag per frame, for ties.
+//!
+//! **Invariants** — (1) The heap holds exactly the resident frames. (2) The frame on top is
+//! referenced last of all; among pages that are never referenced again, a clean one is above a
+//! dirty one, and the one whose last reference is older above the other.
+//!
+//! **Cost** — Hit: one sift, central. Admit: one sift. Evict: O(log n). 21 bytes per frame, no
+//! ghosts. It needs the whole trace before the first reference.
+//!
+//! **Deviations** — MIN leaves ties open, and they cannot change hits, only writes; the rule of
+//! invariant 2 saves writes where that is free. Hits equal libCacheSim's Belady, the WATT authors'
+//! and the reference model's in every cell; with `bypass`, Caffeine's Clairvoyant and the reference
+//! model's MIN with bypass. With this rule for ties the writes equal those of the
+//! WATT authors' simulator, too.
+//!
+//! **Defaults** — `bypass=false`: every page that is referenced is loaded, as a buffer pool must.
+//! `bypass=true` passes a page by when it would be the next victim itself; that is another, better
+//! bound, for caches that may.
+
+use millpond_base::FrameId;
+
+use crate::contract::{Access, Frames, Goal, Host, ListTouch, NEVER, Policy, Recall, Rules, Shape};
+use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::Heap;
+
+config! {
+    /// Parameters of [`Opt`].
+    pub struct OptConfig {
+        /// Whether a page may be passed by that would be the next victim itself.
+        bypass: bool = false;
+    }
+}
+
+/// Set in the keys of pages that have a next reference: they stay longer than those without.
+const AGAIN: u64 = 1 << 63;
+/// Set in the keys of pages that are never referenced again, and dirty.
+const DIRTY_NEVER: u64 = 1 << 62;
+
+/// The key of a page that is referenced again at `next`: the later, the less.
+#[inline(always)]
+fn again(next: u64) -> u64 {
+    AGAIN | (AGAIN - 1 - next.min(AGAIN - 1))
+}
+
+/// Bélády's MIN.
+pub struct Opt {
+    bypass: bool,
+    heap: Heap<u64>,
+    dirty: Vec<bool>,
+    /// Last references so far, to tell the older of two pages that are never referenced again.
+    lasts: u64,
+    /// Frames refused by the eviction that runs; empty between evictions.
+    refused: Vec<(u64, u32)>,
+}
+
+impl Rules for Opt {
+    const INFO: Info = Info {
+        id: "opt",
+        summary: "Bélády's MIN: evicts the page whose next reference is farthest ahead",
+        family: Family::Offline,
+        class: Class::Offline,
+        age: Age::Ignored,
+        references: References::Ignored,
+        tier: Tier::First,
+        live: false,
+        frame_bytes: 21.0,
+        ghost_bytes: 0.0,
+        source: "gilbert 1.1, leanstore VI-B",
+    };
+    const NEEDS_FUTURE: bool = true;
+    type Touch = ListTouch;
+    type Config = OptConfig;
+
+    fn new(config: &OptConfig, shape: &Shape) -> Opt {
+        Opt {
+            bypass: config.bypass,
+            heap: Heap::new(shape.frames),
+            dirty: vec![false; shape.frames as usize],
+            lasts: 0,
+            refused: Vec::new(),
+        }
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.heap.bytes() + self.dirty.capacity() + self.refused.capacity() * 16
+    }
+
+    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+        self.heap.check().map_err(|e| format!("invariant 2: {e}"))?;
+        let missing = resident.iter().find(|f| self.heap.key(f.0).is_none());
+        if missing.is_some() || self.heap.len() != resident.len() || !self.refused.is_empty() {
+            let (held, there) = (self.heap.len(), resident.len());
+            return Err(format!("invariant 1: the heap holds {held} of {there} resident frames"));
+        }
+        Ok(())
+    }
+}
+
+impl Opt {
+    /// The heap's least key is that of the victim.
+    #[inline(always)]
+    fn key(&mut self, next: u64, dirty: bool) -> u64 {
+        if next == NEVER {
+            self.lasts += 1;
+            return self.lasts | if dirty { DIRTY_NEVER } else { 0 };
+        }
+        again(next)
+    }
+
+    /// Takes a frame that went out of the books.
+    fn unlink(&mut self, frame: u32) {
+        if self.heap.remove(frame).is_none() {
+            self.refused.retain(|(_, f)| *f != frame);
+        }
+    }
+}
+
+impl Policy for Opt {
+    #[inline(always)]
+    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, access: &Access) {
+        let dirty = &mut self.dirty[frame.index()];
+        *dirty |= access.mark.is_write();
+        let dirty = *dirty;
+        let key = self.key(access.next, dirty);
+        self.heap.set(frame.0, key);
+    }
+
+    #[inline(always)]
+    fn wants(&mut self, access: &Access) -> bool {
+        if !self.bypass || self.heap.len() < self.dirty.len() {
+            return true;
+        }
+        // A page that is never referenced again is not worth a frame, whoever is in it.
+        let farthest = self.heap.least().map_or(0, |(key, _)| key);
+        access.next != NEVER && again(access.next) > farthest
+    }
+
+    #[inline(always)]
+    fn admit(
+        &mut self,
+        _frames: Frames<'_, ListTouch>,
+        frame: FrameId,
+        access: &Access,
+        _recall: Recall,
+    ) {
+        let dirty = access.mark.is_write();
+        self.dirty[frame.index()] = dirty;
+        let key = self.key(access.next, dirty);
+        self.heap.set(frame.0, key);
+    }
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(
+        &mut self,
+        _frames: Frames<'_, ListTouch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        let (mut taken, mut steps) = (0, 0);
+        while taken < goal.frames && steps < goal.steps_max {
+            let Some((key, victim)) = self.heap.least() else { break };
+            steps += 1;
+            match host.take(FrameId(victim)) {
+                Ok((frame, _page)) => {
+                    self.unlink(frame.0);
+                    taken += 1;
+                }
+                Err(_why) => {
+                    // Out of the way until this eviction is over; the next one asks again.
+                    self.heap.remove(victim);
+                    self.refused.push((key, victim));
+                }
+            }
+        }
+        while let Some((key, frame)) = self.refused.pop() {
+            self.heap.set(frame, key);
+        }
+        taken
+    }
+
+    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+        self.unlink(frame.0);
+    }
+
+    fn cleaned(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+        self.dirty[frame.index()] = false;
+        if let Some(key) = self.heap.key(frame.0)
+            && key & AGAIN == 0
+        {
+            self.heap.set(frame.0, key & !DIRTY_NEVER);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use millpond_base::{Mark, PageId};
+
+    use super::*;
+    use crate::contract::Why;
+    use crate::mini::Mini;
+
+    const R: Mark = Mark::READ;
+    const W: Mark = Mark::WRITE;
+
+    #[test]
+    fn the_page_needed_last_goes_and_among_the_unneeded_the_oldest_clean_one() {
+        let mut mini: Mini<Opt> = Mini::new(&OptConfig::default(), 4);
+        mini.access(1, R, 20);
+        mini.access(2, W, NEVER);
+        mini.access(3, R, NEVER);
+        mini.access(4, R, NEVER);
+        mini.access(5, R, 30);
+        mini.access(6, R, 25);
+        mini.access(7, R, 26);
+        mini.access(8, R, 27);
+        assert_eq!(mini.table.gone, [3, 4, 2, 5]);
+    }
+
+    #[test]
+    fn a_dirty_page_that_was_written_back_is_a_clean_one() {
+        let mut mini: Mini<Opt> = Mini::new(&OptConfig::default(), 2);
+        mini.access(1, W, NEVER);
+        mini.access(2, R, NEVER);
+        mini.clean(1);
+        mini.access(3, R, NEVER);
+        assert_eq!(mini.table.gone, [1]);
+    }
+
+    #[test]
+    fn refused_frames_are_asked_again_next_time_and_the_next_best_goes() {
+        let mut mini: Mini<Opt> = Mini::new(&OptConfig::default(), 3);
+        (1..4).for_each(|page| assert!(!mini.access(page, R, 100 - page)));
+        mini.refuse(1, Some(Why::Pinned));
+        mini.refuse(2, Some(Why::Pinned));
+        mini.access(4, R, 5);
+        mini.refuse(1, None);
+        mini.access(5, R, 6);
+        assert_eq!(mini.table.gone, [3, 1]);
+    }
+
+    #[test]
+    fn a_page_that_would_be_the_next_victim_is_passed_by() {
+        let mut mini: Mini<Opt> = Mini::new(&OptConfig { bypass: true }, 2);
+        let access = |next| Access { page: PageId(9), mark: R, now: 0, next, next_read: next };
+        assert!(mini.policy.wants(&access(NEVER)), "a frame is free");
+        mini.access(1, R, 10);
+        mini.access(2, R, 20);
+        assert!(mini.policy.wants(&access(19)));
+        assert!(!mini.policy.wants(&access(21)));
+        assert!(!mini.policy.wants(&access(NEVER)));
+    }
+}
