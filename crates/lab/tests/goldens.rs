@@ -20,13 +20,17 @@ use millpond_workload::trace::Batch;
 type Gate = (&'static str, &'static str, &'static str, &'static str, f64);
 
 const HITS: &[Gate] = &[
+    ("2q", "libCacheSim", "2q", "Ain-size-ratio=0.25", 0.0),
+    ("2q", "caffeine", "two-queue.TwoQueue", "percent-in=0.25", 0.0),
+    ("2q(kin=20%)", "libCacheSim", "2q", "Ain-size-ratio=0.20", 0.0),
+    ("2q(kin=20%)", "caffeine", "two-queue.TwoQueue", "percent-in=0.20", 0.0),
     ("arc", "libCacheSim", "arc", "", 0.0),
     ("arc(adaptation=integer)", "caffeine", "adaptive.Arc", "", 0.0),
     ("arc(adaptation=integer)", "WATT-simulate", "arc", "", 0.0),
     ("cflru(window=10%)", "WATT-simulate", "cf_lru10", "", 0.0),
     ("cflru(window=50%)", "WATT-simulate", "cf_lru50", "", 0.0),
-    ("clock(variant=fix)", "libCacheSim", "clock", "init-freq=0", 0.0),
     ("clock", "libCacheSim", "clock", "init-freq=1", 0.0),
+    ("clock(variant=fix)", "libCacheSim", "clock", "init-freq=0", 0.0),
     ("clock-sweep(max=3,init=0)", "libCacheSim", "clock", "n-bit-counter=2", 0.0),
     ("gclock-v1(f=0,r=1,s=1,max=3,variant=fix)", "libCacheSim", "clock", "n-bit-counter=2", 0.0),
     ("gclock-v1(f=0,r=1,s=1,max=3,variant=fix)", "reference-model", "gclock(init0,max3)", "", 0.0),
@@ -41,6 +45,8 @@ const HITS: &[Gate] = &[
     ("opt", "reference-model", "MIN", "", 0.0),
     ("opt(bypass=true)", "caffeine", "opt.Clairvoyant", "", 0.0),
     ("opt(bypass=true)", "reference-model", "MIN+bypass", "", 0.0),
+    ("sieve", "libCacheSim", "sieve", "", 0.0),
+    ("sieve", "WATT-simulate", "sieve", "", 0.0),
 ];
 
 const WRITES: &[Gate] = &[

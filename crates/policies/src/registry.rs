@@ -14,14 +14,17 @@ pub fn visit_all(visitor: &mut impl Visitor) {
     visitor.visit::<p::Random>();
     visitor.visit::<p::Lru>();
     visitor.visit::<p::Clock>();
-    visitor.visit::<p::Arc>();
     visitor.visit::<p::Zclock>();
     visitor.visit::<p::GclockV1>();
     visitor.visit::<p::GclockV2>();
     visitor.visit::<p::DgclockV1>();
     visitor.visit::<p::DgclockV2>();
-    visitor.visit::<p::ClockSweep>();
+    visitor.visit::<p::TwoQ>();
+    visitor.visit::<p::TwoQSimple>();
+    visitor.visit::<p::Arc>();
     visitor.visit::<p::Cflru>();
     visitor.visit::<p::LruWsr>();
     visitor.visit::<p::Opt>();
+    visitor.visit::<p::Sieve>();
+    visitor.visit::<p::ClockSweep>();
 }

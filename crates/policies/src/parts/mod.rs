@@ -1,15 +1,19 @@
 //! Parts that policies are built from. None knows a policy.
 
+pub mod frame_lists;
 pub mod ghosts;
 pub mod heap;
 pub mod list;
 pub mod map;
+pub mod mark;
 pub mod random;
 pub mod sweep;
 
+pub use frame_lists::FrameLists;
 pub use ghosts::Ghosts;
 pub use heap::Heap;
 pub use list::{Links, List};
 pub use map::PageMap;
+pub use mark::{MarkTouch, take_mark};
 pub use random::Random;
 pub use sweep::{CountOn, Counts, Hand};

@@ -12,6 +12,9 @@ mod lru;
 mod lru_wsr;
 mod opt;
 mod random;
+mod sieve;
+mod two_q;
+mod two_q_simple;
 mod zclock;
 
 pub use arc::{Arc, ArcConfig};
@@ -26,4 +29,7 @@ pub use lru::Lru;
 pub use lru_wsr::LruWsr;
 pub use opt::{Opt, OptConfig};
 pub use random::Random;
+pub use sieve::Sieve;
+pub use two_q::{TwoQ, TwoQConfig};
+pub use two_q_simple::{TwoQSimple, TwoQSimpleConfig};
 pub use zclock::{Zclock, ZclockConfig};
