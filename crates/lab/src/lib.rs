@@ -4,4 +4,7 @@
 //! - [`registry`]: the policies that can be run, Millpond's and a user's own.
 
 pub mod registry;
+pub mod results;
 pub mod sim;
+pub mod sweep;
+pub mod table;

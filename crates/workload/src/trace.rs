@@ -104,4 +104,9 @@ pub trait Source: Send {
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
+
+    /// The share of the trace that was read so far, 0 to 1, where that can be told.
+    fn progress(&self) -> Option<f64> {
+        None
+    }
 }

@@ -5,6 +5,6 @@ mod future;
 mod host;
 mod renumber;
 
-pub use cell::{Cell, Counts, SimOptions, Simulation};
+pub use cell::{Cell, Counts, SimOptions, Simulation, Stalled};
 pub use future::Future;
 pub use renumber::Renumber;

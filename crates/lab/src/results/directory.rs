@@ -1,0 +1,156 @@
+//! One result directory: `run.json` (what ran) and `rows.parquet` (what it gave).
+//!
+//! Both files appear under their names only once they are whole, so that a killed run leaves
+//! either a directory that says it is partial, or none.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value as Json, json};
+
+use super::machine::{build_id, machine};
+use crate::table::{Table, TableError};
+
+/// Why a result directory could not be written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResultError {
+    /// A file or folder could not be made, written or read.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// `rows.parquet`.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// Not a result directory, or a damaged one.
+    #[error("{path} is no result directory: {reason}")]
+    Damaged {
+        /// The directory.
+        path: PathBuf,
+        /// What is missing or wrong.
+        reason: String,
+    },
+}
+
+/// What ran.
+#[derive(Clone, Debug)]
+pub struct RunInfo {
+    /// The command, `sim` for example.
+    pub command: String,
+    /// The command line that repeats it.
+    pub command_line: String,
+    /// Parameters, flat.
+    pub params: Json,
+}
+
+/// A result directory that is being written, or was.
+#[derive(Debug)]
+pub struct ResultDir {
+    path: PathBuf,
+}
+
+impl ResultDir {
+    /// The directory `root/COMMAND-HASH`, made if it is not there.
+    ///
+    /// # Errors
+    /// [`ResultError::Io`].
+    pub fn create(root: &Path, command: &str, hash: &str) -> Result<ResultDir, ResultError> {
+        let path = root.join(format!("{command}-{hash}"));
+        std::fs::create_dir_all(&path)
+            .map_err(|source| ResultError::Io { path: path.clone(), source })?;
+        Ok(ResultDir { path })
+    }
+
+    /// An existing directory.
+    ///
+    /// # Errors
+    /// [`ResultError::Damaged`] if it holds no `run.json`.
+    pub fn open(path: &Path) -> Result<ResultDir, ResultError> {
+        if !path.join("run.json").is_file() {
+            return Err(ResultError::Damaged {
+                path: path.to_path_buf(),
+                reason: "run.json is missing".to_string(),
+            });
+        }
+        Ok(ResultDir { path: path.to_path_buf() })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes what ran and the rows so far; `complete` says whether more would have come.
+    ///
+    /// # Errors
+    /// [`ResultError`].
+    pub fn write(&self, info: &RunInfo, rows: &Table, complete: bool) -> Result<(), ResultError> {
+        rows.write_parquet(&self.path.join("rows.parquet"))?;
+        let run = json!({
+            "command": info.command,
+            "command_line": info.command_line,
+            "version": env!("CARGO_PKG_VERSION"),
+            "build": build_id(),
+            "params": info.params,
+            "machine": machine(),
+            "rows": rows.rows.len(),
+            "complete": complete,
+        });
+        let path = self.path.join("run.json");
+        let io = |source| ResultError::Io { path: path.clone(), source };
+        let mut file = tempfile::NamedTempFile::new_in(&self.path).map_err(io)?;
+        serde_json::to_writer_pretty(&mut file, &run).map_err(|e| io(e.into()))?;
+        writeln!(file).map_err(io)?;
+        file.persist(&path).map_err(|e| io(e.error))?;
+        Ok(())
+    }
+
+    /// What ran, as it was written.
+    ///
+    /// # Errors
+    /// [`ResultError`].
+    pub fn run(&self) -> Result<Json, ResultError> {
+        let path = self.path.join("run.json");
+        let text = std::fs::read_to_string(&path)
+            .map_err(|source| ResultError::Io { path: path.clone(), source })?;
+        serde_json::from_str(&text).map_err(|e| ResultError::Damaged {
+            path: self.path.clone(),
+            reason: format!("run.json: {e}"),
+        })
+    }
+
+    /// The rows, as they were written.
+    ///
+    /// # Errors
+    /// [`ResultError`].
+    pub fn rows(&self) -> Result<Table, ResultError> {
+        Ok(Table::read_parquet(&self.path.join("rows.parquet"))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_directory_is_read_back_and_says_whether_it_is_complete() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = ResultDir::create(root.path(), "sim", "0123").unwrap();
+        let mut rows = Table::new(["policy", "hits"]);
+        rows.rows.push(vec!["lru".into(), 7u64.into()]);
+        let info = RunInfo {
+            command: "sim".into(),
+            command_line: "millpond sim x".into(),
+            params: json!({"seed": 1}),
+        };
+        dir.write(&info, &rows, false).unwrap();
+        let again = ResultDir::open(dir.path()).unwrap();
+        assert_eq!(again.rows().unwrap(), rows);
+        assert_eq!(again.run().unwrap()["complete"], json!(false));
+        assert!(matches!(ResultDir::open(root.path()), Err(ResultError::Damaged { .. })));
+    }
+}

@@ -1,0 +1,10 @@
+//! Sweeps: traces × policies × sizes × seeds, side by side on all cores.
+
+mod plan;
+mod row;
+mod run;
+mod stream;
+
+pub use plan::{Model, Plan, Shard, Tables, TraceInput, Warmup};
+pub use row::{Row, relative_misses, rows_to_table};
+pub use run::{Observer, Sweep, SweepError};

@@ -1,0 +1,256 @@
+//! What a sweep shall run.
+
+use std::fmt;
+use std::str::FromStr;
+
+use millpond_base::Size;
+use millpond_policies::config::Spec;
+use millpond_workload::trace::{Source, TraceError};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::registry::{PolicyError, Registry};
+
+/// Opens a trace from its beginning.
+pub type Open = Box<dyn Fn() -> Result<Box<dyn Source>, TraceError> + Send + Sync>;
+
+/// A trace, as a sweep sees it.
+pub struct TraceInput {
+    /// The name in results: the path as it was given.
+    pub name: String,
+    /// Opens it.
+    pub open: Open,
+    /// Whether it can be opened again; standard input cannot.
+    pub repeatable: bool,
+    /// What tells this content from another one's under the same name.
+    pub fingerprint: String,
+}
+
+/// References that are simulated but not counted.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Warmup {
+    /// So many.
+    References(u64),
+    /// A share of the trace.
+    Share(f64),
+}
+
+impl FromStr for Warmup {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Warmup, String> {
+        let wrong = || format!("'{text}' is no warm-up: write references (10000) or a share (20%)");
+        match text.strip_suffix('%') {
+            Some(percent) => match percent.parse::<f64>() {
+                Ok(p) if (0.0..100.0).contains(&p) => Ok(Warmup::Share(p / 100.0)),
+                _ => Err(wrong()),
+            },
+            None => text.parse().map(Warmup::References).map_err(|_| wrong()),
+        }
+    }
+}
+
+/// How page tables and ghosts are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tables {
+    /// Dense where several simulations share the cost of renumbering, hashed for a single one.
+    Auto,
+    /// Pages are renumbered, tables are arrays.
+    Dense,
+    /// Pages keep their ids, tables hash: memory grows with the cache, not with the trace.
+    Hashed,
+}
+
+/// Which host runs the policies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Model {
+    /// A buffer pool (first tier).
+    Pool,
+    /// A second-tier cache that counts read hits only and may pass pages by (li 3).
+    Read,
+    /// A second-tier cache that places every page and counts reads and writes (li 5).
+    Rw,
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Model::Pool => "pool",
+            Model::Read => "read",
+            Model::Rw => "rw",
+        })
+    }
+}
+
+/// One of several equal parts of a plan: part `index` of `count`, from 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shard {
+    /// Which part, 1 to `count`.
+    pub index: u32,
+    /// Of how many.
+    pub count: u32,
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Shard, String> {
+        let parts =
+            text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+        match parts {
+            Some((index, count)) if index >= 1 && index <= count => Ok(Shard { index, count }),
+            _ => Err(format!("'{text}' is no shard: write i/n with 1 ≤ i ≤ n, for example 3/8")),
+        }
+    }
+}
+
+/// A whole sweep.
+pub struct Plan {
+    /// The traces.
+    pub traces: Vec<TraceInput>,
+    /// The policies.
+    pub policies: Vec<Spec>,
+    /// The cache sizes.
+    pub sizes: Vec<Size>,
+    /// The seeds.
+    pub seeds: Vec<u64>,
+    /// Bytes per page, for sizes in bytes.
+    pub page_size: u64,
+    /// What is not counted.
+    pub warmup: Warmup,
+    /// Frames evicted at a time.
+    pub batch: u32,
+    /// Dense or hashed.
+    pub tables: Tables,
+    /// Which host.
+    pub model: Model,
+    /// Bytes that each ghost of an out queue is charged with, 0 for none.
+    pub charge_ghosts: u64,
+    /// Only this part of the cells.
+    pub shard: Option<Shard>,
+    /// Threads, 0 for one per core.
+    pub threads: usize,
+}
+
+/// One cell of a plan before sizes are resolved.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Slot {
+    pub policy: usize,
+    pub size: usize,
+    pub seed: u64,
+}
+
+impl Plan {
+    /// A plan with one seed, the default page size, no warm-up and no traces yet.
+    pub fn new(policies: Vec<Spec>, sizes: Vec<Size>) -> Plan {
+        Plan {
+            traces: Vec::new(),
+            policies,
+            sizes,
+            seeds: vec![1],
+            page_size: 4096,
+            warmup: Warmup::References(0),
+            batch: 1,
+            tables: Tables::Auto,
+            model: Model::Pool,
+            charge_ghosts: 0,
+            shard: None,
+            threads: 0,
+        }
+    }
+
+    /// Verifies that every policy exists and can have its parameters.
+    ///
+    /// # Errors
+    /// The first one that cannot.
+    pub fn check(&self, registry: &Registry) -> Result<(), PolicyError> {
+        for spec in &self.policies {
+            registry.find(&spec.id)?.values(spec)?;
+        }
+        Ok(())
+    }
+
+    /// The cells of trace number `trace` that belong to this shard, in the order of the output.
+    pub(super) fn slots(&self, trace: usize) -> Vec<Slot> {
+        let mut slots = Vec::new();
+        for policy in 0..self.policies.len() {
+            for size in 0..self.sizes.len() {
+                slots.extend(self.seeds.iter().map(|&seed| Slot { policy, size, seed }));
+            }
+        }
+        if let Some(shard) = self.shard {
+            let before = trace * slots.len();
+            let (index, count) = (shard.index as usize - 1, shard.count as usize);
+            let mut at = before;
+            slots.retain(|_| {
+                at += 1;
+                (at - 1) % count == index
+            });
+        }
+        slots
+    }
+
+    /// Cells in all.
+    pub fn cells(&self) -> usize {
+        (0..self.traces.len()).map(|t| self.slots(t).len()).sum()
+    }
+
+    /// Everything that the rows depend on, in one line: equal keys, equal rows.
+    pub fn key(&self) -> String {
+        let list = |items: Vec<String>| items.join(";");
+        format!(
+            "traces[{}] policies[{}] sizes[{}] seeds{:?} page_size={} warmup={:?} batch={} \
+             tables={:?} model={} charge_ghosts={} shard={:?} build={}",
+            list(self.traces.iter().map(|t| format!("{}@{}", t.name, t.fingerprint)).collect()),
+            list(self.policies.iter().map(Spec::to_string).collect()),
+            list(self.sizes.iter().map(Size::to_string).collect()),
+            self.seeds,
+            self.page_size,
+            self.warmup,
+            self.batch,
+            self.tables,
+            self.model,
+            self.charge_ghosts,
+            self.shard,
+            crate::results::build_id(),
+        )
+    }
+
+    /// A short name made from the key's hash.
+    pub fn hash(&self) -> String {
+        format!("{:016x}", xxh3_64(self.key().as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_split_the_cells_without_loss_or_overlap() {
+        let specs = Spec::parse_list("lru,clock,random").unwrap();
+        let mut plan = Plan::new(specs, vec![Size::Frames(1), Size::Frames(2)]);
+        plan.seeds = vec![1, 2, 3];
+        for trace in 0..2 {
+            let all = plan.slots(trace);
+            assert_eq!(all.len(), 18);
+            let mut seen = Vec::new();
+            for index in 1..=4 {
+                plan.shard = Some(Shard { index, count: 4 });
+                seen.extend(plan.slots(trace));
+            }
+            plan.shard = None;
+            assert_eq!(seen.len(), 18);
+            assert!(all.iter().all(|s| seen.contains(s)));
+        }
+    }
+
+    #[test]
+    fn shards_and_warmups_are_read_or_explained() {
+        assert_eq!("3/8".parse(), Ok(Shard { index: 3, count: 8 }));
+        assert!("0/8".parse::<Shard>().is_err());
+        assert!("9/8".parse::<Shard>().is_err());
+        assert_eq!("20%".parse(), Ok(Warmup::Share(0.2)));
+        assert_eq!("500".parse(), Ok(Warmup::References(500)));
+        assert!("-1".parse::<Warmup>().is_err());
+    }
+}

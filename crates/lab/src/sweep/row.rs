@@ -1,0 +1,171 @@
+//! One row of a sweep's results.
+
+use crate::sim::Counts;
+use crate::table::{Table, Value};
+
+/// One run: what it was and what it counted.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Row {
+    /// The trace's name.
+    pub trace: String,
+    /// The policy's id.
+    pub policy: String,
+    /// The parameters that were given, `name=value,…`; empty for defaults.
+    pub params: String,
+    /// Number of frames.
+    pub size: u32,
+    /// The seed.
+    pub seed: u64,
+    /// What was counted.
+    pub counts: Counts,
+    /// Nanoseconds of simulation per reference, reading and decoding not included.
+    pub ns_per_reference: f64,
+    /// Further columns of the host that ran it.
+    pub extra: Vec<(&'static str, Value)>,
+}
+
+const COLUMNS: [&str; 20] = [
+    "trace",
+    "policy",
+    "params",
+    "size",
+    "seed",
+    "references",
+    "hits",
+    "misses",
+    "writes",
+    "hit_ratio",
+    "offers_per_eviction",
+    "policy_bytes",
+    "ns_per_reference",
+    "dirty_evictions",
+    "dirty_at_end",
+    "evictions",
+    "bypasses",
+    "scans",
+    "pollution",
+    "pollution_ratio",
+];
+
+impl Row {
+    fn values(&self) -> Vec<Value> {
+        let c = &self.counts;
+        let polluted = (c.scans > 0).then_some(c.pollution);
+        vec![
+            self.trace.as_str().into(),
+            self.policy.as_str().into(),
+            self.params.as_str().into(),
+            self.size.into(),
+            self.seed.into(),
+            c.references.into(),
+            c.hits.into(),
+            c.misses().into(),
+            c.writes().into(),
+            c.hit_ratio().into(),
+            c.offers_per_eviction().into(),
+            c.policy_bytes.into(),
+            self.ns_per_reference.into(),
+            c.dirty_evictions.into(),
+            c.dirty_at_end.into(),
+            c.evictions.into(),
+            c.bypasses.into(),
+            c.scans.into(),
+            polluted.into(),
+            polluted.map(|p| p as f64 / f64::from(self.size)).into(),
+        ]
+    }
+}
+
+/// The rows as a table, in their order.
+pub fn rows_to_table(rows: &[Row]) -> Table {
+    let mut table = Table::new(COLUMNS);
+    for row in rows {
+        for (name, _) in &row.extra {
+            if table.column(name).is_none() {
+                table.columns.push((*name).to_string());
+            }
+        }
+    }
+    for row in rows {
+        let mut values = row.values();
+        values.resize(table.columns.len(), Value::Empty);
+        for (name, value) in &row.extra {
+            if let Some(at) = table.column(name) {
+                values[at] = value.clone();
+            }
+        }
+        table.rows.push(values);
+    }
+    table
+}
+
+/// Adds the column `relative_misses` (watt fig. 1): misses over those of the policy written
+/// `reference` on the same trace and size, averaged over its seeds. Empty where there is none.
+pub fn relative_misses(table: &mut Table, reference: &str) {
+    let text = |row: &[Value], at: Option<usize>| match at.map(|at| &row[at]) {
+        Some(value) => value.to_string(),
+        None => String::new(),
+    };
+    let [trace, policy, params, size, misses] =
+        ["trace", "policy", "params", "size", "misses"].map(|name| table.column(name));
+    let full_name = |row: &[Value]| match text(row, params) {
+        params if params.is_empty() => text(row, policy),
+        params => format!("{}({params})", text(row, policy)),
+    };
+    let misses_of = |row: &[Value]| misses.and_then(|at| row[at].number());
+    let place = |row: &[Value]| (text(row, trace), text(row, size));
+    let bases: Vec<((String, String), f64)> = table
+        .rows
+        .iter()
+        .filter(|row| full_name(row) == reference)
+        .filter_map(|row| Some((place(row), misses_of(row)?)))
+        .collect();
+    let relative: Vec<Value> = table
+        .rows
+        .iter()
+        .map(|row| {
+            let here = place(row);
+            let same: Vec<f64> =
+                bases.iter().filter(|(p, _)| *p == here).map(|(_, m)| *m).collect();
+            let base = same.iter().sum::<f64>() / same.len() as f64;
+            misses_of(row).filter(|_| base > 0.0).map(|m| m / base).into()
+        })
+        .collect();
+    table.columns.push("relative_misses".to_string());
+    for (row, value) in table.rows.iter_mut().zip(relative) {
+        row.push(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(policy: &str, params: &str, seed: u64, misses: u64) -> Row {
+        Row {
+            trace: "t".into(),
+            policy: policy.into(),
+            params: params.into(),
+            size: 10,
+            seed,
+            counts: Counts { references: 100, hits: 100 - misses, ..Counts::default() },
+            ns_per_reference: 1.0,
+            extra: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn misses_are_normalised_to_the_mean_of_a_policy_over_its_seeds() {
+        let rows = [
+            row("watt", "", 1, 40),
+            row("watt", "", 2, 60),
+            row("watt", "sample=4", 1, 80),
+            row("lru", "", 1, 75),
+        ];
+        let mut table = rows_to_table(&rows);
+        relative_misses(&mut table, "watt");
+        let relative: Vec<f64> =
+            (0..4).map(|r| table.get(r, "relative_misses").unwrap().number().unwrap()).collect();
+        assert_eq!(relative, [0.8, 1.2, 1.6, 1.5]);
+    }
+}

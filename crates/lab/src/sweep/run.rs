@@ -1,0 +1,367 @@
+//! Running a sweep.
+//!
+//! Cells of one trace advance in lock-step: a batch of references is decoded once and every cell
+//! simulates it, the cells shared out among the cores. Cells come in waves, so that memory stays
+//! bounded and finished rows appear early. A trace is kept in memory only for policies that need
+//! the future.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use millpond_base::Size;
+use millpond_workload::trace::{Batch, TraceError};
+use rayon::prelude::*;
+
+use super::plan::{Plan, Slot, Tables, TraceInput, Warmup};
+use super::row::Row;
+use super::stream::{STREAM_LEN, stream};
+use crate::registry::{PolicyError, Registry};
+use crate::sim::{Future, Renumber, SimOptions, Simulation, Stalled};
+
+/// Why a sweep could not go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SweepError {
+    /// A trace.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// A policy.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// Something that the plan asks for and cannot be had.
+    #[error("{0}")]
+    Plan(String),
+}
+
+/// Hears how a sweep goes.
+pub trait Observer {
+    /// Asked often: whether to stop now, keeping the rows that are finished.
+    fn stop(&self) -> bool {
+        false
+    }
+
+    /// A pass over a trace goes on: what it is for, the share that is read if it is known, and
+    /// the references simulated in all so far, over all cells.
+    fn progress(&mut self, _what: &str, _share: Option<f64>, _simulated: u64) {}
+
+    /// A run is done. Rows come in the order of the plan.
+    ///
+    /// # Errors
+    /// Whatever keeps the row from being written; the sweep stops.
+    fn row(&mut self, row: Row) -> Result<(), SweepError>;
+
+    /// A run could not be finished; the others go on.
+    fn stalled(&mut self, stalled: &Stalled);
+
+    /// Something a user should know about a trace.
+    fn note(&mut self, _trace: &str, _note: &str) {}
+
+    /// Whether this row is there already, from an earlier run.
+    fn done(&mut self, _trace: &str, _policy: &str, _params: &str, _size: u32, _seed: u64) -> bool {
+        false
+    }
+}
+
+/// A sweep, ready to run.
+pub struct Sweep<'a> {
+    plan: &'a Plan,
+    registry: &'a Registry,
+    threads: rayon::ThreadPool,
+}
+
+struct Running {
+    slot: Slot,
+    frames: u32,
+    simulation: Box<dyn Simulation>,
+    nanoseconds: u128,
+    references: u64,
+    stalled: Option<Stalled>,
+}
+
+impl Running {
+    fn run(&mut self, batch: &Batch, future: Option<&Future>) {
+        if self.stalled.is_some() {
+            return;
+        }
+        let start = Instant::now();
+        self.stalled = self.simulation.run(batch, future).err();
+        self.nanoseconds += start.elapsed().as_nanos();
+        self.references += batch.len() as u64;
+    }
+}
+
+/// What is known of a trace after a first pass.
+#[derive(Default)]
+struct Known {
+    renumber: Renumber,
+    references: Option<u64>,
+    in_memory: Option<(Batch, Future)>,
+    noted: bool,
+}
+
+impl<'a> Sweep<'a> {
+    /// Checks the plan.
+    ///
+    /// # Errors
+    /// [`SweepError`] for what can be seen to be wrong before anything runs.
+    pub fn new(plan: &'a Plan, registry: &'a Registry) -> Result<Sweep<'a>, SweepError> {
+        plan.check(registry)?;
+        for (what, empty) in [
+            ("trace", plan.traces.is_empty()),
+            ("policy", plan.policies.is_empty()),
+            ("size", plan.sizes.is_empty()),
+            ("seed", plan.seeds.is_empty()),
+        ] {
+            if empty {
+                return Err(SweepError::Plan(format!("nothing to run: no {what} is given")));
+            }
+        }
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(plan.threads).build();
+        let threads =
+            threads.map_err(|e| SweepError::Plan(format!("cannot start threads: {e}")))?;
+        Ok(Sweep { plan, registry, threads })
+    }
+
+    /// Runs all cells; stops early when the observer asks.
+    ///
+    /// # Errors
+    /// [`SweepError`]; rows that were handed out before stay good.
+    pub fn run(&self, observer: &mut dyn Observer) -> Result<(), SweepError> {
+        for (index, trace) in self.plan.traces.iter().enumerate() {
+            let slots = self.plan.slots(index);
+            if slots.is_empty() || observer.stop() {
+                continue;
+            }
+            self.run_trace(trace, &slots, observer)?;
+        }
+        Ok(())
+    }
+
+    fn is_parallel(&self) -> bool {
+        self.threads.current_num_threads() > 1
+    }
+
+    fn run_trace(
+        &self,
+        trace: &TraceInput,
+        slots: &[Slot],
+        observer: &mut dyn Observer,
+    ) -> Result<(), SweepError> {
+        let Some(mut known) = self.first_pass(trace, slots, observer)? else { return Ok(()) };
+        let pages = known.renumber.distinct();
+        let mut wanted = Vec::new();
+        for &slot in slots {
+            let frames = self.frames_of(slot, pages)?;
+            let spec = &self.plan.policies[slot.policy];
+            let params = params_text(spec);
+            if !observer.done(&trace.name, &spec.id, &params, frames, slot.seed) {
+                wanted.push((slot, frames));
+            }
+        }
+        let wave_len = (self.threads.current_num_threads() * 8).max(8);
+        let waves: Vec<_> = wanted.chunks(wave_len).collect();
+        if waves.len() > 1 && !trace.repeatable && known.in_memory.is_none() {
+            return Err(SweepError::Plan(format!(
+                "{} can be read only once, and {} runs need {} passes: store it in a file",
+                trace.name,
+                wanted.len(),
+                waves.len()
+            )));
+        }
+        for wave in waves {
+            if observer.stop() || !self.run_wave(trace, wave, &mut known, observer)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a trace beforehand if sizes in percent, a warm-up in percent or the future need it.
+    /// None if the observer asked to stop meanwhile.
+    fn first_pass(
+        &self,
+        trace: &TraceInput,
+        slots: &[Slot],
+        observer: &mut dyn Observer,
+    ) -> Result<Option<Known>, SweepError> {
+        let plan = self.plan;
+        let mut known = Known::default();
+        let mut future = false;
+        for slot in slots {
+            future |= self.registry.find(&plan.policies[slot.policy].id)?.needs_future;
+        }
+        let share = slots.iter().any(|s| matches!(plan.sizes[s.size], Size::Share(_)));
+        let share = share || matches!(plan.warmup, Warmup::Share(_));
+        if !future && !share {
+            return Ok(Some(known));
+        }
+        // Standard input cannot be read twice, so whatever needs two passes needs memory.
+        let keep = future || !trace.repeatable;
+        let mut whole = Batch::default();
+        let source = (trace.open)()?;
+        let streamed =
+            stream(source, Some(&mut known.renumber), self.is_parallel(), |batch, p| {
+                if keep {
+                    whole.pages.extend_from_slice(&batch.pages);
+                    whole.marks.extend_from_slice(&batch.marks);
+                }
+                observer.progress(&format!("{}: first pass", trace.name), p, 0);
+                if observer.stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })?;
+        if streamed.stopped {
+            return Ok(None);
+        }
+        note_once(&mut known.noted, trace, &streamed.notes, observer);
+        if streamed.references == 0 {
+            return Err(TraceError::Empty { path: trace.name.clone().into() }.into());
+        }
+        known.references = Some(streamed.references);
+        if keep {
+            let future = Future::of(&whole, known.renumber.distinct());
+            known.in_memory = Some((whole, future));
+        }
+        Ok(Some(known))
+    }
+
+    fn frames_of(&self, slot: Slot, pages: u64) -> Result<u32, SweepError> {
+        let plan = self.plan;
+        let frames = plan.sizes[slot.size].frames(plan.page_size, pages);
+        let charged = if plan.charge_ghosts == 0 {
+            frames
+        } else {
+            let spec = &plan.policies[slot.policy];
+            let entry = self.registry.find(&spec.id)?;
+            let small = u32::try_from(frames).unwrap_or(u32::MAX);
+            let bytes = entry.ghosts_max(spec, small)?.saturating_mul(plan.charge_ghosts);
+            frames.saturating_sub(bytes.div_ceil(plan.page_size.max(1))).max(1)
+        };
+        // Half of what u32 could name: lists and tables use the rest as marks.
+        u32::try_from(charged).ok().filter(|f| *f < u32::MAX / 2).ok_or_else(|| {
+            SweepError::Plan(format!("a cache of {charged} frames is too large: at most 2^31"))
+        })
+    }
+
+    /// Runs some cells of a trace; false if the observer asked to stop.
+    fn run_wave(
+        &self,
+        trace: &TraceInput,
+        wave: &[(Slot, u32)],
+        known: &mut Known,
+        observer: &mut dyn Observer,
+    ) -> Result<bool, SweepError> {
+        let plan = self.plan;
+        let dense = match plan.tables {
+            Tables::Dense => true,
+            Tables::Hashed => known.in_memory.is_some(),
+            Tables::Auto => wave.len() > 1 || known.references.is_some(),
+        };
+        let mut cells = Vec::new();
+        for &(slot, frames) in wave {
+            cells.push(self.start(slot, frames, dense, known)?);
+        }
+        let what = format!("{}: {} runs", trace.name, cells.len());
+        let mut simulated = 0;
+        let mut step = |cells: &mut Vec<Running>,
+                        batch: &Batch,
+                        share: Option<f64>,
+                        future: Option<&Future>,
+                        observer: &mut dyn Observer| {
+            self.threads.install(|| cells.par_iter_mut().for_each(|c| c.run(batch, future)));
+            simulated += batch.len() as u64 * cells.len() as u64;
+            observer.progress(&what, share, simulated);
+            if observer.stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let stopped = if let Some((whole, future)) = &known.in_memory {
+            let mut stopped = false;
+            let mut part = Batch::default();
+            for start in (0..whole.len()).step_by(STREAM_LEN) {
+                let end = (start + STREAM_LEN).min(whole.len());
+                part.clear();
+                part.pages.extend_from_slice(&whole.pages[start..end]);
+                part.marks.extend_from_slice(&whole.marks[start..end]);
+                let share = Some(end as f64 / whole.len() as f64);
+                stopped |= step(&mut cells, &part, share, Some(future), observer).is_break();
+                if stopped {
+                    break;
+                }
+            }
+            stopped
+        } else {
+            let renumber = dense.then_some(&mut known.renumber);
+            let source = (trace.open)()?;
+            let streamed = stream(source, renumber, self.is_parallel(), |batch, share| {
+                step(&mut cells, batch, share, None, observer)
+            })?;
+            note_once(&mut known.noted, trace, &streamed.notes, observer);
+            if streamed.references == 0 && !streamed.stopped {
+                return Err(TraceError::Empty { path: trace.name.clone().into() }.into());
+            }
+            streamed.stopped
+        };
+        if stopped {
+            return Ok(false);
+        }
+        for cell in cells {
+            self.finish(trace, cell, observer)?;
+        }
+        Ok(true)
+    }
+
+    fn start(
+        &self,
+        slot: Slot,
+        frames: u32,
+        dense: bool,
+        known: &Known,
+    ) -> Result<Running, SweepError> {
+        let spec = &self.plan.policies[slot.policy];
+        let entry = self.registry.find(&spec.id)?;
+        let warmup = match self.plan.warmup {
+            Warmup::References(n) => n,
+            Warmup::Share(s) => (s * known.references.unwrap_or(0) as f64) as u64,
+        };
+        let options = SimOptions {
+            frames,
+            pages_dense: dense.then(|| known.renumber.distinct()),
+            seed: slot.seed,
+            warmup,
+            batch: self.plan.batch,
+        };
+        let simulation = entry.simulation(spec, &options)?;
+        Ok(Running { slot, frames, simulation, nanoseconds: 0, references: 0, stalled: None })
+    }
+
+    fn finish(
+        &self,
+        trace: &TraceInput,
+        cell: Running,
+        observer: &mut dyn Observer,
+    ) -> Result<(), SweepError> {
+        if let Some(stalled) = &cell.stalled {
+            observer.stalled(stalled);
+            return Ok(());
+        }
+        let spec = &self.plan.policies[cell.slot.policy];
+        observer.row(Row {
+            trace: trace.name.clone(),
+            policy: spec.id.clone(),
+            params: params_text(spec),
+            size: cell.frames,
+            seed: cell.slot.seed,
+            counts: cell.simulation.counts(),
+            ns_per_reference: cell.nanoseconds as f64 / cell.references.max(1) as f64,
+            extra: Vec::new(),
+        })
+    }
+}
+
+fn note_once(noted: &mut bool, trace: &TraceInput, notes: &[String], observer: &mut dyn Observer) {
+    if !std::mem::replace(noted, true) {
+        notes.iter().for_each(|note| observer.note(&trace.name, note));
+    }
+}
+
+fn params_text(spec: &millpond_policies::config::Spec) -> String {
+    let pairs: Vec<String> = spec.params.iter().map(|(n, v)| format!("{n}={v}")).collect();
+    pairs.join(",")
+}

@@ -1,0 +1,93 @@
+//! A trace streaming through: decoded (and renumbered) in one thread, simulated in others.
+
+use std::ops::ControlFlow;
+use std::sync::mpsc::sync_channel;
+
+use millpond_workload::trace::{Batch, Source, TraceError};
+
+use crate::sim::Renumber;
+
+/// References per batch: large enough to share out among cores, small enough for the caches.
+pub(super) const STREAM_LEN: usize = 1 << 18;
+
+/// What reading a trace to its end found.
+#[derive(Default)]
+pub(super) struct Streamed {
+    pub references: u64,
+    pub notes: Vec<String>,
+    /// The consumer asked to stop before the end.
+    pub stopped: bool,
+}
+
+fn fill(
+    source: &mut dyn Source,
+    renumber: Option<&mut Renumber>,
+    batch: &mut Batch,
+) -> Result<usize, TraceError> {
+    batch.clear();
+    while batch.len() < STREAM_LEN {
+        if source.fill(batch, STREAM_LEN - batch.len())? == 0 {
+            break;
+        }
+    }
+    if let Some(renumber) = renumber {
+        renumber.apply(batch);
+    }
+    Ok(batch.len())
+}
+
+/// Hands the whole trace to `consume`, batch by batch. With `ahead`, the next batch is decoded
+/// by another thread meanwhile.
+pub(super) fn stream(
+    mut source: Box<dyn Source>,
+    mut renumber: Option<&mut Renumber>,
+    ahead: bool,
+    mut consume: impl FnMut(&Batch, Option<f64>) -> ControlFlow<()>,
+) -> Result<Streamed, TraceError> {
+    let mut result = Streamed::default();
+    if !ahead {
+        let mut batch = Batch::with_capacity(STREAM_LEN);
+        while fill(source.as_mut(), renumber.as_deref_mut(), &mut batch)? > 0 {
+            result.references += batch.len() as u64;
+            if consume(&batch, source.progress()).is_break() {
+                result.stopped = true;
+                break;
+            }
+        }
+        result.notes = source.notes();
+        return Ok(result);
+    }
+    std::thread::scope(|scope| {
+        let (full_in, full_out) = sync_channel::<(Batch, Option<f64>)>(2);
+        let (empty_in, empty_out) = sync_channel::<Batch>(4);
+        let reader = scope.spawn(move || -> Result<Vec<String>, TraceError> {
+            loop {
+                let mut batch =
+                    empty_out.try_recv().unwrap_or_else(|_| Batch::with_capacity(STREAM_LEN));
+                if fill(source.as_mut(), renumber.as_deref_mut(), &mut batch)? == 0 {
+                    break;
+                }
+                let progress = source.progress();
+                if full_in.send((batch, progress)).is_err() {
+                    break; // The consumer has had enough.
+                }
+            }
+            Ok(source.notes())
+        });
+        for (batch, progress) in &full_out {
+            result.references += batch.len() as u64;
+            if consume(&batch, progress).is_break() {
+                result.stopped = true;
+                break;
+            }
+            // The pile of empty batches may be full: then this one is simply dropped.
+            let _ = empty_in.try_send(batch);
+        }
+        drop(full_out);
+        match reader.join() {
+            Ok(notes) => result.notes = notes?,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+        Ok(result)
+    })
+}

@@ -1,0 +1,9 @@
+//! Results as rows of named columns, and every form in which they leave the program.
+
+mod csv;
+mod json;
+mod parquet;
+mod text;
+mod value;
+
+pub use value::{Table, TableError, Value};

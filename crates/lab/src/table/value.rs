@@ -1,0 +1,180 @@
+//! Rows of named columns.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// One field of a row.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Value {
+    /// A text.
+    Text(String),
+    /// A count.
+    Int(u64),
+    /// A measurement; not-a-number is written as nothing.
+    Float(f64),
+    /// Nothing: the column does not apply to this row.
+    Empty,
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Text(text) => f.write_str(text),
+            Value::Int(n) => write!(f, "{n}"),
+            Value::Float(x) if x.is_finite() => write!(f, "{}", rounded(*x)),
+            Value::Float(_) | Value::Empty => Ok(()),
+        }
+    }
+}
+
+/// The number with ten significant digits: enough for every ratio of counts, and no noise.
+pub(super) fn rounded(x: f64) -> f64 {
+    if x == 0.0 || !x.is_finite() {
+        return x;
+    }
+    let digits = 9 - x.abs().log10().floor() as i32;
+    if !(0..=17).contains(&digits) {
+        return x;
+    }
+    let factor = 10f64.powi(digits);
+    (x * factor).round() / factor
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Value {
+        Value::Text(text.to_string())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Value {
+        Value::Text(text)
+    }
+}
+
+impl From<u64> for Value {
+    fn from(n: u64) -> Value {
+        Value::Int(n)
+    }
+}
+
+impl From<u32> for Value {
+    fn from(n: u32) -> Value {
+        Value::Int(u64::from(n))
+    }
+}
+
+impl From<f64> for Value {
+    fn from(x: f64) -> Value {
+        Value::Float(x)
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Value {
+        value.map_or(Value::Empty, Into::into)
+    }
+}
+
+impl Value {
+    /// The number in it, if it is one.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Value::Int(n) => Some(*n as f64),
+            Value::Float(x) if x.is_finite() => Some(*x),
+            _ => None,
+        }
+    }
+}
+
+/// Rows of named columns.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Table {
+    /// The columns' names.
+    pub columns: Vec<String>,
+    /// The rows, each as long as `columns`.
+    pub rows: Vec<Vec<Value>>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new<'a>(columns: impl IntoIterator<Item = &'a str>) -> Table {
+        Table { columns: columns.into_iter().map(str::to_string).collect(), rows: Vec::new() }
+    }
+
+    /// The position of a column.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|c| c == name)
+    }
+
+    /// The field of row `row` in the column called `name`.
+    pub fn get(&self, row: usize, name: &str) -> Option<&Value> {
+        self.rows.get(row)?.get(self.column(name)?)
+    }
+
+    /// Appends another table's rows; columns are matched by name, and new ones are added.
+    pub fn append(&mut self, other: Table) {
+        for name in &other.columns {
+            if self.column(name).is_none() {
+                self.columns.push(name.clone());
+                self.rows.iter_mut().for_each(|row| row.push(Value::Empty));
+            }
+        }
+        let places: Vec<Option<usize>> = self.columns.iter().map(|c| other.column(c)).collect();
+        for row in other.rows {
+            let fields = places.iter().map(|p| p.map_or(Value::Empty, |p| row[p].clone()));
+            self.rows.push(fields.collect());
+        }
+    }
+}
+
+/// Why a table could not be written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TableError {
+    /// The file could not be written, or read.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The output stream failed (a closed pipe, a full disk).
+    #[error("cannot write results: {0}")]
+    Write(#[from] io::Error),
+    /// The Parquet file is damaged, or not one of ours.
+    #[error("{path}: {reason}")]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_print_without_binary_noise() {
+        assert_eq!(Value::Float(0.1 + 0.2).to_string(), "0.3");
+        assert_eq!(Value::Float(1e-20).to_string(), "0.00000000000000000001");
+        assert_eq!(Value::Float(123456.789).to_string(), "123456.789");
+        assert_eq!(Value::Float(f64::NAN).to_string(), "");
+    }
+
+    #[test]
+    fn appended_tables_line_up_by_column_name() {
+        let mut a = Table::new(["x", "y"]);
+        a.rows.push(vec![1u64.into(), 2u64.into()]);
+        let mut b = Table::new(["y", "z"]);
+        b.rows.push(vec![3u64.into(), 4u64.into()]);
+        a.append(b);
+        assert_eq!(a.columns, ["x", "y", "z"]);
+        assert_eq!(a.rows[0], [1u64.into(), 2u64.into(), Value::Empty]);
+        assert_eq!(a.rows[1], [Value::Empty, 3u64.into(), 4u64.into()]);
+    }
+}
