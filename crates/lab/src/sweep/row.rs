@@ -18,7 +18,8 @@ pub struct Row {
     pub seed: u64,
     /// What was counted.
     pub counts: Counts,
-    /// Nanoseconds of simulation per reference, reading and decoding not included.
+    /// Nanoseconds of CPU time in the simulation per reference; reading, decoding and renumbering
+    /// are not included.
     pub ns_per_reference: f64,
     /// Further columns of the host that ran it.
     pub extra: Vec<(&'static str, Value)>,

@@ -6,7 +6,7 @@
 //! the future.
 
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::Duration;
 
 use millpond_base::Size;
 use millpond_workload::trace::{Batch, TraceError};
@@ -28,6 +28,9 @@ pub enum SweepError {
     /// A policy.
     #[error(transparent)]
     Policy(#[from] PolicyError),
+    /// Rows could not be handed out.
+    #[error(transparent)]
+    Output(crate::table::TableError),
     /// Something that the plan asks for and cannot be had.
     #[error("{0}")]
     Plan(String),
@@ -49,6 +52,14 @@ pub trait Observer {
     /// # Errors
     /// Whatever keeps the row from being written; the sweep stops.
     fn row(&mut self, row: Row) -> Result<(), SweepError>;
+
+    /// Some rows were handed out and more will come: a good moment to store them.
+    ///
+    /// # Errors
+    /// Whatever keeps them from being stored; the sweep stops.
+    fn pause(&mut self) -> Result<(), SweepError> {
+        Ok(())
+    }
 
     /// A run could not be finished; the others go on.
     fn stalled(&mut self, stalled: &Stalled);
@@ -83,11 +94,17 @@ impl Running {
         if self.stalled.is_some() {
             return;
         }
-        let start = Instant::now();
+        let start = thread_cpu_time();
         self.stalled = self.simulation.run(batch, future).err();
-        self.nanoseconds += start.elapsed().as_nanos();
+        self.nanoseconds += thread_cpu_time().saturating_sub(start).as_nanos();
         self.references += batch.len() as u64;
     }
+}
+
+/// CPU time of this thread: unlike the wall's, it does not grow while others have the core.
+fn thread_cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 /// What is known of a trace after a first pass.
@@ -304,6 +321,7 @@ impl<'a> Sweep<'a> {
         for cell in cells {
             self.finish(trace, cell, observer)?;
         }
+        observer.pause()?;
         Ok(true)
     }
 

@@ -5,6 +5,22 @@ use comfy_table::{CellAlignment, Table as Grid, presets};
 use super::{Table, Value};
 
 impl Table {
+    /// The table without the columns beyond `keep` that say nothing: only zeros, or nothing.
+    pub fn without_idle_columns(&self, keep: usize) -> Table {
+        let idle = |v: &Value| matches!(v, Value::Empty) || v.number() == Some(0.0);
+        let used: Vec<usize> = (0..self.columns.len())
+            .filter(|&c| c < keep || !self.rows.iter().all(|row| idle(&row[c])))
+            .collect();
+        Table {
+            columns: used.iter().map(|&c| self.columns[c].clone()).collect(),
+            rows: self
+                .rows
+                .iter()
+                .map(|row| used.iter().map(|&c| row[c].clone()).collect())
+                .collect(),
+        }
+    }
+
     /// The table for a terminal: numbers to the right, ratios with four digits, no frames.
     pub fn to_text(&self) -> String {
         let mut grid = Grid::new();

@@ -1,0 +1,48 @@
+//! The commands there are.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use millpond_lab::registry::Registry;
+
+use crate::error::Failure;
+use crate::{interrupt, output, policies, sim};
+
+const ABOUT: &str = "The laboratory of page replacement, and a storage engine to try it in";
+
+#[derive(Parser, Debug)]
+#[command(name = "millpond", version, about = ABOUT, max_term_width = 100)]
+struct App {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// List the replacement policies, their parameters and defaults
+    Policies(policies::Args),
+    /// Simulate policies on traces
+    Sim(Box<sim::Args>),
+}
+
+/// Runs the command line with the policies of `registry`.
+pub fn main_with(registry: Registry) -> ExitCode {
+    let app = App::parse();
+    interrupt::listen();
+    let result = match &app.command {
+        Command::Policies(args) => policies::run(args, &registry),
+        Command::Sim(args) => sim::run(args, &registry),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
+        Err(failure) => {
+            report(&failure);
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn report(failure: &Failure) {
+    output::complain(&format!("millpond: {failure}"));
+}

@@ -1,0 +1,66 @@
+//! What a command can fail with, and the exit code that says so.
+
+use millpond_lab::registry::PolicyError;
+use millpond_lab::results::ResultError;
+use millpond_lab::sweep::SweepError;
+use millpond_lab::table::TableError;
+use millpond_policies::config::ParamError;
+use millpond_workload::trace::TraceError;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The command line asks for something that cannot be: exit code 2.
+    #[error("{0}")]
+    Usage(String),
+    /// A policy that cannot be: exit code 2.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// A policy's text: exit code 2.
+    #[error(transparent)]
+    Param(#[from] ParamError),
+    /// A trace: exit code 1.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// A sweep: exit code 1.
+    #[error(transparent)]
+    Sweep(#[from] SweepError),
+    /// A result directory: exit code 1.
+    #[error(transparent)]
+    Result(#[from] ResultError),
+    /// Writing results: exit code 1, or 0 where a reader closed its pipe.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// Writing to a stream: the same.
+    #[error("cannot write: {0}")]
+    Write(#[from] std::io::Error),
+    /// Some runs failed, the others are written: exit code 1.
+    #[error("{0}")]
+    Partly(String),
+    /// Ctrl-C: exit code 130.
+    #[error("interrupted; what was finished is written")]
+    Interrupted,
+}
+
+impl Failure {
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Failure::Usage(_) | Failure::Policy(_) | Failure::Param(_) => 2,
+            Failure::Sweep(SweepError::Policy(_) | SweepError::Plan(_)) => 2,
+            Failure::Trace(TraceError::Options(_)) => 2,
+            Failure::Interrupted => 130,
+            _ => 1,
+        }
+    }
+
+    /// Whether the reader of our output went away, as `head` does: no error of ours.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        let closed = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
+        match self {
+            Failure::Write(e)
+            | Failure::Table(TableError::Write(e))
+            | Failure::Sweep(SweepError::Output(TableError::Write(e))) => closed(e),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The command line `millpond`: flags and printing; the work is done in the crates below.
+//!
+//! It is a library, too, so that a user's own program can offer the same commands with a policy
+//! of the user's own among the others:
+//!
+//! ```no_run
+//! use millpond_lab::registry::Registry;
+//! // let registry = Registry::builtin().with::<MyPolicy>()?;
+//! let code = millpond_cli::main_with(Registry::builtin());
+//! ```
+
+mod app;
+mod error;
+mod interrupt;
+mod output;
+mod policies;
+mod progress;
+mod sim;
+
+pub use app::main_with;

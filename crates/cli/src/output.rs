@@ -1,0 +1,108 @@
+//! Where results go: standard output or a file, in one of four forms.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use millpond_lab::results::machine;
+use millpond_lab::table::Table;
+use serde_json::Value as Json;
+
+use crate::error::Failure;
+
+/// In which form results leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Form {
+    /// An aligned table, for people
+    Table,
+    /// Comma-separated values
+    Csv,
+    /// One object with command, version, params, machine and rows
+    Json,
+    /// Parquet; needs --out
+    Parquet,
+}
+
+/// Form and place of results.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct Output {
+    /// In which form results are written
+    #[arg(long, value_enum, default_value = "table", value_name = "FORM")]
+    pub format: Form,
+    /// Write results to this file instead of standard output; it appears only once it is whole
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+impl Output {
+    /// Fails early for what cannot work at the end.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        if self.format == Form::Parquet && self.out.is_none() {
+            return Err(Failure::Usage(
+                "Parquet is not written to a terminal: name a file with --out".to_string(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Writes the table.
+    pub(crate) fn write(&self, command: &str, params: &Json, table: &Table) -> Result<(), Failure> {
+        match &self.out {
+            None => {
+                let mut out = io::stdout().lock();
+                self.write_to(command, params, table, &mut out)?;
+                out.flush()?;
+                Ok(())
+            }
+            Some(path) if self.format == Form::Parquet => Ok(table.write_parquet(path)?),
+            Some(path) => write_whole(path, |out| self.write_to(command, params, table, out)),
+        }
+    }
+
+    fn write_to(
+        &self,
+        command: &str,
+        params: &Json,
+        table: &Table,
+        out: &mut dyn Write,
+    ) -> Result<(), Failure> {
+        match self.format {
+            Form::Table => out.write_all(table.to_text().as_bytes())?,
+            Form::Csv => table.write_csv(out)?,
+            Form::Json => table.write_json(command, params, &machine(), out)?,
+            Form::Parquet => self.check()?,
+        }
+        Ok(())
+    }
+}
+
+/// Writes a file that appears under its name only once it is whole.
+pub(crate) fn write_whole(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let named =
+        |e: io::Error| Failure::Write(io::Error::new(e.kind(), format!("{}: {e}", path.display())));
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(named)?;
+    let mut buffer = io::BufWriter::new(&mut file);
+    fill(&mut buffer)?;
+    buffer.flush().map_err(named)?;
+    drop(buffer);
+    file.persist(path).map_err(|e| named(e.error))?;
+    Ok(())
+}
+
+/// A line on standard error.
+pub(crate) fn complain(line: &str) {
+    // Nobody is left to hear it when standard error is closed.
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Text on standard output.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,407 @@
+//! `millpond sim`: policies on traces.
+
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime};
+
+use clap::ValueEnum;
+use millpond_base::Size;
+use millpond_lab::registry::Registry;
+use millpond_lab::results::{ResultDir, RunInfo};
+use millpond_lab::sim::Stalled;
+use millpond_lab::sweep::{
+    Model, Observer, Plan, Row, Shard, Sweep, SweepError, Tables, TraceInput, Warmup,
+    relative_misses, rows_to_table,
+};
+use millpond_lab::table::{Table, Value};
+use millpond_policies::config::Spec;
+use millpond_workload::formats::{self, ReadOptions};
+use serde_json::{Value as Json, json};
+
+use crate::error::Failure;
+use crate::interrupt;
+use crate::output::{Form, Output, complain};
+use crate::progress::Progress;
+
+const EXAMPLES: &str = "Examples:
+  millpond sim trace.txt.gz --policy lru,arc,watt --size 1%,5%,10%
+  millpond sim a.parquet b.lis --policy 'clock(variant=fix)','watt(write_weight=2)' --size 1000
+  millpond sim trace.csv --columns page=3,op=5 --policy lru --size 256MiB --format csv
+  millpond sim trace.txt --policy random,watt --size 10% --seed 1,2,3 --relative-to watt
+  zcat trace.gz | millpond sim - --policy lru --size 1000
+
+Progress goes to standard error. Every run leaves a result directory (--results), which
+`millpond report` turns into a page; a rerun with --resume skips the rows that are there.";
+
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Trace files; - is standard input
+    #[arg(required = true, value_name = "TRACE")]
+    traces: Vec<PathBuf>,
+    /// Policies, separated by commas: lru,'watt(sample=16)'
+    #[arg(long, short, required = true, value_name = "POLICIES")]
+    policy: Vec<String>,
+    /// Cache sizes, separated by commas: frames, bytes (64MiB) or % of the distinct pages
+    #[arg(long, short, required = true, value_delimiter = ',', value_name = "SIZES")]
+    size: Vec<String>,
+    /// Seeds of random choices
+    #[arg(long, value_delimiter = ',', default_value = "1", value_name = "SEEDS")]
+    seed: Vec<u64>,
+    #[command(flatten)]
+    output: Output,
+    #[command(flatten)]
+    reading: Reading,
+    /// References that are not counted: a number, or % of the trace
+    #[arg(long, default_value = "0", value_name = "N|%")]
+    warmup: String,
+    /// Which cache: a buffer pool, or a second tier that counts read hits or reads and writes
+    #[arg(long, value_enum, default_value = "pool")]
+    model: ModelArg,
+    /// Shrink the cache by so many bytes for each ghost of an out queue
+    #[arg(long, default_value_t = 0, value_name = "BYTES")]
+    charge_ghosts: u64,
+    /// Frames to evict at a time: 1 is on demand
+    #[arg(long, default_value_t = 1, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..))]
+    batch: u32,
+    /// Add the misses relative to this policy's (watt fig. 1)
+    #[arg(long, value_name = "POLICY")]
+    relative_to: Option<String>,
+    /// Page tables and ghosts as arrays over renumbered pages, or hashed
+    #[arg(long, value_enum, default_value = "auto")]
+    tables: TablesArg,
+    /// Run only part I of N
+    #[arg(long, value_name = "I/N")]
+    shard: Option<String>,
+    /// Threads; 0 is one per core
+    #[arg(long, default_value_t = 0)]
+    threads: usize,
+    /// Where result directories are made
+    #[arg(long, default_value = "results", value_name = "DIR")]
+    results: PathBuf,
+    /// Leave no result directory
+    #[arg(long)]
+    no_results: bool,
+    /// Take rows of an earlier run with the same parameters, and run only what is missing
+    #[arg(long)]
+    resume: bool,
+    /// No progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// How traces are read.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct Reading {
+    /// The traces' format, where detection fails
+    #[arg(long, value_name = "FORMAT")]
+    trace_format: Option<String>,
+    /// Which CSV column is what: page=3,op=5
+    #[arg(long, value_name = "COLUMNS")]
+    columns: Option<String>,
+    /// Bytes per page, for byte ranges and for sizes in bytes
+    #[arg(long, default_value = "4096", value_name = "BYTES")]
+    pub page_size: String,
+    /// Turn an object of several pages into as many references
+    #[arg(long)]
+    expand_sizes: bool,
+    /// Number ids by first appearance even if they look like numbers
+    #[arg(long)]
+    map_ids: bool,
+}
+
+impl Reading {
+    pub(crate) fn page_bytes(&self) -> Result<u64, Failure> {
+        let wrong =
+            || Failure::Usage(format!("page size '{}' is none: 4096 or 16KiB", self.page_size));
+        match self.page_size.parse() {
+            Ok(Size::Frames(n) | Size::Bytes(n)) => Ok(n),
+            _ => Err(wrong()),
+        }
+    }
+
+    pub(crate) fn options(&self) -> Result<ReadOptions, Failure> {
+        Ok(ReadOptions {
+            format: self.trace_format.as_deref().map(str::parse).transpose()?,
+            columns: self.columns.as_deref().map(str::parse).transpose()?,
+            page_size: self.page_bytes()?,
+            expand_sizes: self.expand_sizes,
+            map_ids: self.map_ids,
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ModelArg {
+    /// A buffer pool
+    Pool,
+    /// A second tier: read hits, bypass allowed (li 3)
+    Read,
+    /// A second tier: reads and writes, every page placed (li 5)
+    Rw,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TablesArg {
+    /// Dense, but for a single run
+    Auto,
+    /// Arrays
+    Dense,
+    /// Hash tables
+    Hashed,
+}
+
+fn trace_input(path: &Path, options: &ReadOptions) -> TraceInput {
+    let (path, options) = (path.to_path_buf(), options.clone());
+    let name = path.display().to_string();
+    let is_stdin = path.as_os_str() == "-";
+    let metadata = std::fs::metadata(&path).ok();
+    let changed = metadata.as_ref().and_then(|m| {
+        m.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok().map(|d| d.as_nanos())
+    });
+    let fingerprint = format!("{:?}/{changed:?}/{options:?}", metadata.map(|m| m.len()));
+    TraceInput {
+        name,
+        open: Box::new(move || formats::open(&path, &options)),
+        repeatable: !is_stdin,
+        fingerprint,
+    }
+}
+
+fn plan_of(args: &Args) -> Result<Plan, Failure> {
+    let usage = Failure::Usage;
+    let mut policies = Vec::new();
+    for list in &args.policy {
+        policies.extend(Spec::parse_list(list)?);
+    }
+    if let Some(reference) = &args.relative_to {
+        let reference = Spec::parse(reference)?;
+        if !policies.contains(&reference) {
+            policies.push(reference);
+        }
+    }
+    let mut sizes = Vec::new();
+    for size in &args.size {
+        sizes.push(size.parse::<Size>().map_err(|e| usage(e.to_string()))?);
+    }
+    let mut plan = Plan::new(policies, sizes);
+    let options = args.reading.options()?;
+    plan.traces = args.traces.iter().map(|t| trace_input(t, &options)).collect();
+    if plan.traces.iter().filter(|t| !t.repeatable).count() > 1 {
+        return Err(usage("standard input can be one trace only".to_string()));
+    }
+    plan.seeds = args.seed.clone();
+    plan.page_size = args.reading.page_bytes()?;
+    plan.warmup = args.warmup.parse::<Warmup>().map_err(usage)?;
+    plan.batch = args.batch;
+    plan.tables = match args.tables {
+        TablesArg::Auto => Tables::Auto,
+        TablesArg::Dense => Tables::Dense,
+        TablesArg::Hashed => Tables::Hashed,
+    };
+    plan.model = match args.model {
+        ModelArg::Pool => Model::Pool,
+        ModelArg::Read => Model::Read,
+        ModelArg::Rw => Model::Rw,
+    };
+    plan.charge_ghosts = args.charge_ghosts;
+    plan.shard = args.shard.as_deref().map(str::parse::<Shard>).transpose().map_err(usage)?;
+    plan.threads = args.threads;
+    Ok(plan)
+}
+
+fn params_of(args: &Args, plan: &Plan) -> Json {
+    let texts = |items: Vec<String>| Json::from(items);
+    json!({
+        "traces": texts(plan.traces.iter().map(|t| t.name.clone()).collect()),
+        "policies": texts(plan.policies.iter().map(Spec::to_string).collect()),
+        "sizes": texts(plan.sizes.iter().map(Size::to_string).collect()),
+        "seeds": plan.seeds,
+        "page_size": plan.page_size,
+        "warmup": args.warmup,
+        "batch": plan.batch,
+        "model": plan.model.to_string(),
+        "charge_ghosts": plan.charge_ghosts,
+        "shard": args.shard,
+        "relative_to": args.relative_to,
+    })
+}
+
+/// Takes rows as they come: to the terminal's progress, to standard output, to the directory.
+struct Collector<'a> {
+    progress: Progress,
+    rows: Vec<Row>,
+    stalled: Vec<String>,
+    /// Rows go to standard output at once, as CSV.
+    streaming: bool,
+    earlier: Option<Table>,
+    dir: Option<&'a ResultDir>,
+    info: &'a RunInfo,
+    written: Instant,
+}
+
+impl Collector<'_> {
+    fn table(&self) -> Table {
+        let mut table = rows_to_table(&self.rows);
+        if let Some(earlier) = &self.earlier {
+            let mut all = earlier.clone();
+            all.append(table);
+            table = all;
+        }
+        table
+    }
+
+    fn store(&mut self, complete: bool) -> Result<(), Failure> {
+        if let Some(dir) = self.dir {
+            dir.write(self.info, &self.table(), complete)?;
+        }
+        self.written = Instant::now();
+        Ok(())
+    }
+}
+
+impl Observer for Collector<'_> {
+    fn stop(&self) -> bool {
+        interrupt::asked()
+    }
+
+    fn progress(&mut self, what: &str, share: Option<f64>, simulated: u64) {
+        self.progress.show(what, share, simulated, "references");
+    }
+
+    fn row(&mut self, row: Row) -> Result<(), SweepError> {
+        if self.streaming {
+            let table = rows_to_table(std::slice::from_ref(&row));
+            let mut out = std::io::stdout().lock();
+            let written = match self.rows.is_empty() {
+                true => table.write_csv(&mut out),
+                false => Table::write_csv_row(&table.rows[0], &mut out),
+            };
+            written.map_err(SweepError::Output)?;
+        }
+        self.rows.push(row);
+        Ok(())
+    }
+
+    fn pause(&mut self) -> Result<(), SweepError> {
+        if self.written.elapsed().as_secs() >= 2 {
+            self.store(false).map_err(|e| SweepError::Plan(e.to_string()))?;
+        }
+        Ok(())
+    }
+
+    fn stalled(&mut self, stalled: &Stalled) {
+        self.progress.say(&format!("millpond: {stalled}"));
+        self.stalled.push(stalled.to_string());
+    }
+
+    fn note(&mut self, trace: &str, note: &str) {
+        self.progress.say(&format!("{trace}: {note}"));
+    }
+
+    fn done(&mut self, trace: &str, policy: &str, params: &str, size: u32, seed: u64) -> bool {
+        let Some(earlier) = &self.earlier else { return false };
+        let size = Value::from(size);
+        let wanted = [
+            ("trace", trace.into()),
+            ("policy", policy.into()),
+            ("params", params.into()),
+            ("size", size),
+            ("seed", seed.into()),
+        ];
+        (0..earlier.rows.len()).any(|r| {
+            wanted.iter().all(|(name, value): &(_, Value)| earlier.get(r, name) == Some(value))
+        })
+    }
+}
+
+pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
+    args.output.check()?;
+    let plan = plan_of(args)?;
+    let sweep = Sweep::new(&plan, registry)?;
+    for path in args.traces.iter().filter(|p| p.as_os_str() != "-") {
+        // Before anything runs, so that a mistyped name does not cost the work on the others.
+        formats::open(path, &args.reading.options()?)?;
+    }
+    let info = RunInfo {
+        command: "sim".to_string(),
+        command_line: std::env::args().collect::<Vec<_>>().join(" "),
+        params: params_of(args, &plan),
+    };
+    let dir = result_dir(args, &plan)?;
+    let earlier = match &dir {
+        Some(dir) if args.resume => dir.rows().ok().filter(|t| !t.rows.is_empty()),
+        _ => None,
+    };
+    let mut collector = Collector {
+        progress: Progress::new(args.quiet),
+        rows: Vec::new(),
+        stalled: Vec::new(),
+        streaming: args.output.format == Form::Csv
+            && args.output.out.is_none()
+            && args.relative_to.is_none()
+            && earlier.is_none(),
+        earlier,
+        dir: dir.as_ref(),
+        info: &info,
+        written: Instant::now(),
+    };
+    let outcome = sweep.run(&mut collector);
+    collector.progress.finish();
+    let complete = outcome.is_ok() && !interrupt::asked();
+    let stored = collector.store(complete);
+    finish(args, &collector, outcome.map_err(Failure::from))?;
+    stored?;
+    match collector.stalled.len() {
+        0 if interrupt::asked() => Err(Failure::Interrupted),
+        0 => Ok(()),
+        n => Err(Failure::Partly(format!("{n} of {} runs found no victim", plan.cells()))),
+    }
+}
+
+fn result_dir(args: &Args, plan: &Plan) -> Result<Option<ResultDir>, Failure> {
+    if args.no_results {
+        return Ok(None);
+    }
+    match ResultDir::create(&args.results, "sim", &plan.hash()) {
+        Ok(dir) => Ok(Some(dir)),
+        // The default place may be read-only: the user did not ask for it.
+        Err(error) if args.results == Path::new("results") && !args.resume => {
+            complain(&format!("millpond: no result directory: {error}"));
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Prints what was not streamed, even after a failure: finished rows are good.
+fn finish(
+    args: &Args,
+    collector: &Collector<'_>,
+    outcome: Result<(), Failure>,
+) -> Result<(), Failure> {
+    if !collector.streaming && (outcome.is_ok() || !collector.rows.is_empty()) {
+        let mut table = collector.table();
+        if let Some(reference) = &args.relative_to {
+            let reference = Spec::parse(reference)?;
+            relative_misses(&mut table, &reference.to_string());
+        }
+        if args.output.format == Form::Table {
+            table = for_people(&table);
+        }
+        args.output.write("sim", &collector.info.params, &table)?;
+    }
+    outcome
+}
+
+/// Columns up to `misses` always, further ones where they say something; traces by their names.
+fn for_people(table: &Table) -> Table {
+    let mut shown = table.without_idle_columns(8);
+    for row in &mut shown.rows {
+        if let Value::Text(trace) = &row[0]
+            && let Some(name) = Path::new(trace).file_name()
+        {
+            row[0] = Value::Text(name.to_string_lossy().into_owned());
+        }
+    }
+    shown
+}
