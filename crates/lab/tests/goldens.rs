@@ -32,14 +32,23 @@ const HITS: &[Gate] = &[
     ("clock", "libCacheSim", "clock", "init-freq=1", 0.0),
     ("clock(variant=fix)", "libCacheSim", "clock", "init-freq=0", 0.0),
     ("clock-sweep(max=3,init=0)", "libCacheSim", "clock", "n-bit-counter=2", 0.0),
+    ("fifo", "libCacheSim", "fifo", "", 0.0),
+    ("fifo", "reference-model", "fifo", "", 0.0),
+    ("filo", "reference-model", "filo", "", 0.0),
     ("gclock-v1(f=0,r=1,s=1,max=3,variant=fix)", "libCacheSim", "clock", "n-bit-counter=2", 0.0),
     ("gclock-v1(f=0,r=1,s=1,max=3,variant=fix)", "reference-model", "gclock(init0,max3)", "", 0.0),
     // Sets to R = 1: the plain clock.
     ("gclock-v2(f=0,r=1,s=1,variant=fix)", "libCacheSim", "clock", "init-freq=0", 0.0),
     ("gclock-v2(f=1,r=1,s=1,variant=fix)", "libCacheSim", "clock", "init-freq=1", 0.0),
+    ("loop", "libCacheSim", "fifo", "", 0.0),
     ("lru", "libCacheSim", "lru", "", 0.0),
     ("lru", "reference-model", "lru", "", 0.0),
+    ("lru-partitioned(parts=1)", "libCacheSim", "lru", "", 0.0),
+    // Eight parts with victims in turn stay close to one list.
+    ("lru-partitioned", "libCacheSim", "lru", "", 6.0),
     ("lru-wsr", "WATT-simulate", "lru_wsr", "", 0.0),
+    ("mru", "caffeine", "linked.Mru", "", 0.0),
+    ("mru", "reference-model", "mru", "", 0.0),
     ("opt", "WATT-simulate", "opt", "", 0.0),
     ("opt", "libCacheSim", "belady", "", 0.0),
     ("opt", "reference-model", "MIN", "", 0.0),
@@ -47,6 +56,8 @@ const HITS: &[Gate] = &[
     ("opt(bypass=true)", "reference-model", "MIN+bypass", "", 0.0),
     ("sieve", "libCacheSim", "sieve", "", 0.0),
     ("sieve", "WATT-simulate", "sieve", "", 0.0),
+    ("slru", "caffeine", "linked.SegmentedLru", "percent-protected=0.80", 0.0),
+    ("slru(protected=50%)", "caffeine", "linked.SegmentedLru", "percent-protected=0.50", 0.0),
 ];
 
 const WRITES: &[Gate] = &[

@@ -20,5 +20,7 @@ pub mod parts;
 pub mod policy;
 pub mod registry;
 #[cfg(test)]
+mod test_pool;
+#[cfg(test)]
 mod testing;
 pub mod tier2;

@@ -12,7 +12,12 @@ pub trait Visitor {
 /// Visits every policy that ships with Millpond, in the order of the catalog.
 pub fn visit_all(visitor: &mut impl Visitor) {
     visitor.visit::<p::Random>();
+    visitor.visit::<p::Loop>();
+    visitor.visit::<p::Fifo>();
+    visitor.visit::<p::Filo>();
     visitor.visit::<p::Lru>();
+    visitor.visit::<p::Mru>();
+    visitor.visit::<p::Slru>();
     visitor.visit::<p::Clock>();
     visitor.visit::<p::Zclock>();
     visitor.visit::<p::GclockV1>();
@@ -22,9 +27,11 @@ pub fn visit_all(visitor: &mut impl Visitor) {
     visitor.visit::<p::TwoQ>();
     visitor.visit::<p::TwoQSimple>();
     visitor.visit::<p::Arc>();
+    visitor.visit::<p::LruPartitioned>();
     visitor.visit::<p::Cflru>();
     visitor.visit::<p::LruWsr>();
     visitor.visit::<p::Opt>();
     visitor.visit::<p::Sieve>();
     visitor.visit::<p::ClockSweep>();
+    visitor.visit::<p::MidpointLru>();
 }

@@ -223,6 +223,27 @@ impl List {
     }
 }
 
+/// Verifies that `lists`, together, hold each frame of `resident` once and nothing else.
+///
+/// # Errors
+/// What is out of order.
+pub fn check_holds(
+    lists: &[&List],
+    links: &Links,
+    resident: &[millpond_base::FrameId],
+) -> Result<(), String> {
+    let mut listed = Vec::with_capacity(resident.len());
+    for list in lists {
+        list.check(links)?;
+        listed.extend(list.iter(links));
+    }
+    listed.sort_unstable();
+    if !listed.iter().eq(resident.iter().map(|f| &f.0)) {
+        return Err(format!("frames {listed:?} are listed, {resident:?} are resident"));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,6 +7,7 @@ pub mod list;
 pub mod map;
 pub mod mark;
 pub mod random;
+pub mod retry;
 pub mod sweep;
 
 pub use frame_lists::FrameLists;
@@ -16,4 +17,5 @@ pub use list::{Links, List};
 pub use map::PageMap;
 pub use mark::{MarkTouch, take_mark};
 pub use random::Random;
+pub use retry::RetryQueue;
 pub use sweep::{CountOn, Counts, Hand};

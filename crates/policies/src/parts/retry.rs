@@ -1,0 +1,239 @@
+//! A queue of frames with a retry queue beside it, and turns between the two.
+//!
+//! A policy that follows the order of arrival has a problem with what it cannot evict: offering
+//! the frame again at once wastes time, forgetting its age spoils the order. So refused frames
+//! wait in a queue of their own, and eviction takes turns: a few looks at the main queue, then one
+//! look at each frame of the retry queue (gilbert 1.2.2.2).
+//!
+//! Invariants: (1) a resident frame is in the main queue, in the retry queue, or excluded; (2) the
+//! retry queue and the excluded frames hold refused frames only.
+
+use millpond_base::FrameId;
+
+use super::list::{Links, List};
+use crate::config::Part;
+use crate::contract::{Goal, Host, Why};
+
+/// Which end of the main queue victims come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// The end that frames do not enter at: a queue.
+    Oldest,
+    /// The end that frames enter at: a stack.
+    Newest,
+}
+
+/// What becomes of frames that will never go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Permanent {
+    /// They are not offered again.
+    Excluded,
+    /// They wait for a retry like others.
+    Retried,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Main,
+    Retry,
+    Excluded,
+}
+
+/// The two queues, and whose turn it is.
+pub struct RetryQueue {
+    links: Links,
+    main: List,
+    retry: List,
+    place: Vec<Place>,
+    end: End,
+    permanent: Permanent,
+    main_checks: Part,
+    retry_checks: Part,
+    on_retry: bool,
+    checks: u32,
+}
+
+impl RetryQueue {
+    /// Empty queues for frames below `frames`. A turn of the main queue lasts for `main_checks` of
+    /// its length, at least one frame; one of the retry queue for `retry_checks` of its length.
+    pub fn new(
+        frames: u32,
+        end: End,
+        permanent: Permanent,
+        main_checks: Part,
+        retry_checks: Part,
+    ) -> RetryQueue {
+        RetryQueue {
+            links: Links::new(frames),
+            main: List::new(),
+            retry: List::new(),
+            place: vec![Place::Main; frames as usize],
+            end,
+            permanent,
+            main_checks,
+            retry_checks,
+            on_retry: false,
+            checks: 0,
+        }
+    }
+
+    /// Puts a new `frame` at the newest end of the main queue.
+    #[inline(always)]
+    pub fn admit(&mut self, frame: u32) {
+        self.main.push_back(&mut self.links, frame);
+    }
+
+    /// Moves `frame` from wherever it is to the newest end of the main queue.
+    #[inline(always)]
+    pub fn renew(&mut self, frame: u32) {
+        if self.main.back() != Some(frame) {
+            self.remove(frame);
+            self.main.push_back(&mut self.links, frame);
+        }
+    }
+
+    /// Takes `frame` out, wherever it is.
+    #[inline(always)]
+    pub fn remove(&mut self, frame: u32) {
+        let place = &mut self.place[frame as usize];
+        match std::mem::replace(place, Place::Main) {
+            Place::Main => self.main.remove(&mut self.links, frame),
+            Place::Retry => self.retry.remove(&mut self.links, frame),
+            Place::Excluded => {}
+        }
+    }
+
+    /// Offers frames, in turns, until the goal is reached; says how many were taken.
+    #[inline(always)]
+    pub fn evict<H: Host + ?Sized>(&mut self, goal: &Goal, host: &mut H) -> u32 {
+        let (mut taken, mut steps) = (0, 0);
+        while taken < goal.frames && steps < goal.steps_max {
+            let Some(candidate) = self.candidate() else { break };
+            steps += 1;
+            match host.take(FrameId(candidate)) {
+                Ok((frame, _page)) => {
+                    self.remove(frame.0);
+                    taken += 1;
+                }
+                Err(why) => self.refused(candidate, why),
+            }
+        }
+        taken
+    }
+
+    #[inline(always)]
+    fn candidate(&mut self) -> Option<u32> {
+        if !self.retry.is_empty() {
+            self.take_turns();
+        } else {
+            self.on_retry = false;
+        }
+        self.checks = self.checks.saturating_add(1);
+        match (self.on_retry, self.end) {
+            (true, _) => self.retry.front(),
+            (false, End::Oldest) => self.main.front(),
+            (false, End::Newest) => self.main.back(),
+        }
+    }
+
+    /// Changes the turn if it is over; the retry queue is not empty.
+    #[cold]
+    fn take_turns(&mut self) {
+        let over = if self.on_retry {
+            let all = self.retry_checks.frames_of(self.retry.len()).max(1);
+            self.checks >= all && !self.main.is_empty()
+        } else {
+            let some = self.main_checks.frames_of(self.main.len()).max(1);
+            self.checks >= some || self.main.is_empty()
+        };
+        if over {
+            self.on_retry = !self.on_retry;
+            self.checks = 0;
+        }
+    }
+
+    #[cold]
+    fn refused(&mut self, frame: u32, why: Why) {
+        self.remove(frame);
+        if why == Why::Permanent && self.permanent == Permanent::Excluded {
+            self.place[frame as usize] = Place::Excluded;
+        } else {
+            self.retry.push_back(&mut self.links, frame);
+            self.place[frame as usize] = Place::Retry;
+        }
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.links.bytes() + self.place.capacity()
+    }
+
+    /// Verifies the invariants of the module.
+    ///
+    /// # Errors
+    /// The invariant that is broken.
+    pub fn check(&self, resident: &[FrameId]) -> Result<(), String> {
+        self.main.check(&self.links)?;
+        self.retry.check(&self.links)?;
+        let places = self.place.iter().enumerate();
+        let mut held: Vec<u32> = self.main.iter(&self.links).collect();
+        held.extend(places.filter(|(_, p)| **p != Place::Main).map(|(i, _)| i as u32));
+        held.sort_unstable();
+        if !held.iter().eq(resident.iter().map(|f| &f.0)) {
+            return Err(format!("invariant 1: {held:?} are held, {resident:?} are resident"));
+        }
+        let waiting = self.place.iter().filter(|p| **p == Place::Retry).count();
+        if waiting != self.retry.len() as usize {
+            return Err(format!("invariant 2: {waiting} frames wait, {} do", self.retry.len()));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_pool::TestHost;
+    use millpond_base::PageId;
+
+    fn goal(steps_max: u32) -> Goal {
+        Goal { frames: 1, steps_max, now: 0, incoming: None }
+    }
+
+    /// 300 frames, all refused: offers in the order of algorithm 1.1 with 1 % of the main queue
+    /// and all of the retry queue.
+    #[test]
+    fn turns_are_one_percent_of_the_main_queue_then_all_of_the_retry_queue() {
+        let (main, retry) = (Part::Times(0.01), Part::Times(1.0));
+        let mut queue = RetryQueue::new(300, End::Oldest, Permanent::Excluded, main, retry);
+        let pages = (0..300).map(|p| Some(PageId(p))).collect();
+        let mut host = TestHost { pages, ..TestHost::default() };
+        for frame in 0..300 {
+            queue.admit(frame);
+            host.answers.insert(frame, crate::contract::Verdict::Refused(Why::Pinned));
+        }
+        assert_eq!(queue.evict(&goal(12), &mut host), 0);
+        // 1 % of the main queue's 299 frames or less, rounded down, is two looks at a time.
+        assert_eq!(host.offered, [0, 1, 0, 1, 2, 3, 0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn the_only_frame_that_can_go_is_found_whatever_the_turns_are() {
+        for (main, retry) in [(0.0, 0.0), (0.01, 1.0), (1.0, 0.5)] {
+            for end in [End::Oldest, End::Newest] {
+                let (main, retry) = (Part::Times(main), Part::Times(retry));
+                let mut queue = RetryQueue::new(40, end, Permanent::Retried, main, retry);
+                let pages = (0..40).map(|p| Some(PageId(p))).collect();
+                let mut host = TestHost { pages, ..TestHost::default() };
+                for frame in 0..40 {
+                    queue.admit(frame);
+                    host.answers.insert(frame, crate::contract::Verdict::Refused(Why::Dirty));
+                }
+                assert_eq!(queue.evict(&goal(200), &mut host), 0);
+                host.answers.remove(&23);
+                assert_eq!(queue.evict(&goal(2_000), &mut host), 1, "{main:?} {retry:?} {end:?}");
+                assert_eq!(host.pages[23], None);
+            }
+        }
+    }
+}

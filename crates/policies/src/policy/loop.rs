@@ -1,0 +1,161 @@
+//! `loop`: a cyclic counter over the frames.
+//!
+//! **Idea** — FIFO without a queue: the frames are the ring, and a counter is the hand. Nothing is
+//! remembered and nothing is paid until a frame is needed.
+//!
+//! **Source** — gilbert 1.2.2.1.
+//!
+//! **State** — The counter, or one for each of 64 groups of threads.
+//!
+//! **Invariants** — (1) One counter offers every frame once before it offers one twice.
+//!
+//! **Cost** — Hit and admit: nothing. Evict: one addition per offer. No bytes per frame, no
+//! ghosts.
+//!
+//! **Deviations** — A refused frame is passed over and thereby becomes the last in line, as
+//! gilbert warns. With `counter=thread` the order is FIFO no longer: a thread may evict what
+//! another one has just loaded, which is what he measured. Threads share a counter when there are
+//! more than 64. Without refusals and drops the hits are those of `fifo`.
+//!
+//! **Defaults** — `counter=shared`, since a simulation must repeat whichever threads run it;
+//! `counter=thread` is gilbert's "local counter", for live pools.
+
+use std::cell::Cell;
+
+use millpond_base::FrameId;
+use millpond_base::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::contract::{Access, Frames, Goal, Host, NoTouch, OpenPolicy, Recall, Rules, Shape};
+use crate::info::{Age, Class, Family, Info, References, Tier};
+
+choice! {
+    /// Who counts.
+    pub enum Counter {
+        /// All threads with one counter.
+        Shared = "shared",
+        /// Each thread with its own.
+        Thread = "thread",
+    }
+}
+
+config! {
+    /// Parameters of [`Loop`].
+    pub struct LoopConfig {
+        /// One counter for all threads, or one for each.
+        counter: Counter = Counter::Shared;
+    }
+}
+
+/// Counters lie a line apart, so that threads do not take it from each other.
+#[repr(align(64))]
+struct Line(AtomicU64);
+
+const LINES: usize = 64;
+
+/// Numbers threads in the order in which they first ask. Not the shim's: it is no protocol.
+static THREADS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+
+thread_local! {
+    static THREAD: Cell<usize> =
+        Cell::new(THREADS.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+}
+
+/// A cyclic counter over the frames.
+pub struct Loop {
+    counters: Box<[Line]>,
+}
+
+impl Rules for Loop {
+    const INFO: Info = Info {
+        id: "loop",
+        summary: "a cyclic counter over the frames: FIFO while nothing is refused",
+        family: Family::Arrival,
+        class: Class::One,
+        age: Age::First,
+        references: References::Ignored,
+        tier: Tier::First,
+        live: true,
+        frame_bytes: 0.0,
+        ghost_bytes: 0.0,
+        source: "gilbert 1.2.2.1",
+    };
+    type Touch = NoTouch;
+    type Config = LoopConfig;
+
+    fn new(config: &LoopConfig, _shape: &Shape) -> Loop {
+        let counters = match config.counter {
+            Counter::Shared => 1,
+            Counter::Thread => LINES,
+        };
+        Loop { counters: (0..counters).map(|_| Line(AtomicU64::new(0))).collect() }
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.counters.len() * size_of::<Line>()
+    }
+}
+
+impl OpenPolicy for Loop {
+    #[inline(always)]
+    fn admit(&self, _: Frames<'_, NoTouch>, _: FrameId, _: &Access, _: Recall) {}
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(
+        &self,
+        frames: Frames<'_, NoTouch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        let thread = if self.counters.len() == 1 { 0 } else { THREAD.get() % LINES };
+        let counter = &self.counters[thread].0;
+        let (mut taken, mut steps) = (0, 0);
+        while taken < goal.frames && steps < goal.steps_max {
+            steps += 1;
+            let at = counter.fetch_add(1, Relaxed) % u64::from(frames.len().max(1));
+            if host.take(FrameId(at as u32)).is_ok() {
+                taken += 1;
+            }
+        }
+        taken
+    }
+
+    fn forget(&self, _: Frames<'_, NoTouch>, _: FrameId) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::Why;
+    use crate::test_pool::TestPool;
+
+    #[test]
+    fn a_refused_frame_becomes_the_last_in_line() {
+        let mut pool = TestPool::<Loop>::new(&LoopConfig::default(), 3);
+        pool.references([0, 1, 2]);
+        pool.refuse(0, Some(Why::Pinned));
+        pool.reference(3);
+        pool.refuse(0, None);
+        pool.references([4, 5]);
+        assert_eq!(pool.host.offered, [0, 1, 2, 0]);
+        assert_eq!(pool.pages(), [3, 4, 5]);
+    }
+
+    /// gilbert 1.2.2.1: a thread whose counter lags by one evicts what another has just loaded.
+    #[test]
+    fn threads_with_counters_of_their_own_evict_each_others_new_pages() {
+        let mut pool = TestPool::<Loop>::new(&LoopConfig { counter: Counter::Thread }, 4);
+        pool.references(0..4);
+        pool.reference(10);
+        std::thread::scope(|scope| {
+            scope.spawn(|| pool.reference(11));
+        });
+        assert_eq!(pool.pages(), [1, 2, 3, 11]);
+    }
+
+    #[test]
+    fn refusals_drops_and_tiny_pools_leave_it_whole() {
+        for spec in ["loop", "loop(counter=thread)"] {
+            crate::testing::survives_everything::<Loop>(spec);
+        }
+    }
+}
