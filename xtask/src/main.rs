@@ -6,6 +6,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod peers;
 mod test;
 mod tidy;
 mod tree;
@@ -18,6 +19,7 @@ usage: cargo xtask <chore>
   tidy                         check the house rules; one line per violation
   test [--only STEP]… [--skip STEP]… [--list]
                                formatting, lints, tidy, every test; --list names the steps
+  peers [--quick] [--help]     our simulator against libCacheSim's, side by side
 ";
 
 fn main() -> ExitCode {
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
     let done = match chore.as_str() {
         "tidy" => tidy::main(&rest),
         "test" => test::main(&rest),
+        "peers" => peers::main(&rest),
         "" | "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(true)

@@ -1,0 +1,225 @@
+//! One cell: a policy, a trace and a size, both sides in turn.
+//!
+//! **Policy time.** Ours is what `sim` reports per reference; it has the trace in memory. The wheel
+//! of libCacheSim has no cache over memory, so its time is the CPU time of `process_trace` over the
+//! mapped file in the page cache, less that of a pass of its own reader over the same file with
+//! everything sampled away (about 7 ns per reference). What is left is its cache alone.
+//!
+//! **End to end.** Ours is the whole process, from start to exit, results written. Theirs is
+//! `process_trace` alone, reader and cache, without Python's start: the comparison favours them.
+//!
+//! Both run in a process of their own, pinned to the same core, one straight after the other; a
+//! pair's ratio is formed before anything is averaged. libCacheSim gets the best of its default
+//! hash table and two fitted ones, tried before the pairs.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::cells::{HASHPOWER_DEFAULT, Pair, frames, hashpowers};
+use super::csv;
+use super::statistics::{Ratio, median, ratio};
+use super::tools::Tools;
+use super::traces::Trace;
+
+/// One run of one side.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Run {
+    pub misses: u64,
+    /// Policy time per reference.
+    pub policy_ns: f64,
+    /// From the file, on the wall clock.
+    pub end_to_end_s: f64,
+    /// From the file, in CPU time.
+    pub end_to_end_cpu_s: f64,
+}
+
+/// What came of one cell.
+#[derive(Debug, Clone, Serialize)]
+pub struct Cell {
+    pub trace: String,
+    pub percent: u64,
+    pub frames: u64,
+    pub ours: &'static str,
+    pub theirs: &'static str,
+    pub hashpower: u32,
+    /// Their policy time with the wheel's own default table, one run.
+    pub theirs_default_ns: f64,
+    pub pairs: Vec<(Run, Run)>,
+    pub ours_ns: f64,
+    pub theirs_ns: f64,
+    pub policy: Ratio,
+    pub wall: Ratio,
+    pub cpu: Ratio,
+    pub agreement: Agreement,
+}
+
+/// Whether both sides missed equally often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Agreement {
+    /// To the last miss.
+    Equal,
+    /// They differ, and may: the definitions or the random numbers do.
+    MayDiffer,
+    /// They differ and should not.
+    Differs,
+}
+
+/// Runs a cell.
+pub fn cell(
+    tools: &Tools,
+    trace: &Trace,
+    pair: Pair,
+    percent: u64,
+    repetitions: usize,
+) -> Result<Cell> {
+    let frames = frames(trace.pages, percent);
+    let mut hashpower = HASHPOWER_DEFAULT;
+    let (mut fastest, mut default_ns) = (f64::INFINITY, f64::NAN);
+    for power in hashpowers(frames) {
+        let run = theirs(tools, trace, pair, frames, power)?;
+        if power == HASHPOWER_DEFAULT {
+            default_ns = run.policy_ns;
+        }
+        if run.policy_ns < fastest {
+            (fastest, hashpower) = (run.policy_ns, power);
+        }
+    }
+    // Warms the page cache and our binary; not counted.
+    ours(tools, trace, pair, frames)?;
+    let mut pairs = Vec::new();
+    for round in 0..repetitions {
+        // Each side goes first every other time.
+        let (mine, other) = if round % 2 == 0 {
+            let mine = ours(tools, trace, pair, frames)?;
+            (mine, theirs(tools, trace, pair, frames, hashpower)?)
+        } else {
+            let other = theirs(tools, trace, pair, frames, hashpower)?;
+            (ours(tools, trace, pair, frames)?, other)
+        };
+        pairs.push((mine, other));
+    }
+    let agreement = agreement(pair, &pairs)?;
+    let of = |get: fn(&Run) -> f64| {
+        let samples: Vec<f64> = pairs.iter().map(|(mine, other)| get(other) / get(mine)).collect();
+        ratio(&samples)
+    };
+    let side = |get: fn(&(Run, Run)) -> f64| median(&pairs.iter().map(get).collect::<Vec<_>>());
+    Ok(Cell {
+        trace: trace.name.clone(),
+        percent,
+        frames,
+        ours: pair.ours,
+        theirs: pair.theirs,
+        hashpower,
+        theirs_default_ns: default_ns,
+        ours_ns: side(|(mine, _)| mine.policy_ns),
+        theirs_ns: side(|(_, other)| other.policy_ns),
+        policy: of(|run| run.policy_ns),
+        wall: of(|run| run.end_to_end_s),
+        cpu: of(|run| run.end_to_end_cpu_s),
+        agreement,
+        pairs,
+    })
+}
+
+/// Compares misses; ours must repeat themselves from run to run.
+fn agreement(pair: Pair, pairs: &[(Run, Run)]) -> Result<Agreement> {
+    let (mine, other) = pairs.first().context("a cell without a run")?;
+    if pairs.iter().any(|(run, _)| run.misses != mine.misses) {
+        bail!("{} missed differently often in equal runs", pair.ours);
+    }
+    Ok(match (mine.misses == other.misses, pair.is_exact) {
+        (true, _) => Agreement::Equal,
+        (false, false) => Agreement::MayDiffer,
+        (false, true) => Agreement::Differs,
+    })
+}
+
+fn theirs(tools: &Tools, trace: &Trace, pair: Pair, frames: u64, hashpower: u32) -> Result<Run> {
+    let path = trace.file.to_string_lossy();
+    let (frames, power) = (frames.to_string(), hashpower.to_string());
+    let arguments = ["theirs", &path, pair.theirs, &frames, &power];
+    let answer = tools.peer(&tools.directory, &arguments)?;
+    let number = |key| number(&answer, key);
+    let references = number("references")?;
+    if references != trace.references as f64 {
+        bail!("libCacheSim read {references} references of {}", trace.references);
+    }
+    Ok(Run {
+        misses: number("misses")? as u64,
+        policy_ns: (number("cpu")? - number("read")?) * 1e9 / references,
+        end_to_end_s: number("seconds")?,
+        end_to_end_cpu_s: number("cpu")?,
+    })
+}
+
+fn ours(tools: &Tools, trace: &Trace, pair: Pair, frames: u64) -> Result<Run> {
+    // A fresh directory: `sim` leaves out what it finds done.
+    let scratch = tools.directory.join(format!("scratch-{}", std::process::id()));
+    remove(&scratch)?;
+    std::fs::create_dir_all(&scratch).with_context(|| format!("making {}", scratch.display()))?;
+    let program = tools.millpond.to_string_lossy();
+    let (path, frames) = (trace.file.to_string_lossy(), frames.to_string());
+    let arguments = [
+        "ours", &program, "sim", &path, "--policy", pair.ours, "--size", &frames, "--format", "csv",
+    ];
+    let answer = tools.peer(&scratch, &arguments)?;
+    remove(&scratch)?;
+    if answer["status"] != 0 {
+        let errors = answer["errors"].as_str().unwrap_or("");
+        bail!("millpond {} failed: {}", arguments[2..].join(" "), errors.trim());
+    }
+    let row = csv::only_row(answer["output"].as_str().unwrap_or(""))?;
+    let references: u64 = csv::number(&row, "references")?;
+    if references != trace.references {
+        bail!("millpond read {references} references of {}", trace.references);
+    }
+    Ok(Run {
+        misses: csv::number(&row, "misses")?,
+        policy_ns: csv::number(&row, "ns_per_reference")?,
+        end_to_end_s: number(&answer, "seconds")?,
+        end_to_end_cpu_s: number(&answer, "cpu")?,
+    })
+}
+
+fn remove(directory: &Path) -> Result<()> {
+    match std::fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("removing {}", directory.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn number(answer: &Value, key: &str) -> Result<f64> {
+    answer[key].as_f64().with_context(|| format!("peer.py said no {key}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cells::PAIRS;
+    use super::*;
+
+    fn run(misses: u64) -> Run {
+        Run { misses, policy_ns: 1.0, end_to_end_s: 1.0, end_to_end_cpu_s: 1.0 }
+    }
+
+    #[test]
+    fn a_difference_counts_only_where_the_definitions_are_equal() {
+        let exact = PAIRS.into_iter().find(|p| p.is_exact).unwrap();
+        let loose = PAIRS.into_iter().find(|p| !p.is_exact).unwrap();
+        let of = |pair, a, b| agreement(pair, &[(run(a), run(b))]).unwrap();
+        assert_eq!(of(exact, 7, 7), Agreement::Equal);
+        assert_eq!(of(exact, 7, 8), Agreement::Differs);
+        assert_eq!(of(loose, 7, 8), Agreement::MayDiffer);
+    }
+
+    #[test]
+    fn ours_must_repeat_itself() {
+        let pairs = [(run(7), run(7)), (run(8), run(7))];
+        assert!(agreement(PAIRS[0], &pairs).is_err());
+    }
+}
