@@ -41,10 +41,13 @@ pub fn frames(pages: u64, percent: u64) -> u64 {
 /// Hash table sizes to try for a cache of so many frames.
 ///
 /// The default of 2^24 buckets misses the processor's caches on every look-up of a small cache;
-/// a fitted table is up to three times as fast. We compare with the best of these.
-pub fn hashpowers(frames: u64) -> [u32; 3] {
+/// a fitted table is up to three times as fast.
+pub fn hashpowers(frames: u64, is_default_table: bool) -> Vec<u32> {
+    if is_default_table {
+        return vec![HASHPOWER_DEFAULT];
+    }
     let fitted = frames.next_power_of_two().trailing_zeros().max(8);
-    [HASHPOWER_DEFAULT, fitted + 1, fitted + 2]
+    vec![HASHPOWER_DEFAULT, fitted + 1, fitted + 2]
 }
 
 #[cfg(test)]
@@ -59,7 +62,8 @@ mod tests {
 
     #[test]
     fn a_fitted_table_has_two_to_eight_buckets_per_frame() {
-        assert_eq!(hashpowers(31_534), [24, 16, 17]);
-        assert_eq!(hashpowers(1), [24, 9, 10]);
+        assert_eq!(hashpowers(31_534, false), [24, 16, 17]);
+        assert_eq!(hashpowers(1, false), [24, 9, 10]);
+        assert_eq!(hashpowers(31_534, true), [24]);
     }
 }

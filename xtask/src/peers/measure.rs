@@ -10,7 +10,7 @@
 //!
 //! Both run in a process of their own, pinned to the same core, one straight after the other; a
 //! pair's ratio is formed before anything is averaged. libCacheSim gets the best of its default
-//! hash table and two fitted ones, tried before the pairs.
+//! hash table and two fitted ones, tried before the pairs, unless `--default-table` is given.
 
 use std::path::Path;
 
@@ -20,6 +20,7 @@ use serde_json::Value;
 
 use super::cells::{HASHPOWER_DEFAULT, Pair, frames, hashpowers};
 use super::csv;
+use super::options::Options;
 use super::statistics::{Ratio, median, ratio};
 use super::tools::Tools;
 use super::traces::Trace;
@@ -73,12 +74,12 @@ pub fn cell(
     trace: &Trace,
     pair: Pair,
     percent: u64,
-    repetitions: usize,
+    options: &Options,
 ) -> Result<Cell> {
     let frames = frames(trace.pages, percent);
     let mut hashpower = HASHPOWER_DEFAULT;
     let (mut fastest, mut default_ns) = (f64::INFINITY, f64::NAN);
-    for power in hashpowers(frames) {
+    for power in hashpowers(frames, options.is_default_table) {
         let run = theirs(tools, trace, pair, frames, power)?;
         if power == HASHPOWER_DEFAULT {
             default_ns = run.policy_ns;
@@ -90,7 +91,7 @@ pub fn cell(
     // Warms the page cache and our binary; not counted.
     ours(tools, trace, pair, frames)?;
     let mut pairs = Vec::new();
-    for round in 0..repetitions {
+    for round in 0..options.repetitions {
         // Each side goes first every other time.
         let (mine, other) = if round % 2 == 0 {
             let mine = ours(tools, trace, pair, frames)?;

@@ -8,12 +8,13 @@ use super::cells::PAIRS;
 
 pub const USAGE: &str = "\
 usage: cargo xtask peers [--quick] [--repetitions N] [--policy P]… [--trace T]… [--out DIR]
-                         [--millpond FILE]
+                         [--default-table] [--millpond FILE]
 
   --quick           prefixes of 2 M references, 3 repetitions
   --repetitions N   interleaved pairs of runs per cell (5)
   --policy P        only the pairs whose policy starts so (all)
   --trace T         only this trace: P12 or zipf (both)
+  --default-table   libCacheSim with the hash table its classes choose, not the best of three
   --out DIR         where peers.json and peers.md go (target/peers)
   --millpond FILE   a release build to measure (built otherwise)
 ";
@@ -27,6 +28,8 @@ pub struct Options {
     pub repetitions: usize,
     /// References per trace; `None` for all.
     pub limit: Option<u64>,
+    /// Whether libCacheSim keeps the hash table's size that its Python classes choose.
+    pub is_default_table: bool,
     pub policies: Vec<String>,
     pub traces: Vec<String>,
     pub out: Option<PathBuf>,
@@ -39,6 +42,7 @@ impl Options {
         let mut options = Options {
             repetitions: 5,
             limit: None,
+            is_default_table: false,
             policies: Vec::new(),
             traces: Vec::new(),
             out: None,
@@ -54,6 +58,7 @@ impl Options {
                     options.limit = Some(QUICK_REFERENCES);
                     options.repetitions = 3;
                 }
+                "--default-table" => options.is_default_table = true,
                 "--repetitions" => {
                     let count = value()?.parse().ok().filter(|&n: &usize| n >= 2);
                     repetitions = Some(count.context("--repetitions takes a number from 2 up")?);

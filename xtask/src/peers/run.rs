@@ -22,6 +22,7 @@ pub fn main(arguments: &[String]) -> Result<bool> {
         wheel: WHEEL,
         machine: machine(),
         repetitions: options.repetitions,
+        is_default_table: options.is_default_table,
         traces,
         cells: Vec::new(),
     };
@@ -40,7 +41,7 @@ pub fn main(arguments: &[String]) -> Result<bool> {
         ]);
         for pair in PAIRS.into_iter().filter(|pair| options.takes_policy(pair.ours)) {
             for percent in PERCENTS {
-                match cell(&tools, &trace, pair, percent, options.repetitions) {
+                match cell(&tools, &trace, pair, percent, &options) {
                     Ok(cell) => {
                         let texts = row(&cell);
                         print_row(texts.each_ref().map(String::as_str));

@@ -7,8 +7,8 @@
 //!
 //! **State** — A usage count beside each frame; the hand, a counter of frames passed.
 //!
-//! **Invariants** — (1) Only a frame whose count is 0 is offered. (2) No count exceeds the larger of
-//! F and R.
+//! **Invariants** — (1) Only a frame whose count is 0 is offered. (2) No count exceeds the larger
+//! of F and R.
 //!
 //! **Cost** — Hit: load, and a store if the count changes, in the frame's own metadata. Admit: one
 //! store. Evict: a sweep; each step is paid by what F and R put in, so F/S steps per miss and R/S

@@ -10,10 +10,11 @@
 //! 5. Text with commas (or `.csv` in the name): MSR Cambridge by its seven columns, SPC by its
 //!    five, else CSV if a header names a page column.
 //! 6. Words: a header that names a page makes it CSV. One word per line is text (a lone `*` among
-//!    them makes it LIRS), a word and an operation is text. Four numbers are `.lis` if the name says so, or the third is always 0 and the
-//!    fourth never decreases. **Two numbers** could be a page and a flag, a time and a page, a
-//!    page and a size, or an extent: only `.extents` in the name decides; otherwise the error
-//!    asks for `--format`, because a wrong guess would be a wrong result that looks right.
+//!    them makes it LIRS), a word and an operation is text. Four numbers are `.lis` if the name
+//!    says so, or the third is always 0 and the fourth never decreases. **Two numbers** could be a
+//!    page and a flag, a time and a page, a page and a size, or an extent: only `.extents` in the
+//!    name decides; otherwise the error asks for `--format`, because a wrong guess would be a wrong
+//!    result that looks right.
 
 use std::path::Path;
 
