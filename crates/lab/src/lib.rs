@@ -3,6 +3,7 @@
 //! - [`sim`]: the first-tier simulator: one host, any policy, monomorphised.
 //! - [`registry`]: the policies that can be run, Millpond's and a user's own.
 
+pub mod curve;
 pub mod registry;
 pub mod results;
 pub mod sim;

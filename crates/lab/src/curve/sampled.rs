@@ -1,0 +1,110 @@
+//! Curves of any policy from a sample of the pages.
+//!
+//! A page is in the sample when a hash of its id says so, hence with all its references or none.
+//! A cache of `size` frames behaves as one of `size × rate` frames does on a sample of that rate.
+//! Small caches take a high rate, up to 1, and large ones a low rate, so that every point costs
+//! about as much and none rests on a handful of frames. The sample's misses are divided by the
+//! references it should have had: which references are missing or in excess is nearly always
+//! decided by a few very hot pages, and those hit anyway.
+
+use millpond_base::Mark;
+use millpond_policies::config::Spec;
+use millpond_workload::trace::Batch;
+
+use crate::registry::{Entry, PolicyError};
+use crate::sim::{SimOptions, Simulation, Stalled};
+
+/// Hash space of the sample.
+const SPACE: u64 = 1 << 24;
+
+/// One size of one policy on a sample of its own rate.
+pub struct SampledCell {
+    size: u64,
+    limit: u64,
+    simulation: Box<dyn Simulation>,
+    sampled: Batch,
+    references: u64,
+}
+
+/// A page's place in the hash space.
+#[inline(always)]
+pub fn place(page: u64) -> u64 {
+    let mut x = page.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    x = (x ^ (x >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    (x ^ (x >> 32)) % SPACE
+}
+
+/// The rate for a cache of `size` frames over a trace of `pages` distinct pages: about 16 K pages
+/// in the sample and never fewer than 512 frames, where there are as many.
+pub fn rate_for(size: u64, pages: u64) -> f64 {
+    const PAGES: f64 = 16_384.0;
+    const FRAMES: f64 = 512.0;
+    (PAGES / pages.max(1) as f64).max(FRAMES / size.max(1) as f64).min(1.0)
+}
+
+impl SampledCell {
+    /// A cell for `size` frames, on a sample at `rate`.
+    ///
+    /// # Errors
+    /// A parameter that cannot be.
+    pub fn new(
+        entry: &Entry,
+        spec: &Spec,
+        size: u64,
+        rate: f64,
+        pages: u64,
+        seed: u64,
+    ) -> Result<SampledCell, PolicyError> {
+        let limit = ((rate * SPACE as f64).round() as u64).clamp(1, SPACE);
+        let frames = (size as f64 * limit as f64 / SPACE as f64).round().max(1.0);
+        let mut options = SimOptions::new(frames.min(2e9) as u32, Some(pages));
+        options.seed = seed;
+        Ok(SampledCell {
+            size,
+            limit,
+            simulation: entry.simulation(spec, &options)?,
+            sampled: Batch::default(),
+            references: 0,
+        })
+    }
+
+    /// The size that the cell stands for.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The share of the pages in its sample.
+    pub fn rate(&self) -> f64 {
+        self.limit as f64 / SPACE as f64
+    }
+
+    /// Simulates the references of the sample among these; `places` are their pages' places.
+    ///
+    /// # Errors
+    /// [`Stalled`].
+    pub fn run(&mut self, batch: &Batch, places: &[u32]) -> Result<(), Stalled> {
+        self.references += batch.len() as u64;
+        if self.limit == SPACE {
+            return self.simulation.run(batch, None);
+        }
+        self.sampled.clear();
+        let references = batch.pages.iter().zip(&batch.marks).zip(places);
+        for ((&page, &mark), &at) in references {
+            if u64::from(at) < self.limit {
+                let mark: Mark = mark;
+                self.sampled.push(page, mark);
+            }
+        }
+        self.simulation.run(&self.sampled, None)
+    }
+
+    /// The estimated miss ratio; 0 for no references.
+    pub fn miss_ratio(&self) -> f64 {
+        let expected = self.references as f64 * self.rate();
+        if expected == 0.0 {
+            return 0.0;
+        }
+        (self.simulation.counts().misses() as f64 / expected).min(1.0)
+    }
+}
