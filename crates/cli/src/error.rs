@@ -1,5 +1,6 @@
 //! What a command can fail with, and the exit code that says so.
 
+use millpond_lab::curve::CurveError;
 use millpond_lab::registry::PolicyError;
 use millpond_lab::results::ResultError;
 use millpond_lab::sweep::SweepError;
@@ -25,6 +26,9 @@ pub(crate) enum Failure {
     /// A sweep: exit code 1.
     #[error(transparent)]
     Sweep(#[from] SweepError),
+    /// A miss-ratio curve: exit code 1, or 2 for a policy.
+    #[error(transparent)]
+    Curve(#[from] CurveError),
     /// A result directory: exit code 1.
     #[error(transparent)]
     Result(#[from] ResultError),
@@ -47,6 +51,7 @@ impl Failure {
         match self {
             Failure::Usage(_) | Failure::Policy(_) | Failure::Param(_) => 2,
             Failure::Sweep(SweepError::Policy(_) | SweepError::Plan(_)) => 2,
+            Failure::Curve(CurveError::Policy(_) | CurveError::Offline(_)) => 2,
             Failure::Trace(TraceError::Options(_)) => 2,
             Failure::Interrupted => 130,
             _ => 1,

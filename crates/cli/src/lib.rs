@@ -10,6 +10,7 @@
 //! ```
 
 mod app;
+mod curve;
 mod error;
 mod interrupt;
 mod output;

@@ -17,6 +17,7 @@ use millpond_policies::config::Spec;
 use millpond_workload::formats::{self, ReadOptions};
 use serde_json::{Value as Json, json};
 
+use crate::curve;
 use crate::error::Failure;
 use crate::interrupt;
 use crate::output::{Form, Output, complain};
@@ -27,6 +28,7 @@ const EXAMPLES: &str = "Examples:
   millpond sim a.parquet b.lis --policy 'clock(variant=fix)','watt(write_weight=2)' --size 1000
   millpond sim trace.csv --columns page=3,op=5 --policy lru --size 256MiB --format csv
   millpond sim trace.txt --policy random,watt --size 10% --seed 1,2,3 --relative-to watt
+  millpond sim trace.txt --policy lru,arc,s3-fifo --curve --check
   zcat trace.gz | millpond sim - --policy lru --size 1000
 
 Progress goes to standard error. Every run leaves a result directory (--results), which
@@ -42,8 +44,15 @@ pub(crate) struct Args {
     #[arg(long, short, required = true, value_name = "POLICIES")]
     policy: Vec<String>,
     /// Cache sizes, separated by commas: frames, bytes (64MiB) or % of the distinct pages
-    #[arg(long, short, required = true, value_delimiter = ',', value_name = "SIZES")]
+    #[arg(long, short, required_unless_present = "curve", value_delimiter = ',')]
+    #[arg(value_name = "SIZES")]
     size: Vec<String>,
+    /// Draw the miss-ratio curve: in one pass, exact for lru, opt and mru, sampled for others
+    #[arg(long)]
+    curve: bool,
+    /// With --curve: also run every point exactly and print the mean absolute error
+    #[arg(long, requires = "curve")]
+    check: bool,
     /// Seeds of random choices
     #[arg(long, value_delimiter = ',', default_value = "1", value_name = "SEEDS")]
     seed: Vec<u64>,
@@ -317,7 +326,9 @@ impl Observer for Collector<'_> {
 pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
     args.output.check()?;
     let plan = plan_of(args)?;
-    let sweep = Sweep::new(&plan, registry)?;
+    if !args.curve {
+        Sweep::new(&plan, registry)?;
+    }
     for path in args.traces.iter().filter(|p| p.as_os_str() != "-") {
         // Before anything runs, so that a mistyped name does not cost the work on the others.
         formats::open(path, &args.reading.options()?)?;
@@ -328,6 +339,18 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
         params: params_of(args, &plan),
     };
     let dir = result_dir(args, &plan)?;
+    if args.curve {
+        return curve::run(&curve::Request {
+            registry,
+            plan: &plan,
+            check: args.check,
+            quiet: args.quiet,
+            output: &args.output,
+            dir: dir.as_ref(),
+            info: &info,
+        });
+    }
+    let sweep = Sweep::new(&plan, registry)?;
     let earlier = match &dir {
         Some(dir) if args.resume => dir.rows().ok().filter(|t| !t.rows.is_empty()),
         _ => None,
@@ -362,7 +385,8 @@ fn result_dir(args: &Args, plan: &Plan) -> Result<Option<ResultDir>, Failure> {
     if args.no_results {
         return Ok(None);
     }
-    match ResultDir::create(&args.results, "sim", &plan.hash()) {
+    let name = if args.curve { "curve" } else { "sim" };
+    match ResultDir::create(&args.results, name, &plan.hash()) {
         Ok(dir) => Ok(Some(dir)),
         // The default place may be read-only: the user did not ask for it.
         Err(error) if args.results == Path::new("results") && !args.resume => {

@@ -8,8 +8,10 @@
 
 pub mod exact;
 mod fenwick;
+mod pass;
 pub mod priority;
 pub mod run;
 pub mod sampled;
 
+pub use pass::{CurveRow, CurveTask};
 pub use run::{Curve, CurveError, Method, Point, curve_sizes};

@@ -3,7 +3,7 @@
 mod plan;
 mod row;
 mod run;
-mod stream;
+pub(crate) mod stream;
 
 pub use plan::{Model, Plan, Shard, Tables, TraceInput, Warmup};
 pub use row::{Row, relative_misses, rows_to_table};

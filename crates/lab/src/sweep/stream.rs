@@ -8,11 +8,11 @@ use millpond_workload::trace::{Batch, Source, TraceError};
 use crate::sim::Renumber;
 
 /// References per batch: large enough to share out among cores, small enough for the caches.
-pub(super) const STREAM_LEN: usize = 1 << 18;
+pub(crate) const STREAM_LEN: usize = 1 << 18;
 
 /// What reading a trace to its end found.
 #[derive(Default)]
-pub(super) struct Streamed {
+pub(crate) struct Streamed {
     pub references: u64,
     pub notes: Vec<String>,
     /// The consumer asked to stop before the end.
@@ -38,7 +38,7 @@ fn fill(
 
 /// Hands the whole trace to `consume`, batch by batch. With `ahead`, the next batch is decoded
 /// by another thread meanwhile.
-pub(super) fn stream(
+pub(crate) fn stream(
     mut source: Box<dyn Source>,
     mut renumber: Option<&mut Renumber>,
     ahead: bool,

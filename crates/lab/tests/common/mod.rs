@@ -1,5 +1,7 @@
 //! What the laboratory's integration tests share: real traces, and results of other simulators.
 
+#![allow(dead_code, reason = "each test program uses its own part")]
+
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::PathBuf;

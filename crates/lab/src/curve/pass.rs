@@ -1,0 +1,128 @@
+//! Curves of a trace file: one pass to count its pages, one to draw them.
+
+use std::ops::ControlFlow;
+
+use millpond_base::Size;
+use millpond_policies::config::Spec;
+use millpond_workload::trace::{Batch, TraceError};
+
+use super::run::{Curve, CurveError, Point, curve_sizes};
+use crate::registry::Registry;
+use crate::sim::{Future, Renumber};
+use crate::sweep::TraceInput;
+use crate::sweep::stream::{STREAM_LEN, stream};
+
+/// Which curves to draw.
+pub struct CurveTask<'a> {
+    /// The policies there are.
+    pub registry: &'a Registry,
+    /// The policies to draw.
+    pub policies: &'a [Spec],
+    /// At these sizes; none: 24 sizes from 1/1000 of the distinct pages to all of them.
+    pub sizes: &'a [Size],
+    /// Bytes per page, for sizes in bytes.
+    pub page_size: u64,
+    /// Seed of the policies' random choices.
+    pub seed: u64,
+    /// Also simulate every point exactly.
+    pub check: bool,
+}
+
+/// A point with its exact value, if that was asked for.
+pub struct CurveRow {
+    /// The point.
+    pub point: Point,
+    /// The exact miss ratio.
+    pub exact: Option<f64>,
+}
+
+const POINTS: u32 = 24;
+
+impl CurveTask<'_> {
+    /// Draws the curves over `trace`. `step` hears of progress (what, the share read, references
+    /// so far) and says whether to stop; a stopped run has no rows.
+    ///
+    /// # Errors
+    /// [`CurveError`].
+    pub fn run(
+        &self,
+        trace: &TraceInput,
+        step: &mut dyn FnMut(&str, Option<f64>, u64) -> bool,
+    ) -> Result<Vec<CurveRow>, CurveError> {
+        let flow = |stop| if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        let probe = Curve::new(self.registry, self.policies, vec![1], 1, self.seed)?;
+        let keep = probe.needs_future() || self.check || !trace.repeatable;
+        let (mut renumber, mut whole) = (Renumber::new(), Batch::default());
+        let counted = stream((trace.open)()?, Some(&mut renumber), true, |batch, share| {
+            if keep {
+                whole.pages.extend_from_slice(&batch.pages);
+                whole.marks.extend_from_slice(&batch.marks);
+            }
+            flow(step("first pass", share, 0))
+        })?;
+        if counted.stopped {
+            return Ok(Vec::new());
+        }
+        if counted.references == 0 {
+            return Err(TraceError::Empty { path: trace.name.clone().into() }.into());
+        }
+        let pages = renumber.distinct();
+        let future = keep.then(|| Future::of(&whole, pages));
+        let mut curve =
+            Curve::new(self.registry, self.policies, self.sizes(pages), pages, self.seed)?;
+        let stopped = if keep {
+            self.over_memory(&whole, future.as_ref(), &mut curve, step)?
+        } else {
+            let (mut done, mut failed) = (0, None);
+            let streamed = stream((trace.open)()?, Some(&mut renumber), true, |batch, share| {
+                failed = curve.run(batch, None).err();
+                done += batch.len() as u64;
+                flow(failed.is_some() || step("curves", share, done))
+            })?;
+            failed.map_or(Ok(()), Err)?;
+            streamed.stopped
+        };
+        if stopped {
+            return Ok(Vec::new());
+        }
+        let mut exact = Vec::new();
+        if self.check {
+            step("exact runs", None, 0);
+            exact = curve.exact(&whole, future.as_ref(), pages, self.seed)?;
+        }
+        let mut exact = exact.into_iter();
+        let rows = curve.points().into_iter();
+        Ok(rows.map(|point| CurveRow { point, exact: exact.next() }).collect())
+    }
+
+    fn over_memory(
+        &self,
+        whole: &Batch,
+        future: Option<&Future>,
+        curve: &mut Curve<'_>,
+        step: &mut dyn FnMut(&str, Option<f64>, u64) -> bool,
+    ) -> Result<bool, CurveError> {
+        for start in (0..whole.len()).step_by(STREAM_LEN) {
+            let end = (start + STREAM_LEN).min(whole.len());
+            let mut part = Batch::default();
+            part.pages.extend_from_slice(&whole.pages[start..end]);
+            part.marks.extend_from_slice(&whole.marks[start..end]);
+            curve.run(&part, future)?;
+            if step("curves", Some(end as f64 / whole.len() as f64), end as u64) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn sizes(&self, pages: u64) -> Vec<u64> {
+        if self.sizes.is_empty() {
+            return curve_sizes(pages, POINTS);
+        }
+        let mut sizes: Vec<u64> =
+            self.sizes.iter().map(|s| s.frames(self.page_size, pages)).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+}
