@@ -43,6 +43,13 @@ const HITS: &[Gate] = &[
     ("loop", "libCacheSim", "fifo", "", 0.0),
     ("lru", "libCacheSim", "lru", "", 0.0),
     ("lru", "reference-model", "lru", "", 0.0),
+    ("lru-k", "libCacheSim", "lru-k", "k=2", 0.0),
+    ("lru-k", "WATT-simulate", "lru_k2_z0", "", 0.0),
+    ("lru-k", "reference-model", "lru-2(no history kept)", "", 0.0),
+    ("lru-k(history=all)", "WATT-simulate", "lru_k2_zinf", "", 0.0),
+    ("lru-k(history=all)", "reference-model", "lru-2(all history kept)", "", 0.0),
+    ("lru-k(k=3)", "libCacheSim", "lru-k", "k=3", 0.0),
+    ("lru-k(k=3,below=lru)", "reference-model", "lru-3(no history)", "", 0.0),
     ("lru-partitioned(parts=1)", "libCacheSim", "lru", "", 0.0),
     // Eight parts with victims in turn stay close to one list.
     ("lru-partitioned", "libCacheSim", "lru", "", 6.0),

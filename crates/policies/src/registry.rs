@@ -17,6 +17,8 @@ pub fn visit_all(visitor: &mut impl Visitor) {
     visitor.visit::<p::Filo>();
     visitor.visit::<p::Lru>();
     visitor.visit::<p::Mru>();
+    visitor.visit::<p::LruK>();
+    visitor.visit::<p::Lru2History>();
     visitor.visit::<p::Slru>();
     visitor.visit::<p::Clock>();
     visitor.visit::<p::Zclock>();

@@ -3,6 +3,7 @@
 pub mod frame_lists;
 pub mod ghosts;
 pub mod heap;
+pub mod kth;
 pub mod list;
 pub mod map;
 pub mod mark;
@@ -13,6 +14,7 @@ pub mod sweep;
 pub use frame_lists::FrameLists;
 pub use ghosts::Ghosts;
 pub use heap::Heap;
+pub use kth::Kth;
 pub use list::{Links, List};
 pub use map::PageMap;
 pub use mark::{MarkTouch, take_mark};

@@ -1,0 +1,358 @@
+//! Frames in the order of their K-th last reference, with correlated references and history.
+//!
+//! The machine behind the LRU-K family. A frame knows its last K references. Frames that know
+//! fewer are *below* and go first. The others are in a heap by their K-th last reference, which
+//! is lazy: a hit writes the frame's own stamps only, and a key that lags behind is brought up
+//! when it comes to the top. Keys never fall, so the least true key is found.
+//!
+//! References that follow each other closely are one reference (the correlated reference period
+//! of O'Neil et al.): a frame in its period waits in a list by recency, is spared, and its
+//! references count once. What is known of a page may outlive its stay (the retained history).
+//!
+//! Invariants: (1) a resident frame is in the period's list, below, or in the heap; (2) frames in
+//! the heap know K references and those below fewer; (3) a key in the heap is not above the
+//! frame's K-th last reference; (4) no more ghosts than allowed, but for one being loaded.
+
+use millpond_base::{FrameId, PageId};
+
+use super::list::{Links, List};
+use super::{Ghosts, Heap};
+use crate::contract::{Goal, Host, Shape};
+
+/// The order among frames that know fewer than K references.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Below {
+    /// The one that was loaded first goes first.
+    Fifo,
+    /// The one that was referenced least recently goes first.
+    Lru,
+}
+
+/// Which references are correlated with the one before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Period {
+    /// Those that come no more than so many references after it; 0 for none.
+    References(u64),
+    /// Those to the so many pages that were referenced last; 0 for none.
+    Pages(u32),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Out,
+    Recent,
+    Below,
+    Heap,
+}
+
+/// What is kept of pages that left: up to K − 1 references each, oldest departure first.
+struct History {
+    ghosts: Ghosts<u8>,
+    stamps: Vec<u64>,
+    order: List,
+    most: u64,
+}
+
+/// The order of K-th last references.
+pub struct Kth {
+    k: usize,
+    order_below: Below,
+    period: Period,
+    clock: u64,
+    stamps: Vec<u64>,
+    known: Vec<u8>,
+    last: Vec<u64>,
+    place: Vec<Place>,
+    links: Links,
+    recent: List,
+    below: List,
+    heap: Heap<u64>,
+    history: Option<History>,
+}
+
+impl Kth {
+    /// An empty order that knows `k` references, 1 to 255, of each frame, and keeps at most
+    /// `history` ghosts.
+    pub fn new(shape: &Shape, k: u8, order_below: Below, period: Period, history: u64) -> Kth {
+        let (k, frames) = (usize::from(k.max(1)), shape.frames as usize);
+        let has_period = !matches!(period, Period::References(0) | Period::Pages(0));
+        let history = (history > 0 && k > 1).then(|| History {
+            ghosts: Ghosts::new(shape.pages_dense, history.min(u64::from(shape.frames))),
+            stamps: Vec::new(),
+            order: List::new(),
+            most: history,
+        });
+        Kth {
+            k,
+            order_below,
+            period: if has_period { period } else { Period::References(0) },
+            clock: 0,
+            stamps: vec![0; frames * k],
+            known: vec![0; frames],
+            last: vec![0; if has_period { frames } else { 0 }],
+            place: vec![Place::Out; frames],
+            links: Links::new(shape.frames),
+            recent: List::new(),
+            below: List::new(),
+            heap: Heap::new(shape.frames),
+            history,
+        }
+    }
+
+    #[inline(always)]
+    fn has_period(&self) -> bool {
+        self.period != Period::References(0)
+    }
+
+    #[inline(always)]
+    fn kth(&self, frame: u32) -> u64 {
+        self.stamps[frame as usize * self.k + self.k - 1]
+    }
+
+    /// Records a reference at the present time. `held` is the length of the correlated period
+    /// that ends with it: older references move up by it, as if the period had been a point.
+    #[inline(always)]
+    fn record(&mut self, frame: u32, held: u64) {
+        let (at, k) = (frame as usize, self.k);
+        let stamps = &mut self.stamps[at * k..(at + 1) * k];
+        for i in (1..k).rev() {
+            stamps[i] = stamps[i - 1] + held;
+        }
+        stamps[0] = self.clock;
+        self.known[at] = (self.known[at] + 1).min(k as u8);
+    }
+
+    /// A reference to a resident frame.
+    #[inline(always)]
+    pub fn hit(&mut self, frame: u32) {
+        self.clock += 1;
+        if self.has_period() {
+            return self.hit_with_period(frame);
+        }
+        self.record(frame, 0);
+        if self.place[frame as usize] == Place::Below {
+            if usize::from(self.known[frame as usize]) == self.k {
+                self.below.remove(&mut self.links, frame);
+                self.settle(frame);
+            } else if self.order_below == Below::Lru {
+                self.below.move_to_back(&mut self.links, frame);
+            }
+        }
+    }
+
+    fn hit_with_period(&mut self, frame: u32) {
+        let at = frame as usize;
+        let last = std::mem::replace(&mut self.last[at], self.clock);
+        let correlated = self.place[at] == Place::Recent
+            && match self.period {
+                Period::References(most) => self.clock - last <= most,
+                Period::Pages(_) => true,
+            };
+        if correlated {
+            return self.recent.move_to_back(&mut self.links, frame);
+        }
+        self.remove(frame);
+        self.record(frame, last - self.stamps[at * self.k]);
+        self.enter_period(frame);
+    }
+
+    /// Puts a frame whose reference was just recorded into its correlated period.
+    fn enter_period(&mut self, frame: u32) {
+        self.place[frame as usize] = Place::Recent;
+        self.last[frame as usize] = self.clock;
+        self.recent.push_back(&mut self.links, frame);
+        if let Period::Pages(most) = self.period
+            && self.recent.len() > most
+        {
+            self.leave_period();
+        }
+    }
+
+    fn leave_period(&mut self) {
+        if let Some(out) = self.recent.pop_front(&mut self.links) {
+            self.settle(out);
+        }
+    }
+
+    /// Puts a frame that is nowhere below or into the heap.
+    #[inline(always)]
+    fn settle(&mut self, frame: u32) {
+        if usize::from(self.known[frame as usize]) < self.k {
+            self.below.push_back(&mut self.links, frame);
+            self.place[frame as usize] = Place::Below;
+        } else {
+            self.heap.set(frame, self.kth(frame));
+            self.place[frame as usize] = Place::Heap;
+        }
+    }
+
+    /// A page missed: its ghost, if it has one, will not be the next to be dropped.
+    #[inline(always)]
+    pub fn miss(&mut self, page: PageId) {
+        if let Some(history) = &mut self.history
+            && let Some(ghost) = history.ghosts.find(page)
+        {
+            history.order.move_to_back(&mut history.ghosts.links, ghost);
+        }
+    }
+
+    /// `page` was loaded into `frame`: that is a reference.
+    #[inline(always)]
+    pub fn admit(&mut self, frame: u32, page: PageId) {
+        self.clock += 1;
+        self.known[frame as usize] = 0;
+        self.recall(frame, page);
+        self.record(frame, 0);
+        if self.has_period() {
+            self.enter_period(frame);
+        } else {
+            self.settle(frame);
+        }
+    }
+
+    #[inline(always)]
+    fn recall(&mut self, frame: u32, page: PageId) {
+        let Some(history) = &mut self.history else { return };
+        if let Some(ghost) = history.ghosts.find(page) {
+            let width = self.k - 1;
+            let (from, to) = (ghost as usize * width, frame as usize * self.k);
+            self.stamps[to..to + width].copy_from_slice(&history.stamps[from..from + width]);
+            self.known[frame as usize] = *history.ghosts.memory(ghost);
+            history.ghosts.drop_from(&mut history.order, ghost);
+        }
+        history.trim(0);
+    }
+
+    /// Takes `frame` out; nothing is remembered of its page.
+    #[inline(always)]
+    pub fn remove(&mut self, frame: u32) {
+        match std::mem::replace(&mut self.place[frame as usize], Place::Out) {
+            Place::Recent => self.recent.remove(&mut self.links, frame),
+            Place::Below => self.below.remove(&mut self.links, frame),
+            Place::Heap => _ = self.heap.remove(frame),
+            Place::Out => {}
+        }
+    }
+
+    /// Offers frames until the goal is reached; says how many were taken. A refusal is a
+    /// reference.
+    #[inline(always)]
+    pub fn evict<H: Host + ?Sized>(&mut self, goal: &Goal, host: &mut H) -> u32 {
+        let (mut taken, mut steps) = (0, 0);
+        while taken < goal.frames && steps < goal.steps_max {
+            steps += 1;
+            let Some((victim, is_true)) = self.candidate() else { break };
+            if !is_true {
+                self.heap.set(victim, self.kth(victim));
+                continue;
+            }
+            match host.take(FrameId(victim)) {
+                Ok((frame, page)) => {
+                    self.remove(frame.0);
+                    self.remember(frame.0, page, goal);
+                    taken += 1;
+                }
+                Err(_why) => self.hit(victim),
+            }
+        }
+        taken
+    }
+
+    /// The next victim; or the top of the heap, with false, if its key must be brought up.
+    #[inline(always)]
+    fn candidate(&mut self) -> Option<(u32, bool)> {
+        if self.has_period() {
+            self.end_periods();
+        }
+        if let Some(frame) = self.below.front() {
+            return Some((frame, true));
+        }
+        match self.heap.least() {
+            Some((key, frame)) => Some((frame, key == self.kth(frame))),
+            // All are in their period: the one whose last reference is oldest.
+            None => self.recent.front().map(|frame| (frame, true)),
+        }
+    }
+
+    /// Settles the frames whose period is over for a reference that comes next.
+    fn end_periods(&mut self) {
+        let Period::References(most) = self.period else { return };
+        while let Some(oldest) = self.recent.front()
+            && self.clock + 1 - self.last[oldest as usize] > most
+        {
+            self.leave_period();
+        }
+    }
+
+    #[inline(always)]
+    fn remember(&mut self, frame: u32, page: PageId, goal: &Goal) {
+        let Some(history) = &mut self.history else { return };
+        let (at, width) = (frame as usize * self.k, self.k - 1);
+        let known = self.known[frame as usize].min(width as u8);
+        let ghost = history.ghosts.push(&mut history.order, page, known) as usize;
+        if (ghost + 1) * width > history.stamps.len() {
+            history.stamps.resize((ghost + 1) * width, 0);
+        }
+        history.stamps[ghost * width..(ghost + 1) * width]
+            .copy_from_slice(&self.stamps[at..at + width]);
+        let coming = goal.incoming.is_some_and(|(p, _)| history.ghosts.find(p).is_some());
+        history.trim(u64::from(coming));
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        let history = self.history.as_ref().map_or(0, History::bytes);
+        let frames = self.known.capacity() + self.place.capacity() + self.last.capacity() * 8;
+        self.stamps.capacity() * 8 + frames + self.links.bytes() + self.heap.bytes() + history
+    }
+
+    /// Verifies the invariants of the module.
+    ///
+    /// # Errors
+    /// The invariant that is broken.
+    pub fn check(&self, resident: &[FrameId]) -> Result<(), String> {
+        self.recent.check(&self.links)?;
+        self.below.check(&self.links)?;
+        self.heap.check()?;
+        for (frame, place) in self.place.iter().enumerate() {
+            let (frame, knows_all) = (frame as u32, usize::from(self.known[frame]) == self.k);
+            if (*place != Place::Out) != resident.binary_search(&FrameId(frame)).is_ok() {
+                return Err(format!("invariant 1: frame {frame}"));
+            }
+            let key = self.heap.key(frame);
+            if key.is_some() != (*place == Place::Heap)
+                || (*place == Place::Heap && !knows_all)
+                || (*place == Place::Below && knows_all)
+            {
+                return Err(format!("invariant 2: frame {frame}"));
+            }
+            if key.is_some_and(|key| key > self.kth(frame)) {
+                return Err(format!("invariant 3: frame {frame}"));
+            }
+        }
+        let listed = self.recent.len() as usize + self.below.len() as usize + self.heap.len();
+        if listed != resident.len() {
+            return Err(format!("invariant 1: {listed} listed, {} resident", resident.len()));
+        }
+        match &self.history {
+            Some(h) if h.ghosts.len() as u64 > h.most.saturating_add(1) => {
+                Err(format!("invariant 4: {} ghosts", h.ghosts.len()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl History {
+    /// Drops ghosts beyond the limit and `spare` more.
+    #[inline(always)]
+    fn trim(&mut self, spare: u64) {
+        while self.ghosts.len() as u64 > self.most.saturating_add(spare) {
+            self.ghosts.drop_front(&mut self.order);
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.ghosts.bytes() + self.stamps.capacity() * 8
+    }
+}
