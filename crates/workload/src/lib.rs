@@ -5,4 +5,6 @@
 //! simulator consumes. This crate knows no policy and no engine.
 
 pub mod formats;
+pub mod generate;
+pub mod stat;
 pub mod trace;

@@ -4,6 +4,7 @@
 //! digits mispredicts once per number, at its end; looking at eight bytes as one word does not.
 
 const ZEROS: u64 = 0x3030_3030_3030_3030;
+const TENS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
 /// The decimal number at the start of `bytes` and how many digits it has.
@@ -15,6 +16,12 @@ pub(crate) fn digits(bytes: &[u8]) -> Option<(u64, usize)> {
         let (value, len) = up_to_eight(u64::from_le_bytes(*word));
         if len < 8 {
             return if len == 0 { None } else { Some((value, len)) };
+        }
+        if let Some(word) = bytes[8..].first_chunk::<8>() {
+            let (low, more) = up_to_eight(u64::from_le_bytes(*word));
+            if more < 8 {
+                return Some((value * TENS[more] + low, 8 + more));
+            }
         }
     }
     digits_slowly(bytes)

@@ -1,0 +1,75 @@
+//! The random numbers of the generators: xoshiro256++, and fixed ways from bits to values.
+//!
+//! A trace must be the same for the same seed on every machine and in every later version, so the
+//! steps from 64 random bits to a number are written here and not taken from a library whose
+//! next version may take other steps.
+
+use millpond_base::Seed;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+
+/// A repeatable stream of random numbers.
+#[derive(Clone, Debug)]
+pub struct Random(Xoshiro256PlusPlus);
+
+impl Random {
+    /// The stream that belongs to `seed`.
+    pub fn new(seed: Seed) -> Random {
+        Random(Xoshiro256PlusPlus::seed_from_u64(seed.0))
+    }
+
+    /// Uniform in [0, 1), in steps of 2⁻⁵³.
+    #[inline]
+    pub fn unit(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// Uniform in [0, `n`); 0 if `n` is 0. Biased by less than n/2⁶⁴.
+    #[inline]
+    pub fn below(&mut self, n: u64) -> u64 {
+        ((u128::from(self.0.next_u64()) * u128::from(n)) >> 64) as u64
+    }
+
+    /// True with probability `p`.
+    #[inline]
+    pub fn chance(&mut self, p: f64) -> bool {
+        self.unit() < p
+    }
+
+    /// The numbers 0 to `n` − 1 in random order.
+    pub fn permutation(&mut self, n: u32) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..n).collect();
+        for i in (1..n as usize).rev() {
+            order.swap(i, self.below(i as u64 + 1) as usize);
+        }
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stream_is_the_published_one_of_xoshiro256_plus_plus() {
+        // First output for the state (1, 2, 3, 4): rotl(1 + 4, 23) + 1.
+        let mut seed = [0u8; 32];
+        for (i, word) in (1u64..5).enumerate() {
+            seed[i * 8..i * 8 + 8].copy_from_slice(&word.to_le_bytes());
+        }
+        let mut raw = Xoshiro256PlusPlus::from_seed(seed);
+        assert_eq!(raw.next_u64(), 5u64.rotate_left(23) + 1);
+    }
+
+    #[test]
+    fn values_stay_in_their_range_and_permutations_are_complete() {
+        let mut random = Random::new(Seed(7));
+        for _ in 0..10_000 {
+            assert!(random.below(3) < 3);
+            assert!((0.0..1.0).contains(&random.unit()));
+        }
+        let mut order = random.permutation(1000);
+        order.sort_unstable();
+        assert!(order.iter().enumerate().all(|(i, v)| i == *v as usize));
+    }
+}
