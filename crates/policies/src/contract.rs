@@ -29,6 +29,12 @@
 //! 9. Every loop in `evict` is bounded by [`Goal::steps_max`] frames looked at, whatever the host
 //!    answers; a policy that gives up returns what it has.
 //! 10. The same seed and the same calls give the same answers.
+//! 11. A frame is free again only after the call that let it go returned: `evict` for one that was
+//!     taken, `forget` for one that was dropped. So a policy, an open one too, has unlinked a
+//!     frame before the next page is admitted into it.
+//! 12. A page can be hit, and its frame be offered, only after `admit` returned. A hit or a
+//!     revival that was overtaken before the policy could be told of it (the page left, or cools
+//!     again) is not told at all: the host reads the frame's version again under the policy's seat.
 
 use millpond_base::{FrameId, Mark, PageId, Tick};
 

@@ -5,6 +5,7 @@
 //!   cost, deviations and defaults.
 //! - [`parts`]: lists, ghosts, heaps: what policies are built from.
 //! - [`mod@config`], [`info`]: parameters and catalog rows.
+//! - [`erased`]: the cold half behind a pointer, for live pools.
 //! - [`registry`]: all of them, one line each.
 //!
 //! No I/O, no threads, and no `unsafe` but in [`frames`].
@@ -12,6 +13,7 @@
 #[macro_use]
 pub mod config;
 pub mod contract;
+pub mod erased;
 pub mod frames;
 pub mod info;
 #[cfg(test)]

@@ -44,6 +44,8 @@ pub struct ModelHost {
     pub taken: Vec<FrameId>,
     /// Frames whose page vanished during this eviction.
     pub vanished: Vec<FrameId>,
+    /// Cooling frames that were hit during this eviction; the policy hears of it afterwards.
+    pub revived: Vec<FrameId>,
     /// Top-level questions of this eviction: offers that are not a child's, and coolings.
     pub offers: u64,
     pub coolings: u64,
@@ -65,6 +67,7 @@ impl ModelHost {
             random: fastrand::Rng::with_seed(seed),
             taken: Vec::new(),
             vanished: Vec::new(),
+            revived: Vec::new(),
             offers: 0,
             coolings: 0,
             fault: None,
@@ -82,6 +85,7 @@ impl ModelHost {
     pub fn begin(&mut self) {
         self.taken.clear();
         self.vanished.clear();
+        self.revived.clear();
         (self.offers, self.coolings) = (0, 0);
     }
 
@@ -151,6 +155,9 @@ impl ModelHost {
             return Verdict::Refused(Why::Absent);
         }
         if self.changes > 0 && self.random.u8(..) < self.changes {
+            if std::mem::take(&mut self.frames[index].cooling) {
+                self.revived.push(frame);
+            }
             return Verdict::Refused(Why::Changed);
         }
         self.clear(frame.0);

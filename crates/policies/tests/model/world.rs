@@ -351,6 +351,13 @@ impl<'a> World<'a> {
             self.victims.extend(left);
             self.free.push(*frame);
         }
+        for frame in self.host.revived.clone() {
+            // What left or cools again by now needs no reviving.
+            let held = &self.host.frames[frame.index()];
+            if held.is_resident() && !held.vanished && !held.cooling && !taken.contains(&frame) {
+                self.subject.revive(frame);
+            }
+        }
         for frame in self.host.vanished.clone() {
             self.host.frames[frame.index()].vanished = false;
             self.drop_page(frame.0);

@@ -1,0 +1,149 @@
+//! The cold half with its type forgotten: what a live pool keeps behind a latch.
+//!
+//! A pool's hit path must be compiled for its hot half, of which there are few; the cold half is
+//! asked only when pages come and go, where a virtual call costs nothing that can be measured. So
+//! a pool is generic over [`Touch`] and holds a `Box<dyn Cold<T>>` or, if any number of threads
+//! may use the policy at once, a `Box<dyn OpenCold<T>>`.
+//!
+//! **Never import this module's traits beside [`Policy`] or [`OpenPolicy`] with a `*`**: they have
+//! the same method names, and every `self.hit(…)` in a policy would become ambiguous.
+
+use millpond_base::FrameId;
+
+use crate::contract::{Access, Frames, Goal, Host, OpenPolicy, Policy, Recall, Touch, TouchOn};
+
+/// A [`Policy`] with hot half `T`, its own type forgotten.
+pub trait Cold<T: Touch>: Send {
+    /// See [`Policy::hit`].
+    fn hit(&mut self, frames: Frames<'_, T>, frame: FrameId, access: &Access);
+    /// See [`Policy::revive`].
+    fn revive(&mut self, frames: Frames<'_, T>, frame: FrameId);
+    /// See [`Policy::wants`].
+    fn wants(&mut self, access: &Access) -> bool;
+    /// See [`Policy::miss`].
+    fn miss(&mut self, access: &Access) -> Recall;
+    /// See [`Policy::admit`].
+    fn admit(&mut self, frames: Frames<'_, T>, frame: FrameId, access: &Access, recall: Recall);
+    /// See [`Policy::evict`].
+    fn evict(&mut self, frames: Frames<'_, T>, goal: &Goal, host: &mut dyn Host) -> u32;
+    /// See [`Policy::forget`].
+    fn forget(&mut self, frames: Frames<'_, T>, frame: FrameId);
+    /// See [`Policy::cleaned`].
+    fn cleaned(&mut self, frames: Frames<'_, T>, frame: FrameId);
+    /// See [`Rules::touch_on`](crate::contract::Rules::touch_on); `Fix` without [`Touch::UNFIX`].
+    fn touch_on(&self) -> TouchOn;
+    /// See [`Rules::evictions_per_tick`](crate::contract::Rules::evictions_per_tick); at least 1.
+    fn evictions_per_tick(&self) -> u32;
+    /// See [`Rules::state_bytes`](crate::contract::Rules::state_bytes).
+    fn state_bytes(&self) -> usize;
+    /// See [`Rules::check`](crate::contract::Rules::check).
+    ///
+    /// # Errors
+    /// The invariant that is broken.
+    fn check(&self, frames: Frames<'_, T>, resident: &[FrameId]) -> Result<(), String>;
+}
+
+impl<P: Policy> Cold<P::Touch> for P {
+    fn hit(&mut self, frames: Frames<'_, P::Touch>, frame: FrameId, access: &Access) {
+        Policy::hit(self, frames, frame, access);
+    }
+    fn revive(&mut self, frames: Frames<'_, P::Touch>, frame: FrameId) {
+        Policy::revive(self, frames, frame);
+    }
+    fn wants(&mut self, access: &Access) -> bool {
+        Policy::wants(self, access)
+    }
+    fn miss(&mut self, access: &Access) -> Recall {
+        Policy::miss(self, access)
+    }
+    fn admit(
+        &mut self,
+        frames: Frames<'_, P::Touch>,
+        frame: FrameId,
+        access: &Access,
+        recall: Recall,
+    ) {
+        Policy::admit(self, frames, frame, access, recall);
+    }
+    fn evict(&mut self, frames: Frames<'_, P::Touch>, goal: &Goal, host: &mut dyn Host) -> u32 {
+        Policy::evict(self, frames, goal, host)
+    }
+    fn forget(&mut self, frames: Frames<'_, P::Touch>, frame: FrameId) {
+        Policy::forget(self, frames, frame);
+    }
+    fn cleaned(&mut self, frames: Frames<'_, P::Touch>, frame: FrameId) {
+        Policy::cleaned(self, frames, frame);
+    }
+    fn touch_on(&self) -> TouchOn {
+        if P::Touch::UNFIX { P::touch_on(self) } else { TouchOn::Fix }
+    }
+    fn evictions_per_tick(&self) -> u32 {
+        P::evictions_per_tick(self).max(1)
+    }
+    fn state_bytes(&self) -> usize {
+        P::state_bytes(self)
+    }
+    fn check(&self, frames: Frames<'_, P::Touch>, resident: &[FrameId]) -> Result<(), String> {
+        P::check(self, frames, resident)
+    }
+}
+
+/// An [`OpenPolicy`] with hot half `T`, its own type forgotten.
+pub trait OpenCold<T: Touch>: Send + Sync {
+    /// See [`OpenPolicy::revive`].
+    fn revive(&self, frames: Frames<'_, T>, frame: FrameId);
+    /// See [`OpenPolicy::miss`].
+    fn miss(&self, access: &Access) -> Recall;
+    /// See [`OpenPolicy::admit`].
+    fn admit(&self, frames: Frames<'_, T>, frame: FrameId, access: &Access, recall: Recall);
+    /// See [`OpenPolicy::evict`].
+    fn evict(&self, frames: Frames<'_, T>, goal: &Goal, host: &mut dyn Host) -> u32;
+    /// See [`OpenPolicy::forget`].
+    fn forget(&self, frames: Frames<'_, T>, frame: FrameId);
+    /// See [`OpenPolicy::cleaned`].
+    fn cleaned(&self, frames: Frames<'_, T>, frame: FrameId);
+    /// See [`Rules::touch_on`](crate::contract::Rules::touch_on); `Fix` without [`Touch::UNFIX`].
+    fn touch_on(&self) -> TouchOn;
+    /// See [`Rules::evictions_per_tick`](crate::contract::Rules::evictions_per_tick); at least 1.
+    fn evictions_per_tick(&self) -> u32;
+    /// See [`Rules::state_bytes`](crate::contract::Rules::state_bytes).
+    fn state_bytes(&self) -> usize;
+    /// See [`Rules::check`](crate::contract::Rules::check).
+    ///
+    /// # Errors
+    /// The invariant that is broken.
+    fn check(&self, frames: Frames<'_, T>, resident: &[FrameId]) -> Result<(), String>;
+}
+
+impl<P: OpenPolicy> OpenCold<P::Touch> for P {
+    fn revive(&self, frames: Frames<'_, P::Touch>, frame: FrameId) {
+        OpenPolicy::revive(self, frames, frame);
+    }
+    fn miss(&self, access: &Access) -> Recall {
+        OpenPolicy::miss(self, access)
+    }
+    fn admit(&self, frames: Frames<'_, P::Touch>, frame: FrameId, access: &Access, recall: Recall) {
+        OpenPolicy::admit(self, frames, frame, access, recall);
+    }
+    fn evict(&self, frames: Frames<'_, P::Touch>, goal: &Goal, host: &mut dyn Host) -> u32 {
+        OpenPolicy::evict(self, frames, goal, host)
+    }
+    fn forget(&self, frames: Frames<'_, P::Touch>, frame: FrameId) {
+        OpenPolicy::forget(self, frames, frame);
+    }
+    fn cleaned(&self, frames: Frames<'_, P::Touch>, frame: FrameId) {
+        OpenPolicy::cleaned(self, frames, frame);
+    }
+    fn touch_on(&self) -> TouchOn {
+        if P::Touch::UNFIX { P::touch_on(self) } else { TouchOn::Fix }
+    }
+    fn evictions_per_tick(&self) -> u32 {
+        P::evictions_per_tick(self).max(1)
+    }
+    fn state_bytes(&self) -> usize {
+        P::state_bytes(self)
+    }
+    fn check(&self, frames: Frames<'_, P::Touch>, resident: &[FrameId]) -> Result<(), String> {
+        P::check(self, frames, resident)
+    }
+}
