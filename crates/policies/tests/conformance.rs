@@ -53,11 +53,14 @@ fn explain(case: &Case, records: &[u8]) -> (String, String) {
     (case.kind.info.id.to_string(), text)
 }
 
-fn try_all(kinds: &[Kind], sizes: &[u32], mixed: usize, runs: u64, ops: usize) {
+/// `mixed`: None for the defaults alone, else every setting and so many random ones.
+fn try_all(kinds: &[Kind], sizes: &[u32], mixed: Option<usize>, runs: u64, ops: usize) {
     let mut failures = Vec::new();
     for kind in kinds {
         let before = failures.len();
-        for (s, spec) in settings(kind, mixed, 11).iter().enumerate() {
+        let specs = settings(kind, mixed.unwrap_or(0), 11);
+        let count = if mixed.is_some() { specs.len() } else { 1 };
+        for (s, spec) in specs[..count].iter().enumerate() {
             for (z, &frames) in sizes.iter().enumerate() {
                 for run in 0..runs {
                     let seed = run * 7919 + (s * sizes.len() + z) as u64;
@@ -77,12 +80,12 @@ fn try_all(kinds: &[Kind], sizes: &[u32], mixed: usize, runs: u64, ops: usize) {
 
 #[test]
 fn every_policy_keeps_the_contract_by_default() {
-    try_all(&kinds(), &[1, 2, 3, 4, 7, 16, 33, 64], 0, 6, 400);
+    try_all(&kinds(), &[1, 2, 3, 4, 7, 16, 33, 64], None, 6, 400);
 }
 
 #[test]
 fn every_policy_keeps_the_contract_at_the_ends_of_its_parameters() {
-    try_all(&kinds(), &[1, 2, 3, 7, 19], 12, 1, 250);
+    try_all(&kinds(), &[1, 2, 3, 7, 19], Some(12), 1, 250);
 }
 
 #[test]

@@ -7,7 +7,9 @@
 //!
 //! Large counts need many rounds. When a whole round found no count of 0, the rounds that cannot
 //! find one either are done at once, by subtracting from every count what they would have: the
-//! victims are the same, and no pool of much-used pages makes an eviction endless.
+//! victims are the same, and no pool of much-used pages makes an eviction endless. Frames that
+//! the host refused in this call are left out of that: one fixed page, whose count a refusal
+//! raises each time, must not keep the hand going round at its pace.
 
 use millpond_base::FrameId;
 use millpond_base::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -77,13 +79,19 @@ impl Round {
         self.least = self.least.min(count);
     }
 
-    /// Does the rounds that cannot find a count of 0; `self` was a whole one.
+    /// Does the rounds that cannot find a victim; `self` was a whole one. The frames in `refused`
+    /// will be refused again, as far as one can tell: a count of theirs is nothing to wait for.
     #[cold]
-    fn skip<C: Counts>(&self, frames: u64, step: u32, counts: &C) {
-        if self.fresh_zero || self.least == u32::MAX {
+    fn skip<C: Counts>(&self, frames: u64, step: u32, counts: &C, refused: &mut Vec<u32>) {
+        let least = match refused.is_empty() {
+            true if self.fresh_zero => 0,
+            true => self.least,
+            false => least_but(refused, frames, counts),
+        };
+        if least == 0 || least == u32::MAX {
             return;
         }
-        let by = self.least.div_ceil(step).saturating_mul(step);
+        let by = least.div_ceil(step).saturating_mul(step);
         for frame in 0..frames {
             let count = counts.count(FrameId(frame as u32));
             let value = count.load(Relaxed);
@@ -92,6 +100,23 @@ impl Round {
             }
         }
     }
+}
+
+/// The least count of a frame that is not in `refused`; `u32::MAX` if there is none.
+fn least_but<C: Counts>(refused: &mut Vec<u32>, frames: u64, counts: &C) -> u32 {
+    refused.sort_unstable();
+    refused.dedup();
+    let mut others = refused.iter().copied().peekable();
+    let mut least = u32::MAX;
+    for frame in 0..frames as u32 {
+        if others.next_if_eq(&frame).is_none() {
+            least = least.min(counts.count(FrameId(frame)).load(Relaxed));
+        }
+        if least == 0 {
+            break;
+        }
+    }
+    least
 }
 
 impl Default for Hand {
@@ -118,6 +143,7 @@ impl Hand {
     ) -> u32 {
         let (frames, step) = (u64::from(frames.max(1)), step.max(1));
         let (mut taken, mut steps, mut round) = (0, 0, Round::new());
+        let mut refused = Vec::new();
         while taken < goal.frames && steps < goal.steps_max {
             let start = self.at.fetch_add(RUN, Relaxed);
             let run = RUN.min(u64::from(goal.steps_max - steps));
@@ -135,6 +161,8 @@ impl Hand {
                     round.saw(lower);
                 } else if self.offered(frame, counts, host, &mut round) {
                     taken += 1;
+                } else {
+                    refused.push(frame.0);
                 }
             }
             steps += used as u32;
@@ -143,7 +171,7 @@ impl Hand {
                 let _ = self.at.compare_exchange(start + RUN, start + used, Relaxed, Relaxed);
             }
             if round.steps >= frames {
-                round.skip(frames, step, counts);
+                round.skip(frames, step, counts, &mut refused);
                 round = Round::new();
             }
         }

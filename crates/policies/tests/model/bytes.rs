@@ -3,12 +3,17 @@
 //! Four bytes of header choose policy, setting, pool size and habits of the host; then every four
 //! bytes are one operation. Each byte sequence means something.
 
+use std::time::{Duration, Instant};
+
 use millpond_base::{Mark, PageKind, Reason};
 use millpond_policies::config::Spec;
 
 use super::settings::settings;
 use super::subject::Kind;
 use super::world::drive;
+
+/// Time spent on making a failure shorter.
+const SHRINK_MAX: Duration = Duration::from_secs(3);
 
 /// Bytes of one operation.
 pub const RECORD: usize = 4;
@@ -143,10 +148,11 @@ pub fn shrink(case: &Case, records: &[u8]) -> (Vec<Op>, String) {
     let mut now = records.to_vec();
     let mut why = fails(&now).unwrap_or_else(|| "it did not fail again".to_string());
     let mut chunk = (now.len() / RECORD / 2).max(1);
-    for _ in 0..4000 {
+    let begun = Instant::now();
+    while begun.elapsed() < SHRINK_MAX {
         let mut cut = false;
         let mut at = 0;
-        while at < now.len() {
+        while at < now.len() && begun.elapsed() < SHRINK_MAX {
             let mut shorter = now.clone();
             shorter.drain(at..(at + chunk * RECORD).min(now.len()));
             match fails(&shorter) {
