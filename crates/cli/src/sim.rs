@@ -70,7 +70,8 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 0, value_name = "BYTES")]
     charge_ghosts: u64,
     /// Frames to evict at a time: 1 is on demand
-    #[arg(long, default_value_t = 1, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 1, value_name = "FRAMES")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     batch: u32,
     /// Add the misses relative to this policy's (watt fig. 1)
     #[arg(long, value_name = "POLICY")]

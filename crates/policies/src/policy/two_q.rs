@@ -18,8 +18,8 @@
 //!
 //! **Deviations** — None from the source. The page that comes leaves A1out before a frame is
 //! reclaimed for it, as in libCacheSim and Caffeine, whose hits are equal in every cell; a model
-//! that removes it afterwards differs by up to 0.12 %. A refused frame moves to the recent end of its list; a list
-//! whose frames were all refused, or that is empty, yields to the other one.
+//! that removes it afterwards differs by up to 0.12 %. A refused frame moves to the recent end of
+//! its list; a list whose frames were all refused, or that is empty, yields to the other one.
 //!
 //! **Defaults** — `kin=25%`, `kout=50%`: the authors' (luan 4.6).
 
