@@ -41,6 +41,11 @@ const HITS: &[Gate] = &[
     ("gclock-v2(f=0,r=1,s=1,variant=fix)", "libCacheSim", "clock", "init-freq=0", 0.0),
     ("gclock-v2(f=1,r=1,s=1,variant=fix)", "libCacheSim", "clock", "init-freq=1", 0.0),
     ("loop", "libCacheSim", "fifo", "", 0.0),
+    // Random draws from different generators, on traces of a few thousand references; the mean
+    // over all cells is within 1 per thousand.
+    ("lean-evict(cooling=10%)", "WATT-simulate", "lean_evict10", "", 8.0),
+    ("lean-evict(cooling=30%)", "WATT-simulate", "lean_evict30", "", 17.0),
+    ("lean-evict(cooling=30%,second_chance=true)", "WATT-simulate", "lean_evict30_v2", "", 14.0),
     ("lru", "libCacheSim", "lru", "", 0.0),
     ("lru", "reference-model", "lru", "", 0.0),
     ("lru-k", "libCacheSim", "lru-k", "k=2", 0.0),
@@ -71,6 +76,9 @@ const WRITES: &[Gate] = &[
     ("cflru(window=10%)", "WATT-simulate", "cf_lru10", "", 0.0),
     ("cflru(window=50%)", "WATT-simulate", "cf_lru50", "", 0.0),
     ("clock", "WATT-simulate", "clock", "", 0.0),
+    ("lean-evict(cooling=10%)", "WATT-simulate", "lean_evict10", "", 1.5),
+    ("lean-evict(cooling=30%)", "WATT-simulate", "lean_evict30", "", 1.5),
+    ("lean-evict(cooling=30%,second_chance=true)", "WATT-simulate", "lean_evict30_v2", "", 1.5),
     ("lru", "WATT-simulate", "lru", "", 0.0),
     ("lru-wsr", "WATT-simulate", "lru_wsr", "", 0.0),
     ("opt", "WATT-simulate", "opt", "", 0.0),

@@ -30,6 +30,8 @@ pub fn visit_all(visitor: &mut impl Visitor) {
     visitor.visit::<p::TwoQSimple>();
     visitor.visit::<p::Arc>();
     visitor.visit::<p::LruPartitioned>();
+    visitor.visit::<p::ClockSweep>();
+    visitor.visit::<p::LeanEvict>();
     visitor.visit::<p::Cflru>();
     visitor.visit::<p::LruWsr>();
     visitor.visit::<p::Opt>();

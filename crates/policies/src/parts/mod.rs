@@ -9,6 +9,7 @@ pub mod map;
 pub mod mark;
 pub mod random;
 pub mod retry;
+pub mod set;
 pub mod sweep;
 
 pub use frame_lists::FrameLists;
@@ -20,4 +21,5 @@ pub use map::PageMap;
 pub use mark::{MarkTouch, take_mark};
 pub use random::Random;
 pub use retry::RetryQueue;
+pub use set::FrameSet;
 pub use sweep::{CountOn, Counts, Hand};

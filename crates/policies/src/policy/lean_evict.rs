@@ -1,0 +1,392 @@
+//! `lean-evict`: random pages cool in a queue; who is not touched while cooling, goes.
+//!
+//! **Idea** — Do not track what is hot, find out what is cold: put random pages on probation. A
+//! hot page costs nothing per hit, a page on probation is saved by its first hit.
+//!
+//! **Source** — leanstore III-B, IV-C; gilbert 1.2.15, algorithm 1.16; watt 4.1.
+//!
+//! **State** — The set of hot frames, to draw from; the cooling stage, a FIFO queue; one state per
+//! frame.
+//!
+//! **Invariants** — (1) Each resident frame is hot, or in the stage, or known to be not evictable,
+//! and no other frame is any of these. (2) Frames enter the stage at its back, and only if the
+//! host lets them cool; only the stage's front is offered. (3) The stage holds no more than its
+//! share of the pool, but for what was let in while all of it was refused. (4) A frame that was refused for good is neither drawn nor offered again
+//! while its page stays.
+//!
+//! **Cost** — Hit: nothing; on a cooling frame, an unlink. Admit: O(1). Evict: one draw and one
+//! offer in the long run. 17 bytes per frame, no ghosts.
+//!
+//! **Deviations** — Hot frames are drawn from a set, where leanstore and gilbert draw any frame
+//! and draw again if it is cooling: the distribution is the same, and a stage of 100 % still ends.
+//! Where every frame in the stage is refused for now, one more is let in each time, else a stage
+//! full of pages that are being written would hide all others. leanstore also refills when a page is swizzled; here a saved page is replaced at the next
+//! eviction. The stage is filled from the first eviction on, where the WATT authors' simulator
+//! fills it from when the hot share of the pool is used up; the difference is within the noise of
+//! the draws.
+//!
+//! **Defaults** — `cooling=10%` and `refill=continuous` (leanstore VI-B); gilbert runs
+//! `cooling=2.5%,refill=half`, watt's simulations `cooling=30%`. `second_chance=true` is the other
+//! form in the WATT authors' simulator: a page that is hit keeps its place in the queue and is
+//! saved when it comes to the front.
+
+use millpond_base::FrameId;
+
+use crate::config::Part;
+use crate::contract::{
+    Access, Cooled, Frames, Goal, Hit, Host, Policy, Recall, Rules, Shape, Touch, Why,
+};
+use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::{FrameSet, Links, List, Random as Generator};
+
+choice! {
+    /// When the cooling stage is filled up.
+    pub enum Refill {
+        /// Whenever a frame is wanted.
+        Continuous = "continuous",
+        /// When a frame is wanted and the stage is less than half full.
+        Half = "half",
+    }
+}
+
+config! {
+    /// Parameters of [`LeanEvict`].
+    pub struct LeanEvictConfig {
+        /// The cooling stage: how much of the pool is on probation, at least one frame.
+        cooling: Part = Part::Times(0.1);
+        /// When the cooling stage is filled up.
+        refill: Refill = Refill::Continuous;
+        /// Whether a page that is hit while it cools stays in the queue and is saved at its front,
+        /// instead of at once.
+        second_chance: bool = false;
+    }
+}
+
+/// The hot half: nothing, but a hit revives a cooling frame.
+pub struct CoolingTouch;
+
+impl Touch for CoolingTouch {
+    type Meta = ();
+    type Params = ();
+    const HIT: Hit = Hit::Nothing;
+    const COOLS: bool = true;
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Absent,
+    Hot,
+    Cooling,
+    /// Cooling, and hit since: only with `second_chance`.
+    Saved,
+    NotEvictable,
+}
+
+/// LeanStore's replacement.
+pub struct LeanEvict {
+    stage_max: u32,
+    refill: Refill,
+    second_chance: bool,
+    generator: Generator,
+    states: Vec<State>,
+    hot: FrameSet,
+    links: Links,
+    stage: List,
+    /// Offers refused since one was taken.
+    refused_in_row: u32,
+    /// What the stage may hold now: its share, or more after it was refused as a whole.
+    limit: u32,
+}
+
+impl Rules for LeanEvict {
+    const INFO: Info = Info {
+        id: "lean-evict",
+        summary: "random pages cool in a queue; those not touched meanwhile go",
+        family: Family::Random,
+        class: Class::Two,
+        age: Age::Last,
+        references: References::Last,
+        tier: Tier::First,
+        live: true,
+        frame_bytes: 17.0,
+        ghost_bytes: 0.0,
+        source: "leanstore III-B, IV-C; gilbert 1.2.15",
+    };
+    type Touch = CoolingTouch;
+    type Config = LeanEvictConfig;
+
+    fn new(config: &LeanEvictConfig, shape: &Shape) -> LeanEvict {
+        let stage_max = config.cooling.frames_of(shape.frames).max(1);
+        LeanEvict {
+            stage_max,
+            refill: config.refill,
+            second_chance: config.second_chance,
+            generator: Generator::new(shape.seed),
+            states: vec![State::Absent; shape.frames as usize],
+            hot: FrameSet::new(shape.frames),
+            links: Links::new(shape.frames),
+            stage: List::new(),
+            refused_in_row: 0,
+            limit: stage_max,
+        }
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.states.capacity() + self.hot.bytes() + self.links.bytes()
+    }
+
+    fn check(&self, _frames: Frames<'_, CoolingTouch>, resident: &[FrameId]) -> Result<(), String> {
+        self.stage.check(&self.links)?;
+        let known = self.states.iter().filter(|s| **s != State::Absent).count();
+        if known != resident.len()
+            || resident.iter().any(|f| self.states[f.index()] == State::Absent)
+        {
+            return Err(format!("invariant 1: {known} known, {} resident", resident.len()));
+        }
+        let mut staged = vec![false; self.states.len()];
+        self.stage.iter(&self.links).for_each(|f| staged[f as usize] = true);
+        for (frame, state) in self.states.iter().enumerate() {
+            let is_hot = self.hot.has(frame as u32);
+            let is_staged = matches!(state, State::Cooling | State::Saved);
+            if is_hot != (*state == State::Hot) || is_staged != staged[frame] {
+                return Err(format!("invariant 1: frame {frame} is {state:?}"));
+            }
+        }
+        if self.stage.len() > self.limit {
+            return Err(format!("invariant 3: {} of {}", self.stage.len(), self.limit));
+        }
+        Ok(())
+    }
+}
+
+impl LeanEvict {
+    /// Takes `frame` out of wherever it is and puts it into `state`.
+    #[inline(always)]
+    fn put(&mut self, frame: u32, state: State) {
+        match std::mem::replace(&mut self.states[frame as usize], state) {
+            State::Hot => {
+                self.hot.remove(frame);
+            }
+            State::Cooling | State::Saved => self.stage.remove(&mut self.links, frame),
+            State::Absent | State::NotEvictable => {}
+        }
+        match state {
+            State::Hot => {
+                self.hot.insert(frame);
+            }
+            State::Cooling | State::Saved => self.stage.push_back(&mut self.links, frame),
+            State::Absent | State::NotEvictable => {}
+        }
+    }
+
+    /// Lets one random hot frame cool, or the child that has to cool first.
+    #[inline(always)]
+    fn cool_one<H: Host + ?Sized>(&mut self, host: &mut H) {
+        const DEPTH_MAX: usize = 8;
+        let Some(mut frame) = self.hot.at(self.generator.below(self.hot.len())) else { return };
+        for _ in 0..DEPTH_MAX {
+            match host.cool(FrameId(frame)) {
+                Cooled::Yes => return self.put(frame, State::Cooling),
+                Cooled::Refused(Why::Permanent) => return self.put(frame, State::NotEvictable),
+                Cooled::Refused(_) => return,
+                Cooled::Instead(child) if self.states[child.index()] == State::Hot => {
+                    frame = child.0;
+                }
+                Cooled::Instead(_) => return,
+            }
+        }
+    }
+
+    /// How many frames the stage shall hold now.
+    #[inline(always)]
+    fn target(&mut self) -> u32 {
+        let held = self.stage.len();
+        if held <= self.stage_max {
+            self.limit = self.stage_max;
+        }
+        if held > 0 && self.refused_in_row >= held {
+            self.limit = self.limit.max(held + 1);
+            return held + 1;
+        }
+        match self.refill {
+            Refill::Half if 2 * u64::from(held) >= u64::from(self.stage_max) => held,
+            _ => self.stage_max,
+        }
+    }
+
+    /// Fills the stage up if it is time; says how many frames were looked at.
+    #[inline(always)]
+    fn fill<H: Host + ?Sized>(&mut self, steps_max: u32, host: &mut H) -> u32 {
+        let (target, mut steps) = (self.target(), 0);
+        // Hot frames that may not cool must not keep those from being offered that do.
+        let wanted = target.saturating_sub(self.stage.len());
+        let steps_max = wanted.saturating_mul(4).saturating_add(8).min(steps_max);
+        while self.stage.len() < target && !self.hot.is_empty() && steps < steps_max {
+            steps += 1;
+            self.cool_one(host);
+        }
+        steps
+    }
+
+    /// Offers the front of the stage; whether a frame was taken.
+    #[inline(always)]
+    fn offer_front<H: Host + ?Sized>(&mut self, host: &mut H) -> bool {
+        let Some(front) = self.stage.front() else { return false };
+        if self.states[front as usize] == State::Saved {
+            self.put(front, State::Hot);
+            return false;
+        }
+        match host.take(FrameId(front)) {
+            Ok((frame, _page)) => {
+                self.put(frame.0, State::Absent);
+                self.refused_in_row = 0;
+                return true;
+            }
+            Err(Why::Permanent) => self.put(front, State::NotEvictable),
+            Err(_) => {
+                self.refused_in_row = self.refused_in_row.saturating_add(1);
+                self.put(front, State::Cooling);
+            }
+        }
+        false
+    }
+}
+
+impl Policy for LeanEvict {
+    #[inline(always)]
+    fn revive(&mut self, _frames: Frames<'_, CoolingTouch>, frame: FrameId) {
+        match self.states[frame.index()] {
+            State::Cooling if self.second_chance => self.states[frame.index()] = State::Saved,
+            State::Cooling => self.put(frame.0, State::Hot),
+            _ => {}
+        }
+    }
+
+    #[inline(always)]
+    fn admit(
+        &mut self,
+        _frames: Frames<'_, CoolingTouch>,
+        frame: FrameId,
+        _access: &Access,
+        _recall: Recall,
+    ) {
+        self.put(frame.0, State::Hot);
+    }
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(
+        &mut self,
+        _frames: Frames<'_, CoolingTouch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        let (mut taken, mut steps) = (0, 0);
+        while taken < goal.frames && steps < goal.steps_max {
+            steps += self.fill(goal.steps_max - steps, host);
+            if self.stage.is_empty() && self.hot.is_empty() {
+                break;
+            }
+            steps = steps.saturating_add(1);
+            taken += u32::from(self.offer_front(host));
+        }
+        taken
+    }
+
+    fn forget(&mut self, _frames: Frames<'_, CoolingTouch>, frame: FrameId) {
+        self.put(frame.0, State::Absent);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use millpond_base::Mark;
+
+    use super::*;
+    use crate::mini::Mini;
+
+    fn with(cooling: f64, refill: Refill, second_chance: bool, frames: u32) -> Mini<LeanEvict> {
+        let cooling = Part::Times(cooling);
+        Mini::new(&LeanEvictConfig { cooling, refill, second_chance }, frames)
+    }
+
+    fn filled(mut mini: Mini<LeanEvict>) -> Mini<LeanEvict> {
+        (0..mini.metas.len() as u64).for_each(|page| assert!(!mini.access(page, Mark::READ, 0)));
+        mini
+    }
+
+    /// The page that would go next.
+    fn next(mini: &Mini<LeanEvict>) -> u64 {
+        let front = mini.policy.stage.front().unwrap();
+        mini.table.frames[front as usize].page.unwrap()
+    }
+
+    #[test]
+    fn a_cooling_page_that_is_hit_is_saved_and_the_others_go_in_turn() {
+        let mut mini = filled(with(0.5, Refill::Half, false, 20));
+        assert!(mini.policy.stage.is_empty(), "nothing cools while frames are free");
+        mini.access(100, Mark::READ, 0);
+        assert_eq!(mini.policy.stage.len(), 9, "ten cooled, one went");
+        let saved = next(&mini);
+        mini.access(saved, Mark::READ, 0);
+        assert_eq!(mini.policy.stage.len(), 8);
+        for page in 200..204 {
+            let victim = next(&mini);
+            mini.access(page, Mark::READ, 0);
+            assert_eq!(mini.table.gone.last(), Some(&victim));
+        }
+        assert_eq!(mini.policy.stage.len(), 4, "not yet refilled: it was not less than half full");
+        mini.access(204, Mark::READ, 0);
+        assert_eq!(mini.policy.stage.len(), 9, "refilled");
+        assert!(mini.frame_of(saved).is_some());
+    }
+
+    #[test]
+    fn with_a_second_chance_a_saved_page_keeps_its_place_until_it_is_in_front() {
+        let mut mini = filled(with(0.5, Refill::Half, true, 20));
+        mini.access(100, Mark::READ, 0);
+        let saved = next(&mini);
+        mini.access(saved, Mark::READ, 0);
+        assert_eq!((mini.policy.stage.len(), next(&mini)), (9, saved));
+        mini.access(101, Mark::READ, 0);
+        assert!(mini.frame_of(saved).is_some());
+        assert_eq!(mini.policy.stage.len(), 7);
+    }
+
+    #[test]
+    fn what_was_refused_for_good_is_not_asked_again_and_what_can_go_is_found() {
+        for (cooling, refill) in [(0.0, Refill::Half), (0.3, Refill::Continuous)] {
+            let mut mini = filled(with(cooling, refill, false, 30));
+            (1..30).for_each(|page| mini.refuse(page, Some(Why::Permanent)));
+            assert_eq!(mini.evict(1, None), 1);
+            assert_eq!(mini.table.gone, [0]);
+            assert_eq!(mini.evict(1, None), 0);
+            let offers = mini.table.offers;
+            assert_eq!(mini.evict(1, None), 0);
+            assert_eq!(mini.table.offers, offers);
+        }
+    }
+
+    #[test]
+    fn temporary_refusals_in_the_stage_go_round_and_a_stage_of_everything_works() {
+        let mut mini = filled(with(1.0, Refill::Continuous, false, 8));
+        assert_eq!(mini.evict(1, None), 1);
+        let pages = mini.pages();
+        pages[1..].iter().for_each(|page| mini.refuse(*page, Some(Why::Latched)));
+        assert_eq!(mini.evict(3, None), 1);
+        assert_eq!(mini.pages(), pages[1..]);
+    }
+
+    #[test]
+    fn a_stage_full_of_pages_being_written_hides_no_page_that_can_go() {
+        let mut mini = filled(with(0.2, Refill::Half, false, 10));
+        assert_eq!(mini.evict(1, None), 1);
+        let staged = next(&mini);
+        mini.access(77, Mark::READ, 0);
+        mini.refuse(staged, Some(Why::Dirty));
+        for _ in 0..9 {
+            assert_eq!(mini.evict(1, None), 1);
+        }
+        assert_eq!(mini.pages(), [staged]);
+        assert_eq!(mini.evict(1, None), 0);
+    }
+}
