@@ -40,12 +40,15 @@ const HITS: &[Gate] = &[
     // Sets to R = 1: the plain clock.
     ("gclock-v2(f=0,r=1,s=1,variant=fix)", "libCacheSim", "clock", "init-freq=0", 0.0),
     ("gclock-v2(f=1,r=1,s=1,variant=fix)", "libCacheSim", "clock", "init-freq=1", 0.0),
-    ("loop", "libCacheSim", "fifo", "", 0.0),
     // Random draws from different generators, on traces of a few thousand references; the mean
     // over all cells is within 1 per thousand.
     ("lean-evict(cooling=10%)", "WATT-simulate", "lean_evict10", "", 8.0),
     ("lean-evict(cooling=30%)", "WATT-simulate", "lean_evict30", "", 17.0),
     ("lean-evict(cooling=30%,second_chance=true)", "WATT-simulate", "lean_evict30_v2", "", 14.0),
+    ("lirs(stack=2500x)", "LIRS-authors-C", "lirs.c", "HIR=1% (min 2) stack<=2500x", 0.0),
+    ("lirs(stack=2x)", "LIRS-authors-C", "lirs.c", "HIR=1% (min 2) stack<=2x", 0.0),
+    ("lirs(stack=3x)", "LIRS-authors-C", "lirs.c", "HIR=1% (min 2) stack<=3x", 0.0),
+    ("loop", "libCacheSim", "fifo", "", 0.0),
     ("lru", "libCacheSim", "lru", "", 0.0),
     ("lru", "reference-model", "lru", "", 0.0),
     ("lru-k", "libCacheSim", "lru-k", "k=2", 0.0),
@@ -55,9 +58,9 @@ const HITS: &[Gate] = &[
     ("lru-k(history=all)", "reference-model", "lru-2(all history kept)", "", 0.0),
     ("lru-k(k=3)", "libCacheSim", "lru-k", "k=3", 0.0),
     ("lru-k(k=3,below=lru)", "reference-model", "lru-3(no history)", "", 0.0),
-    ("lru-partitioned(parts=1)", "libCacheSim", "lru", "", 0.0),
     // Eight parts with victims in turn stay close to one list.
     ("lru-partitioned", "libCacheSim", "lru", "", 6.0),
+    ("lru-partitioned(parts=1)", "libCacheSim", "lru", "", 0.0),
     ("lru-wsr", "WATT-simulate", "lru_wsr", "", 0.0),
     ("mru", "caffeine", "linked.Mru", "", 0.0),
     ("mru", "reference-model", "mru", "", 0.0),

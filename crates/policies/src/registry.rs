@@ -26,12 +26,12 @@ pub fn visit_all(visitor: &mut impl Visitor) {
     visitor.visit::<p::GclockV2>();
     visitor.visit::<p::DgclockV1>();
     visitor.visit::<p::DgclockV2>();
+    visitor.visit::<p::LeanEvict>();
     visitor.visit::<p::TwoQ>();
     visitor.visit::<p::TwoQSimple>();
+    visitor.visit::<p::Lirs>();
     visitor.visit::<p::Arc>();
     visitor.visit::<p::LruPartitioned>();
-    visitor.visit::<p::ClockSweep>();
-    visitor.visit::<p::LeanEvict>();
     visitor.visit::<p::Cflru>();
     visitor.visit::<p::LruWsr>();
     visitor.visit::<p::Opt>();

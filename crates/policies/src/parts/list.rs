@@ -157,6 +157,21 @@ impl List {
         self.len -= 1;
     }
 
+    /// Puts `new`, which must be in no list, into the place of `old`, which is in this one.
+    #[inline]
+    pub fn replace(&mut self, links: &mut Links, old: u32, new: u32) {
+        let link = std::mem::replace(&mut links.links[old as usize], LOOSE);
+        links.links[new as usize] = link;
+        match some(link.prev) {
+            Some(prev) => links.links[prev as usize].next = new,
+            None => self.front = new,
+        }
+        match some(link.next) {
+            Some(next) => links.links[next as usize].prev = new,
+            None => self.back = new,
+        }
+    }
+
     /// Moves `node`, which is in this list, to the back.
     #[inline]
     pub fn move_to_back(&mut self, links: &mut Links, node: u32) {
@@ -260,6 +275,11 @@ mod tests {
                     let at = rng.usize(0..model.len());
                     list.insert_before(&mut links, model[at], node);
                     model.insert(at, node);
+                }
+                None if !model.is_empty() && rng.u8(0..4) == 0 => {
+                    let at = rng.usize(0..model.len());
+                    list.replace(&mut links, model[at], node);
+                    model[at] = node;
                 }
                 None if rng.bool() => {
                     list.push_back(&mut links, node);

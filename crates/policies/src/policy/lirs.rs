@@ -1,0 +1,298 @@
+//! `lirs`: pages that were used again within a short distance are kept, whatever came since.
+//!
+//! **Idea** — Rank pages not by the time since their last use, but by the number of other pages
+//! between their last two uses (inter-reference recency). Nearly the whole pool belongs to pages
+//! with a low one (LIR). The others (HIR) pass through a small queue; one that is used again while
+//! it is still in the stack, which reaches down to the oldest LIR page, takes that page's place.
+//!
+//! **Source** — Jiang & Zhang, SIGMETRICS 2002, and the authors' program; luan 4.8.
+//!
+//! **State** — The stack S of LIR frames, HIR frames and ghosts in order of use; the queue Q of
+//! HIR frames, next victim at the front; the frame used last.
+//!
+//! **Invariants** — (1) A resident frame is either LIR and in S, or HIR and in Q. (2) The bottom
+//! of S is a LIR frame, or S is empty. (3) At most c − Lhirs frames are LIR. (4) S is not longer
+//! than its limit, unless the LIR frames alone are more.
+//!
+//! **Cost** — Hit: relink in one to three lists, central. Miss: one look-up among the ghosts.
+//! Admit: link, and prune what lies below the new bottom. Evict: unlink, the frame's place in S
+//! goes to a ghost, O(1); pruning is paid for by what was pushed. 25 bytes per frame, 28 per ghost.
+//!
+//! **Deviations** — As in the authors' program, and not in their paper: references to the page
+//! used last change nothing; S has a limit, above which its oldest HIR entry is dropped. Theirs is
+//! found by a walk from the bottom, ours by a chain of the HIR entries. `hirs_min=2,stack=2500x`
+//! (or 2x, 3x) is their program; hits are the same in every cell. The Caffeine simulator and
+//! libCacheSim limit the ghosts instead of the stack (2c and c), take an Lhirs of at least 1, and
+//! do not skip repeats: they differ by design. Where the queue is empty (frames were dropped or
+//! evicted ahead) the oldest LIR page goes, without a ghost, for it would lie below the bottom. A
+//! refused HIR frame moves to the end of Q, a refused LIR frame to the top of S.
+//!
+//! **Defaults** — `hirs=1%` and `stack=1.5x`: luan 4.8; `hirs_min=2`: the authors' program. In a
+//! pool of one frame the only frame is HIR.
+
+use millpond_base::FrameId;
+
+use crate::config::Part;
+use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::{Heat, Links, List, RecencyStack};
+
+config! {
+    /// Parameters of [`Lirs`].
+    pub struct LirsConfig {
+        /// Part of the pool for pages with a high inter-reference recency.
+        hirs: Part = Part::Times(0.01);
+        /// Frames for them at least.
+        hirs_min: u32 = 2, in 1..=u32::MAX;
+        /// Length of the stack, LIR pages included, beyond which HIR pages are dropped from it.
+        stack: Part = Part::Times(1.5);
+    }
+}
+
+/// The page has a ghost in the stack.
+const IN_STACK: Recall = Recall(1);
+
+/// Low inter-reference recency set.
+pub struct Lirs {
+    lir_max: u32,
+    stack_max: u64,
+    stack: RecencyStack,
+    queue_links: Links,
+    queue: List,
+    last: Option<FrameId>,
+}
+
+impl Lirs {
+    /// A frame was used that may be LIR now.
+    #[inline(always)]
+    fn push_lir(&mut self, frame: FrameId) {
+        self.stack.push_hot(frame);
+        if self.stack.hot() > self.lir_max
+            && let Some(oldest) = self.stack.bottom()
+        {
+            self.stack.remove(oldest);
+            self.queue.push_back(&mut self.queue_links, oldest.0);
+            self.stack.prune();
+        }
+    }
+
+    #[inline(always)]
+    fn limit(&mut self) {
+        while u64::from(self.stack.len()) > self.stack_max && self.stack.drop_oldest_cold() {}
+    }
+
+    /// Takes `frame`, whose page is gone, out of everything but, if it is HIR, the stack.
+    #[inline(always)]
+    fn unlink(&mut self, frame: FrameId) {
+        if self.last == Some(frame) {
+            self.last = None;
+        }
+        if self.stack.heat(frame) == Heat::Hot {
+            self.stack.remove(frame);
+            self.stack.prune();
+        } else {
+            self.queue.remove(&mut self.queue_links, frame.0);
+        }
+    }
+}
+
+impl Rules for Lirs {
+    const INFO: Info = Info {
+        id: "lirs",
+        summary: "keeps pages whose last two uses were close together",
+        family: Family::Mixed,
+        class: Class::Three,
+        age: Age::Some,
+        references: References::Some,
+        tier: Tier::First,
+        live: true,
+        frame_bytes: 25.0,
+        ghost_bytes: 28.0,
+        source: "Jiang & Zhang SIGMETRICS 2002, luan 4.8",
+    };
+    type Touch = ListTouch;
+    type Config = LirsConfig;
+
+    fn new(config: &LirsConfig, shape: &Shape) -> Lirs {
+        let hirs_max = shape.frames.saturating_sub(1).max(1);
+        let hirs = config.hirs.frames_of(shape.frames).max(config.hirs_min).min(hirs_max);
+        let stack_max = config.stack.of(shape.frames);
+        Lirs {
+            lir_max: shape.frames - hirs,
+            stack_max,
+            stack: RecencyStack::new(
+                shape.frames,
+                shape.pages_dense,
+                stack_max.min(2 * u64::from(shape.frames)),
+            ),
+            queue_links: Links::new(shape.frames),
+            queue: List::new(),
+            last: None,
+        }
+    }
+
+    fn ghosts_max(config: &LirsConfig, frames: u32) -> u64 {
+        config.stack.of(frames)
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.stack.bytes() + self.queue_links.bytes()
+    }
+
+    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+        self.stack.check()?;
+        self.queue.check(&self.queue_links)?;
+        let (lir, hir) = (self.stack.hot(), self.queue.len());
+        let queued_lir =
+            self.queue.iter(&self.queue_links).any(|f| self.stack.heat(FrameId(f)) == Heat::Hot);
+        if queued_lir || (lir + hir) as usize != resident.len() {
+            return Err(format!("invariant 1: {lir} LIR, {hir} HIR, {} there", resident.len()));
+        }
+        if !self.stack.is_empty() && self.stack.bottom().is_none() {
+            return Err("invariant 2: the bottom of the stack is HIR".to_string());
+        }
+        if lir > self.lir_max {
+            return Err(format!("invariant 3: {lir} LIR frames of at most {}", self.lir_max));
+        }
+        if u64::from(self.stack.len()) > self.stack_max.max(u64::from(lir)) {
+            return Err(format!("invariant 4: the stack is {} long", self.stack.len()));
+        }
+        Ok(())
+    }
+}
+
+impl Policy for Lirs {
+    #[inline(always)]
+    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, _access: &Access) {
+        if self.last == Some(frame) {
+            return;
+        }
+        self.last = Some(frame);
+        match self.stack.heat(frame) {
+            Heat::Hot => self.stack.touch_hot(frame),
+            Heat::Cold => {
+                self.queue.remove(&mut self.queue_links, frame.0);
+                self.stack.remove(frame);
+                self.push_lir(frame);
+            }
+            Heat::Out => {
+                self.queue.move_to_back(&mut self.queue_links, frame.0);
+                self.stack.push_cold(frame);
+                self.stack.prune();
+                self.limit();
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn miss(&mut self, access: &Access) -> Recall {
+        if self.stack.take_ghost(access.page) { IN_STACK } else { Recall::NONE }
+    }
+
+    #[inline(always)]
+    fn admit(
+        &mut self,
+        _frames: Frames<'_, ListTouch>,
+        frame: FrameId,
+        _access: &Access,
+        recall: Recall,
+    ) {
+        self.last = Some(frame);
+        if recall == IN_STACK || self.stack.hot() < self.lir_max {
+            self.push_lir(frame);
+        } else {
+            self.queue.push_back(&mut self.queue_links, frame.0);
+            self.stack.push_cold(frame);
+            self.stack.prune();
+        }
+        self.limit();
+    }
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(
+        &mut self,
+        _frames: Frames<'_, ListTouch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        let (mut taken, mut steps) = (0, 0);
+        let (mut refused_hir, mut refused_lir) = (0, 0);
+        while taken < goal.frames && steps < goal.steps_max {
+            let queued = self.queue.front().filter(|_| refused_hir < self.queue.len());
+            let oldest = self.stack.bottom().filter(|_| refused_lir < self.stack.hot());
+            let Some(victim) = queued.map(FrameId).or(oldest) else { break };
+            steps += 1;
+            match host.take(victim) {
+                Ok((frame, page)) => {
+                    taken += 1;
+                    self.unlink(frame);
+                    if self.stack.heat(frame) == Heat::Cold {
+                        self.stack.leave_ghost(frame, page);
+                    }
+                }
+                Err(_why) if queued.is_some() => {
+                    self.queue.move_to_back(&mut self.queue_links, victim.0);
+                    refused_hir += 1;
+                }
+                Err(_why) => {
+                    self.stack.touch_hot(victim);
+                    refused_lir += 1;
+                }
+            }
+        }
+        taken
+    }
+
+    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+        self.unlink(frame);
+        if self.stack.heat(frame) == Heat::Cold {
+            self.stack.remove(frame);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Small, survives_everything};
+
+    #[test]
+    fn a_loop_longer_than_the_pool_keeps_what_fits() {
+        let mut pool = Small::<Lirs>::new("lirs", 10);
+        pool.run((0..12).collect::<Vec<_>>());
+        // Eight pages are LIR and hit in each round; LRU would hit none.
+        let rounds: Vec<u64> = (0..5).flat_map(|_| 0..12).collect();
+        assert_eq!(pool.run(rounds), 5 * 8);
+    }
+
+    #[test]
+    fn a_ghost_in_the_stack_takes_the_oldest_lir_page_s_place() {
+        let mut pool = Small::<Lirs>::new("lirs(hirs_min=1)", 3);
+        pool.run([1, 2, 3, 4]);
+        // 1 and 2 are LIR; 3 was HIR and is a ghost now.
+        assert_eq!(pool.pages(), [1, 2, 4]);
+        pool.reference(3);
+        // 4 left the queue; 3 is LIR; 1 is HIR and goes next.
+        assert_eq!(pool.pages(), [1, 2, 3]);
+        pool.reference(5);
+        assert_eq!(pool.pages(), [2, 3, 5]);
+    }
+
+    #[test]
+    fn repeats_of_the_last_reference_change_nothing() {
+        let (mut once, mut often) = (Small::<Lirs>::new("lirs", 8), Small::<Lirs>::new("lirs", 8));
+        let mut rng = fastrand::Rng::with_seed(4);
+        for _ in 0..3_000 {
+            let page = rng.u64(0..20);
+            assert_eq!(once.reference(page), often.reference(page));
+            assert!(often.reference(page) && often.reference(page));
+        }
+    }
+
+    #[test]
+    fn refusals_drops_and_tiny_pools_break_nothing() {
+        for spec in ["lirs", "lirs(stack=0)", "lirs(stack=all,hirs=50%)", "lirs(hirs=all)"] {
+            survives_everything::<Lirs>(spec);
+        }
+    }
+}
