@@ -191,6 +191,39 @@ impl Param for Part {
     }
 }
 
+/// A multiple of the pool's frames: unlike for a [`Part`], a bare number is one, too.
+///
+/// Written `4`, `0.5x` or `50%`.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
+pub struct Multiple(pub f64);
+
+impl Multiple {
+    /// As a number, for a pool of so many frames, rounded down.
+    pub fn of(self, frames: u32) -> u64 {
+        Part::Times(self.0).of(frames)
+    }
+}
+
+impl Param for Multiple {
+    fn read(text: &str) -> Option<Self> {
+        let (number, divisor) = match (text.strip_suffix('%'), text.strip_suffix('x')) {
+            (Some(percent), _) => (percent.trim(), 100.0),
+            (None, Some(times)) => (times.trim(), 1.0),
+            (None, None) => (text, 1.0),
+        };
+        let times = number.parse::<f64>().ok()? / divisor;
+        (times.is_finite() && times >= 0.0).then_some(Multiple(times))
+    }
+
+    fn write(&self) -> String {
+        format!("{}x", self.0)
+    }
+
+    fn takes() -> String {
+        "a multiple of the pool: 4, 0.5x or 50%".to_string()
+    }
+}
+
 /// Fails with [`ParamError::Impossible`] unless `range` holds `value`; used by
 /// [`config!`](crate::config!).
 ///
@@ -511,6 +544,16 @@ mod tests {
         let texts: Vec<String> = specs.iter().map(Spec::to_string).collect();
         assert_eq!(texts, ["lru", "clock(variant=fix,x=1)", "arc"]);
         assert!(Spec::parse_list("lru,,arc").is_err());
+    }
+
+    #[test]
+    fn multiples_of_a_pool_need_no_unit() {
+        for (text, expected) in [("4", 40), ("0.5", 5), ("50%", 5), ("1x", 10), ("0", 0)] {
+            let multiple = Multiple::read(text).unwrap();
+            assert_eq!(multiple.of(10), expected);
+            assert_eq!(Multiple::read(&multiple.write()), Some(multiple));
+        }
+        assert_eq!((Multiple::read("-1"), Multiple::read("many")), (None, None));
     }
 
     #[test]

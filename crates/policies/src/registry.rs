@@ -31,7 +31,10 @@ pub fn visit_all(visitor: &mut impl Visitor) {
     visitor.visit::<p::TwoQSimple>();
     visitor.visit::<p::Lirs>();
     visitor.visit::<p::Arc>();
+    visitor.visit::<p::Car>();
+    visitor.visit::<p::Cart>();
     visitor.visit::<p::LruPartitioned>();
+    visitor.visit::<p::Mq>();
     visitor.visit::<p::Cflru>();
     visitor.visit::<p::LruWsr>();
     visitor.visit::<p::Opt>();

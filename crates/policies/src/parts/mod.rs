@@ -1,5 +1,6 @@
 //! Parts that policies are built from. None knows a policy.
 
+pub mod adaptation;
 pub mod frame_lists;
 pub mod ghosts;
 pub mod heap;
@@ -13,6 +14,7 @@ pub mod retry;
 pub mod set;
 pub mod sweep;
 
+pub use adaptation::Adaptation;
 pub use frame_lists::FrameLists;
 pub use ghosts::Ghosts;
 pub use heap::Heap;

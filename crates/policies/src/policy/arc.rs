@@ -31,17 +31,7 @@ use millpond_base::FrameId;
 
 use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::{Ghosts, Links, List};
-
-choice! {
-    /// How p moves.
-    pub enum Adaptation {
-        /// By the quotient of the ghost lists' lengths, at least 1.
-        Real = "real",
-        /// By its whole part.
-        Integer = "integer",
-    }
-}
+use crate::parts::{Adaptation, Ghosts, Links, List};
 
 config! {
     /// Parameters of [`Arc`].
@@ -73,14 +63,6 @@ pub struct Arc {
 }
 
 impl Arc {
-    /// How far p moves when the ghost list of length `own` was hit and the other has `other`.
-    fn step(&self, own: u32, other: u32) -> f64 {
-        match self.adaptation {
-            Adaptation::Real => (f64::from(other) / f64::from(own)).max(1.0),
-            Adaptation::Integer => f64::from((other / own).max(1)),
-        }
-    }
-
     /// Which list gives the next victim; `tie` if the page that comes has a ghost in B2.
     #[inline(always)]
     fn source(&self, tie: bool) -> usize {
@@ -176,7 +158,7 @@ impl Policy for Arc {
     fn miss(&mut self, access: &Access) -> Recall {
         let Some(ghost) = self.ghosts.find(access.page) else { return Recall::NONE };
         let list = usize::from(*self.ghosts.memory(ghost));
-        let step = self.step(self.left[list].len(), self.left[1 - list].len());
+        let step = self.adaptation.step(self.left[1 - list].len(), self.left[list].len());
         self.ghosts.drop_from(&mut self.left[list], ghost);
         if list == ONCE {
             self.target = (self.target + step).min(f64::from(self.frames));

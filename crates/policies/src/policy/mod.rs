@@ -1,6 +1,8 @@
 //! First-tier policies, one file each.
 
 mod arc;
+mod car;
+mod cart;
 mod cflru;
 mod clock;
 mod clock_sweep;
@@ -19,6 +21,7 @@ mod lru_k;
 mod lru_partitioned;
 mod lru_wsr;
 mod midpoint_lru;
+mod mq;
 mod mru;
 mod opt;
 mod random;
@@ -29,6 +32,8 @@ mod two_q_simple;
 mod zclock;
 
 pub use arc::{Arc, ArcConfig};
+pub use car::{Car, CarConfig};
+pub use cart::{Cart, CartConfig};
 pub use cflru::{Cflru, CflruConfig};
 pub use clock::{Clock, ClockConfig};
 pub use clock_sweep::{ClockSweep, ClockSweepConfig};
@@ -47,6 +52,7 @@ pub use lru_k::{LruK, LruKConfig};
 pub use lru_partitioned::{LruPartitioned, LruPartitionedConfig};
 pub use lru_wsr::LruWsr;
 pub use midpoint_lru::{MidpointLru, MidpointLruConfig};
+pub use mq::{Mq, MqConfig};
 pub use mru::{Mru, MruConfig};
 pub use opt::{Opt, OptConfig};
 pub use random::Random;
