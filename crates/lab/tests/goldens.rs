@@ -51,6 +51,16 @@ const HITS: &[Gate] = &[
     ("lirs(stack=2x)", "LIRS-authors-C", "lirs.c", "HIR=1% (min 2) stack<=2x", 0.0),
     ("lirs(stack=3x)", "LIRS-authors-C", "lirs.c", "HIR=1% (min 2) stack<=3x", 0.0),
     ("loop", "libCacheSim", "fifo", "", 0.0),
+    ("lfu", "libCacheSim", "lfu", "", 0.0),
+    ("lfu", "caffeine", "linked.Lfu", "", 0.0),
+    ("lfu", "reference-model", "lfu(in-cache,tie LRU)", "", 0.0),
+    ("lfu(tie=mru)", "reference-model", "lfu(in-cache,tie MRU)", "", 0.0),
+    ("lfu(count=perfect)", "reference-model", "lfu(perfect,tie LRU)", "", 0.0),
+    // Its search for the least key passes over some pages: see the policy's header.
+    ("lfuda(age_on=add)", "libCacheSim", "lfuda", "", 3.0),
+    // The two ends of its scale.
+    ("lrfu(lambda=0,correlated=0)", "libCacheSim", "lfu", "", 0.0),
+    ("lrfu(lambda=1,correlated=0)", "libCacheSim", "lru", "", 0.0),
     ("lru", "libCacheSim", "lru", "", 0.0),
     ("lru", "reference-model", "lru", "", 0.0),
     ("lru-k", "libCacheSim", "lru-k", "k=2", 0.0),

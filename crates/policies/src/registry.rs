@@ -39,6 +39,10 @@ pub fn visit_all(visitor: &mut impl Visitor) {
     visitor.visit::<p::LruWsr>();
     visitor.visit::<p::Opt>();
     visitor.visit::<p::Sieve>();
+    visitor.visit::<p::Lfu>();
+    visitor.visit::<p::Lfuda>();
+    visitor.visit::<p::LfuAging>();
+    visitor.visit::<p::Lrfu>();
     visitor.visit::<p::ClockSweep>();
     visitor.visit::<p::MidpointLru>();
 }

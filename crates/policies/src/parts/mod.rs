@@ -1,10 +1,12 @@
 //! Parts that policies are built from. None knows a policy.
 
 pub mod adaptation;
+pub mod buckets;
 pub mod frame_lists;
 pub mod ghosts;
 pub mod heap;
 pub mod kth;
+pub mod late;
 pub mod list;
 pub mod map;
 pub mod mark;
@@ -15,10 +17,12 @@ pub mod set;
 pub mod sweep;
 
 pub use adaptation::Adaptation;
+pub use buckets::{Buckets, Oldest};
 pub use frame_lists::FrameLists;
 pub use ghosts::Ghosts;
 pub use heap::Heap;
 pub use kth::Kth;
+pub use late::LateHeap;
 pub use list::{Links, List};
 pub use map::PageMap;
 pub use mark::{MarkTouch, take_mark};
