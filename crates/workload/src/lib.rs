@@ -8,3 +8,4 @@ pub mod formats;
 pub mod generate;
 pub mod stat;
 pub mod trace;
+pub mod write;

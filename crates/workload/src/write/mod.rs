@@ -1,0 +1,13 @@
+//! Writing traces: text, CSV, oracleGeneral and Millpond's own Parquet.
+//!
+//! A sink writes to a temporary file beside its target and renames it when the trace is complete,
+//! so that nothing half-written ever has the final name.
+
+mod csv;
+mod native;
+mod oracle_general;
+mod output;
+mod sink;
+mod text;
+
+pub use sink::{Sink, WriteOptions, convert, create};
