@@ -5,8 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use millpond_lab::registry::Registry;
 
-use crate::error::Failure;
-use crate::{interrupt, output, policies, sim};
+use crate::{interrupt, output, policies, report, sim};
 
 const ABOUT: &str = "The laboratory of page replacement, and a storage engine to try it in";
 
@@ -23,6 +22,8 @@ enum Command {
     Policies(policies::Args),
     /// Simulate policies on traces
     Sim(Box<sim::Args>),
+    /// Turn result directories into one page
+    Report(report::Args),
 }
 
 /// Runs the command line with the policies of `registry`.
@@ -32,17 +33,14 @@ pub fn main_with(registry: Registry) -> ExitCode {
     let result = match &app.command {
         Command::Policies(args) => policies::run(args, &registry),
         Command::Sim(args) => sim::run(args, &registry),
+        Command::Report(args) => report::run(args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
-            report(&failure);
+            output::complain(&format!("millpond: {failure}"));
             ExitCode::from(failure.exit_code())
         }
     }
-}
-
-fn report(failure: &Failure) {
-    output::complain(&format!("millpond: {failure}"));
 }

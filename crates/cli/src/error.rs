@@ -2,6 +2,7 @@
 
 use millpond_lab::curve::CurveError;
 use millpond_lab::registry::PolicyError;
+use millpond_lab::report::ReportError;
 use millpond_lab::results::ResultError;
 use millpond_lab::sweep::SweepError;
 use millpond_lab::table::TableError;
@@ -32,6 +33,9 @@ pub(crate) enum Failure {
     /// A result directory: exit code 1.
     #[error(transparent)]
     Result(#[from] ResultError),
+    /// A report: exit code 1.
+    #[error(transparent)]
+    Report(#[from] ReportError),
     /// Writing results: exit code 1, or 0 where a reader closed its pipe.
     #[error(transparent)]
     Table(#[from] TableError),

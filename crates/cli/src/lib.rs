@@ -16,6 +16,7 @@ mod interrupt;
 mod output;
 mod policies;
 mod progress;
+mod report;
 mod sim;
 
 pub use app::main_with;

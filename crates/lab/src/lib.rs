@@ -5,6 +5,7 @@
 
 pub mod curve;
 pub mod registry;
+pub mod report;
 pub mod results;
 pub mod sim;
 pub mod sweep;

@@ -1,0 +1,42 @@
+//! `millpond report`: result directories as a page.
+
+use std::path::PathBuf;
+
+use millpond_lab::report::{ReportData, ReportOptions, render};
+
+use crate::error::Failure;
+use crate::output::{complain, write_whole};
+
+const EXAMPLES: &str = "Examples:
+  millpond report results/sim-0123456789abcdef --out comparison.html
+  millpond report results/* --title 'OLTP, all policies' --relative-to arc";
+
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Result directories
+    #[arg(required = true, value_name = "DIR")]
+    dirs: Vec<PathBuf>,
+    /// The page to write
+    #[arg(long, short, default_value = "report.html", value_name = "FILE")]
+    out: PathBuf,
+    /// Its heading
+    #[arg(long, default_value = "Page replacement, measured")]
+    title: String,
+    /// The policy that the heat map is relative to: watt, or the first one
+    #[arg(long, value_name = "POLICY")]
+    relative_to: Option<String>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let data = ReportData::read(&args.dirs)?;
+    let options = ReportOptions {
+        title: args.title.clone(),
+        relative_to: args.relative_to.clone(),
+        note: None,
+    };
+    let page = render(&data, &options);
+    write_whole(&args.out, |out| Ok(out.write_all(page.as_bytes())?))?;
+    complain(&format!("report: {}", args.out.display()));
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! Miss-ratio curves with bands over the seeds.
+
+use std::fmt::Write;
+
+use super::axis::Axis;
+use super::data::{Spread, TraceData};
+use super::html::{escaped, short};
+
+pub(super) const WIDTH: f64 = 720.0;
+pub(super) const HEIGHT: f64 = 400.0;
+const LEFT: f64 = 52.0;
+const RIGHT: f64 = 12.0;
+const TOP: f64 = 12.0;
+const BOTTOM: f64 = 44.0;
+
+/// The frame of a plot: grid, ticks, names of the axes.
+pub(super) fn grid(x: &Axis, y: &Axis, x_name: &str, y_name: &str) -> String {
+    let mut svg = String::new();
+    let (left, right, bottom) = (LEFT, WIDTH - RIGHT, HEIGHT - BOTTOM);
+    for (value, label) in y.ticks() {
+        let at = y.place(value);
+        let _ = write!(
+            svg,
+            "<line class=\"grid\" x1=\"{left}\" x2=\"{right}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
+             <text class=\"tick\" text-anchor=\"end\" x=\"{:.1}\" y=\"{:.1}\">{label}</text>",
+            left - 6.0,
+            at + 4.0
+        );
+    }
+    for (value, label) in x.ticks() {
+        let at = x.place(value);
+        let _ = write!(
+            svg,
+            "<line class=\"grid\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{TOP}\" y2=\"{bottom}\"/>\
+             <text class=\"tick\" text-anchor=\"middle\" x=\"{at:.1}\" y=\"{:.1}\">{label}</text>",
+            bottom + 16.0
+        );
+    }
+    let _ = write!(
+        svg,
+        "<text class=\"name\" text-anchor=\"middle\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\
+         <text class=\"name\" text-anchor=\"middle\" transform=\"translate(13 {:.1}) \
+         rotate(-90)\">{}</text>",
+        (left + right) / 2.0,
+        HEIGHT - 8.0,
+        escaped(x_name),
+        (TOP + bottom) / 2.0,
+        escaped(y_name)
+    );
+    svg
+}
+
+/// The horizontal axis of a plot.
+pub(super) fn across(values: impl Iterator<Item = f64>, is_log: bool) -> Axis {
+    Axis::over(values, is_log, LEFT + 8.0, WIDTH - RIGHT - 8.0)
+}
+
+/// The vertical axis of a plot.
+pub(super) fn upwards(values: impl Iterator<Item = f64>) -> Axis {
+    Axis::over(values, false, HEIGHT - BOTTOM - 6.0, TOP + 6.0)
+}
+
+/// The class that gives series number `index` its colour and dash.
+pub(super) fn series_class(index: usize) -> String {
+    format!("s{} d{}", index % 8, (index / 8) % 4)
+}
+
+/// The plot of one trace; `labels` fixes each policy's colour over the whole report. None where
+/// no policy has two sizes.
+pub(super) fn curves(trace: &TraceData, labels: &[&str]) -> Option<String> {
+    if !trace.lines.iter().any(|(_, _, line)| line.len() > 1) {
+        return None;
+    }
+    let cells = || trace.lines.iter().flat_map(|(_, _, line)| line.iter());
+    let x = across(cells().map(|(size, _)| *size as f64), true);
+    let y = upwards(cells().flat_map(|(_, cell)| cell.miss_ratio.iter().copied()));
+    let mut svg = format!(
+        "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"Miss ratio over cache \
+         size\">{}",
+        grid(&x, &y, "cache size (frames)", "miss ratio")
+    );
+    for (label, _, line) in &trace.lines {
+        let index = labels.iter().position(|l| l == label).unwrap_or(0);
+        let points: Vec<(u64, Spread)> = line
+            .iter()
+            .filter_map(|(size, cell)| Some((*size, Spread::of(&cell.miss_ratio)?)))
+            .collect();
+        let path = |value: &dyn Fn(&Spread) -> f64| -> Vec<String> {
+            let at = |(size, s): &(u64, Spread)| {
+                format!("{:.1},{:.1}", x.place(*size as f64), y.place(value(s)))
+            };
+            points.iter().map(at).collect()
+        };
+        let class = series_class(index);
+        let _ = write!(svg, "<g class=\"series {class}\"><title>{}</title>", escaped(label));
+        if points.iter().any(|(_, s)| s.high > s.low) {
+            let mut band = path(&|s| s.low);
+            band.extend(path(&|s| s.high).into_iter().rev());
+            let _ = write!(svg, "<polygon class=\"band\" points=\"{}\"/>", band.join(" "));
+        }
+        let _ = write!(svg, "<polyline points=\"{}\"/>", path(&|s| s.mean).join(" "));
+        for (size, spread) in &points {
+            let _ = write!(
+                svg,
+                "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.5\"><title>{}, {} frames: {:.4}</title>\
+                 </circle>",
+                x.place(*size as f64),
+                y.place(spread.mean),
+                escaped(label),
+                short(*size as f64),
+                spread.mean
+            );
+        }
+        svg.push_str("</g>");
+    }
+    svg.push_str("</svg>");
+    Some(svg)
+}
+
+/// The legend: every label with its line.
+pub(super) fn legend(labels: &[&str]) -> String {
+    let mut html = String::from("<ul class=\"legend\">");
+    for (index, label) in labels.iter().enumerate() {
+        let _ = write!(
+            html,
+            "<li><svg viewBox=\"0 0 28 10\" class=\"key\"><g class=\"series {}\">\
+             <polyline points=\"1,5 27,5\"/></g></svg>{}</li>",
+            series_class(index),
+            escaped(label)
+        );
+    }
+    html + "</ul>"
+}

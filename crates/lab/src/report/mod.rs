@@ -1,0 +1,15 @@
+//! Reports: result directories as one self-contained page.
+//!
+//! Everything is drawn here as SVG inside the page, with style and no script: nothing is fetched,
+//! it prints, and it reads on a phone, in light and dark.
+
+mod axis;
+mod curves;
+mod data;
+mod heatmap;
+mod html;
+mod page;
+mod tradeoff;
+
+pub use data::{ReportData, ReportError};
+pub use page::{ReportOptions, render};

@@ -1,0 +1,137 @@
+//! The page itself.
+
+use std::fmt::Write;
+
+use serde_json::Value as Json;
+
+use super::curves::{curves, legend};
+use super::data::ReportData;
+use super::heatmap::heatmap;
+use super::html::{escaped, file_name};
+use super::tradeoff::tradeoff;
+use crate::table::Value;
+
+/// What a report shows beside its rows.
+#[derive(Clone, Debug, Default)]
+pub struct ReportOptions {
+    /// The heading.
+    pub title: String,
+    /// The policy that the heat map is relative to: a label as in the table. None: `watt`, or
+    /// the first policy where there is no `watt`.
+    pub relative_to: Option<String>,
+    /// A paragraph below the heading, as plain text.
+    pub note: Option<String>,
+}
+
+const STYLE: &str = include_str!("style.css");
+const ROWS_MAX: usize = 2000;
+
+/// The report as one HTML page.
+pub fn render(data: &ReportData, options: &ReportOptions) -> String {
+    let labels = data.labels();
+    let title = escaped(&options.title);
+    let mut html = format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
+         <title>{title}</title><style>{STYLE}</style></head><body><main><h1>{title}</h1>"
+    );
+    if let Some(note) = &options.note {
+        let _ = write!(html, "<p>{}</p>", escaped(note));
+    }
+    let first = labels.first().copied().unwrap_or("");
+    let fallback = labels.iter().find(|l| **l == "watt").copied().unwrap_or(first);
+    let reference = options.relative_to.as_deref().unwrap_or(fallback);
+    let plots: Vec<(&str, String)> =
+        data.traces.iter().filter_map(|t| Some((t.name.as_str(), curves(t, &labels)?))).collect();
+    if !plots.is_empty() {
+        html.push_str("<h2>Miss ratio over cache size</h2>");
+        html.push_str(&legend(&labels));
+        html.push_str(
+            "<p class=\"hint\">Lower is better. Bands are 95 % confidence intervals over the \
+             seeds, where there are several.</p>",
+        );
+        for (name, svg) in plots {
+            figure(&mut html, file_name(name), &svg);
+        }
+    }
+    let maps: Vec<String> = data.traces.iter().filter_map(|t| heatmap(t, reference)).collect();
+    if !maps.is_empty() {
+        let _ = write!(
+            html,
+            "<h2>Misses relative to {}</h2><p class=\"hint\">Above 1 is more misses than {0}, \
+             below 1 is fewer. The mean is geometric.</p>{}",
+            escaped(reference),
+            maps.concat()
+        );
+    }
+    let trades: Vec<(&str, String)> =
+        data.traces.iter().filter_map(|t| Some((t.name.as_str(), tradeoff(t, &labels)?))).collect();
+    if !trades.is_empty() {
+        html.push_str(
+            "<h2>Reads against writes</h2><p class=\"hint\">Down and left is better: fewer page \
+             reads, fewer page writes.</p>",
+        );
+        trades.iter().for_each(|(name, svg)| figure(&mut html, file_name(name), svg));
+    }
+    table(&mut html, data);
+    runs(&mut html, &data.runs);
+    html + "</main></body></html>\n"
+}
+
+fn figure(html: &mut String, caption: &str, svg: &str) {
+    let _ = write!(html, "<figure><figcaption>{}</figcaption>{svg}</figure>", escaped(caption));
+}
+
+fn table(html: &mut String, data: &ReportData) {
+    let shown = data.table.without_idle_columns(5);
+    let _ = write!(
+        html,
+        "<h2>Rows</h2><details><summary>{} rows</summary><div class=\"wide\"><table><tr>",
+        shown.rows.len()
+    );
+    for column in &shown.columns {
+        let _ = write!(html, "<th>{}</th>", escaped(column));
+    }
+    html.push_str("</tr>");
+    for row in shown.rows.iter().take(ROWS_MAX) {
+        html.push_str("<tr>");
+        for value in row {
+            let (class, text) = match value {
+                Value::Text(text) => ("", escaped(file_name(text))),
+                Value::Float(x) if x.abs() < 100.0 => (" class=\"n\"", format!("{x:.4}")),
+                Value::Float(x) => (" class=\"n\"", format!("{x:.1}")),
+                other => (" class=\"n\"", other.to_string()),
+            };
+            let _ = write!(html, "<td{class}>{text}</td>");
+        }
+        html.push_str("</tr>");
+    }
+    html.push_str("</table></div>");
+    if shown.rows.len() > ROWS_MAX {
+        let _ = write!(html, "<p>Only the first {ROWS_MAX}; rows.parquet has them all.</p>");
+    }
+    html.push_str("</details>");
+}
+
+fn runs(html: &mut String, runs: &[Json]) {
+    html.push_str("<h2>How this was made</h2>");
+    for run in runs {
+        let text = |name: &str| escaped(run[name].as_str().unwrap_or("unknown"));
+        let machine = &run["machine"];
+        let memory = machine["memory_bytes"].as_u64().map(|b| format!("{} GiB", b >> 30));
+        let _ = write!(
+            html,
+            "<pre>{}</pre><p class=\"hint\">Build {}; {} cores, {}, {} memory, {} {}; seeds {}; {}\
+             </p>",
+            text("command_line"),
+            text("build"),
+            machine["cores"],
+            escaped(machine["cpu"].as_str().unwrap_or("unknown processor")),
+            memory.unwrap_or_else(|| "unknown".to_string()),
+            escaped(machine["os"].as_str().unwrap_or("")),
+            escaped(machine["arch"].as_str().unwrap_or("")),
+            escaped(&run["params"]["seeds"].to_string()),
+            if run["complete"] == Json::Bool(true) { "complete" } else { "interrupted: partial" },
+        );
+    }
+}
