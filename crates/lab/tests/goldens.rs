@@ -47,10 +47,6 @@ const HITS: &[Gate] = &[
     ("lean-evict(cooling=10%)", "WATT-simulate", "lean_evict10", "", 8.0),
     ("lean-evict(cooling=30%)", "WATT-simulate", "lean_evict30", "", 17.0),
     ("lean-evict(cooling=30%,second_chance=true)", "WATT-simulate", "lean_evict30_v2", "", 14.0),
-    ("lirs(stack=2500x)", "LIRS-authors-C", "lirs.c", "HIR=1% (min 2) stack<=2500x", 0.0),
-    ("lirs(stack=2x)", "LIRS-authors-C", "lirs.c", "HIR=1% (min 2) stack<=2x", 0.0),
-    ("lirs(stack=3x)", "LIRS-authors-C", "lirs.c", "HIR=1% (min 2) stack<=3x", 0.0),
-    ("loop", "libCacheSim", "fifo", "", 0.0),
     ("lfu", "libCacheSim", "lfu", "", 0.0),
     ("lfu", "caffeine", "linked.Lfu", "", 0.0),
     ("lfu", "reference-model", "lfu(in-cache,tie LRU)", "", 0.0),
@@ -58,6 +54,10 @@ const HITS: &[Gate] = &[
     ("lfu(count=perfect)", "reference-model", "lfu(perfect,tie LRU)", "", 0.0),
     // Its search for the least key passes over some pages: see the policy's header.
     ("lfuda(age_on=add)", "libCacheSim", "lfuda", "", 3.0),
+    ("lirs(stack=2500x)", "LIRS-authors-C", "lirs.c", "HIR=1% (min 2) stack<=2500x", 0.0),
+    ("lirs(stack=2x)", "LIRS-authors-C", "lirs.c", "HIR=1% (min 2) stack<=2x", 0.0),
+    ("lirs(stack=3x)", "LIRS-authors-C", "lirs.c", "HIR=1% (min 2) stack<=3x", 0.0),
+    ("loop", "libCacheSim", "fifo", "", 0.0),
     // The two ends of its scale.
     ("lrfu(lambda=0,correlated=0)", "libCacheSim", "lfu", "", 0.0),
     ("lrfu(lambda=1,correlated=0)", "libCacheSim", "lru", "", 0.0),
@@ -107,6 +107,8 @@ const HITS: &[Gate] = &[
     ("sieve", "WATT-simulate", "sieve", "", 0.0),
     ("slru", "caffeine", "linked.SegmentedLru", "percent-protected=0.80", 0.0),
     ("slru(protected=50%)", "caffeine", "linked.SegmentedLru", "percent-protected=0.50", 0.0),
+    ("sorting-lru", "libCacheSim", "lru", "", 0.0),
+    ("sorting-lru-k(k=1)", "libCacheSim", "lru", "", 0.0),
 ];
 
 const WRITES: &[Gate] = &[

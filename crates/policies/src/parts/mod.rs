@@ -14,6 +14,7 @@ pub mod random;
 pub mod recency_stack;
 pub mod retry;
 pub mod set;
+pub mod sorted;
 pub mod sweep;
 
 pub use adaptation::Adaptation;
@@ -30,4 +31,5 @@ pub use random::Random;
 pub use recency_stack::{Heat, RecencyStack};
 pub use retry::RetryQueue;
 pub use set::FrameSet;
+pub use sorted::Sorted;
 pub use sweep::{CountOn, Counts, Hand};

@@ -1,5 +1,6 @@
 //! First-tier policies, one file each.
 
+mod age_scan;
 mod arc;
 mod car;
 mod cart;
@@ -31,10 +32,13 @@ mod opt;
 mod random;
 mod sieve;
 mod slru;
+mod sorting_lru;
+mod sorting_lru_k;
 mod two_q;
 mod two_q_simple;
 mod zclock;
 
+pub use age_scan::{AgeScan, AgeScanConfig};
 pub use arc::{Arc, ArcConfig};
 pub use car::{Car, CarConfig};
 pub use cart::{Cart, CartConfig};
@@ -66,6 +70,8 @@ pub use opt::{Opt, OptConfig};
 pub use random::Random;
 pub use sieve::Sieve;
 pub use slru::{Slru, SlruConfig};
+pub use sorting_lru::{SortingLru, SortingLruConfig};
+pub use sorting_lru_k::{SortingLruK, SortingLruKConfig};
 pub use two_q::{TwoQ, TwoQConfig};
 pub use two_q_simple::{TwoQSimple, TwoQSimpleConfig};
 pub use zclock::{Zclock, ZclockConfig};

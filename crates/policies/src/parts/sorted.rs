@@ -1,0 +1,281 @@
+//! An order of eviction that is sorted now and then, and consumed without a latch.
+//!
+//! Hits write a time stamp and nothing else. When a frame is needed, all stamps are sorted once,
+//! and the list is consumed from its old end; an entry whose frame was used since is recognised by
+//! its stamp and passed over. When a good part of the list is consumed, one thread sorts anew into
+//! the other of two lists while the rest of the first one serves (gilbert 1.2.4.2, algorithm 1.5).
+//!
+//! The position is one word, generation and index, so that taking an entry is one addition. A
+//! thread that was asleep for two generations reads an entry of a newer list: a valid one.
+//!
+//! Invariants: (1) only the thread that raised `sorting` writes, and only to the list that is not
+//! served; (2) a list's length is published before its generation.
+
+use millpond_base::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+use millpond_base::sync::thread::yield_now;
+use millpond_base::{FrameId, Tick};
+
+use crate::contract::{Access, Goal, Hit, Host, TickSource, Touch, Why};
+
+/// A stamp of no reference: the frame is free.
+pub const ABSENT: u32 = 0;
+/// A stamp later than any: the frame is not offered until it is used again.
+pub const NEVER: u32 = u32::MAX;
+
+/// How far stamps may be ahead of the clock that a sort was given.
+const AHEAD: u32 = 1 << 20;
+
+/// The stamp of a reference at `now`: neither [`ABSENT`] nor [`NEVER`].
+#[inline(always)]
+pub fn stamp_of(now: Tick) -> u32 {
+    now.clamp(ABSENT + 1, NEVER - 1)
+}
+
+/// Sorts stamps from old to new, although the clock wraps at 2³².
+#[inline(always)]
+pub fn recency(stamp: u32, now: Tick) -> u32 {
+    !now.wrapping_add(AHEAD).wrapping_sub(stamp)
+}
+
+/// The hot half that keeps the time of a frame's last reference.
+pub struct LastStamp;
+
+impl Touch for LastStamp {
+    type Meta = AtomicU32;
+    type Params = ();
+    const HIT: Hit = Hit::Meta;
+    const TICK: TickSource = TickSource::PerAccess;
+
+    #[inline(always)]
+    fn touch(stamp: &AtomicU32, _: &(), access: &Access) {
+        stamp.store(stamp_of(access.now), Relaxed);
+    }
+
+    #[inline(always)]
+    fn reset(stamp: &AtomicU32, _: &(), access: &Access) {
+        stamp.store(stamp_of(access.now), Relaxed);
+    }
+}
+
+/// An entry to be sorted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Candidate {
+    /// Where it comes: least first.
+    pub order: u64,
+    /// The frame.
+    pub frame: u32,
+    /// What the frame's stamp must still be when the entry's turn comes.
+    pub stamp: u32,
+}
+
+/// The stamps that are sorted, as a policy keeps them.
+pub trait Stamps {
+    /// Every frame that may be offered.
+    fn collect(&self, candidates: &mut Vec<Candidate>);
+    /// Whether the entry's stamp is still that of its frame.
+    fn is_current(&self, frame: FrameId, stamp: u32) -> bool;
+    /// The frame with that stamp was taken, and may be in use again already.
+    fn taken(&self, frame: FrameId, stamp: u32);
+    /// The frame was refused.
+    fn refused(&self, frame: FrameId, why: Why);
+}
+
+/// The two lists.
+pub struct Sorted {
+    lists: [Box<[AtomicU64]>; 2],
+    lens: [AtomicU32; 2],
+    position: AtomicU64,
+    sorting: AtomicBool,
+    share: f64,
+}
+
+impl Sorted {
+    /// No order yet, for so many frames; sorted anew when `share` of a list is consumed.
+    pub fn new(frames: u32, share: f64) -> Sorted {
+        let list = || (0..frames).map(|_| AtomicU64::new(0)).collect();
+        Sorted {
+            lists: [list(), list()],
+            lens: [AtomicU32::new(0), AtomicU32::new(0)],
+            position: AtomicU64::new(0),
+            sorting: AtomicBool::new(false),
+            share,
+        }
+    }
+
+    /// Offers frames from the old end until the goal is reached; says how many were taken.
+    #[inline(always)]
+    pub fn evict<H: Host + ?Sized>(&self, goal: &Goal, host: &mut H, stamps: &impl Stamps) -> u32 {
+        // Once per call at most is a list given up before its end: or refused frames, which are
+        // the newest then, could keep the end of the list from ever being reached.
+        let (mut taken, mut steps, mut may_renew) = (0, 0, true);
+        while taken < goal.frames && steps < goal.steps_max {
+            steps += 1;
+            let seen = self.position.load(Acquire);
+            if self.is_due(seen, may_renew) {
+                may_renew = false;
+                if self.renew(seen, stamps) == Some(0) {
+                    break;
+                }
+            }
+            let Some((frame, stamp)) = self.next() else {
+                // Consumed, and another thread is sorting.
+                yield_now();
+                continue;
+            };
+            if !stamps.is_current(frame, stamp) {
+                continue;
+            }
+            match host.take(frame) {
+                Ok((gone, _page)) => {
+                    taken += 1;
+                    if gone == frame {
+                        stamps.taken(frame, stamp);
+                    }
+                }
+                Err(why) => stamps.refused(frame, why),
+            }
+        }
+        taken
+    }
+
+    #[inline(always)]
+    fn is_due(&self, position: u64, may_renew: bool) -> bool {
+        let (side, index) = split(position);
+        let len = self.lens[side].load(Relaxed);
+        let enough = ((f64::from(len) * self.share) as u32).max(1);
+        index >= len || (may_renew && index >= enough)
+    }
+
+    /// The next entry of the list that is served.
+    #[inline(always)]
+    fn next(&self) -> Option<(FrameId, u32)> {
+        let (side, index) = split(self.position.load(Acquire));
+        if index >= self.lens[side].load(Relaxed) {
+            return None;
+        }
+        let (side, index) = split(self.position.fetch_add(1, AcqRel));
+        if index >= self.lens[side].load(Relaxed) {
+            return None;
+        }
+        let entry = self.lists[side].get(index as usize)?.load(Relaxed);
+        Some((FrameId((entry >> 32) as u32), entry as u32))
+    }
+
+    /// Sorts anew, unless another thread does or did since `seen`; says how many entries there
+    /// are then.
+    #[cold]
+    fn renew(&self, seen: u64, stamps: &impl Stamps) -> Option<u32> {
+        if self.sorting.swap(true, Acquire) {
+            return None;
+        }
+        let generation = self.position.load(Acquire) >> 32;
+        let mut entries = None;
+        if generation == seen >> 32 {
+            let mut candidates = Vec::with_capacity(self.lists[0].len());
+            stamps.collect(&mut candidates);
+            candidates.sort_unstable();
+            let side = (generation as usize + 1) % 2;
+            for (entry, c) in self.lists[side].iter().zip(&candidates) {
+                entry.store(u64::from(c.frame) << 32 | u64::from(c.stamp), Relaxed);
+            }
+            let len = candidates.len().min(self.lists[side].len()) as u32;
+            self.lens[side].store(len, Relaxed);
+            self.position.store((generation + 1) << 32, Release);
+            entries = Some(len);
+        }
+        self.sorting.store(false, Release);
+        entries
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.lists.iter().map(|list| list.len() * 8).sum()
+    }
+
+    /// Verifies that the list that is served names frames of the pool only, each once.
+    ///
+    /// # Errors
+    /// The frame that is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        let (side, _) = split(self.position.load(Acquire));
+        let len = self.lens[side].load(Relaxed) as usize;
+        let mut listed = vec![false; self.lists[side].len()];
+        for entry in self.lists[side].iter().take(len) {
+            let frame = (entry.load(Relaxed) >> 32) as usize;
+            match listed.get_mut(frame) {
+                Some(twice) if !*twice => *twice = true,
+                _ => return Err(format!("frame {frame} is listed twice, or not of this pool")),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Which list is served, and from which index on.
+#[inline(always)]
+fn split(position: u64) -> (usize, u32) {
+    ((position >> 32) as usize % 2, position as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_are_ordered_across_the_clock_s_wrap_and_a_little_ahead_of_it() {
+        let now = 5u32;
+        let old_to_new = [6 + AHEAD, u32::MAX - 7, u32::MAX - 1, 1, 5, 6, 1_000];
+        let order: Vec<u32> = old_to_new.iter().map(|s| recency(*s, now)).collect();
+        assert!(order.is_sorted(), "{order:?}");
+        assert_eq!((stamp_of(0), stamp_of(u32::MAX)), (1, u32::MAX - 1));
+    }
+
+    struct Plain(Vec<AtomicU32>);
+
+    impl Stamps for Plain {
+        fn collect(&self, candidates: &mut Vec<Candidate>) {
+            candidates.extend(self.0.iter().enumerate().map(|(frame, stamp)| {
+                let stamp = stamp.load(Relaxed);
+                Candidate { order: stamp.into(), frame: frame as u32, stamp }
+            }));
+        }
+        fn is_current(&self, frame: FrameId, stamp: u32) -> bool {
+            self.0[frame.index()].load(Relaxed) == stamp
+        }
+        fn taken(&self, _: FrameId, _: u32) {}
+        fn refused(&self, _: FrameId, _: Why) {}
+    }
+
+    struct Counts<'a>(&'a [AtomicU32]);
+
+    impl Host for Counts<'_> {
+        fn offer(&mut self, frame: FrameId) -> crate::contract::Verdict {
+            self.0[frame.index()].fetch_add(1, Relaxed);
+            crate::contract::Verdict::Taken(millpond_base::PageId(0))
+        }
+    }
+
+    /// Four threads take 2 000 frames from one order that is never renewed: none is offered twice.
+    #[test]
+    fn threads_consume_a_list_without_offering_an_entry_twice() {
+        let frames = 2_000;
+        let sorted = Sorted::new(frames, 1.0);
+        let stamps = Plain((0..frames).map(AtomicU32::new).collect());
+        let offered: Vec<AtomicU32> = (0..frames).map(|_| AtomicU32::new(0)).collect();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..frames / 4 {
+                        let goal = Goal { frames: 1, steps_max: 1 << 20, now: 0, incoming: None };
+                        assert_eq!(sorted.evict(&goal, &mut Counts(&offered), &stamps), 1);
+                    }
+                });
+            }
+        });
+        assert!(offered.iter().all(|o| o.load(Relaxed) == 1));
+        sorted.check().unwrap();
+    }
+}

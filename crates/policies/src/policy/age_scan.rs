@@ -1,0 +1,225 @@
+//! `age-scan`: a hand walks over the pool and throws out what is older than a threshold.
+//!
+//! **Idea** — LRU without a list: stamp pages when they are used, walk over the memory from time
+//! to time, and take whatever was not used for long enough. Which of the old ones goes first does
+//! not matter much.
+//!
+//! **Source** — watt 2.1, on what WiredTiger does; WiredTiger's description of its eviction.
+//!
+//! **State** — A stamp beside each frame; the hand; a queue of candidates, sorted by age, that the
+//! last walk found. See `parts::sorted`.
+//!
+//! **Invariants** — (1) A resident frame has a stamp. (2) The queue names each frame once at most.
+//! (3) A candidate that was used since the walk is not offered.
+//!
+//! **Cost** — Hit: one store in the frame's own metadata, no latch. Admit: one store. Evict: one
+//! addition and a comparison, and for each walk `walk` frames, which give up to as many victims
+//! and at least `least` of them. 20 bytes per frame, no ghosts.
+//!
+//! **Deviations** — WiredTiger walks trees, has several queues, and scores pages by kind; here
+//! frames are walked in their order, with one queue. Its clock counts walks, this one references.
+//! If too few pages are older than the threshold, the oldest of the walk go, so that there is
+//! always a victim. A refused frame counts as used just now, and the walks of that eviction take
+//! young pages, too; one refused for good is not looked at until it is used again.
+//!
+//! **Defaults** — `age=1x`: old is what was not used during as many references as the pool has
+//! frames, the least age at which LRU would evict. `walk=300`, the size of WiredTiger's walk;
+//! `least=10%` of it, as WiredTiger's minimum.
+
+use std::cell::Cell;
+
+use millpond_base::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use millpond_base::{FrameId, Share, Tick};
+
+use crate::config::Part;
+use crate::contract::{Access, Frames, Goal, Host, OpenPolicy, Recall, Rules, Shape, Why};
+use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::sorted::{
+    ABSENT, Candidate, LastStamp, NEVER, Sorted, Stamps, recency, stamp_of,
+};
+
+config! {
+    /// Parameters of [`AgeScan`].
+    pub struct AgeScanConfig {
+        /// References since a page's last use that make it old; a part of the pool's frames, or
+        /// so many.
+        age: Part = Part::Times(1.0);
+        /// Frames that the hand passes at a time.
+        walk: u32 = 300, in 1..=1_000_000_000;
+        /// Share of them that become candidates even if they are not old, at least one.
+        least: Share = Share(0.1), in Share(0.0)..=Share(1.0);
+    }
+}
+
+/// A walk for old pages.
+pub struct AgeScan {
+    sorted: Sorted,
+    hand: AtomicU64,
+    age: u32,
+    walk: u32,
+    least: usize,
+}
+
+struct View<'a> {
+    scan: &'a AgeScan,
+    frames: Frames<'a, LastStamp>,
+    now: Tick,
+    /// Whether this eviction met a refusal: then it takes whatever it can get.
+    refused: Cell<bool>,
+}
+
+impl Stamps for View<'_> {
+    fn collect(&self, candidates: &mut Vec<Candidate>) {
+        let (frames, walk) = (self.frames.len(), self.scan.walk);
+        // More than one walk only if the first found nothing but free and permanent frames.
+        for _ in 0..frames.div_ceil(walk) {
+            let from = self.scan.hand.fetch_add(walk.into(), Relaxed);
+            for at in from..from + u64::from(walk) {
+                let frame = (at % u64::from(frames)) as u32;
+                let stamp = self.frames.meta(FrameId(frame)).load(Relaxed);
+                if stamp != ABSENT && stamp != NEVER {
+                    let order = recency(stamp, self.now).into();
+                    candidates.push(Candidate { order, frame, stamp });
+                }
+            }
+            if !candidates.is_empty() {
+                break;
+            }
+        }
+        candidates.sort_unstable();
+        if self.refused.get() {
+            return;
+        }
+        let threshold = recency(self.now.wrapping_sub(self.scan.age), self.now).into();
+        let old = candidates.partition_point(|c| c.order <= threshold);
+        candidates.truncate(old.max(self.scan.least));
+    }
+
+    #[inline(always)]
+    fn is_current(&self, frame: FrameId, stamp: u32) -> bool {
+        self.frames.meta(frame).load(Relaxed) == stamp
+    }
+
+    #[inline(always)]
+    fn taken(&self, frame: FrameId, stamp: u32) {
+        // A page that was loaded meanwhile has a later stamp, and keeps it.
+        _ = self.frames.meta(frame).compare_exchange(stamp, ABSENT, Relaxed, Relaxed);
+    }
+
+    fn refused(&self, frame: FrameId, why: Why) {
+        self.refused.set(true);
+        let stamp = match why {
+            Why::Absent => return,
+            Why::Permanent => NEVER,
+            _ => stamp_of(self.now),
+        };
+        self.frames.meta(frame).store(stamp, Relaxed);
+    }
+}
+
+impl Rules for AgeScan {
+    const INFO: Info = Info {
+        id: "age-scan",
+        summary: "a hand walks over the pool for pages older than a threshold (WiredTiger)",
+        family: Family::Recency,
+        class: Class::Two,
+        age: Age::Last,
+        references: References::Last,
+        tier: Tier::First,
+        live: true,
+        frame_bytes: 20.0,
+        ghost_bytes: 0.0,
+        source: "watt 2.1; WiredTiger",
+    };
+    type Touch = LastStamp;
+    type Config = AgeScanConfig;
+
+    fn new(config: &AgeScanConfig, shape: &Shape) -> AgeScan {
+        let walk = config.walk.clamp(1, shape.frames.max(1));
+        AgeScan {
+            sorted: Sorted::new(shape.frames, 1.0),
+            hand: AtomicU64::new(0),
+            age: config.age.of(shape.frames).min(1 << 31) as u32,
+            walk,
+            least: ((f64::from(walk) * config.least.0) as usize).max(1),
+        }
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.sorted.bytes()
+    }
+
+    fn check(&self, frames: Frames<'_, LastStamp>, resident: &[FrameId]) -> Result<(), String> {
+        self.sorted.check()?;
+        match resident.iter().find(|f| frames.meta(**f).load(Relaxed) == ABSENT) {
+            Some(frame) => Err(format!("invariant 1: frame {} has no stamp", frame.0)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl OpenPolicy for AgeScan {
+    #[inline(always)]
+    fn admit(&self, _: Frames<'_, LastStamp>, _: FrameId, _: &Access, _: Recall) {}
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(
+        &self,
+        frames: Frames<'_, LastStamp>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        if frames.is_empty() {
+            return 0;
+        }
+        self.sorted.evict(
+            goal,
+            host,
+            &View { scan: self, frames, now: goal.now, refused: Cell::new(false) },
+        )
+    }
+
+    fn forget(&self, frames: Frames<'_, LastStamp>, frame: FrameId) {
+        frames.meta(frame).store(ABSENT, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{NoConfig, Spec};
+    use crate::policy::Lru;
+    use crate::test_pool::{TestPool, skewed};
+
+    fn pool(spec: &str, frames: u32) -> TestPool<AgeScan> {
+        TestPool::new(&Spec::parse(spec).unwrap().config().unwrap(), frames)
+    }
+
+    #[test]
+    fn pages_used_within_the_threshold_stay_while_there_are_older_ones() {
+        let mut pool = pool("x(age=20,walk=40)", 40);
+        pool.references((0..40).chain(0..10));
+        pool.references((100..110).flat_map(|p| [p, p - 100]));
+        let (pages, hot) = (pool.pages(), 0..10);
+        assert!(hot.into_iter().all(|p| pages.contains(&p)), "{pages:?}");
+    }
+
+    #[test]
+    fn walks_over_the_whole_pool_for_the_oldest_page_are_lru() {
+        let (mut ours, mut lru) = (pool("x(age=all,least=0%)", 15), lru(15));
+        for page in skewed(50, 2_000, 3) {
+            assert_eq!(ours.reference(page), lru.reference(page));
+        }
+    }
+
+    fn lru(frames: u32) -> TestPool<Lru> {
+        TestPool::new(&NoConfig {}, frames)
+    }
+
+    #[test]
+    fn refusals_drops_and_tiny_pools_leave_it_whole() {
+        for spec in ["x", "x(walk=1)", "x(age=0,walk=3)", "x(age=all,walk=5,least=0%)"] {
+            crate::testing::survives_everything::<AgeScan>(spec);
+        }
+    }
+}

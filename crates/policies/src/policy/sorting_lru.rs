@@ -1,0 +1,177 @@
+//! `sorting-lru`: LRU by time stamps that are sorted now and then.
+//!
+//! **Idea** — LRU's list makes every hit wait for a latch. Let a hit write the time and nothing
+//! else, and pay when frames are needed: sort all stamps once, use the order for many evictions.
+//!
+//! **Source** — gilbert 1.2.4.2, algorithm 1.5.
+//!
+//! **State** — A stamp beside each frame; two lists of frames with the stamps they had when they
+//! were sorted, one being consumed, one for the next sort. See `parts::sorted`.
+//!
+//! **Invariants** — (1) A resident frame has a stamp. (2) The list that is served names each frame
+//! once at most. (3) An entry whose stamp is not its frame's any more is not offered.
+//!
+//! **Cost** — Hit: one store in the frame's own metadata, no latch. Admit: one store. Evict: one
+//! addition and a comparison, and O(log n) amortised for the sorts. 20 bytes per frame, 16 more
+//! while sorting; no ghosts.
+//!
+//! **Deviations** — Threads that find the list consumed while another one sorts yield and look
+//! again, within their bound, instead of waiting on a mutex. The clock is the host's and wraps at
+//! 2³²; a page unused for longer than that looks young. Without refusals the victims are LRU's
+//! exactly, whatever `resort` is: pages used since a sort are newer than all that were not.
+//!
+//! **Defaults** — `resort=75%`, gilbert's. A frame refused for now counts as used; one refused for
+//! good is not offered before it is used again: his, too.
+
+use millpond_base::sync::atomic::Ordering::Relaxed;
+use millpond_base::{FrameId, Share, Tick};
+
+use crate::contract::{Access, Frames, Goal, Host, OpenPolicy, Recall, Rules, Shape, Why};
+use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::sorted::{
+    ABSENT, Candidate, LastStamp, NEVER, Sorted, Stamps, recency, stamp_of,
+};
+
+config! {
+    /// Parameters of [`SortingLru`].
+    pub struct SortingLruConfig {
+        /// Share of the sorted list that is consumed before it is sorted anew.
+        resort: Share = Share(0.75), in Share(0.0)..=Share(1.0);
+    }
+}
+
+/// LRU by sorted time stamps.
+pub struct SortingLru {
+    sorted: Sorted,
+}
+
+struct View<'a> {
+    frames: Frames<'a, LastStamp>,
+    now: Tick,
+}
+
+impl Stamps for View<'_> {
+    fn collect(&self, candidates: &mut Vec<Candidate>) {
+        for frame in 0..self.frames.len() {
+            let stamp = self.frames.meta(FrameId(frame)).load(Relaxed);
+            if stamp != ABSENT && stamp != NEVER {
+                let order = recency(stamp, self.now).into();
+                candidates.push(Candidate { order, frame, stamp });
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn is_current(&self, frame: FrameId, stamp: u32) -> bool {
+        self.frames.meta(frame).load(Relaxed) == stamp
+    }
+
+    #[inline(always)]
+    fn taken(&self, frame: FrameId, stamp: u32) {
+        // A page that was loaded meanwhile has a later stamp, and keeps it.
+        _ = self.frames.meta(frame).compare_exchange(stamp, ABSENT, Relaxed, Relaxed);
+    }
+
+    fn refused(&self, frame: FrameId, why: Why) {
+        let stamp = match why {
+            Why::Absent => return,
+            Why::Permanent => NEVER,
+            _ => stamp_of(self.now),
+        };
+        self.frames.meta(frame).store(stamp, Relaxed);
+    }
+}
+
+impl Rules for SortingLru {
+    const INFO: Info = Info {
+        id: "sorting-lru",
+        summary: "LRU by time stamps, sorted when frames are needed; hits take no latch",
+        family: Family::Recency,
+        class: Class::Two,
+        age: Age::Last,
+        references: References::Last,
+        tier: Tier::First,
+        live: true,
+        frame_bytes: 20.0,
+        ghost_bytes: 0.0,
+        source: "gilbert 1.2.4.2",
+    };
+    type Touch = LastStamp;
+    type Config = SortingLruConfig;
+
+    fn new(config: &SortingLruConfig, shape: &Shape) -> SortingLru {
+        SortingLru { sorted: Sorted::new(shape.frames, config.resort.0) }
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.sorted.bytes()
+    }
+
+    fn check(&self, frames: Frames<'_, LastStamp>, resident: &[FrameId]) -> Result<(), String> {
+        self.sorted.check()?;
+        match resident.iter().find(|f| frames.meta(**f).load(Relaxed) == ABSENT) {
+            Some(frame) => Err(format!("invariant 1: frame {} has no stamp", frame.0)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl OpenPolicy for SortingLru {
+    #[inline(always)]
+    fn admit(&self, _: Frames<'_, LastStamp>, _: FrameId, _: &Access, _: Recall) {}
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(
+        &self,
+        frames: Frames<'_, LastStamp>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        self.sorted.evict(goal, host, &View { frames, now: goal.now })
+    }
+
+    fn forget(&self, frames: Frames<'_, LastStamp>, frame: FrameId) {
+        frames.meta(frame).store(ABSENT, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::NoConfig;
+    use crate::policy::Lru;
+    use crate::test_pool::{TestPool, skewed};
+
+    #[test]
+    fn it_is_lru_however_seldom_it_sorts() {
+        for resort in [0.0, 0.3, 0.75, 1.0] {
+            for frames in [1, 2, 3, 20] {
+                let config = SortingLruConfig { resort: Share(resort) };
+                let mut ours = TestPool::<SortingLru>::new(&config, frames);
+                let mut lru = TestPool::<Lru>::new(&NoConfig {}, frames);
+                for page in skewed(60, 2_000, 2) {
+                    assert_eq!(ours.reference(page), lru.reference(page), "{resort} {frames}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_page_that_can_never_go_is_offered_again_only_after_it_is_used() {
+        let mut pool = TestPool::<SortingLru>::new(&SortingLruConfig::default(), 4);
+        pool.references(0..4);
+        pool.refuse(0, Some(Why::Permanent));
+        pool.references(10..30);
+        assert_eq!(pool.host.offered.iter().filter(|f| **f == 0).count(), 1);
+        pool.reference(0);
+        pool.references(30..40);
+        assert_eq!(pool.host.offered.iter().filter(|f| **f == 0).count(), 2);
+    }
+
+    #[test]
+    fn refusals_drops_and_tiny_pools_leave_it_whole() {
+        for spec in ["x", "x(resort=0%)", "x(resort=100%)"] {
+            crate::testing::survives_everything::<SortingLru>(spec);
+        }
+    }
+}
