@@ -1,12 +1,15 @@
 //! The laboratory: policies measured on traces.
 //!
 //! - [`sim`]: the first-tier simulator: one host, any policy, monomorphised.
+//! - [`tier2`]: the second-tier simulator, with its two models.
 //! - [`registry`]: the policies that can be run, Millpond's and a user's own.
 
 pub mod curve;
 pub mod registry;
 pub mod report;
 pub mod results;
+mod seat;
 pub mod sim;
 pub mod sweep;
 pub mod table;
+pub mod tier2;

@@ -7,6 +7,7 @@ use millpond_policies::info::Info;
 use millpond_policies::registry::{Visitor, visit_all};
 
 use crate::sim::{Cell, SimOptions, Simulation};
+use crate::tier2::{Tier2Cell, Tier2Options, Tier2Simulation};
 
 /// A policy that cannot be run as asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,6 +35,7 @@ pub enum PolicyError {
 }
 
 type Make = fn(&Spec, &SimOptions) -> Result<Box<dyn Simulation>, ParamError>;
+type MakeTier2 = fn(&Spec, &Tier2Options) -> Result<Box<dyn Tier2Simulation>, ParamError>;
 type Values = fn(&Spec) -> Result<Vec<(&'static str, String)>, ParamError>;
 
 /// A policy that can be run, its type forgotten.
@@ -47,6 +49,7 @@ pub struct Entry {
     /// Whether it needs the future.
     pub needs_future: bool,
     make: Make,
+    make_tier2: MakeTier2,
     values: Values,
     ghosts_max: fn(&Spec, u32) -> Result<u64, ParamError>,
 }
@@ -59,6 +62,7 @@ impl Entry {
             params: P::Config::list(),
             needs_future: P::NEEDS_FUTURE,
             make: |spec, options| Ok(Box::new(Cell::<P>::new(&spec.config()?, options))),
+            make_tier2: |spec, options| Ok(Box::new(Tier2Cell::<P>::new(&spec.config()?, options))),
             values: |spec| Ok(spec.config::<P::Config>()?.values()),
             ghosts_max: |spec, frames| Ok(P::ghosts_max(&spec.config()?, frames)),
         }
@@ -78,6 +82,18 @@ impl Entry {
         options: &SimOptions,
     ) -> Result<Box<dyn Simulation>, PolicyError> {
         (self.make)(spec, options).map_err(|e| self.param_error(e))
+    }
+
+    /// A simulation of it as a second tier.
+    ///
+    /// # Errors
+    /// [`PolicyError::Param`].
+    pub fn tier2(
+        &self,
+        spec: &Spec,
+        options: &Tier2Options,
+    ) -> Result<Box<dyn Tier2Simulation>, PolicyError> {
+        (self.make_tier2)(spec, options).map_err(|e| self.param_error(e))
     }
 
     /// The value of each parameter under `spec`.

@@ -336,7 +336,8 @@ pub trait Policy: Rules {
     fn revive(&mut self, _frames: Frames<'_, Self::Touch>, _frame: FrameId) {}
 
     /// Whether the page that missed shall be cached at all. Asked before `miss`, and only by
-    /// hosts that can pass a page by; the others admit whatever the answer would be.
+    /// hosts that can pass a page by; the others admit whatever the answer would be, and a policy
+    /// to which an unwanted page is admitted puts it where its next victim stands.
     #[inline(always)]
     fn wants(&mut self, _access: &Access) -> bool {
         true

@@ -2,6 +2,7 @@
 
 use crate::contract::Policy;
 use crate::policy as p;
+use crate::tier2 as t;
 
 /// Something to do with every policy's type: make a simulator of it, test it, list it.
 pub trait Visitor {
@@ -45,7 +46,25 @@ pub fn visit_all(visitor: &mut impl Visitor) {
     visitor.visit::<p::Cflru>();
     visitor.visit::<p::LruWsr>();
     visitor.visit::<p::Opt>();
+    visit_second_tier(visitor);
     visitor.visit::<p::Sieve>();
     visitor.visit::<p::ClockSweep>();
     visitor.visit::<p::MidpointLru>();
+}
+
+/// Visits the policies for caches below a first tier.
+fn visit_second_tier(visitor: &mut impl Visitor) {
+    visitor.visit::<t::T2Lru>();
+    visitor.visit::<t::T2Rand>();
+    visitor.visit::<t::T2Mq>();
+    visitor.visit::<t::T2Arc>();
+    visitor.visit::<t::LruHints>();
+    visitor.visit::<t::MqHints>();
+    visitor.visit::<t::Tq>();
+    visitor.visit::<t::LruIo>();
+    visitor.visit::<t::ArcIo>();
+    visitor.visit::<t::TqIo>();
+    visitor.visit::<t::T2Opt>();
+    visitor.visit::<t::MinRw>();
+    visitor.visit::<t::ProIo>();
 }

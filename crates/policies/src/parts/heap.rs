@@ -19,6 +19,13 @@ impl<K: Ord + Copy> Heap<K> {
         Heap { items: Vec::new(), place: vec![OUT; frames as usize] }
     }
 
+    /// Makes room for frames below `frames`.
+    pub fn grow_to(&mut self, frames: u32) {
+        if frames as usize > self.place.len() {
+            self.place.resize(frames as usize, OUT);
+        }
+    }
+
     /// Number of frames in the heap.
     pub fn len(&self) -> usize {
         self.items.len()

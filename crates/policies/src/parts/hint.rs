@@ -1,0 +1,118 @@
+//! What a first tier says with a request: why it reads or writes, and what that foretells.
+
+use millpond_base::{Mark, Reason};
+
+/// The type of a request to a second tier, in the order in which LRU-IO looks for clean victims:
+/// from "a write will follow" to "a read will follow" (li 3.3.1, 5.5.2).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Hint {
+    /// The page goes up into the first tier: it will not be read here soon.
+    Read,
+    /// The page was written to bound recovery: it stays hot above.
+    Recov,
+    /// The page was written to make room: it will probably leave the first tier.
+    Replace,
+    /// The page was written because its frame was needed at once: it leaves the first tier now.
+    Synch,
+}
+
+impl Hint {
+    /// The hint that a request carries. A write without a reason counts as [`Hint::Replace`]: an
+    /// untagged client writes back mostly to make room.
+    #[inline(always)]
+    pub fn of(mark: Mark) -> Hint {
+        if !mark.is_write() {
+            return Hint::Read;
+        }
+        match mark.reason() {
+            Reason::Recov => Hint::Recov,
+            Reason::Synch => Hint::Synch,
+            Reason::None | Reason::Replace | Reason::Dsync => Hint::Replace,
+        }
+    }
+
+    /// Whether the page will probably be read here next.
+    #[inline(always)]
+    pub fn is_positive(self) -> bool {
+        self >= Hint::Replace
+    }
+}
+
+/// Whether a cache was full at some time: hint-aware policies take every page until then, and only
+/// well-recommended ones afterwards (li 3.3.2).
+///
+/// Once over, the cold start stays over: a frame that is freed later waits for a page that is
+/// wanted.
+#[derive(Clone, Debug)]
+pub struct ColdStart {
+    resident: u32,
+    frames: u32,
+    is_over: bool,
+}
+
+impl ColdStart {
+    /// The start of an empty cache of so many frames.
+    pub fn new(frames: u32) -> ColdStart {
+        ColdStart { resident: 0, frames, is_over: false }
+    }
+
+    /// Whether the cache was full, or had to evict, before now.
+    #[inline(always)]
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// A page was admitted.
+    #[inline(always)]
+    pub fn came(&mut self) {
+        self.resident += 1;
+        self.is_over |= self.resident >= self.frames;
+    }
+
+    /// A page left.
+    #[inline(always)]
+    pub fn went(&mut self) {
+        self.resident = self.resident.saturating_sub(1);
+    }
+
+    /// The host wants frames: no cold cache does.
+    #[inline(always)]
+    pub fn evicting(&mut self) {
+        self.is_over = true;
+    }
+
+    /// Pages in the cache.
+    pub fn resident(&self) -> u32 {
+        self.resident
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_become_hints_and_untagged_writes_make_room() {
+        let write = |reason| Hint::of(Mark::WRITE.with_reason(reason));
+        assert_eq!(Hint::of(Mark::READ), Hint::Read);
+        assert_eq!(write(Reason::Recov), Hint::Recov);
+        assert_eq!(write(Reason::None), Hint::Replace);
+        assert_eq!(write(Reason::Synch), Hint::Synch);
+        assert!(Hint::Synch.is_positive() && Hint::Replace.is_positive());
+        assert!(!Hint::Read.is_positive() && !Hint::Recov.is_positive());
+    }
+
+    #[test]
+    fn a_cold_start_ends_once() {
+        let mut start = ColdStart::new(2);
+        start.came();
+        assert!(!start.is_over());
+        start.came();
+        assert!(start.is_over());
+        start.went();
+        assert!(start.is_over() && start.resident() == 1);
+        let mut ahead = ColdStart::new(9);
+        ahead.evicting();
+        assert!(ahead.is_over());
+    }
+}

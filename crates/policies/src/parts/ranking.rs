@@ -1,0 +1,140 @@
+//! Frames in the order in which they shall go, and the loop that offers them to the host.
+
+use millpond_base::{FrameId, PageId};
+
+use super::heap::Heap;
+use crate::contract::{Goal, Host};
+
+/// A heap of victims. The frame with the least key goes first.
+///
+/// A refused frame is set aside until the end of the eviction and keeps its key: each eviction
+/// offers a frame at most once, and so finds one that can go wherever it stands.
+pub struct Ranking<K> {
+    heap: Heap<K>,
+    aside: Vec<(K, u32)>,
+}
+
+impl<K: Ord + Copy> Ranking<K> {
+    /// No frame ranked yet, of `frames`.
+    pub fn new(frames: u32) -> Ranking<K> {
+        Ranking { heap: Heap::new(frames), aside: Vec::new() }
+    }
+
+    /// Frames ranked.
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// Whether no frame is ranked.
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+
+    /// Ranks `frame`, or ranks it anew.
+    #[inline(always)]
+    pub fn set(&mut self, frame: u32, key: K) {
+        self.heap.set(frame, key);
+    }
+
+    /// The key of `frame`, if it is ranked.
+    #[inline(always)]
+    pub fn key(&self, frame: u32) -> Option<K> {
+        self.heap.key(frame)
+    }
+
+    /// Takes `frame` out, if it is in.
+    #[inline(always)]
+    pub fn remove(&mut self, frame: u32) -> Option<K> {
+        self.heap.remove(frame)
+    }
+
+    /// The first victim, if there is any, and its key.
+    #[inline(always)]
+    pub fn first(&self) -> Option<(K, u32)> {
+        self.heap.least()
+    }
+
+    /// Offers frames in order until the goal is reached. `gone` hears of each frame that went,
+    /// with its page; one that went in place of its parent need not have been ranked. Says how
+    /// many went and how many were looked at.
+    #[inline]
+    pub fn evict<H: Host + ?Sized>(
+        &mut self,
+        goal: &Goal,
+        host: &mut H,
+        mut gone: impl FnMut(FrameId, PageId),
+    ) -> (u32, u32) {
+        let (mut taken, mut steps) = (0, 0);
+        while taken < goal.frames && steps < goal.steps_max {
+            let Some((key, victim)) = self.heap.least() else { break };
+            steps += 1;
+            match host.take(FrameId(victim)) {
+                Ok((frame, page)) => {
+                    if self.heap.remove(frame.0).is_none() {
+                        self.aside.retain(|(_, f)| *f != frame.0);
+                    }
+                    taken += 1;
+                    gone(frame, page);
+                }
+                Err(_why) => {
+                    self.heap.remove(victim);
+                    self.aside.push((key, victim));
+                }
+            }
+        }
+        for (key, frame) in self.aside.drain(..) {
+            self.heap.set(frame, key);
+        }
+        (taken, steps)
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.heap.bytes() + self.aside.capacity() * size_of::<(K, u32)>()
+    }
+
+    /// Verifies the heap.
+    ///
+    /// # Errors
+    /// What is out of order.
+    pub fn check(&self) -> Result<(), String> {
+        self.heap.check()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::{Verdict, Why};
+
+    /// Takes odd frames only; frame 4 names frame 7 in its place.
+    struct Odd(Vec<u32>);
+    impl Host for Odd {
+        fn offer(&mut self, frame: FrameId) -> Verdict {
+            self.0.push(frame.0);
+            match frame.0 {
+                4 => Verdict::Instead(FrameId(7)),
+                f if f % 2 == 1 => Verdict::Taken(PageId(100 + u64::from(f))),
+                _ => Verdict::Refused(Why::Pinned),
+            }
+        }
+    }
+
+    #[test]
+    fn refused_frames_are_passed_and_stay_ranked() {
+        let mut ranking = Ranking::new(8);
+        for frame in [0, 2, 4, 5, 7] {
+            ranking.set(frame, frame);
+        }
+        let mut goal = Goal { frames: 1, steps_max: 9, now: 0, incoming: None };
+        let (mut host, mut gone) = (Odd(Vec::new()), Vec::new());
+        assert_eq!(ranking.evict(&goal, &mut host, |f, p| gone.push((f.0, p.0))), (1, 3));
+        assert_eq!((gone.pop(), &host.0[..]), (Some((7, 107)), &[0, 2, 4, 7][..]));
+        // Frame 4 refers to a frame that is no longer there: the host takes it all the same.
+        goal.frames = 3;
+        let (taken, steps) = ranking.evict(&goal, &mut Odd(Vec::new()), |_, _| ());
+        assert!(taken == 3 && steps == 5, "{taken} of {steps}");
+        assert_eq!(ranking.len(), 3);
+        ranking.check().unwrap();
+    }
+}

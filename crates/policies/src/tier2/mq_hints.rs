@@ -1,0 +1,124 @@
+//! `mq-hints`: the multi-queue over the pages that leave the first tier.
+//!
+//! **Idea** — MQ, to which only pages written to make room (SYNCH, REPLACE) are shown: READ and
+//! RECOV requests change nothing, since their pages are in the first tier.
+//!
+//! **Source** — li 3.3.3.
+//!
+//! **State** — As `t2-mq`, and whether the cold start is over.
+//!
+//! **Invariants** — (1) to (4) those of `t2-mq`. (5) The cold start's count is that of the
+//! resident frames.
+//!
+//! **Cost** — As `t2-mq`; a hit with a negative hint costs nothing. 24 bytes per frame, 32 per
+//! ghost.
+//!
+//! **Deviations** — While the cache fills, every page is treated as under MQ. A page that is not
+//! wanted, but admitted, goes to the front of the lowest queue with the count that the out queue
+//! knows of it: it is the next victim, unless it is written to make room before. Requests that
+//! change nothing let time pass all the same.
+//!
+//! **Defaults** — As `t2-mq` (li 3.3.3). A write without a reason counts as REPLACE.
+
+use millpond_base::FrameId;
+
+use crate::contract::{Access, Frames, Goal, Host, Policy, Recall, Rules, Shape, TimedListTouch};
+use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::{ColdStart, Hint, MultiQueue, MultiQueueConfig};
+
+/// The multi-queue over the pages that leave the first tier.
+pub struct MqHints {
+    queues: MultiQueue,
+    start: ColdStart,
+}
+
+impl Rules for MqHints {
+    const INFO: Info = Info {
+        id: "mq-hints",
+        summary: "second tier: multi-queue over pages written to make room, others pass by",
+        family: Family::SecondTier,
+        class: Class::Three,
+        age: Age::Last,
+        references: References::Some,
+        tier: Tier::Second,
+        live: true,
+        frame_bytes: 24.0,
+        ghost_bytes: 32.0,
+        source: "li 3.3.3",
+    };
+    type Touch = TimedListTouch;
+    type Config = MultiQueueConfig;
+
+    fn new(config: &MultiQueueConfig, shape: &Shape) -> MqHints {
+        MqHints { queues: MultiQueue::new(config, shape), start: ColdStart::new(shape.frames) }
+    }
+
+    fn ghosts_max(config: &MultiQueueConfig, frames: u32) -> u64 {
+        config.out_max(frames)
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.queues.bytes()
+    }
+
+    fn check(&self, _: Frames<'_, TimedListTouch>, resident: &[FrameId]) -> Result<(), String> {
+        self.queues.check(resident)?;
+        let (counted, there) = (self.start.resident() as usize, resident.len());
+        if counted != there {
+            return Err(format!("invariant 5: {counted} frames counted, {there} resident"));
+        }
+        Ok(())
+    }
+}
+
+impl Policy for MqHints {
+    #[inline(always)]
+    fn hit(&mut self, _frames: Frames<'_, TimedListTouch>, frame: FrameId, access: &Access) {
+        if Hint::of(access.mark).is_positive() {
+            self.queues.hit(frame, access);
+        }
+    }
+
+    #[inline(always)]
+    fn wants(&mut self, access: &Access) -> bool {
+        Hint::of(access.mark).is_positive() || !self.start.is_over()
+    }
+
+    #[inline(always)]
+    fn miss(&mut self, access: &Access) -> Recall {
+        self.queues.recall(access.page)
+    }
+
+    #[inline(always)]
+    fn admit(
+        &mut self,
+        _frames: Frames<'_, TimedListTouch>,
+        frame: FrameId,
+        access: &Access,
+        recall: Recall,
+    ) {
+        if Hint::of(access.mark).is_positive() || !self.start.is_over() {
+            self.queues.admit(frame, access, recall);
+        } else {
+            self.queues.admit_as_victim(frame, recall);
+        }
+        self.start.came();
+    }
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(
+        &mut self,
+        _frames: Frames<'_, TimedListTouch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        self.start.evicting();
+        let start = &mut self.start;
+        self.queues.evict(goal, host, |_frame| start.went())
+    }
+
+    fn forget(&mut self, _frames: Frames<'_, TimedListTouch>, frame: FrameId) {
+        self.queues.forget(frame);
+        self.start.went();
+    }
+}

@@ -1,0 +1,104 @@
+//! `t2-lru`: least recently used below a first tier, blind to hints.
+//!
+//! **Idea** — The baseline: every request, read or written, is a use, whatever the first tier says
+//! about it.
+//!
+//! **Source** — li 3.4 and 5.5 (LRU).
+//!
+//! **State** — One list of the resident frames, least recent at the front.
+//!
+//! **Invariants** — (1) The list holds exactly the resident frames, in the order of their last
+//! requests.
+//!
+//! **Cost** — Hit: relink. Admit: link. Evict: unlink, O(1). 8 bytes per frame, no ghosts.
+//!
+//! **Deviations** — None from `lru`, whose victims it has: it is here under its name in the paper.
+//! A refused frame moves to the recent end.
+//!
+//! **Defaults** — No parameters.
+
+use millpond_base::FrameId;
+
+use crate::config::NoConfig;
+use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::{Links, List};
+
+/// Least recently used, blind to hints.
+pub struct T2Lru {
+    links: Links,
+    list: List,
+}
+
+impl Rules for T2Lru {
+    const INFO: Info = Info {
+        id: "t2-lru",
+        summary: "second tier: least recently requested, blind to hints",
+        family: Family::SecondTier,
+        class: Class::Two,
+        age: Age::Last,
+        references: References::Last,
+        tier: Tier::Second,
+        live: true,
+        frame_bytes: 8.0,
+        ghost_bytes: 0.0,
+        source: "li 3.4, 5.5",
+    };
+    type Touch = ListTouch;
+    type Config = NoConfig;
+
+    fn new(_config: &NoConfig, shape: &Shape) -> T2Lru {
+        T2Lru { links: Links::new(shape.frames), list: List::new() }
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.links.bytes()
+    }
+
+    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+        self.list.check(&self.links)?;
+        let (listed, there) = (self.list.len() as usize, resident.len());
+        if listed != there {
+            return Err(format!("invariant 1: {listed} frames are listed, {there} are resident"));
+        }
+        Ok(())
+    }
+}
+
+impl Policy for T2Lru {
+    #[inline(always)]
+    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, _access: &Access) {
+        self.list.move_to_back(&mut self.links, frame.0);
+    }
+
+    #[inline(always)]
+    fn admit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, _: &Access, _: Recall) {
+        self.list.push_back(&mut self.links, frame.0);
+    }
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(
+        &mut self,
+        _frames: Frames<'_, ListTouch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        let (mut taken, mut steps) = (0, 0);
+        while taken < goal.frames && steps < goal.steps_max {
+            let Some(victim) = self.list.front() else { break };
+            steps += 1;
+            match host.take(FrameId(victim)) {
+                Ok((frame, _page)) => {
+                    self.list.remove(&mut self.links, frame.0);
+                    taken += 1;
+                }
+                Err(_why) => self.list.move_to_back(&mut self.links, victim),
+            }
+        }
+        taken
+    }
+
+    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+        self.list.remove(&mut self.links, frame.0);
+    }
+}

@@ -1,0 +1,104 @@
+//! `t2-mq`: the multi-queue below a first tier, blind to hints.
+//!
+//! **Idea** — A second tier sees little recency: pages come back after long. So count their uses,
+//! keep a queue for each range of counts, and remember the counts of pages that left.
+//!
+//! **Source** — li 3.3.3, 3.4 (MQ).
+//!
+//! **State** — Queues of frames by frequency, each by recency; per page a count and the time when
+//! it sinks one queue; an out queue of counts.
+//!
+//! **Invariants** — (1) A resident frame is in exactly one queue. (2) Expiry times ascend in each
+//! queue above the lowest. (3) The bit of a queue says whether it is empty. (4) The out queue never
+//! exceeds its bound.
+//!
+//! **Cost** — Hit: relink; all queues are looked at only when some page is due to sink. Evict: the
+//! lowest queue by a bit set. 24 bytes per frame; 32 per ghost.
+//!
+//! **Deviations** — Reads and writes both count as uses. A refused frame goes to the back of its
+//! queue.
+//!
+//! **Defaults** — 80 queues of one frequency each, life 20 million requests, out queue as large as
+//! the cache: li 3.3.3. `queues=8,rank=log2,life=10000,out=4` is MQ as others run it.
+
+use millpond_base::FrameId;
+
+use crate::contract::{Access, Frames, Goal, Host, Policy, Recall, Rules, Shape, TimedListTouch};
+use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::{MultiQueue, MultiQueueConfig};
+
+/// The multi-queue, blind to hints.
+pub struct T2Mq {
+    queues: MultiQueue,
+}
+
+impl Rules for T2Mq {
+    const INFO: Info = Info {
+        id: "t2-mq",
+        summary: "second tier: queues by frequency with an out queue, blind to hints",
+        family: Family::SecondTier,
+        class: Class::Three,
+        age: Age::Last,
+        references: References::All,
+        tier: Tier::Second,
+        live: true,
+        frame_bytes: 24.0,
+        ghost_bytes: 32.0,
+        source: "li 3.3.3, 3.4",
+    };
+    type Touch = TimedListTouch;
+    type Config = MultiQueueConfig;
+
+    fn new(config: &MultiQueueConfig, shape: &Shape) -> T2Mq {
+        T2Mq { queues: MultiQueue::new(config, shape) }
+    }
+
+    fn ghosts_max(config: &MultiQueueConfig, frames: u32) -> u64 {
+        config.out_max(frames)
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.queues.bytes()
+    }
+
+    fn check(&self, _: Frames<'_, TimedListTouch>, resident: &[FrameId]) -> Result<(), String> {
+        self.queues.check(resident)
+    }
+}
+
+impl Policy for T2Mq {
+    #[inline(always)]
+    fn hit(&mut self, _frames: Frames<'_, TimedListTouch>, frame: FrameId, access: &Access) {
+        self.queues.hit(frame, access);
+    }
+
+    #[inline(always)]
+    fn miss(&mut self, access: &Access) -> Recall {
+        self.queues.recall(access.page)
+    }
+
+    #[inline(always)]
+    fn admit(
+        &mut self,
+        _frames: Frames<'_, TimedListTouch>,
+        frame: FrameId,
+        access: &Access,
+        recall: Recall,
+    ) {
+        self.queues.admit(frame, access, recall);
+    }
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(
+        &mut self,
+        _frames: Frames<'_, TimedListTouch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        self.queues.evict(goal, host, |_frame| ())
+    }
+
+    fn forget(&mut self, _frames: Frames<'_, TimedListTouch>, frame: FrameId) {
+        self.queues.forget(frame);
+    }
+}

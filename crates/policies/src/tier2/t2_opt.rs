@@ -1,0 +1,150 @@
+//! `t2-opt`: offline, the most read hits that any second tier can have.
+//!
+//! **Idea** — Bélády's rule where only reads count and a page may pass by: of the cached pages and
+//! the requested one, the one goes whose next read lies farthest ahead. That is the source's rule,
+//! and nearly the best there is; a page that is written before it is read could come back with
+//! that write for nothing, so that `rule=exact` lets it go first and has the most read hits of all.
+//!
+//! **Source** — li 3.4.1 (OPT).
+//!
+//! **State** — A heap of the resident frames by the position of their page's next read; whether
+//! the cold start is over.
+//!
+//! **Invariants** — (1) Exactly the resident frames are ranked.
+//!
+//! **Cost** — Hit, admit, evict: O(log n). 28 bytes per frame, no ghosts.
+//!
+//! **Deviations** — The source calls its rule an upper bound, which `rule=exact` proves it is not;
+//! the rule is kept as written. Among pages that are never read again the requested one passes by; else the one
+//! that was requested longest ago goes. Where the host passes nothing by, a page that would have
+//! passed is the next victim by its key alone. A refused frame keeps its place.
+//!
+//! **Defaults** — `rule=read`, as in li 3.4.1.
+
+use std::cmp::Reverse;
+
+use millpond_base::FrameId;
+
+use crate::contract::{Access, Frames, Goal, Host, ListTouch, NEVER, Policy, Recall, Rules, Shape};
+use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::{ColdStart, Ranking};
+
+choice! {
+    /// Which page goes.
+    pub enum T2OptRule {
+        /// The one whose next read lies farthest ahead (li 3.4.1).
+        Read = "read",
+        /// The same, but pages that are written before they are read first.
+        Exact = "exact",
+    }
+}
+
+config! {
+    /// The parameters of the second tier's optimum.
+    pub struct T2OptConfig {
+        /// Which page goes.
+        rule: T2OptRule = T2OptRule::Read;
+    }
+}
+
+/// The most read hits that a second tier can have.
+pub struct T2Opt {
+    ranking: Ranking<(Reverse<u64>, u64)>,
+    start: ColdStart,
+    rule: T2OptRule,
+    now: u64,
+}
+
+impl T2Opt {
+    #[inline(always)]
+    fn rank(&mut self, frame: FrameId, access: &Access) {
+        self.now += 1;
+        self.ranking.set(frame.0, (Reverse(self.needed(access)), self.now));
+    }
+
+    /// Until when the page must be kept to hit with its next read, `NEVER` if it need not be.
+    #[inline(always)]
+    fn needed(&self, access: &Access) -> u64 {
+        match self.rule {
+            T2OptRule::Exact if access.next != access.next_read => NEVER,
+            _ => access.next_read,
+        }
+    }
+}
+
+impl Rules for T2Opt {
+    const INFO: Info = Info {
+        id: "t2-opt",
+        summary: "second tier, offline: the most read hits, pages may pass by",
+        family: Family::Offline,
+        class: Class::Offline,
+        age: Age::Ignored,
+        references: References::Ignored,
+        tier: Tier::Second,
+        live: false,
+        frame_bytes: 28.0,
+        ghost_bytes: 0.0,
+        source: "li 3.4.1",
+    };
+    const NEEDS_FUTURE: bool = true;
+    type Touch = ListTouch;
+    type Config = T2OptConfig;
+
+    fn new(config: &T2OptConfig, shape: &Shape) -> T2Opt {
+        T2Opt {
+            ranking: Ranking::new(shape.frames),
+            start: ColdStart::new(shape.frames),
+            rule: config.rule,
+            now: 0,
+        }
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.ranking.bytes()
+    }
+
+    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+        self.ranking.check()?;
+        let (ranked, there) = (self.ranking.len(), resident.len());
+        if ranked != there {
+            return Err(format!("invariant 1: {ranked} frames are ranked, {there} are resident"));
+        }
+        Ok(())
+    }
+}
+
+impl Policy for T2Opt {
+    #[inline(always)]
+    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, access: &Access) {
+        self.rank(frame, access);
+    }
+
+    #[inline(always)]
+    fn wants(&mut self, access: &Access) -> bool {
+        let last = self.ranking.first();
+        !self.start.is_over() || last.is_none_or(|((next, _), _)| self.needed(access) < next.0)
+    }
+
+    #[inline(always)]
+    fn admit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, access: &Access, _: Recall) {
+        self.rank(frame, access);
+        self.start.came();
+    }
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(
+        &mut self,
+        _frames: Frames<'_, ListTouch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        self.start.evicting();
+        let start = &mut self.start;
+        self.ranking.evict(goal, host, |_frame, _page| start.went()).0
+    }
+
+    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+        self.ranking.remove(frame.0);
+        self.start.went();
+    }
+}

@@ -1,0 +1,76 @@
+//! `t2-rand`: a uniformly random page, below a first tier.
+//!
+//! **Idea** — The point of comparison that costs nothing: every page is taken in, any page goes.
+//!
+//! **Source** — li 3.4.1 (RAND).
+//!
+//! **State** — A random generator.
+//!
+//! **Invariants** — (1) Every resident frame is equally likely to be offered.
+//!
+//! **Cost** — Hit and admit: nothing. Evict: one draw per offer. No bytes per frame, no ghosts.
+//!
+//! **Deviations** — None. The source lets it act like its optimum while the cache fills and on
+//! hits, which means: nothing happens. It never passes a page by.
+//!
+//! **Defaults** — No parameters; the seed is the run's.
+
+use millpond_base::FrameId;
+
+use crate::config::NoConfig;
+use crate::contract::{Access, Frames, Goal, Host, NoTouch, OpenPolicy, Recall, Rules, Shape};
+use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::Random as Generator;
+
+/// A uniformly random page.
+pub struct T2Rand {
+    generator: Generator,
+}
+
+impl Rules for T2Rand {
+    const INFO: Info = Info {
+        id: "t2-rand",
+        summary: "second tier: a uniformly random page, no state",
+        family: Family::SecondTier,
+        class: Class::One,
+        age: Age::Ignored,
+        references: References::Ignored,
+        tier: Tier::Second,
+        live: true,
+        frame_bytes: 0.0,
+        ghost_bytes: 0.0,
+        source: "li 3.4.1",
+    };
+    type Touch = NoTouch;
+    type Config = NoConfig;
+
+    fn new(_config: &NoConfig, shape: &Shape) -> T2Rand {
+        T2Rand { generator: Generator::new(shape.seed) }
+    }
+
+    fn state_bytes(&self) -> usize {
+        0
+    }
+}
+
+impl OpenPolicy for T2Rand {
+    #[inline(always)]
+    fn admit(&self, _: Frames<'_, NoTouch>, _: FrameId, _: &Access, _: Recall) {}
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(
+        &self,
+        frames: Frames<'_, NoTouch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        let (mut taken, mut steps) = (0, 0);
+        while taken < goal.frames && steps < goal.steps_max {
+            steps += 1;
+            taken += u32::from(host.take(FrameId(self.generator.below(frames.len()))).is_ok());
+        }
+        taken
+    }
+
+    fn forget(&self, _: Frames<'_, NoTouch>, _: FrameId) {}
+}

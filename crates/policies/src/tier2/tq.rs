@@ -1,0 +1,108 @@
+//! `tq`: the type queue: what was read goes first, what was written to make room stays.
+//!
+//! **Idea** — The type of a page's last request says what its next one will be. A page that was
+//! read is in the first tier now: low priority, by recency. A page that was written to make room
+//! will be read here: high priority, and the one goes first whose next read is predicted to lie
+//! farthest ahead, from the mean distance between such writes and the reads that followed.
+//!
+//! **Source** — li 3.3.4, algorithm 3.2.
+//!
+//! **State** — Low queue, high queue, out queue; per page the position of the first write since
+//! the last read, and the sum and number of write-to-read distances.
+//!
+//! **Invariants** — (1) Exactly the resident frames are ranked. (2) A frame's class is the one of
+//! its queue. (3) The out queue never exceeds its bound.
+//!
+//! **Cost** — Hit, admit and evict: O(log n) in one heap for both queues; RECOV hits nothing. 76
+//! bytes per frame; 84 per ghost.
+//!
+//! **Deviations** — What the source leaves open: a READ of a page in the low queue moves it to the
+//! recent end (the text says LRU); a running average is the mean of all distances; a page in the
+//! out queue that is written again before it was read comes back with its first write's position
+//! (only the first write counts); equal predictions go in order of arrival. While the cache fills,
+//! READ and RECOV pages enter the low queue. A page that is not wanted, but admitted, goes before
+//! the low queue. A refused frame keeps its place.
+//!
+//! **Defaults** — Out queue as large as the cache: li 3.4.1. A write without a reason counts as
+//! REPLACE.
+
+use millpond_base::FrameId;
+
+use crate::contract::{Access, Frames, Goal, Host, Policy, Recall, Rules, Shape, TimedListTouch};
+use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::{TypeQueue, TypeQueueConfig};
+
+/// The type queue.
+pub struct Tq {
+    queue: TypeQueue,
+}
+
+impl Rules for Tq {
+    const INFO: Info = Info {
+        id: "tq",
+        summary: "second tier: read pages go first, then the latest predicted read",
+        family: Family::SecondTier,
+        class: Class::Three,
+        age: Age::Some,
+        references: References::Some,
+        tier: Tier::Second,
+        live: true,
+        frame_bytes: 76.0,
+        ghost_bytes: 84.0,
+        source: "li 3.3.4, algorithm 3.2",
+    };
+    type Touch = TimedListTouch;
+    type Config = TypeQueueConfig;
+
+    fn new(config: &TypeQueueConfig, shape: &Shape) -> Tq {
+        Tq { queue: TypeQueue::new(false, config.out, shape) }
+    }
+
+    fn ghosts_max(config: &TypeQueueConfig, frames: u32) -> u64 {
+        TypeQueue::out_max(config.out, frames)
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.queue.bytes()
+    }
+
+    fn check(&self, _: Frames<'_, TimedListTouch>, resident: &[FrameId]) -> Result<(), String> {
+        self.queue.check(resident)
+    }
+}
+
+impl Policy for Tq {
+    #[inline(always)]
+    fn hit(&mut self, _frames: Frames<'_, TimedListTouch>, frame: FrameId, access: &Access) {
+        self.queue.hit(frame, access);
+    }
+
+    #[inline(always)]
+    fn wants(&mut self, access: &Access) -> bool {
+        self.queue.wants(access)
+    }
+
+    #[inline(always)]
+    fn miss(&mut self, access: &Access) -> Recall {
+        self.queue.miss(access)
+    }
+
+    #[inline(always)]
+    fn admit(&mut self, _: Frames<'_, TimedListTouch>, frame: FrameId, a: &Access, _: Recall) {
+        self.queue.admit(frame, a);
+    }
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(
+        &mut self,
+        _frames: Frames<'_, TimedListTouch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        self.queue.evict(goal, host)
+    }
+
+    fn forget(&mut self, _frames: Frames<'_, TimedListTouch>, frame: FrameId) {
+        self.queue.forget(frame);
+    }
+}
