@@ -38,6 +38,7 @@ mod tests {
         assert_eq!(position.at(5), 5);
         assert_eq!(position.at(4), 5);
         assert_eq!(position.at(1 << 30), 1 << 30);
+        assert_eq!(position.at(2 << 30), 2 << 30);
         assert_eq!(position.at(3 << 30), 3 << 30);
         assert_eq!(position.at(7), (1 << 32) + 7);
     }

@@ -9,8 +9,9 @@
 //! **State** — ARC's four lists and target; a heap of the clean frames, keyed by list, type and
 //! time of the last request.
 //!
-//! **Invariants** — (1) to (4) those of `t2-arc`. (5) Exactly the clean resident frames are in the
-//! heap, under the list that they are in.
+//! **Invariants** — (1) A resident frame is in exactly one list. (2) The first list and its ghosts
+//! are at most c. (3) All four are at most 2c. (4) The target is between 0 and c. (5) Exactly the
+//! clean resident frames are in the heap, under the list that they are in.
 //!
 //! **Cost** — Hit and admit: relink, and O(log n) for clean pages. Evict: O(log n). 37 bytes per
 //! frame, 32 per ghost.

@@ -7,8 +7,9 @@
 //!
 //! **State** — As `t2-mq`, and whether the cold start is over.
 //!
-//! **Invariants** — (1) to (4) those of `t2-mq`. (5) The cold start's count is that of the
-//! resident frames.
+//! **Invariants** — (1) A resident frame is in exactly one queue. (2) Expiry times ascend in each
+//! queue above the lowest. (3) The bit of a queue says whether it is empty. (4) The out queue never
+//! exceeds its bound. (5) The cold start's count is that of the resident frames.
 //!
 //! **Cost** — As `t2-mq`; a hit with a negative hint costs nothing. 24 bytes per frame, 32 per
 //! ghost.

@@ -142,7 +142,8 @@ impl Kind {
     /// Whether it looks at frames by number, and so may offer one that holds no page. Policies
     /// that hear every hit know which frames are resident, and so do those of the other families.
     pub fn may_offer_absent(&self) -> bool {
-        const BY_NUMBER: &[&str] = &["loop", "sorting-lru", "sorting-lru-k", "lrd-v1", "lrd-v2"];
+        const BY_NUMBER: &[&str] =
+            &["loop", "sorting-lru", "sorting-lru-k", "lrd-v1", "lrd-v2", "t2-rand"];
         let family = matches!(self.info.family, Family::Random | Family::Clock | Family::Sampled);
         self.hit != Hit::Central && (family || BY_NUMBER.contains(&self.info.id))
     }
