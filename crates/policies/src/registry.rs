@@ -40,20 +40,18 @@ pub fn visit_all(visitor: &mut impl Visitor) {
     visitor.visit::<p::Arc>();
     visitor.visit::<p::Car>();
     visitor.visit::<p::Cart>();
+    visitor.visit::<p::Dlirs>();
     visitor.visit::<p::LruPartitioned>();
     visitor.visit::<p::AgeScan>();
     visitor.visit::<p::Mq>();
     visitor.visit::<p::Cflru>();
     visitor.visit::<p::LruWsr>();
     visitor.visit::<p::Opt>();
-    visit_second_tier(visitor);
+    visitor.visit::<p::S3Fifo>();
     visitor.visit::<p::Sieve>();
+    visitor.visit::<p::WTinyLfu>();
     visitor.visit::<p::ClockSweep>();
     visitor.visit::<p::MidpointLru>();
-}
-
-/// Visits the policies for caches below a first tier.
-fn visit_second_tier(visitor: &mut impl Visitor) {
     visitor.visit::<t::T2Lru>();
     visitor.visit::<t::T2Rand>();
     visitor.visit::<t::T2Mq>();

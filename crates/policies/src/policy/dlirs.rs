@@ -1,0 +1,322 @@
+//! `dlirs`: LIRS that sets the shares of its two sets by itself.
+//!
+//! **Idea** — LIRS leaves 1 % of the pool to pages with a high inter-reference recency, which is
+//! too little when recency matters. Treat the shares as ARC does its lists: a hit on a ghost says
+//! that the HIR share is too small, a hit on a page that was demoted from LIR says that it is too
+//! large.
+//!
+//! **Source** — Li, SYSTOR 2018; gilbert 1.2.
+//!
+//! **State** — The stack S of LIR frames, HIR frames and ghosts in order of use; the queue Q of
+//! HIR frames, next victim at the front; beside each frame whether it was demoted; the LIR share.
+//!
+//! **Invariants** — (1) A resident frame is either LIR and in S, or HIR and in Q. (2) The bottom
+//! of S is a LIR frame, or S is empty. (3) Demoted frames are HIR, and are counted. (4) After an
+//! admission frames and ghosts together are at most 2c, c being the number of frames. (5) The LIR
+//! share leaves at least one frame to HIR.
+//!
+//! **Cost** — Hit: relink in one to three lists, central. Miss: one look-up among the ghosts.
+//! Admit: link, and prune what lies below the new bottom. Evict: unlink, the frame's place in S
+//! goes to a ghost, O(1); pruning and demotions are paid for by what was pushed. 26 bytes per
+//! frame, 28 per ghost.
+//!
+//! **Deviations** — No independent result was at hand; the definition is the paper's. As there,
+//! the share moves by the rounded quotient of demoted frames and ghosts, at least 1, and the frames
+//! over the share are demoted when a frame is next promoted or reclaimed. Repeated references
+//! count, unlike in our `lirs`. Where the queue is empty the oldest LIR page goes. A refused HIR
+//! frame moves to the end of Q, a refused LIR frame to the top of S.
+//!
+//! **Defaults** — `hirs=1%`, at least one frame, as a start: the paper's.
+
+use millpond_base::FrameId;
+
+use crate::config::Part;
+use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::{Heat, Links, List, RecencyStack};
+
+config! {
+    /// Parameters of [`Dlirs`].
+    pub struct DlirsConfig {
+        /// Part of the pool for pages with a high inter-reference recency, at the beginning.
+        hirs: Part = Part::Times(0.01);
+    }
+}
+
+/// The page has a ghost in the stack.
+const IN_STACK: Recall = Recall(1);
+
+/// Low inter-reference recency set with dynamic shares.
+pub struct Dlirs {
+    frames: u32,
+    lir_max: u32,
+    stack: RecencyStack,
+    queue_links: Links,
+    queue: List,
+    is_demoted: Vec<bool>,
+    demoted: u32,
+}
+
+/// `over / under`, rounded, at least 1.
+fn step(over: u32, under: u32) -> u32 {
+    let (over, under) = (u64::from(over), u64::from(under.max(1)));
+    (((2 * over + under) / (2 * under)) as u32).max(1)
+}
+
+impl Dlirs {
+    /// The oldest LIR frame becomes HIR; whether there was one.
+    fn demote(&mut self) -> bool {
+        let Some(oldest) = self.stack.bottom() else { return false };
+        self.stack.remove(oldest);
+        self.stack.prune();
+        self.queue.push_back(&mut self.queue_links, oldest.0);
+        self.is_demoted[oldest.index()] = true;
+        self.demoted += 1;
+        true
+    }
+
+    fn demote_down_to(&mut self, hot: u32) {
+        while self.stack.hot() > hot && self.demote() {}
+    }
+
+    /// Whether `frame` was demoted; it no longer is.
+    fn take_demoted(&mut self, frame: FrameId) -> bool {
+        let was = std::mem::replace(&mut self.is_demoted[frame.index()], false);
+        self.demoted -= u32::from(was);
+        was
+    }
+
+    /// Makes `frame`, which is in neither list, a LIR frame.
+    #[inline(always)]
+    fn push_lir(&mut self, frame: FrameId) {
+        self.demote_down_to(self.lir_max.saturating_sub(1));
+        self.stack.push_hot(frame);
+        if self.stack.hot() > self.lir_max {
+            self.demote();
+        }
+    }
+
+    #[inline(always)]
+    fn limit(&mut self) {
+        let resident = u64::from(self.stack.hot()) + u64::from(self.queue.len());
+        while resident + u64::from(self.stack.ghosts()) > 2 * u64::from(self.frames)
+            && self.stack.drop_oldest_cold()
+        {}
+    }
+
+    /// Takes `frame`, whose page is gone, out of everything but, if it is HIR, the stack.
+    #[inline(always)]
+    fn unlink(&mut self, frame: FrameId) {
+        if self.stack.heat(frame) == Heat::Hot {
+            self.stack.remove(frame);
+            self.stack.prune();
+        } else {
+            self.queue.remove(&mut self.queue_links, frame.0);
+            self.take_demoted(frame);
+        }
+    }
+}
+
+impl Rules for Dlirs {
+    const INFO: Info = Info {
+        id: "dlirs",
+        summary: "LIRS whose shares follow hits on ghosts and on demoted pages",
+        family: Family::Adaptive,
+        class: Class::Three,
+        age: Age::Some,
+        references: References::Some,
+        tier: Tier::First,
+        live: true,
+        frame_bytes: 26.0,
+        ghost_bytes: 28.0,
+        source: "Li SYSTOR 2018, gilbert 1.2",
+    };
+    type Touch = ListTouch;
+    type Config = DlirsConfig;
+
+    fn new(config: &DlirsConfig, shape: &Shape) -> Dlirs {
+        let hirs_max = shape.frames.saturating_sub(1).max(1);
+        let hirs = config.hirs.frames_of(shape.frames).clamp(1, hirs_max);
+        Dlirs {
+            frames: shape.frames,
+            lir_max: shape.frames - hirs,
+            stack: RecencyStack::new(shape.frames, shape.pages_dense, u64::from(shape.frames)),
+            queue_links: Links::new(shape.frames),
+            queue: List::new(),
+            is_demoted: vec![false; shape.frames as usize],
+            demoted: 0,
+        }
+    }
+
+    fn ghosts_max(_config: &DlirsConfig, frames: u32) -> u64 {
+        2 * u64::from(frames)
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.stack.bytes() + self.queue_links.bytes() + self.is_demoted.capacity()
+    }
+
+    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+        self.stack.check()?;
+        self.queue.check(&self.queue_links)?;
+        let (lir, hir) = (self.stack.hot(), self.queue.len());
+        let queued_lir =
+            self.queue.iter(&self.queue_links).any(|f| self.stack.heat(FrameId(f)) == Heat::Hot);
+        if queued_lir || (lir + hir) as usize != resident.len() {
+            return Err(format!("invariant 1: {lir} LIR, {hir} HIR, {} there", resident.len()));
+        }
+        if !self.stack.is_empty() && self.stack.bottom().is_none() {
+            return Err("invariant 2: the bottom of the stack is HIR".to_string());
+        }
+        let queue = self.queue.iter(&self.queue_links);
+        let demoted = queue.filter(|&f| self.is_demoted[f as usize]).count();
+        if demoted != self.demoted as usize
+            || demoted != self.is_demoted.iter().filter(|d| **d).count()
+        {
+            return Err(format!("invariant 3: {demoted} are demoted, not {}", self.demoted));
+        }
+        let all = resident.len() + self.stack.ghosts() as usize;
+        if all as u64 > 2 * u64::from(self.frames) {
+            return Err(format!("invariant 4: {all} frames and ghosts"));
+        }
+        if self.lir_max >= self.frames {
+            return Err(format!("invariant 5: a LIR share of {}", self.lir_max));
+        }
+        Ok(())
+    }
+}
+
+impl Policy for Dlirs {
+    #[inline(always)]
+    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, _access: &Access) {
+        match self.stack.heat(frame) {
+            Heat::Hot => self.stack.touch_hot(frame),
+            Heat::Cold => {
+                self.queue.remove(&mut self.queue_links, frame.0);
+                self.take_demoted(frame);
+                self.stack.remove(frame);
+                self.push_lir(frame);
+            }
+            Heat::Out => {
+                let demoted = self.demoted;
+                if self.take_demoted(frame) {
+                    let more = step(self.stack.ghosts(), demoted);
+                    self.lir_max = (self.lir_max.saturating_add(more)).min(self.frames - 1);
+                }
+                self.queue.move_to_back(&mut self.queue_links, frame.0);
+                self.stack.push_cold(frame);
+                self.stack.prune();
+                self.limit();
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn miss(&mut self, access: &Access) -> Recall {
+        let ghosts = self.stack.ghosts();
+        if !self.stack.take_ghost(access.page) {
+            return Recall::NONE;
+        }
+        let less = step(self.demoted, ghosts);
+        let least = u32::from(self.frames > 1);
+        self.lir_max = self.lir_max.saturating_sub(less).max(least);
+        IN_STACK
+    }
+
+    #[inline(always)]
+    fn admit(
+        &mut self,
+        _frames: Frames<'_, ListTouch>,
+        frame: FrameId,
+        _access: &Access,
+        recall: Recall,
+    ) {
+        let warming_up = self.queue.is_empty() && self.stack.hot() < self.lir_max;
+        if recall == IN_STACK || warming_up {
+            self.push_lir(frame);
+        } else {
+            self.queue.push_back(&mut self.queue_links, frame.0);
+            self.stack.push_cold(frame);
+            self.stack.prune();
+        }
+        self.limit();
+    }
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(
+        &mut self,
+        _frames: Frames<'_, ListTouch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        let (mut taken, mut steps) = (0, 0);
+        let (mut refused_hir, mut refused_lir) = (0, 0);
+        // A page that comes back from the stack becomes LIR: room for it is made before.
+        let promotes = matches!(goal.incoming, Some((_, IN_STACK)));
+        self.demote_down_to(self.lir_max.saturating_sub(u32::from(promotes)));
+        while taken < goal.frames && steps < goal.steps_max {
+            let queued = self.queue.front().filter(|_| refused_hir < self.queue.len());
+            let oldest = self.stack.bottom().filter(|_| refused_lir < self.stack.hot());
+            let Some(victim) = queued.map(FrameId).or(oldest) else { break };
+            steps += 1;
+            match host.take(victim) {
+                Ok((frame, page)) => {
+                    taken += 1;
+                    self.unlink(frame);
+                    if self.stack.heat(frame) == Heat::Cold {
+                        self.stack.leave_ghost(frame, page);
+                    }
+                }
+                Err(_why) if queued.is_some() => {
+                    self.queue.move_to_back(&mut self.queue_links, victim.0);
+                    refused_hir += 1;
+                }
+                Err(_why) => {
+                    self.stack.touch_hot(victim);
+                    refused_lir += 1;
+                }
+            }
+        }
+        taken
+    }
+
+    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+        self.unlink(frame);
+        if self.stack.heat(frame) == Heat::Cold {
+            self.stack.remove(frame);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Small, survives_everything};
+
+    #[test]
+    fn ghosts_widen_the_hir_share_and_demoted_pages_the_lir_share() {
+        let mut pool = Small::<Dlirs>::new("dlirs", 10);
+        pool.run(0..12);
+        assert_eq!(pool.policy.lir_max, 9);
+        // 9 and 10 are ghosts. 9 comes back: the LIR share shrinks by one and 9 needs a place in it,
+        // so 0 and 1 are demoted; 11, which queues before them, goes.
+        pool.reference(9);
+        assert_eq!((pool.policy.lir_max, pool.policy.demoted), (8, 2));
+        assert_eq!(pool.pages(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        // A hit on a demoted page says that the share was right before.
+        assert!(pool.reference(0));
+        assert_eq!((pool.policy.lir_max, pool.policy.demoted), (9, 1));
+    }
+
+    #[test]
+    fn the_step_is_the_rounded_quotient_but_never_less_than_one() {
+        assert_eq!([step(0, 5), step(7, 2), step(5, 2), step(9, 4), step(3, 0)], [1, 4, 3, 2, 3]);
+    }
+
+    #[test]
+    fn refusals_drops_and_tiny_pools_break_nothing() {
+        for spec in ["dlirs", "dlirs(hirs=50%)", "dlirs(hirs=all)", "dlirs(hirs=0)"] {
+            survives_everything::<Dlirs>(spec);
+        }
+    }
+}
