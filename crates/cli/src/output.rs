@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use millpond_lab::results::machine;
-use millpond_lab::table::Table;
+use millpond_lab::table::{Table, beside};
 use serde_json::Value as Json;
 
 use crate::error::Failure;
@@ -83,8 +83,7 @@ pub(crate) fn write_whole(
 ) -> Result<(), Failure> {
     let named =
         |e: io::Error| Failure::Write(io::Error::new(e.kind(), format!("{}: {e}", path.display())));
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(named)?;
+    let mut file = beside(path).map_err(named)?;
     let mut buffer = io::BufWriter::new(&mut file);
     fill(&mut buffer)?;
     buffer.flush().map_err(named)?;

@@ -38,10 +38,14 @@ pub(super) fn tradeoff(trace: &TraceData, labels: &[&str]) -> Option<String> {
         let path: Vec<String> = path.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         let _ = write!(svg, "<polyline class=\"join\" points=\"{}\"/>", path.join(" "));
     }
+    let mut taken: Vec<(f64, f64, f64)> = Vec::new();
     for (label, _, misses, writes) in &points {
         let index = labels.iter().position(|l| l == label).unwrap_or(0);
         let (px, py) = (x.place(*misses), y.place(*writes));
         let (anchor, dx) = if px > WIDTH * 0.75 { ("end", -7.0) } else { ("start", 7.0) };
+        let width = label.len() as f64 * 6.0;
+        let left = if dx < 0.0 { px - width } else { px };
+        let text_y = free_place(&mut taken, left, left + width, py + 4.0);
         let _ = write!(
             svg,
             "<g class=\"point {}\"><title>{}: {} misses, {} writes</title>\
@@ -52,12 +56,25 @@ pub(super) fn tradeoff(trace: &TraceData, labels: &[&str]) -> Option<String> {
             short(*misses),
             short(*writes),
             px + dx,
-            py + 4.0,
+            text_y,
             escaped(label)
         );
     }
     svg.push_str("</svg>");
     Some(svg)
+}
+
+/// The height nearest to `wanted` at which a label from `left` to `right` hits no other one.
+fn free_place(taken: &mut Vec<(f64, f64, f64)>, left: f64, right: f64, wanted: f64) -> f64 {
+    let hits =
+        |y: f64| taken.iter().any(|(l, r, at)| left < *r && *l < right && (y - at).abs() < 11.0);
+    let tries = (0..24).map(|i| {
+        let step = f64::from((i + 1) / 2) * 6.0;
+        if i % 2 == 0 { wanted + step } else { wanted - step }
+    });
+    let y = tries.into_iter().find(|y| !hits(*y)).unwrap_or(wanted);
+    taken.push((left, right, y));
+    y
 }
 
 fn middle_size(trace: &TraceData) -> Option<u64> {

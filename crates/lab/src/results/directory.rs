@@ -102,7 +102,7 @@ impl ResultDir {
         });
         let path = self.path.join("run.json");
         let io = |source| ResultError::Io { path: path.clone(), source };
-        let mut file = tempfile::NamedTempFile::new_in(&self.path).map_err(io)?;
+        let mut file = crate::table::beside(&path).map_err(io)?;
         serde_json::to_writer_pretty(&mut file, &run).map_err(|e| io(e.into()))?;
         writeln!(file).map_err(io)?;
         file.persist(&path).map_err(|e| io(e.error))?;

@@ -5,5 +5,7 @@ mod json;
 mod parquet;
 mod text;
 mod value;
+mod whole;
 
 pub use value::{Table, TableError, Value};
+pub use whole::beside;

@@ -35,9 +35,7 @@ impl Table {
     /// [`TableError`], with the file.
     pub fn write_parquet(&self, path: &Path) -> Result<(), TableError> {
         let io = |source| TableError::Io { path: path.to_path_buf(), source };
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
-        let temporary =
-            tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(io)?;
+        let temporary = super::beside(path).map_err(io)?;
         let file = temporary.reopen().map_err(io)?;
         self.write_columns(file).map_err(|e| failed(path, e))?;
         temporary.persist(path).map_err(|e| io(e.error))?;
