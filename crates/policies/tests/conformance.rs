@@ -206,7 +206,7 @@ fn ghosts_are_never_more_than_stated() {
 fn random_operation_bytes_find_no_fault() {
     let kinds = kinds();
     let mut failures = Vec::new();
-    for seed in 0..3000 {
+    for seed in 0..2000 {
         let bytes = random_records(0xb17e5 + seed, 60);
         let Some((case, records)) = case_of_bytes(&kinds, &bytes) else { continue };
         if drive(&case, &decode(records, case.pages())).is_err() {

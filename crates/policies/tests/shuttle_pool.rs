@@ -73,3 +73,13 @@ fn lru_survives_every_schedule_drawn() {
 fn arc_survives_every_schedule_drawn() {
     latched::<p::Arc>();
 }
+
+#[test]
+fn lirs_survives_every_schedule_drawn() {
+    latched::<p::Lirs>();
+}
+
+#[test]
+fn lean_evict_survives_every_schedule_drawn() {
+    latched::<p::LeanEvict>();
+}

@@ -151,9 +151,10 @@ impl Policy for Car {
             self.trim();
             return self.clocks.push_back(ONCE, frame);
         }
-        // Gone only if other pages were admitted since this one missed.
-        if let Some(ghost) = self.ghosts.find(access.page) {
-            self.adapt(ghost);
+        match self.ghosts.find(access.page) {
+            Some(ghost) => self.adapt(ghost),
+            // Gone only if other pages were admitted since this one missed: it leaves no room.
+            None => self.trim(),
         }
         self.clocks.push_back(AGAIN, frame);
     }

@@ -77,7 +77,7 @@ impl Case {
 pub fn case_of_bytes<'b>(kinds: &[Kind], bytes: &'b [u8]) -> Option<(Case, &'b [u8])> {
     let (header, records) = bytes.split_at_checked(4)?;
     let kind = kinds[header[0] as usize % kinds.len()].clone();
-    let mut specs = settings(&kind, 16, u64::from(header[3]));
+    let mut specs = settings(&kind, 6, u64::from(header[3]));
     let spec = specs.swap_remove(header[1] as usize % specs.len());
     let sizes = [1, 2, 3, 4, 5, 7, 10, 16, 33, 64];
     let case = Case {

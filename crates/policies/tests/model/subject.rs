@@ -143,7 +143,7 @@ impl Kind {
     /// that hear every hit know which frames are resident, and so do those of the other families.
     pub fn may_offer_absent(&self) -> bool {
         const BY_NUMBER: &[&str] =
-            &["loop", "sorting-lru", "sorting-lru-k", "lrd-v1", "lrd-v2", "t2-rand"];
+            &["loop", "sorting-lru", "sorting-lru-k", "age-scan", "lrd-v1", "lrd-v2", "t2-rand"];
         let family = matches!(self.info.family, Family::Random | Family::Clock | Family::Sampled);
         self.hit != Hit::Central && (family || BY_NUMBER.contains(&self.info.id))
     }
