@@ -75,6 +75,8 @@ fn names_are_numbered_and_negative_ids_kept_apart() {
     assert_eq!(read("t", "a\nb\na\n17\n").unwrap().pages, [0, 1, 0, 2]);
     assert!(notes("t", b"a\nb\n", &options)[0].contains("2 distinct"));
     assert_eq!(read("t", "5\n-5\n5\n").unwrap().pages, [5, 5u64.wrapping_neg(), 5]);
+    // The last page of all was once lost in an empty range.
+    assert_eq!(read("t", "-1\n*\n18446744073709551615\n").unwrap().pages, [u64::MAX; 2]);
     let mapped = ReadOptions { map_ids: true, ..options };
     assert_eq!(read_as("t", b"9\nx\n9\n", &mapped).unwrap().pages, [0, 1, 0]);
 }

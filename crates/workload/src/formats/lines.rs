@@ -68,6 +68,10 @@ impl Run {
         let n = self.count.min(limit as u64);
         if self.object {
             self.move_object(batch, n);
+        } else if n == 1 {
+            // The last page of all has no successor: a range could not hold it.
+            batch.pages.push(self.start);
+            self.start = self.start.wrapping_add(1);
         } else {
             batch.pages.extend(self.start..self.start + n);
             self.start += n;

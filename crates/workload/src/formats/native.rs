@@ -50,7 +50,11 @@ pub(crate) struct Native {
 /// A row group being read.
 struct Group {
     columns: Vec<Option<Cells>>,
+    /// Rows that are not decoded yet.
     left: usize,
+    /// Rows that are decoded, and how many of them were handed out.
+    decoded: usize,
+    at: usize,
 }
 
 impl Native {
@@ -76,6 +80,13 @@ impl Native {
             let reason = format!("no column 'page' among {}: rename one", names.join(", "));
             return Err(TraceError::UnknownFormat { path, reason });
         }
+        let rows = reader.metadata().file_metadata().num_rows();
+        let sum: i64 =
+            reader.metadata().row_groups().iter().map(|g| g.num_rows()).fold(0, i64::wrapping_add);
+        if rows != sum {
+            let reason = format!("the file has {rows} rows, but its row groups have {sum}");
+            return Err(TraceError::Corrupt { path, record: 1, reason });
+        }
         let has_lsn = places[6].is_some_and(|at| has_values(&reader, at));
         Ok(Native { path, reader, places, group: 0, open: None, rows: 0, has_lsn })
     }
@@ -96,37 +107,43 @@ impl Native {
             });
         }
         self.group += 1;
-        self.open = Some(Group { columns, left });
+        self.open = Some(Group { columns, left, decoded: 0, at: 0 });
         Ok(true)
     }
 
-    /// Reads up to `limit` rows of the open group.
+    /// Hands out up to `limit` rows of the open group. What is decoded at a time does not depend
+    /// on the limit, so that damage is found at the same record however a trace is read.
     fn rows(&mut self, batch: &mut Batch, limit: usize) -> Result<usize, String> {
         let Some(group) = &mut self.open else { return Ok(0) };
-        let n = limit.min(group.left).min(STEP);
-        for (column, name) in group.columns.iter_mut().zip(COLUMNS) {
-            if let Some(cells) = column {
-                cells.read(n, name).map_err(|e| format!("column '{name}': {e}"))?;
+        if group.at == group.decoded {
+            let n = group.left.min(STEP);
+            (group.at, group.decoded) = (0, 0);
+            for (column, name) in group.columns.iter_mut().zip(COLUMNS) {
+                if let Some(cells) = column {
+                    cells.read(n, name).map_err(|e| format!("column '{name}': {e}"))?;
+                }
             }
+            (group.decoded, group.left) = (n, group.left - n);
         }
-        let cell = |i: usize| group.columns[i].as_ref().map(|c| c.values.as_slice());
+        let n = limit.min(group.decoded - group.at);
+        let range = group.at..group.at + n;
+        let cell = |i: usize| group.columns[i].as_ref().map(|c| &c.values[range.clone()]);
         let pages = cell(0).unwrap_or_default();
         batch.pages.extend(pages.iter().map(|p| *p as u64));
         let (op, reason, kind) = (cell(1), cell(2), cell(3));
         let (depth, scan) = (cell(4), cell(5));
         let at = |cells: Option<&[i64]>, i: usize| cells.map_or(0, |c| c[i]);
-        for i in 0..n {
+        batch.marks.extend((0..n).map(|i| {
             let op = if at(op, i) == 0 { Op::Read } else { Op::Write };
-            let mark = Mark::of(op)
+            Mark::of(op)
                 .with_reason(REASONS[at(reason, i) as usize])
                 .with_kind(PageKind(at(kind, i) as u8), at(depth, i) as u8)
-                .with_scan(at(scan, i) != 0);
-            batch.marks.push(mark);
-        }
+                .with_scan(at(scan, i) != 0)
+        }));
         if let Some(lsns) = cell(6) {
             batch.lsns.extend(lsns.iter().map(|lsn| Lsn(*lsn as u64)));
         }
-        group.left -= n;
+        group.at += n;
         Ok(n)
     }
 }
