@@ -147,6 +147,12 @@ impl Mark {
         }
     }
 
+    /// Whether this is a request for durability and no page reference.
+    #[inline(always)]
+    pub fn is_dsync(self) -> bool {
+        self.0 & (7 << REASON_SHIFT) == (Reason::Dsync as u32) << REASON_SHIFT
+    }
+
     /// What the page holds.
     #[inline(always)]
     pub fn kind(self) -> PageKind {
@@ -184,6 +190,7 @@ mod tests {
                     .with_scan(op == Op::Write);
                 assert_eq!(m.op(), op);
                 assert_eq!(m.reason(), reason);
+                assert_eq!(m.is_dsync(), reason == Reason::Dsync);
                 assert_eq!(m.kind(), PageKind(200));
                 assert_eq!(m.depth(), 17);
                 assert_eq!(m.is_scan(), op == Op::Write);

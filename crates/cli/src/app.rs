@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use millpond_lab::registry::Registry;
 
-use crate::{interrupt, output, policies, report, sim};
+use crate::{interrupt, output, policies, report, sim, tour, trace};
 
 const ABOUT: &str = "The laboratory of page replacement, and a storage engine to try it in";
 
@@ -18,10 +18,14 @@ struct App {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// See what Millpond does: a comparison on real traces, and a report, in a minute
+    Tour(tour::Args),
     /// List the replacement policies, their parameters and defaults
     Policies(policies::Args),
     /// Simulate policies on traces
     Sim(Box<sim::Args>),
+    /// Look at traces, convert them, make them
+    Trace(trace::Args),
     /// Turn result directories into one page
     Report(report::Args),
 }
@@ -31,8 +35,10 @@ pub fn main_with(registry: Registry) -> ExitCode {
     let app = App::parse();
     interrupt::listen();
     let result = match &app.command {
+        Command::Tour(args) => tour::run(args, &registry),
         Command::Policies(args) => policies::run(args, &registry),
         Command::Sim(args) => sim::run(args, &registry),
+        Command::Trace(args) => trace::run(args, &registry),
         Command::Report(args) => report::run(args),
     };
     match result {

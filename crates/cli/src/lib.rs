@@ -18,5 +18,7 @@ mod policies;
 mod progress;
 mod report;
 mod sim;
+mod tour;
+mod trace;
 
 pub use app::main_with;

@@ -43,6 +43,19 @@ impl Batch {
         self.lsns.clear();
     }
 
+    /// Removes requests for durability, which are no page references.
+    pub fn drop_dsyncs(&mut self) {
+        if !self.marks.iter().any(|m| m.is_dsync()) {
+            return;
+        }
+        let keep: Vec<bool> = self.marks.iter().map(|m| !m.is_dsync()).collect();
+        let mut at = keep.iter();
+        self.pages.retain(|_| at.next().copied().unwrap_or(true));
+        let mut at = keep.iter();
+        self.lsns.retain(|_| at.next().copied().unwrap_or(true));
+        self.marks.retain(|m| !m.is_dsync());
+    }
+
     /// Appends a reference without a log position.
     pub fn push(&mut self, page: u64, mark: Mark) {
         self.pages.push(page);

@@ -18,6 +18,10 @@ pub struct Row {
     pub seed: u64,
     /// What was counted.
     pub counts: Counts,
+    /// Page reads.
+    pub misses: u64,
+    /// Page writes.
+    pub writes: u64,
     /// Nanoseconds of CPU time in the simulation per reference; reading, decoding and renumbering
     /// are not included.
     pub ns_per_reference: f64,
@@ -60,8 +64,8 @@ impl Row {
             self.seed.into(),
             c.references.into(),
             c.hits.into(),
-            c.misses().into(),
-            c.writes().into(),
+            self.misses.into(),
+            self.writes.into(),
             c.hit_ratio().into(),
             c.offers_per_eviction().into(),
             c.policy_bytes.into(),
@@ -150,6 +154,8 @@ mod tests {
             size: 10,
             seed,
             counts: Counts { references: 100, hits: 100 - misses, ..Counts::default() },
+            misses,
+            writes: 0,
             ns_per_reference: 1.0,
             extra: Vec::new(),
         }

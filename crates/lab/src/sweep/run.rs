@@ -12,11 +12,13 @@ use millpond_base::Size;
 use millpond_workload::trace::{Batch, TraceError};
 use rayon::prelude::*;
 
-use super::plan::{Plan, Slot, Tables, TraceInput, Warmup};
+use super::host::{Host, Outlook};
+use super::plan::{Model, Plan, Slot, Tables, TraceInput, Warmup};
 use super::row::Row;
-use super::stream::{STREAM_LEN, stream};
+use super::stream::{Dsyncs, STREAM_LEN, stream};
 use crate::registry::{PolicyError, Registry};
-use crate::sim::{Future, Renumber, SimOptions, Simulation, Stalled};
+use crate::sim::{Renumber, SimOptions, Stalled};
+use crate::tier2::charged_frames;
 
 /// Why a sweep could not go on.
 #[derive(Debug, thiserror::Error)]
@@ -83,19 +85,19 @@ pub struct Sweep<'a> {
 struct Running {
     slot: Slot,
     frames: u32,
-    simulation: Box<dyn Simulation>,
+    host: Host,
     nanoseconds: u128,
     references: u64,
     stalled: Option<Stalled>,
 }
 
 impl Running {
-    fn run(&mut self, batch: &Batch, future: Option<&Future>) {
+    fn run(&mut self, batch: &Batch, outlook: Option<&Outlook>) {
         if self.stalled.is_some() {
             return;
         }
         let start = thread_cpu_time();
-        self.stalled = self.simulation.run(batch, future).err();
+        self.stalled = self.host.run(batch, outlook).err();
         self.nanoseconds += thread_cpu_time().saturating_sub(start).as_nanos();
         self.references += batch.len() as u64;
     }
@@ -112,7 +114,7 @@ fn thread_cpu_time() -> Duration {
 struct Known {
     renumber: Renumber,
     references: Option<u64>,
-    in_memory: Option<(Batch, Future)>,
+    in_memory: Option<(Batch, Outlook)>,
     noted: bool,
 }
 
@@ -132,6 +134,13 @@ impl<'a> Sweep<'a> {
             if empty {
                 return Err(SweepError::Plan(format!("nothing to run: no {what} is given")));
             }
+        }
+        if plan.model != Model::Pool && (plan.warmup != Warmup::References(0) || plan.batch != 1) {
+            return Err(SweepError::Plan(
+                "the second-tier models have a warm-up of their own and evict on demand: leave \
+                 --warmup and --batch away"
+                    .to_string(),
+            ));
         }
         let threads = rayon::ThreadPoolBuilder::new().num_threads(plan.threads).build();
         let threads =
@@ -156,6 +165,10 @@ impl<'a> Sweep<'a> {
 
     fn is_parallel(&self) -> bool {
         self.threads.current_num_threads() > 1
+    }
+
+    fn dsyncs(&self) -> Dsyncs {
+        if self.plan.model == Model::Pool { Dsyncs::Skip } else { Dsyncs::Keep }
     }
 
     fn run_trace(
@@ -216,15 +229,20 @@ impl<'a> Sweep<'a> {
         let keep = future || !trace.repeatable;
         let mut whole = Batch::default();
         let source = (trace.open)()?;
-        let streamed =
-            stream(source, Some(&mut known.renumber), self.is_parallel(), |batch, p| {
+        let streamed = stream(
+            source,
+            Some(&mut known.renumber),
+            self.dsyncs(),
+            self.is_parallel(),
+            |batch, p| {
                 if keep {
                     whole.pages.extend_from_slice(&batch.pages);
                     whole.marks.extend_from_slice(&batch.marks);
                 }
                 observer.progress(&format!("{}: first pass", trace.name), p, 0);
                 if observer.stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            })?;
+            },
+        )?;
         if streamed.stopped {
             return Ok(None);
         }
@@ -234,8 +252,8 @@ impl<'a> Sweep<'a> {
         }
         known.references = Some(streamed.references);
         if keep {
-            let future = Future::of(&whole, known.renumber.distinct());
-            known.in_memory = Some((whole, future));
+            let outlook = Outlook::of(plan.model, &whole, known.renumber.distinct());
+            known.in_memory = Some((whole, outlook));
         }
         Ok(Some(known))
     }
@@ -243,19 +261,13 @@ impl<'a> Sweep<'a> {
     fn frames_of(&self, slot: Slot, pages: u64) -> Result<u32, SweepError> {
         let plan = self.plan;
         let frames = plan.sizes[slot.size].frames(plan.page_size, pages);
-        let charged = if plan.charge_ghosts == 0 {
-            frames
-        } else {
-            let spec = &plan.policies[slot.policy];
-            let entry = self.registry.find(&spec.id)?;
-            let small = u32::try_from(frames).unwrap_or(u32::MAX);
-            let bytes = entry.ghosts_max(spec, small)?.saturating_mul(plan.charge_ghosts);
-            frames.saturating_sub(bytes.div_ceil(plan.page_size.max(1))).max(1)
-        };
         // Half of what u32 could name: lists and tables use the rest as marks.
-        u32::try_from(charged).ok().filter(|f| *f < u32::MAX / 2).ok_or_else(|| {
-            SweepError::Plan(format!("a cache of {charged} frames is too large: at most 2^31"))
-        })
+        let frames = u32::try_from(frames).ok().filter(|f| *f < u32::MAX / 2).ok_or_else(|| {
+            SweepError::Plan(format!("a cache of {frames} frames is too large: at most 2^31"))
+        })?;
+        let spec = &plan.policies[slot.policy];
+        let entry = self.registry.find(&spec.id)?;
+        Ok(charged_frames(entry, spec, frames, plan.charge_ghosts, plan.page_size)?)
     }
 
     /// Runs some cells of a trace; false if the observer asked to stop.
@@ -281,14 +293,14 @@ impl<'a> Sweep<'a> {
         let mut step = |cells: &mut Vec<Running>,
                         batch: &Batch,
                         share: Option<f64>,
-                        future: Option<&Future>,
+                        outlook: Option<&Outlook>,
                         observer: &mut dyn Observer| {
-            self.threads.install(|| cells.par_iter_mut().for_each(|c| c.run(batch, future)));
+            self.threads.install(|| cells.par_iter_mut().for_each(|c| c.run(batch, outlook)));
             simulated += batch.len() as u64 * cells.len() as u64;
             observer.progress(&what, share, simulated);
             if observer.stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let stopped = if let Some((whole, future)) = &known.in_memory {
+        let stopped = if let Some((whole, outlook)) = &known.in_memory {
             let mut stopped = false;
             let mut part = Batch::default();
             for start in (0..whole.len()).step_by(STREAM_LEN) {
@@ -297,7 +309,7 @@ impl<'a> Sweep<'a> {
                 part.pages.extend_from_slice(&whole.pages[start..end]);
                 part.marks.extend_from_slice(&whole.marks[start..end]);
                 let share = Some(end as f64 / whole.len() as f64);
-                stopped |= step(&mut cells, &part, share, Some(future), observer).is_break();
+                stopped |= step(&mut cells, &part, share, Some(outlook), observer).is_break();
                 if stopped {
                     break;
                 }
@@ -306,9 +318,10 @@ impl<'a> Sweep<'a> {
         } else {
             let renumber = dense.then_some(&mut known.renumber);
             let source = (trace.open)()?;
-            let streamed = stream(source, renumber, self.is_parallel(), |batch, share| {
-                step(&mut cells, batch, share, None, observer)
-            })?;
+            let streamed =
+                stream(source, renumber, self.dsyncs(), self.is_parallel(), |batch, share| {
+                    step(&mut cells, batch, share, None, observer)
+                })?;
             note_once(&mut known.noted, trace, &streamed.notes, observer);
             if streamed.references == 0 && !streamed.stopped {
                 return Err(TraceError::Empty { path: trace.name.clone().into() }.into());
@@ -345,8 +358,8 @@ impl<'a> Sweep<'a> {
             warmup,
             batch: self.plan.batch,
         };
-        let simulation = entry.simulation(spec, &options)?;
-        Ok(Running { slot, frames, simulation, nanoseconds: 0, references: 0, stalled: None })
+        let host = Host::new(entry, spec, &options, self.plan.model)?;
+        Ok(Running { slot, frames, host, nanoseconds: 0, references: 0, stalled: None })
     }
 
     fn finish(
@@ -360,15 +373,18 @@ impl<'a> Sweep<'a> {
             return Ok(());
         }
         let spec = &self.plan.policies[cell.slot.policy];
+        let measured = cell.host.measured();
         observer.row(Row {
             trace: trace.name.clone(),
             policy: spec.id.clone(),
             params: params_text(spec),
             size: cell.frames,
             seed: cell.slot.seed,
-            counts: cell.simulation.counts(),
+            counts: measured.counts,
+            misses: measured.misses,
+            writes: measured.writes,
             ns_per_reference: cell.nanoseconds as f64 / cell.references.max(1) as f64,
-            extra: Vec::new(),
+            extra: measured.extra,
         })
     }
 }

@@ -19,15 +19,28 @@ pub(crate) struct Streamed {
     pub stopped: bool,
 }
 
+/// What becomes of requests for durability.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dsyncs {
+    /// They are left out: a buffer pool knows none.
+    Skip,
+    /// They are handed on.
+    Keep,
+}
+
 fn fill(
     source: &mut dyn Source,
     renumber: Option<&mut Renumber>,
+    dsyncs: Dsyncs,
     batch: &mut Batch,
 ) -> Result<usize, TraceError> {
     batch.clear();
     while batch.len() < STREAM_LEN {
         if source.fill(batch, STREAM_LEN - batch.len())? == 0 {
             break;
+        }
+        if dsyncs == Dsyncs::Skip {
+            batch.drop_dsyncs();
         }
     }
     if let Some(renumber) = renumber {
@@ -41,13 +54,14 @@ fn fill(
 pub(crate) fn stream(
     mut source: Box<dyn Source>,
     mut renumber: Option<&mut Renumber>,
+    dsyncs: Dsyncs,
     ahead: bool,
     mut consume: impl FnMut(&Batch, Option<f64>) -> ControlFlow<()>,
 ) -> Result<Streamed, TraceError> {
     let mut result = Streamed::default();
     if !ahead {
         let mut batch = Batch::with_capacity(STREAM_LEN);
-        while fill(source.as_mut(), renumber.as_deref_mut(), &mut batch)? > 0 {
+        while fill(source.as_mut(), renumber.as_deref_mut(), dsyncs, &mut batch)? > 0 {
             result.references += batch.len() as u64;
             if consume(&batch, source.progress()).is_break() {
                 result.stopped = true;
@@ -64,7 +78,7 @@ pub(crate) fn stream(
             loop {
                 let mut batch =
                     empty_out.try_recv().unwrap_or_else(|_| Batch::with_capacity(STREAM_LEN));
-                if fill(source.as_mut(), renumber.as_deref_mut(), &mut batch)? == 0 {
+                if fill(source.as_mut(), renumber.as_deref_mut(), dsyncs, &mut batch)? == 0 {
                     break;
                 }
                 let progress = source.progress();
