@@ -1,4 +1,4 @@
-//! Trace formats: one file each, [`open`] to read any of them, [`create`] to write.
+//! Trace formats: one file each, and [`open`] to read any of them. [`crate::write`] writes.
 //!
 //! Every reader streams: memory does not grow with the trace, except for the dictionary of a
 //! trace with non-numeric ids. A damaged file is an error that names file, record and reason; it
