@@ -1,6 +1,7 @@
 //! The laboratory: policies measured on traces.
 //!
 //! - [`sim`]: the first-tier simulator: one host, any policy, monomorphised.
+//! - [`tier1`]: a simulated buffer pool that makes storage-level traces.
 //! - [`tier2`]: the second-tier simulator, with its two models.
 //! - [`registry`]: the policies that can be run, Millpond's and a user's own.
 
@@ -12,4 +13,5 @@ mod seat;
 pub mod sim;
 pub mod sweep;
 pub mod table;
+pub mod tier1;
 pub mod tier2;

@@ -5,8 +5,10 @@ use millpond_policies::config::{Config, ParamError, ParamInfo, Spec};
 use millpond_policies::contract::{Hit, Policy, Touch};
 use millpond_policies::info::Info;
 use millpond_policies::registry::{Visitor, visit_all};
+use millpond_workload::trace::Source;
 
 use crate::sim::{Cell, SimOptions, Simulation};
+use crate::tier1::{Tier1, Tier1Options};
 use crate::tier2::{Tier2Cell, Tier2Options, Tier2Simulation};
 
 /// A policy that cannot be run as asked.
@@ -29,6 +31,9 @@ pub enum PolicyError {
         /// What is wrong.
         source: ParamError,
     },
+    /// An offline policy where there is no future to give it.
+    #[error("policy '{0}' needs the future, which a stream has not: choose an online policy")]
+    NeedsFuture(String),
     /// Two policies with one id.
     #[error("policy '{0}' is registered already: choose another id")]
     Twice(String),
@@ -36,6 +41,7 @@ pub enum PolicyError {
 
 type Make = fn(&Spec, &SimOptions) -> Result<Box<dyn Simulation>, ParamError>;
 type MakeTier2 = fn(&Spec, &Tier2Options) -> Result<Box<dyn Tier2Simulation>, ParamError>;
+type MakeTier1 = fn(&Spec, &Tier1Options, Box<dyn Source>) -> Result<Box<dyn Source>, ParamError>;
 type Values = fn(&Spec) -> Result<Vec<(&'static str, String)>, ParamError>;
 
 /// A policy that can be run, its type forgotten.
@@ -49,6 +55,7 @@ pub struct Entry {
     /// Whether it needs the future.
     pub needs_future: bool,
     make: Make,
+    make_tier1: MakeTier1,
     make_tier2: MakeTier2,
     values: Values,
     ghosts_max: fn(&Spec, u32) -> Result<u64, ParamError>,
@@ -62,6 +69,9 @@ impl Entry {
             params: P::Config::list(),
             needs_future: P::NEEDS_FUTURE,
             make: |spec, options| Ok(Box::new(Cell::<P>::new(&spec.config()?, options))),
+            make_tier1: |spec, options, source| {
+                Ok(Box::new(Tier1::<P>::new(&spec.config()?, options, source)))
+            },
             make_tier2: |spec, options| Ok(Box::new(Tier2Cell::<P>::new(&spec.config()?, options))),
             values: |spec| Ok(spec.config::<P::Config>()?.values()),
             ghosts_max: |spec, frames| Ok(P::ghosts_max(&spec.config()?, frames)),
@@ -82,6 +92,24 @@ impl Entry {
         options: &SimOptions,
     ) -> Result<Box<dyn Simulation>, PolicyError> {
         (self.make)(spec, options).map_err(|e| self.param_error(e))
+    }
+
+    /// A buffer pool under it that turns the references of `source` into the requests that it
+    /// sends to storage.
+    ///
+    /// # Errors
+    /// [`PolicyError::Param`], and [`PolicyError::NeedsFuture`] for offline policies: the first
+    /// tier reads its trace as it comes.
+    pub fn tier1(
+        &self,
+        spec: &Spec,
+        options: &Tier1Options,
+        source: Box<dyn Source>,
+    ) -> Result<Box<dyn Source>, PolicyError> {
+        if self.needs_future {
+            return Err(PolicyError::NeedsFuture(self.info.id.to_string()));
+        }
+        (self.make_tier1)(spec, options, source).map_err(|e| self.param_error(e))
     }
 
     /// A simulation of it as a second tier.

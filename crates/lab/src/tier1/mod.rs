@@ -1,0 +1,10 @@
+//! A simulated first tier: turns a trace of page references into the requests that a buffer pool
+//! sends to storage.
+
+mod options;
+mod pool;
+mod source;
+mod sync_list;
+
+pub use options::{Tier1Counts, Tier1Options};
+pub use source::Tier1;

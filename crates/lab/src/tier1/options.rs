@@ -1,0 +1,69 @@
+//! What a simulated first tier is made of, and what it counts.
+
+use millpond_base::Share;
+
+/// Pages of an extent: read-ahead and neighbour flushing stay inside one, as in InnoDB.
+pub(super) const EXTENT: u64 = 64;
+
+/// A simulated buffer pool (li 2.1, 4.3.2).
+#[derive(Clone, Debug)]
+pub struct Tier1Options {
+    /// Number of frames, at least 1.
+    pub frames: u32,
+    /// Share of the pool that may be dirty before the page cleaners write (REPLACE).
+    pub dirty: Share,
+    /// Logical writes that may lie between the oldest update that is not durable and the newest
+    /// one, at least 1. Where more would, the oldest are written (RECOV) and made durable (dsync).
+    pub lsn_gap: u64,
+    /// Whether reading in sequence fetches the pages that follow, as MySQL does.
+    pub readahead: bool,
+    /// Whether the cleaners write the dirty neighbours of a page with it, as MySQL does.
+    pub flush_neighbours: bool,
+    /// Share of the pool that the cleaners keep in the free list, at least 1 frame of 2 or more.
+    pub free: Share,
+    /// References between two rounds of the cleaners that keep the free list, at least 1. What
+    /// the workers use up meanwhile they must make room for themselves (SYNCH).
+    pub round: u32,
+    /// Seed of the policy's random choices.
+    pub seed: u64,
+}
+
+impl Tier1Options {
+    /// So many frames; DB2's dirty share of 50 %; a gap of so many logical writes; neither
+    /// read-ahead nor neighbours; 1 % free, looked after every 64 references; seed 1.
+    pub fn new(frames: u32, lsn_gap: u64) -> Tier1Options {
+        Tier1Options {
+            frames,
+            dirty: Share(0.5),
+            lsn_gap,
+            readahead: false,
+            flush_neighbours: false,
+            free: Share(0.01),
+            round: 64,
+            seed: 1,
+        }
+    }
+}
+
+/// What a first tier sent to storage, and why.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Tier1Counts {
+    /// References that the pool served.
+    pub references: u64,
+    /// Of them, those whose page was in the pool, the free list included.
+    pub hits: u64,
+    /// Of them, those that took their page back from the free list.
+    pub rescues: u64,
+    /// READ requests, read-ahead included.
+    pub reads: u64,
+    /// Of them, read-ahead.
+    pub ahead: u64,
+    /// SYNCH writes.
+    pub synch: u64,
+    /// REPLACE writes.
+    pub replace: u64,
+    /// RECOV writes.
+    pub recov: u64,
+    /// dsync requests, one for each page.
+    pub dsyncs: u64,
+}

@@ -1,0 +1,247 @@
+//! The first tier as a source of storage-level requests.
+
+use millpond_base::{FrameId, Lsn, Mark, PageId};
+use millpond_policies::contract::{Access, Policy, Recall, Shape};
+use millpond_workload::trace::{BATCH_LEN, Batch, Source, TraceError};
+
+use super::options::{EXTENT, Tier1Counts, Tier1Options};
+use super::pool::{COOLING, Evictor, FREE, Pool, RESIDENT};
+use crate::seat::Seat;
+
+/// Pages that one read-ahead fetches at most.
+const AHEAD_MAX: u64 = 8;
+
+/// A buffer pool under policy `P` that reads a trace of page references and gives out what it
+/// sends to storage: READ requests for misses, writes with their reasons, and dsync requests, each
+/// with the log position at which it was sent.
+pub struct Tier1<P: Policy> {
+    source: Box<dyn Source>,
+    input: Batch,
+    at: usize,
+    is_over: bool,
+    given: usize,
+    seat: Seat<P>,
+    pool: Pool,
+    options: Tier1Options,
+    until_round: u32,
+    page_max: u64,
+}
+
+impl<P: Policy> Tier1<P> {
+    /// An empty pool in front of `source`. Page ids may be any.
+    pub fn new(config: &P::Config, options: &Tier1Options, source: Box<dyn Source>) -> Tier1<P> {
+        let mut options = options.clone();
+        options.frames = options.frames.max(1);
+        options.lsn_gap = options.lsn_gap.max(1);
+        options.round = options.round.max(1);
+        let shape = Shape { frames: options.frames, pages_dense: None, seed: options.seed };
+        Tier1 {
+            source,
+            input: Batch::default(),
+            at: 0,
+            is_over: false,
+            given: 0,
+            seat: Seat::new(config, &shape),
+            pool: Pool::new(options.frames, options.flush_neighbours),
+            until_round: options.round,
+            options,
+            page_max: 0,
+        }
+    }
+
+    /// What was sent so far, by reason.
+    pub fn counts(&self) -> Tier1Counts {
+        self.pool.counts
+    }
+
+    /// Has the policy verify its invariants.
+    ///
+    /// # Errors
+    /// The invariant that is broken.
+    pub fn check(&self) -> Result<(), String> {
+        let flags = self.pool.flags.iter().enumerate();
+        let resident = flags.filter(|(_, f)| **f & RESIDENT != 0);
+        let frames: Vec<FrameId> = resident.map(|(i, _)| FrameId(i as u32)).collect();
+        self.seat.check(&frames)
+    }
+
+    /// One reference of the trace.
+    fn reference(&mut self, page: PageId, mark: Mark) -> Result<(), TraceError> {
+        self.pool.counts.references += 1;
+        self.pool.lsn += u64::from(mark.is_write());
+        self.page_max = self.page_max.max(page.0);
+        let found = self.pool.table.get(page).map(FrameId);
+        let frame = self.bring(page, mark, found)?;
+        if mark.is_write() {
+            self.pool.update(frame);
+        }
+        if found.is_none() && self.options.readahead {
+            self.read_ahead(page.0)?;
+        }
+        self.bound_gap();
+        self.until_round -= 1;
+        if self.until_round == 0 {
+            self.until_round = self.options.round;
+            self.keep_free_list();
+        }
+        if self.pool.dirty_pages() > self.options.dirty.of(self.pool.frames()) {
+            self.clean_until_below();
+        }
+        Ok(())
+    }
+
+    /// The frame of `page`, which is read if it is not in the pool.
+    fn bring(
+        &mut self,
+        page: PageId,
+        mark: Mark,
+        found: Option<FrameId>,
+    ) -> Result<FrameId, TraceError> {
+        let access = Access { page, mark, now: self.seat.tick(), next: 0, next_read: 0 };
+        if let Some(frame) = found {
+            self.pool.counts.hits += 1;
+            if self.pool.flags[frame.index()] & FREE != 0 {
+                self.pool.rescue(frame);
+                let recall = self.seat.miss(&access);
+                self.seat.admit(frame, &access, recall);
+            } else {
+                let cooling = self.pool.flags[frame.index()] & COOLING != 0;
+                self.pool.flags[frame.index()] &= !COOLING;
+                self.seat.hit(frame, &access, cooling);
+            }
+            return Ok(frame);
+        }
+        let recall = self.seat.miss(&access);
+        let frame = match self.pool.free_frame() {
+            Some(frame) => frame,
+            None => self.evict_for(page, recall)?,
+        };
+        self.pool.load(frame, page, mark);
+        self.seat.admit(frame, &access, recall);
+        Ok(frame)
+    }
+
+    /// A worker found the free list empty.
+    fn evict_for(&mut self, page: PageId, recall: Recall) -> Result<FrameId, TraceError> {
+        self.pool.evictor = Evictor::Worker;
+        self.seat.evict(&mut self.pool, 1, Some((page, recall)));
+        self.pool.free_frame().ok_or_else(|| {
+            let frames = self.pool.frames();
+            let id = P::INFO.id;
+            TraceError::Options(format!("policy '{id}' found no victim among {frames} frames"))
+        })
+    }
+
+    /// Fetches what follows a page that continues a sequence: the two pages before it are here.
+    fn read_ahead(&mut self, page: u64) -> Result<(), TraceError> {
+        let here = |page: Option<u64>| {
+            page.is_some_and(|page| self.pool.table.get(PageId(page)).is_some())
+        };
+        if !(here(page.checked_sub(1)) && here(page.checked_sub(2))) {
+            return Ok(());
+        }
+        let ahead = AHEAD_MAX.min(u64::from(self.pool.frames()) / 8);
+        let end = (page + 1 + ahead).min(page - page % EXTENT + EXTENT).min(self.page_max + 1);
+        for next in page + 1..end {
+            if self.pool.table.get(PageId(next)).is_none() {
+                self.bring(PageId(next), Mark::READ, None)?;
+                self.pool.counts.ahead += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes and synchronises the oldest updates where the LSN gap reached its bound, until an
+    /// eighth of it is free again.
+    fn bound_gap(&mut self) {
+        let gap = self.options.lsn_gap;
+        if self.pool.oldest_lsn().is_some_and(|oldest| self.pool.lsn - oldest >= gap) {
+            let redo = self.pool.lsn - gap + gap / 8;
+            self.pool.recover(redo);
+            self.tell_cleaned();
+        }
+    }
+
+    /// A cleaners' round: refills the free list.
+    fn keep_free_list(&mut self) {
+        let frames = self.pool.frames();
+        let target = self.options.free.of(frames).max(1).min(frames / 2);
+        while self.pool.free_frames() < target && self.clean_one() {}
+    }
+
+    /// The pool is too dirty: victims are written and put into the free list until it is not.
+    fn clean_until_below(&mut self) {
+        let allowed = self.options.dirty.of(self.pool.frames());
+        while self.pool.dirty_pages() > allowed && self.clean_one() {}
+    }
+
+    /// Moves one victim to the free list, written if it is dirty; whether there was one.
+    fn clean_one(&mut self) -> bool {
+        self.pool.evictor = Evictor::Cleaner;
+        let taken = self.seat.evict(&mut self.pool, 1, None);
+        self.tell_cleaned();
+        taken > 0
+    }
+
+    fn tell_cleaned(&mut self) {
+        while let Some(frame) = self.pool.cleaned.pop() {
+            if self.pool.flags[frame as usize] & RESIDENT != 0 {
+                self.seat.cleaned(FrameId(frame));
+            }
+        }
+    }
+
+    /// Serves references until `limit` requests are ready, or the trace is over.
+    fn serve(&mut self, limit: usize) -> Result<(), TraceError> {
+        while !self.is_over && self.pool.rows.len() - self.given < limit {
+            if self.at == self.input.len() {
+                self.input.clear();
+                self.at = 0;
+                self.is_over = self.source.fill(&mut self.input, BATCH_LEN)? == 0;
+                continue;
+            }
+            let (page, mark) = (self.input.pages[self.at], self.input.marks[self.at]);
+            self.at += 1;
+            self.reference(PageId(page), mark)?;
+        }
+        Ok(())
+    }
+}
+
+impl<P: Policy> Source for Tier1<P> {
+    fn fill(&mut self, batch: &mut Batch, limit: usize) -> Result<usize, TraceError> {
+        self.serve(limit)?;
+        let rows = &mut self.pool.rows;
+        let range = self.given..rows.len().min(self.given + limit);
+        batch.pages.extend_from_slice(&rows.pages[range.clone()]);
+        batch.marks.extend_from_slice(&rows.marks[range.clone()]);
+        batch.lsns.resize(batch.pages.len() - range.len(), Lsn(0));
+        batch.lsns.extend_from_slice(&rows.lsns[range.clone()]);
+        self.given = range.end;
+        if self.given == rows.len() {
+            rows.clear();
+            self.given = 0;
+        }
+        Ok(range.len())
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let c = self.counts();
+        let mut notes = self.source.notes();
+        notes.push(format!(
+            "first tier '{}' of {} frames: {} references, {} hits; sent {} READ ({} ahead), {} \
+             SYNCH, {} REPLACE, {} RECOV, {} dsync",
+            P::INFO.id,
+            self.pool.frames(),
+            c.references,
+            c.hits,
+            c.reads,
+            c.ahead,
+            c.synch,
+            c.replace,
+            c.recov,
+            c.dsyncs,
+        ));
+        notes
+    }
+}
