@@ -79,6 +79,14 @@ pub trait Config: Default + Clone + Send + Sync + 'static {
     /// [`ParamError`] when there is none of that name or it cannot have that value.
     fn set(&mut self, policy: &str, name: &str, value: &str) -> Result<(), ParamError>;
 
+    /// Whether the parameters can be together: what ranges alone do not say.
+    ///
+    /// # Errors
+    /// [`ParamError::Impossible`] for one of those that contradict each other.
+    fn check(&self) -> Result<(), ParamError> {
+        Ok(())
+    }
+
     /// Every parameter's present value, in order, as it would be written.
     fn values(&self) -> Vec<(&'static str, String)>;
 }
@@ -295,6 +303,7 @@ macro_rules! config {
             $($(#[doc = $help:literal])+ $field:ident: $ty:ty = $default:expr
                 $(, in $range:expr)?;)*
         }
+        $(check $check:path;)?
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug)]
@@ -339,6 +348,10 @@ macro_rules! config {
                     &<Self as $crate::config::Config>::list(),
                 ))
             }
+
+            $(fn check(&self) -> Result<(), $crate::config::ParamError> {
+                $check(self)
+            })?
 
             fn values(&self) -> Vec<(&'static str, String)> {
                 vec![$((stringify!($field), $crate::config::Param::write(&self.$field)),)*]
@@ -453,12 +466,13 @@ impl Spec {
     /// The parameters of `C` that the spec describes: defaults, then what was given.
     ///
     /// # Errors
-    /// [`ParamError`] for the first one that cannot be.
+    /// [`ParamError`] for the first one that cannot be, alone or beside the others.
     pub fn config<C: Config>(&self) -> Result<C, ParamError> {
         let mut config = C::default();
         for (name, value) in &self.params {
             config.set(&self.id, name, value)?;
         }
+        config.check()?;
         Ok(config)
     }
 }

@@ -46,6 +46,7 @@ pub fn visit_all(visitor: &mut impl Visitor) {
     visitor.visit::<p::Mq>();
     visitor.visit::<p::Cflru>();
     visitor.visit::<p::LruWsr>();
+    visitor.visit::<p::Watt>();
     visitor.visit::<p::Opt>();
     visitor.visit::<p::S3Fifo>();
     visitor.visit::<p::Sieve>();

@@ -23,6 +23,9 @@ pub mod sketch;
 pub mod sorted;
 pub mod sweep;
 pub mod type_queue;
+pub mod stamps;
+pub mod sweep;
+pub mod worth;
 
 pub use adaptation::Adaptation;
 pub use balance::Balance;

@@ -39,6 +39,7 @@ mod sorting_lru_k;
 mod two_q;
 mod two_q_simple;
 mod w_tinylfu;
+mod watt;
 mod zclock;
 
 pub use age_scan::{AgeScan, AgeScanConfig};
@@ -80,4 +81,5 @@ pub use sorting_lru_k::{SortingLruK, SortingLruKConfig};
 pub use two_q::{TwoQ, TwoQConfig};
 pub use two_q_simple::{TwoQSimple, TwoQSimpleConfig};
 pub use w_tinylfu::{WTinyLfu, WTinyLfuConfig};
+pub use watt::{ByEvictions, ByReferences, Epochs, Watt, WattClock, WattConfig};
 pub use zclock::{Zclock, ZclockConfig};

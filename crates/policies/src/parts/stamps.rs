@@ -1,0 +1,299 @@
+//! A cache line of timestamps beside each frame, and what a log of them is worth.
+//!
+//! The line holds fifteen stamps, shared between one or two *rings*. A ring is written cyclically
+//! behind its own head, so that a reference costs one comparison and, if the clock has moved since
+//! the last one, two stores. No reference takes a latch: the races that remain are those of watt
+//! 5.3, and leave at worst one stamp that is too young, which only protects its page for a while.
+//!
+//! Invariants: (1) a stamp of 0 was never written; (2) from a ring's head backwards, stamps do not
+//! get younger, but for the races above.
+
+use millpond_base::sync::atomic::{
+    AtomicU8, AtomicU32,
+    Ordering::{Relaxed, Release},
+};
+
+/// Stamps in a line.
+pub const SLOTS: usize = 15;
+
+/// The same, rounded up to whole vectors.
+const LANES: usize = 16;
+
+/// One value for each lane.
+pub type Lanes = [f32; LANES];
+
+/// The state of a line whose frame holds no page that could be chosen.
+const ABSENT: u8 = 0;
+/// The state of a line whose page may be chosen.
+const LIVE: u8 = 1;
+/// The state of a line whose page will never go.
+const PERMANENT: u8 = 2;
+
+/// One frame's stamps: exactly one cache line.
+#[repr(align(64))]
+pub struct Stamps {
+    log: [AtomicU32; SLOTS],
+    heads: [AtomicU8; 2],
+    state: AtomicU8,
+}
+
+#[cfg(not(any(loom, shuttle)))]
+const _: () = assert!(size_of::<Stamps>() == 64);
+
+impl Default for Stamps {
+    fn default() -> Stamps {
+        Stamps {
+            log: std::array::from_fn(|_| AtomicU32::new(0)),
+            heads: std::array::from_fn(|_| AtomicU8::new(0)),
+            state: AtomicU8::new(ABSENT),
+        }
+    }
+}
+
+/// Where in the line a log lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ring {
+    head: u8,
+    first: u8,
+    len: u8,
+}
+
+impl Ring {
+    /// Two rings of so many slots side by side; what does not fit into the line is cut off the
+    /// second.
+    pub fn pair(first: usize, second: usize) -> (Ring, Ring) {
+        let first = first.clamp(1, SLOTS);
+        let second = second.min(SLOTS - first);
+        let (a, b) = (first as u8, second as u8);
+        (Ring { head: 0, first: 0, len: a }, Ring { head: 1, first: a, len: b })
+    }
+
+    /// Number of slots.
+    pub fn len(self) -> usize {
+        usize::from(self.len)
+    }
+
+    /// Whether nothing is logged.
+    pub fn is_empty(self) -> bool {
+        self.len == 0
+    }
+
+    /// What each slot's place in the order is, 1 for the head's, where the head is `head`; 0 for
+    /// slots of other rings.
+    pub fn orders(self, head: usize) -> Lanes {
+        let mut orders = [0.0; LANES];
+        for back in 0..self.len() {
+            let at = (head + self.len() - back) % self.len();
+            orders[usize::from(self.first) + at] = (back + 1) as f32;
+        }
+        orders
+    }
+}
+
+impl Stamps {
+    #[inline(always)]
+    fn head(&self, ring: Ring) -> usize {
+        usize::from(self.heads[usize::from(ring.head & 1)].load(Relaxed))
+    }
+
+    #[inline(always)]
+    fn slot(&self, ring: Ring, at: usize) -> Option<&AtomicU32> {
+        self.log.get(usize::from(ring.first) + at)
+    }
+
+    /// Logs `stamp`, unless the last one logged is the same but for the bits of `ignored`, which
+    /// are added to it.
+    #[inline(always)]
+    pub fn log(&self, ring: Ring, stamp: u32, ignored: u32) {
+        if ring.is_empty() {
+            return;
+        }
+        let head = self.head(ring);
+        let Some(last) = self.slot(ring, head) else { return };
+        let known = last.load(Relaxed);
+        if (known ^ stamp) & !ignored == 0 {
+            if known | stamp != known {
+                last.store(known | stamp, Release);
+            }
+            return;
+        }
+        let next = if head + 1 == ring.len() { 0 } else { head + 1 };
+        if let Some(slot) = self.slot(ring, next) {
+            slot.store(stamp, Release);
+            self.heads[usize::from(ring.head & 1)].store(next as u8, Release);
+        }
+    }
+
+    /// Forgets everything logged.
+    #[inline(always)]
+    pub fn clear(&self) {
+        self.log.iter().for_each(|slot| slot.store(0, Relaxed));
+        self.heads.iter().for_each(|head| head.store(0, Relaxed));
+    }
+
+    /// A copy, which vector instructions can work on.
+    #[inline(always)]
+    pub fn copy(&self) -> Copied {
+        let mut stamps = [0; LANES];
+        for (copy, slot) in stamps.iter_mut().zip(&self.log) {
+            *copy = slot.load(Relaxed);
+        }
+        let heads = [self.heads[0].load(Relaxed), self.heads[1].load(Relaxed)];
+        Copied { stamps, heads }
+    }
+
+    /// The frame holds a page that may be chosen.
+    #[inline(always)]
+    pub fn appear(&self) {
+        self.state.store(LIVE, Relaxed);
+    }
+
+    /// The frame holds no page, or one that somebody tries to evict.
+    #[inline(always)]
+    pub fn vanish(&self) {
+        self.state.store(ABSENT, Relaxed);
+    }
+
+    /// The page could not be evicted and stays; unless somebody else has loaded another one since
+    /// [`Stamps::vanish`], it may be chosen again, or never again if that is `permanent`.
+    #[inline(always)]
+    pub fn stay(&self, permanent: bool) {
+        let state = if permanent { PERMANENT } else { LIVE };
+        // Only a failed exchange means that the frame has appeared anew: nothing to do then.
+        let _ = self.state.compare_exchange(ABSENT, state, Relaxed, Relaxed);
+    }
+
+    /// Whether the frame may be chosen.
+    #[inline(always)]
+    pub fn is_live(&self) -> bool {
+        self.state.load(Relaxed) == LIVE
+    }
+
+    /// Whether the frame holds a page that nobody tries to evict.
+    pub fn is_known(&self) -> bool {
+        self.state.load(Relaxed) != ABSENT
+    }
+}
+
+/// A line's stamps at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Copied {
+    stamps: [u32; LANES],
+    heads: [u8; 2],
+}
+
+impl Copied {
+    /// Where the ring's head is.
+    #[inline(always)]
+    pub fn head(&self, ring: Ring) -> usize {
+        usize::from(self.heads[usize::from(ring.head & 1)])
+    }
+
+    /// The ring's last stamp; 0 for none.
+    #[inline(always)]
+    pub fn last(&self, ring: Ring) -> u32 {
+        if ring.is_empty() {
+            return 0;
+        }
+        self.stamps[(usize::from(ring.first) + self.head(ring)) % LANES]
+    }
+
+    /// The ring's stamps, youngest first, unwritten ones left out.
+    pub fn iter(&self, ring: Ring) -> impl Iterator<Item = u32> + '_ {
+        let head = self.head(ring);
+        (0..ring.len())
+            .map(move |back| (head + ring.len() - back) % ring.len())
+            .map(move |at| self.stamps[(usize::from(ring.first) + at) % LANES])
+            .filter(|stamp| *stamp != 0)
+    }
+
+    /// For each slot, one over the ticks since its stamp; 0 where nothing was logged. A stamp of
+    /// this very tick counts as very young, not as infinitely so.
+    #[inline(always)]
+    pub fn rates(&self, now: u32) -> Lanes {
+        let mut rates = [0.0; LANES];
+        for (rate, stamp) in rates.iter_mut().zip(self.stamps) {
+            // Signed: its conversion is one instruction. Stamps of the future count as now.
+            let age = (now.wrapping_sub(stamp) as i32) as f32;
+            let age = if age > 1e-30 { age } else { 1e-30 };
+            *rate = if stamp == 0 { 0.0 } else { 1.0 / age };
+        }
+        rates
+    }
+}
+
+/// The greatest product of two lanes.
+#[inline(always)]
+pub fn greatest_product(a: &Lanes, b: &Lanes) -> f32 {
+    let mut best = [0.0f32; 4];
+    for (four_a, four_b) in a.chunks_exact(4).zip(b.chunks_exact(4)) {
+        for ((best, a), b) in best.iter_mut().zip(four_a).zip(four_b) {
+            let product = a * b;
+            *best = if product > *best { product } else { *best };
+        }
+    }
+    best.into_iter().fold(0.0, f32::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_keeps_the_youngest_stamps_and_one_of_each_tick() {
+        let (short, long) = Ring::pair(4, 11);
+        let stamps = Stamps::default();
+        for tick in 1..=9 {
+            stamps.log(short, tick, 0);
+            stamps.log(short, tick, 0);
+            stamps.log(long, 10 * tick, 0);
+        }
+        let copy = stamps.copy();
+        assert_eq!(copy.iter(short).collect::<Vec<_>>(), [9, 8, 7, 6]);
+        assert_eq!(copy.iter(long).collect::<Vec<_>>(), [90, 80, 70, 60, 50, 40, 30, 20, 10]);
+        assert_eq!((copy.last(short), copy.last(long)), (9, 90));
+        stamps.clear();
+        assert_eq!(stamps.copy().iter(short).count() + stamps.copy().iter(long).count(), 0);
+    }
+
+    #[test]
+    fn orders_count_back_from_the_head_and_rates_skip_what_was_never_logged() {
+        let (ring, other) = Ring::pair(3, 2);
+        let stamps = Stamps::default();
+        [4, 6, 9, 10].into_iter().for_each(|tick| stamps.log(ring, tick, 0));
+        stamps.log(other, 8, 0);
+        let copy = stamps.copy();
+        let (orders, rates) = (ring.orders(copy.head(ring)), copy.rates(12));
+        let products: Vec<f32> = orders.iter().zip(rates).map(|(o, r)| o * r).collect();
+        let mut found: Vec<f32> = products.iter().copied().filter(|p| *p > 0.0).collect();
+        found.sort_by(f32::total_cmp);
+        assert_eq!(found, [1.0 / 2.0, 3.0 / 6.0, 2.0 / 3.0]);
+        assert_eq!(greatest_product(&orders, &rates), 2.0 / 3.0);
+        assert_eq!(greatest_product(&other.orders(copy.head(other)), &rates), 1.0 / 4.0);
+    }
+
+    #[test]
+    fn a_page_that_stays_is_chosen_again_unless_for_good_or_replaced() {
+        let stamps = Stamps::default();
+        stamps.appear();
+        stamps.vanish();
+        assert!(!stamps.is_live());
+        stamps.stay(false);
+        assert!(stamps.is_live());
+        stamps.vanish();
+        stamps.stay(true);
+        assert!(!stamps.is_live() && stamps.is_known());
+        stamps.vanish();
+        stamps.appear();
+        stamps.stay(true);
+        assert!(stamps.is_live(), "another page was loaded meanwhile");
+    }
+
+    #[test]
+    fn ignored_bits_are_gathered_in_the_stamp_of_their_tick() {
+        let (ring, _) = Ring::pair(2, 0);
+        let stamps = Stamps::default();
+        [6, 7, 6, 8, 8].into_iter().for_each(|stamp| stamps.log(ring, stamp, 1));
+        assert_eq!(stamps.copy().iter(ring).collect::<Vec<_>>(), [8, 7]);
+    }
+}

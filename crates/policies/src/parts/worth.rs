@@ -1,0 +1,194 @@
+//! What a page is worth by its timestamps: WATT's page value, in all of the variants that its
+//! authors tried (watt 3.1, 3.2 and 4.3).
+//!
+//! [`Tracking`] says where a reference is logged and is what the hit path needs; [`Worth`] makes a
+//! number of the log and is what an eviction needs. Times are *stamps*: ticks plus 1, so that 0
+//! can mean "never".
+
+use millpond_base::Mark;
+
+use super::stamps::{Copied, Lanes, Ring, SLOTS, Stamps, greatest_product};
+
+choice! {
+    /// What is logged where.
+    pub enum StampLog {
+        /// Accesses of both kinds in one list, writes in another one, too.
+        Both = "both",
+        /// Reads in one list, writes in the other.
+        Strict = "strict",
+        /// One list, with a bit that tells writes.
+        Bit = "bit",
+    }
+}
+
+choice! {
+    /// How subfrequencies become a value.
+    pub enum Aggregate {
+        /// The greatest.
+        Max = "max",
+        /// The least.
+        Min = "min",
+        /// Their mean.
+        Mean = "mean",
+        /// Their median.
+        Median = "median",
+    }
+}
+
+/// Where the hit path logs.
+#[derive(Clone, Copy, Debug)]
+pub struct Tracking {
+    log: StampLog,
+    first: Ring,
+    second: Ring,
+}
+
+impl Default for Tracking {
+    fn default() -> Tracking {
+        Tracking::new(StampLog::Both, 8, 4)
+    }
+}
+
+impl Tracking {
+    /// Logs so many accesses and writes, cut down to what a line holds.
+    pub fn new(log: StampLog, accesses: u32, writes: u32) -> Tracking {
+        let writes = if log == StampLog::Bit { 0 } else { writes };
+        let (first, second) = Ring::pair(accesses as usize, writes as usize);
+        Tracking { log, first, second }
+    }
+
+    /// The rings it logs to.
+    pub fn rings(&self) -> [Ring; 2] {
+        [self.first, self.second]
+    }
+
+    /// Logs a reference at `now`.
+    #[inline(always)]
+    pub fn track(&self, stamps: &Stamps, now: u32, mark: Mark) {
+        let write = mark.is_write();
+        match self.log {
+            StampLog::Both => {
+                stamps.log(self.first, now, 0);
+                if write {
+                    stamps.log(self.second, now, 0);
+                }
+            }
+            StampLog::Strict if write => stamps.log(self.second, now, 0),
+            StampLog::Strict => stamps.log(self.first, now, 0),
+            StampLog::Bit => stamps.log(self.first, now << 1 | u32::from(write), 1),
+        }
+    }
+}
+
+/// The stamp of a tick: never 0, which is no stamp.
+#[inline(always)]
+pub fn stamp(tick: u32) -> u32 {
+    tick.wrapping_add(1).max(1)
+}
+
+/// How a log becomes a value.
+pub struct Worth {
+    tracking: Tracking,
+    aggregate: Aggregate,
+    dampening: f32,
+    write_weight: f32,
+    age_from: u32,
+    /// For each ring and each place of its head, the numerators of equation 1, dampening included.
+    quotients: [Box<[Lanes; 16]>; 2],
+}
+
+fn quotients(ring: Ring, dampening: f32) -> Box<[Lanes; 16]> {
+    let mut table = Box::new([[0.0; 16]; 16]);
+    for (head, lanes) in table.iter_mut().enumerate().take(ring.len()) {
+        *lanes = ring.orders(head).map(|i| if i == 1.0 { dampening } else { i });
+    }
+    table
+}
+
+impl Worth {
+    /// A value by these parameters: what the first-order subfrequency is multiplied by, what a
+    /// write costs in reads, and how old a stamp of the current tick is, in ticks.
+    pub fn new(
+        tracking: Tracking,
+        aggregate: Aggregate,
+        dampening: f32,
+        write_weight: f32,
+        age_from: u32,
+    ) -> Worth {
+        let of = |ring| quotients(ring, dampening);
+        let quotients = [of(tracking.first), of(tracking.second)];
+        Worth { tracking, aggregate, dampening, write_weight, age_from, quotients }
+    }
+
+    /// Bytes held outside.
+    pub fn bytes(&self) -> usize {
+        2 * size_of::<[Lanes; 16]>()
+    }
+
+    /// The page's value at `now`: +∞ if it was referenced then and ages begin at 0.
+    #[inline(always)]
+    pub fn value(&self, stamps: &Stamps, now: u32) -> f32 {
+        let copy = stamps.copy();
+        let Tracking { log, first, second } = self.tracking;
+        let is_now = |stamp: u32| (if log == StampLog::Bit { stamp >> 1 } else { stamp }) == now;
+        if self.age_from == 0 && (is_now(copy.last(first)) || is_now(copy.last(second))) {
+            return f32::INFINITY;
+        }
+        let now = now.wrapping_add(self.age_from);
+        if log == StampLog::Bit {
+            return self.value_with_bits(&copy, now);
+        }
+        let weight = self.write_weight + if log == StampLog::Strict { 1.0 } else { 0.0 };
+        if self.aggregate != Aggregate::Max {
+            let reads = self.aggregated(&copy, first, now);
+            return reads + weight * self.aggregated(&copy, second, now);
+        }
+        let rates = copy.rates(now);
+        let numerators = |ring, side: usize| &self.quotients[side][copy.head(ring) % 16];
+        let reads = greatest_product(numerators(first, 0), &rates);
+        if second.is_empty() {
+            return reads;
+        }
+        reads + weight * greatest_product(numerators(second, 1), &rates)
+    }
+
+    fn subfrequency(&self, order: usize, numerator: f32, age: u32) -> f32 {
+        let damp = if order == 1 { self.dampening } else { 1.0 };
+        damp * numerator / (age as i32).max(0) as f32
+    }
+
+    #[cold]
+    fn aggregated(&self, copy: &Copied, ring: Ring, now: u32) -> f32 {
+        let (mut found, mut len) = ([0.0; SLOTS], 0);
+        for (slot, stamp) in found.iter_mut().zip(copy.iter(ring)) {
+            len += 1;
+            *slot = self.subfrequency(len, len as f32, now.wrapping_sub(stamp));
+        }
+        self.aggregate.of(&mut found[..len])
+    }
+
+    #[cold]
+    fn value_with_bits(&self, copy: &Copied, now: u32) -> f32 {
+        let (mut found, mut len, mut weight) = ([0.0; SLOTS], 0, 0.0);
+        for (slot, stamp) in found.iter_mut().zip(copy.iter(self.tracking.first)) {
+            len += 1;
+            weight += if stamp & 1 == 1 { 1.0 + self.write_weight } else { 1.0 };
+            *slot = self.subfrequency(len, weight, now.wrapping_sub(stamp >> 1));
+        }
+        self.aggregate.of(&mut found[..len])
+    }
+}
+
+impl Aggregate {
+    /// One value from the subfrequencies; 0 from none.
+    fn of(self, found: &mut [f32]) -> f32 {
+        found.sort_unstable_by(f32::total_cmp);
+        let (Some(&least), Some(&greatest)) = (found.first(), found.last()) else { return 0.0 };
+        match self {
+            Aggregate::Max => greatest,
+            Aggregate::Min => least,
+            Aggregate::Mean => found.iter().sum::<f32>() / found.len() as f32,
+            Aggregate::Median => found[found.len() / 2],
+        }
+    }
+}

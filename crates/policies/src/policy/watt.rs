@@ -1,0 +1,586 @@
+//! `watt`: write-aware timestamp tracking: of a few random pages, the one worth least goes.
+//!
+//! **Idea** — A page is worth its access frequency, and nobody knows over which span to measure
+//! it: so measure over every span that the last few timestamps delimit, and believe the highest.
+//! Timestamps of writes are worth extra, so that dirty pages stay for as long as that pays.
+//!
+//! **Source** — watt 3 (tracking, value, refinements), 4.3 (parameters, variants), 5 (fast form).
+//!
+//! **State** — One cache line of stamps beside each frame, in two rings: accesses and writes. The
+//! clock is the host's: a tick per so many evictions, an *epoch*. A random generator.
+//!
+//! **Invariants** — (1) A resident frame is known, unless somebody is offering it just now. (2) A
+//! ring holds the last stamps of its kind, at most one per epoch, youngest at its head. (3) Where
+//! one frame is wanted, the least valued of the sample that can go goes; where more are wanted, no
+//! candidate above the sample's least value is taken, unless nothing else can be. (4) A frame that
+//! was refused for good is not offered again while its page stays.
+//!
+//! **Cost** — Hit: one comparison, and two stores if the epoch is new; no latch. Admit: 64 bytes
+//! written. Evict: `sample` cache lines, prefetched together, and a vector of divisions for each;
+//! no latch. 64 bytes per frame, no ghosts.
+//!
+//! **Deviations** — Frames are drawn with replacement, and a sample as large as the pool is the
+//! whole pool. Frames that hold no page are passed over; refused ones are replaced by the next
+//! best, and after as many draws as there are frames without a victim all are offered in turn. The
+//! WATT authors' simulator lets ages begin at 1, so that a page of the current epoch has a finite
+//! value (`age_from=1` does so, too), and counts epochs by loads, those that fill the pool
+//! included; with both, hits and writes are within the noise of the draws, and without chance
+//! (every page looked at, a tick per reference) 30 of its 33 cells are met exactly and the others
+//! by 4 hits or fewer, which are ties. In the bit variant a write counts as `1 + write_weight`
+//! accesses of its subfrequencies, as there.
+//!
+//! **Defaults** — watt 4.3: 8 accesses, 4 writes, samples of 8, 4 epochs per cache replacement,
+//! dampening 0.1, maximum, write weight 4; `candidates=64` as in its listing 2, whose 64 epochs
+//! are `epochs=64`. A page of the current epoch is worth +∞ (`age_from=0`).
+
+use std::marker::PhantomData;
+
+use millpond_base::FrameId;
+
+use crate::config::{Param, ParamError};
+use crate::contract::{
+    Access, Frames, Goal, Hit, Host, OpenPolicy, Recall, Rules, Shape, TickSource, Touch,
+};
+use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::Random as Generator;
+use crate::parts::stamps::{SLOTS, Stamps};
+use crate::parts::worth::{Aggregate, StampLog, Tracking, Worth, stamp};
+
+/// How quickly the clock goes: epochs per replacement of the whole cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Epochs {
+    /// So many.
+    PerReplacement(u32),
+    /// One per eviction.
+    Max,
+}
+
+impl Param for Epochs {
+    fn read(text: &str) -> Option<Epochs> {
+        if text == "max" {
+            return Some(Epochs::Max);
+        }
+        text.parse().ok().filter(|n| *n > 0).map(Epochs::PerReplacement)
+    }
+
+    fn write(&self) -> String {
+        match self {
+            Epochs::PerReplacement(n) => n.to_string(),
+            Epochs::Max => "max".to_string(),
+        }
+    }
+
+    fn takes() -> String {
+        "a number of epochs per cache replacement, or max".to_string()
+    }
+}
+
+config! {
+    /// Parameters of [`Watt`].
+    pub struct WattConfig {
+        /// Frames looked at to find the least valued one; as many as the pool has: all of them.
+        sample: u32 = 8, in 1..=65_536;
+        /// Access timestamps kept per page; with `writes` no more than 15, one cache line.
+        accesses: u32 = 8, in 1..=15;
+        /// Write timestamps kept per page.
+        writes: u32 = 4, in 0..=8;
+        /// Epochs per replacement of the whole cache, or max: one per eviction.
+        epochs: Epochs = Epochs::PerReplacement(4);
+        /// What the first-order subfrequency is multiplied by.
+        dampening: f64 = 0.1, in 0.0..=1.0;
+        /// How subfrequencies become a value.
+        aggregate: Aggregate = Aggregate::Max;
+        /// Cost of a write in reads; 0 ignores writes.
+        write_weight: f64 = 4.0, in 0.0..=1e6;
+        /// What is logged where: accesses and writes, reads and writes, or one list with a bit.
+        log: StampLog = StampLog::Both;
+        /// Frames compared with the sample's least value where more than one is wanted.
+        candidates: u32 = 64, in 1..=65_536;
+        /// Epochs that a stamp of the current one is old: 0 makes its page worth +∞.
+        age_from: u32 = 0, in 0..=1;
+    }
+    check one_line;
+}
+
+fn one_line(config: &WattConfig) -> Result<(), ParamError> {
+    let stamps = config.accesses + config.writes;
+    if config.log == StampLog::Bit || stamps as usize <= SLOTS {
+        return Ok(());
+    }
+    Err(ParamError::Impossible {
+        name: "accesses".to_string(),
+        value: config.accesses.to_string(),
+        reason: format!(
+            "with writes={} it makes {stamps} stamps per page, and a cache line holds {SLOTS}",
+            config.writes
+        ),
+    })
+}
+
+/// Which clock stamps come from.
+pub trait WattClock: Send + Sync + 'static {
+    /// The host's clock.
+    const TICK: TickSource;
+}
+
+/// Ticks by evictions: the policy as published.
+pub struct ByEvictions;
+
+impl WattClock for ByEvictions {
+    const TICK: TickSource = TickSource::PerEviction;
+}
+
+/// Ticks by references, without epochs: to compare with simulators that do so.
+pub struct ByReferences;
+
+impl WattClock for ByReferences {
+    const TICK: TickSource = TickSource::PerAccess;
+}
+
+/// The hot half: a stamp, if the epoch is new.
+pub struct WattTouch<C>(PhantomData<C>);
+
+impl<C: WattClock> Touch for WattTouch<C> {
+    type Meta = Stamps;
+    type Params = Tracking;
+    const HIT: Hit = Hit::Meta;
+    const TICK: TickSource = C::TICK;
+
+    #[inline(always)]
+    fn touch(stamps: &Stamps, tracking: &Tracking, access: &Access) {
+        tracking.track(stamps, stamp(access.now), access.mark);
+    }
+
+    #[inline(always)]
+    fn reset(stamps: &Stamps, tracking: &Tracking, access: &Access) {
+        stamps.clear();
+        tracking.track(stamps, stamp(access.now), access.mark);
+    }
+}
+
+/// Write-aware timestamp tracking.
+pub struct Watt<C = ByEvictions> {
+    tracking: Tracking,
+    worth: Worth,
+    sample: u32,
+    candidates: u32,
+    evictions_per_tick: u32,
+    generator: Generator,
+    _clock: PhantomData<C>,
+}
+
+impl<C: WattClock> Rules for Watt<C> {
+    const INFO: Info = Info {
+        id: "watt",
+        summary: "of a few random pages the one with the least access and write frequency goes",
+        family: Family::Sampled,
+        class: Class::Two,
+        age: Age::Some,
+        references: References::Some,
+        tier: Tier::First,
+        live: true,
+        frame_bytes: 64.0,
+        ghost_bytes: 0.0,
+        source: "watt 3, 4.3, 5",
+    };
+    type Touch = WattTouch<C>;
+    type Config = WattConfig;
+
+    fn new(config: &WattConfig, shape: &Shape) -> Watt<C> {
+        let tracking = Tracking::new(config.log, config.accesses, config.writes);
+        Watt {
+            tracking,
+            worth: Worth::new(
+                tracking,
+                config.aggregate,
+                config.dampening as f32,
+                config.write_weight as f32,
+                config.age_from,
+            ),
+            sample: config.sample,
+            candidates: config.candidates,
+            evictions_per_tick: match config.epochs {
+                Epochs::PerReplacement(n) => (shape.frames / n.max(1)).max(1),
+                Epochs::Max => 1,
+            },
+            generator: Generator::new(shape.seed),
+            _clock: PhantomData,
+        }
+    }
+
+    fn params(&self) -> Tracking {
+        self.tracking
+    }
+
+    fn evictions_per_tick(&self) -> u32 {
+        self.evictions_per_tick
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.worth.bytes()
+    }
+
+    fn check(&self, frames: Frames<'_, WattTouch<C>>, resident: &[FrameId]) -> Result<(), String> {
+        for &frame in resident {
+            let stamps = frames.meta(frame);
+            if !stamps.is_known() {
+                return Err(format!("invariant 1: frame {} is not known", frame.0));
+            }
+            let copy = stamps.copy();
+            for ring in self.tracking.rings() {
+                let logged: Vec<u32> = copy.iter(ring).collect();
+                if logged.windows(2).any(|pair| pair[0] <= pair[1]) {
+                    return Err(format!("invariant 2: frame {} logged {logged:?}", frame.0));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Frames looked at together, so that their cache lines load together.
+const CHUNK: u32 = 16;
+/// Frames of a sample that are remembered, should better ones be refused.
+const BEST: usize = 8;
+
+/// The least valued frames of a sample, least first.
+struct Best {
+    found: [(f32, u32); BEST],
+    len: usize,
+}
+
+impl Best {
+    #[inline(always)]
+    fn add(&mut self, value: f32, frame: u32) {
+        let mut at = self.len;
+        if self.found[..at].iter().any(|(_, f)| *f == frame) {
+            return;
+        }
+        while at > 0 && value < self.found[at - 1].0 {
+            if at < BEST {
+                self.found[at] = self.found[at - 1];
+            }
+            at -= 1;
+        }
+        if at < BEST {
+            self.found[at] = (value, frame);
+            self.len = (self.len + 1).min(BEST);
+        }
+    }
+}
+
+/// One eviction: what it works with, what it still may do, what it has done.
+struct Hunt<'a, C: WattClock, H: ?Sized> {
+    watt: &'a Watt<C>,
+    frames: Frames<'a, WattTouch<C>>,
+    host: &'a mut H,
+    random: fastrand::Rng,
+    now: u32,
+    steps_left: u32,
+    wanted: u32,
+    taken: u32,
+}
+
+impl<C: WattClock, H: Host + ?Sized> Hunt<'_, C, H> {
+    /// Looks at up to `count` frames, random ones or those from `start` on, until `each` says
+    /// that it has enough. `each` gets a live frame and its value.
+    #[inline(always)]
+    fn look(
+        &mut self,
+        count: u32,
+        start: Option<u32>,
+        mut each: impl FnMut(&mut Self, u32, f32) -> bool,
+    ) {
+        let (len, count) = (self.frames.len(), count.min(self.steps_left));
+        self.steps_left -= count;
+        let mut done = 0;
+        while done < count {
+            let chunk = CHUNK.min(count - done);
+            let mut chosen = [0; CHUNK as usize];
+            for (i, frame) in (0..chunk).zip(&mut chosen) {
+                *frame = match start {
+                    Some(start) => start + done + i,
+                    None => self.random.u32(0..len),
+                };
+                self.frames.prefetch(FrameId(*frame));
+            }
+            for frame in &chosen[..chunk as usize] {
+                let stamps = self.frames.meta(FrameId(*frame));
+                if stamps.is_live() {
+                    let value = self.watt.worth.value(stamps, self.now);
+                    if each(self, *frame, value) {
+                        return;
+                    }
+                }
+            }
+            done += chunk;
+        }
+    }
+
+    #[inline(always)]
+    fn sample(&mut self) -> Best {
+        let mut best = Best { found: [(0.0, 0); BEST], len: 0 };
+        let len = self.frames.len();
+        let start = (self.watt.sample >= len).then_some(0);
+        self.look(self.watt.sample.min(len), start, |_, frame, value| {
+            best.add(value, frame);
+            false
+        });
+        best
+    }
+
+    /// Offers `frame`; whether a frame was taken.
+    #[inline(always)]
+    fn offer(&mut self, frame: u32) -> bool {
+        let stamps = self.frames.meta(FrameId(frame));
+        // Out of sight first: once it is taken, others may load a page into it at any time.
+        stamps.vanish();
+        match self.host.take(FrameId(frame)) {
+            Ok((went, _page)) => {
+                if went.0 != frame {
+                    stamps.stay(false);
+                }
+                self.taken += 1;
+                return true;
+            }
+            // `Absent` may be said of a child that was to go first: it is no reason to forget.
+            Err(why) => stamps.stay(!why.is_temporary()),
+        }
+        false
+    }
+
+    /// Offers every live frame once, from a random one on, until one is taken.
+    #[cold]
+    fn sweep(&mut self) -> bool {
+        let len = self.frames.len();
+        let start = self.random.u32(0..len);
+        for at in 0..len {
+            if self.steps_left == 0 {
+                return false;
+            }
+            self.steps_left -= 1;
+            let frame = ((u64::from(start) + u64::from(at)) % u64::from(len)) as u32;
+            if self.frames.meta(FrameId(frame)).is_live() && self.offer(frame) {
+                return true;
+            }
+        }
+        false
+    }
+
+    #[inline(always)]
+    fn run(mut self) -> u32 {
+        let mut idle_from = self.steps_left;
+        while self.taken < self.wanted && self.steps_left > 0 {
+            let before = self.taken;
+            let best = self.sample();
+            if self.wanted - self.taken > 1 && best.len > 0 {
+                let threshold = best.found[0].0;
+                self.look(self.watt.candidates, None, |hunt, frame, value| {
+                    value <= threshold && hunt.offer(frame) && hunt.taken == hunt.wanted
+                });
+            }
+            if self.taken == before {
+                let _ = best.found[..best.len].iter().any(|(_, frame)| self.offer(*frame));
+            }
+            if self.taken > before {
+                idle_from = self.steps_left;
+            } else if idle_from - self.steps_left >= self.frames.len() {
+                if !self.sweep() {
+                    break;
+                }
+                idle_from = self.steps_left;
+            }
+        }
+        self.taken
+    }
+}
+
+impl<C: WattClock> OpenPolicy for Watt<C> {
+    #[inline(always)]
+    fn admit(&self, frames: Frames<'_, WattTouch<C>>, frame: FrameId, _: &Access, _: Recall) {
+        frames.meta(frame).appear();
+    }
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(
+        &self,
+        frames: Frames<'_, WattTouch<C>>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        if frames.is_empty() {
+            return 0;
+        }
+        Hunt {
+            watt: self,
+            frames,
+            host,
+            random: fastrand::Rng::with_seed(self.generator.bits()),
+            now: stamp(goal.now),
+            steps_left: goal.steps_max,
+            wanted: goal.frames,
+            taken: 0,
+        }
+        .run()
+    }
+
+    fn forget(&self, frames: Frames<'_, WattTouch<C>>, frame: FrameId) {
+        frames.meta(frame).vanish();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use millpond_base::{Mark, PageId};
+
+    use super::*;
+    use crate::config::Spec;
+    use crate::contract::Why;
+    use crate::mini::Mini;
+
+    fn config(text: &str) -> WattConfig {
+        Spec::parse(text).unwrap().config().unwrap()
+    }
+
+    fn mini(text: &str, frames: u32) -> Mini<Watt> {
+        Mini::new(&config(text), frames)
+    }
+
+    /// The value at tick `now` of a page that was referenced at these ticks, writes marked.
+    fn value(text: &str, references: &[(u32, bool)], now: u32) -> f32 {
+        let mini = mini(text, 100);
+        let stamps = Stamps::default();
+        for &(tick, write) in references {
+            let mark = if write { Mark::WRITE } else { Mark::READ };
+            let access = Access { page: PageId(1), mark, now: tick, next: 0, next_read: 0 };
+            WattTouch::<ByEvictions>::touch(&stamps, &mini.policy.params(), &access);
+        }
+        mini.policy.worth.value(&stamps, stamp(now))
+    }
+
+    fn is_close(a: f32, b: f32) -> bool {
+        (a - b).abs() <= 1e-6 * a.abs().max(b.abs())
+    }
+
+    const EXAMPLE: [(u32, bool); 4] = [(0, false), (8, false), (15, false), (42, false)];
+
+    #[test]
+    fn the_worked_example_of_watt_3_1_has_its_subfrequencies() {
+        // At 50: 1/8, 2/35, 3/42, 4/50.
+        let of = |text: &str| value(text, &EXAMPLE, 50);
+        assert!(is_close(of("watt(dampening=1)"), 1.0 / 8.0));
+        assert!(is_close(of("watt(dampening=1,aggregate=min)"), 2.0 / 35.0));
+        let mean = (1.0 / 8.0 + 2.0 / 35.0 + 3.0 / 42.0 + 4.0 / 50.0) / 4.0;
+        assert!(is_close(of("watt(dampening=1,aggregate=mean)"), mean));
+        assert!(is_close(of("watt(dampening=1,aggregate=median)"), 4.0 / 50.0));
+        // Dampened, 1/8 counts for 0.0125, and the long-run frequency wins.
+        assert!(is_close(of("watt"), 4.0 / 50.0));
+        assert!(is_close(of("watt(aggregate=min)"), 0.1 / 8.0));
+        // A shorter log forgets the oldest access.
+        assert!(is_close(of("watt(accesses=3)"), 3.0 / 42.0));
+        assert!(is_close(of("watt(accesses=1)"), 0.1 / 8.0));
+    }
+
+    #[test]
+    fn a_page_of_this_epoch_is_worth_more_than_any_other_and_an_empty_log_nothing() {
+        assert_eq!(value("watt", &EXAMPLE, 42), f32::INFINITY);
+        assert_eq!(value("watt(dampening=0,aggregate=mean)", &EXAMPLE, 42), f32::INFINITY);
+        assert_eq!(value("watt(log=bit)", &EXAMPLE, 42), f32::INFINITY);
+        assert!(is_close(value("watt(age_from=1,dampening=1)", &EXAMPLE, 42), 1.0));
+        for text in ["watt", "watt(log=bit)", "watt(aggregate=mean)", "watt(aggregate=median)"] {
+            assert_eq!(value(text, &[], 42), 0.0);
+        }
+    }
+
+    #[test]
+    fn writes_are_logged_and_weighed_as_each_variant_says() {
+        let references = [(0, false), (5, true), (10, false), (10, true), (15, false)];
+        let of = |text: &str| value(text, &references, 20);
+        // Accesses at 0, 5, 10, 15: 0.1/5, 2/10, 3/15, 4/20. Writes at 5, 10: 2/15, 0.1/10.
+        assert!(is_close(of("watt"), 0.2 + 4.0 * 2.0 / 15.0));
+        assert!(is_close(of("watt(write_weight=0)"), 0.2));
+        assert!(is_close(of("watt(writes=0)"), 0.2));
+        assert!(is_close(of("watt(writes=1)"), 0.2 + 4.0 * 0.1 / 10.0));
+        // Reads at 0, 10, 15: 3/20 and 2/10. Writes count as accesses, too.
+        assert!(is_close(of("watt(log=strict)"), 0.2 + 5.0 * 2.0 / 15.0));
+        // Weights 1, 5, 5, 1 from the youngest: 0.1/5, 6/10, 11/15, 12/20.
+        assert!(is_close(of("watt(log=bit)"), 11.0 / 15.0));
+    }
+
+    #[test]
+    fn more_stamps_than_a_line_holds_are_an_error() {
+        let read = |text: &str| Spec::parse(text).unwrap().config::<WattConfig>();
+        assert!(read("watt(accesses=12)").unwrap_err().to_string().contains("16 stamps"));
+        for fits in ["watt(accesses=11)", "watt(accesses=15,writes=0)", "watt(accesses=15,log=bit)"]
+        {
+            assert!(read(fits).is_ok(), "{fits}");
+        }
+        assert!(read("watt(epochs=0)").is_err());
+        assert_eq!(
+            Watt::<ByEvictions>::new(
+                &config("watt(epochs=max)"),
+                &Shape { frames: 100, pages_dense: None, seed: 1 },
+            )
+            .evictions_per_tick(),
+            1
+        );
+    }
+
+    #[test]
+    fn a_sample_of_everything_evicts_the_least_valued_page_that_can_go() {
+        let mut mini = mini("watt(sample=100)", 4);
+        for page in 0..4 {
+            mini.access(page, Mark::READ, 0);
+            mini.now += 3;
+        }
+        mini.access(0, Mark::READ, 0);
+        mini.now += 3;
+        mini.refuse(1, Some(Why::Pinned));
+        mini.access(4, Mark::READ, 0);
+        assert_eq!(mini.table.gone, [2], "0 was referenced again, 1 is pinned");
+        mini.refuse(1, None);
+        mini.now += 3;
+        mini.access(5, Mark::READ, 0);
+        assert_eq!(mini.table.gone, [2, 1]);
+    }
+
+    #[test]
+    fn a_dirty_page_outlives_clean_ones_of_the_same_accesses() {
+        let mut mini = mini("watt(sample=100)", 8);
+        (0..8).for_each(|page| {
+            mini.access(page, if page == 0 { Mark::WRITE } else { Mark::READ }, 0);
+        });
+        mini.now = 1;
+        assert_eq!(mini.evict(7, None), 7);
+        assert_eq!(mini.pages(), [0]);
+    }
+
+    #[test]
+    fn batches_take_candidates_no_better_than_the_samples_least() {
+        let mut mini = mini("watt", 256);
+        for page in 0..256 {
+            mini.now = u32::try_from(page / 16).unwrap();
+            mini.access(page, Mark::READ, 0);
+        }
+        mini.now = 20;
+        assert_eq!(mini.evict(32, None), 32);
+        let old = mini.table.gone.iter().filter(|page| **page < 128).count();
+        assert!(old >= 30, "only {old} of the 32 were in the older half");
+    }
+
+    #[test]
+    fn one_page_that_can_go_is_found_and_refused_for_good_is_not_asked_again() {
+        for frames in [1, 2, 3, 40] {
+            let mut mini = mini("watt", frames);
+            let last = u64::from(frames) - 1;
+            (0..=last).for_each(|page| assert!(!mini.access(page, Mark::READ, 0)));
+            (0..last).for_each(|page| mini.refuse(page, Some(Why::Permanent)));
+            assert_eq!(mini.evict(2, None), 1);
+            assert_eq!(mini.table.gone, [last]);
+            assert_eq!(mini.evict(1, None), 0);
+            let offers = mini.table.offers;
+            assert_eq!(mini.evict(1, None), 0);
+            assert_eq!(mini.table.offers, offers);
+        }
+    }
+}
