@@ -21,10 +21,9 @@ pub mod retry;
 pub mod set;
 pub mod sketch;
 pub mod sorted;
-pub mod sweep;
-pub mod type_queue;
 pub mod stamps;
 pub mod sweep;
+pub mod type_queue;
 pub mod worth;
 
 pub use adaptation::Adaptation;
