@@ -36,6 +36,17 @@ const HITS: &[Gate] = &[
     ("cflru(window=50%)", "WATT-simulate", "cf_lru50", "", 0.0),
     ("clock", "libCacheSim", "clock", "init-freq=1", 0.0),
     ("clock(variant=fix)", "libCacheSim", "clock", "init-freq=0", 0.0),
+    // Two sizes each of backf and zigzag; 26 would do for the rest.
+    ("clock-pro", "LIRS-authors-C", "clock-pro.c", "ADAPTIVE", 140.0),
+    (
+        "clock-pro(adaptive=false,cold_min=5%)",
+        "LIRS-authors-C",
+        "clock-pro.c",
+        "MIN=MAX_COLD_ALLOC=5%",
+        22.0,
+    ),
+    ("clock-pro(nonresident=2x)", "caffeine", "irr.ClockPro", "min-cold=0.01;max-cold=0.99", 0.0),
+    ("clock-pro-plus", "caffeine", "irr.ClockProPlus", "", 0.0),
     ("clock-sweep(max=3,init=0)", "libCacheSim", "clock", "n-bit-counter=2", 0.0),
     ("fifo", "libCacheSim", "fifo", "", 0.0),
     ("fifo", "reference-model", "fifo", "", 0.0),

@@ -40,6 +40,8 @@ pub fn visit_all(visitor: &mut impl Visitor) {
     visitor.visit::<p::Arc>();
     visitor.visit::<p::Car>();
     visitor.visit::<p::Cart>();
+    visitor.visit::<p::ClockPro>();
+    visitor.visit::<p::ClockProPlus>();
     visitor.visit::<p::Dlirs>();
     visitor.visit::<p::LruPartitioned>();
     visitor.visit::<p::AgeScan>();

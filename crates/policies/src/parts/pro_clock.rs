@@ -1,0 +1,531 @@
+//! The clock of CLOCK-Pro: hot pages, cold pages and ghosts in one circle, and three hands.
+//!
+//! Everything enters at the head. Each hand stands at the oldest node of its kind: the hot hand at
+//! a hot frame, the cold hand at a resident cold frame, the test hand at a node in its test period
+//! (a cold frame, or a ghost, which always is). A node that the hot hand passes is no longer in
+//! test: it was not used again while a hot page older than it was neither. Hands only move towards
+//! the head and pass each node once, so that their walks are paid for by what entered.
+//!
+//! A node is a frame, or a ghost that took the place of the frame its page left.
+//!
+//! Invariants: (1) the counts are those of the nodes' kinds; (2) no node older than a hand is of the
+//! hand's kind, once [`ProClock::settle`] was called; (3) there are at most `ghosts_max` ghosts, and
+//! the map finds each; (4) the target is within its bounds.
+
+use millpond_base::sync::atomic::Ordering::Relaxed;
+use millpond_base::{FrameId, PageId};
+
+use super::list::{Links, List, NIL};
+use super::map::PageMap;
+use super::mark::{MarkTouch, take_mark};
+use crate::contract::{Frames, Goal, Host};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Out,
+    Hot,
+    Cold,
+    ColdInTest,
+    Ghost,
+}
+
+impl Kind {
+    fn is_cold_frame(self) -> bool {
+        matches!(self, Kind::Cold | Kind::ColdInTest)
+    }
+
+    fn is_in_test(self) -> bool {
+        matches!(self, Kind::ColdInTest | Kind::Ghost)
+    }
+}
+
+/// How the target number of cold frames moves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ColdTarget {
+    /// Not at all.
+    Static,
+    /// CLOCK-Pro: up with each use in a test period, down with each that ends without.
+    Tests,
+    /// CLOCK-Pro+: up with each use of a ghost, down with each of a demoted page, by the quotient
+    /// of how many there are of either.
+    Utility,
+}
+
+/// What a clock is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct ProClockOptions {
+    /// Number of frames.
+    pub frames: u32,
+    /// As in [`crate::contract::Shape`].
+    pub pages_dense: Option<u64>,
+    /// The least and first target of cold frames, before it is clamped to the pool.
+    pub cold_min: u32,
+    /// The greatest one.
+    pub cold_max: u32,
+    /// Ghosts at most.
+    pub ghosts_max: u64,
+    /// How the target moves.
+    pub target: ColdTarget,
+}
+
+/// Three hands on one circle.
+pub struct ProClock {
+    frames: u32,
+    rule: ColdTarget,
+    cold_min: u32,
+    cold_max: u32,
+    target: u32,
+    ghosts_max: u64,
+    links: Links,
+    list: List,
+    kind: Vec<Kind>,
+    is_demoted: Vec<bool>,
+    demoted: u32,
+    hot: u32,
+    cold: u32,
+    in_test: u32,
+    hand_hot: u32,
+    hand_cold: u32,
+    hand_test: u32,
+    map: PageMap,
+    pages: Vec<PageId>,
+    free: Vec<u32>,
+}
+
+impl ProClock {
+    /// An empty clock.
+    pub fn new(options: &ProClockOptions) -> ProClock {
+        let frames = options.frames;
+        // Two cold frames at least, where the pool has as many hot ones.
+        let cold_min = options.cold_min.max(2).min(frames / 2).max(1);
+        let cold_max = options.cold_max.min(frames - cold_min).max(cold_min);
+        let room = options.ghosts_max.min(u64::from(frames)) as usize;
+        ProClock {
+            frames,
+            rule: options.target,
+            cold_min,
+            cold_max,
+            target: cold_min,
+            ghosts_max: options.ghosts_max,
+            links: Links::new(frames),
+            list: List::new(),
+            kind: vec![Kind::Out; frames as usize],
+            is_demoted: vec![false; frames as usize],
+            demoted: 0,
+            hot: 0,
+            cold: 0,
+            in_test: 0,
+            hand_hot: NIL,
+            hand_cold: NIL,
+            hand_test: NIL,
+            map: PageMap::new(options.pages_dense, room),
+            pages: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    /// Whether `page` has a ghost.
+    #[inline(always)]
+    pub fn has_ghost(&self, page: PageId) -> bool {
+        self.map.get(page).is_some()
+    }
+
+    /// The target number of cold frames.
+    pub fn target(&self) -> u32 {
+        self.target
+    }
+
+    /// Number of hot frames.
+    pub fn hot(&self) -> u32 {
+        self.hot
+    }
+
+    /// The node after `node` towards the head; after the head, the oldest.
+    #[inline(always)]
+    fn after(&self, node: u32) -> u32 {
+        self.links.next(node).or(self.list.front()).unwrap_or(NIL)
+    }
+
+    #[inline(always)]
+    fn set_kind(&mut self, node: u32, kind: Kind) {
+        let old = std::mem::replace(&mut self.kind[node as usize], kind);
+        self.hot -= u32::from(old == Kind::Hot);
+        self.cold -= u32::from(old.is_cold_frame());
+        self.in_test -= u32::from(old.is_in_test());
+        self.hot += u32::from(kind == Kind::Hot);
+        self.cold += u32::from(kind.is_cold_frame());
+        self.in_test += u32::from(kind.is_in_test());
+    }
+
+    /// Takes `node` out of the circle; hands that stood there move on.
+    fn unlink(&mut self, node: u32) {
+        let next = self.after(node);
+        let next = if next == node { NIL } else { next };
+        for hand in [&mut self.hand_hot, &mut self.hand_cold, &mut self.hand_test] {
+            if *hand == node {
+                *hand = next;
+            }
+        }
+        self.list.remove(&mut self.links, node);
+        self.set_kind(node, Kind::Out);
+    }
+
+    fn push_head(&mut self, node: u32, kind: Kind) {
+        self.list.push_back(&mut self.links, node);
+        self.set_kind(node, kind);
+    }
+
+    fn move_to_head(&mut self, node: u32, kind: Kind) {
+        self.unlink(node);
+        self.push_head(node, kind);
+    }
+
+    fn drop_ghost(&mut self, node: u32) {
+        self.unlink(node);
+        let slot = node - self.frames;
+        self.map.remove(self.pages[slot as usize]);
+        self.free.push(slot);
+    }
+
+    /// Whether `frame` was demoted; it no longer is.
+    fn take_demoted(&mut self, frame: u32) -> bool {
+        let was = std::mem::replace(&mut self.is_demoted[frame as usize], false);
+        self.demoted -= u32::from(was);
+        was
+    }
+
+    fn raise_target(&mut self, by: u32) {
+        self.target = self.target.saturating_add(by).min(self.cold_max);
+    }
+
+    fn lower_target(&mut self, by: u32) {
+        self.target = self.target.saturating_sub(by).max(self.cold_min);
+    }
+
+    /// A demoted page was found to have been used.
+    fn demoted_was_used(&mut self) {
+        if self.rule == ColdTarget::Utility {
+            let demoted = self.demoted + 1;
+            self.lower_target((self.map.len() as u32 / demoted).max(1));
+        }
+    }
+
+    /// Ends the test period of `node`, if it is in one; a ghost goes with it.
+    fn end_test(&mut self, frames: Frames<'_, MarkTouch>, node: u32) {
+        let used = match self.kind[node as usize] {
+            Kind::ColdInTest => {
+                self.set_kind(node, Kind::Cold);
+                frames.meta(FrameId(node)).load(Relaxed)
+            }
+            Kind::Ghost => {
+                self.drop_ghost(node);
+                false
+            }
+            _ => return,
+        };
+        match (self.rule, used) {
+            (ColdTarget::Tests, true) => self.raise_target(1),
+            (ColdTarget::Tests, false) => self.lower_target(1),
+            _ => {}
+        }
+    }
+
+    /// Moves the hot hand to the oldest hot frame, and the others to the oldest of their kinds.
+    pub fn settle(&mut self, frames: Frames<'_, MarkTouch>) {
+        self.settle_cold();
+        self.settle_hot(frames);
+        self.settle_test();
+    }
+
+    fn settle_cold(&mut self) {
+        if self.cold == 0 {
+            self.hand_cold = NIL;
+            return;
+        }
+        let mut at = self.start(self.hand_cold);
+        while !self.kind[at as usize].is_cold_frame() {
+            at = self.after(at);
+        }
+        self.hand_cold = at;
+    }
+
+    fn settle_hot(&mut self, frames: Frames<'_, MarkTouch>) {
+        if self.hot == 0 {
+            self.hand_hot = NIL;
+            return;
+        }
+        let mut at = self.start(self.hand_hot);
+        while self.kind[at as usize] != Kind::Hot {
+            let passed = at;
+            at = self.after(at);
+            self.end_test(frames, passed);
+        }
+        self.hand_hot = at;
+        self.settle_test();
+    }
+
+    fn settle_test(&mut self) {
+        if self.in_test == 0 {
+            self.hand_test = NIL;
+            return;
+        }
+        let mut at = self.start(self.hand_test);
+        while !self.kind[at as usize].is_in_test() {
+            at = self.after(at);
+        }
+        self.hand_test = at;
+    }
+
+    /// Where a hand goes on: where it stands, or at the oldest node.
+    fn start(&self, hand: u32) -> u32 {
+        if hand == NIL { self.list.front().unwrap_or(NIL) } else { hand }
+    }
+
+    /// Looks for a hot frame that was not used and is older than `trigger`, and demotes it;
+    /// whether there was one.
+    fn run_hot(&mut self, frames: Frames<'_, MarkTouch>, trigger: u32) -> bool {
+        let mut demoted = false;
+        while self.hand_hot != trigger && self.hand_hot != NIL && !demoted {
+            let at = self.hand_hot;
+            if self.kind[at as usize] == Kind::Hot {
+                if take_mark(frames.meta(FrameId(at))) {
+                    self.move_to_head(at, Kind::Hot);
+                } else {
+                    self.move_to_head(at, Kind::Cold);
+                    self.is_demoted[at as usize] = true;
+                    self.demoted += 1;
+                    demoted = true;
+                }
+                continue;
+            }
+            let was_used = at < self.frames
+                && self.is_demoted[at as usize]
+                && frames.meta(FrameId(at)).load(Relaxed);
+            if was_used {
+                self.take_demoted(at);
+                self.demoted_was_used();
+            }
+            self.hand_hot = self.after(at);
+            self.end_test(frames, at);
+        }
+        self.settle_hot(frames);
+        demoted
+    }
+
+    /// A node in test was used: whether it may become hot. Demotes hot frames as the target asks.
+    fn may_promote(&mut self, frames: Frames<'_, MarkTouch>, node: u32) -> bool {
+        let kind = self.kind[node as usize];
+        if !kind.is_in_test() {
+            return false;
+        }
+        match self.rule {
+            ColdTarget::Tests => self.raise_target(1),
+            ColdTarget::Utility if kind == Kind::Ghost => {
+                self.raise_target((self.demoted / (self.map.len() as u32).max(1)).max(1));
+            }
+            _ => {}
+        }
+        while self.hot >= self.frames - self.target {
+            if !self.kind[node as usize].is_in_test() || !self.run_hot(frames, node) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The page was loaded into `frame`; `remembered` if it had a ghost when it missed.
+    pub fn admit(
+        &mut self,
+        frames: Frames<'_, MarkTouch>,
+        frame: FrameId,
+        page: PageId,
+        remembered: bool,
+    ) {
+        let free = self.frames - self.hot - self.cold;
+        let ghost = if remembered { self.map.get(page) } else { None };
+        let mut kind = Kind::ColdInTest;
+        if let Some(slot) = ghost {
+            if self.may_promote(frames, self.frames + slot) {
+                kind = Kind::Hot;
+            }
+            // The hot hand may have passed it.
+            if let Some(slot) = self.map.get(page) {
+                self.drop_ghost(self.frames + slot);
+            }
+        } else if free > self.cold_min && self.hot < self.frames - self.target {
+            // The pool fills up: hot pages first.
+            kind = Kind::Hot;
+        }
+        self.push_head(frame.0, kind);
+        self.settle(frames);
+    }
+
+    /// One step of the cold hand, at a frame that was used.
+    fn spare_cold(&mut self, frames: Frames<'_, MarkTouch>, at: u32) {
+        let in_test = self.kind[at as usize] == Kind::ColdInTest;
+        let kind = if in_test {
+            if self.may_promote(frames, at) { Kind::Hot } else { Kind::ColdInTest }
+        } else {
+            if self.take_demoted(at) {
+                self.demoted_was_used();
+            }
+            Kind::ColdInTest
+        };
+        take_mark(frames.meta(FrameId(at)));
+        self.take_demoted(at);
+        self.move_to_head(at, kind);
+        self.settle_cold();
+        if self.hand_hot == NIL {
+            self.settle_hot(frames);
+        }
+    }
+
+    /// `frame` was taken and held `page`.
+    fn taken(&mut self, frames: Frames<'_, MarkTouch>, frame: FrameId, page: PageId) {
+        self.take_demoted(frame.0);
+        if self.kind[frame.index()] == Kind::ColdInTest && self.ghosts_max > 0 {
+            self.leave_ghost(frame, page);
+        } else {
+            self.unlink(frame.0);
+        }
+        while self.map.len() as u64 > self.ghosts_max {
+            self.settle_test();
+            if self.hand_test == NIL {
+                break;
+            }
+            let oldest = self.hand_test;
+            self.end_test(frames, oldest);
+            self.settle_test();
+        }
+        self.settle_cold();
+    }
+
+    /// A ghost of `page` takes the place of `frame`.
+    fn leave_ghost(&mut self, frame: FrameId, page: PageId) {
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.pages[slot as usize] = page;
+                slot
+            }
+            None => {
+                self.pages.push(page);
+                self.kind.push(Kind::Out);
+                self.pages.len() as u32 - 1
+            }
+        };
+        let node = self.frames + slot;
+        self.links.grow_to(node);
+        self.list.replace(&mut self.links, frame.0, node);
+        for hand in [&mut self.hand_hot, &mut self.hand_cold, &mut self.hand_test] {
+            if *hand == frame.0 {
+                *hand = node;
+            }
+        }
+        self.set_kind(frame.0, Kind::Out);
+        self.set_kind(node, Kind::Ghost);
+        self.map.insert(page, slot);
+    }
+
+    /// Takes victims at the cold hand; at the hot one where all cold frames were refused.
+    pub fn evict<H: Host + ?Sized>(
+        &mut self,
+        frames: Frames<'_, MarkTouch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        let (mut taken, mut steps) = (0, 0);
+        let (mut refused_cold, mut refused_hot) = (0, 0);
+        while taken < goal.frames && steps < goal.steps_max {
+            steps += 1;
+            let from_cold = refused_cold < self.cold;
+            if !from_cold && refused_hot >= self.hot {
+                break;
+            }
+            let at = if from_cold { self.hand_cold } else { self.hand_hot };
+            let mark = frames.meta(FrameId(at));
+            if from_cold && mark.load(Relaxed) {
+                self.spare_cold(frames, at);
+                // It may be offered when the hand comes round: worth another round.
+                refused_cold = 0;
+                continue;
+            }
+            if !from_cold && take_mark(mark) {
+                self.move_to_head(at, Kind::Hot);
+                self.settle(frames);
+                refused_hot = 0;
+                continue;
+            }
+            match host.take(FrameId(at)) {
+                Ok((frame, page)) => {
+                    taken += 1;
+                    let was_hot = self.kind[frame.index()] == Kind::Hot;
+                    self.taken(frames, frame, page);
+                    if was_hot {
+                        self.settle(frames);
+                    }
+                }
+                Err(_why) => {
+                    self.move_to_head(at, self.kind[at as usize]);
+                    self.settle(frames);
+                    *(if from_cold { &mut refused_cold } else { &mut refused_hot }) += 1;
+                }
+            }
+        }
+        taken
+    }
+
+    /// The page in `frame` was dropped.
+    pub fn forget(&mut self, frames: Frames<'_, MarkTouch>, frame: FrameId) {
+        self.take_demoted(frame.0);
+        self.unlink(frame.0);
+        self.settle(frames);
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.links.bytes()
+            + self.kind.capacity()
+            + self.is_demoted.capacity()
+            + self.map.bytes()
+            + self.pages.capacity() * size_of::<PageId>()
+            + self.free.capacity() * 4
+    }
+
+    /// Verifies the invariants of the module.
+    ///
+    /// # Errors
+    /// The one that is broken.
+    pub fn check(&self, resident: &[FrameId]) -> Result<(), String> {
+        self.list.check(&self.links)?;
+        let kinds: Vec<Kind> = self.list.iter(&self.links).map(|n| self.kind[n as usize]).collect();
+        let count = |is: fn(&Kind) -> bool| kinds.iter().filter(|k| is(k)).count() as u32;
+        let counts =
+            [count(|k| *k == Kind::Hot), count(|k| k.is_cold_frame()), count(|k| k.is_in_test())];
+        if counts != [self.hot, self.cold, self.in_test]
+            || (self.hot + self.cold) as usize != resident.len()
+        {
+            return Err(format!("invariant 1: {counts:?}, {} resident", resident.len()));
+        }
+        let oldest = |is: fn(&Kind) -> bool| {
+            self.list.iter(&self.links).find(|n| is(&self.kind[*n as usize])).unwrap_or(NIL)
+        };
+        let hands = [oldest(|k| *k == Kind::Hot), oldest(|k| k.is_cold_frame())];
+        if hands != [self.hand_hot, self.hand_cold] {
+            return Err(format!(
+                "invariant 2: hands at {} and {}, not {hands:?}",
+                self.hand_hot, self.hand_cold
+            ));
+        }
+        let ghosts = count(|k| *k == Kind::Ghost);
+        if ghosts as usize != self.map.len() || u64::from(ghosts) > self.ghosts_max {
+            return Err(format!("invariant 3: {ghosts} ghosts, {} found", self.map.len()));
+        }
+        let demoted = self.is_demoted.iter().filter(|d| **d).count();
+        if demoted != self.demoted as usize
+            || !(self.cold_min..=self.cold_max).contains(&self.target)
+        {
+            return Err(format!("invariant 4: {demoted} demoted, target {}", self.target));
+        }
+        Ok(())
+    }
+}

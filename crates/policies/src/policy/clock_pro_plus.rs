@@ -1,0 +1,145 @@
+//! `clock-pro-plus`: CLOCK-Pro that learns its cold share as CAR does.
+//!
+//! **Idea** — CLOCK-Pro counts every test period that ends. Ask instead which set would have
+//! profited from being larger: a used ghost says the cold one, a used page that was demoted from
+//! hot says the hot one; the step is the quotient of how many there are of either.
+//!
+//! **Source** — Li, SYSTOR 2019; gilbert 1.4.1 names it as future work.
+//!
+//! **State** — That of CLOCK-Pro, and beside each frame whether it was demoted.
+//!
+//! **Invariants** — Those of `parts::pro_clock`: (1) The circle holds exactly the resident frames,
+//! hot or cold, and the ghosts. (2) Each hand stands at the oldest node of its kind. (3) There are
+//! at most `nonresident` ghosts. (4) The target is within its bounds, and demoted pages are counted.
+//!
+//! **Cost** — Hit: set a mark, no latch. Miss: one look-up among the ghosts. Admit and evict: walks
+//! of the hands, amortised a constant. 11 bytes per frame, 21 per ghost.
+//!
+//! **Deviations** — None known: hits equal those of the Caffeine simulator, the only other
+//! implementation, in every cell. A refused frame goes to the head of the circle; where all cold
+//! frames were refused, the hot hand gives.
+//!
+//! **Defaults** — `cold_min=1%`, at least two frames, `cold_max=50%` and `nonresident=1x`: the
+//! author's research code, as the Caffeine simulator reports it.
+
+use millpond_base::FrameId;
+
+use crate::config::Part;
+use crate::contract::{Access, Frames, Goal, Host, Policy, Recall, Rules, Shape};
+use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::{ColdTarget, MarkTouch, ProClock, ProClockOptions};
+
+config! {
+    /// Parameters of [`ClockProPlus`].
+    pub struct ClockProPlusConfig {
+        /// The least number of cold frames; two, where there is room.
+        cold_min: Part = Part::Times(0.01);
+        /// The greatest one.
+        cold_max: Part = Part::Times(0.5);
+        /// Pages remembered after they left.
+        nonresident: Part = Part::Times(1.0);
+    }
+}
+
+/// The page has a ghost.
+const REMEMBERED: Recall = Recall(1);
+
+/// CLOCK-Pro that adapts by utility.
+pub struct ClockProPlus {
+    clock: ProClock,
+}
+
+impl Rules for ClockProPlus {
+    const INFO: Info = Info {
+        id: "clock-pro-plus",
+        summary: "CLOCK-Pro whose cold share follows uses of ghosts and of demoted pages",
+        family: Family::Adaptive,
+        class: Class::Three,
+        age: Age::Some,
+        references: References::Some,
+        tier: Tier::First,
+        live: true,
+        frame_bytes: 11.0,
+        ghost_bytes: 21.0,
+        source: "Li SYSTOR 2019, gilbert 1.4.1",
+    };
+    type Touch = MarkTouch;
+    type Config = ClockProPlusConfig;
+
+    fn new(config: &ClockProPlusConfig, shape: &Shape) -> ClockProPlus {
+        let options = ProClockOptions {
+            frames: shape.frames,
+            pages_dense: shape.pages_dense,
+            cold_min: config.cold_min.frames_of(shape.frames),
+            cold_max: config.cold_max.frames_of(shape.frames),
+            ghosts_max: config.nonresident.of(shape.frames),
+            target: ColdTarget::Utility,
+        };
+        ClockProPlus { clock: ProClock::new(&options) }
+    }
+
+    fn ghosts_max(config: &ClockProPlusConfig, frames: u32) -> u64 {
+        config.nonresident.of(frames)
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.clock.bytes()
+    }
+
+    fn check(&self, _frames: Frames<'_, MarkTouch>, resident: &[FrameId]) -> Result<(), String> {
+        self.clock.check(resident)
+    }
+}
+
+impl Policy for ClockProPlus {
+    #[inline(always)]
+    fn miss(&mut self, access: &Access) -> Recall {
+        if self.clock.has_ghost(access.page) { REMEMBERED } else { Recall::NONE }
+    }
+
+    #[inline(always)]
+    fn admit(
+        &mut self,
+        frames: Frames<'_, MarkTouch>,
+        frame: FrameId,
+        access: &Access,
+        recall: Recall,
+    ) {
+        self.clock.admit(frames, frame, access.page, recall == REMEMBERED);
+    }
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(
+        &mut self,
+        frames: Frames<'_, MarkTouch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        self.clock.evict(frames, goal, host)
+    }
+
+    fn forget(&mut self, frames: Frames<'_, MarkTouch>, frame: FrameId) {
+        self.clock.forget(frames, frame);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Small, survives_everything};
+
+    #[test]
+    fn used_ghosts_raise_the_cold_target() {
+        let mut pool = Small::<ClockProPlus>::new("clock-pro-plus", 8);
+        pool.run(0..8);
+        pool.run([8, 6]);
+        assert_eq!((pool.policy.clock.hot(), pool.policy.clock.target()), (5, 3));
+    }
+
+    #[test]
+    fn refusals_drops_and_tiny_pools_break_nothing() {
+        for spec in ["clock-pro-plus", "clock-pro-plus(nonresident=0,cold_max=all)"] {
+            survives_everything::<ClockProPlus>(spec);
+        }
+    }
+}
