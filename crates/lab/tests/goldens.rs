@@ -146,12 +146,12 @@ const HITS: &[Gate] = &[
     ("sorting-lru-k(k=1)", "libCacheSim", "lru", "", 0.0),
     // The rest is what other hashes do to a sketch.
     ("w-tinylfu", "caffeine", "sketch.WindowTinyLfu (1%)", "", 40.0),
+    ("watt(write_weight=1)", "WATT-simulate", WATT_WC1, "", 31.0),
     // Random samples, and that simulator ticks while the pool fills, too. It lets ages begin at 1;
     // the second pair shows what it means that a page of the current epoch is worth +∞ instead.
     ("watt(write_weight=1,age_from=1)", "WATT-simulate", WATT_WC1, "", 5.5),
-    ("watt(write_weight=4,age_from=1)", "WATT-simulate", WATT_WC4, "", 5.5),
-    ("watt(write_weight=1)", "WATT-simulate", WATT_WC1, "", 31.0),
     ("watt(write_weight=4)", "WATT-simulate", WATT_WC4, "", 31.0),
+    ("watt(write_weight=4,age_from=1)", "WATT-simulate", WATT_WC4, "", 5.5),
 ];
 
 /// Oracles that do not work, or follow another rule, in pools smaller than so many frames:
@@ -169,11 +169,11 @@ const WRITES: &[Gate] = &[
     ("lru", "WATT-simulate", "lru", "", 0.0),
     ("lru-wsr", "WATT-simulate", "lru_wsr", "", 0.0),
     ("opt", "WATT-simulate", "opt", "", 0.0),
+    ("watt(write_weight=1)", "WATT-simulate", WATT_WC1, "", 26.0),
     // As above.
     ("watt(write_weight=1,age_from=1)", "WATT-simulate", WATT_WC1, "", 3.5),
-    ("watt(write_weight=4,age_from=1)", "WATT-simulate", WATT_WC4, "", 3.5),
-    ("watt(write_weight=1)", "WATT-simulate", WATT_WC1, "", 26.0),
     ("watt(write_weight=4)", "WATT-simulate", WATT_WC4, "", 26.0),
+    ("watt(write_weight=4,age_from=1)", "WATT-simulate", WATT_WC4, "", 3.5),
 ];
 
 /// Each trace is decoded once, and its future found once, only if a policy needs it.
