@@ -49,10 +49,14 @@ pub fn visit_all(visitor: &mut impl Visitor) {
     visitor.visit::<p::Cflru>();
     visitor.visit::<p::LruWsr>();
     visitor.visit::<p::Watt>();
+    visitor.visit::<p::Hyperbolic>();
     visitor.visit::<p::Opt>();
     visitor.visit::<p::S3Fifo>();
     visitor.visit::<p::Sieve>();
     visitor.visit::<p::WTinyLfu>();
+    visitor.visit::<p::LrdV1>();
+    visitor.visit::<p::LrdV2>();
+    visitor.visit::<p::Fbr>();
     visitor.visit::<p::ClockSweep>();
     visitor.visit::<p::MidpointLru>();
     visitor.visit::<t::T2Lru>();

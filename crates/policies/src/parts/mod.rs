@@ -3,6 +3,7 @@
 pub mod adaptation;
 pub mod balance;
 pub mod buckets;
+pub mod density;
 pub mod frame_lists;
 pub mod ghosts;
 pub mod heap;
@@ -30,6 +31,7 @@ pub mod worth;
 pub use adaptation::Adaptation;
 pub use balance::Balance;
 pub use buckets::{Buckets, Oldest};
+pub use density::{Search, Tournament};
 pub use frame_lists::FrameLists;
 pub use ghosts::Ghosts;
 pub use heap::Heap;

@@ -1,0 +1,368 @@
+//! Frames by reference density: references / (now − load), whose order changes with time alone.
+//!
+//! A knock-out tournament over the frames. Which of two frames is less dense changes at most once
+//! while neither is referenced, at a moment that can be computed; each match remembers the first
+//! moment at which a result below it, or its own, is out of date, and only such matches are played
+//! again. The final is then exactly what a search of all frames would find: the least density, and
+//! of equals the lowest frame.
+//!
+//! Hits do not touch the tournament. It knows a number of references that a frame had at least; a
+//! winner that has more by now is corrected, which costs at most one walk up the tree per hit.
+//!
+//! Invariants: (1) the references known of a frame are no more than it has; (2) every match that is
+//! not out of date names the less dense of its two winners.
+
+use millpond_base::{FrameId, Tick};
+
+use crate::contract::{Goal, Host, Why};
+
+choice! {
+    /// How the least dense frame is found; what is found is the same.
+    pub enum Search {
+        /// By the tournament.
+        Tournament = "tournament",
+        /// By looking at every frame, as gilbert's algorithm 1.14 does.
+        Linear = "linear",
+    }
+}
+
+/// No frame takes part here.
+const ABSENT: u32 = u32::MAX;
+/// More references than this are not told apart, so that products fit.
+const REFERENCES_MAX: u32 = (1 << 31) - 1;
+/// Ages above this are not told apart.
+const AGE_MAX: u64 = (1 << 32) - 1;
+/// A result that stays.
+const NEVER: u64 = u64::MAX;
+
+#[derive(Clone, Copy)]
+struct Match {
+    winner: u32,
+    /// The first moment at which this result or one below may be wrong.
+    until: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Entrant {
+    references: u32,
+    loaded: u64,
+}
+
+/// The tournament.
+pub struct Tournament {
+    /// A heap-shaped tree: match `i` is between the winners of `2i` and `2i + 1`, the final is 1;
+    /// frames are the leaves from `leaves` on, not stored.
+    matches: Vec<Match>,
+    entrants: Vec<Entrant>,
+    leaves: u32,
+    search: Search,
+    now: u64,
+    /// The last tick told, and the last load's moment.
+    tick: Tick,
+    time: u64,
+    last_load: u64,
+    /// A frame that left, while the matches still name it. It may come back before they matter.
+    gap: Option<u32>,
+    refused: Vec<(u32, Why)>,
+}
+
+impl Tournament {
+    /// No frame takes part yet; frames below `frames` may.
+    pub fn new(frames: u32, search: Search) -> Tournament {
+        let leaves = frames.max(2).next_power_of_two();
+        let nobody = Match { winner: ABSENT, until: NEVER };
+        Tournament {
+            matches: vec![nobody; leaves as usize],
+            entrants: vec![Entrant { references: ABSENT, loaded: 0 }; frames as usize],
+            leaves,
+            search,
+            now: 0,
+            tick: 0,
+            time: 0,
+            last_load: 0,
+            gap: None,
+            refused: Vec::new(),
+        }
+    }
+
+    /// Whether `frame` takes part.
+    #[inline(always)]
+    pub fn has(&self, frame: u32) -> bool {
+        self.entrants[frame as usize].references != ABSENT
+    }
+
+    /// The references known of `frame`.
+    #[inline(always)]
+    pub fn references(&self, frame: u32) -> u32 {
+        self.entrants[frame as usize].references
+    }
+
+    /// When the page of `frame` was loaded.
+    #[inline(always)]
+    pub fn loaded(&self, frame: u32) -> u64 {
+        self.entrants[frame as usize].loaded
+    }
+
+    /// The moment of tick `now`: ticks wrap, moments do not.
+    #[inline(always)]
+    pub fn moment(&mut self, now: Tick) -> u64 {
+        let passed = now.wrapping_sub(self.tick);
+        if passed < 1 << 31 {
+            self.time += u64::from(passed);
+            self.tick = now;
+        }
+        self.time
+    }
+
+    /// The page in `frame` was loaded now, with so many references.
+    #[inline]
+    pub fn load(&mut self, frame: u32, references: u32, now: Tick) {
+        let now = self.moment(now);
+        self.last_load = now;
+        self.enter(frame, references, now, now);
+    }
+
+    /// `frame` takes part with what is known of it, anew or for the first time. `now` must not be
+    /// before any moment told so far.
+    #[inline]
+    fn enter(&mut self, frame: u32, references: u32, loaded: u64, now: u64) {
+        self.close_gap(Some(frame));
+        self.advance(now);
+        self.entrants[frame as usize] =
+            Entrant { references: references.min(REFERENCES_MAX), loaded };
+        self.replay(frame);
+    }
+
+    /// `frame` takes part no more.
+    #[inline]
+    pub fn leave(&mut self, frame: u32) {
+        self.close_gap(Some(frame));
+        self.entrants[frame as usize].references = ABSENT;
+        self.gap = Some(frame);
+    }
+
+    /// Plays the matches of the frame that left, unless that is `but`.
+    #[inline(always)]
+    fn close_gap(&mut self, but: Option<u32>) {
+        if let Some(frame) = self.gap.take()
+            && Some(frame) != but
+        {
+            self.replay(frame);
+        }
+    }
+
+    /// Changes every entrant's references at once.
+    pub fn revise(&mut self, mut references: impl FnMut(u32) -> u32) {
+        for (frame, entrant) in self.entrants.iter_mut().enumerate() {
+            if entrant.references != ABSENT {
+                entrant.references = references(frame as u32).min(REFERENCES_MAX);
+            }
+        }
+        self.gap = None;
+        for at in (1..self.leaves).rev() {
+            self.play(at);
+        }
+    }
+
+    /// The least dense frame, by what is known. `now` must be after every load: a page of no age
+    /// has no density.
+    #[inline]
+    fn least(&mut self, now: u64) -> Option<u32> {
+        self.close_gap(None);
+        self.advance(now);
+        if self.search == Search::Linear {
+            return self.scan();
+        }
+        let winner = self.matches[1].winner;
+        (winner != ABSENT).then_some(winner)
+    }
+
+    /// The same by looking at every frame.
+    fn scan(&self) -> Option<u32> {
+        let mut least = None;
+        for frame in (0..self.entrants.len() as u32).filter(|&f| self.has(f)) {
+            if least.is_none_or(|least| self.is_below(frame, least)) {
+                least = Some(frame);
+            }
+        }
+        least
+    }
+
+    /// Evicts by least density until `goal` is reached. `live` says how many references a frame
+    /// has by now; `refused` changes that of a frame that was refused, which then is not offered
+    /// again in this call.
+    pub fn evict<H: Host + ?Sized>(
+        &mut self,
+        goal: &Goal,
+        host: &mut H,
+        live: impl Fn(FrameId) -> u32,
+        refused: impl Fn(FrameId, Why, u64),
+    ) -> u32 {
+        let now = self.moment(goal.now).max(self.last_load + 1);
+        let (mut taken, mut steps) = (0, 0);
+        while taken < goal.frames && steps < goal.steps_max {
+            let Some(offered) = self.least(now) else { break };
+            steps += 1;
+            let references = live(FrameId(offered)).min(REFERENCES_MAX);
+            if references > self.references(offered) {
+                self.enter(offered, references, self.loaded(offered), now);
+                continue;
+            }
+            match host.take(FrameId(offered)) {
+                Ok((FrameId(frame), _page)) => {
+                    // A child that was refused before has left already.
+                    if self.has(frame) {
+                        self.leave(frame);
+                    } else {
+                        self.refused.retain(|&(f, _)| f != frame);
+                    }
+                    taken += 1;
+                }
+                Err(why) => {
+                    self.leave(offered);
+                    self.refused.push((offered, why));
+                }
+            }
+        }
+        while let Some((frame, why)) = self.refused.pop() {
+            refused(FrameId(frame), why, now);
+            self.enter(frame, live(FrameId(frame)), self.loaded(frame), now);
+        }
+        taken
+    }
+
+    /// Whether `a` is less dense than `b` now: a/(now − a₀) < b/(now − b₀), without division.
+    #[inline(always)]
+    fn is_below(&self, a: u32, b: u32) -> bool {
+        let (ahead, _) = self.lead(a, b);
+        ahead < 0
+    }
+
+    /// By how much `a`'s density exceeds `b`'s now, times both ages, and what a tick adds to it.
+    #[inline(always)]
+    fn lead(&self, a: u32, b: u32) -> (i64, i64) {
+        let (a, b) = (self.entrants[a as usize], self.entrants[b as usize]);
+        let age = |e: Entrant| self.now.saturating_sub(e.loaded).min(AGE_MAX) as i64;
+        let (ra, rb) = (i64::from(a.references), i64::from(b.references));
+        (ra * age(b) - rb * age(a), ra - rb)
+    }
+
+    #[inline]
+    fn advance(&mut self, now: u64) {
+        self.now = self.now.max(now);
+        if self.matches[1].until <= self.now {
+            self.refresh(1);
+        }
+    }
+
+    /// Plays again what is out of date at `at` and below. As deep as the tree: 32 levels at most.
+    fn refresh(&mut self, at: u32) {
+        for below in [2 * at, 2 * at + 1] {
+            if below < self.leaves && self.matches[below as usize].until <= self.now {
+                self.refresh(below);
+            }
+        }
+        self.play(at);
+    }
+
+    /// Plays the matches from `frame` up to the final.
+    #[inline]
+    fn replay(&mut self, frame: u32) {
+        if self.search == Search::Linear {
+            return;
+        }
+        let mut at = (self.leaves + frame) / 2;
+        while at >= 1 {
+            self.play(at);
+            at /= 2;
+        }
+    }
+
+    /// The winner of `at`, and until when it is known.
+    #[inline(always)]
+    fn result(&self, at: u32) -> Match {
+        if at < self.leaves {
+            return self.matches[at as usize];
+        }
+        let frame = at - self.leaves;
+        let there = (frame as usize) < self.entrants.len() && self.has(frame);
+        Match { winner: if there { frame } else { ABSENT }, until: NEVER }
+    }
+
+    #[inline(always)]
+    fn play(&mut self, at: u32) {
+        let (left, right) = (self.result(2 * at), self.result(2 * at + 1));
+        let until = left.until.min(right.until);
+        // A winner that left is none. Who won instead is found when its matches are played again.
+        let gone = |m: Match| m.winner == ABSENT || !self.has(m.winner);
+        self.matches[at as usize] = match (gone(left), gone(right)) {
+            (_, true) => Match { winner: left.winner, until },
+            (true, false) => Match { winner: right.winner, until },
+            (false, false) => {
+                let (lead, per_tick) = self.lead(left.winner, right.winner);
+                let (winner, ticks) = if lead <= 0 {
+                    // Left wins until its lead is above 0.
+                    (left.winner, (per_tick > 0).then(|| -lead / per_tick + 1))
+                } else {
+                    // Right wins until left has come down to it.
+                    (right.winner, (per_tick < 0).then(|| (lead - per_tick - 1) / -per_tick))
+                };
+                let own = ticks.map_or(NEVER, |t| self.now.saturating_add(t as u64));
+                Match { winner, until: until.min(own) }
+            }
+        };
+    }
+
+    /// Verifies that exactly `resident` take part.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self, resident: &[FrameId]) -> Result<(), String> {
+        let inside = self.entrants.iter().filter(|e| e.references != ABSENT).count();
+        if inside != resident.len() || resident.iter().any(|f| !self.has(f.0)) {
+            return Err(format!("{inside} frames take part, {} are resident", resident.len()));
+        }
+        Ok(())
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.matches.capacity() * size_of::<Match>()
+            + self.entrants.capacity() * size_of::<Entrant>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_final_is_what_a_search_of_all_frames_finds_at_every_moment() {
+        for (frames, seed) in [(1, 1), (2, 2), (3, 3), (37, 4), (64, 5)] {
+            let mut rng = fastrand::Rng::with_seed(seed);
+            let (mut all, mut now) = (Tournament::new(frames, Search::Tournament), 0u64);
+            for _ in 0..20_000 {
+                now += rng.u64(0..4) * rng.u64(0..20);
+                let frame = rng.u32(0..frames);
+                match rng.u8(0..8) {
+                    0 => all.leave(frame),
+                    1 => {
+                        let seed = rng.u32(0..9);
+                        all.revise(|f| f * seed % 11);
+                    }
+                    2..4 if all.has(frame) => {
+                        let more = all.references(frame) + rng.u32(0..5);
+                        all.enter(frame, more, all.loaded(frame), now);
+                    }
+                    _ => {
+                        all.leave(frame);
+                        all.enter(frame, rng.u32(0..9), now, now);
+                    }
+                }
+                now += 1;
+                let found = all.least(now);
+                assert_eq!(found, all.scan(), "{frames} frames, moment {now}");
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! `hyperbolic`: of a few random frames, the one with the fewest references per time in the cache.
+//!
+//! **Idea** — A page's worth is its rate of references since it was loaded. Rates change with time,
+//! so no order is kept: a sample is valued when a victim is needed.
+//!
+//! **Source** — watt 2.2, table 1; Blankstein, Sen and Freedman, USENIX ATC 2017.
+//!
+//! **State** — References and the time of the load beside each frame; a random generator.
+//!
+//! **Invariants** — (1) Of a sample, frames are offered in ascending order of references / age.
+//! (2) Every frame is equally likely to be sampled. (3) A resident frame has a reference.
+//!
+//! **Cost** — Hit: one load and one store in the frame's own metadata, no latch. Admit: two stores.
+//! Evict: `sample` frames read and compared, no division. 8 bytes per frame, no ghosts.
+//!
+//! **Deviations** — Age is counted in references, as in the simulators compared, and not in
+//! seconds; sizes and costs are all 1. Samples are drawn with repetition among all frames, and what
+//! is free is refused by the host. Sampling makes every oracle a band, not an equality.
+//!
+//! **Defaults** — `sample=10`, as WATT's simulator runs it; watt 4.1 has 20, the original 64.
+
+use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use millpond_base::{FrameId, Tick};
+
+use crate::contract::{
+    Access, Frames, Goal, Hit, Host, OpenPolicy, Recall, Rules, Shape, TickSource, Touch,
+};
+use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::Random as Generator;
+
+/// The largest sample.
+const SAMPLE_MAX: usize = 64;
+
+config! {
+    /// Parameters of [`Hyperbolic`].
+    pub struct HyperbolicConfig {
+        /// Frames valued for each victim.
+        sample: u32 = 10, in 1..=64;
+    }
+}
+
+/// What a frame's page has done since it was loaded.
+#[derive(Default, Debug)]
+pub struct Rate {
+    references: AtomicU32,
+    loaded: AtomicU32,
+}
+
+/// The hot half: a count.
+pub struct CountRate;
+
+impl Touch for CountRate {
+    type Meta = Rate;
+    type Params = ();
+    const HIT: Hit = Hit::Meta;
+    const TICK: TickSource = TickSource::PerAccess;
+
+    #[inline(always)]
+    fn touch(rate: &Rate, _: &(), _: &Access) {
+        // A lost increment among racing hits is within the noise of sampling.
+        let references = rate.references.load(Relaxed);
+        rate.references.store(references.saturating_add(1), Relaxed);
+    }
+
+    #[inline(always)]
+    fn reset(rate: &Rate, _: &(), access: &Access) {
+        rate.references.store(1, Relaxed);
+        rate.loaded.store(access.now, Relaxed);
+    }
+}
+
+/// A sampled frame.
+#[derive(Clone, Copy, Default)]
+struct Candidate {
+    frame: u32,
+    references: u32,
+    age: u32,
+}
+
+impl Candidate {
+    #[inline(always)]
+    fn of(frames: Frames<'_, CountRate>, frame: u32, now: Tick) -> Candidate {
+        let rate = frames.meta(FrameId(frame));
+        let age = now.wrapping_sub(rate.loaded.load(Relaxed)).max(1);
+        Candidate { frame, references: rate.references.load(Relaxed), age }
+    }
+
+    /// Whether it is worth less than `other`.
+    #[inline(always)]
+    fn is_below(self, other: Candidate) -> bool {
+        u64::from(self.references) * u64::from(other.age)
+            < u64::from(other.references) * u64::from(self.age)
+    }
+}
+
+/// Sampled references per time.
+pub struct Hyperbolic {
+    sample: usize,
+    generator: Generator,
+}
+
+impl Rules for Hyperbolic {
+    const INFO: Info = Info {
+        id: "hyperbolic",
+        summary: "of a sample, the page with the fewest references per time",
+        family: Family::Sampled,
+        class: Class::Two,
+        age: Age::First,
+        references: References::All,
+        tier: Tier::First,
+        live: true,
+        frame_bytes: 8.0,
+        ghost_bytes: 0.0,
+        source: "watt 2.2; Blankstein et al. 2017",
+    };
+    type Touch = CountRate;
+    type Config = HyperbolicConfig;
+
+    fn new(config: &HyperbolicConfig, shape: &Shape) -> Hyperbolic {
+        let sample = (config.sample as usize).clamp(1, SAMPLE_MAX);
+        Hyperbolic { sample, generator: Generator::new(shape.seed) }
+    }
+
+    fn state_bytes(&self) -> usize {
+        0
+    }
+
+    fn check(&self, frames: Frames<'_, CountRate>, resident: &[FrameId]) -> Result<(), String> {
+        match resident.iter().find(|&&f| frames.meta(f).references.load(Relaxed) == 0) {
+            Some(frame) => Err(format!("invariant 3: frame {frame:?} has no reference")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl OpenPolicy for Hyperbolic {
+    #[inline(always)]
+    fn admit(&self, _: Frames<'_, CountRate>, _: FrameId, _: &Access, _: Recall) {}
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(
+        &self,
+        frames: Frames<'_, CountRate>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        let mut sample = [Candidate::default(); SAMPLE_MAX];
+        let (mut taken, mut steps) = (0, 0);
+        while taken < goal.frames && steps < goal.steps_max {
+            let size = self.sample.min((goal.steps_max - steps) as usize);
+            steps += size as u32;
+            for candidate in &mut sample[..size] {
+                let frame = self.generator.below(frames.len());
+                *candidate = Candidate::of(frames, frame, goal.now);
+            }
+            // Whoever is refused gives way to the next of the sample: hot frames among many that
+            // are pinned would never be the least of one.
+            for offered in 0..size {
+                let mut least = offered;
+                for at in offered + 1..size {
+                    if sample[at].is_below(sample[least]) {
+                        least = at;
+                    }
+                }
+                sample.swap(offered, least);
+                if host.take(FrameId(sample[offered].frame)).is_ok() {
+                    taken += 1;
+                    break;
+                }
+            }
+        }
+        taken
+    }
+
+    fn forget(&self, _: Frames<'_, CountRate>, _: FrameId) {}
+}

@@ -1,0 +1,259 @@
+//! `lrd-v2`: least reference density, with ageing.
+//!
+//! **Idea** — As `lrd-v1`, but old references fade: in regular intervals every count is lowered, so
+//! that a page that was used much for a while goes when that is over.
+//!
+//! **Source** — gilbert 1.2.12, 1.2.12.2, algorithm 1.14 (after Effelsberg and Härder 1984).
+//!
+//! **State** — A reference count beside each frame with the interval it is of; in the tournament the count as last
+//! seen and the time of the load, and one match per frame.
+//!
+//! **Invariants** — (1) Exactly the resident frames take part. (2) Of those not yet offered, the
+//! least dense is offered.
+//!
+//! **Cost** — Hit: a load and a store in the frame's own metadata, no latch. Admit: one walk up the
+//! tournament, O(log frames). Evict: the matches whose result time has changed, and one walk for
+//! each winner that was hit meanwhile; `linear` looks at all frames. 40 to 56 bytes per frame, as the
+//! number of frames is a power of two or not; no ghosts.
+//!
+//! **Deviations** — gilbert's search of all frames is `search=linear`; by default a tournament
+//! finds the same victims ([`parts::density`](crate::parts::density)). Densities are compared as
+//! products, not as rounded quotients; ties go to the lowest frame, as his search has it. A refused
+//! frame is not offered again in the same eviction: a temporary refusal counts as a reference, a
+//! permanent one as if every reference so far had been its. Counts are lowered when they are next
+//! touched or compared, by as many intervals as have passed; for more than 32 at once factors are
+//! multiplied before rounding.
+//!
+//! **Defaults** — `period=10, aging=subtract, by=10`: gilbert's *10 − 10*. His *2 · 0.75* is
+//! `period=2,aging=multiply,by=0.75`.
+
+use millpond_base::FrameId;
+use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use crate::contract::{
+    Access, Frames, Goal, Hit, Host, Policy, Recall, Rules, Shape, TickSource, Touch, Why,
+};
+use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::density::{Search, Tournament};
+
+choice! {
+    /// What ageing does to a count.
+    pub enum Aging {
+        /// Subtracts, down to 0.
+        Subtract = "subtract",
+        /// Multiplies by a factor below 1, rounding down.
+        Multiply = "multiply",
+    }
+}
+
+config! {
+    /// Parameters of [`LrdV2`].
+    pub struct LrdV2Config {
+        /// How the least dense frame is found.
+        search: Search = Search::Tournament;
+        /// References between two ageings, in multiples of the number of frames.
+        period: u32 = 10, in 1..=1_000_000;
+        /// What ageing does to a count.
+        aging: Aging = Aging::Subtract;
+        /// What is subtracted, or the factor; factors above 1 are 1.
+        by: f64 = 10.0, in 0.0..=1e9;
+    }
+}
+
+/// What the hit path knows of ageing.
+#[derive(Clone, Copy, Debug)]
+pub struct Ageing {
+    aging: Aging,
+    by: f64,
+    /// References between two ageings.
+    period: u32,
+}
+
+impl Default for Ageing {
+    fn default() -> Self {
+        Ageing { aging: Aging::Subtract, by: 10.0, period: u32::MAX }
+    }
+}
+
+impl Ageing {
+    /// In which interval the reference of tick `now` is; ageing comes after an interval's last.
+    #[inline(always)]
+    fn interval(&self, now: u32) -> u32 {
+        now.wrapping_sub(1) / self.period
+    }
+
+    /// What is left of a count after so many ageings.
+    fn aged(&self, count: u32, times: u32) -> u32 {
+        if self.aging == Aging::Subtract {
+            return count.saturating_sub((self.by * f64::from(times)).min(4e9) as u32);
+        }
+        let factor = self.by.min(1.0);
+        let mut left = count;
+        for _ in 0..times.min(32) {
+            left = (f64::from(left) * factor) as u32;
+        }
+        match times.saturating_sub(32) {
+            0 => left,
+            more => (f64::from(left) * factor.powf(f64::from(more))) as u32,
+        }
+    }
+}
+
+/// A reference count, and the interval in which it was last lowered.
+#[derive(Default, Debug)]
+pub struct AgedCount {
+    references: AtomicU32,
+    interval: AtomicU32,
+}
+
+impl AgedCount {
+    /// The count as it is in `interval`.
+    #[inline(always)]
+    fn at(&self, interval: u32, ageing: &Ageing) -> u32 {
+        let count = self.references.load(Relaxed);
+        match interval.wrapping_sub(self.interval.load(Relaxed)) {
+            0 => count,
+            // A clock that seems to go back is another thread's that was late.
+            times if times < 1 << 31 => ageing.aged(count, times),
+            _ => count,
+        }
+    }
+
+    #[inline(always)]
+    fn set(&self, count: u32, interval: u32) {
+        self.references.store(count, Relaxed);
+        if self.interval.load(Relaxed) != interval {
+            self.interval.store(interval, Relaxed);
+        }
+    }
+}
+
+/// The hot half: a count.
+pub struct CountAged;
+
+impl Touch for CountAged {
+    type Meta = AgedCount;
+    type Params = Ageing;
+    const HIT: Hit = Hit::Meta;
+    const TICK: TickSource = TickSource::PerAccess;
+
+    #[inline(always)]
+    fn touch(references: &AgedCount, ageing: &Ageing, access: &Access) {
+        let interval = ageing.interval(access.now);
+        references.set(references.at(interval, ageing).saturating_add(1), interval);
+    }
+
+    #[inline(always)]
+    fn reset(references: &AgedCount, ageing: &Ageing, access: &Access) {
+        references.set(1, ageing.interval(access.now));
+    }
+}
+
+/// Least reference density with ageing.
+pub struct LrdV2 {
+    tournament: Tournament,
+    ageing: Ageing,
+    interval: u32,
+}
+
+impl Rules for LrdV2 {
+    const INFO: Info = Info {
+        id: "lrd-v2",
+        summary: "least references per time in the pool, and old references fade",
+        family: Family::Frequency,
+        class: Class::Two,
+        age: Age::Some,
+        references: References::Some,
+        tier: Tier::First,
+        live: true,
+        frame_bytes: 40.0,
+        ghost_bytes: 0.0,
+        source: "gilbert 1.2.12.2",
+    };
+    type Touch = CountAged;
+    type Config = LrdV2Config;
+
+    fn new(config: &LrdV2Config, shape: &Shape) -> LrdV2 {
+        let period = u64::from(config.period) * u64::from(shape.frames);
+        let period = u32::try_from(period).unwrap_or(u32::MAX).max(1);
+        LrdV2 {
+            tournament: Tournament::new(shape.frames, config.search),
+            ageing: Ageing { aging: config.aging, by: config.by, period },
+            interval: 0,
+        }
+    }
+
+    fn params(&self) -> Ageing {
+        self.ageing
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.tournament.bytes()
+    }
+
+    fn check(&self, _frames: Frames<'_, CountAged>, resident: &[FrameId]) -> Result<(), String> {
+        self.tournament.check(resident)
+    }
+}
+
+impl Policy for LrdV2 {
+    #[inline(always)]
+    fn admit(
+        &mut self,
+        _frames: Frames<'_, CountAged>,
+        frame: FrameId,
+        access: &Access,
+        _recall: Recall,
+    ) {
+        self.tournament.load(frame.0, 1, access.now);
+    }
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(
+        &mut self,
+        frames: Frames<'_, CountAged>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        let (interval, ageing) = (self.ageing.interval(goal.now), self.ageing);
+        let live = |frame| frames.meta(frame).at(interval, &ageing);
+        if interval != self.interval {
+            // Known counts must not exceed the true ones.
+            self.interval = interval;
+            self.tournament.revise(|frame| live(FrameId(frame)));
+        }
+        let refused = |frame, why: Why, now: u64| {
+            let count = live(frame);
+            let all = u32::try_from(now).unwrap_or(u32::MAX);
+            let more = if why.is_temporary() { count.saturating_add(1) } else { count.max(all) };
+            frames.meta(frame).set(more, interval);
+        };
+        self.tournament.evict(goal, host, live, refused)
+    }
+
+    fn forget(&mut self, _frames: Frames<'_, CountAged>, frame: FrameId) {
+        self.tournament.leave(frame.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_fade_by_interval_however_late_that_is_noticed() {
+        let ageing = Ageing { aging: Aging::Multiply, by: 0.5, period: 100 };
+        assert_eq!((ageing.interval(100), ageing.interval(101)), (0, 1));
+        let (seen, unseen) = (AgedCount::default(), AgedCount::default());
+        seen.set(1001, 0);
+        unseen.set(1001, 0);
+        for interval in 1..=5 {
+            seen.set(seen.at(interval, &ageing), interval);
+            assert_eq!(seen.at(interval, &ageing), unseen.at(interval, &ageing));
+        }
+        assert_eq!(unseen.at(5, &ageing), 31);
+        assert_eq!(unseen.at(1 << 30, &ageing), 0);
+        let ageing = Ageing { aging: Aging::Subtract, by: 10.0, period: 100 };
+        assert_eq!((unseen.at(3, &ageing), unseen.at(101, &ageing)), (971, 0));
+    }
+}
