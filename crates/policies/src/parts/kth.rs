@@ -45,7 +45,8 @@ enum Place {
     Heap,
 }
 
-/// What is kept of pages that left: up to K − 1 references each, oldest departure first.
+/// What is kept of pages that left: up to K − 1 references each, oldest departure first. Without
+/// a limit there is no order to keep.
 struct History {
     ghosts: Ghosts<u8>,
     stamps: Vec<u64>,
@@ -190,6 +191,7 @@ impl Kth {
     #[inline(always)]
     pub fn miss(&mut self, page: PageId) {
         if let Some(history) = &mut self.history
+            && history.is_bounded()
             && let Some(ghost) = history.ghosts.find(page)
         {
             history.order.move_to_back(&mut history.ghosts.links, ghost);
@@ -218,7 +220,10 @@ impl Kth {
             let (from, to) = (ghost as usize * width, frame as usize * self.k);
             self.stamps[to..to + width].copy_from_slice(&history.stamps[from..from + width]);
             self.known[frame as usize] = *history.ghosts.memory(ghost);
-            history.ghosts.drop_from(&mut history.order, ghost);
+            if history.is_bounded() {
+                history.order.remove(&mut history.ghosts.links, ghost);
+            }
+            history.ghosts.drop_loose(ghost);
         }
         history.trim(0);
     }
@@ -289,14 +294,18 @@ impl Kth {
         let Some(history) = &mut self.history else { return };
         let (at, width) = (frame as usize * self.k, self.k - 1);
         let known = self.known[frame as usize].min(width as u8);
-        let ghost = history.ghosts.push(&mut history.order, page, known) as usize;
+        let node = history.ghosts.make(page, known);
+        let ghost = node as usize;
         if (ghost + 1) * width > history.stamps.len() {
             history.stamps.resize((ghost + 1) * width, 0);
         }
         history.stamps[ghost * width..(ghost + 1) * width]
             .copy_from_slice(&self.stamps[at..at + width]);
-        let coming = goal.incoming.is_some_and(|(p, _)| history.ghosts.find(p).is_some());
-        history.trim(u64::from(coming));
+        if history.is_bounded() {
+            history.order.push_back(&mut history.ghosts.links, node);
+            let coming = goal.incoming.is_some_and(|(p, _)| history.ghosts.find(p).is_some());
+            history.trim(u64::from(coming));
+        }
     }
 
     /// Bytes held.
@@ -344,6 +353,11 @@ impl Kth {
 }
 
 impl History {
+    #[inline(always)]
+    fn is_bounded(&self) -> bool {
+        self.most != u64::MAX
+    }
+
     /// Drops ghosts beyond the limit and `spare` more.
     #[inline(always)]
     fn trim(&mut self, spare: u64) {

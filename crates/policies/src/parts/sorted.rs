@@ -61,7 +61,7 @@ impl Touch for LastStamp {
 }
 
 /// An entry to be sorted.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Candidate {
     /// Where it comes: least first.
     pub order: u64,
@@ -176,7 +176,7 @@ impl Sorted {
         if generation == seen >> 32 {
             let mut candidates = Vec::with_capacity(self.lists[0].len());
             stamps.collect(&mut candidates);
-            candidates.sort_unstable();
+            candidates.sort_unstable_by_key(|c| c.order);
             let side = (generation as usize + 1) % 2;
             for (entry, c) in self.lists[side].iter().zip(&candidates) {
                 entry.store(u64::from(c.frame) << 32 | u64::from(c.stamp), Relaxed);

@@ -86,10 +86,10 @@ impl Stamps for View<'_> {
                 break;
             }
         }
-        candidates.sort_unstable();
         if self.refused.get() {
             return;
         }
+        candidates.sort_unstable_by_key(|c| c.order);
         let threshold = recency(self.now.wrapping_sub(self.scan.age), self.now).into();
         let old = candidates.partition_point(|c| c.order <= threshold);
         candidates.truncate(old.max(self.scan.least));
