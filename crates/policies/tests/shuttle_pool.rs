@@ -83,3 +83,16 @@ fn lirs_survives_every_schedule_drawn() {
 fn lean_evict_survives_every_schedule_drawn() {
     latched::<p::LeanEvict>();
 }
+
+/// Evictors that share one sorted list, one of them sorting it anew.
+#[test]
+fn policies_that_sort_survive_every_schedule_drawn() {
+    open::<p::SortingLru>();
+    open::<p::SortingLruK>();
+    open::<p::AgeScan>();
+}
+
+#[test]
+fn loop_survives_every_schedule_drawn() {
+    open::<p::Loop>();
+}
