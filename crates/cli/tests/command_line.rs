@@ -86,7 +86,7 @@ fn a_shipped_trace_gives_the_published_hits() {
     let trace = shipped("arc_OLTP.txt.gz");
     let output = lab.run(&[&["sim", trace.as_str()], &args[..]].concat());
     let hits: Vec<String> = rows(&output)[1..].iter().map(|r| r[6].clone()).collect();
-    assert_eq!(hits, ["300122", "490077"]);
+    assert_eq!(hits, ["300122", "490093"]);
 }
 
 #[test]
