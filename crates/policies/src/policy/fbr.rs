@@ -1,27 +1,28 @@
 //! `fbr`: frequency-based replacement: an LRU list that counts what comes back late.
 //!
-//! **Idea** — References in quick succession say nothing of a page's frequency. The list has a new,
-//! a middle and an old section: a hit in the new one is not counted, and the victim is the page
-//! with the least count in the old one.
+//! **Idea** — References in quick succession say nothing of a page's frequency. The list has a
+//! new, a middle and an old section: a hit in the new one is not counted, and the victim is the
+//! page with the least count in the old one.
 //!
 //! **Source** — luan 4.4, after Robinson and Devarakonda, SIGMETRICS 1990.
 //!
 //! **State** — Three lists, one per section; for the old section one list per count up to `c_max`
 //! and one for those above, with a bit set of the lists in use; counts and their sum.
 //!
-//! **Invariants** — (1) Exactly the resident frames are in the sections. (2) New and middle section
-//! hold no more than their share. (3) A frame is in the list of its count if and only if it is old.
-//! (4) The sum is that of the counts, and not above `a_max` per frame after a reference.
+//! **Invariants** — (1) Exactly the resident frames are in the sections. (2) New and middle
+//! section hold no more than their share. (3) A frame is in the list of its count if and only if
+//! it is old. (4) The sum is that of the counts, and not above `a_max` per frame after a
+//! reference.
 //!
 //! **Cost** — Hit and admit: O(1), central; a halving of all counts is O(frames), once in about
 //! a_max/2 counted references per frame. Evict: O(c_max/64). 21 bytes per frame, no ghosts.
 //!
-//! **Deviations** — Frames that are free shrink the old section first. A refused frame is used: it
-//! moves to the new section as if hit, after the eviction, which offers no frame twice.
+//! **Deviations** — Frames that are free shrink the old section first. A refused frame is used:
+//! it moves to the new section as if hit, after the eviction, which offers no frame twice.
 //!
 //! **Defaults** — `new=25%, old=60%, c_max=100, a_max=100`: the original's as later papers cite
-//! them. Published for the OLTP trace at 1000, 5000 and 15000 frames: 36.96, 53.53 and 65.66 % hits;
-//! ours are 35.96, 54.13 and 65.67 %. The paper does not say which bounds it ran.
+//! them. Published for the OLTP trace at 1000, 5000 and 15000 frames: 36.96, 53.53 and 65.66 %
+//! hits; ours are 35.96, 54.13 and 65.67 %. The paper does not say which bounds it ran.
 
 use millpond_base::{FrameId, Share};
 

@@ -5,22 +5,22 @@
 //!
 //! **Source** — gilbert 1.2.12, 1.2.12.1, algorithm 1.14 (after Effelsberg and Härder 1984).
 //!
-//! **State** — A reference count beside each frame; in the tournament the count as last
-//! seen and the time of the load, and one match per frame.
+//! **State** — A reference count beside each frame; in the tournament the count as last seen and
+//! the time of the load, and one match per frame.
 //!
 //! **Invariants** — (1) Exactly the resident frames take part. (2) Of those not yet offered, the
 //! least dense is offered.
 //!
-//! **Cost** — Hit: a load and a store in the frame's own metadata, no latch. Admit: one walk up the
-//! tournament, O(log frames). Evict: the matches whose result time has changed, and one walk for
-//! each winner that was hit meanwhile; `linear` looks at all frames. 36 to 52 bytes per frame, as the
-//! number of frames is a power of two or not; no ghosts.
+//! **Cost** — Hit: a load and a store in the frame's own metadata, no latch. Admit: one walk up
+//! the tournament, O(log frames). Evict: the matches whose result time has changed, and one walk
+//! for each winner that was hit meanwhile; `linear` looks at all frames. 36 to 52 bytes per
+//! frame, as the number of frames is a power of two or not; no ghosts.
 //!
 //! **Deviations** — gilbert's search of all frames is `search=linear`; by default a tournament
 //! finds the same victims ([`parts::density`](crate::parts::density)). Densities are compared as
-//! products, not as rounded quotients; ties go to the lowest frame, as his search has it. A refused
-//! frame is not offered again in the same eviction: a temporary refusal counts as a reference, a
-//! permanent one as if every reference so far had been its.
+//! products, not as rounded quotients; ties go to the lowest frame, as his search has it. A
+//! refused frame is not offered again in the same eviction: a temporary refusal counts as a
+//! reference, a permanent one as if every reference so far had been its.
 //!
 //! **Defaults** — `search=tournament`.
 

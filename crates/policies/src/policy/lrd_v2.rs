@@ -1,28 +1,28 @@
 //! `lrd-v2`: least reference density, with ageing.
 //!
-//! **Idea** — As `lrd-v1`, but old references fade: in regular intervals every count is lowered, so
-//! that a page that was used much for a while goes when that is over.
+//! **Idea** — As `lrd-v1`, but old references fade: in regular intervals every count is lowered,
+//! so that a page that was used much for a while goes when that is over.
 //!
 //! **Source** — gilbert 1.2.12, 1.2.12.2, algorithm 1.14 (after Effelsberg and Härder 1984).
 //!
-//! **State** — A reference count beside each frame with the interval it is of; in the tournament the count as last
-//! seen and the time of the load, and one match per frame.
+//! **State** — A reference count beside each frame with the interval it is of; in the tournament
+//! the count as last seen and the time of the load, and one match per frame.
 //!
 //! **Invariants** — (1) Exactly the resident frames take part. (2) Of those not yet offered, the
 //! least dense is offered.
 //!
-//! **Cost** — Hit: a load and a store in the frame's own metadata, no latch. Admit: one walk up the
-//! tournament, O(log frames). Evict: the matches whose result time has changed, and one walk for
-//! each winner that was hit meanwhile; `linear` looks at all frames. 40 to 56 bytes per frame, as the
-//! number of frames is a power of two or not; no ghosts.
+//! **Cost** — Hit: a load and a store in the frame's own metadata, no latch. Admit: one walk up
+//! the tournament, O(log frames). Evict: the matches whose result time has changed, and one walk
+//! for each winner that was hit meanwhile; `linear` looks at all frames. 40 to 56 bytes per
+//! frame, as the number of frames is a power of two or not; no ghosts.
 //!
 //! **Deviations** — gilbert's search of all frames is `search=linear`; by default a tournament
 //! finds the same victims ([`parts::density`](crate::parts::density)). Densities are compared as
-//! products, not as rounded quotients; ties go to the lowest frame, as his search has it. A refused
-//! frame is not offered again in the same eviction: a temporary refusal counts as a reference, a
-//! permanent one as if every reference so far had been its. Counts are lowered when they are next
-//! touched or compared, by as many intervals as have passed; for more than 32 at once factors are
-//! multiplied before rounding.
+//! products, not as rounded quotients; ties go to the lowest frame, as his search has it. A
+//! refused frame is not offered again in the same eviction: a temporary refusal counts as a
+//! reference, a permanent one as if every reference so far had been its. Counts are lowered when
+//! they are next touched or compared, by as many intervals as have passed; for more than 32 at
+//! once factors are multiplied before rounding.
 //!
 //! **Defaults** — `period=10, aging=subtract, by=10`: gilbert's *10 − 10*. His *2 · 0.75* is
 //! `period=2,aging=multiply,by=0.75`.
