@@ -29,7 +29,9 @@ impl Lab {
     /// A trace of 60 references to 10 pages, every third a write.
     fn trace(&self) -> PathBuf {
         let path = self.path("small.txt");
-        let line = |i: u64| format!("{} {}\n", i * i % 17 % 10, if i % 3 == 0 { "W" } else { "R" });
+        let line = |i: u64| {
+            format!("{} {}\n", i * i % 17 % 10, if i.is_multiple_of(3) { "W" } else { "R" })
+        };
         std::fs::write(&path, (0..60).map(line).collect::<String>()).unwrap();
         path
     }
@@ -215,6 +217,27 @@ fn traces_are_made_described_converted_and_shown() {
     assert_eq!(rows(&head).len(), 4);
     let plot = text(&lab.run(&["trace", "stat", "t.parquet"]).stdout);
     assert!(plot.contains("reuse distance") && plot.contains('█'), "{plot}");
+}
+
+#[test]
+fn a_page_trace_becomes_a_storage_trace_that_second_tiers_run_on() {
+    let lab = Lab::new();
+    assert!(
+        lab.run(&["trace", "gen", "dynzipf-rw", "refs=50k", "-o", "p.parquet"]).status.success()
+    );
+    let args =
+        ["trace", "gen", "tier2", "--from", "p.parquet", "--pool", "1000", "--policy", "arc"];
+    let rest = ["--dirty", "50%", "--lsn-gap", "2000", "--readahead", "--flush-neighbours"];
+    let made = lab.run(&[&args[..], &rest, &["-o", "s.parquet"]].concat());
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let plot = text(&lab.run(&["trace", "stat", "s.parquet"]).stdout);
+    assert!(["read", "replace", "recov", "dsync"].iter().all(|w| plot.contains(w)), "{plot}");
+    let sim = ["sim", "s.parquet", "-p", "tq,lru-io,min-rw", "-s", "500", "--model", "rw"];
+    let rows = rows(&lab.run(&[&sim[..], &["--format", "csv"]].concat()));
+    let column = rows[0].iter().position(|c| c == "unavoidable_io").unwrap();
+    assert!(rows[2..].iter().all(|r| r[column] == rows[1][column]), "lemma 5.1: {rows:?}");
+    let without = lab.run(&["trace", "gen", "tier2", "--pool", "10", "-o", "x.parquet"]);
+    assert_eq!(without.status.code(), Some(2));
 }
 
 #[test]

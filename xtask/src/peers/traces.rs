@@ -88,7 +88,7 @@ fn generate(tools: &Tools) -> Result<PathBuf> {
         return Ok(file);
     }
     let part = tools.directory.join("zipf-part.txt");
-    let references = format!("references={ZIPF_REFERENCES}");
+    let references = format!("refs={ZIPF_REFERENCES}");
     let status = Command::new(&tools.millpond)
         .args(["trace", "gen", "zipf-ro", &references, "--out"])
         .arg(&part)
