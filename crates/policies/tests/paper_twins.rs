@@ -10,8 +10,8 @@ use millpond_policies::contract::Shape;
 
 use model::{kinds, mixed_trace, run_plain};
 use twins::{
-    ArcTwin, CarTwin, CartTwin, ClockTwin, LirsTwin, LrfuTwin, LruKTwin, LruTwin, MqTwin, Twin,
-    TwoQTwin,
+    ArcTwin, CarTwin, CartTwin, ClockTwin, Combine, LirsTwin, LrfuTwin, LruKTwin, LruTwin, MqTwin,
+    Twin, TwoQTwin, WattTwin,
 };
 
 const SIZES: [u32; 10] = [1, 2, 3, 4, 5, 8, 13, 20, 40, 64];
@@ -188,5 +188,41 @@ fn lrfu_evicts_the_least_sum_of_faded_references() {
             now: 0,
             pages: Vec::new(),
         });
+    }
+}
+
+#[test]
+fn watt_with_a_sample_of_all_pages_evicts_one_that_is_worth_least() {
+    let kinds = kinds();
+    for (policy, epochs, write_weight, dampening, combine) in [
+        ("watt(sample=65536)", 4, 4.0, 0.1, Combine::Max),
+        ("watt(sample=65536,epochs=16,aggregate=mean)", 16, 4.0, 0.1, Combine::Mean),
+        ("watt(sample=65536,epochs=2,write_weight=0,dampening=1)", 2, 0.0, 1.0, Combine::Max),
+    ] {
+        let spec = Spec::parse(policy).unwrap();
+        let kind = kinds.iter().find(|k| k.info.id == spec.id).expect("a registered policy");
+        for frames in SIZES {
+            for seed in 0..6 {
+                let pages = u64::from(frames) * (2 + seed) + 4;
+                let trace = mixed_trace(seed * 77 + u64::from(frames), 3000, pages);
+                let shape = Shape { frames, pages_dense: Some(pages), seed };
+                let ours = run_plain(kind, kind.make(&spec, &shape).as_mut(), frames, &trace);
+                let mut twin = WattTwin {
+                    frames: frames as usize,
+                    epoch: (frames / epochs).max(1),
+                    write_weight,
+                    dampening,
+                    combine,
+                    now: 0,
+                    evicted: 0,
+                    pages: Vec::new(),
+                };
+                for (at, ((page, mark), ours)) in trace.iter().zip(ours).enumerate() {
+                    twin.judge(*page, mark.is_write(), ours).unwrap_or_else(|why| {
+                        panic!("{policy}, {frames} frames, seed {seed}, reference {at}: {why}")
+                    });
+                }
+            }
+        }
     }
 }

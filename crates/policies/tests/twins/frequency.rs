@@ -1,4 +1,4 @@
-//! LRFU.
+//! LRFU and WATT.
 
 use crate::model::Outcome;
 
@@ -48,5 +48,99 @@ impl Twin for LrfuTwin {
         let victim = is_full.then(|| self.evict());
         self.pages.push((page, 1.0, self.now));
         missed(victim)
+    }
+}
+
+/// How a WATT twin makes one value of many subfrequencies.
+#[derive(Clone, Copy)]
+pub enum Combine {
+    /// The highest.
+    Max,
+    /// Their mean.
+    Mean,
+}
+
+/// WATT (VLDB 2023, section 3) with a sample of all pages. Many pages can be worth the same, and
+/// the paper does not say which of them goes: so this twin judges a victim instead of naming one.
+pub struct WattTwin {
+    pub frames: usize,
+    /// Evictions of one epoch.
+    pub epoch: u32,
+    pub write_weight: f64,
+    pub dampening: f64,
+    pub combine: Combine,
+    pub now: u32,
+    pub evicted: u32,
+    /// Page, epochs of its last 8 accesses and of its last 4 writes, latest first.
+    pub pages: Vec<(u64, Vec<u32>, Vec<u32>)>,
+}
+
+impl WattTwin {
+    /// References `page`; `ours` is what the policy did. Says what is wrong with it.
+    pub fn judge(&mut self, page: u64, is_write: bool, ours: Outcome) -> Result<(), String> {
+        if let Some(at) = self.pages.iter().position(|p| p.0 == page) {
+            self.log(at, is_write);
+            return if ours == Outcome::Hit { Ok(()) } else { Err("it is a hit".into()) };
+        }
+        match ours {
+            Outcome::Hit => return Err("it is a miss".into()),
+            Outcome::Loaded if self.pages.len() < self.frames => {}
+            Outcome::Loaded => return Err("the pool was full".into()),
+            Outcome::Replaced(victim) => self.evict(victim)?,
+        }
+        self.pages.push((page, Vec::new(), Vec::new()));
+        self.log(self.pages.len() - 1, is_write);
+        Ok(())
+    }
+
+    fn evict(&mut self, victim: u64) -> Result<(), String> {
+        let worth: Vec<f64> = self.pages.iter().map(|p| self.value(p)).collect();
+        let least = worth.iter().copied().fold(f64::INFINITY, f64::min);
+        let at = self.pages.iter().position(|p| p.0 == victim).ok_or("it was not there")?;
+        // The policy reckons with fewer digits.
+        if worth[at] > least * (1.0 + 1e-5) {
+            return Err(format!("{victim} is worth {}, another page {least}", worth[at]));
+        }
+        self.pages.remove(at);
+        self.evicted += 1;
+        if self.evicted == self.epoch {
+            (self.now, self.evicted) = (self.now + 1, 0);
+        }
+        Ok(())
+    }
+
+    fn log(&mut self, at: usize, is_write: bool) {
+        let now = self.now;
+        let (_, accesses, writes) = &mut self.pages[at];
+        for (log, length, counts) in [(accesses, 8, true), (writes, 4, is_write)] {
+            if counts && log.first() != Some(&now) {
+                log.insert(0, now);
+                log.truncate(length);
+            }
+        }
+    }
+
+    fn value(&self, (_, accesses, writes): &(u64, Vec<u32>, Vec<u32>)) -> f64 {
+        let written = if writes.is_empty() || self.write_weight == 0.0 {
+            0.0
+        } else {
+            self.write_weight * self.frequency(writes)
+        };
+        self.frequency(accesses) + written
+    }
+
+    fn frequency(&self, log: &[u32]) -> f64 {
+        let subfrequency = |(i, stamp): (usize, &u32)| {
+            let dampening = if i == 0 { self.dampening } else { 1.0 };
+            match self.now - stamp {
+                0 => f64::INFINITY,
+                age => dampening * (i + 1) as f64 / f64::from(age),
+            }
+        };
+        let all = log.iter().enumerate().map(subfrequency);
+        match self.combine {
+            Combine::Max => all.fold(0.0, f64::max),
+            Combine::Mean => all.sum::<f64>() / log.len() as f64,
+        }
     }
 }
