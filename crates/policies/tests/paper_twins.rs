@@ -10,8 +10,8 @@ use millpond_policies::contract::Shape;
 
 use model::{kinds, mixed_trace, run_plain};
 use twins::{
-    ArcTwin, CarTwin, CartTwin, ClockTwin, Combine, LirsTwin, LrfuTwin, LruKTwin, LruTwin, MqTwin,
-    Twin, TwoQTwin, WattTwin,
+    ArcTwin, CarTwin, CartTwin, ClockTwin, Combine, FbrTwin, LirsTwin, LrfuTwin, LruKTwin, LruTwin,
+    MqTwin, Twin, TwoQTwin, WattTwin,
 };
 
 const SIZES: [u32; 10] = [1, 2, 3, 4, 5, 8, 13, 20, 40, 64];
@@ -224,5 +224,22 @@ fn watt_with_a_sample_of_all_pages_evicts_one_that_is_worth_least() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn fbr_evicts_the_least_count_of_the_old_section() {
+    for (policy, new, old, c_max, a_max) in [
+        ("fbr", 0.25, 0.6, 100, 100),
+        ("fbr(new=0%,old=100%,c_max=3,a_max=2)", 0.0, 1.0, 3, 2),
+        ("fbr(new=50%,old=20%,c_max=5,a_max=4)", 0.5, 0.2, 5, 4),
+    ] {
+        agree(policy, |frames| {
+            let part = |share: f64| (share * f64::from(frames)) as usize;
+            // One frame at least is old.
+            let new = part(new).min(frames as usize - 1);
+            let old = part(old).max(1).min(frames as usize - new);
+            FbrTwin { frames: frames as usize, new, old, c_max, a_max, list: Vec::new() }
+        });
     }
 }

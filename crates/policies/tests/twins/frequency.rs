@@ -1,4 +1,4 @@
-//! LRFU and WATT.
+//! FBR, LRFU and WATT.
 
 use crate::model::Outcome;
 
@@ -142,5 +142,47 @@ impl WattTwin {
             Combine::Max => all.fold(0.0, f64::max),
             Combine::Mean => all.sum::<f64>() / log.len() as f64,
         }
+    }
+}
+
+/// FBR (SIGMETRICS 1990): one list, most recent first, cut into three sections by position.
+pub struct FbrTwin {
+    pub frames: usize,
+    pub new: usize,
+    pub old: usize,
+    pub c_max: u32,
+    /// Above this average all counts are halved, rounded up.
+    pub a_max: u32,
+    pub list: Vec<(u64, u32)>,
+}
+
+impl FbrTwin {
+    fn halve(&mut self) {
+        let average_above = |list: &[(u64, u32)], most: u32| {
+            list.iter().map(|p| u64::from(p.1)).sum::<u64>() > u64::from(most) * list.len() as u64
+        };
+        while average_above(&self.list, self.a_max) {
+            self.list.iter_mut().for_each(|p| p.1 = p.1.div_ceil(2));
+        }
+    }
+}
+
+impl Twin for FbrTwin {
+    fn reference(&mut self, page: u64, _: bool) -> Outcome {
+        if let Some(at) = self.list.iter().position(|p| p.0 == page) {
+            let (_, count) = self.list.remove(at);
+            self.list.insert(0, (page, if at < self.new { count } else { count + 1 }));
+            self.halve();
+            return Outcome::Hit;
+        }
+        let victim = (self.list.len() == self.frames).then(|| {
+            let old = (self.frames - self.old)..self.frames;
+            // The last of the least: counts beyond c_max are alike.
+            let least = old.rev().min_by_key(|at| self.list[*at].1.min(self.c_max + 1));
+            self.list.remove(least.expect("one frame at least is old")).0
+        });
+        self.list.insert(0, (page, 1));
+        self.halve();
+        missed(victim)
     }
 }

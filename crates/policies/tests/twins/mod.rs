@@ -10,7 +10,7 @@ mod twin;
 
 pub use adaptive::{ArcTwin, CarTwin, CartTwin};
 pub use classics::{ClockTwin, LruKTwin, LruTwin, TwoQTwin};
-pub use frequency::{Combine, LrfuTwin, WattTwin};
+pub use frequency::{Combine, FbrTwin, LrfuTwin, WattTwin};
 pub use lirs::LirsTwin;
 pub use queues::MqTwin;
 pub use twin::Twin;
