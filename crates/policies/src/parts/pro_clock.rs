@@ -8,9 +8,9 @@
 //!
 //! A node is a frame, or a ghost that took the place of the frame its page left.
 //!
-//! Invariants: (1) the counts are those of the nodes' kinds; (2) no node older than a hand is of the
-//! hand's kind, once [`ProClock::settle`] was called; (3) there are at most `ghosts_max` ghosts, and
-//! the map finds each; (4) the target is within its bounds.
+//! Invariants: (1) the counts are those of the nodes' kinds; (2) no node older than a hand is of
+//! the hand's kind, once [`ProClock::settle`] was called; (3) there are at most `ghosts_max`
+//! ghosts, and the map finds each; (4) the target is within its bounds.
 
 use millpond_base::sync::atomic::Ordering::Relaxed;
 use millpond_base::{FrameId, PageId};

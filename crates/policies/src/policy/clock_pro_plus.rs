@@ -10,7 +10,8 @@
 //!
 //! **Invariants** — Those of `parts::pro_clock`: (1) The circle holds exactly the resident frames,
 //! hot or cold, and the ghosts. (2) Each hand stands at the oldest node of its kind. (3) There are
-//! at most `nonresident` ghosts. (4) The target is within its bounds, and demoted pages are counted.
+//! at most `nonresident` ghosts. (4) The target is within its bounds, and demoted pages are
+//! counted.
 //!
 //! **Cost** — Hit: set a mark, no latch. Miss: one look-up among the ghosts. Admit and evict: walks
 //! of the hands, amortised a constant. 11 bytes per frame, 21 per ghost.

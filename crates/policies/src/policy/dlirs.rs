@@ -298,8 +298,8 @@ mod tests {
         let mut pool = Small::<Dlirs>::new("dlirs", 10);
         pool.run(0..12);
         assert_eq!(pool.policy.lir_max, 9);
-        // 9 and 10 are ghosts. 9 comes back: the LIR share shrinks by one and 9 needs a place in it,
-        // so 0 and 1 are demoted; 11, which queues before them, goes.
+        // 9 and 10 are ghosts. 9 comes back: the LIR share shrinks by one and 9 needs a place in
+        // it, so 0 and 1 are demoted; 11, which queues before them, goes.
         pool.reference(9);
         assert_eq!((pool.policy.lir_max, pool.policy.demoted), (8, 2));
         assert_eq!(pool.pages(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
