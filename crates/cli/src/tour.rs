@@ -154,10 +154,10 @@ fn write_report(dir: &ResultDir) -> Result<PathBuf, Failure> {
         title: "A tour of Millpond".to_string(),
         relative_to: Some("watt".to_string()),
         note: Some(
-            "arc_OLTP: one hour of a CODASYL database, 914,145 page references (Megiddo and Modha, \
-             ARC, FAST'03). cache2k_web12: 95,607 requests to a web site (CC BY 4.0, headissue \
-             GmbH, Jens Wilke). dynzipf-rw: synthetic, 1.2 million references, 16.7 % writes, after \
-             WATT's table 2."
+            "arc_OLTP: one hour of a CODASYL database, 914,145 page references (Megiddo and \
+             Modha, ARC, FAST'03). cache2k_web12: 95,607 requests to a web site (CC BY 4.0, \
+             headissue GmbH, Jens Wilke). dynzipf-rw: synthetic, 1.2 million references, 16.7 % \
+             writes, after WATT's table 2."
                 .to_string(),
         ),
     };

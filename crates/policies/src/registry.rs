@@ -29,10 +29,13 @@ pub fn visit_all(visitor: &mut impl Visitor) {
     visitor.visit::<p::GclockV2>();
     visitor.visit::<p::DgclockV1>();
     visitor.visit::<p::DgclockV2>();
+    visitor.visit::<p::LrdV1>();
+    visitor.visit::<p::LrdV2>();
     visitor.visit::<p::Lfu>();
     visitor.visit::<p::Lfuda>();
     visitor.visit::<p::LfuAging>();
     visitor.visit::<p::LeanEvict>();
+    visitor.visit::<p::Fbr>();
     visitor.visit::<p::TwoQ>();
     visitor.visit::<p::TwoQSimple>();
     visitor.visit::<p::Lrfu>();
@@ -54,9 +57,6 @@ pub fn visit_all(visitor: &mut impl Visitor) {
     visitor.visit::<p::S3Fifo>();
     visitor.visit::<p::Sieve>();
     visitor.visit::<p::WTinyLfu>();
-    visitor.visit::<p::LrdV1>();
-    visitor.visit::<p::LrdV2>();
-    visitor.visit::<p::Fbr>();
     visitor.visit::<p::ClockSweep>();
     visitor.visit::<p::MidpointLru>();
     visitor.visit::<t::T2Lru>();

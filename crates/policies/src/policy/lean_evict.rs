@@ -11,8 +11,8 @@
 //! **Invariants** — (1) Each resident frame is hot, or in the stage, or known to be not evictable,
 //! and no other frame is any of these. (2) Frames enter the stage at its back, and only if the
 //! host lets them cool; only the stage's front is offered. (3) The stage holds no more than its
-//! share of the pool, but for what was let in while all of it was refused. (4) A frame that was refused for good is neither drawn nor offered again
-//! while its page stays.
+//! share of the pool, but for what was let in while all of it was refused. (4) A frame that was
+//! refused for good is neither drawn nor offered again while its page stays.
 //!
 //! **Cost** — Hit: nothing; on a cooling frame, an unlink. Admit: O(1). Evict: one draw and one
 //! offer in the long run. 17 bytes per frame, no ghosts.
@@ -20,8 +20,8 @@
 //! **Deviations** — Hot frames are drawn from a set, where leanstore and gilbert draw any frame
 //! and draw again if it is cooling: the distribution is the same, and a stage of 100 % still ends.
 //! Where every frame in the stage is refused for now, one more is let in each time, else a stage
-//! full of pages that are being written would hide all others. leanstore also refills when a page is swizzled; here a saved page is replaced at the next
-//! eviction. The stage is filled from the first eviction on, where the WATT authors' simulator
+//! full of pages that are being written would hide all others. leanstore also refills when a page
+//! is swizzled; here a saved page is replaced at the next eviction. The stage is filled from the first eviction on, where the WATT authors' simulator
 //! fills it from when the hot share of the pool is used up; the difference is within the noise of
 //! the draws.
 //!
