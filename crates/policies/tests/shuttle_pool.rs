@@ -96,3 +96,9 @@ fn policies_that_sort_survive_every_schedule_drawn() {
 fn loop_survives_every_schedule_drawn() {
     open::<p::Loop>();
 }
+
+#[test]
+fn watt_survives_every_schedule_drawn() {
+    latched::<p::Watt>();
+    open::<p::Watt>();
+}

@@ -72,5 +72,17 @@ fn open<P: OpenPolicy>() {
 #[test]
 fn open_policies_serve_a_pool_without_any_latch() {
     open::<p::Random>();
+    open::<p::Loop>();
     open::<p::Clock>();
+    open::<p::Zclock>();
+    open::<p::GclockV1>();
+    open::<p::GclockV2>();
+    open::<p::DgclockV1>();
+    open::<p::DgclockV2>();
+    open::<p::ClockSweep>();
+    open::<p::Watt>();
+    open::<p::Hyperbolic>();
+    open::<p::SortingLru>();
+    open::<p::SortingLruK>();
+    open::<p::AgeScan>();
 }

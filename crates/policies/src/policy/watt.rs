@@ -10,10 +10,11 @@
 //! clock is the host's: a tick per so many evictions, an *epoch*. A random generator.
 //!
 //! **Invariants** — (1) A resident frame is known, unless somebody is offering it just now. (2) A
-//! ring holds the last stamps of its kind, at most one per epoch, youngest at its head. (3) Where
-//! one frame is wanted, the least valued of the sample that can go goes; where more are wanted, no
-//! candidate above the sample's least value is taken, unless nothing else can be. (4) A frame that
-//! was refused for good is not offered again while its page stays.
+//! ring holds the last stamps of its kind, at most one per epoch, youngest at its head; hits that
+//! race may lose or misplace one, which watt 5 accepts. (3) Where one frame is wanted, the least
+//! valued of the sample that can go goes; where more are wanted, no candidate above the sample's
+//! least value is taken, unless nothing else can be. (4) A frame that was refused for good is not
+//! offered again while its page stays.
 //!
 //! **Cost** — Hit: one comparison, and two stores if the epoch is new; no latch. Admit: 64 bytes
 //! written. Evict: `sample` cache lines, prefetched together, and a vector of divisions for each;
@@ -43,7 +44,7 @@ use crate::contract::{
 };
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::Random as Generator;
-use crate::parts::stamps::{SLOTS, Stamps};
+use crate::parts::stamps::{Ring, SLOTS, Stamps};
 use crate::parts::worth::{Aggregate, StampLog, Tracking, Worth, stamp};
 
 /// How quickly the clock goes: epochs per replacement of the whole cache.
@@ -226,12 +227,11 @@ impl<C: WattClock> Rules for Watt<C> {
             if !stamps.is_known() {
                 return Err(format!("invariant 1: frame {} is not known", frame.0));
             }
+            // Their order is not verified: hits that raced may have broken it.
             let copy = stamps.copy();
-            for ring in self.tracking.rings() {
-                let logged: Vec<u32> = copy.iter(ring).collect();
-                if logged.windows(2).any(|pair| pair[0] <= pair[1]) {
-                    return Err(format!("invariant 2: frame {} logged {logged:?}", frame.0));
-                }
+            let bare = |ring: Ring| !ring.is_empty() && copy.iter(ring).next().is_none();
+            if self.tracking.rings().into_iter().all(bare) {
+                return Err(format!("invariant 2: nothing is logged for frame {}", frame.0));
             }
         }
         Ok(())
