@@ -73,8 +73,8 @@ const HITS: &[Gate] = &[
     ("lirs(stack=3x)", "LIRS-authors-C", "lirs.c", "HIR=1% (min 2) stack<=3x", 0.0),
     ("loop", "libCacheSim", "fifo", "", 0.0),
     // Samples: the worst cells of many seeds. On lirs_loop a few lucky draws decide; elsewhere the
-    // second is within 4 per mille, too. Caffeine's differs by far more, up to a third on loops; the
-    // cause is not known to us, hence no gate.
+    // second is within 4 per mille, too. Caffeine's differs by far more, up to a third on loops;
+    // the cause is not known to us, hence no gate.
     ("hyperbolic", "WATT-simulate", "hyperbolic10", "", 6.0),
     ("hyperbolic(sample=64)", "libCacheSim", "hyperbolic", "", 25.0),
     ("lfu", "libCacheSim", "lfu", "", 0.0),

@@ -20,11 +20,12 @@
 //! goes to a ghost, O(1); pruning and demotions are paid for by what was pushed. 26 bytes per
 //! frame, 28 per ghost.
 //!
-//! **Deviations** — No independent result was at hand, nor the paper itself: the definition is
-//! that of a published re-implementation (cacheus), from which the rest is inferred. The share moves by the rounded quotient of demoted frames and ghosts, at least 1, and the frames
-//! over the share are demoted when a frame is next promoted or reclaimed. Repeated references
-//! count, unlike in our `lirs`. Where the queue is empty the oldest LIR page goes. A refused HIR
-//! frame moves to the end of Q, a refused LIR frame to the top of S.
+//! **Deviations** — No independent result was at hand, nor the paper itself: the definition is that
+//! of a published re-implementation (cacheus), from which the rest is inferred. The share moves by
+//! the rounded quotient of demoted frames and ghosts, at least 1, and the frames over the share are
+//! demoted when a frame is next promoted or reclaimed. Repeated references count, unlike in our
+//! `lirs`. Where the queue is empty the oldest LIR page goes. A refused HIR frame moves to the end
+//! of Q, a refused LIR frame to the top of S.
 //!
 //! **Defaults** — `hirs=1%`, at least one frame, as a start: LIRS's.
 

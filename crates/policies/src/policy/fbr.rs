@@ -21,8 +21,9 @@
 //! it moves to the new section as if hit, after the eviction, which offers no frame twice.
 //!
 //! **Defaults** — `new=25%, old=60%, a_max=100`: as later papers and programs cite the original,
-//! which was not at hand; `c_max=100` is our choice. Published for the OLTP trace at 1000, 5000 and 15000 frames: 36.96, 53.53 and 65.66 %
-//! hits; ours are 35.96, 54.13 and 65.67 %. The paper does not say which bounds it ran.
+//! which was not at hand; `c_max=100` is our choice. Published for the OLTP trace at 1000, 5000 and
+//! 15000 frames: 36.96, 53.53 and 65.66 % hits; ours are 35.96, 54.13 and 65.67 %. The paper does
+//! not say which bounds it ran.
 
 use millpond_base::{FrameId, Share};
 

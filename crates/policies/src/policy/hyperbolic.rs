@@ -13,8 +13,9 @@
 //! **Cost** — Hit: one load and one store in the frame's own metadata, no latch. Admit: two stores.
 //! Evict: `sample` frames read and compared, no division. 8 bytes per frame, no ghosts.
 //!
-//! **Deviations** — Age is counted in references and not in seconds; sizes and costs are all 1. Samples are drawn with repetition among all frames, and what
-//! is free is refused by the host. Sampling makes every oracle a band, not an equality.
+//! **Deviations** — Age is counted in references and not in seconds; sizes and costs are all 1.
+//! Samples are drawn with repetition among all frames, and what is free is refused by the host.
+//! Sampling makes every oracle a band, not an equality.
 //!
 //! **Defaults** — `sample=10`, as WATT's simulator runs it; watt 4.1 has 20, the original 64.
 

@@ -17,13 +17,13 @@
 //! **Cost** — Hit: nothing; on a cooling frame, an unlink. Admit: O(1). Evict: one draw and one
 //! offer in the long run. 17 bytes per frame, no ghosts.
 //!
-//! **Deviations** — Hot frames are drawn from a set, where leanstore and gilbert draw any frame
-//! and draw again if it is cooling: the distribution is the same, and a stage of 100 % still ends.
+//! **Deviations** — Hot frames are drawn from a set, where leanstore and gilbert draw any frame and
+//! draw again if it is cooling: the distribution is the same, and a stage of 100 % still ends.
 //! Where every frame in the stage is refused for now, one more is let in each time, else a stage
 //! full of pages that are being written would hide all others. leanstore also refills when a page
-//! is swizzled; here a saved page is replaced at the next eviction. The stage is filled from the first eviction on, where the WATT authors' simulator
-//! fills it from when the hot share of the pool is used up; the difference is within the noise of
-//! the draws.
+//! is swizzled; here a saved page is replaced at the next eviction. The stage is filled from the
+//! first eviction on, where the WATT authors' simulator fills it from when the hot share of the
+//! pool is used up; the difference is within the noise of the draws.
 //!
 //! **Defaults** — `cooling=10%` and `refill=continuous` (leanstore VI-B); gilbert runs
 //! `cooling=2.5%,refill=half`, watt's simulations `cooling=30%`. `second_chance=true` is the other
