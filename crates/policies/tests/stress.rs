@@ -18,7 +18,7 @@ fn shape(frames: u32, seed: u64) -> Shape {
 fn load(seed: u64) -> Load {
     Load {
         threads: 3,
-        references: 6000,
+        references: 1500,
         pages: 100,
         skew: 3,
         drops: 1,
