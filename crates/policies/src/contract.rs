@@ -236,6 +236,7 @@ pub trait Host {
     /// The refusal, or [`Why::Latched`] where children lie deeper than 8 levels. A child that
     /// will never go is told as [`Why::Pinned`]: its parent may go once the child is elsewhere,
     /// so the policy must not give the parent up for ever.
+    #[inline(always)]
     fn take(&mut self, frame: FrameId) -> Result<(FrameId, PageId), Why> {
         const DEPTH_MAX: usize = 8;
         let mut offered = frame;
@@ -403,6 +404,19 @@ pub trait OpenPolicy: Rules + Sync {
         host: &mut H,
     ) -> u32;
 
+    /// The same for a host that has the policy to itself, a simulator: whatever `evict` has to do
+    /// with a locked instruction may be done with plain ones. The victims must be the same.
+    #[inline(always)]
+    fn evict_alone<H: Host + ?Sized>(
+        &mut self,
+        frames: Frames<'_, Self::Touch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        // By its full name: on `&mut self`, a plain call is `Policy::evict`, which calls this.
+        OpenPolicy::evict(self, frames, goal, host)
+    }
+
     /// See [`Policy::forget`].
     fn forget(&self, frames: Frames<'_, Self::Touch>, frame: FrameId);
 
@@ -440,7 +454,7 @@ impl<P: OpenPolicy> Policy for P {
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        OpenPolicy::evict(self, frames, goal, host)
+        OpenPolicy::evict_alone(self, frames, goal, host)
     }
 
     #[inline(always)]

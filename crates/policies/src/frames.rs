@@ -1,8 +1,7 @@
 //! The frames' policy metadata, wherever the host keeps it.
 //!
 //! A simulator keeps a dense vector; a live pool keeps each frame's line in a header array with a
-//! stride of its own. [`Frames`] is the view that both hand to a policy. This is the one file of
-//! the crate that needs `unsafe`.
+//! stride of its own. [`Frames`] is the view that both hand to a policy. This file needs `unsafe`.
 
 use std::marker::PhantomData;
 

@@ -10,7 +10,9 @@ use super::run::{Curve, CurveError, Point, curve_sizes};
 use crate::registry::Registry;
 use crate::sim::{Future, Renumber};
 use crate::sweep::TraceInput;
-use crate::sweep::stream::{Dsyncs, STREAM_LEN, stream};
+use crate::sweep::stream::{Dsyncs, Reading, STREAM_LEN, stream};
+
+const READING: Reading = Reading { dsyncs: Dsyncs::Skip, ahead: true, len: STREAM_LEN };
 
 /// Which curves to draw.
 pub struct CurveTask<'a> {
@@ -53,14 +55,13 @@ impl CurveTask<'_> {
         let probe = Curve::new(self.registry, self.policies, vec![1], 1, self.seed)?;
         let keep = probe.needs_future() || self.check || !trace.repeatable;
         let (mut renumber, mut whole) = (Renumber::new(), Batch::default());
-        let counted =
-            stream((trace.open)()?, Some(&mut renumber), Dsyncs::Skip, true, |batch, share| {
-                if keep {
-                    whole.pages.extend_from_slice(&batch.pages);
-                    whole.marks.extend_from_slice(&batch.marks);
-                }
-                flow(step("first pass", share, 0))
-            })?;
+        let counted = stream((trace.open)()?, Some(&mut renumber), READING, |batch, share| {
+            if keep {
+                whole.pages.extend_from_slice(&batch.pages);
+                whole.marks.extend_from_slice(&batch.marks);
+            }
+            flow(step("first pass", share, 0))
+        })?;
         if counted.stopped {
             return Ok(Vec::new());
         }
@@ -75,17 +76,12 @@ impl CurveTask<'_> {
             self.over_memory(&whole, future.as_ref(), &mut curve, step)?
         } else {
             let (mut done, mut failed) = (0, None);
-            let streamed = stream(
-                (trace.open)()?,
-                Some(&mut renumber),
-                Dsyncs::Skip,
-                true,
-                |batch, share| {
+            let streamed =
+                stream((trace.open)()?, Some(&mut renumber), READING, |batch, share| {
                     failed = curve.run(batch, None).err();
                     done += batch.len() as u64;
                     flow(failed.is_some() || step("curves", share, done))
-                },
-            )?;
+                })?;
             failed.map_or(Ok(()), Err)?;
             streamed.stopped
         };

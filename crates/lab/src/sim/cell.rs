@@ -2,7 +2,7 @@
 
 use millpond_base::{FrameId, Mark, PageId, Tick};
 use millpond_policies::contract::{
-    Access, Frames, Goal, Hit, Policy, Shape, TickSource, Touch, TouchOn,
+    Access, Frames, Goal, Hit, Policy, Recall, Shape, TickSource, Touch, TouchOn,
 };
 use millpond_workload::trace::Batch;
 
@@ -90,6 +90,12 @@ pub struct Stalled {
     pub reference: u64,
 }
 
+/// References between asking for a page's table entry and looking at it.
+const AHEAD: usize = 16;
+
+/// The policy found no victim; it says so in a register, unlike [`Stalled`].
+struct NoVictim;
+
 /// A simulation whose policy's type is forgotten.
 pub trait Simulation: Send {
     /// Simulates the batch's references. `future` covers the whole trace, and positions count
@@ -171,17 +177,14 @@ impl<P: Policy> Cell<P> {
     }
 
     /// One reference; whether it hit.
-    ///
-    /// # Errors
-    /// [`Stalled`].
     #[inline(always)]
-    pub fn reference(
+    fn reference(
         &mut self,
         page: PageId,
         mark: Mark,
         next: u64,
         next_read: u64,
-    ) -> Result<bool, Stalled> {
+    ) -> Result<bool, NoVictim> {
         if P::Touch::TICK == TickSource::PerAccess {
             self.now = self.now.wrapping_add(1);
         }
@@ -189,18 +192,16 @@ impl<P: Policy> Cell<P> {
         if mark.is_scan() != self.in_scan {
             self.scan_edge(mark.is_scan());
         }
-        let hit = match self.pool.table.get(page) {
+        match self.pool.table.get(page) {
             Some(frame) => {
                 self.on_hit(FrameId(frame), &access);
-                true
+                Ok(true)
             }
             None => {
                 self.on_miss(&access)?;
-                false
+                Ok(false)
             }
-        };
-        self.position += 1;
-        Ok(hit)
+        }
     }
 
     #[inline(always)]
@@ -231,7 +232,7 @@ impl<P: Policy> Cell<P> {
     }
 
     #[inline(always)]
-    fn on_miss(&mut self, access: &Access) -> Result<(), Stalled> {
+    fn on_miss(&mut self, access: &Access) -> Result<(), NoVictim> {
         if !self.policy.wants(access) {
             self.counts.bypasses += 1;
             return Ok(());
@@ -241,7 +242,7 @@ impl<P: Policy> Cell<P> {
             Some(frame) => frame,
             None => {
                 self.evict(access.page, recall)?;
-                self.pool.free_frame().ok_or_else(|| self.stalled())?
+                self.pool.free_frame().ok_or(NoVictim)?
             }
         };
         self.pool.load(frame, access.page, access.mark.is_write(), access.mark.is_scan());
@@ -256,11 +257,7 @@ impl<P: Policy> Cell<P> {
     }
 
     #[inline(always)]
-    fn evict(
-        &mut self,
-        page: PageId,
-        recall: millpond_policies::contract::Recall,
-    ) -> Result<(), Stalled> {
+    fn evict(&mut self, page: PageId, recall: Recall) -> Result<(), NoVictim> {
         let frames = self.pool.frames();
         let goal = Goal {
             frames: self.batch.min(frames),
@@ -268,12 +265,12 @@ impl<P: Policy> Cell<P> {
             now: self.now,
             incoming: Some((page, recall)),
         };
-        let before = self.pool.evictions;
+        let before = self.pool.evictions();
         self.policy.evict(Frames::of(&self.metas), &goal, &mut self.pool);
         if P::Touch::TICK == TickSource::PerEviction {
-            self.tick((self.pool.evictions - before) as u32);
+            self.tick((self.pool.evictions() - before) as u32);
         }
-        if self.pool.evictions == before { Err(self.stalled()) } else { Ok(()) }
+        Ok(())
     }
 
     #[inline(always)]
@@ -287,8 +284,8 @@ impl<P: Policy> Cell<P> {
     }
 
     #[cold]
-    fn stalled(&self) -> Stalled {
-        Stalled { policy: P::INFO.id, frames: self.pool.frames(), reference: self.position }
+    fn stalled(&self, reference: u64) -> Stalled {
+        Stalled { policy: P::INFO.id, frames: self.pool.frames(), reference }
     }
 
     #[cold]
@@ -304,7 +301,7 @@ impl<P: Policy> Cell<P> {
     #[cold]
     fn restart_counts(&mut self) {
         self.counts = Counts::default();
-        (self.pool.offers, self.pool.evictions, self.pool.dirty_evictions) = (0, 0, 0);
+        (self.pool.offers, self.pool.refusals, self.pool.dirty_evictions) = (0, 0, 0);
     }
 
     fn run_range(
@@ -313,21 +310,31 @@ impl<P: Policy> Cell<P> {
         range: std::ops::Range<usize>,
         future: Option<&Future>,
     ) -> Result<(), Stalled> {
-        let references = range.len() as u64;
+        // What each reference would otherwise count in memory is counted in registers here.
+        let mut position = self.position;
         let mut hits = 0u64;
-        for at in range {
+        let ahead = if self.pool.table.wants_prefetch() { AHEAD } else { usize::MAX };
+        let pages = &batch.pages[range.clone()];
+        for (at, (&page, &mark)) in pages.iter().zip(&batch.marks[range]).enumerate() {
+            if let Some(&soon) = pages.get(at.saturating_add(ahead)) {
+                self.pool.table.prefetch(PageId(soon));
+            }
             let (mut next, mut next_read) = (0, 0);
             if P::NEEDS_FUTURE
                 && let Some(future) = future
             {
-                let position = self.position as usize;
-                (next, next_read) = (future.next[position], future.next_read[position]);
+                let now = position as usize;
+                (next, next_read) = (future.next[now], future.next_read[now]);
             }
-            let page = PageId(batch.pages[at]);
-            hits += u64::from(self.reference(page, batch.marks[at], next, next_read)?);
+            match self.reference(PageId(page), mark, next, next_read) {
+                Ok(hit) => hits += u64::from(hit),
+                Err(NoVictim) => return Err(self.stalled(position)),
+            }
+            position += 1;
         }
         self.counts.hits += hits;
-        self.counts.references += references;
+        self.counts.references += position - self.position;
+        self.position = position;
         Ok(())
     }
 }
@@ -353,7 +360,7 @@ impl<P: Policy> Simulation for Cell<P> {
         Counts {
             dirty_evictions: self.pool.dirty_evictions,
             dirty_at_end: self.pool.dirty_now,
-            evictions: self.pool.evictions,
+            evictions: self.pool.evictions(),
             offers: self.pool.offers,
             policy_bytes: (metas + self.policy.state_bytes()) as u64,
             ..counts

@@ -52,7 +52,8 @@ impl FromStr for Warmup {
 /// How page tables and ghosts are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tables {
-    /// Dense where several simulations share the cost of renumbering, hashed for a single one.
+    /// Dense, but hashed for a single simulation of what can be read only once: a stream has no
+    /// known end.
     Auto,
     /// Pages are renumbered, tables are arrays.
     Dense,

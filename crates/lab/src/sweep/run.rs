@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use super::host::{Host, Outlook};
 use super::plan::{Model, Plan, Slot, Tables, TraceInput, Warmup};
 use super::row::Row;
-use super::stream::{Dsyncs, STREAM_LEN, stream};
+use super::stream::{ALONE_LEN, Dsyncs, Reading, STREAM_LEN, stream};
 use crate::registry::{PolicyError, Registry};
 use crate::sim::{Renumber, SimOptions, Stalled};
 use crate::tier2::charged_frames;
@@ -167,8 +167,10 @@ impl<'a> Sweep<'a> {
         self.threads.current_num_threads() > 1
     }
 
-    fn dsyncs(&self) -> Dsyncs {
-        if self.plan.model == Model::Pool { Dsyncs::Skip } else { Dsyncs::Keep }
+    fn reading(&self, len: usize) -> Reading {
+        let is_pool = self.plan.model == Model::Pool;
+        let dsyncs = if is_pool { Dsyncs::Skip } else { Dsyncs::Keep };
+        Reading { dsyncs, ahead: self.is_parallel(), len }
     }
 
     fn run_trace(
@@ -229,20 +231,15 @@ impl<'a> Sweep<'a> {
         let keep = future || !trace.repeatable;
         let mut whole = Batch::default();
         let source = (trace.open)()?;
-        let streamed = stream(
-            source,
-            Some(&mut known.renumber),
-            self.dsyncs(),
-            self.is_parallel(),
-            |batch, p| {
+        let streamed =
+            stream(source, Some(&mut known.renumber), self.reading(STREAM_LEN), |batch, p| {
                 if keep {
                     whole.pages.extend_from_slice(&batch.pages);
                     whole.marks.extend_from_slice(&batch.marks);
                 }
                 observer.progress(&format!("{}: first pass", trace.name), p, 0);
                 if observer.stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            },
-        )?;
+            })?;
         if streamed.stopped {
             return Ok(None);
         }
@@ -282,7 +279,7 @@ impl<'a> Sweep<'a> {
         let dense = match plan.tables {
             Tables::Dense => true,
             Tables::Hashed => known.in_memory.is_some(),
-            Tables::Auto => wave.len() > 1 || known.references.is_some(),
+            Tables::Auto => trace.repeatable || wave.len() > 1 || known.references.is_some(),
         };
         let mut cells = Vec::new();
         for &(slot, frames) in wave {
@@ -295,7 +292,11 @@ impl<'a> Sweep<'a> {
                         share: Option<f64>,
                         outlook: Option<&Outlook>,
                         observer: &mut dyn Observer| {
-            self.threads.install(|| cells.par_iter_mut().for_each(|c| c.run(batch, outlook)));
+            if self.is_parallel() && cells.len() > 1 {
+                self.threads.install(|| cells.par_iter_mut().for_each(|c| c.run(batch, outlook)));
+            } else {
+                cells.iter_mut().for_each(|c| c.run(batch, outlook));
+            }
             simulated += batch.len() as u64 * cells.len() as u64;
             observer.progress(&what, share, simulated);
             if observer.stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -317,11 +318,11 @@ impl<'a> Sweep<'a> {
             stopped
         } else {
             let renumber = dense.then_some(&mut known.renumber);
+            let len = if wave.len() == 1 { ALONE_LEN } else { STREAM_LEN };
             let source = (trace.open)()?;
-            let streamed =
-                stream(source, renumber, self.dsyncs(), self.is_parallel(), |batch, share| {
-                    step(&mut cells, batch, share, None, observer)
-                })?;
+            let streamed = stream(source, renumber, self.reading(len), |batch, share| {
+                step(&mut cells, batch, share, None, observer)
+            })?;
             note_once(&mut known.noted, trace, &streamed.notes, observer);
             if streamed.references == 0 && !streamed.stopped {
                 return Err(TraceError::Empty { path: trace.name.clone().into() }.into());

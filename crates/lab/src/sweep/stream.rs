@@ -7,8 +7,23 @@ use millpond_workload::trace::{Batch, Source, TraceError};
 
 use crate::sim::Renumber;
 
-/// References per batch: large enough to share out among cores, small enough for the caches.
+/// References per batch where several simulations take turns on it: long enough that each warms
+/// its own tables seldom, and that sharing out among cores costs nothing.
 pub(crate) const STREAM_LEN: usize = 1 << 18;
+
+/// References per batch for a single simulation: such a batch stays in a core's L2 cache, beside
+/// the simulation's tables, from the decoder to the policy.
+pub(crate) const ALONE_LEN: usize = 1 << 16;
+
+/// How a trace is read.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading {
+    pub dsyncs: Dsyncs,
+    /// Whether another thread decodes the next batches meanwhile.
+    pub ahead: bool,
+    /// References per batch.
+    pub len: usize,
+}
 
 /// What reading a trace to its end found.
 #[derive(Default)]
@@ -31,15 +46,15 @@ pub(crate) enum Dsyncs {
 fn fill(
     source: &mut dyn Source,
     renumber: Option<&mut Renumber>,
-    dsyncs: Dsyncs,
+    reading: Reading,
     batch: &mut Batch,
 ) -> Result<usize, TraceError> {
     batch.clear();
-    while batch.len() < STREAM_LEN {
-        if source.fill(batch, STREAM_LEN - batch.len())? == 0 {
+    while batch.len() < reading.len {
+        if source.fill(batch, reading.len - batch.len())? == 0 {
             break;
         }
-        if dsyncs == Dsyncs::Skip {
+        if reading.dsyncs == Dsyncs::Skip {
             batch.drop_dsyncs();
         }
     }
@@ -49,19 +64,17 @@ fn fill(
     Ok(batch.len())
 }
 
-/// Hands the whole trace to `consume`, batch by batch. With `ahead`, the next batch is decoded
-/// by another thread meanwhile.
+/// Hands the whole trace to `consume`, batch by batch.
 pub(crate) fn stream(
     mut source: Box<dyn Source>,
     mut renumber: Option<&mut Renumber>,
-    dsyncs: Dsyncs,
-    ahead: bool,
+    reading: Reading,
     mut consume: impl FnMut(&Batch, Option<f64>) -> ControlFlow<()>,
 ) -> Result<Streamed, TraceError> {
     let mut result = Streamed::default();
-    if !ahead {
-        let mut batch = Batch::with_capacity(STREAM_LEN);
-        while fill(source.as_mut(), renumber.as_deref_mut(), dsyncs, &mut batch)? > 0 {
+    if !reading.ahead {
+        let mut batch = Batch::with_capacity(reading.len);
+        while fill(source.as_mut(), renumber.as_deref_mut(), reading, &mut batch)? > 0 {
             result.references += batch.len() as u64;
             if consume(&batch, source.progress()).is_break() {
                 result.stopped = true;
@@ -77,8 +90,8 @@ pub(crate) fn stream(
         let reader = scope.spawn(move || -> Result<Vec<String>, TraceError> {
             loop {
                 let mut batch =
-                    empty_out.try_recv().unwrap_or_else(|_| Batch::with_capacity(STREAM_LEN));
-                if fill(source.as_mut(), renumber.as_deref_mut(), dsyncs, &mut batch)? == 0 {
+                    empty_out.try_recv().unwrap_or_else(|_| Batch::with_capacity(reading.len));
+                if fill(source.as_mut(), renumber.as_deref_mut(), reading, &mut batch)? == 0 {
                     break;
                 }
                 let progress = source.progress();

@@ -37,12 +37,12 @@ impl<K: Copy> Ghosts<K> {
 
     /// Number of ghosts.
     pub fn len(&self) -> usize {
-        self.map.len()
+        self.nodes.len() - self.free.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.map.is_empty()
+        self.len() == 0
     }
 
     /// The ghost of `page`.
