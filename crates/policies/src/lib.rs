@@ -16,13 +16,9 @@ pub mod contract;
 pub mod erased;
 pub mod frames;
 pub mod info;
-#[cfg(test)]
-mod mini;
 pub mod parts;
 pub mod policy;
 pub mod registry;
-#[cfg(test)]
-mod test_pool;
 #[cfg(test)]
 mod testing;
 pub mod tier2;

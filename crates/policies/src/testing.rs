@@ -1,125 +1,216 @@
-//! A small pool for the policies' own tests: demand paging, refusals by page, checks each step.
+//! A small pool for the unit tests of policies, driven through contract calls only: demand paging,
+//! dirty and cooling pages, refusals and drops; the policy's invariants are checked at each step.
 
-use std::collections::HashSet;
-
-use millpond_base::{FrameId, Mark, PageId};
+use millpond_base::{FrameId, Mark, PageId, Tick};
 
 use crate::config::Spec;
 use crate::contract::{
-    Access, Frames, Goal, Hit, Host, Policy, Recall, Shape, TickSource, Touch, TouchOn, Verdict,
-    Why,
+    Access, Cooled, Frames, Goal, Hit, Host, PageState, Policy, Recall, Shape, TickSource, Touch,
+    TouchOn, Verdict, Why,
 };
 
-struct Slots {
-    page_of: Vec<Option<u64>>,
-    refused: HashSet<u64>,
+/// What a frame holds.
+#[derive(Clone, Default)]
+pub(crate) struct TestFrame {
+    pub page: Option<u64>,
+    pub dirty: bool,
+    pub cooling: bool,
+    /// Why its page stays where it is.
+    pub refuse: Option<Why>,
 }
 
-impl Host for Slots {
+/// The pool's side: which page is where, what it owes to storage, and who is refused why.
+pub(crate) struct TestHost {
+    pub frames: Vec<TestFrame>,
+    /// Pages in the order they went.
+    pub gone: Vec<u64>,
+    /// Every frame that was offered, in order.
+    pub offered: Vec<u32>,
+}
+
+impl TestHost {
+    /// So many empty frames.
+    pub fn new(frames: u32) -> TestHost {
+        let frames = vec![TestFrame::default(); frames as usize];
+        TestHost { frames, gone: Vec::new(), offered: Vec::new() }
+    }
+}
+
+impl Host for TestHost {
     fn offer(&mut self, frame: FrameId) -> Verdict {
-        let slot = &mut self.page_of[frame.index()];
-        match *slot {
-            None => Verdict::Refused(Why::Absent),
-            Some(page) if self.refused.contains(&page) => Verdict::Refused(Why::Pinned),
-            Some(page) => {
-                *slot = None;
-                Verdict::Taken(PageId(page))
+        self.offered.push(frame.0);
+        let slot = &mut self.frames[frame.index()];
+        let Some(page) = slot.page else { return Verdict::Refused(Why::Absent) };
+        if let Some(why) = slot.refuse {
+            return Verdict::Refused(why);
+        }
+        *slot = TestFrame::default();
+        self.gone.push(page);
+        Verdict::Taken(PageId(page))
+    }
+
+    fn cool(&mut self, frame: FrameId) -> Cooled {
+        let slot = &mut self.frames[frame.index()];
+        match (slot.page, slot.refuse) {
+            (None, _) => Cooled::Refused(Why::Absent),
+            (_, Some(why)) => Cooled::Refused(why),
+            _ if slot.cooling => Cooled::Refused(Why::Changed),
+            _ => {
+                slot.cooling = true;
+                Cooled::Yes
             }
+        }
+    }
+
+    fn state(&self, frame: FrameId) -> PageState {
+        match self.frames[frame.index()].dirty {
+            true => PageState::Dirty,
+            false => PageState::Clean,
         }
     }
 }
 
-/// A pool under policy `P`, for tests.
-pub(crate) struct Small<P: Policy> {
+/// A pool of a few frames under policy `P`.
+pub(crate) struct TestPool<P: Policy> {
     pub policy: P,
-    params: <P::Touch as Touch>::Params,
-    metas: Vec<<P::Touch as Touch>::Meta>,
-    slots: Slots,
-    now: u32,
+    pub metas: Vec<<P::Touch as Touch>::Meta>,
+    pub host: TestHost,
+    pub now: Tick,
 }
 
-impl<P: Policy> Small<P> {
-    /// `spec` is the policy as on the command line; its id is not looked at.
-    pub fn new(spec: &str, frames: u32) -> Small<P> {
-        let config = Spec::parse(spec).unwrap().config().unwrap();
-        let policy = P::new(&config, &Shape { frames, pages_dense: None, seed: 1 });
+impl<P: Policy> TestPool<P> {
+    /// An empty pool of so many frames.
+    pub fn new(config: &P::Config, frames: u32) -> TestPool<P> {
+        let policy = P::new(config, &Shape { frames, pages_dense: None, seed: 1 });
         let mut metas = Vec::new();
         metas.resize_with(frames as usize, Default::default);
-        let slots = Slots { page_of: vec![None; frames as usize], refused: HashSet::new() };
-        Small { params: policy.params(), policy, metas, slots, now: 0 }
+        TestPool { policy, metas, host: TestHost::new(frames), now: 0 }
     }
 
-    /// Refuses to let these pages go, and only these.
-    pub fn refuse(&mut self, pages: &[u64]) {
-        self.slots.refused = pages.iter().copied().collect();
+    /// The same with parameters as on the command line; the id is not looked at.
+    pub fn of(spec: &str, frames: u32) -> TestPool<P> {
+        TestPool::new(&Spec::parse(spec).unwrap().config().unwrap(), frames)
     }
 
-    /// One reference; whether it hit.
+    /// One read of a page whose next use nobody knows; whether it hit.
     pub fn reference(&mut self, page: u64) -> bool {
+        self.access(page, Mark::READ, 0)
+    }
+
+    /// References `page`, evicting if need be; whether it hit.
+    pub fn access(&mut self, page: u64, mark: Mark, next: u64) -> bool {
         if P::Touch::TICK == TickSource::PerAccess {
             self.now += 1;
         }
-        let access =
-            Access { page: PageId(page), mark: Mark::READ, now: self.now, next: 0, next_read: 0 };
-        let frames = Frames::<P::Touch>::of(&self.metas);
-        if let Some(at) = self.slots.page_of.iter().position(|p| *p == Some(page)) {
-            let frame = FrameId(at as u32);
-            P::Touch::touch(frames.meta(frame), &self.params, &access);
-            if P::Touch::HIT == Hit::Central {
-                self.policy.hit(frames, frame, &access);
-            }
-            self.check();
-            return true;
+        let access = Access { page: PageId(page), mark, now: self.now, next, next_read: next };
+        let found = self.frame_of(page);
+        match found {
+            Some(frame) => self.hit(frame, &access),
+            None => self.load(&access),
         }
-        assert!(!P::Touch::UNFIX || self.policy.touch_on() == TouchOn::Fix);
-        let recall = self.policy.miss(&access);
-        if self.slots.page_of.iter().all(Option::is_some) {
-            assert_eq!(self.evict(1, Some((access.page, recall))), 1, "no victim");
-        }
-        let free = self.slots.page_of.iter().position(Option::is_none).unwrap();
-        self.slots.page_of[free] = Some(page);
-        let (frames, frame) = (Frames::of(&self.metas), FrameId(free as u32));
-        P::Touch::reset(frames.meta(frame), &self.params, &access);
-        self.policy.admit(frames, frame, &access, recall);
         self.check();
-        false
+        found.is_some()
     }
 
-    /// Evicts so many frames; says how many went.
-    pub fn evict(&mut self, count: u32, incoming: Option<(PageId, Recall)>) -> u32 {
-        let steps_max = 16 * self.metas.len() as u32;
+    fn hit(&mut self, frame: FrameId, access: &Access) {
+        let slot = &mut self.host.frames[frame.index()];
+        slot.dirty |= access.mark.is_write();
+        if std::mem::take(&mut slot.cooling) {
+            self.policy.revive(Frames::of(&self.metas), frame);
+        }
+        self.touched(frame, access);
+    }
+
+    fn touched(&mut self, frame: FrameId, access: &Access) {
+        let frames = Frames::<P::Touch>::of(&self.metas);
+        P::Touch::touch(frames.meta(frame), &self.policy.params(), access);
+        if P::Touch::HIT == Hit::Central {
+            self.policy.hit(frames, frame, access);
+        }
+    }
+
+    fn load(&mut self, access: &Access) {
+        let recall = self.policy.miss(access);
+        if self.host.frames.iter().all(|f| f.page.is_some()) {
+            assert_eq!(self.evict_for(1, Some((access.page, recall))), 1, "no victim");
+        }
+        let free = self.host.frames.iter().position(|f| f.page.is_none()).unwrap();
+        let slot = &mut self.host.frames[free];
+        (slot.page, slot.dirty) = (Some(access.page.0), access.mark.is_write());
+        let (frames, frame) = (Frames::<P::Touch>::of(&self.metas), FrameId(free as u32));
+        P::Touch::reset(frames.meta(frame), &self.policy.params(), access);
+        self.policy.admit(frames, frame, access, recall);
+        if P::Touch::UNFIX && self.policy.touch_on() != TouchOn::Fix {
+            self.touched(frame, access);
+        }
+    }
+
+    /// Has so many frames evicted ahead; says how many went.
+    pub fn evict(&mut self, count: u32) -> u32 {
+        self.evict_for(count, None)
+    }
+
+    fn evict_for(&mut self, count: u32, incoming: Option<(PageId, Recall)>) -> u32 {
+        let steps_max = 64 * self.metas.len() as u32 + 64;
         let goal = Goal { frames: count, steps_max, now: self.now, incoming };
-        let taken = self.policy.evict(Frames::of(&self.metas), &goal, &mut self.slots);
+        let taken = self.policy.evict(Frames::of(&self.metas), &goal, &mut self.host);
         self.check();
         taken
     }
 
-    /// Drops a resident page without the policy's doing.
-    pub fn forget(&mut self, page: u64) {
-        let at = self.slots.page_of.iter().position(|p| *p == Some(page)).unwrap();
-        self.slots.page_of[at] = None;
-        self.policy.forget(Frames::of(&self.metas), FrameId(at as u32));
+    /// References in order; how many hit.
+    pub fn run(&mut self, pages: impl IntoIterator<Item = u64>) -> usize {
+        pages.into_iter().filter(|&page| self.reference(page)).count()
+    }
+
+    /// Drops `page` without the policy's doing.
+    pub fn drop_page(&mut self, page: u64) {
+        let frame = self.frame_of(page).unwrap();
+        self.host.frames[frame.index()] = TestFrame::default();
+        self.policy.forget(Frames::of(&self.metas), frame);
         self.check();
     }
 
-    /// References in order; how many hit.
-    pub fn run(&mut self, pages: impl IntoIterator<Item = u64>) -> u32 {
-        pages.into_iter().map(|p| u32::from(self.reference(p))).sum()
+    /// Writes `page` back.
+    pub fn clean(&mut self, page: u64) {
+        let frame = self.frame_of(page).unwrap();
+        self.host.frames[frame.index()].dirty = false;
+        self.policy.cleaned(Frames::of(&self.metas), frame);
+        self.check();
     }
 
-    /// The resident pages, sorted.
+    /// From now on `page`, which is resident, is refused for this reason, or no more.
+    pub fn refuse(&mut self, page: u64, why: Option<Why>) {
+        let frame = self.frame_of(page).unwrap();
+        self.host.frames[frame.index()].refuse = why;
+    }
+
+    /// The frame of `page`.
+    pub fn frame_of(&self, page: u64) -> Option<FrameId> {
+        let at = self.host.frames.iter().position(|f| f.page == Some(page))?;
+        Some(FrameId(at as u32))
+    }
+
+    /// The resident pages, in order of their numbers.
     pub fn pages(&self) -> Vec<u64> {
-        let mut pages: Vec<u64> = self.slots.page_of.iter().flatten().copied().collect();
+        let mut pages: Vec<u64> = self.host.frames.iter().filter_map(|f| f.page).collect();
         pages.sort_unstable();
         pages
     }
 
-    fn check(&self) {
-        let pages = self.slots.page_of.iter().enumerate();
-        let resident: Vec<FrameId> =
-            pages.filter(|(_, p)| p.is_some()).map(|(i, _)| FrameId(i as u32)).collect();
+    /// Verifies the policy's invariants.
+    pub fn check(&self) {
+        let frames = self.host.frames.iter().enumerate().filter(|(_, f)| f.page.is_some());
+        let resident: Vec<FrameId> = frames.map(|(i, _)| FrameId(i as u32)).collect();
         self.policy.check(Frames::of(&self.metas), &resident).unwrap();
     }
+}
+
+/// A skewed reference string: page numbers below `pages`, small ones more often.
+pub(crate) fn skewed(pages: u64, references: usize, seed: u64) -> Vec<u64> {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let draw = |rng: &mut fastrand::Rng| rng.u64(0..pages);
+    (0..references).map(|_| draw(&mut rng).min(draw(&mut rng)).min(draw(&mut rng))).collect()
 }
 
 /// Drives a policy through references, refusals, drops and evictions ahead in pools of 1, 2, 3
@@ -127,28 +218,36 @@ impl<P: Policy> Small<P> {
 pub(crate) fn survives_everything<P: Policy>(spec: &str) {
     for frames in [1, 2, 3, 17] {
         let mut rng = fastrand::Rng::with_seed(u64::from(frames));
-        let mut pool = Small::<P>::new(spec, frames);
+        let mut pool = TestPool::<P>::of(spec, frames);
         for _ in 0..4_000 {
             let pages = pool.pages();
+            let free = pages.iter().filter(|&&p| is_free(&pool, p)).count() as u32;
             match rng.u8(0..20) {
-                0 if pages.len() > 1 => pool.refuse(&pages[1..]),
-                1 => pool.refuse(&[]),
-                2 if !pages.is_empty() => pool.forget(pages[rng.usize(0..pages.len())]),
+                0 if pages.len() > 1 => refuse_all(&mut pool, Some(Why::Pinned), 1),
+                1 => refuse_all(&mut pool, None, 0),
+                2 if !pages.is_empty() => pool.drop_page(pages[rng.usize(0..pages.len())]),
                 3 if !pages.is_empty() => {
-                    let free = pages.iter().filter(|p| !pool.slots.refused.contains(p)).count();
                     let goal = rng.u32(1..4);
-                    assert_eq!(pool.evict(goal, None), goal.min(free as u32), "{frames} frames");
+                    assert_eq!(pool.evict(goal), goal.min(free), "{frames} frames");
                 }
                 _ => {
-                    let page = rng.u64(0..u64::from(frames) * 3);
-                    if pages.len() == frames as usize
-                        && pages.iter().all(|p| pool.slots.refused.contains(p))
-                    {
-                        pool.refuse(&[]);
+                    if pages.len() == frames as usize && free == 0 {
+                        refuse_all(&mut pool, None, 0);
                     }
-                    pool.reference(page);
+                    pool.reference(rng.u64(0..u64::from(frames) * 3));
                 }
             }
         }
+    }
+}
+
+fn is_free<P: Policy>(pool: &TestPool<P>, page: u64) -> bool {
+    pool.frame_of(page).is_some_and(|f| pool.host.frames[f.index()].refuse.is_none())
+}
+
+/// Refuses all resident pages but the first so many, for this reason, or no more.
+fn refuse_all<P: Policy>(pool: &mut TestPool<P>, why: Option<Why>, but: usize) {
+    for (at, page) in pool.pages().into_iter().enumerate() {
+        pool.refuse(page, if at < but { None } else { why });
     }
 }

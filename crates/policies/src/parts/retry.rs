@@ -193,11 +193,20 @@ impl RetryQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_pool::TestHost;
-    use millpond_base::PageId;
+    use crate::testing::TestHost;
 
     fn goal(steps_max: u32) -> Goal {
         Goal { frames: 1, steps_max, now: 0, incoming: None }
+    }
+
+    /// A host whose frames are all admitted, and all refused.
+    fn filled(queue: &mut RetryQueue, frames: u32, why: Why) -> TestHost {
+        let mut host = TestHost::new(frames);
+        for (frame, slot) in (0..).zip(&mut host.frames) {
+            queue.admit(frame);
+            (slot.page, slot.refuse) = (Some(u64::from(frame)), Some(why));
+        }
+        host
     }
 
     /// 300 frames, all refused: offers in the order of algorithm 1.1 with 1 % of the main queue
@@ -206,12 +215,7 @@ mod tests {
     fn turns_are_one_percent_of_the_main_queue_then_all_of_the_retry_queue() {
         let (main, retry) = (Part::Times(0.01), Part::Times(1.0));
         let mut queue = RetryQueue::new(300, End::Oldest, Permanent::Excluded, main, retry);
-        let pages = (0..300).map(|p| Some(PageId(p))).collect();
-        let mut host = TestHost { pages, ..TestHost::default() };
-        for frame in 0..300 {
-            queue.admit(frame);
-            host.answers.insert(frame, crate::contract::Verdict::Refused(Why::Pinned));
-        }
+        let mut host = filled(&mut queue, 300, Why::Pinned);
         assert_eq!(queue.evict(&goal(12), &mut host), 0);
         // 1 % of the main queue's 299 frames or less, rounded down, is two looks at a time.
         assert_eq!(host.offered, [0, 1, 0, 1, 2, 3, 0, 1, 2, 3, 4, 5]);
@@ -223,16 +227,11 @@ mod tests {
             for end in [End::Oldest, End::Newest] {
                 let (main, retry) = (Part::Times(main), Part::Times(retry));
                 let mut queue = RetryQueue::new(40, end, Permanent::Retried, main, retry);
-                let pages = (0..40).map(|p| Some(PageId(p))).collect();
-                let mut host = TestHost { pages, ..TestHost::default() };
-                for frame in 0..40 {
-                    queue.admit(frame);
-                    host.answers.insert(frame, crate::contract::Verdict::Refused(Why::Dirty));
-                }
+                let mut host = filled(&mut queue, 40, Why::Dirty);
                 assert_eq!(queue.evict(&goal(200), &mut host), 0);
-                host.answers.remove(&23);
+                host.frames[23].refuse = None;
                 assert_eq!(queue.evict(&goal(2_000), &mut host), 1, "{main:?} {retry:?} {end:?}");
-                assert_eq!(host.pages[23], None);
+                assert_eq!(host.gone, [23]);
             }
         }
     }

@@ -189,7 +189,7 @@ mod tests {
     use super::*;
     use crate::config::{NoConfig, Spec};
     use crate::policy::Lru;
-    use crate::test_pool::{TestPool, skewed};
+    use crate::testing::{TestPool, skewed};
 
     fn pool(spec: &str, frames: u32) -> TestPool<AgeScan> {
         TestPool::new(&Spec::parse(spec).unwrap().config().unwrap(), frames)
@@ -198,8 +198,8 @@ mod tests {
     #[test]
     fn pages_used_within_the_threshold_stay_while_there_are_older_ones() {
         let mut pool = pool("x(age=20,walk=40)", 40);
-        pool.references((0..40).chain(0..10));
-        pool.references((100..110).flat_map(|p| [p, p - 100]));
+        pool.run((0..40).chain(0..10));
+        pool.run((100..110).flat_map(|p| [p, p - 100]));
         let (pages, hot) = (pool.pages(), 0..10);
         assert!(hot.into_iter().all(|p| pages.contains(&p)), "{pages:?}");
     }

@@ -228,11 +228,11 @@ impl Policy for Arc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Small, survives_everything};
+    use crate::testing::{TestPool, survives_everything};
 
     #[test]
     fn a_ghost_of_the_first_list_lets_it_grow_and_one_of_the_second_shrink() {
-        let mut pool = Small::<Arc>::new("arc", 4);
+        let mut pool = TestPool::<Arc>::of("arc", 4);
         pool.run([1, 2, 1, 2, 3, 4, 5]);
         // T2 = 1 2, T1 = 4 5, B1 = 3.
         assert_eq!((pool.pages(), pool.policy.target), (vec![1, 2, 4, 5], 0.0));
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_loop_longer_than_the_pool_leaves_the_second_list_alone() {
-        let mut pool = Small::<Arc>::new("arc", 8);
+        let mut pool = TestPool::<Arc>::of("arc", 8);
         pool.run([1, 2, 3, 1, 2, 3]);
         pool.run((100..160).collect::<Vec<_>>());
         assert_eq!(pool.run([1, 2, 3]), 3);

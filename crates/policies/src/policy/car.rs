@@ -202,11 +202,11 @@ impl Policy for Car {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Small, survives_everything};
+    use crate::testing::{TestPool, survives_everything};
 
     #[test]
     fn the_hand_moves_marked_frames_to_the_second_clock() {
-        let mut pool = Small::<Car>::new("car", 4);
+        let mut pool = TestPool::<Car>::of("car", 4);
         pool.run([1, 2, 3, 4, 1, 2, 5]);
         assert_eq!(pool.pages(), [1, 2, 4, 5]);
         assert_eq!((pool.policy.clocks.len(ONCE), pool.policy.clocks.len(AGAIN)), (2, 2));

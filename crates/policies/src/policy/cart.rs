@@ -302,11 +302,11 @@ impl Policy for Cart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Small, survives_everything};
+    use crate::testing::{TestPool, survives_everything};
 
     #[test]
     fn a_page_that_comes_back_as_a_ghost_is_long_term() {
-        let mut pool = Small::<Cart>::new("cart", 4);
+        let mut pool = TestPool::<Cart>::of("cart", 4);
         pool.run([1, 2, 3, 4, 5]);
         assert_eq!((pool.pages(), pool.policy.long), (vec![2, 3, 4, 5], 0));
         pool.reference(1);

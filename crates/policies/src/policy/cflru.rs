@@ -266,25 +266,25 @@ mod tests {
     use super::*;
     use crate::config::NoConfig;
     use crate::contract::Why;
-    use crate::mini::Mini;
     use crate::policy::Lru;
+    use crate::testing::TestPool;
 
-    fn with(window: Part, frames: u32) -> Mini<Cflru> {
-        Mini::new(&CflruConfig { window }, frames)
+    fn with(window: Part, frames: u32) -> TestPool<Cflru> {
+        TestPool::new(&CflruConfig { window }, frames)
     }
 
     #[test]
     fn a_window_of_nothing_is_lru() {
         let mut rng = fastrand::Rng::with_seed(17);
         for frames in [1, 2, 3, 10] {
-            let mut lru: Mini<Lru> = Mini::new(&NoConfig {}, frames);
+            let mut lru = TestPool::<Lru>::new(&NoConfig {}, frames);
             let mut cflru = with(Part::Count(0), frames);
             for _ in 0..3_000 {
                 let (page, write) = (rng.u64(0..u64::from(2 * frames)), rng.bool());
                 let mark = if write { Mark::WRITE } else { Mark::READ };
                 assert_eq!(lru.access(page, mark, 0), cflru.access(page, mark, 0));
             }
-            assert_eq!(lru.table.gone, cflru.table.gone);
+            assert_eq!(lru.host.gone, cflru.host.gone);
         }
     }
 
@@ -292,7 +292,7 @@ mod tests {
     fn the_victim_is_the_coldest_clean_page_of_the_window_or_else_the_coldest() {
         let mut rng = fastrand::Rng::with_seed(18);
         for (frames, window) in [(1, 1), (2, 1), (7, 3), (10, 10), (12, 5)] {
-            let mut mini = with(Part::Count(window), frames);
+            let mut pool = with(Part::Count(window), frames);
             // Pages with their dirtiness, most recent last.
             let mut model: Vec<(u64, bool)> = Vec::new();
             for _ in 0..3_000 {
@@ -307,19 +307,19 @@ mod tests {
                     model.remove(clean.unwrap_or(0));
                 }
                 model.push((page, dirty));
-                mini.access(page, if write { Mark::WRITE } else { Mark::READ }, 0);
+                pool.access(page, if write { Mark::WRITE } else { Mark::READ }, 0);
                 if rng.u8(0..4) == 0 {
                     let any = rng.usize(0..model.len());
                     model[any].1 = false;
-                    mini.clean(model[any].0);
+                    pool.clean(model[any].0);
                 }
                 if rng.u8(0..40) == 0 {
                     let (page, _) = model.remove(rng.usize(0..model.len()));
-                    mini.drop_page(page);
+                    pool.drop_page(page);
                 }
                 let mut pages: Vec<u64> = model.iter().map(|(p, _)| *p).collect();
                 pages.sort_unstable();
-                assert_eq!(mini.pages(), pages);
+                assert_eq!(pool.pages(), pages);
             }
         }
     }
@@ -327,12 +327,12 @@ mod tests {
     #[test]
     fn refused_clean_pages_do_not_hide_a_dirty_one_that_can_go() {
         for window in [0, 1, 2, 4, 8] {
-            let mut mini = with(Part::Count(window), 8);
-            mini.access(0, Mark::WRITE, 0);
-            (1..8).for_each(|page| assert!(!mini.access(page, Mark::READ, 0)));
-            (1..8).for_each(|page| mini.refuse(page, Some(Why::Pinned)));
-            assert_eq!(mini.evict(2, None), 1, "window {window}");
-            assert_eq!(mini.table.gone, [0]);
+            let mut pool = with(Part::Count(window), 8);
+            pool.access(0, Mark::WRITE, 0);
+            (1..8).for_each(|page| assert!(!pool.access(page, Mark::READ, 0)));
+            (1..8).for_each(|page| pool.refuse(page, Some(Why::Pinned)));
+            assert_eq!(pool.evict(2), 1, "window {window}");
+            assert_eq!(pool.host.gone, [0]);
         }
     }
 }

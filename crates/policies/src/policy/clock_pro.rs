@@ -136,11 +136,11 @@ impl Policy for ClockPro {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Small, survives_everything};
+    use crate::testing::{TestPool, survives_everything};
 
     #[test]
     fn a_page_used_in_its_test_period_becomes_hot() {
-        let mut pool = Small::<ClockPro>::new("clock-pro", 8);
+        let mut pool = TestPool::<ClockPro>::of("clock-pro", 8);
         pool.run(0..8);
         assert_eq!(pool.policy.clock.hot(), 6);
         // 6 and 7 were cold; 6 left and comes back: it was in test, and 0 is demoted for it.
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_loop_longer_than_the_pool_keeps_what_fits() {
-        let mut pool = Small::<ClockPro>::new("clock-pro", 20);
+        let mut pool = TestPool::<ClockPro>::of("clock-pro", 20);
         let rounds: Vec<u64> = (0..20).flat_map(|_| 0..24).collect();
         assert!(pool.run(rounds) > 20 * 24 / 2);
     }

@@ -127,11 +127,11 @@ impl Policy for ClockProPlus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Small, survives_everything};
+    use crate::testing::{TestPool, survives_everything};
 
     #[test]
     fn used_ghosts_raise_the_cold_target() {
-        let mut pool = Small::<ClockProPlus>::new("clock-pro-plus", 8);
+        let mut pool = TestPool::<ClockProPlus>::of("clock-pro-plus", 8);
         pool.run(0..8);
         pool.run([8, 6]);
         assert_eq!((pool.policy.clock.hot(), pool.policy.clock.target()), (5, 3));

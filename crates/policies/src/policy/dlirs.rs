@@ -292,11 +292,11 @@ impl Policy for Dlirs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Small, survives_everything};
+    use crate::testing::{TestPool, survives_everything};
 
     #[test]
     fn ghosts_widen_the_hir_share_and_demoted_pages_the_lir_share() {
-        let mut pool = Small::<Dlirs>::new("dlirs", 10);
+        let mut pool = TestPool::<Dlirs>::of("dlirs", 10);
         pool.run(0..12);
         assert_eq!(pool.policy.lir_max, 9);
         // 9 and 10 are ghosts. 9 comes back: the LIR share shrinks by one and 9 needs a place in

@@ -100,18 +100,18 @@ impl Policy for Fifo {
 mod tests {
     use super::*;
     use crate::contract::Why;
-    use crate::test_pool::TestPool;
+    use crate::testing::TestPool;
 
     #[test]
     fn a_pinned_page_is_retried_and_a_permanent_one_never_offered_again() {
         let mut pool = TestPool::<Fifo>::new(&FifoConfig::default(), 4);
-        pool.references(0..4);
+        pool.run(0..4);
         pool.refuse(0, Some(Why::Pinned));
         pool.refuse(1, Some(Why::Permanent));
-        pool.references(10..14);
+        pool.run(10..14);
         assert_eq!(pool.pages(), [0, 1, 12, 13]);
         pool.refuse(0, None);
-        pool.references([14, 15, 16, 17]);
+        pool.run([14, 15, 16, 17]);
         assert_eq!(pool.pages(), [1, 15, 16, 17]);
         assert_eq!(pool.host.offered.iter().filter(|f| **f == 1).count(), 1);
         pool.drop_page(1);

@@ -99,25 +99,24 @@ impl Policy for Filo {
 mod tests {
     use super::*;
     use crate::contract::Why;
-    use crate::test_pool::TestPool;
+    use crate::testing::TestPool;
 
     #[test]
     fn a_scan_passes_through_one_frame() {
         let mut pool = TestPool::<Filo>::new(&FiloConfig::default(), 5);
-        pool.references(0..5);
-        pool.references(100..200);
+        pool.run(0..5);
+        pool.run(100..200);
         assert_eq!(pool.pages(), [0, 1, 2, 3, 199]);
     }
 
     #[test]
     fn while_the_newest_page_is_fixed_the_one_before_it_goes() {
         let mut pool = TestPool::<Filo>::new(&FiloConfig::default(), 4);
-        pool.references(0..4);
+        pool.run(0..4);
         for page in 4..40 {
-            let newest = pool.frame_of(page - 1).unwrap().0;
-            pool.refuse(newest, Some(Why::Pinned));
+            pool.refuse(page - 1, Some(Why::Pinned));
             pool.reference(page);
-            pool.refuse(newest, None);
+            pool.refuse(page - 1, None);
         }
         assert_eq!(pool.pages(), [0, 1, 38, 39]);
     }

@@ -302,91 +302,91 @@ mod tests {
     use millpond_base::Mark;
 
     use super::*;
-    use crate::mini::Mini;
+    use crate::testing::TestPool;
 
-    fn with(cooling: f64, refill: Refill, second_chance: bool, frames: u32) -> Mini<LeanEvict> {
+    fn with(cooling: f64, refill: Refill, second_chance: bool, frames: u32) -> TestPool<LeanEvict> {
         let cooling = Part::Times(cooling);
-        Mini::new(&LeanEvictConfig { cooling, refill, second_chance }, frames)
+        TestPool::new(&LeanEvictConfig { cooling, refill, second_chance }, frames)
     }
 
-    fn filled(mut mini: Mini<LeanEvict>) -> Mini<LeanEvict> {
-        (0..mini.metas.len() as u64).for_each(|page| assert!(!mini.access(page, Mark::READ, 0)));
-        mini
+    fn filled(mut pool: TestPool<LeanEvict>) -> TestPool<LeanEvict> {
+        (0..pool.metas.len() as u64).for_each(|page| assert!(!pool.access(page, Mark::READ, 0)));
+        pool
     }
 
     /// The page that would go next.
-    fn next(mini: &Mini<LeanEvict>) -> u64 {
-        let front = mini.policy.stage.front().unwrap();
-        mini.table.frames[front as usize].page.unwrap()
+    fn next(pool: &TestPool<LeanEvict>) -> u64 {
+        let front = pool.policy.stage.front().unwrap();
+        pool.host.frames[front as usize].page.unwrap()
     }
 
     #[test]
     fn a_cooling_page_that_is_hit_is_saved_and_the_others_go_in_turn() {
-        let mut mini = filled(with(0.5, Refill::Half, false, 20));
-        assert!(mini.policy.stage.is_empty(), "nothing cools while frames are free");
-        mini.access(100, Mark::READ, 0);
-        assert_eq!(mini.policy.stage.len(), 9, "ten cooled, one went");
-        let saved = next(&mini);
-        mini.access(saved, Mark::READ, 0);
-        assert_eq!(mini.policy.stage.len(), 8);
+        let mut pool = filled(with(0.5, Refill::Half, false, 20));
+        assert!(pool.policy.stage.is_empty(), "nothing cools while frames are free");
+        pool.access(100, Mark::READ, 0);
+        assert_eq!(pool.policy.stage.len(), 9, "ten cooled, one went");
+        let saved = next(&pool);
+        pool.access(saved, Mark::READ, 0);
+        assert_eq!(pool.policy.stage.len(), 8);
         for page in 200..204 {
-            let victim = next(&mini);
-            mini.access(page, Mark::READ, 0);
-            assert_eq!(mini.table.gone.last(), Some(&victim));
+            let victim = next(&pool);
+            pool.access(page, Mark::READ, 0);
+            assert_eq!(pool.host.gone.last(), Some(&victim));
         }
-        assert_eq!(mini.policy.stage.len(), 4, "not yet refilled: it was not less than half full");
-        mini.access(204, Mark::READ, 0);
-        assert_eq!(mini.policy.stage.len(), 9, "refilled");
-        assert!(mini.frame_of(saved).is_some());
+        assert_eq!(pool.policy.stage.len(), 4, "not yet refilled: it was not less than half full");
+        pool.access(204, Mark::READ, 0);
+        assert_eq!(pool.policy.stage.len(), 9, "refilled");
+        assert!(pool.frame_of(saved).is_some());
     }
 
     #[test]
     fn with_a_second_chance_a_saved_page_keeps_its_place_until_it_is_in_front() {
-        let mut mini = filled(with(0.5, Refill::Half, true, 20));
-        mini.access(100, Mark::READ, 0);
-        let saved = next(&mini);
-        mini.access(saved, Mark::READ, 0);
-        assert_eq!((mini.policy.stage.len(), next(&mini)), (9, saved));
-        mini.access(101, Mark::READ, 0);
-        assert!(mini.frame_of(saved).is_some());
-        assert_eq!(mini.policy.stage.len(), 7);
+        let mut pool = filled(with(0.5, Refill::Half, true, 20));
+        pool.access(100, Mark::READ, 0);
+        let saved = next(&pool);
+        pool.access(saved, Mark::READ, 0);
+        assert_eq!((pool.policy.stage.len(), next(&pool)), (9, saved));
+        pool.access(101, Mark::READ, 0);
+        assert!(pool.frame_of(saved).is_some());
+        assert_eq!(pool.policy.stage.len(), 7);
     }
 
     #[test]
     fn what_was_refused_for_good_is_not_asked_again_and_what_can_go_is_found() {
         for (cooling, refill) in [(0.0, Refill::Half), (0.3, Refill::Continuous)] {
-            let mut mini = filled(with(cooling, refill, false, 30));
-            (1..30).for_each(|page| mini.refuse(page, Some(Why::Permanent)));
-            assert_eq!(mini.evict(1, None), 1);
-            assert_eq!(mini.table.gone, [0]);
-            assert_eq!(mini.evict(1, None), 0);
-            let offers = mini.table.offers;
-            assert_eq!(mini.evict(1, None), 0);
-            assert_eq!(mini.table.offers, offers);
+            let mut pool = filled(with(cooling, refill, false, 30));
+            (1..30).for_each(|page| pool.refuse(page, Some(Why::Permanent)));
+            assert_eq!(pool.evict(1), 1);
+            assert_eq!(pool.host.gone, [0]);
+            assert_eq!(pool.evict(1), 0);
+            let offers = pool.host.offered.len();
+            assert_eq!(pool.evict(1), 0);
+            assert_eq!(pool.host.offered.len(), offers);
         }
     }
 
     #[test]
     fn temporary_refusals_in_the_stage_go_round_and_a_stage_of_everything_works() {
-        let mut mini = filled(with(1.0, Refill::Continuous, false, 8));
-        assert_eq!(mini.evict(1, None), 1);
-        let pages = mini.pages();
-        pages[1..].iter().for_each(|page| mini.refuse(*page, Some(Why::Latched)));
-        assert_eq!(mini.evict(3, None), 1);
-        assert_eq!(mini.pages(), pages[1..]);
+        let mut pool = filled(with(1.0, Refill::Continuous, false, 8));
+        assert_eq!(pool.evict(1), 1);
+        let pages = pool.pages();
+        pages[1..].iter().for_each(|page| pool.refuse(*page, Some(Why::Latched)));
+        assert_eq!(pool.evict(3), 1);
+        assert_eq!(pool.pages(), pages[1..]);
     }
 
     #[test]
     fn a_stage_full_of_pages_being_written_hides_no_page_that_can_go() {
-        let mut mini = filled(with(0.2, Refill::Half, false, 10));
-        assert_eq!(mini.evict(1, None), 1);
-        let staged = next(&mini);
-        mini.access(77, Mark::READ, 0);
-        mini.refuse(staged, Some(Why::Dirty));
+        let mut pool = filled(with(0.2, Refill::Half, false, 10));
+        assert_eq!(pool.evict(1), 1);
+        let staged = next(&pool);
+        pool.access(77, Mark::READ, 0);
+        pool.refuse(staged, Some(Why::Dirty));
         for _ in 0..9 {
-            assert_eq!(mini.evict(1, None), 1);
+            assert_eq!(pool.evict(1), 1);
         }
-        assert_eq!(mini.pages(), [staged]);
-        assert_eq!(mini.evict(1, None), 0);
+        assert_eq!(pool.pages(), [staged]);
+        assert_eq!(pool.evict(1), 0);
     }
 }

@@ -254,11 +254,11 @@ impl Policy for Lirs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Small, survives_everything};
+    use crate::testing::{TestPool, survives_everything};
 
     #[test]
     fn a_loop_longer_than_the_pool_keeps_what_fits() {
-        let mut pool = Small::<Lirs>::new("lirs", 10);
+        let mut pool = TestPool::<Lirs>::of("lirs", 10);
         pool.run((0..12).collect::<Vec<_>>());
         // Eight pages are LIR and hit in each round; LRU would hit none.
         let rounds: Vec<u64> = (0..5).flat_map(|_| 0..12).collect();
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_ghost_in_the_stack_takes_the_oldest_lir_page_s_place() {
-        let mut pool = Small::<Lirs>::new("lirs(hirs_min=1)", 3);
+        let mut pool = TestPool::<Lirs>::of("lirs(hirs_min=1)", 3);
         pool.run([1, 2, 3, 4]);
         // 1 and 2 are LIR; 3 was HIR and is a ghost now.
         assert_eq!(pool.pages(), [1, 2, 4]);
@@ -280,7 +280,8 @@ mod tests {
 
     #[test]
     fn repeats_of_the_last_reference_change_nothing() {
-        let (mut once, mut often) = (Small::<Lirs>::new("lirs", 8), Small::<Lirs>::new("lirs", 8));
+        let (mut once, mut often) =
+            (TestPool::<Lirs>::of("lirs", 8), TestPool::<Lirs>::of("lirs", 8));
         let mut rng = fastrand::Rng::with_seed(4);
         for _ in 0..3_000 {
             let page = rng.u64(0..20);

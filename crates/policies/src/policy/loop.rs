@@ -126,16 +126,16 @@ impl OpenPolicy for Loop {
 mod tests {
     use super::*;
     use crate::contract::Why;
-    use crate::test_pool::TestPool;
+    use crate::testing::TestPool;
 
     #[test]
     fn a_refused_frame_becomes_the_last_in_line() {
         let mut pool = TestPool::<Loop>::new(&LoopConfig::default(), 3);
-        pool.references([0, 1, 2]);
+        pool.run([0, 1, 2]);
         pool.refuse(0, Some(Why::Pinned));
         pool.reference(3);
         pool.refuse(0, None);
-        pool.references([4, 5]);
+        pool.run([4, 5]);
         assert_eq!(pool.host.offered, [0, 1, 2, 0]);
         assert_eq!(pool.pages(), [3, 4, 5]);
     }
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn threads_with_counters_of_their_own_evict_each_others_new_pages() {
         let mut pool = TestPool::<Loop>::new(&LoopConfig { counter: Counter::Thread }, 4);
-        pool.references(0..4);
+        pool.run(0..4);
         pool.reference(10);
         std::thread::scope(|scope| {
             scope.spawn(|| pool.reference(11));

@@ -121,14 +121,14 @@ mod tests {
     use super::*;
     use crate::config::Spec;
     use crate::policy::LruK;
-    use crate::test_pool::{TestPool, skewed};
+    use crate::testing::{TestPool, skewed};
 
     /// luan 5.1: the pollution ratio of a sequential scan is the parameter, 25 %.
     #[test]
     fn a_scan_pollutes_as_much_of_the_cache_as_its_correlated_part() {
         let mut pool = TestPool::<Lru2History>::new(&Lru2HistoryConfig::default(), 100);
-        pool.references((0..100).chain(0..100).chain(0..100));
-        pool.references(1_000..2_000);
+        pool.run((0..100).chain(0..100).chain(0..100));
+        pool.run(1_000..2_000);
         let scanned = pool.pages().iter().filter(|p| **p >= 1_000).count();
         assert!(scanned == 25 || scanned == 26, "{scanned} of 100");
     }
@@ -141,7 +141,7 @@ mod tests {
         let mut thrice = TestPool::<Lru2History>::new(&Lru2HistoryConfig::default(), 20);
         for page in string {
             let hit = once.reference(page);
-            assert_eq!(thrice.references([page, page, page]), 2 + usize::from(hit));
+            assert_eq!(thrice.run([page, page, page]), 2 + usize::from(hit));
         }
     }
 

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use crate::config::{NoConfig, Spec};
     use crate::policy::Lru;
-    use crate::test_pool::{TestPool, skewed};
+    use crate::testing::{TestPool, skewed};
 
     fn pool(spec: &str, frames: u32) -> TestPool<LruK> {
         TestPool::new(&Spec::parse(spec).unwrap().config().unwrap(), frames)
@@ -178,7 +178,7 @@ mod tests {
     fn departures(pool: &mut TestPool<LruK>) -> Vec<u64> {
         let mut gone = Vec::new();
         while let before = pool.pages()
-            && pool.evict(1, None) == 1
+            && pool.evict(1) == 1
         {
             let after = pool.pages();
             gone.extend(before.iter().filter(|p| !after.contains(p)));
@@ -191,13 +191,13 @@ mod tests {
     fn figure_1_7_is_reproduced() {
         let string = [4, 3, 2, 3, 2, 4, 2, 0, 4, 0, 3, 1];
         let mut fifo = pool("lru-k(k=3)", 5);
-        fifo.references(string);
+        fifo.run(string);
         fifo.reference(10);
         assert_eq!(fifo.pages(), [1, 2, 3, 4, 10]);
         fifo.reference(1);
         assert_eq!(departures(&mut fifo), [1, 10, 4, 3, 2]);
         let mut lru = pool("lru-k(k=3,below=lru)", 5);
-        lru.references(string.into_iter().chain([10, 1]));
+        lru.run(string.into_iter().chain([10, 1]));
         assert_eq!(departures(&mut lru), [10, 1, 4, 3, 2]);
     }
 
@@ -255,7 +255,7 @@ mod tests {
             for (k, keeps, period) in [(2, false, 0), (2, true, 0), (3, true, 0), (2, true, 4)] {
                 let history = if keeps { "all" } else { "none" };
                 let spec = format!("lru-k(k={k},history={history},correlated={period},below=lru)");
-                let hits = pool(&spec, 14).references(string.iter().copied());
+                let hits = pool(&spec, 14).run(string.iter().copied());
                 assert_eq!(hits, twin(k, keeps, period, 14, &string), "{spec}, seed {seed}");
             }
         }
@@ -265,8 +265,8 @@ mod tests {
     fn a_bounded_history_forgets_the_page_that_left_first() {
         let mut pool = pool("lru-k(history=2)", 2);
         // 1, 2 and 3 leave in that order: 1 is forgotten, 2 and 3 come back with two references.
-        pool.references([1, 2, 3, 4, 5]);
-        pool.references([2, 3, 1]);
+        pool.run([1, 2, 3, 4, 5]);
+        pool.run([2, 3, 1]);
         assert_eq!(departures(&mut pool)[0], 1);
     }
 

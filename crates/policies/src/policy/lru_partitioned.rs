@@ -152,7 +152,7 @@ mod tests {
     use super::*;
     use crate::config::NoConfig;
     use crate::policy::Lru;
-    use crate::test_pool::{TestPool, skewed};
+    use crate::testing::{TestPool, skewed};
 
     #[test]
     fn one_part_is_lru() {
@@ -166,9 +166,9 @@ mod tests {
     #[test]
     fn parts_give_victims_in_turn_and_only_their_own_frames() {
         let mut pool = TestPool::<LruPartitioned>::new(&LruPartitionedConfig { parts: 2 }, 4);
-        pool.references([0, 1, 2, 3]);
+        pool.run([0, 1, 2, 3]);
         // The oldest of all are 1 and 3, both of the odd part: the even one has its turn first.
-        pool.references([0, 2, 10, 11]);
+        pool.run([0, 2, 10, 11]);
         assert_eq!(pool.pages(), [2, 3, 10, 11]);
     }
 

@@ -144,31 +144,31 @@ mod tests {
 
     use super::*;
     use crate::contract::Why;
-    use crate::mini::Mini;
+    use crate::testing::TestPool;
 
     #[test]
     fn a_dirty_page_is_spared_once_and_a_reference_earns_it_another_round() {
-        let mut mini: Mini<LruWsr> = Mini::new(&NoConfig {}, 3);
-        mini.access(1, Mark::WRITE, 0);
-        mini.access(2, Mark::READ, 0);
-        mini.access(3, Mark::WRITE, 0);
-        mini.access(4, Mark::READ, 0);
-        assert_eq!(mini.table.gone, [2], "1 was spared");
-        mini.access(1, Mark::READ, 0);
-        mini.access(5, Mark::READ, 0);
-        assert_eq!(mini.table.gone, [2, 4], "3 was spared");
-        mini.access(6, Mark::READ, 0);
-        assert_eq!(mini.table.gone, [2, 4, 3], "1 was referenced, and spared again; 3 was not");
-        mini.access(7, Mark::READ, 0);
-        assert_eq!(mini.table.gone, [2, 4, 3, 5]);
+        let mut pool = TestPool::<LruWsr>::new(&NoConfig {}, 3);
+        pool.access(1, Mark::WRITE, 0);
+        pool.access(2, Mark::READ, 0);
+        pool.access(3, Mark::WRITE, 0);
+        pool.access(4, Mark::READ, 0);
+        assert_eq!(pool.host.gone, [2], "1 was spared");
+        pool.access(1, Mark::READ, 0);
+        pool.access(5, Mark::READ, 0);
+        assert_eq!(pool.host.gone, [2, 4], "3 was spared");
+        pool.access(6, Mark::READ, 0);
+        assert_eq!(pool.host.gone, [2, 4, 3], "1 was referenced, and spared again; 3 was not");
+        pool.access(7, Mark::READ, 0);
+        assert_eq!(pool.host.gone, [2, 4, 3, 5]);
     }
 
     #[test]
     fn one_frame_that_can_go_is_found_among_dirty_and_refused_ones() {
-        let mut mini: Mini<LruWsr> = Mini::new(&NoConfig {}, 8);
-        (0..8).for_each(|page| assert!(!mini.access(page, Mark::WRITE, 0)));
-        (0..8).filter(|p| *p != 5).for_each(|page| mini.refuse(page, Some(Why::Dirty)));
-        assert_eq!(mini.evict(2, None), 1);
-        assert_eq!(mini.table.gone, [5]);
+        let mut pool = TestPool::<LruWsr>::new(&NoConfig {}, 8);
+        (0..8).for_each(|page| assert!(!pool.access(page, Mark::WRITE, 0)));
+        (0..8).filter(|p| *p != 5).for_each(|page| pool.refuse(page, Some(Why::Dirty)));
+        assert_eq!(pool.evict(2), 1);
+        assert_eq!(pool.host.gone, [5]);
     }
 }

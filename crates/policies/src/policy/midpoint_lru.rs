@@ -192,13 +192,13 @@ mod tests {
     use super::*;
     use crate::config::NoConfig;
     use crate::policy::Lru;
-    use crate::test_pool::{TestPool, skewed};
+    use crate::testing::{TestPool, skewed};
 
     #[test]
     fn a_scan_passes_through_the_old_sublist_only() {
         let config = MidpointLruConfig { old_time: Part::Count(0), ..Default::default() };
         let mut pool = TestPool::<MidpointLru>::new(&config, 80);
-        pool.references((0..80).chain(0..80).chain(1_000..2_000));
+        pool.run((0..80).chain(0..80).chain(1_000..2_000));
         let scanned = pool.pages().iter().filter(|p| **p >= 1_000).count();
         assert!((25..=33).contains(&scanned), "{scanned} of 80 frames hold scanned pages");
     }
@@ -207,10 +207,10 @@ mod tests {
     fn references_in_a_burst_do_not_lift_a_page_and_a_later_one_does() {
         let config = MidpointLruConfig { old_time: Part::Count(5), ..Default::default() };
         let mut pool = TestPool::<MidpointLru>::new(&config, 16);
-        pool.references((0..16).chain([100, 100, 100, 100]));
+        pool.run((0..16).chain([100, 100, 100, 100]));
         let burst = pool.frame_of(100).unwrap();
         assert!(!pool.policy.is_young[burst.index()]);
-        pool.references([0, 1, 100]);
+        pool.run([0, 1, 100]);
         assert!(pool.policy.is_young[burst.index()]);
     }
 
@@ -222,7 +222,7 @@ mod tests {
         for page in skewed(30, 2_000, 6) {
             // The newest page is lifted to the young tail, not its head: only a pool whose pages
             // are all used twice at once is the same as LRU.
-            assert_eq!(ours.references([page, page]), lru.references([page, page]));
+            assert_eq!(ours.run([page, page]), lru.run([page, page]));
         }
     }
 

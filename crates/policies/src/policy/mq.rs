@@ -275,11 +275,11 @@ impl Policy for Mq {
 mod tests {
     use super::*;
     use crate::policy::Lru;
-    use crate::testing::{Small, survives_everything};
+    use crate::testing::{TestPool, survives_everything};
 
     #[test]
     fn the_lowest_queue_gives_and_counts_survive_eviction() {
-        let mut pool = Small::<Mq>::new("mq", 3);
+        let mut pool = TestPool::<Mq>::of("mq", 3);
         pool.run([1, 1, 1, 2, 2, 3, 4]);
         assert_eq!(pool.pages(), [1, 2, 4]);
         // 3 comes back with a count of 2: above 4, beside 2.
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn what_rests_sinks_queue_by_queue() {
-        let mut pool = Small::<Mq>::new("mq(life=4)", 3);
+        let mut pool = TestPool::<Mq>::of("mq(life=4)", 3);
         pool.run([1, 1, 1]);
         for page in 10..30 {
             pool.reference(page);
@@ -300,7 +300,8 @@ mod tests {
     #[test]
     fn with_one_queue_it_is_lru() {
         let mut rng = fastrand::Rng::with_seed(2);
-        let (mut mq, mut lru) = (Small::<Mq>::new("mq(queues=1)", 7), Small::<Lru>::new("lru", 7));
+        let (mut mq, mut lru) =
+            (TestPool::<Mq>::of("mq(queues=1)", 7), TestPool::<Lru>::of("lru", 7));
         for _ in 0..3_000 {
             let page = rng.u64(0..15);
             assert_eq!(mq.reference(page), lru.reference(page));

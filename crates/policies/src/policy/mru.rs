@@ -120,23 +120,23 @@ impl Policy for Mru {
 mod tests {
     use super::*;
     use crate::contract::Why;
-    use crate::test_pool::TestPool;
+    use crate::testing::TestPool;
 
     #[test]
     fn a_loop_larger_than_the_pool_keeps_most_of_its_hits() {
         let mut pool = TestPool::<Mru>::new(&MruConfig::default(), 10);
-        let hits = pool.references((0..1_100).map(|i| i % 11));
+        let hits = pool.run((0..1_100).map(|i| i % 11));
         assert!(hits > 900, "{hits}");
     }
 
     #[test]
     fn a_refused_page_waits_until_it_is_used_again() {
         let mut pool = TestPool::<Mru>::new(&MruConfig::default(), 3);
-        pool.references([1, 2, 3]);
-        pool.refuse(2, Some(Why::Pinned));
+        pool.run([1, 2, 3]);
+        pool.refuse(3, Some(Why::Pinned));
         pool.reference(4);
         assert_eq!(pool.pages(), [1, 3, 4]);
-        pool.refuse(2, None);
+        pool.refuse(3, None);
         pool.reference(3);
         pool.reference(5);
         assert_eq!(pool.pages(), [1, 4, 5]);

@@ -205,56 +205,56 @@ mod tests {
 
     use super::*;
     use crate::contract::Why;
-    use crate::mini::Mini;
+    use crate::testing::TestPool;
 
     const R: Mark = Mark::READ;
     const W: Mark = Mark::WRITE;
 
     #[test]
     fn the_page_needed_last_goes_and_among_the_unneeded_the_oldest_clean_one() {
-        let mut mini: Mini<Opt> = Mini::new(&OptConfig::default(), 4);
-        mini.access(1, R, 20);
-        mini.access(2, W, NEVER);
-        mini.access(3, R, NEVER);
-        mini.access(4, R, NEVER);
-        mini.access(5, R, 30);
-        mini.access(6, R, 25);
-        mini.access(7, R, 26);
-        mini.access(8, R, 27);
-        assert_eq!(mini.table.gone, [3, 4, 2, 5]);
+        let mut pool = TestPool::<Opt>::new(&OptConfig::default(), 4);
+        pool.access(1, R, 20);
+        pool.access(2, W, NEVER);
+        pool.access(3, R, NEVER);
+        pool.access(4, R, NEVER);
+        pool.access(5, R, 30);
+        pool.access(6, R, 25);
+        pool.access(7, R, 26);
+        pool.access(8, R, 27);
+        assert_eq!(pool.host.gone, [3, 4, 2, 5]);
     }
 
     #[test]
     fn a_dirty_page_that_was_written_back_is_a_clean_one() {
-        let mut mini: Mini<Opt> = Mini::new(&OptConfig::default(), 2);
-        mini.access(1, W, NEVER);
-        mini.access(2, R, NEVER);
-        mini.clean(1);
-        mini.access(3, R, NEVER);
-        assert_eq!(mini.table.gone, [1]);
+        let mut pool = TestPool::<Opt>::new(&OptConfig::default(), 2);
+        pool.access(1, W, NEVER);
+        pool.access(2, R, NEVER);
+        pool.clean(1);
+        pool.access(3, R, NEVER);
+        assert_eq!(pool.host.gone, [1]);
     }
 
     #[test]
     fn refused_frames_are_asked_again_next_time_and_the_next_best_goes() {
-        let mut mini: Mini<Opt> = Mini::new(&OptConfig::default(), 3);
-        (1..4).for_each(|page| assert!(!mini.access(page, R, 100 - page)));
-        mini.refuse(1, Some(Why::Pinned));
-        mini.refuse(2, Some(Why::Pinned));
-        mini.access(4, R, 5);
-        mini.refuse(1, None);
-        mini.access(5, R, 6);
-        assert_eq!(mini.table.gone, [3, 1]);
+        let mut pool = TestPool::<Opt>::new(&OptConfig::default(), 3);
+        (1..4).for_each(|page| assert!(!pool.access(page, R, 100 - page)));
+        pool.refuse(1, Some(Why::Pinned));
+        pool.refuse(2, Some(Why::Pinned));
+        pool.access(4, R, 5);
+        pool.refuse(1, None);
+        pool.access(5, R, 6);
+        assert_eq!(pool.host.gone, [3, 1]);
     }
 
     #[test]
     fn a_page_that_would_be_the_next_victim_is_passed_by() {
-        let mut mini: Mini<Opt> = Mini::new(&OptConfig { bypass: true }, 2);
+        let mut pool = TestPool::<Opt>::new(&OptConfig { bypass: true }, 2);
         let access = |next| Access { page: PageId(9), mark: R, now: 0, next, next_read: next };
-        assert!(mini.policy.wants(&access(NEVER)), "a frame is free");
-        mini.access(1, R, 10);
-        mini.access(2, R, 20);
-        assert!(mini.policy.wants(&access(19)));
-        assert!(!mini.policy.wants(&access(21)));
-        assert!(!mini.policy.wants(&access(NEVER)));
+        assert!(pool.policy.wants(&access(NEVER)), "a frame is free");
+        pool.access(1, R, 10);
+        pool.access(2, R, 20);
+        assert!(pool.policy.wants(&access(19)));
+        assert!(!pool.policy.wants(&access(21)));
+        assert!(!pool.policy.wants(&access(NEVER)));
     }
 }

@@ -265,11 +265,11 @@ impl Policy for S3Fifo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Small, survives_everything};
+    use crate::testing::{TestPool, survives_everything};
 
     #[test]
     fn one_hit_wonders_leave_by_the_small_queue_and_may_come_back_to_the_main_one() {
-        let mut pool = Small::<S3Fifo>::new("s3-fifo(fill=small,small=20%)", 10);
+        let mut pool = TestPool::<S3Fifo>::of("s3-fifo(fill=small,small=20%)", 10);
         // 1 is used three times, all others once.
         pool.run([1, 1, 1]);
         pool.run(2..30);
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn a_count_buys_as_many_rounds_in_the_main_queue() {
-        let mut pool = Small::<S3Fifo>::new("s3-fifo(small=1)", 2);
+        let mut pool = TestPool::<S3Fifo>::of("s3-fifo(small=1)", 2);
         // The pool fills: 1 in the small queue, 2 in the main one, used twice.
         pool.run([1, 2, 2, 2]);
         pool.run([3, 4, 5]);

@@ -135,11 +135,11 @@ impl Policy for Sieve {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Small, survives_everything};
+    use crate::testing::{TestPool, survives_everything};
 
     #[test]
     fn survivors_stay_and_the_hand_goes_on_from_the_victim() {
-        let mut pool = Small::<Sieve>::new("sieve", 4);
+        let mut pool = TestPool::<Sieve>::of("sieve", 4);
         pool.run([1, 2, 3, 4, 1, 3]);
         // The hand passes 1, takes 2; then passes 3, takes 4; then 5, which nobody used.
         pool.reference(5);

@@ -162,24 +162,24 @@ impl Policy for Slru {
 mod tests {
     use super::*;
     use crate::contract::Why;
-    use crate::test_pool::TestPool;
+    use crate::testing::TestPool;
 
     #[test]
     fn a_scan_leaves_pages_that_were_used_twice_alone() {
         let mut pool = TestPool::<Slru>::new(&SlruConfig::default(), 10);
-        pool.references([0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7]);
-        pool.references(100..200);
+        pool.run([0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7]);
+        pool.run(100..200);
         assert_eq!(pool.pages(), [0, 1, 2, 3, 4, 5, 6, 7, 198, 199]);
     }
 
     #[test]
     fn a_refused_page_is_taken_to_be_hot() {
         let mut pool = TestPool::<Slru>::new(&SlruConfig::default(), 5);
-        pool.references(0..5);
+        pool.run(0..5);
         pool.refuse(0, Some(Why::Pinned));
         pool.reference(5);
         pool.refuse(0, None);
-        pool.references(100..120);
+        pool.run(100..120);
         assert_eq!(pool.pages(), [0, 116, 117, 118, 119]);
     }
 
@@ -188,7 +188,7 @@ mod tests {
         for frames in 1..=4 {
             for protected in [Part::Count(0), Part::Times(0.8), Part::All] {
                 let mut pool = TestPool::<Slru>::new(&SlruConfig { protected }, frames);
-                pool.references(crate::test_pool::skewed(12, 400, 3));
+                pool.run(crate::testing::skewed(12, 400, 3));
             }
         }
     }

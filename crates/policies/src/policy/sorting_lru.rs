@@ -140,7 +140,7 @@ mod tests {
     use super::*;
     use crate::config::NoConfig;
     use crate::policy::Lru;
-    use crate::test_pool::{TestPool, skewed};
+    use crate::testing::{TestPool, skewed};
 
     #[test]
     fn it_is_lru_however_seldom_it_sorts() {
@@ -159,12 +159,12 @@ mod tests {
     #[test]
     fn a_page_that_can_never_go_is_offered_again_only_after_it_is_used() {
         let mut pool = TestPool::<SortingLru>::new(&SortingLruConfig::default(), 4);
-        pool.references(0..4);
+        pool.run(0..4);
         pool.refuse(0, Some(Why::Permanent));
-        pool.references(10..30);
+        pool.run(10..30);
         assert_eq!(pool.host.offered.iter().filter(|f| **f == 0).count(), 1);
         pool.reference(0);
-        pool.references(30..40);
+        pool.run(30..40);
         assert_eq!(pool.host.offered.iter().filter(|f| **f == 0).count(), 2);
     }
 

@@ -228,7 +228,7 @@ mod tests {
     use super::*;
     use crate::config::Spec;
     use crate::policy::LruK;
-    use crate::test_pool::{TestPool, skewed};
+    use crate::testing::{TestPool, skewed};
 
     #[test]
     fn sorted_at_each_eviction_it_is_lru_k() {
@@ -249,14 +249,14 @@ mod tests {
     fn a_page_refused_for_good_needs_k_references_to_be_offered_again() {
         let config = SortingLruKConfig { k: 2, ..Default::default() };
         let mut pool = TestPool::<SortingLruK>::new(&config, 4);
-        pool.references(0..4);
+        pool.run(0..4);
         pool.refuse(0, Some(Why::Permanent));
         let offers =
             |pool: &TestPool<SortingLruK>| pool.host.offered.iter().filter(|f| **f == 0).count();
-        pool.references((10..30).chain([0]).chain(30..50));
+        pool.run((10..30).chain([0]).chain(30..50));
         assert_eq!(offers(&pool), 1);
         // Now it knows two references, as all others but the newest.
-        pool.references([0].into_iter().chain((50..60).flat_map(|p| [p, p])));
+        pool.run([0].into_iter().chain((50..60).flat_map(|p| [p, p])));
         assert_eq!(offers(&pool), 2);
     }
 

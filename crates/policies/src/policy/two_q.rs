@@ -167,11 +167,11 @@ impl Policy for TwoQ {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Small, survives_everything};
+    use crate::testing::{TestPool, survives_everything};
 
     #[test]
     fn a_page_is_kept_only_if_it_comes_back_after_it_left() {
-        let mut pool = Small::<TwoQ>::new("2q", 8);
+        let mut pool = TestPool::<TwoQ>::of("2q", 8);
         // Kin is 2, Kout 4. A burst of references to 1 earns it nothing.
         pool.run([1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
         assert_eq!(pool.pages(), [2, 3, 4, 5, 6, 7, 8, 9]);
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn without_ghosts_and_with_one_queue_it_is_fifo() {
-        let mut pool = Small::<TwoQ>::new("2q(kin=0,kout=0)", 3);
+        let mut pool = TestPool::<TwoQ>::of("2q(kin=0,kout=0)", 3);
         pool.run([1, 2, 3, 1, 1, 4]);
         assert_eq!(pool.pages(), [2, 3, 4]);
     }

@@ -124,11 +124,11 @@ impl Policy for TwoQSimple {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Small, survives_everything};
+    use crate::testing::{TestPool, survives_everything};
 
     #[test]
     fn a_second_reference_saves_a_page_from_a_scan() {
-        let mut pool = Small::<TwoQSimple>::new("2q-simple", 8);
+        let mut pool = TestPool::<TwoQSimple>::of("2q-simple", 8);
         pool.run([1, 2, 1, 2]);
         pool.run(100..200);
         assert_eq!(pool.run([1, 2]), 2);
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn the_main_list_gives_when_the_new_one_is_short() {
-        let mut pool = Small::<TwoQSimple>::new("2q-simple", 4);
+        let mut pool = TestPool::<TwoQSimple>::of("2q-simple", 4);
         pool.run([1, 2, 3, 4, 1, 2, 3, 4, 5]);
         // A1 was empty: Am gave its least recent page.
         assert_eq!(pool.pages(), [2, 3, 4, 5]);

@@ -198,11 +198,11 @@ impl Policy for WTinyLfu {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Small, survives_everything};
+    use crate::testing::{TestPool, survives_everything};
 
     #[test]
     fn a_scan_does_not_displace_pages_that_are_used_often() {
-        let mut pool = Small::<WTinyLfu>::new("w-tinylfu", 100);
+        let mut pool = TestPool::<WTinyLfu>::of("w-tinylfu", 100);
         for _ in 0..4 {
             pool.run(0..90);
         }

@@ -436,26 +436,26 @@ mod tests {
     use super::*;
     use crate::config::Spec;
     use crate::contract::Why;
-    use crate::mini::Mini;
+    use crate::testing::TestPool;
 
     fn config(text: &str) -> WattConfig {
         Spec::parse(text).unwrap().config().unwrap()
     }
 
-    fn mini(text: &str, frames: u32) -> Mini<Watt> {
-        Mini::new(&config(text), frames)
+    fn pool(text: &str, frames: u32) -> TestPool<Watt> {
+        TestPool::new(&config(text), frames)
     }
 
     /// The value at tick `now` of a page that was referenced at these ticks, writes marked.
     fn value(text: &str, references: &[(u32, bool)], now: u32) -> f32 {
-        let mini = mini(text, 100);
+        let pool = pool(text, 100);
         let stamps = Stamps::default();
         for &(tick, write) in references {
             let mark = if write { Mark::WRITE } else { Mark::READ };
             let access = Access { page: PageId(1), mark, now: tick, next: 0, next_read: 0 };
-            WattTouch::<ByEvictions>::touch(&stamps, &mini.policy.params(), &access);
+            WattTouch::<ByEvictions>::touch(&stamps, &pool.policy.params(), &access);
         }
-        mini.policy.worth.value(&stamps, stamp(now))
+        pool.policy.worth.value(&stamps, stamp(now))
     }
 
     fn is_close(a: f32, b: f32) -> bool {
@@ -528,59 +528,59 @@ mod tests {
 
     #[test]
     fn a_sample_of_everything_evicts_the_least_valued_page_that_can_go() {
-        let mut mini = mini("watt(sample=100)", 4);
+        let mut pool = pool("watt(sample=100)", 4);
         for page in 0..4 {
-            mini.access(page, Mark::READ, 0);
-            mini.now += 3;
+            pool.access(page, Mark::READ, 0);
+            pool.now += 3;
         }
-        mini.access(0, Mark::READ, 0);
-        mini.now += 3;
-        mini.refuse(1, Some(Why::Pinned));
-        mini.access(4, Mark::READ, 0);
-        assert_eq!(mini.table.gone, [2], "0 was referenced again, 1 is pinned");
-        mini.refuse(1, None);
-        mini.now += 3;
-        mini.access(5, Mark::READ, 0);
-        assert_eq!(mini.table.gone, [2, 1]);
+        pool.access(0, Mark::READ, 0);
+        pool.now += 3;
+        pool.refuse(1, Some(Why::Pinned));
+        pool.access(4, Mark::READ, 0);
+        assert_eq!(pool.host.gone, [2], "0 was referenced again, 1 is pinned");
+        pool.refuse(1, None);
+        pool.now += 3;
+        pool.access(5, Mark::READ, 0);
+        assert_eq!(pool.host.gone, [2, 1]);
     }
 
     #[test]
     fn a_dirty_page_outlives_clean_ones_of_the_same_accesses() {
-        let mut mini = mini("watt(sample=100)", 8);
+        let mut pool = pool("watt(sample=100)", 8);
         (0..8).for_each(|page| {
-            mini.access(page, if page == 0 { Mark::WRITE } else { Mark::READ }, 0);
+            pool.access(page, if page == 0 { Mark::WRITE } else { Mark::READ }, 0);
         });
-        mini.now = 1;
-        assert_eq!(mini.evict(7, None), 7);
-        assert_eq!(mini.pages(), [0]);
+        pool.now = 1;
+        assert_eq!(pool.evict(7), 7);
+        assert_eq!(pool.pages(), [0]);
     }
 
     #[test]
     fn batches_take_candidates_no_better_than_the_samples_least() {
-        let mut mini = mini("watt", 256);
+        let mut pool = pool("watt", 256);
         for page in 0..256 {
-            mini.now = u32::try_from(page / 16).unwrap();
-            mini.access(page, Mark::READ, 0);
+            pool.now = u32::try_from(page / 16).unwrap();
+            pool.access(page, Mark::READ, 0);
         }
-        mini.now = 20;
-        assert_eq!(mini.evict(32, None), 32);
-        let old = mini.table.gone.iter().filter(|page| **page < 128).count();
+        pool.now = 20;
+        assert_eq!(pool.evict(32), 32);
+        let old = pool.host.gone.iter().filter(|page| **page < 128).count();
         assert!(old >= 30, "only {old} of the 32 were in the older half");
     }
 
     #[test]
     fn one_page_that_can_go_is_found_and_refused_for_good_is_not_asked_again() {
         for frames in [1, 2, 3, 40] {
-            let mut mini = mini("watt", frames);
+            let mut pool = pool("watt", frames);
             let last = u64::from(frames) - 1;
-            (0..=last).for_each(|page| assert!(!mini.access(page, Mark::READ, 0)));
-            (0..last).for_each(|page| mini.refuse(page, Some(Why::Permanent)));
-            assert_eq!(mini.evict(2, None), 1);
-            assert_eq!(mini.table.gone, [last]);
-            assert_eq!(mini.evict(1, None), 0);
-            let offers = mini.table.offers;
-            assert_eq!(mini.evict(1, None), 0);
-            assert_eq!(mini.table.offers, offers);
+            (0..=last).for_each(|page| assert!(!pool.access(page, Mark::READ, 0)));
+            (0..last).for_each(|page| pool.refuse(page, Some(Why::Permanent)));
+            assert_eq!(pool.evict(2), 1);
+            assert_eq!(pool.host.gone, [last]);
+            assert_eq!(pool.evict(1), 0);
+            let offers = pool.host.offered.len();
+            assert_eq!(pool.evict(1), 0);
+            assert_eq!(pool.host.offered.len(), offers);
         }
     }
 }
