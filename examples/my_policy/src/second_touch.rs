@@ -144,7 +144,7 @@ mod tests {
     fn a_scan_cannot_flush_pages_that_were_referenced_twice() {
         let mut cell =
             Cell::<SecondTouch>::new(&SecondTouchConfig::default(), &SimOptions::new(8, None));
-        let mut reference = |page| cell.reference(PageId(page), Mark::READ, 0, 0).unwrap();
+        let mut reference = |page| cell.step(PageId(page), Mark::READ).unwrap();
         for page in [1, 2, 3, 1, 2, 3] {
             reference(page);
         }
@@ -163,7 +163,7 @@ mod tests {
             let options = SimOptions::new(frames, None);
             let mut cell = Cell::<SecondTouch>::new(&SecondTouchConfig::default(), &options);
             for (at, page) in batch.pages.iter().take(20_000).enumerate() {
-                cell.reference(PageId(*page), Mark::READ, 0, 0).unwrap();
+                cell.step(PageId(*page), Mark::READ).unwrap();
                 if at % 1000 == 0 {
                     cell.check().unwrap();
                 }

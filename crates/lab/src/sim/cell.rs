@@ -48,6 +48,8 @@ pub struct Counts {
     pub offers: u64,
     /// Misses whose page was not cached, because the policy did not want it.
     pub bypasses: u64,
+    /// Those among them that were writes: they go to storage at once.
+    pub bypassed_writes: u64,
     /// Resident pages that only a marked scan had touched, when the last scan ended.
     pub pollution: u64,
     /// Marked scans that ended.
@@ -62,9 +64,9 @@ impl Counts {
         self.references - self.hits
     }
 
-    /// Page writes: dirty evictions and what is dirty at the end.
+    /// Page writes: dirty evictions, what is dirty at the end, and writes that passed by.
     pub fn writes(&self) -> u64 {
-        self.dirty_evictions + self.dirty_at_end
+        self.dirty_evictions + self.dirty_at_end + self.bypassed_writes
     }
 
     /// Hits over references; 0 for none.
@@ -176,6 +178,22 @@ impl<P: Policy> Cell<P> {
         self.policy.check(Frames::of(&self.metas), &self.resident())
     }
 
+    /// One reference, for tests and tools that look at the pool in between; whether it hit.
+    /// Policies that need the future take whole batches, with [`Simulation::run`].
+    ///
+    /// # Errors
+    /// [`Stalled`].
+    pub fn step(&mut self, page: PageId, mark: Mark) -> Result<bool, Stalled> {
+        let hit = match self.reference(page, mark, 0, 0) {
+            Ok(hit) => hit,
+            Err(NoVictim) => return Err(self.stalled(self.position)),
+        };
+        self.position += 1;
+        self.counts.references += 1;
+        self.counts.hits += u64::from(hit);
+        Ok(hit)
+    }
+
     /// One reference; whether it hit.
     #[inline(always)]
     fn reference(
@@ -235,6 +253,7 @@ impl<P: Policy> Cell<P> {
     fn on_miss(&mut self, access: &Access) -> Result<(), NoVictim> {
         if !self.policy.wants(access) {
             self.counts.bypasses += 1;
+            self.counts.bypassed_writes += u64::from(access.mark.is_write());
             return Ok(());
         }
         let recall = self.policy.miss(access);

@@ -1,0 +1,90 @@
+//! The simulator itself: what it counts, whatever the policy.
+
+use millpond_base::{Mark, PageId};
+use millpond_lab::registry::Registry;
+use millpond_lab::sim::{Cell, Counts, Future, SimOptions};
+use millpond_policies::config::{NoConfig, Spec};
+use millpond_policies::policy::Lru;
+use millpond_workload::trace::Batch;
+
+fn run(policy: &str, options: &SimOptions, references: &[(u64, Mark)]) -> Counts {
+    let spec = Spec::parse(policy).unwrap();
+    let registry = Registry::builtin();
+    let mut batch = Batch::default();
+    references.iter().for_each(|(page, mark)| batch.push(*page, *mark));
+    let future = Future::of(&batch, 1000);
+    let mut simulation = registry.find(&spec.id).unwrap().simulation(&spec, options).unwrap();
+    simulation.run(&batch, Some(&future)).unwrap();
+    simulation.counts()
+}
+
+const R: Mark = Mark::READ;
+const W: Mark = Mark::WRITE;
+
+#[test]
+fn writes_are_dirty_evictions_and_what_is_dirty_at_the_end() {
+    let counts = run("lru", &SimOptions::new(2, None), &[(1, W), (1, W), (2, R), (3, R), (4, W)]);
+    // 1 leaves dirty, 2 leaves clean, 4 stays dirty.
+    assert_eq!((counts.hits, counts.misses()), (1, 4));
+    assert_eq!((counts.dirty_evictions, counts.dirty_at_end, counts.writes()), (1, 1, 2));
+}
+
+#[test]
+fn a_write_that_passes_the_cache_by_is_a_write_all_the_same() {
+    // Page 9 is never used again: with bypass it is not cached, and goes to storage at once.
+    let trace = [(1, R), (2, R), (9, W), (1, R), (2, R)];
+    let counts = run("opt(bypass=true)", &SimOptions::new(2, Some(10)), &trace);
+    assert_eq!((counts.hits, counts.bypasses, counts.writes()), (2, 1, 1));
+}
+
+#[test]
+fn a_warm_up_is_simulated_and_not_counted() {
+    let mut options = SimOptions::new(2, None);
+    options.warmup = 3;
+    let counts = run("lru", &options, &[(1, W), (2, R), (1, R), (1, R), (3, R), (2, R)]);
+    assert_eq!((counts.references, counts.hits), (3, 1));
+    assert_eq!((counts.evictions, counts.writes()), (2, 1), "what was dirty before still counts");
+}
+
+#[test]
+fn pollution_is_what_only_the_scan_touched_when_it_ends() {
+    let scan = R.with_scan(true);
+    let trace = [(1, R), (2, R), (3, scan), (4, scan), (3, R), (1, R)];
+    let counts = run("lru", &SimOptions::new(4, None), &trace);
+    assert_eq!((counts.scans, counts.pollution), (1, 2));
+    let all_scan: Vec<(u64, Mark)> = (0..10).map(|page| (page, scan)).collect();
+    let counts = run("lru", &SimOptions::new(4, None), &all_scan);
+    assert_eq!((counts.scans, counts.pollution), (1, 4), "the end of the trace ends the scan");
+}
+
+#[test]
+fn dense_and_hashed_tables_count_alike_and_batches_may_be_of_any_length() {
+    let mut rng = fastrand::Rng::with_seed(5);
+    let references: Vec<(u64, Mark)> = (0..20_000)
+        .map(|_| {
+            let page = (rng.f64() * rng.f64() * 900.0) as u64;
+            (page, if rng.u8(0..4) == 0 { W } else { R })
+        })
+        .collect();
+    for policy in ["lru", "clock", "arc", "cflru", "lean-evict", "watt", "opt"] {
+        let dense = run(policy, &SimOptions::new(100, Some(900)), &references);
+        let hashed = run(policy, &SimOptions::new(100, None), &references);
+        let without_bytes = |c: Counts| Counts { policy_bytes: 0, ..c };
+        assert_eq!(without_bytes(dense), without_bytes(hashed), "{policy}");
+        let mut ahead = SimOptions::new(100, Some(900));
+        ahead.batch = 16;
+        let ahead = run(policy, &ahead, &references);
+        assert!(ahead.hits <= dense.hits + 200 && ahead.evictions > 0, "{policy}");
+    }
+}
+
+#[test]
+fn a_cell_can_be_driven_step_by_step() {
+    let mut cell = Cell::<Lru>::new(&NoConfig::default(), &SimOptions::new(2, None));
+    let hits: Vec<bool> = [1, 2, 1, 3, 2].map(|page| cell.step(PageId(page), R).unwrap()).to_vec();
+    assert_eq!(hits, [false, false, true, false, false]);
+    let mut pages = cell.pages();
+    pages.sort_unstable();
+    assert_eq!(pages, [PageId(2), PageId(3)]);
+    cell.check().unwrap();
+}
