@@ -27,6 +27,8 @@ pub mod sorted;
 pub mod stamps;
 pub mod sweep;
 pub mod type_queue;
+pub mod typed_usage;
+pub mod usage_clock;
 pub mod worth;
 
 pub use adaptation::Adaptation;

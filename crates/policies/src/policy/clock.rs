@@ -21,61 +21,23 @@
 //! end the loading access with the bit on; `full` also marks a frame that could not be evicted.
 
 use millpond_base::FrameId;
-use millpond_base::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::contract::{
-    Access, Frames, Goal, Hit, Host, OpenPolicy, Recall, Rules, Shape, Touch, TouchOn,
-};
+use crate::contract::{Access, Frames, Goal, Host, OpenPolicy, Recall, Rules, Shape, TouchOn};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-
-choice! {
-    /// Which events set a usage bit.
-    pub enum Variant {
-        /// Hits, when they begin.
-        Fix = "fix",
-        /// Accesses, when they end.
-        Unfix = "unfix",
-        /// Both.
-        FixUnfix = "fix-unfix",
-        /// Both, and refusals.
-        Full = "full",
-    }
-}
+use crate::parts::mark::{MarkOn, MarkOnTouch, second_chance};
 
 config! {
     /// Parameters of [`Clock`].
     pub struct ClockConfig {
         /// Which events set the usage bit.
-        variant: Variant = Variant::Full;
-    }
-}
-
-/// The hot half: a mark.
-pub struct Mark;
-
-impl Touch for Mark {
-    type Meta = AtomicBool;
-    type Params = ();
-    const HIT: Hit = Hit::Meta;
-    const UNFIX: bool = true;
-
-    #[inline(always)]
-    fn touch(used: &AtomicBool, _: &(), _: &Access) {
-        // Looking first keeps a hot page's line shared between cores.
-        if !used.load(Relaxed) {
-            used.store(true, Relaxed);
-        }
-    }
-
-    #[inline(always)]
-    fn reset(used: &AtomicBool, _: &(), _: &Access) {
-        used.store(false, Relaxed);
+        variant: MarkOn = MarkOn::Full;
     }
 }
 
 /// Second chance by a sweeping hand.
 pub struct Clock {
-    variant: Variant,
+    variant: MarkOn,
     hand: AtomicU32,
 }
 
@@ -103,26 +65,12 @@ impl Clock {
     fn sweep<H: Host + ?Sized>(
         &self,
         claim: impl Fn(&AtomicU32, u32) -> u32,
-        frames: Frames<'_, Mark>,
+        frames: Frames<'_, MarkOnTouch>,
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
-            steps += 1;
-            let frame = FrameId(claim(&self.hand, frames.len()));
-            let used = frames.meta(frame);
-            if used.load(Relaxed) {
-                used.store(false, Relaxed);
-                continue;
-            }
-            match host.take(frame) {
-                Ok(_) => taken += 1,
-                Err(_) if self.variant == Variant::Full => used.store(true, Relaxed),
-                Err(_) => {}
-            }
-        }
-        taken
+        let hand = || FrameId(claim(&self.hand, frames.len()));
+        second_chance(frames, goal, host, hand, |_why| self.variant == MarkOn::Full)
     }
 }
 
@@ -140,7 +88,7 @@ impl Rules for Clock {
         ghost_bytes: 0.0,
         source: "gilbert 1.2.8, luan 4.2",
     };
-    type Touch = Mark;
+    type Touch = MarkOnTouch;
     type Config = ClockConfig;
 
     fn new(config: &ClockConfig, _shape: &Shape) -> Clock {
@@ -148,11 +96,7 @@ impl Rules for Clock {
     }
 
     fn touch_on(&self) -> TouchOn {
-        match self.variant {
-            Variant::Fix => TouchOn::Fix,
-            Variant::Unfix => TouchOn::Unfix,
-            Variant::FixUnfix | Variant::Full => TouchOn::Both,
-        }
+        self.variant.touch_on()
     }
 
     fn state_bytes(&self) -> usize {
@@ -162,22 +106,27 @@ impl Rules for Clock {
 
 impl OpenPolicy for Clock {
     #[inline(always)]
-    fn admit(&self, _: Frames<'_, Mark>, _: FrameId, _: &Access, _: Recall) {}
+    fn admit(&self, _: Frames<'_, MarkOnTouch>, _: FrameId, _: &Access, _: Recall) {}
 
     #[inline(always)]
-    fn evict<H: Host + ?Sized>(&self, frames: Frames<'_, Mark>, goal: &Goal, host: &mut H) -> u32 {
+    fn evict<H: Host + ?Sized>(
+        &self,
+        frames: Frames<'_, MarkOnTouch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
         self.sweep(claim, frames, goal, host)
     }
 
     #[inline(always)]
     fn evict_alone<H: Host + ?Sized>(
         &mut self,
-        frames: Frames<'_, Mark>,
+        frames: Frames<'_, MarkOnTouch>,
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
         self.sweep(claim_alone, frames, goal, host)
     }
 
-    fn forget(&self, _: Frames<'_, Mark>, _: FrameId) {}
+    fn forget(&self, _: Frames<'_, MarkOnTouch>, _: FrameId) {}
 }

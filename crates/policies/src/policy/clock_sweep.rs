@@ -20,14 +20,12 @@
 //!
 //! **Defaults** — `max=5, init=1`: PostgreSQL's. A page enters with one reference, its load.
 
-use millpond_base::FrameId;
 use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::contract::{
-    Access, Frames, Goal, Hit, Host, OpenPolicy, Recall, Rules, Shape, Touch, Why,
-};
+use crate::contract::{Access, Hit, Touch};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::{Counts, Hand};
+use crate::parts::CountOn;
+use crate::parts::usage_clock::{Usage, UsageClock, UsageRule, check_count};
 
 config! {
     /// Parameters of [`ClockSweep`].
@@ -46,6 +44,9 @@ pub struct ClockSweepParams {
     init: u32,
 }
 
+/// PostgreSQL's clock sweep.
+pub type ClockSweep = UsageClock<UsageCount>;
+
 /// The hot half: a small count.
 pub struct UsageCount;
 
@@ -56,10 +57,7 @@ impl Touch for UsageCount {
 
     #[inline(always)]
     fn touch(count: &AtomicU32, params: &ClockSweepParams, _: &Access) {
-        let value = count.load(Relaxed);
-        if value < params.max {
-            count.store(value + 1, Relaxed);
-        }
+        UsageCount::refer(count, params);
     }
 
     #[inline(always)]
@@ -68,24 +66,7 @@ impl Touch for UsageCount {
     }
 }
 
-/// PostgreSQL's clock sweep.
-pub struct ClockSweep {
-    params: ClockSweepParams,
-    hand: Hand,
-}
-
-struct Swept<'a>(Frames<'a, UsageCount>);
-
-impl Counts for Swept<'_> {
-    #[inline(always)]
-    fn count(&self, frame: FrameId) -> &AtomicU32 {
-        self.0.meta(frame)
-    }
-
-    fn refused(&self, _: FrameId, _: Why) {}
-}
-
-impl Rules for ClockSweep {
+impl UsageRule for UsageCount {
     const INFO: Info = Info {
         id: "clock-sweep",
         summary: "PostgreSQL's: usage counts up to 5, worn down by a hand",
@@ -99,44 +80,27 @@ impl Rules for ClockSweep {
         ghost_bytes: 0.0,
         source: "PostgreSQL, freelist.c",
     };
-    type Touch = UsageCount;
     type Config = ClockSweepConfig;
 
-    fn new(config: &ClockSweepConfig, _shape: &Shape) -> ClockSweep {
+    fn read(config: &ClockSweepConfig) -> Usage<ClockSweepParams> {
         let params = ClockSweepParams { max: config.max, init: config.init.min(config.max) };
-        ClockSweep { params, hand: Hand::new() }
+        Usage { params, step: 1, variant: CountOn::Fix }
     }
 
-    fn params(&self) -> ClockSweepParams {
-        self.params
+    #[inline(always)]
+    fn count(count: &AtomicU32) -> &AtomicU32 {
+        count
     }
 
-    fn state_bytes(&self) -> usize {
-        0
-    }
-
-    fn check(&self, frames: Frames<'_, UsageCount>, resident: &[FrameId]) -> Result<(), String> {
-        let most = self.params.max;
-        match resident.iter().find(|&&frame| frames.meta(frame).load(Relaxed) > most) {
-            Some(frame) => Err(format!("invariant 2: frame {frame:?} counts more than {most}")),
-            None => Ok(()),
+    #[inline(always)]
+    fn refer(count: &AtomicU32, params: &ClockSweepParams) {
+        let value = count.load(Relaxed);
+        if value < params.max {
+            count.store(value + 1, Relaxed);
         }
     }
-}
 
-impl OpenPolicy for ClockSweep {
-    #[inline(always)]
-    fn admit(&self, _: Frames<'_, UsageCount>, _: FrameId, _: &Access, _: Recall) {}
-
-    #[inline(always)]
-    fn evict<H: Host + ?Sized>(
-        &self,
-        frames: Frames<'_, UsageCount>,
-        goal: &Goal,
-        host: &mut H,
-    ) -> u32 {
-        self.hand.sweep(frames.len(), 1, goal, &Swept(frames), host)
+    fn check(count: &AtomicU32, params: &ClockSweepParams) -> Result<(), String> {
+        check_count(count, params.max)
     }
-
-    fn forget(&self, _: Frames<'_, UsageCount>, _: FrameId) {}
 }

@@ -23,133 +23,42 @@
 //! deeper, S 1, `variant=fix-full`: as gilbert runs it. His *x2* is F 50/50/25/10, R 10/10/5/2.
 
 use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use millpond_base::{FrameId, Mark};
 
-use crate::contract::{
-    Access, Frames, Goal, Hit, Host, OpenPolicy, Recall, Rules, Shape, Touch, TouchOn, Why,
-};
+use crate::contract::{Access, Hit, Touch};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::{CountOn, Counts, Hand};
+use crate::parts::typed_usage::{COUNT_MAX, TypedCount, TypedUsageConfig, Weights};
+use crate::parts::usage_clock::{Usage, UsageClock, UsageRule};
 
-/// Counts stop here, so that none can overflow.
-const MAX: u32 = 1 << 30;
+/// GCLOCK with weights by type, whose hits add.
+pub type DgclockV1 = UsageClock<AddByType>;
 
-config! {
-    /// Parameters of [`DgclockV1`].
-    pub struct DgclockV1Config {
-        /// F of a page outside B-trees: its count when it was just loaded.
-        f: u32 = 25, in 0..=MAX;
-        /// F of a root.
-        f_root: u32 = 25, in 0..=MAX;
-        /// F of a root's child.
-        f_root_1: u32 = 10, in 0..=MAX;
-        /// F of what lies deeper.
-        f_deep: u32 = 5, in 0..=MAX;
-        /// R of a page outside B-trees: what a reference adds.
-        r: u32 = 5, in 0..=MAX;
-        /// R of a root.
-        r_root: u32 = 5, in 0..=MAX;
-        /// R of a root's child.
-        r_root_1: u32 = 2, in 0..=MAX;
-        /// R of what lies deeper.
-        r_deep: u32 = 1, in 0..=MAX;
-        /// S: what a pass of the hand takes.
-        s: u32 = 1, in 1..=MAX;
-        /// Which events count as references.
-        variant: CountOn = CountOn::FixFull;
-    }
-}
-
-/// Which of the four weights a page has.
-#[inline(always)]
-fn class_of(mark: Mark) -> u32 {
-    match (mark.kind().is_btree(), mark.depth()) {
-        (false, _) => 0,
-        (true, 0) => 1,
-        (true, 1) => 2,
-        (true, _) => 3,
-    }
-}
-
-/// What the hit path knows.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct DgV1Params {
-    f: [u32; 4],
-    r: [u32; 4],
-}
-
-impl DgV1Params {
-    /// A reference to a page of that type.
-    #[inline(always)]
-    fn refer(&self, typed: &TypedV1, class: u32) {
-        let class = class as usize & 3;
-        let count = typed.count.load(Relaxed);
-        typed.count.store(count.saturating_add(self.r[class]).min(MAX), Relaxed);
-    }
-}
-
-/// A frame's count and its page's type.
-#[derive(Default, Debug)]
-pub struct TypedV1 {
-    count: AtomicU32,
-    class: AtomicU32,
-}
-
-/// The hot half: a count that goes by the page's type.
+/// The hot half: a hit adds to the count the R of the page's type.
 pub struct AddByType;
 
+#[inline(always)]
+fn add(typed: &TypedCount, r: u32) {
+    let count = typed.count.load(Relaxed);
+    typed.count.store(count.saturating_add(r).min(COUNT_MAX), Relaxed);
+}
+
 impl Touch for AddByType {
-    type Meta = TypedV1;
-    type Params = DgV1Params;
+    type Meta = TypedCount;
+    type Params = Weights;
     const HIT: Hit = Hit::Meta;
     const UNFIX: bool = true;
 
     #[inline(always)]
-    fn touch(typed: &TypedV1, params: &DgV1Params, access: &Access) {
-        // The mark, not the type at load: a root that was split is a root no more.
-        let class = class_of(access.mark);
-        if typed.class.load(Relaxed) != class {
-            typed.class.store(class, Relaxed);
-        }
-        params.refer(typed, class);
+    fn touch(typed: &TypedCount, weights: &Weights, access: &Access) {
+        add(typed, typed.r_of(weights, access));
     }
 
     #[inline(always)]
-    fn reset(typed: &TypedV1, params: &DgV1Params, access: &Access) {
-        let class = class_of(access.mark);
-        typed.class.store(class, Relaxed);
-        typed.count.store(params.f[class as usize & 3], Relaxed);
+    fn reset(typed: &TypedCount, weights: &Weights, access: &Access) {
+        typed.reset(weights, access);
     }
 }
 
-/// GCLOCK with weights by type, whose hits add.
-pub struct DgclockV1 {
-    params: DgV1Params,
-    step: u32,
-    variant: CountOn,
-    hand: Hand,
-}
-
-struct Swept<'a> {
-    frames: Frames<'a, AddByType>,
-    policy: &'a DgclockV1,
-}
-
-impl Counts for Swept<'_> {
-    #[inline(always)]
-    fn count(&self, frame: FrameId) -> &AtomicU32 {
-        &self.frames.meta(frame).count
-    }
-
-    fn refused(&self, frame: FrameId, why: Why) {
-        if self.policy.variant.refusals() && why != Why::Absent {
-            let typed = self.frames.meta(frame);
-            self.policy.params.refer(typed, typed.class.load(Relaxed));
-        }
-    }
-}
-
-impl Rules for DgclockV1 {
+impl UsageRule for AddByType {
     const INFO: Info = Info {
         id: "dgclock-v1",
         summary: "gclock-v1 with weights by page type and depth",
@@ -163,80 +72,45 @@ impl Rules for DgclockV1 {
         ghost_bytes: 0.0,
         source: "gilbert 1.2.11.1",
     };
-    type Touch = AddByType;
-    type Config = DgclockV1Config;
+    type Config = TypedUsageConfig;
 
-    fn new(config: &DgclockV1Config, _shape: &Shape) -> DgclockV1 {
-        let c = config;
-        DgclockV1 {
-            params: DgV1Params {
-                f: [c.f, c.f_root, c.f_root_1, c.f_deep],
-                r: [c.r, c.r_root, c.r_root_1, c.r_deep],
-            },
-            step: c.s,
-            variant: c.variant,
-            hand: Hand::new(),
-        }
+    fn read(config: &TypedUsageConfig) -> Usage<Weights> {
+        config.usage()
     }
-
-    fn params(&self) -> DgV1Params {
-        self.params
-    }
-
-    fn touch_on(&self) -> TouchOn {
-        self.variant.touch_on()
-    }
-
-    fn state_bytes(&self) -> usize {
-        0
-    }
-
-    fn check(&self, frames: Frames<'_, AddByType>, resident: &[FrameId]) -> Result<(), String> {
-        for &frame in resident {
-            let class = frames.meta(frame).class.load(Relaxed);
-            if class > 3 {
-                return Err(format!("invariant 2: frame {frame:?} is of type {class}"));
-            }
-        }
-        Ok(())
-    }
-}
-
-impl OpenPolicy for DgclockV1 {
-    #[inline(always)]
-    fn admit(&self, _: Frames<'_, AddByType>, _: FrameId, _: &Access, _: Recall) {}
 
     #[inline(always)]
-    fn evict<H: Host + ?Sized>(
-        &self,
-        frames: Frames<'_, AddByType>,
-        goal: &Goal,
-        host: &mut H,
-    ) -> u32 {
-        let swept = Swept { frames, policy: self };
-        self.hand.sweep(frames.len(), self.step, goal, &swept, host)
+    fn count(typed: &TypedCount) -> &AtomicU32 {
+        &typed.count
     }
 
-    fn forget(&self, _: Frames<'_, AddByType>, _: FrameId) {}
+    #[inline(always)]
+    fn refer(typed: &TypedCount, weights: &Weights) {
+        add(typed, typed.r(weights));
+    }
+
+    fn check(typed: &TypedCount, _: &Weights) -> Result<(), String> {
+        typed.check()
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use millpond_base::{PageId, PageKind};
+    use millpond_base::{Mark, PageId, PageKind};
 
     use super::*;
+    use crate::contract::{Rules, Shape};
 
     #[test]
     fn weights_go_by_kind_and_depth() {
         let shape = Shape { frames: 4, pages_dense: None, seed: 1 };
-        let policy = DgclockV1::new(&DgclockV1Config::default(), &shape);
+        let policy = DgclockV1::new(&TypedUsageConfig::default(), &shape);
         let params = policy.params();
         let tree = |depth| Mark::READ.with_kind(PageKind::BTREE_INNER, depth);
         let other = Mark::READ.with_kind(PageKind::OTHER, 2);
         let cases = [(Mark::READ, 25, 5), (other, 25, 5), (tree(0), 25, 5), (tree(1), 10, 2)];
         for (mark, f, r) in cases.into_iter().chain([(tree(2), 5, 1), (tree(9), 5, 1)]) {
             let access = Access { page: PageId(0), mark, now: 0, next: 0, next_read: 0 };
-            let typed = TypedV1::default();
+            let typed = TypedCount::default();
             AddByType::reset(&typed, &params, &access);
             assert_eq!(typed.count.load(Relaxed), f);
             AddByType::touch(&typed, &params, &access);

@@ -21,14 +21,12 @@
 //! **Defaults** — F 25, R 5, S 1, `variant=fix-full`, no cap: as gilbert runs it. His *x2* is
 //! `f=50,r=10`.
 
-use millpond_base::FrameId;
 use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::contract::{
-    Access, Frames, Goal, Hit, Host, OpenPolicy, Recall, Rules, Shape, Touch, TouchOn, Why,
-};
+use crate::contract::{Access, Hit, Touch};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::{CountOn, Counts, Hand};
+use crate::parts::CountOn;
+use crate::parts::usage_clock::{Usage, UsageClock, UsageRule, check_count};
 
 config! {
     /// Parameters of [`GclockV1`].
@@ -54,18 +52,8 @@ pub struct V1Params {
     max: u32,
 }
 
-impl V1Params {
-    /// A reference.
-    #[inline(always)]
-    fn refer(&self, count: &AtomicU32) {
-        let value = count.load(Relaxed);
-        let more = value.saturating_add(self.add).min(self.max);
-        // Looking first keeps the line of a page whose count is full shared between cores.
-        if more != value {
-            count.store(more, Relaxed);
-        }
-    }
-}
+/// Generalised CLOCK whose hits add.
+pub type GclockV1 = UsageClock<Add>;
 
 /// The hot half: a count.
 pub struct Add;
@@ -78,7 +66,7 @@ impl Touch for Add {
 
     #[inline(always)]
     fn touch(count: &AtomicU32, params: &V1Params, _: &Access) {
-        params.refer(count);
+        Add::refer(count, params);
     }
 
     #[inline(always)]
@@ -87,33 +75,7 @@ impl Touch for Add {
     }
 }
 
-/// Generalised CLOCK whose hits add.
-pub struct GclockV1 {
-    params: V1Params,
-    step: u32,
-    variant: CountOn,
-    hand: Hand,
-}
-
-struct Swept<'a> {
-    frames: Frames<'a, Add>,
-    policy: &'a GclockV1,
-}
-
-impl Counts for Swept<'_> {
-    #[inline(always)]
-    fn count(&self, frame: FrameId) -> &AtomicU32 {
-        self.frames.meta(frame)
-    }
-
-    fn refused(&self, frame: FrameId, why: Why) {
-        if self.policy.variant.refusals() && why != Why::Absent {
-            self.policy.params.refer(self.frames.meta(frame));
-        }
-    }
-}
-
-impl Rules for GclockV1 {
+impl UsageRule for Add {
     const INFO: Info = Info {
         id: "gclock-v1",
         summary: "a hand wears down usage counts; a hit adds R to its frame's",
@@ -127,51 +89,29 @@ impl Rules for GclockV1 {
         ghost_bytes: 0.0,
         source: "gilbert 1.2.10.1",
     };
-    type Touch = Add;
     type Config = GclockV1Config;
 
-    fn new(config: &GclockV1Config, _shape: &Shape) -> GclockV1 {
-        GclockV1 {
-            params: V1Params { first: config.f.min(config.max), add: config.r, max: config.max },
-            step: config.s,
-            variant: config.variant,
-            hand: Hand::new(),
+    fn read(config: &GclockV1Config) -> Usage<V1Params> {
+        let params = V1Params { first: config.f.min(config.max), add: config.r, max: config.max };
+        Usage { params, step: config.s, variant: config.variant }
+    }
+
+    #[inline(always)]
+    fn count(count: &AtomicU32) -> &AtomicU32 {
+        count
+    }
+
+    #[inline(always)]
+    fn refer(count: &AtomicU32, params: &V1Params) {
+        let value = count.load(Relaxed);
+        let more = value.saturating_add(params.add).min(params.max);
+        // Looking first keeps the line of a page whose count is full shared between cores.
+        if more != value {
+            count.store(more, Relaxed);
         }
     }
 
-    fn params(&self) -> V1Params {
-        self.params
+    fn check(count: &AtomicU32, params: &V1Params) -> Result<(), String> {
+        check_count(count, params.max)
     }
-
-    fn touch_on(&self) -> TouchOn {
-        self.variant.touch_on()
-    }
-
-    fn state_bytes(&self) -> usize {
-        0
-    }
-
-    fn check(&self, frames: Frames<'_, Add>, resident: &[FrameId]) -> Result<(), String> {
-        let most = self.params.max;
-        for &frame in resident {
-            let count = frames.meta(frame).load(Relaxed);
-            if count > most {
-                return Err(format!("invariant 2: frame {frame:?} counts {count} of {most}"));
-            }
-        }
-        Ok(())
-    }
-}
-
-impl OpenPolicy for GclockV1 {
-    #[inline(always)]
-    fn admit(&self, _: Frames<'_, Add>, _: FrameId, _: &Access, _: Recall) {}
-
-    #[inline(always)]
-    fn evict<H: Host + ?Sized>(&self, frames: Frames<'_, Add>, goal: &Goal, host: &mut H) -> u32 {
-        let swept = Swept { frames, policy: self };
-        self.hand.sweep(frames.len(), self.step, goal, &swept, host)
-    }
-
-    fn forget(&self, _: Frames<'_, Add>, _: FrameId) {}
 }

@@ -21,14 +21,12 @@
 //! **Defaults** — F 25, R 5, S 1, `variant=unfix-full`: as gilbert runs it. His *x2* is `f=50,
 //! r=10`; luan's GCLOCK is `f=5,r=5,s=1,variant=fix`.
 
-use millpond_base::FrameId;
 use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::contract::{
-    Access, Frames, Goal, Hit, Host, OpenPolicy, Recall, Rules, Shape, Touch, TouchOn, Why,
-};
+use crate::contract::{Access, Hit, Touch};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::{CountOn, Counts, Hand};
+use crate::parts::CountOn;
+use crate::parts::usage_clock::{Usage, UsageClock, UsageRule, check_count};
 
 config! {
     /// Parameters of [`GclockV2`].
@@ -51,16 +49,8 @@ pub struct V2Params {
     set: u32,
 }
 
-impl V2Params {
-    /// A reference.
-    #[inline(always)]
-    fn refer(&self, count: &AtomicU32) {
-        // Looking first keeps a hot page's line shared between cores.
-        if count.load(Relaxed) != self.set {
-            count.store(self.set, Relaxed);
-        }
-    }
-}
+/// Generalised CLOCK whose hits set.
+pub type GclockV2 = UsageClock<Set>;
 
 /// The hot half: a count.
 pub struct Set;
@@ -73,7 +63,7 @@ impl Touch for Set {
 
     #[inline(always)]
     fn touch(count: &AtomicU32, params: &V2Params, _: &Access) {
-        params.refer(count);
+        Set::refer(count, params);
     }
 
     #[inline(always)]
@@ -82,33 +72,7 @@ impl Touch for Set {
     }
 }
 
-/// Generalised CLOCK whose hits set.
-pub struct GclockV2 {
-    params: V2Params,
-    step: u32,
-    variant: CountOn,
-    hand: Hand,
-}
-
-struct Swept<'a> {
-    frames: Frames<'a, Set>,
-    policy: &'a GclockV2,
-}
-
-impl Counts for Swept<'_> {
-    #[inline(always)]
-    fn count(&self, frame: FrameId) -> &AtomicU32 {
-        self.frames.meta(frame)
-    }
-
-    fn refused(&self, frame: FrameId, why: Why) {
-        if self.policy.variant.refusals() && why != Why::Absent {
-            self.policy.params.refer(self.frames.meta(frame));
-        }
-    }
-}
-
-impl Rules for GclockV2 {
+impl UsageRule for Set {
     const INFO: Info = Info {
         id: "gclock-v2",
         summary: "a hand wears down usage counts; a hit sets to R its frame's",
@@ -122,51 +86,27 @@ impl Rules for GclockV2 {
         ghost_bytes: 0.0,
         source: "gilbert 1.2.10.2, luan 4.3",
     };
-    type Touch = Set;
     type Config = GclockV2Config;
 
-    fn new(config: &GclockV2Config, _shape: &Shape) -> GclockV2 {
-        GclockV2 {
-            params: V2Params { first: config.f, set: config.r },
-            step: config.s,
-            variant: config.variant,
-            hand: Hand::new(),
+    fn read(config: &GclockV2Config) -> Usage<V2Params> {
+        let params = V2Params { first: config.f, set: config.r };
+        Usage { params, step: config.s, variant: config.variant }
+    }
+
+    #[inline(always)]
+    fn count(count: &AtomicU32) -> &AtomicU32 {
+        count
+    }
+
+    #[inline(always)]
+    fn refer(count: &AtomicU32, params: &V2Params) {
+        // Looking first keeps a hot page's line shared between cores.
+        if count.load(Relaxed) != params.set {
+            count.store(params.set, Relaxed);
         }
     }
 
-    fn params(&self) -> V2Params {
-        self.params
+    fn check(count: &AtomicU32, params: &V2Params) -> Result<(), String> {
+        check_count(count, params.first.max(params.set))
     }
-
-    fn touch_on(&self) -> TouchOn {
-        self.variant.touch_on()
-    }
-
-    fn state_bytes(&self) -> usize {
-        0
-    }
-
-    fn check(&self, frames: Frames<'_, Set>, resident: &[FrameId]) -> Result<(), String> {
-        let most = self.params.first.max(self.params.set);
-        for &frame in resident {
-            let count = frames.meta(frame).load(Relaxed);
-            if count > most {
-                return Err(format!("invariant 2: frame {frame:?} counts {count} of {most}"));
-            }
-        }
-        Ok(())
-    }
-}
-
-impl OpenPolicy for GclockV2 {
-    #[inline(always)]
-    fn admit(&self, _: Frames<'_, Set>, _: FrameId, _: &Access, _: Recall) {}
-
-    #[inline(always)]
-    fn evict<H: Host + ?Sized>(&self, frames: Frames<'_, Set>, goal: &Goal, host: &mut H) -> u32 {
-        let swept = Swept { frames, policy: self };
-        self.hand.sweep(frames.len(), self.step, goal, &swept, host)
-    }
-
-    fn forget(&self, _: Frames<'_, Set>, _: FrameId) {}
 }

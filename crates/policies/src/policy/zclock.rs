@@ -22,62 +22,23 @@
 //! could not be evicted.
 
 use millpond_base::FrameId;
-use millpond_base::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::contract::{
-    Access, Frames, Goal, Hit, Host, OpenPolicy, Recall, Rules, Shape, Touch, TouchOn, Why,
-};
+use crate::contract::{Access, Frames, Goal, Host, OpenPolicy, Recall, Rules, Shape, TouchOn, Why};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::Random as Generator;
-
-choice! {
-    /// Which events set a usage bit.
-    pub enum ZclockVariant {
-        /// Hits, when they begin.
-        Fix = "fix",
-        /// Accesses, when they end.
-        Unfix = "unfix",
-        /// Both.
-        FixUnfix = "fix-unfix",
-        /// Both, and refusals.
-        Full = "full",
-    }
-}
+use crate::parts::mark::{MarkOn, MarkOnTouch, second_chance};
 
 config! {
     /// Parameters of [`Zclock`].
     pub struct ZclockConfig {
         /// Which events set the usage bit.
-        variant: ZclockVariant = ZclockVariant::Fix;
-    }
-}
-
-/// The hot half: a mark.
-pub struct ZMark;
-
-impl Touch for ZMark {
-    type Meta = AtomicBool;
-    type Params = ();
-    const HIT: Hit = Hit::Meta;
-    const UNFIX: bool = true;
-
-    #[inline(always)]
-    fn touch(used: &AtomicBool, _: &(), _: &Access) {
-        // Looking first keeps a hot page's line shared between cores.
-        if !used.load(Relaxed) {
-            used.store(true, Relaxed);
-        }
-    }
-
-    #[inline(always)]
-    fn reset(used: &AtomicBool, _: &(), _: &Access) {
-        used.store(false, Relaxed);
+        variant: MarkOn = MarkOn::Fix;
     }
 }
 
 /// Second chance by a hand that jumps.
 pub struct Zclock {
-    variant: ZclockVariant,
+    variant: MarkOn,
     generator: Generator,
 }
 
@@ -95,7 +56,7 @@ impl Rules for Zclock {
         ghost_bytes: 0.0,
         source: "gilbert 1.2.9",
     };
-    type Touch = ZMark;
+    type Touch = MarkOnTouch;
     type Config = ZclockConfig;
 
     fn new(config: &ZclockConfig, shape: &Shape) -> Zclock {
@@ -103,11 +64,7 @@ impl Rules for Zclock {
     }
 
     fn touch_on(&self) -> TouchOn {
-        match self.variant {
-            ZclockVariant::Fix => TouchOn::Fix,
-            ZclockVariant::Unfix => TouchOn::Unfix,
-            ZclockVariant::FixUnfix | ZclockVariant::Full => TouchOn::Both,
-        }
+        self.variant.touch_on()
     }
 
     fn state_bytes(&self) -> usize {
@@ -117,29 +74,19 @@ impl Rules for Zclock {
 
 impl OpenPolicy for Zclock {
     #[inline(always)]
-    fn admit(&self, _: Frames<'_, ZMark>, _: FrameId, _: &Access, _: Recall) {}
+    fn admit(&self, _: Frames<'_, MarkOnTouch>, _: FrameId, _: &Access, _: Recall) {}
 
     #[inline(always)]
-    fn evict<H: Host + ?Sized>(&self, frames: Frames<'_, ZMark>, goal: &Goal, host: &mut H) -> u32 {
-        let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
-            steps += 1;
-            let frame = FrameId(self.generator.below(frames.len()));
-            let used = frames.meta(frame);
-            if used.load(Relaxed) {
-                used.store(false, Relaxed);
-                continue;
-            }
-            match host.take(frame) {
-                Ok(_) => taken += 1,
-                Err(why) if self.variant == ZclockVariant::Full && why != Why::Absent => {
-                    used.store(true, Relaxed);
-                }
-                Err(_) => {}
-            }
-        }
-        taken
+    fn evict<H: Host + ?Sized>(
+        &self,
+        frames: Frames<'_, MarkOnTouch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        let hand = || FrameId(self.generator.below(frames.len()));
+        let marks = |why| self.variant == MarkOn::Full && why != Why::Absent;
+        second_chance(frames, goal, host, hand, marks)
     }
 
-    fn forget(&self, _: Frames<'_, ZMark>, _: FrameId) {}
+    fn forget(&self, _: Frames<'_, MarkOnTouch>, _: FrameId) {}
 }

@@ -1,0 +1,112 @@
+//! Usage counts with weights by the page's place in its tree: what the DGCLOCKs share.
+
+use millpond_base::Mark;
+use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use super::sweep::CountOn;
+use super::usage_clock::Usage;
+use crate::contract::Access;
+
+/// Counts stop here, so that none can overflow.
+pub const COUNT_MAX: u32 = 1 << 30;
+
+config! {
+    /// Weights by type, as both DGCLOCKs take them.
+    pub struct TypedUsageConfig {
+        /// F of a page outside B-trees: its count when it was just loaded.
+        f: u32 = 25, in 0..=COUNT_MAX;
+        /// F of a root.
+        f_root: u32 = 25, in 0..=COUNT_MAX;
+        /// F of a root's child.
+        f_root_1: u32 = 10, in 0..=COUNT_MAX;
+        /// F of what lies deeper.
+        f_deep: u32 = 5, in 0..=COUNT_MAX;
+        /// R of a page outside B-trees: what a reference adds, or sets its count to.
+        r: u32 = 5, in 0..=COUNT_MAX;
+        /// R of a root.
+        r_root: u32 = 5, in 0..=COUNT_MAX;
+        /// R of a root's child.
+        r_root_1: u32 = 2, in 0..=COUNT_MAX;
+        /// R of what lies deeper.
+        r_deep: u32 = 1, in 0..=COUNT_MAX;
+        /// S: what a pass of the hand takes.
+        s: u32 = 1, in 1..=COUNT_MAX;
+        /// Which events count as references.
+        variant: CountOn = CountOn::FixFull;
+    }
+}
+
+impl TypedUsageConfig {
+    /// What the hit path and the sweep need.
+    pub fn usage(&self) -> Usage<Weights> {
+        let params = Weights {
+            f: [self.f, self.f_root, self.f_root_1, self.f_deep],
+            r: [self.r, self.r_root, self.r_root_1, self.r_deep],
+        };
+        Usage { params, step: self.s, variant: self.variant }
+    }
+}
+
+/// Which of the four weights a page has.
+#[inline(always)]
+fn class_of(mark: Mark) -> u32 {
+    match (mark.kind().is_btree(), mark.depth()) {
+        (false, _) => 0,
+        (true, 0) => 1,
+        (true, 1) => 2,
+        (true, _) => 3,
+    }
+}
+
+/// F and R by type.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Weights {
+    f: [u32; 4],
+    r: [u32; 4],
+}
+
+/// A frame's count and its page's type.
+#[derive(Default, Debug)]
+pub struct TypedCount {
+    /// The usage count.
+    pub count: AtomicU32,
+    class: AtomicU32,
+}
+
+impl TypedCount {
+    /// R of the page's type.
+    #[inline(always)]
+    pub fn r(&self, weights: &Weights) -> u32 {
+        weights.r[self.class.load(Relaxed) as usize & 3]
+    }
+
+    /// R of the type that this reference names, which is the page's from now on: a root that was
+    /// split is a root no more.
+    #[inline(always)]
+    pub fn r_of(&self, weights: &Weights, access: &Access) -> u32 {
+        let class = class_of(access.mark);
+        if self.class.load(Relaxed) != class {
+            self.class.store(class, Relaxed);
+        }
+        weights.r[class as usize & 3]
+    }
+
+    /// A page was loaded.
+    #[inline(always)]
+    pub fn reset(&self, weights: &Weights, access: &Access) {
+        let class = class_of(access.mark);
+        self.class.store(class, Relaxed);
+        self.count.store(weights.f[class as usize & 3], Relaxed);
+    }
+
+    /// Verifies that the type is one of the four.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn check(&self) -> Result<(), String> {
+        match self.class.load(Relaxed) {
+            class if class > 3 => Err(format!("invariant 2: its page is of type {class}")),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! GCLOCK's cold half: a hand that wears down usage counts, whatever a reference does to them.
+//!
+//! What a reference does, and by which weights, is the policy's idea and stands in its file as a
+//! [`UsageRule`], the hot half. Here is what all of them have in common: the sweep, and that a
+//! refusal may count as a reference.
+
+use millpond_base::FrameId;
+use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use super::sweep::{CountOn, Counts, Hand};
+use crate::config::Config;
+use crate::contract::{
+    Access, Frames, Goal, Host, OpenPolicy, Recall, Rules, Shape, Touch, TouchOn, Why,
+};
+use crate::info::Info;
+
+/// What a reference does to a usage count: all that tells one GCLOCK from another.
+pub trait UsageRule: Touch {
+    /// The policy's row in the catalog.
+    const INFO: Info;
+    /// The parameters.
+    type Config: Config;
+
+    /// What the hit path and the sweep need of the parameters.
+    fn read(config: &Self::Config) -> Usage<Self::Params>;
+
+    /// The usage count beside a frame.
+    fn count(meta: &Self::Meta) -> &AtomicU32;
+
+    /// Counts a reference to the page of which this is kept.
+    fn refer(meta: &Self::Meta, params: &Self::Params);
+
+    /// Verifies what is kept beside one resident frame.
+    ///
+    /// # Errors
+    /// The invariant that is broken.
+    fn check(meta: &Self::Meta, params: &Self::Params) -> Result<(), String>;
+}
+
+/// The parameters that every GCLOCK has, and its own.
+pub struct Usage<P> {
+    /// What the hit path knows.
+    pub params: P,
+    /// S: what a pass of the hand takes, at least 1.
+    pub step: u32,
+    /// Which events count as references.
+    pub variant: CountOn,
+}
+
+/// A hand over frames whose counts follow rule `R`.
+pub struct UsageClock<R: UsageRule> {
+    usage: Usage<R::Params>,
+    hand: Hand,
+}
+
+struct Swept<'a, R: UsageRule> {
+    frames: Frames<'a, R>,
+    usage: &'a Usage<R::Params>,
+}
+
+impl<R: UsageRule> Counts for Swept<'_, R> {
+    #[inline(always)]
+    fn count(&self, frame: FrameId) -> &AtomicU32 {
+        R::count(self.frames.meta(frame))
+    }
+
+    fn refused(&self, frame: FrameId, why: Why) {
+        if self.usage.variant.refusals() && why != Why::Absent {
+            R::refer(self.frames.meta(frame), &self.usage.params);
+        }
+    }
+}
+
+impl<R: UsageRule> Rules for UsageClock<R> {
+    const INFO: Info = R::INFO;
+    type Touch = R;
+    type Config = R::Config;
+
+    fn new(config: &R::Config, _shape: &Shape) -> UsageClock<R> {
+        UsageClock { usage: R::read(config), hand: Hand::new() }
+    }
+
+    fn params(&self) -> R::Params {
+        self.usage.params
+    }
+
+    fn touch_on(&self) -> TouchOn {
+        self.usage.variant.touch_on()
+    }
+
+    fn state_bytes(&self) -> usize {
+        0
+    }
+
+    fn check(&self, frames: Frames<'_, R>, resident: &[FrameId]) -> Result<(), String> {
+        resident.iter().try_for_each(|&frame| {
+            R::check(frames.meta(frame), &self.usage.params)
+                .map_err(|e| format!("frame {}: {e}", frame.0))
+        })
+    }
+}
+
+impl<R: UsageRule> OpenPolicy for UsageClock<R> {
+    #[inline(always)]
+    fn admit(&self, _: Frames<'_, R>, _: FrameId, _: &Access, _: Recall) {}
+
+    #[inline(always)]
+    fn evict<H: Host + ?Sized>(&self, frames: Frames<'_, R>, goal: &Goal, host: &mut H) -> u32 {
+        let swept = Swept { frames, usage: &self.usage };
+        self.hand.sweep(frames.len(), self.usage.step, goal, &swept, host)
+    }
+
+    fn forget(&self, _: Frames<'_, R>, _: FrameId) {}
+}
+
+/// Verifies that a count does not exceed `most`.
+///
+/// # Errors
+/// It does.
+pub fn check_count(count: &AtomicU32, most: u32) -> Result<(), String> {
+    match count.load(Relaxed) {
+        count if count > most => Err(format!("invariant 2: it counts {count} of {most}")),
+        _ => Ok(()),
+    }
+}
