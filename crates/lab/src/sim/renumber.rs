@@ -9,25 +9,37 @@ use millpond_base::PageId;
 use millpond_policies::parts::PageMap;
 use millpond_workload::trace::Batch;
 
-/// No number yet.
-const NONE: u32 = u32::MAX;
-/// The array has at most twice so many entries per page seen, beyond the first ones.
+/// Ids below so many times the pages seen are small, rounded up to a power of two.
 const SPARSE: u64 = 8;
-/// Pages that count as seen from the beginning, so that small traces need no hash table.
-const HEAD_START: u64 = 1 << 16;
+/// Pages that count as seen from the beginning, so that most traces need no hash table at all.
+const HEAD_START: u64 = 1 << 20;
+/// The array comes in chunks of so many entries, made when the first of its pages is seen: memory
+/// is neither copied when ids grow nor touched for ids that never appear.
+const CHUNK_BITS: u32 = 12;
 
 /// Dense ids, given out as pages appear.
 pub struct Renumber {
-    small: Vec<u32>,
-    /// What is not below the array's length.
+    /// By chunk and by place in it: the number plus 1, or 0 for a page that was not seen yet. A
+    /// chunk none of whose pages was seen is empty.
+    small: Vec<Vec<u32>>,
+    /// The first id that is not small.
+    limit: u64,
+    /// The numbers of pages that are not small.
     large: PageMap,
     distinct: u32,
 }
 
 impl Default for Renumber {
     fn default() -> Self {
-        Renumber { small: Vec::new(), large: PageMap::new(None, 0), distinct: 0 }
+        let limit = SPARSE * HEAD_START;
+        Renumber { small: Vec::new(), limit, large: PageMap::new(None, 0), distinct: 0 }
     }
+}
+
+/// The chunk of `page`, and its place there.
+#[inline(always)]
+fn place(page: u64) -> (usize, usize) {
+    ((page >> CHUNK_BITS) as usize, (page & ((1 << CHUNK_BITS) - 1)) as usize)
 }
 
 impl Renumber {
@@ -39,12 +51,14 @@ impl Renumber {
     /// Replaces the batch's page ids by dense ones.
     pub fn apply(&mut self, batch: &mut Batch) {
         for page in &mut batch.pages {
-            let number = match self.small.get_mut(*page as usize) {
-                Some(&mut number) if number != NONE => number,
+            let (chunk, at) = place(*page);
+            let number = match self.small.get_mut(chunk).and_then(|chunk| chunk.get_mut(at)) {
                 Some(slot) => {
-                    *slot = self.distinct;
-                    self.distinct += 1;
-                    *slot
+                    if *slot == 0 {
+                        self.distinct += 1;
+                        *slot = self.distinct;
+                    }
+                    *slot - 1
                 }
                 None => self.number_large(*page),
             };
@@ -54,23 +68,40 @@ impl Renumber {
 
     #[inline]
     fn number_large(&mut self, page: u64) -> u32 {
+        if page < self.limit {
+            self.distinct += 1;
+            self.put_small(page, self.distinct - 1);
+            return self.distinct - 1;
+        }
         let number = self.large.get_or_insert(PageId(page), self.distinct);
         if number == self.distinct {
             self.distinct += 1;
             if page < SPARSE * (u64::from(number) + HEAD_START) {
-                self.grow(page);
+                self.raise_limit(page);
             }
         }
         number
     }
 
-    /// Makes room for `page` in the array. The length doubles, so each page moves once.
     #[cold]
-    fn grow(&mut self, page: u64) {
-        let len = (page + 1).next_power_of_two();
-        self.small.resize(len as usize, NONE);
-        for (page, number) in self.large.take_below(len) {
-            self.small[page.0 as usize] = number;
+    fn put_small(&mut self, page: u64, number: u32) {
+        let (chunk, at) = place(page);
+        if chunk >= self.small.len() {
+            self.small.resize_with(chunk + 1, Vec::new);
+        }
+        if self.small[chunk].is_empty() {
+            self.small[chunk] = vec![0; 1 << CHUNK_BITS];
+        }
+        self.small[chunk][at] = number + 1;
+    }
+
+    /// Makes `page` a small id. The limit doubles, so each page moves once.
+    #[cold]
+    fn raise_limit(&mut self, page: u64) {
+        self.limit = (page + 1).next_power_of_two();
+        let moved: Vec<(PageId, u32)> = self.large.take_below(self.limit).collect();
+        for (page, number) in moved {
+            self.put_small(page.0, number);
         }
     }
 
@@ -94,7 +125,7 @@ mod tests {
         // Small ids, ids that become small as pages are seen, and ids that never do.
         let mut draw = || match rng.u8(0..3) {
             0 => rng.u64(0..1_000),
-            1 => rng.u64(0..3_000_000),
+            1 => rng.u64(0..9_500_000),
             _ => rng.u64(..) | 1 << 40,
         };
         let (mut renumber, mut model) = (Renumber::new(), HashMap::new());
@@ -110,6 +141,6 @@ mod tests {
             assert_eq!(batch.pages, expected);
             assert_eq!(renumber.distinct(), model.len() as u64);
         }
-        assert!(renumber.small.len() > 1 << 20, "the array grew over ids that were hashed before");
+        assert_eq!(renumber.limit, 1 << 24, "it rose over ids that were hashed before");
     }
 }

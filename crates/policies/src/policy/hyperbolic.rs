@@ -149,21 +149,21 @@ impl OpenPolicy for Hyperbolic {
         while taken < goal.frames && steps < goal.steps_max {
             let size = self.sample.min((goal.steps_max - steps) as usize);
             steps += size as u32;
-            for candidate in &mut sample[..size] {
-                let frame = self.generator.below(frames.len());
+            let drawn = self.generator.sample(size, frames.len());
+            for (candidate, frame) in sample.iter_mut().zip(drawn) {
                 *candidate = Candidate::of(frames, frame, goal.now);
             }
             // Whoever is refused gives way to the next of the sample: hot frames among many that
             // are pinned would never be the least of one.
             for offered in 0..size {
-                let mut least = offered;
-                for at in offered + 1..size {
-                    if sample[at].is_below(sample[least]) {
-                        least = at;
+                let (mut least, mut place) = (sample[offered], offered);
+                for (at, &other) in sample[..size].iter().enumerate().skip(offered + 1) {
+                    if other.is_below(least) {
+                        (least, place) = (other, at);
                     }
                 }
-                sample.swap(offered, least);
-                if host.take(FrameId(sample[offered].frame)).is_ok() {
+                sample.swap(offered, place);
+                if host.take(FrameId(least.frame)).is_ok() {
                     taken += 1;
                     break;
                 }

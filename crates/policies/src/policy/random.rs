@@ -53,6 +53,17 @@ impl Rules for Random {
     }
 }
 
+/// Offers the frames that `draw` names until the goal is reached.
+#[inline(always)]
+fn offer_drawn<H: Host + ?Sized>(mut draw: impl FnMut() -> u32, goal: &Goal, host: &mut H) -> u32 {
+    let (mut taken, mut steps) = (0, 0);
+    while taken < goal.frames && steps < goal.steps_max {
+        steps += 1;
+        taken += u32::from(host.take(FrameId(draw())).is_ok());
+    }
+    taken
+}
+
 impl OpenPolicy for Random {
     #[inline(always)]
     fn admit(&self, _: Frames<'_, NoTouch>, _: FrameId, _: &Access, _: Recall) {}
@@ -64,15 +75,17 @@ impl OpenPolicy for Random {
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
-            steps += 1;
-            let frame = FrameId(self.generator.below(frames.len()));
-            if host.take(frame).is_ok() {
-                taken += 1;
-            }
-        }
-        taken
+        offer_drawn(|| self.generator.below(frames.len()), goal, host)
+    }
+
+    #[inline(always)]
+    fn evict_alone<H: Host + ?Sized>(
+        &mut self,
+        frames: Frames<'_, NoTouch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        offer_drawn(|| self.generator.below_alone(frames.len()), goal, host)
     }
 
     fn forget(&self, _: Frames<'_, NoTouch>, _: FrameId) {}
