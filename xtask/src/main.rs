@@ -6,6 +6,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod golden;
 mod peers;
 mod test;
 mod tidy;
@@ -19,6 +20,7 @@ usage: cargo xtask <chore>
   tidy                         check the house rules; one line per violation
   test [--only STEP]… [--skip STEP]… [--list]
                                formatting, lints, tidy, every test; --list names the steps
+  golden [--quick]             golden results and published tables against ours
   peers [--quick] [--help]     our simulator against libCacheSim's, side by side
 ";
 
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
     let done = match chore.as_str() {
         "tidy" => tidy::main(&rest),
         "test" => test::main(&rest),
+        "golden" => golden::main(&rest),
         "peers" => peers::main(&rest),
         "" | "help" | "--help" | "-h" => {
             print!("{USAGE}");

@@ -8,6 +8,7 @@
 mod common;
 
 use std::collections::HashMap;
+use std::io::Write;
 
 use common::{Golden, goldens, load, shared};
 use millpond_lab::registry::Registry;
@@ -213,15 +214,55 @@ impl Traces {
     }
 }
 
-fn compare(file: &str, gates: &[Gate], differs: impl Fn(&Golden, &Counts) -> Option<(u64, u64)>) {
+/// How one gate fared.
+#[derive(Default)]
+struct Tally {
+    cells: u32,
+    exact: u32,
+    /// The largest difference, per thousand references.
+    worst: f64,
+}
+
+impl Tally {
+    /// Adds a cell; false if it differs by more than the gate allows.
+    fn add(&mut self, ours: u64, theirs: u64, references: u64, per_mille: f64) -> bool {
+        let difference = ours.abs_diff(theirs) as f64;
+        self.cells += 1;
+        self.exact += u32::from(ours == theirs);
+        self.worst = self.worst.max(difference * 1000.0 / references as f64);
+        difference <= per_mille * references as f64 / 1000.0
+    }
+
+    /// Adds a line to the file that `MILLPOND_GOLDEN_SUMMARY` names, if it names one: what
+    /// `docs/fidelity.md` shows.
+    fn report(&self, what: &str, (policy, oracle, name, params, per_mille): &Gate) {
+        println!("{policy}: {} cells of {oracle} {name}({params})", self.cells);
+        let Some(path) = std::env::var_os("MILLPOND_GOLDEN_SUMMARY") else { return };
+        let line = serde_json::json!({
+            "what": what, "policy": policy, "oracle": oracle, "name": name, "params": params,
+            "cells": self.cells, "exact": self.exact, "worst": self.worst, "gate": per_mille,
+        });
+        let mut file = std::fs::File::options().append(true).create(true).open(path).unwrap();
+        // In one write: the tests of this program run side by side.
+        file.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+}
+
+fn compare(
+    what: &str,
+    file: &str,
+    gates: &[Gate],
+    numbers: impl Fn(&Golden, &Counts) -> (u64, u64),
+) {
     let Some(rows) = goldens(file) else {
         return println!("skipped: {file} is not there ({:?})", shared());
     };
     let everything = std::env::var("MILLPOND_GOLDEN").is_ok_and(|v| v == "all");
     let (registry, mut traces) = (Registry::builtin(), Traces::default());
     let mut wrong = Vec::new();
-    for (policy, oracle, name, params, per_mille) in gates {
-        let mut cells = 0;
+    for gate in gates {
+        let (policy, oracle, name, params, per_mille) = gate;
+        let mut tally = Tally::default();
         for golden in rows.iter().filter(|g| {
             let too_small =
                 |(o, n, least): &(&str, &str, u32)| o == oracle && n == name && g.size < *least;
@@ -234,34 +275,32 @@ fn compare(file: &str, gates: &[Gate], differs: impl Fn(&Golden, &Counts) -> Opt
             if references > 1_000_000 && !everything {
                 continue;
             }
-            cells += 1;
             let counts = traces.run(&registry, policy, golden);
             assert_eq!(counts.references, references, "{}", golden.trace);
-            if let Some((ours, theirs)) = differs(golden, &counts)
-                && ours.abs_diff(theirs) as f64 > per_mille * references as f64 / 1000.0
-            {
+            let (ours, theirs) = numbers(golden, &counts);
+            if !tally.add(ours, theirs, references, *per_mille) {
                 wrong.push(format!(
                     "{policy} on {}@{}: {ours}, {oracle} has {theirs}",
                     golden.trace, golden.size
                 ));
             }
         }
-        assert!(cells > 0, "no golden row for {policy}: {oracle} {name} {params}");
-        println!("{policy}: {cells} cells of {oracle} {name}({params})");
+        assert!(tally.cells > 0, "no golden row for {policy}: {oracle} {name} {params}");
+        tally.report(what, gate);
     }
     assert!(wrong.is_empty(), "{} cells differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
 fn hits_are_those_of_independent_simulators() {
-    compare("golden.csv", HITS, |golden, counts| Some((counts.hits, golden.numbers["hits"])));
+    compare("hits", "golden.csv", HITS, |golden, counts| (counts.hits, golden.numbers["hits"]));
 }
 
 #[test]
 fn writes_are_those_of_independent_simulators() {
-    compare("golden_writes.csv", WRITES, |golden, counts| {
+    compare("writes", "golden_writes.csv", WRITES, |golden, counts| {
         let theirs = golden.numbers["page_writes_incl_final_flush"];
         let read_error = counts.misses().abs_diff(golden.numbers["misses"]);
-        Some((counts.writes() + read_error, theirs))
+        (counts.writes() + read_error, theirs)
     });
 }

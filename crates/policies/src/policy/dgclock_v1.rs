@@ -64,7 +64,7 @@ impl UsageRule for AddByType {
         summary: "gclock-v1 with weights by page type and depth",
         family: Family::Clock,
         class: Class::Two,
-        age: Age::Some,
+        age: Age::Last,
         references: References::All,
         tier: Tier::First,
         live: true,

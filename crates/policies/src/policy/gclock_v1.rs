@@ -81,7 +81,7 @@ impl UsageRule for Add {
         summary: "a hand wears down usage counts; a hit adds R to its frame's",
         family: Family::Clock,
         class: Class::Two,
-        age: Age::Some,
+        age: Age::Last,
         references: References::All,
         tier: Tier::First,
         live: true,

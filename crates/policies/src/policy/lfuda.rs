@@ -68,7 +68,7 @@ impl Rules for Lfuda {
         summary: "LFU with dynamic ageing: counts grow from the last victim's",
         family: Family::Frequency,
         class: Class::Two,
-        age: Age::Some,
+        age: Age::First,
         references: References::All,
         tier: Tier::First,
         live: true,

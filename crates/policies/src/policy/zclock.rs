@@ -48,7 +48,7 @@ impl Rules for Zclock {
         summary: "CLOCK whose hand jumps at random",
         family: Family::Clock,
         class: Class::Two,
-        age: Age::Last,
+        age: Age::Ignored,
         references: References::Last,
         tier: Tier::First,
         live: true,

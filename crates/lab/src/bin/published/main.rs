@@ -1,0 +1,65 @@
+//! The tables that papers print, beside what the simulator gives: Markdown on standard output.
+//!
+//! `cargo xtask golden` runs it and puts the result into `docs/fidelity.md`. With `--quick` only
+//! the traces that ship with Millpond, and small synthetic ones, are run. Tables whose trace is
+//! not there are left out, and said to be.
+
+#![allow(clippy::print_stdout, clippy::print_stderr)] // its output is what it is for
+
+mod arena;
+mod claims;
+mod gilbert;
+mod hits;
+mod luan;
+mod markdown;
+mod published;
+mod tables_arc;
+mod tables_other;
+mod watt;
+mod watt_claims;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use arena::Failure;
+
+const USAGE: &str = "usage: published [--quick]";
+
+fn main() -> ExitCode {
+    let mut is_quick = false;
+    for argument in std::env::args().skip(1) {
+        match argument.as_str() {
+            "--quick" => is_quick = true,
+            other => {
+                eprintln!("'{other}' is no option; {USAGE}");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    match run(is_quick) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("published: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints every section as it is ready; how long each took goes to standard error.
+fn run(is_quick: bool) -> Result<(), Failure> {
+    let sections: [(&str, Section); 4] = [
+        ("hit ratios on real traces", hits::section),
+        ("watt", watt::section),
+        ("luan", luan::section),
+        ("gilbert", gilbert::section),
+    ];
+    for (name, section) in sections {
+        let start = Instant::now();
+        print!("{}", section(is_quick)?);
+        eprintln!("{name}: {:.0} s", start.elapsed().as_secs_f64());
+    }
+    Ok(())
+}
+
+/// Writes one section, given whether it shall be quick.
+type Section = fn(bool) -> Result<String, Failure>;

@@ -1,0 +1,60 @@
+//! What a published table of hit ratios or hit counts is made of.
+
+/// A published table for one trace.
+pub struct Published {
+    /// What stands above it.
+    pub title: &'static str,
+    /// Where it was printed.
+    pub source: &'static str,
+    /// The trace, by the name of its file.
+    pub trace: &'static str,
+    /// References of the trace, as published: a check that it is the same one.
+    pub references: u64,
+    /// Sizes in pages, a row each.
+    pub frames: &'static [u32],
+    /// One per policy.
+    pub columns: &'static [Column],
+    /// What is printed in a cell.
+    pub unit: Unit,
+    /// What a reader must know to judge the differences.
+    pub remarks: &'static [&'static str],
+}
+
+/// What a published number counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Hits in percent of the references.
+    Percent,
+    /// Hits.
+    Hits,
+}
+
+/// One policy's published numbers, and what of ours stands for it.
+pub struct Column {
+    /// The policy, as the source calls it.
+    pub name: &'static str,
+    /// Its numbers, in the order of the sizes.
+    pub values: &'static [f64],
+    /// Our policy; where the source tuned it for each size, what to choose the best from.
+    pub ours: &'static [&'static str],
+    /// Whether anybody could reproduce it; what cannot be is shown, but not summed up.
+    pub is_reproducible: bool,
+}
+
+/// A column that stands for one policy of ours, or for the best of several.
+pub const fn column(
+    name: &'static str,
+    values: &'static [f64],
+    ours: &'static [&'static str],
+) -> Column {
+    Column { name, values, ours, is_reproducible: true }
+}
+
+/// A column that nobody could reproduce from what was published.
+pub const fn doubtful(
+    name: &'static str,
+    values: &'static [f64],
+    ours: &'static [&'static str],
+) -> Column {
+    Column { name, values, ours, is_reproducible: false }
+}

@@ -1,0 +1,7 @@
+//! Everything that others measured, against ours: `cargo xtask golden`.
+
+mod agreement;
+mod page;
+mod run;
+
+pub use run::main;
