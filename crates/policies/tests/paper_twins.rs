@@ -5,10 +5,11 @@ mod twins;
 
 use std::collections::HashMap;
 
+use millpond_base::Mark;
 use millpond_policies::config::Spec;
 use millpond_policies::contract::Shape;
 
-use model::{kinds, mixed_trace, run_plain};
+use model::{Outcome, kinds, mixed_trace, run_plain};
 use twins::{
     ArcTwin, CarTwin, CartTwin, ClockTwin, Combine, FbrTwin, LirsTwin, LrfuTwin, LruKTwin, LruTwin,
     MqTwin, Twin, TwoQTwin, WattTwin,
@@ -16,8 +17,9 @@ use twins::{
 
 const SIZES: [u32; 10] = [1, 2, 3, 4, 5, 8, 13, 20, 40, 64];
 
-/// Runs `policy` and its twin over mixed traces at several sizes; they must agree at every step.
-fn agree<T: Twin>(policy: &str, twin: impl Fn(u32) -> T) {
+/// Runs `policy` over mixed traces at several sizes. `judge` gets the pool's size, the trace, what
+/// became of each reference, and a name of the run.
+fn each_run(policy: &str, judge: impl Fn(u32, &[(u64, Mark)], &[Outcome], &str)) {
     let spec = Spec::parse(policy).unwrap();
     let kinds = kinds();
     let kind = kinds.iter().find(|k| k.info.id == spec.id).expect("a registered policy");
@@ -27,19 +29,25 @@ fn agree<T: Twin>(policy: &str, twin: impl Fn(u32) -> T) {
             let trace = mixed_trace(seed * 1000 + u64::from(frames), 3000, pages);
             let shape = Shape { frames, pages_dense: Some(pages), seed };
             let ours = run_plain(kind, kind.make(&spec, &shape).as_mut(), frames, &trace);
-            let mut twin = twin(frames);
-            for (at, (page, mark)) in trace.iter().enumerate() {
-                let theirs = twin.reference(*page, mark.is_write());
-                assert_eq!(
-                    ours[at],
-                    theirs,
-                    "{policy}, {frames} frames, seed {seed}: reference {at}, to page {page}; \
-                     before it: {:?}",
-                    &trace[at.saturating_sub(12)..at]
-                );
-            }
+            judge(frames, &trace, &ours, &format!("{policy}, {frames} frames, seed {seed}"));
         }
     }
+}
+
+/// Runs `policy` and its twin; they must agree at every step.
+fn agree<T: Twin>(policy: &str, twin: impl Fn(u32) -> T) {
+    each_run(policy, |frames, trace, ours, run| {
+        let mut twin = twin(frames);
+        for (at, (page, mark)) in trace.iter().enumerate() {
+            let theirs = twin.reference(*page, mark.is_write());
+            assert_eq!(
+                ours[at],
+                theirs,
+                "{run}: reference {at}, to page {page}; before it: {:?}",
+                &trace[at.saturating_sub(12)..at]
+            );
+        }
+    });
 }
 
 #[test]
@@ -86,9 +94,7 @@ fn two_q_evicts_as_its_paper_reclaims() {
             frames: frames as usize,
             kin: (kin * f64::from(frames)) as usize,
             kout: (kout * f64::from(frames)) as usize,
-            a1in: Vec::new(),
-            a1out: Vec::new(),
-            am: Vec::new(),
+            ..Default::default()
         });
     }
 }
@@ -96,47 +102,21 @@ fn two_q_evicts_as_its_paper_reclaims() {
 #[test]
 fn arc_evicts_as_the_papers_figure_4_does() {
     for (policy, real) in [("arc", true), ("arc(adaptation=integer)", false)] {
-        agree(policy, |frames| ArcTwin {
-            c: frames as usize,
-            real,
-            p: 0.0,
-            t1: Vec::new(),
-            t2: Vec::new(),
-            b1: Vec::new(),
-            b2: Vec::new(),
-        });
+        agree(policy, |frames| ArcTwin { c: frames as usize, real, ..Default::default() });
     }
 }
 
 #[test]
 fn car_evicts_as_the_papers_figure_2_does() {
     for (policy, real) in [("car", false), ("car(adaptation=real)", true)] {
-        agree(policy, |frames| CarTwin {
-            c: frames as usize,
-            real,
-            p: 0.0,
-            t1: Vec::new(),
-            t2: Vec::new(),
-            b1: Vec::new(),
-            b2: Vec::new(),
-        });
+        agree(policy, |frames| CarTwin { c: frames as usize, real, ..Default::default() });
     }
 }
 
 #[test]
 fn cart_evicts_as_the_papers_figure_3_does() {
     for (policy, filter_min) in [("cart", false), ("cart(filter=min)", true)] {
-        agree(policy, |frames| CartTwin {
-            c: frames as usize,
-            real: false,
-            filter_min,
-            p: 0.0,
-            q: 0,
-            t1: Vec::new(),
-            t2: Vec::new(),
-            b1: Vec::new(),
-            b2: Vec::new(),
-        });
+        agree(policy, |frames| CartTwin { c: frames as usize, filter_min, ..Default::default() });
     }
 }
 
@@ -193,37 +173,27 @@ fn lrfu_evicts_the_least_sum_of_faded_references() {
 
 #[test]
 fn watt_with_a_sample_of_all_pages_evicts_one_that_is_worth_least() {
-    let kinds = kinds();
     for (policy, epochs, write_weight, dampening, combine) in [
         ("watt(sample=65536)", 4, 4.0, 0.1, Combine::Max),
         ("watt(sample=65536,epochs=16,aggregate=mean)", 16, 4.0, 0.1, Combine::Mean),
         ("watt(sample=65536,epochs=2,write_weight=0,dampening=1)", 2, 0.0, 1.0, Combine::Max),
     ] {
-        let spec = Spec::parse(policy).unwrap();
-        let kind = kinds.iter().find(|k| k.info.id == spec.id).expect("a registered policy");
-        for frames in SIZES {
-            for seed in 0..6 {
-                let pages = u64::from(frames) * (2 + seed) + 4;
-                let trace = mixed_trace(seed * 77 + u64::from(frames), 3000, pages);
-                let shape = Shape { frames, pages_dense: Some(pages), seed };
-                let ours = run_plain(kind, kind.make(&spec, &shape).as_mut(), frames, &trace);
-                let mut twin = WattTwin {
-                    frames: frames as usize,
-                    epoch: (frames / epochs).max(1),
-                    write_weight,
-                    dampening,
-                    combine,
-                    now: 0,
-                    evicted: 0,
-                    pages: Vec::new(),
-                };
-                for (at, ((page, mark), ours)) in trace.iter().zip(ours).enumerate() {
-                    twin.judge(*page, mark.is_write(), ours).unwrap_or_else(|why| {
-                        panic!("{policy}, {frames} frames, seed {seed}, reference {at}: {why}")
-                    });
-                }
+        each_run(policy, |frames, trace, ours, run| {
+            let mut twin = WattTwin {
+                frames: frames as usize,
+                epoch: (frames / epochs).max(1),
+                write_weight,
+                dampening,
+                combine,
+                now: 0,
+                evicted: 0,
+                pages: Vec::new(),
+            };
+            for (at, ((page, mark), ours)) in trace.iter().zip(ours).enumerate() {
+                twin.judge(*page, mark.is_write(), *ours)
+                    .unwrap_or_else(|why| panic!("{run}, reference {at}: {why}"));
             }
-        }
+        });
     }
 }
 

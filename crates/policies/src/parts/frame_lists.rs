@@ -82,6 +82,13 @@ impl<const N: usize> FrameLists<N> {
         }
     }
 
+    /// `frame` was refused: it goes to the back of its list, which counts the refusal.
+    #[inline(always)]
+    pub fn pass_over(&mut self, frame: FrameId, refused: &mut [u32; N]) {
+        refused[self.list_of(frame)] += 1;
+        self.move_to_back(frame);
+    }
+
     /// The frames of list `list` from front to back.
     pub fn iter(&self, list: usize) -> impl Iterator<Item = FrameId> + '_ {
         self.lists[list].iter(&self.links).map(FrameId)
@@ -118,6 +125,12 @@ impl FrameLists<2> {
     #[inline(always)]
     pub fn source(&self, wanted: usize, refused: &[u32; 2]) -> Option<usize> {
         [wanted, 1 - wanted].into_iter().find(|&list| refused[list] < self.len(list))
+    }
+
+    /// The next victim: the front of that list.
+    #[inline(always)]
+    pub fn front_of(&self, wanted: usize, refused: &[u32; 2]) -> Option<FrameId> {
+        self.front(self.source(wanted, refused)?)
     }
 }
 

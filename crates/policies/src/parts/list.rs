@@ -6,6 +6,11 @@
 //! Invariants: (1) a node is in at most one list, (2) `len` counts a list's nodes, (3) following
 //! `next` from the front meets the same nodes as following `prev` from the back, reversed.
 
+use millpond_base::FrameId;
+
+use super::offers::offer_in_turn;
+use crate::contract::{Goal, Host};
+
 /// No node.
 pub const NIL: u32 = u32::MAX;
 
@@ -206,6 +211,29 @@ impl List {
         Some(node)
     }
 
+    /// Offers the frames of this list from the front until the goal is reached: one that went is
+    /// taken out, and `gone` hears of it, a refused one moves to the back. Says how many went.
+    #[inline(always)]
+    pub fn evict<H: Host + ?Sized>(
+        &mut self,
+        links: &mut Links,
+        goal: &Goal,
+        host: &mut H,
+        mut gone: impl FnMut(FrameId),
+    ) -> u32 {
+        offer_in_turn(
+            goal,
+            host,
+            &mut (self, links),
+            |(list, _)| list.front().map(FrameId),
+            |(list, links), frame, _page| {
+                list.remove(links, frame.0);
+                gone(frame);
+            },
+            |(list, links), frame, _why| list.move_to_back(links, frame.0),
+        )
+    }
+
     /// The nodes from front to back.
     pub fn iter<'a>(&self, links: &'a Links) -> impl Iterator<Item = u32> + use<'a> {
         std::iter::successors(self.front(), move |&node| links.next(node))
@@ -242,11 +270,7 @@ impl List {
 ///
 /// # Errors
 /// What is out of order.
-pub fn check_holds(
-    lists: &[&List],
-    links: &Links,
-    resident: &[millpond_base::FrameId],
-) -> Result<(), String> {
+pub fn check_holds(lists: &[&List], links: &Links, resident: &[FrameId]) -> Result<(), String> {
     let mut listed = Vec::with_capacity(resident.len());
     for list in lists {
         list.check(links)?;

@@ -100,6 +100,20 @@ impl<K: Ord + Copy> Ranking<K> {
     pub fn check(&self) -> Result<(), String> {
         self.heap.check()
     }
+
+    /// Verifies that exactly the `resident` frames are ranked.
+    ///
+    /// # Errors
+    /// What is out of order.
+    pub fn check_holds(&self, resident: &[FrameId]) -> Result<(), String> {
+        self.check()?;
+        let missing = resident.iter().any(|f| self.key(f.0).is_none());
+        let (ranked, there) = (self.len(), resident.len());
+        if missing || ranked != there {
+            return Err(format!("invariant 1: {ranked} frames are ranked, {there} are resident"));
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 use millpond_base::FrameId;
 
 use super::list::{Links, List};
+use super::offers::offer_in_turn;
 use crate::config::Part;
 use crate::contract::{Goal, Host, Why};
 
@@ -106,19 +107,14 @@ impl RetryQueue {
     /// Offers frames, in turns, until the goal is reached; says how many were taken.
     #[inline(always)]
     pub fn evict<H: Host + ?Sized>(&mut self, goal: &Goal, host: &mut H) -> u32 {
-        let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
-            let Some(candidate) = self.candidate() else { break };
-            steps += 1;
-            match host.take(FrameId(candidate)) {
-                Ok((frame, _page)) => {
-                    self.remove(frame.0);
-                    taken += 1;
-                }
-                Err(why) => self.refused(candidate, why),
-            }
-        }
-        taken
+        offer_in_turn(
+            goal,
+            host,
+            self,
+            |queue| queue.candidate().map(FrameId),
+            |queue, frame, _page| queue.remove(frame.0),
+            |queue, frame, why| queue.refused(frame.0, why),
+        )
     }
 
     #[inline(always)]

@@ -18,7 +18,7 @@ use millpond_base::sync::atomic::{
 use millpond_base::sync::thread::yield_now;
 use millpond_base::{FrameId, Tick};
 
-use crate::contract::{Access, Goal, Hit, Host, TickSource, Touch, Why};
+use crate::contract::{Access, Frames, Goal, Hit, Host, TickSource, Touch, Why};
 
 /// A stamp of no reference: the frame is free.
 pub const ABSENT: u32 = 0;
@@ -81,6 +81,50 @@ pub trait Stamps {
     fn taken(&self, frame: FrameId, stamp: u32);
     /// The frame was refused.
     fn refused(&self, frame: FrameId, why: Why);
+}
+
+/// The times of the frames' last references, as [`LastStamp`] keeps them.
+pub struct LastStamps<'a> {
+    /// The frames.
+    pub frames: Frames<'a, LastStamp>,
+    /// The clock of this eviction.
+    pub now: Tick,
+}
+
+impl LastStamps<'_> {
+    /// The entry of `frame`, if it may be offered.
+    #[inline(always)]
+    pub fn candidate(&self, frame: u32) -> Option<Candidate> {
+        let stamp = self.frames.meta(FrameId(frame)).load(Relaxed);
+        let is_offered = stamp != ABSENT && stamp != NEVER;
+        is_offered.then(|| Candidate { order: recency(stamp, self.now).into(), frame, stamp })
+    }
+}
+
+impl Stamps for LastStamps<'_> {
+    fn collect(&self, candidates: &mut Vec<Candidate>) {
+        candidates.extend((0..self.frames.len()).filter_map(|frame| self.candidate(frame)));
+    }
+
+    #[inline(always)]
+    fn is_current(&self, frame: FrameId, stamp: u32) -> bool {
+        self.frames.meta(frame).load(Relaxed) == stamp
+    }
+
+    #[inline(always)]
+    fn taken(&self, frame: FrameId, stamp: u32) {
+        // A page that was loaded meanwhile has a later stamp, and keeps it.
+        _ = self.frames.meta(frame).compare_exchange(stamp, ABSENT, Relaxed, Relaxed);
+    }
+
+    fn refused(&self, frame: FrameId, why: Why) {
+        let stamp = match why {
+            Why::Absent => return,
+            Why::Permanent => NEVER,
+            _ => stamp_of(self.now),
+        };
+        self.frames.meta(frame).store(stamp, Relaxed);
+    }
 }
 
 /// The two lists.

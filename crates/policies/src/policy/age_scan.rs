@@ -29,14 +29,12 @@
 use std::cell::Cell;
 
 use millpond_base::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use millpond_base::{FrameId, Share, Tick};
+use millpond_base::{FrameId, Share};
 
 use crate::config::Part;
 use crate::contract::{Access, Frames, Goal, Host, OpenPolicy, Recall, Rules, Shape, Why};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::sorted::{
-    ABSENT, Candidate, LastStamp, NEVER, Sorted, Stamps, recency, stamp_of,
-};
+use crate::parts::sorted::{ABSENT, Candidate, LastStamp, LastStamps, Sorted, Stamps, recency};
 
 config! {
     /// Parameters of [`AgeScan`].
@@ -62,26 +60,19 @@ pub struct AgeScan {
 
 struct View<'a> {
     scan: &'a AgeScan,
-    frames: Frames<'a, LastStamp>,
-    now: Tick,
+    stamps: LastStamps<'a>,
     /// Whether this eviction met a refusal: then it takes whatever it can get.
     refused: Cell<bool>,
 }
 
 impl Stamps for View<'_> {
     fn collect(&self, candidates: &mut Vec<Candidate>) {
-        let (frames, walk) = (self.frames.len(), self.scan.walk);
+        let (frames, walk) = (self.stamps.frames.len(), self.scan.walk);
         // More than one walk only if the first found nothing but free and permanent frames.
         for _ in 0..frames.div_ceil(walk) {
             let from = self.scan.hand.fetch_add(walk.into(), Relaxed);
-            for at in from..from + u64::from(walk) {
-                let frame = (at % u64::from(frames)) as u32;
-                let stamp = self.frames.meta(FrameId(frame)).load(Relaxed);
-                if stamp != ABSENT && stamp != NEVER {
-                    let order = recency(stamp, self.now).into();
-                    candidates.push(Candidate { order, frame, stamp });
-                }
-            }
+            let passed = (from..from + u64::from(walk)).map(|at| (at % u64::from(frames)) as u32);
+            candidates.extend(passed.filter_map(|frame| self.stamps.candidate(frame)));
             if !candidates.is_empty() {
                 break;
             }
@@ -90,30 +81,25 @@ impl Stamps for View<'_> {
             return;
         }
         candidates.sort_unstable_by_key(|c| c.order);
-        let threshold = recency(self.now.wrapping_sub(self.scan.age), self.now).into();
+        let now = self.stamps.now;
+        let threshold = recency(now.wrapping_sub(self.scan.age), now).into();
         let old = candidates.partition_point(|c| c.order <= threshold);
         candidates.truncate(old.max(self.scan.least));
     }
 
     #[inline(always)]
     fn is_current(&self, frame: FrameId, stamp: u32) -> bool {
-        self.frames.meta(frame).load(Relaxed) == stamp
+        self.stamps.is_current(frame, stamp)
     }
 
     #[inline(always)]
     fn taken(&self, frame: FrameId, stamp: u32) {
-        // A page that was loaded meanwhile has a later stamp, and keeps it.
-        _ = self.frames.meta(frame).compare_exchange(stamp, ABSENT, Relaxed, Relaxed);
+        self.stamps.taken(frame, stamp);
     }
 
     fn refused(&self, frame: FrameId, why: Why) {
         self.refused.set(true);
-        let stamp = match why {
-            Why::Absent => return,
-            Why::Permanent => NEVER,
-            _ => stamp_of(self.now),
-        };
-        self.frames.meta(frame).store(stamp, Relaxed);
+        self.stamps.refused(frame, why);
     }
 }
 
@@ -175,7 +161,11 @@ impl OpenPolicy for AgeScan {
         self.sorted.evict(
             goal,
             host,
-            &View { scan: self, frames, now: goal.now, refused: Cell::new(false) },
+            &View {
+                scan: self,
+                stamps: LastStamps { frames, now: goal.now },
+                refused: Cell::new(false),
+            },
         )
     }
 

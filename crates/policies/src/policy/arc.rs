@@ -31,7 +31,7 @@ use millpond_base::FrameId;
 
 use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::{Adaptation, Ghosts, Links, List};
+use crate::parts::{Adaptation, Balance};
 
 config! {
     /// Parameters of [`Arc`].
@@ -41,47 +41,9 @@ config! {
     }
 }
 
-/// T1 and B1.
-const ONCE: usize = 0;
-/// T2 and B2.
-const AGAIN: usize = 1;
-/// The page has a ghost in B1.
-const IN_B1: Recall = Recall(1);
-/// The page has a ghost in B2.
-const IN_B2: Recall = Recall(2);
-
 /// Adaptive replacement cache.
 pub struct Arc {
-    frames: u32,
-    adaptation: Adaptation,
-    target: f64,
-    links: Links,
-    lists: [List; 2],
-    list_of: Vec<u8>,
-    ghosts: Ghosts<u8>,
-    left: [List; 2],
-}
-
-impl Arc {
-    /// Which list gives the next victim; `tie` if the page that comes has a ghost in B2.
-    #[inline(always)]
-    fn source(&self, tie: bool) -> usize {
-        let once = f64::from(self.lists[ONCE].len());
-        let too_long = once > self.target || (tie && once == self.target);
-        if (once > 0.0 && too_long) || self.lists[AGAIN].is_empty() { ONCE } else { AGAIN }
-    }
-
-    /// Drops ghosts until invariant 2 holds.
-    #[inline(always)]
-    fn trim(&mut self) {
-        while self.lists[ONCE].len() + self.left[ONCE].len() > self.frames
-            && self.ghosts.drop_front(&mut self.left[ONCE]).is_some()
-        {}
-        let resident = self.lists[ONCE].len() + self.lists[AGAIN].len();
-        while u64::from(resident) + self.ghosts.len() as u64 > 2 * u64::from(self.frames)
-            && self.ghosts.drop_front(&mut self.left[AGAIN]).is_some()
-        {}
-    }
+    balance: Balance,
 }
 
 impl Rules for Arc {
@@ -102,85 +64,36 @@ impl Rules for Arc {
     type Config = ArcConfig;
 
     fn new(config: &ArcConfig, shape: &Shape) -> Arc {
-        Arc {
-            frames: shape.frames,
-            adaptation: config.adaptation,
-            target: 0.0,
-            links: Links::new(shape.frames),
-            lists: [List::new(); 2],
-            list_of: vec![0; shape.frames as usize],
-            ghosts: Ghosts::new(shape.pages_dense, u64::from(shape.frames) + 1),
-            left: [List::new(); 2],
-        }
+        Arc { balance: Balance::new(config.adaptation, shape) }
     }
 
     fn ghosts_max(_config: &ArcConfig, frames: u32) -> u64 {
-        2 * u64::from(frames)
+        Balance::ghosts_max(frames)
     }
 
     fn state_bytes(&self) -> usize {
-        self.links.bytes() + self.list_of.capacity() + self.ghosts.bytes()
+        self.balance.bytes()
     }
 
     fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
-        self.lists.iter().try_for_each(|l| l.check(&self.links))?;
-        self.left.iter().try_for_each(|l| l.check(&self.ghosts.links))?;
-        let listed = self.lists[ONCE].len() + self.lists[AGAIN].len();
-        if listed as usize != resident.len() {
-            return Err(format!("invariant 1: {listed} listed, {} resident", resident.len()));
-        }
-        let first = self.lists[ONCE].len() + self.left[ONCE].len();
-        let all = u64::from(listed) + self.ghosts.len() as u64;
-        if first > self.frames || all > 2 * u64::from(self.frames) {
-            return Err(format!("invariant 2: {first} once, {all} in all"));
-        }
-        if !(0.0..=f64::from(self.frames)).contains(&self.target) {
-            return Err(format!("invariant 3: p is {}", self.target));
-        }
-        Ok(())
+        self.balance.check(resident)
     }
 }
 
 impl Policy for Arc {
     #[inline(always)]
     fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, _access: &Access) {
-        let list = &mut self.list_of[frame.index()];
-        if usize::from(*list) == ONCE {
-            *list = AGAIN as u8;
-            self.lists[ONCE].remove(&mut self.links, frame.0);
-            self.lists[AGAIN].push_back(&mut self.links, frame.0);
-        } else {
-            self.lists[AGAIN].move_to_back(&mut self.links, frame.0);
-        }
+        self.balance.hit(frame);
     }
 
     #[inline(always)]
     fn miss(&mut self, access: &Access) -> Recall {
-        let Some(ghost) = self.ghosts.find(access.page) else { return Recall::NONE };
-        let list = usize::from(*self.ghosts.memory(ghost));
-        let step = self.adaptation.step(self.left[1 - list].len(), self.left[list].len());
-        self.ghosts.drop_from(&mut self.left[list], ghost);
-        if list == ONCE {
-            self.target = (self.target + step).min(f64::from(self.frames));
-            IN_B1
-        } else {
-            self.target = (self.target - step).max(0.0);
-            IN_B2
-        }
+        self.balance.recall(access.page)
     }
 
     #[inline(always)]
-    fn admit(
-        &mut self,
-        _frames: Frames<'_, ListTouch>,
-        frame: FrameId,
-        _access: &Access,
-        recall: Recall,
-    ) {
-        let list = if recall == Recall::NONE { ONCE } else { AGAIN };
-        self.list_of[frame.index()] = list as u8;
-        self.lists[list].push_back(&mut self.links, frame.0);
-        self.trim();
+    fn admit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, _: &Access, recall: Recall) {
+        self.balance.admit(frame, recall);
     }
 
     #[inline(always)]
@@ -190,38 +103,11 @@ impl Policy for Arc {
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        let (mut taken, mut steps, mut refused) = (0, 0, [0u32; 2]);
-        let mut tie = matches!(goal.incoming, Some((_, IN_B2)));
-        while taken < goal.frames && steps < goal.steps_max {
-            let mut from = self.source(tie);
-            if refused[from] >= self.lists[from].len() {
-                from = 1 - from;
-            }
-            if refused[from] >= self.lists[from].len() {
-                break;
-            }
-            let Some(victim) = self.lists[from].front() else { break };
-            steps += 1;
-            match host.take(FrameId(victim)) {
-                Ok((frame, page)) => {
-                    let list = usize::from(self.list_of[frame.index()]);
-                    self.lists[list].remove(&mut self.links, frame.0);
-                    self.ghosts.push(&mut self.left[list], page, list as u8);
-                    taken += 1;
-                    tie = false;
-                }
-                Err(_why) => {
-                    self.lists[from].move_to_back(&mut self.links, victim);
-                    refused[from] += 1;
-                }
-            }
-        }
-        taken
+        self.balance.evict(goal, host, |_frame| ())
     }
 
     fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
-        let list = usize::from(self.list_of[frame.index()]);
-        self.lists[list].remove(&mut self.links, frame.0);
+        self.balance.forget(frame);
     }
 }
 
@@ -235,15 +121,15 @@ mod tests {
         let mut pool = TestPool::<Arc>::of("arc", 4);
         pool.run([1, 2, 1, 2, 3, 4, 5]);
         // T2 = 1 2, T1 = 4 5, B1 = 3.
-        assert_eq!((pool.pages(), pool.policy.target), (vec![1, 2, 4, 5], 0.0));
+        assert_eq!((pool.pages(), pool.policy.balance.target()), (vec![1, 2, 4, 5], 0.0));
         assert!(!pool.reference(3));
         // p = 1: of T1 = 4 5, the 4 goes, and 3 is in T2.
-        assert_eq!((pool.pages(), pool.policy.target), (vec![1, 2, 3, 5], 1.0));
+        assert_eq!((pool.pages(), pool.policy.balance.target()), (vec![1, 2, 3, 5], 1.0));
         pool.reference(6);
         // |T1| = 1 is not above p: T2 gives 1.
         assert_eq!(pool.pages(), [2, 3, 5, 6]);
         pool.reference(1);
-        assert_eq!(pool.policy.target, 0.0);
+        assert_eq!(pool.policy.balance.target(), 0.0);
     }
 
     #[test]

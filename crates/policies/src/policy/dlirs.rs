@@ -34,7 +34,7 @@ use millpond_base::FrameId;
 use crate::config::Part;
 use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::{Heat, Links, List, RecencyStack};
+use crate::parts::{Heat, LirSets};
 
 config! {
     /// Parameters of [`Dlirs`].
@@ -51,9 +51,7 @@ const IN_STACK: Recall = Recall(1);
 pub struct Dlirs {
     frames: u32,
     lir_max: u32,
-    stack: RecencyStack,
-    queue_links: Links,
-    queue: List,
+    sets: LirSets,
     is_demoted: Vec<bool>,
     demoted: u32,
 }
@@ -67,17 +65,14 @@ fn step(over: u32, under: u32) -> u32 {
 impl Dlirs {
     /// The oldest LIR frame becomes HIR; whether there was one.
     fn demote(&mut self) -> bool {
-        let Some(oldest) = self.stack.bottom() else { return false };
-        self.stack.remove(oldest);
-        self.stack.prune();
-        self.queue.push_back(&mut self.queue_links, oldest.0);
+        let Some(oldest) = self.sets.demote() else { return false };
         self.is_demoted[oldest.index()] = true;
         self.demoted += 1;
         true
     }
 
     fn demote_down_to(&mut self, hot: u32) {
-        while self.stack.hot() > hot && self.demote() {}
+        while self.sets.lir() > hot && self.demote() {}
     }
 
     /// Whether `frame` was demoted; it no longer is.
@@ -91,30 +86,18 @@ impl Dlirs {
     #[inline(always)]
     fn push_lir(&mut self, frame: FrameId) {
         self.demote_down_to(self.lir_max.saturating_sub(1));
-        self.stack.push_hot(frame);
-        if self.stack.hot() > self.lir_max {
+        self.sets.stack.push_hot(frame);
+        if self.sets.lir() > self.lir_max {
             self.demote();
         }
     }
 
     #[inline(always)]
     fn limit(&mut self) {
-        let resident = u64::from(self.stack.hot()) + u64::from(self.queue.len());
-        while resident + u64::from(self.stack.ghosts()) > 2 * u64::from(self.frames)
-            && self.stack.drop_oldest_cold()
+        let resident = u64::from(self.sets.lir()) + u64::from(self.sets.hir());
+        while resident + u64::from(self.sets.stack.ghosts()) > 2 * u64::from(self.frames)
+            && self.sets.stack.drop_oldest_cold()
         {}
-    }
-
-    /// Takes `frame`, whose page is gone, out of everything but, if it is HIR, the stack.
-    #[inline(always)]
-    fn unlink(&mut self, frame: FrameId) {
-        if self.stack.heat(frame) == Heat::Hot {
-            self.stack.remove(frame);
-            self.stack.prune();
-        } else {
-            self.queue.remove(&mut self.queue_links, frame.0);
-            self.take_demoted(frame);
-        }
     }
 }
 
@@ -141,9 +124,7 @@ impl Rules for Dlirs {
         Dlirs {
             frames: shape.frames,
             lir_max: shape.frames - hirs,
-            stack: RecencyStack::new(shape.frames, shape.pages_dense, u64::from(shape.frames)),
-            queue_links: Links::new(shape.frames),
-            queue: List::new(),
+            sets: LirSets::new(shape, u64::from(shape.frames)),
             is_demoted: vec![false; shape.frames as usize],
             demoted: 0,
         }
@@ -154,29 +135,18 @@ impl Rules for Dlirs {
     }
 
     fn state_bytes(&self) -> usize {
-        self.stack.bytes() + self.queue_links.bytes() + self.is_demoted.capacity()
+        self.sets.bytes() + self.is_demoted.capacity()
     }
 
     fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
-        self.stack.check()?;
-        self.queue.check(&self.queue_links)?;
-        let (lir, hir) = (self.stack.hot(), self.queue.len());
-        let queued_lir =
-            self.queue.iter(&self.queue_links).any(|f| self.stack.heat(FrameId(f)) == Heat::Hot);
-        if queued_lir || (lir + hir) as usize != resident.len() {
-            return Err(format!("invariant 1: {lir} LIR, {hir} HIR, {} there", resident.len()));
-        }
-        if !self.stack.is_empty() && self.stack.bottom().is_none() {
-            return Err("invariant 2: the bottom of the stack is HIR".to_string());
-        }
-        let queue = self.queue.iter(&self.queue_links);
-        let demoted = queue.filter(|&f| self.is_demoted[f as usize]).count();
+        self.sets.check(resident)?;
+        let demoted = self.sets.queued().filter(|f| self.is_demoted[f.index()]).count();
         if demoted != self.demoted as usize
             || demoted != self.is_demoted.iter().filter(|d| **d).count()
         {
             return Err(format!("invariant 3: {demoted} are demoted, not {}", self.demoted));
         }
-        let all = resident.len() + self.stack.ghosts() as usize;
+        let all = resident.len() + self.sets.stack.ghosts() as usize;
         if all as u64 > 2 * u64::from(self.frames) {
             return Err(format!("invariant 4: {all} frames and ghosts"));
         }
@@ -190,23 +160,20 @@ impl Rules for Dlirs {
 impl Policy for Dlirs {
     #[inline(always)]
     fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, _access: &Access) {
-        match self.stack.heat(frame) {
-            Heat::Hot => self.stack.touch_hot(frame),
+        match self.sets.stack.heat(frame) {
+            Heat::Hot => self.sets.stack.touch_hot(frame),
             Heat::Cold => {
-                self.queue.remove(&mut self.queue_links, frame.0);
+                self.sets.lift(frame);
                 self.take_demoted(frame);
-                self.stack.remove(frame);
                 self.push_lir(frame);
             }
             Heat::Out => {
                 let demoted = self.demoted;
                 if self.take_demoted(frame) {
-                    let more = step(self.stack.ghosts(), demoted);
+                    let more = step(self.sets.stack.ghosts(), demoted);
                     self.lir_max = (self.lir_max.saturating_add(more)).min(self.frames - 1);
                 }
-                self.queue.move_to_back(&mut self.queue_links, frame.0);
-                self.stack.push_cold(frame);
-                self.stack.prune();
+                self.sets.renew_hir(frame);
                 self.limit();
             }
         }
@@ -214,8 +181,8 @@ impl Policy for Dlirs {
 
     #[inline(always)]
     fn miss(&mut self, access: &Access) -> Recall {
-        let ghosts = self.stack.ghosts();
-        if !self.stack.take_ghost(access.page) {
+        let ghosts = self.sets.stack.ghosts();
+        if !self.sets.stack.take_ghost(access.page) {
             return Recall::NONE;
         }
         let less = step(self.demoted, ghosts);
@@ -232,13 +199,11 @@ impl Policy for Dlirs {
         _access: &Access,
         recall: Recall,
     ) {
-        let warming_up = self.queue.is_empty() && self.stack.hot() < self.lir_max;
+        let warming_up = self.sets.hir() == 0 && self.sets.lir() < self.lir_max;
         if recall == IN_STACK || warming_up {
             self.push_lir(frame);
         } else {
-            self.queue.push_back(&mut self.queue_links, frame.0);
-            self.stack.push_cold(frame);
-            self.stack.prune();
+            self.sets.push_hir(frame);
         }
         self.limit();
     }
@@ -250,42 +215,18 @@ impl Policy for Dlirs {
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        let (mut taken, mut steps) = (0, 0);
-        let (mut refused_hir, mut refused_lir) = (0, 0);
         // A page that comes back from the stack becomes LIR: room for it is made before.
         let promotes = matches!(goal.incoming, Some((_, IN_STACK)));
         self.demote_down_to(self.lir_max.saturating_sub(u32::from(promotes)));
-        while taken < goal.frames && steps < goal.steps_max {
-            let queued = self.queue.front().filter(|_| refused_hir < self.queue.len());
-            let oldest = self.stack.bottom().filter(|_| refused_lir < self.stack.hot());
-            let Some(victim) = queued.map(FrameId).or(oldest) else { break };
-            steps += 1;
-            match host.take(victim) {
-                Ok((frame, page)) => {
-                    taken += 1;
-                    self.unlink(frame);
-                    if self.stack.heat(frame) == Heat::Cold {
-                        self.stack.leave_ghost(frame, page);
-                    }
-                }
-                Err(_why) if queued.is_some() => {
-                    self.queue.move_to_back(&mut self.queue_links, victim.0);
-                    refused_hir += 1;
-                }
-                Err(_why) => {
-                    self.stack.touch_hot(victim);
-                    refused_lir += 1;
-                }
-            }
-        }
-        taken
+        let (is_demoted, demoted) = (&mut self.is_demoted, &mut self.demoted);
+        self.sets.evict(goal, host, |frame| {
+            *demoted -= u32::from(std::mem::replace(&mut is_demoted[frame.index()], false));
+        })
     }
 
     fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
-        self.unlink(frame);
-        if self.stack.heat(frame) == Heat::Cold {
-            self.stack.remove(frame);
-        }
+        self.take_demoted(frame);
+        self.sets.forget(frame);
     }
 }
 

@@ -29,7 +29,7 @@ use millpond_base::{FrameId, Share};
 
 use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::{Links, List};
+use crate::parts::{Links, List, offer_in_turn};
 
 config! {
     /// Parameters of [`Fbr`].
@@ -316,25 +316,23 @@ impl Policy for Fbr {
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
-            let Some(victim) = self.victim() else { break };
-            steps += 1;
-            match host.take(FrameId(victim)) {
-                Ok((frame, _page)) => {
-                    // A child that was refused before is in no section now.
-                    if self.section[frame.index()] == Section::Out {
-                        self.refused.retain(|&f| f != frame.0);
-                    }
-                    self.leave(frame.0);
-                    taken += 1;
+        let taken = offer_in_turn(
+            goal,
+            host,
+            self,
+            |fbr| fbr.victim().map(FrameId),
+            |fbr, frame, _page| {
+                // A child that was refused before is in no section now.
+                if fbr.section[frame.index()] == Section::Out {
+                    fbr.refused.retain(|&f| f != frame.0);
                 }
-                Err(_why) => {
-                    self.unlink(victim);
-                    self.refused.push(victim);
-                }
-            }
-        }
+                fbr.leave(frame.0);
+            },
+            |fbr, frame, _why| {
+                fbr.unlink(frame.0);
+                fbr.refused.push(frame.0);
+            },
+        );
         for at in 0..self.refused.len() {
             self.refer(self.refused[at]);
         }

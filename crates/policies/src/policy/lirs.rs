@@ -35,7 +35,7 @@ use millpond_base::FrameId;
 use crate::config::Part;
 use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::{Heat, Links, List, RecencyStack};
+use crate::parts::{Heat, LirSets};
 
 config! {
     /// Parameters of [`Lirs`].
@@ -56,9 +56,7 @@ const IN_STACK: Recall = Recall(1);
 pub struct Lirs {
     lir_max: u32,
     stack_max: u64,
-    stack: RecencyStack,
-    queue_links: Links,
-    queue: List,
+    sets: LirSets,
     last: Option<FrameId>,
 }
 
@@ -66,33 +64,17 @@ impl Lirs {
     /// A frame was used that may be LIR now.
     #[inline(always)]
     fn push_lir(&mut self, frame: FrameId) {
-        self.stack.push_hot(frame);
-        if self.stack.hot() > self.lir_max
-            && let Some(oldest) = self.stack.bottom()
-        {
-            self.stack.remove(oldest);
-            self.queue.push_back(&mut self.queue_links, oldest.0);
-            self.stack.prune();
+        self.sets.stack.push_hot(frame);
+        if self.sets.lir() > self.lir_max {
+            self.sets.demote();
         }
     }
 
     #[inline(always)]
     fn limit(&mut self) {
-        while u64::from(self.stack.len()) > self.stack_max && self.stack.drop_oldest_cold() {}
-    }
-
-    /// Takes `frame`, whose page is gone, out of everything but, if it is HIR, the stack.
-    #[inline(always)]
-    fn unlink(&mut self, frame: FrameId) {
-        if self.last == Some(frame) {
-            self.last = None;
-        }
-        if self.stack.heat(frame) == Heat::Hot {
-            self.stack.remove(frame);
-            self.stack.prune();
-        } else {
-            self.queue.remove(&mut self.queue_links, frame.0);
-        }
+        while u64::from(self.sets.stack.len()) > self.stack_max
+            && self.sets.stack.drop_oldest_cold()
+        {}
     }
 }
 
@@ -120,13 +102,7 @@ impl Rules for Lirs {
         Lirs {
             lir_max: shape.frames - hirs,
             stack_max,
-            stack: RecencyStack::new(
-                shape.frames,
-                shape.pages_dense,
-                stack_max.min(2 * u64::from(shape.frames)),
-            ),
-            queue_links: Links::new(shape.frames),
-            queue: List::new(),
+            sets: LirSets::new(shape, stack_max.min(2 * u64::from(shape.frames))),
             last: None,
         }
     }
@@ -136,26 +112,17 @@ impl Rules for Lirs {
     }
 
     fn state_bytes(&self) -> usize {
-        self.stack.bytes() + self.queue_links.bytes()
+        self.sets.bytes()
     }
 
     fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
-        self.stack.check()?;
-        self.queue.check(&self.queue_links)?;
-        let (lir, hir) = (self.stack.hot(), self.queue.len());
-        let queued_lir =
-            self.queue.iter(&self.queue_links).any(|f| self.stack.heat(FrameId(f)) == Heat::Hot);
-        if queued_lir || (lir + hir) as usize != resident.len() {
-            return Err(format!("invariant 1: {lir} LIR, {hir} HIR, {} there", resident.len()));
-        }
-        if !self.stack.is_empty() && self.stack.bottom().is_none() {
-            return Err("invariant 2: the bottom of the stack is HIR".to_string());
-        }
+        self.sets.check(resident)?;
+        let lir = self.sets.lir();
         if lir > self.lir_max {
             return Err(format!("invariant 3: {lir} LIR frames of at most {}", self.lir_max));
         }
-        if u64::from(self.stack.len()) > self.stack_max.max(u64::from(lir)) {
-            return Err(format!("invariant 4: the stack is {} long", self.stack.len()));
+        if u64::from(self.sets.stack.len()) > self.stack_max.max(u64::from(lir)) {
+            return Err(format!("invariant 4: the stack is {} long", self.sets.stack.len()));
         }
         Ok(())
     }
@@ -168,17 +135,14 @@ impl Policy for Lirs {
             return;
         }
         self.last = Some(frame);
-        match self.stack.heat(frame) {
-            Heat::Hot => self.stack.touch_hot(frame),
+        match self.sets.stack.heat(frame) {
+            Heat::Hot => self.sets.stack.touch_hot(frame),
             Heat::Cold => {
-                self.queue.remove(&mut self.queue_links, frame.0);
-                self.stack.remove(frame);
+                self.sets.lift(frame);
                 self.push_lir(frame);
             }
             Heat::Out => {
-                self.queue.move_to_back(&mut self.queue_links, frame.0);
-                self.stack.push_cold(frame);
-                self.stack.prune();
+                self.sets.renew_hir(frame);
                 self.limit();
             }
         }
@@ -186,7 +150,7 @@ impl Policy for Lirs {
 
     #[inline(always)]
     fn miss(&mut self, access: &Access) -> Recall {
-        if self.stack.take_ghost(access.page) { IN_STACK } else { Recall::NONE }
+        if self.sets.stack.take_ghost(access.page) { IN_STACK } else { Recall::NONE }
     }
 
     #[inline(always)]
@@ -198,12 +162,10 @@ impl Policy for Lirs {
         recall: Recall,
     ) {
         self.last = Some(frame);
-        if recall == IN_STACK || self.stack.hot() < self.lir_max {
+        if recall == IN_STACK || self.sets.lir() < self.lir_max {
             self.push_lir(frame);
         } else {
-            self.queue.push_back(&mut self.queue_links, frame.0);
-            self.stack.push_cold(frame);
-            self.stack.prune();
+            self.sets.push_hir(frame);
         }
         self.limit();
     }
@@ -215,39 +177,13 @@ impl Policy for Lirs {
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        let (mut taken, mut steps) = (0, 0);
-        let (mut refused_hir, mut refused_lir) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
-            let queued = self.queue.front().filter(|_| refused_hir < self.queue.len());
-            let oldest = self.stack.bottom().filter(|_| refused_lir < self.stack.hot());
-            let Some(victim) = queued.map(FrameId).or(oldest) else { break };
-            steps += 1;
-            match host.take(victim) {
-                Ok((frame, page)) => {
-                    taken += 1;
-                    self.unlink(frame);
-                    if self.stack.heat(frame) == Heat::Cold {
-                        self.stack.leave_ghost(frame, page);
-                    }
-                }
-                Err(_why) if queued.is_some() => {
-                    self.queue.move_to_back(&mut self.queue_links, victim.0);
-                    refused_hir += 1;
-                }
-                Err(_why) => {
-                    self.stack.touch_hot(victim);
-                    refused_lir += 1;
-                }
-            }
-        }
-        taken
+        let last = &mut self.last;
+        self.sets.evict(goal, host, |frame| *last = last.filter(|l| *l != frame))
     }
 
     fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
-        self.unlink(frame);
-        if self.stack.heat(frame) == Heat::Cold {
-            self.stack.remove(frame);
-        }
+        self.last = self.last.filter(|last| *last != frame);
+        self.sets.forget(frame);
     }
 }
 

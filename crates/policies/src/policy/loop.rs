@@ -27,6 +27,7 @@ use millpond_base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::contract::{Access, Frames, Goal, Host, NoTouch, OpenPolicy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::offer_drawn;
 
 choice! {
     /// Who counts.
@@ -108,15 +109,11 @@ impl OpenPolicy for Loop {
     ) -> u32 {
         let thread = if self.counters.len() == 1 { 0 } else { THREAD.get() % LINES };
         let counter = &self.counters[thread].0;
-        let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
-            steps += 1;
+        let mut next = || {
             let at = counter.fetch_add(1, Relaxed) % u64::from(frames.len().max(1));
-            if host.take(FrameId(at as u32)).is_ok() {
-                taken += 1;
-            }
-        }
-        taken
+            FrameId(at as u32)
+        };
+        offer_drawn(goal, host, &mut next)
     }
 
     fn forget(&self, _: Frames<'_, NoTouch>, _: FrameId) {}

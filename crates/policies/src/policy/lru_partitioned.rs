@@ -25,7 +25,7 @@ use millpond_base::FrameId;
 use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::list::check_holds;
-use crate::parts::{Links, List};
+use crate::parts::{Links, List, offer_in_turn};
 
 config! {
     /// Parameters of [`LruPartitioned`].
@@ -122,22 +122,17 @@ impl Policy for LruPartitioned {
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
-            let Some(victim) = self.victim() else { break };
-            steps += 1;
-            match host.take(FrameId(victim)) {
-                Ok((frame, _page)) => {
-                    self.forget(frames, frame);
-                    taken += 1;
-                }
-                Err(_why) => {
-                    let part = self.part_of(victim);
-                    self.lists[part].move_to_back(&mut self.links, victim);
-                }
-            }
-        }
-        taken
+        offer_in_turn(
+            goal,
+            host,
+            self,
+            |lru| lru.victim().map(FrameId),
+            |lru, frame, _page| lru.forget(frames, frame),
+            |lru, frame, _why| {
+                let part = lru.part_of(frame.0);
+                lru.lists[part].move_to_back(&mut lru.links, frame.0);
+            },
+        )
     }
 
     #[inline(always)]

@@ -33,7 +33,7 @@ use crate::config::Part;
 use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::list::check_holds;
-use crate::parts::{Links, List};
+use crate::parts::{Links, List, offer_in_turn};
 
 config! {
     /// Parameters of [`MidpointLru`].
@@ -167,19 +167,14 @@ impl Policy for MidpointLru {
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
-            let Some(victim) = self.old.front().or(self.young.front()) else { break };
-            steps += 1;
-            match host.take(FrameId(victim)) {
-                Ok((frame, _page)) => {
-                    self.unlink(frame.0);
-                    taken += 1;
-                }
-                Err(_why) => self.make_young(victim),
-            }
-        }
-        taken
+        offer_in_turn(
+            goal,
+            host,
+            self,
+            |lru| lru.old.front().or(lru.young.front()).map(FrameId),
+            |lru, frame, _page| lru.unlink(frame.0),
+            |lru, frame, _why| lru.make_young(frame.0),
+        )
     }
 
     fn forget(&mut self, _: Frames<'_, ListTouch>, frame: FrameId) {

@@ -28,7 +28,7 @@ use millpond_base::FrameId;
 
 use crate::contract::{Access, Frames, Goal, Host, ListTouch, NEVER, Policy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::Heap;
+use crate::parts::Ranking;
 
 config! {
     /// Parameters of [`Opt`].
@@ -52,12 +52,10 @@ fn again(next: u64) -> u64 {
 /// Bélády's MIN.
 pub struct Opt {
     bypass: bool,
-    heap: Heap<u64>,
+    ranking: Ranking<u64>,
     dirty: Vec<bool>,
     /// Last references so far, to tell the older of two pages that are never referenced again.
     lasts: u64,
-    /// Frames refused by the eviction that runs; empty between evictions.
-    refused: Vec<(u64, u32)>,
 }
 
 impl Rules for Opt {
@@ -81,25 +79,18 @@ impl Rules for Opt {
     fn new(config: &OptConfig, shape: &Shape) -> Opt {
         Opt {
             bypass: config.bypass,
-            heap: Heap::new(shape.frames),
+            ranking: Ranking::new(shape.frames),
             dirty: vec![false; shape.frames as usize],
             lasts: 0,
-            refused: Vec::new(),
         }
     }
 
     fn state_bytes(&self) -> usize {
-        self.heap.bytes() + self.dirty.capacity() + self.refused.capacity() * 16
+        self.ranking.bytes() + self.dirty.capacity()
     }
 
     fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
-        self.heap.check().map_err(|e| format!("invariant 2: {e}"))?;
-        let missing = resident.iter().find(|f| self.heap.key(f.0).is_none());
-        if missing.is_some() || self.heap.len() != resident.len() || !self.refused.is_empty() {
-            let (held, there) = (self.heap.len(), resident.len());
-            return Err(format!("invariant 1: the heap holds {held} of {there} resident frames"));
-        }
-        Ok(())
+        self.ranking.check_holds(resident)
     }
 }
 
@@ -113,13 +104,6 @@ impl Opt {
         }
         again(next)
     }
-
-    /// Takes a frame that went out of the books.
-    fn unlink(&mut self, frame: u32) {
-        if self.heap.remove(frame).is_none() {
-            self.refused.retain(|(_, f)| *f != frame);
-        }
-    }
 }
 
 impl Policy for Opt {
@@ -129,16 +113,16 @@ impl Policy for Opt {
         *dirty |= access.mark.is_write();
         let dirty = *dirty;
         let key = self.key(access.next, dirty);
-        self.heap.set(frame.0, key);
+        self.ranking.set(frame.0, key);
     }
 
     #[inline(always)]
     fn wants(&mut self, access: &Access) -> bool {
-        if !self.bypass || self.heap.len() < self.dirty.len() {
+        if !self.bypass || self.ranking.len() < self.dirty.len() {
             return true;
         }
         // A page that is never referenced again is not worth a frame, whoever is in it.
-        let farthest = self.heap.least().map_or(0, |(key, _)| key);
+        let farthest = self.ranking.first().map_or(0, |(key, _)| key);
         access.next != NEVER && again(access.next) > farthest
     }
 
@@ -153,7 +137,7 @@ impl Policy for Opt {
         let dirty = access.mark.is_write();
         self.dirty[frame.index()] = dirty;
         let key = self.key(access.next, dirty);
-        self.heap.set(frame.0, key);
+        self.ranking.set(frame.0, key);
     }
 
     #[inline(always)]
@@ -163,38 +147,19 @@ impl Policy for Opt {
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
-            let Some((key, victim)) = self.heap.least() else { break };
-            steps += 1;
-            match host.take(FrameId(victim)) {
-                Ok((frame, _page)) => {
-                    self.unlink(frame.0);
-                    taken += 1;
-                }
-                Err(_why) => {
-                    // Out of the way until this eviction is over; the next one asks again.
-                    self.heap.remove(victim);
-                    self.refused.push((key, victim));
-                }
-            }
-        }
-        while let Some((key, frame)) = self.refused.pop() {
-            self.heap.set(frame, key);
-        }
-        taken
+        self.ranking.evict(goal, host, |_frame, _page| ()).0
     }
 
     fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
-        self.unlink(frame.0);
+        self.ranking.remove(frame.0);
     }
 
     fn cleaned(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
         self.dirty[frame.index()] = false;
-        if let Some(key) = self.heap.key(frame.0)
+        if let Some(key) = self.ranking.key(frame.0)
             && key & AGAIN == 0
         {
-            self.heap.set(frame.0, key & !DIRTY_NEVER);
+            self.ranking.set(frame.0, key & !DIRTY_NEVER);
         }
     }
 }

@@ -21,6 +21,7 @@ use crate::config::NoConfig;
 use crate::contract::{Access, Frames, Goal, Host, NoTouch, OpenPolicy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::Random as Generator;
+use crate::parts::offers::offer_drawn;
 
 /// A uniformly random frame.
 pub struct Random {
@@ -53,17 +54,6 @@ impl Rules for Random {
     }
 }
 
-/// Offers the frames that `draw` names until the goal is reached.
-#[inline(always)]
-fn offer_drawn<H: Host + ?Sized>(mut draw: impl FnMut() -> u32, goal: &Goal, host: &mut H) -> u32 {
-    let (mut taken, mut steps) = (0, 0);
-    while taken < goal.frames && steps < goal.steps_max {
-        steps += 1;
-        taken += u32::from(host.take(FrameId(draw())).is_ok());
-    }
-    taken
-}
-
 impl OpenPolicy for Random {
     #[inline(always)]
     fn admit(&self, _: Frames<'_, NoTouch>, _: FrameId, _: &Access, _: Recall) {}
@@ -75,7 +65,7 @@ impl OpenPolicy for Random {
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        offer_drawn(|| self.generator.below(frames.len()), goal, host)
+        offer_drawn(goal, host, || FrameId(self.generator.below(frames.len())))
     }
 
     #[inline(always)]
@@ -85,7 +75,7 @@ impl OpenPolicy for Random {
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        offer_drawn(|| self.generator.below_alone(frames.len()), goal, host)
+        offer_drawn(goal, host, || FrameId(self.generator.below_alone(frames.len())))
     }
 
     fn forget(&self, _: Frames<'_, NoTouch>, _: FrameId) {}

@@ -27,7 +27,7 @@ use crate::config::Part;
 use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::list::check_holds;
-use crate::parts::{Links, List};
+use crate::parts::{Links, List, offer_in_turn};
 
 config! {
     /// Parameters of [`Slru`].
@@ -137,20 +137,14 @@ impl Policy for Slru {
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
-            let front = self.probationary.front().or(self.protected.front());
-            let Some(victim) = front else { break };
-            steps += 1;
-            match host.take(FrameId(victim)) {
-                Ok((frame, _page)) => {
-                    self.unlink(frame.0);
-                    taken += 1;
-                }
-                Err(_why) => self.protect(victim),
-            }
-        }
-        taken
+        offer_in_turn(
+            goal,
+            host,
+            self,
+            |slru| slru.probationary.front().or(slru.protected.front()).map(FrameId),
+            |slru, frame, _page| slru.unlink(frame.0),
+            |slru, frame, _why| slru.protect(frame.0),
+        )
     }
 
     fn forget(&mut self, _: Frames<'_, ListTouch>, frame: FrameId) {

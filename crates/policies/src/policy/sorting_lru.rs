@@ -24,13 +24,11 @@
 //! good is not offered before it is used again: his, too.
 
 use millpond_base::sync::atomic::Ordering::Relaxed;
-use millpond_base::{FrameId, Share, Tick};
+use millpond_base::{FrameId, Share};
 
-use crate::contract::{Access, Frames, Goal, Host, OpenPolicy, Recall, Rules, Shape, Why};
+use crate::contract::{Access, Frames, Goal, Host, OpenPolicy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::sorted::{
-    ABSENT, Candidate, LastStamp, NEVER, Sorted, Stamps, recency, stamp_of,
-};
+use crate::parts::sorted::{ABSENT, LastStamp, LastStamps, Sorted};
 
 config! {
     /// Parameters of [`SortingLru`].
@@ -43,43 +41,6 @@ config! {
 /// LRU by sorted time stamps.
 pub struct SortingLru {
     sorted: Sorted,
-}
-
-struct View<'a> {
-    frames: Frames<'a, LastStamp>,
-    now: Tick,
-}
-
-impl Stamps for View<'_> {
-    fn collect(&self, candidates: &mut Vec<Candidate>) {
-        for frame in 0..self.frames.len() {
-            let stamp = self.frames.meta(FrameId(frame)).load(Relaxed);
-            if stamp != ABSENT && stamp != NEVER {
-                let order = recency(stamp, self.now).into();
-                candidates.push(Candidate { order, frame, stamp });
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn is_current(&self, frame: FrameId, stamp: u32) -> bool {
-        self.frames.meta(frame).load(Relaxed) == stamp
-    }
-
-    #[inline(always)]
-    fn taken(&self, frame: FrameId, stamp: u32) {
-        // A page that was loaded meanwhile has a later stamp, and keeps it.
-        _ = self.frames.meta(frame).compare_exchange(stamp, ABSENT, Relaxed, Relaxed);
-    }
-
-    fn refused(&self, frame: FrameId, why: Why) {
-        let stamp = match why {
-            Why::Absent => return,
-            Why::Permanent => NEVER,
-            _ => stamp_of(self.now),
-        };
-        self.frames.meta(frame).store(stamp, Relaxed);
-    }
 }
 
 impl Rules for SortingLru {
@@ -127,7 +88,7 @@ impl OpenPolicy for SortingLru {
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        self.sorted.evict(goal, host, &View { frames, now: goal.now })
+        self.sorted.evict(goal, host, &LastStamps { frames, now: goal.now })
     }
 
     fn forget(&self, frames: Frames<'_, LastStamp>, frame: FrameId) {
@@ -139,6 +100,7 @@ impl OpenPolicy for SortingLru {
 mod tests {
     use super::*;
     use crate::config::NoConfig;
+    use crate::contract::Why;
     use crate::policy::Lru;
     use crate::testing::{TestPool, skewed};
 

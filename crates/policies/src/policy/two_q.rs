@@ -28,7 +28,7 @@ use millpond_base::FrameId;
 use crate::config::Part;
 use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::{FrameLists, Ghosts, List};
+use crate::parts::{FrameLists, Ghosts, List, offer_in_turn};
 
 config! {
     /// Parameters of [`TwoQ`].
@@ -134,29 +134,24 @@ impl Policy for TwoQ {
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        let (mut taken, mut steps, mut refused) = (0, 0, [0; 2]);
-        while taken < goal.frames && steps < goal.steps_max {
-            let wanted = if self.lists.len(IN) > self.kin { IN } else { MAIN };
-            let Some(from) = self.lists.source(wanted, &refused) else { break };
-            let Some(victim) = self.lists.front(from) else { break };
-            steps += 1;
-            match host.take(victim) {
-                Ok((frame, page)) => {
-                    taken += 1;
-                    if self.lists.remove(frame) == IN && self.kout > 0 {
-                        self.ghosts.push(&mut self.out, page, ());
-                        if self.ghosts.len() as u64 > self.kout {
-                            self.ghosts.drop_front(&mut self.out);
-                        }
+        offer_in_turn(
+            goal,
+            host,
+            &mut (self, [0; 2]),
+            |(two_q, refused)| {
+                let wanted = if two_q.lists.len(IN) > two_q.kin { IN } else { MAIN };
+                two_q.lists.front_of(wanted, refused)
+            },
+            |(two_q, _), frame, page| {
+                if two_q.lists.remove(frame) == IN && two_q.kout > 0 {
+                    two_q.ghosts.push(&mut two_q.out, page, ());
+                    if two_q.ghosts.len() as u64 > two_q.kout {
+                        two_q.ghosts.drop_front(&mut two_q.out);
                     }
                 }
-                Err(_why) => {
-                    self.lists.move_to_back(victim);
-                    refused[from] += 1;
-                }
-            }
-        }
-        taken
+            },
+            |(two_q, refused), frame, _why| two_q.lists.pass_over(frame, refused),
+        )
     }
 
     fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {

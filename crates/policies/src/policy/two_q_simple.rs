@@ -23,7 +23,7 @@ use millpond_base::FrameId;
 use crate::config::Part;
 use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::FrameLists;
+use crate::parts::{FrameLists, offer_in_turn};
 
 config! {
     /// Parameters of [`TwoQSimple`].
@@ -96,24 +96,17 @@ impl Policy for TwoQSimple {
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        let (mut taken, mut steps, mut refused) = (0, 0, [0; 2]);
-        while taken < goal.frames && steps < goal.steps_max {
-            let wanted = if self.lists.len(NEW) > self.kin { NEW } else { MAIN };
-            let Some(from) = self.lists.source(wanted, &refused) else { break };
-            let Some(victim) = self.lists.front(from) else { break };
-            steps += 1;
-            match host.take(victim) {
-                Ok((frame, _page)) => {
-                    self.lists.remove(frame);
-                    taken += 1;
-                }
-                Err(_why) => {
-                    self.lists.move_to_back(victim);
-                    refused[from] += 1;
-                }
-            }
-        }
-        taken
+        offer_in_turn(
+            goal,
+            host,
+            &mut (self, [0; 2]),
+            |(two_q, refused)| {
+                let wanted = if two_q.lists.len(NEW) > two_q.kin { NEW } else { MAIN };
+                two_q.lists.front_of(wanted, refused)
+            },
+            |(two_q, _), frame, _page| _ = two_q.lists.remove(frame),
+            |(two_q, refused), frame, _why| two_q.lists.pass_over(frame, refused),
+        )
     }
 
     fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {

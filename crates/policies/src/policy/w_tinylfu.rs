@@ -30,7 +30,7 @@ use millpond_base::{FrameId, PageId};
 use crate::config::{Multiple, Part};
 use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::{FrameLists, Sketch};
+use crate::parts::{FrameLists, Sketch, offer_in_turn};
 
 config! {
     /// Parameters of [`WTinyLfu`].
@@ -170,24 +170,17 @@ impl Policy for WTinyLfu {
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        let (mut taken, mut steps, mut refused) = (0, 0, [0; 3]);
-        while taken < goal.frames && steps < goal.steps_max {
-            let open = |list: &usize| refused[*list] < self.lists.len(*list);
-            let Some(from) = self.order().into_iter().find(open) else { break };
-            let Some(victim) = self.lists.front(from) else { break };
-            steps += 1;
-            match host.take(victim) {
-                Ok((frame, _page)) => {
-                    self.lists.remove(frame);
-                    taken += 1;
-                }
-                Err(_why) => {
-                    self.lists.move_to_back(victim);
-                    refused[from] += 1;
-                }
-            }
-        }
-        taken
+        offer_in_turn(
+            goal,
+            host,
+            &mut (self, [0; 3]),
+            |(lfu, refused)| {
+                let open = |list: &usize| refused[*list] < lfu.lists.len(*list);
+                lfu.lists.front(lfu.order().into_iter().find(open)?)
+            },
+            |(lfu, _), frame, _page| _ = lfu.lists.remove(frame),
+            |(lfu, refused), frame, _why| lfu.lists.pass_over(frame, refused),
+        )
     }
 
     fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {

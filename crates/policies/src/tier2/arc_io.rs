@@ -28,7 +28,7 @@ use crate::config::NoConfig;
 use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::balance::{Balance, Side};
-use crate::parts::{Hint, Ranking};
+use crate::parts::{Adaptation, Hint, Ranking};
 
 const LIST_SHIFT: u32 = 60;
 const TYPE_SHIFT: u32 = 56;
@@ -44,7 +44,7 @@ pub struct ArcIo {
 
 impl ArcIo {
     fn key(&self, frame: FrameId) -> u64 {
-        let list = u64::from(self.balance.side(frame.0) == Side::Frequent);
+        let list = u64::from(self.balance.side(frame.0) == Side::Again);
         list << LIST_SHIFT | self.last[frame.index()]
     }
 
@@ -77,7 +77,7 @@ impl Rules for ArcIo {
 
     fn new(_config: &NoConfig, shape: &Shape) -> ArcIo {
         ArcIo {
-            balance: Balance::new(shape),
+            balance: Balance::new(Adaptation::Real, shape),
             clean: Ranking::new(shape.frames),
             last: vec![0; shape.frames as usize],
             now: 0,

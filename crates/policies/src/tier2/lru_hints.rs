@@ -106,20 +106,8 @@ impl Policy for LruHints {
         host: &mut H,
     ) -> u32 {
         self.start.evicting();
-        let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
-            let Some(victim) = self.list.front() else { break };
-            steps += 1;
-            match host.take(FrameId(victim)) {
-                Ok((frame, _page)) => {
-                    self.list.remove(&mut self.links, frame.0);
-                    self.start.went();
-                    taken += 1;
-                }
-                Err(_why) => self.list.move_to_back(&mut self.links, victim),
-            }
-        }
-        taken
+        let start = &mut self.start;
+        self.list.evict(&mut self.links, goal, host, |_frame| start.went())
     }
 
     fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {

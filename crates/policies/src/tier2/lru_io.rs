@@ -78,11 +78,7 @@ impl Rules for LruIo {
     }
 
     fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
-        self.ranking.check()?;
-        let (ranked, there) = (self.ranking.len(), resident.len());
-        if ranked != there {
-            return Err(format!("invariant 1: {ranked} frames are ranked, {there} are resident"));
-        }
+        self.ranking.check_holds(resident)?;
         for frame in resident {
             let last = self.last[frame.index()];
             let dirty = DIRTY << CLASS_SHIFT | (last & TIME);

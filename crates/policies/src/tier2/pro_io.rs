@@ -114,11 +114,7 @@ impl Rules for ProIo {
     }
 
     fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
-        self.ranking.check()?;
-        let (ranked, there) = (self.ranking.len(), resident.len());
-        if ranked != there {
-            return Err(format!("invariant 1: {ranked} frames are ranked, {there} are resident"));
-        }
+        self.ranking.check_holds(resident)?;
         let marked = self.flags.iter().filter(|f| **f & STALE != 0).count();
         if marked != self.stale.len() {
             return Err(format!("invariant 2: {marked} marks, {} listed", self.stale.len()));

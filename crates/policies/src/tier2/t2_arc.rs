@@ -24,7 +24,7 @@ use millpond_base::FrameId;
 use crate::config::NoConfig;
 use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::Balance;
+use crate::parts::{Adaptation, Balance};
 
 /// Adaptive replacement, blind to hints.
 pub struct T2Arc {
@@ -49,7 +49,7 @@ impl Rules for T2Arc {
     type Config = NoConfig;
 
     fn new(_config: &NoConfig, shape: &Shape) -> T2Arc {
-        T2Arc { balance: Balance::new(shape) }
+        T2Arc { balance: Balance::new(Adaptation::Real, shape) }
     }
 
     fn ghosts_max(_config: &NoConfig, frames: u32) -> u64 {

@@ -22,6 +22,7 @@ use millpond_base::FrameId;
 use crate::config::NoConfig;
 use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::list::check_holds;
 use crate::parts::{Links, List};
 
 /// Least recently used, blind to hints.
@@ -56,12 +57,7 @@ impl Rules for T2Lru {
     }
 
     fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
-        self.list.check(&self.links)?;
-        let (listed, there) = (self.list.len() as usize, resident.len());
-        if listed != there {
-            return Err(format!("invariant 1: {listed} frames are listed, {there} are resident"));
-        }
-        Ok(())
+        check_holds(&[&self.list], &self.links, resident)
     }
 }
 
@@ -83,19 +79,7 @@ impl Policy for T2Lru {
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
-            let Some(victim) = self.list.front() else { break };
-            steps += 1;
-            match host.take(FrameId(victim)) {
-                Ok((frame, _page)) => {
-                    self.list.remove(&mut self.links, frame.0);
-                    taken += 1;
-                }
-                Err(_why) => self.list.move_to_back(&mut self.links, victim),
-            }
-        }
-        taken
+        self.list.evict(&mut self.links, goal, host, |_frame| ())
     }
 
     fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {

@@ -21,6 +21,7 @@ use crate::config::NoConfig;
 use crate::contract::{Access, Frames, Goal, Host, NoTouch, OpenPolicy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::Random as Generator;
+use crate::parts::offers::offer_drawn;
 
 /// A uniformly random page.
 pub struct T2Rand {
@@ -64,12 +65,7 @@ impl OpenPolicy for T2Rand {
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
-            steps += 1;
-            taken += u32::from(host.take(FrameId(self.generator.below(frames.len()))).is_ok());
-        }
-        taken
+        offer_drawn(goal, host, || FrameId(self.generator.below(frames.len())))
     }
 
     fn forget(&self, _: Frames<'_, NoTouch>, _: FrameId) {}

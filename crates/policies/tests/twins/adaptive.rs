@@ -11,6 +11,7 @@ fn step(a: usize, b: usize, real: bool) -> f64 {
 }
 
 /// ARC (FAST 2003, figure 4).
+#[derive(Default)]
 pub struct ArcTwin {
     pub c: usize,
     pub real: bool,
@@ -82,6 +83,7 @@ impl Twin for ArcTwin {
 }
 
 /// CAR (FAST 2004, figure 2). Clocks are lists whose front is under the hand.
+#[derive(Default)]
 pub struct CarTwin {
     pub c: usize,
     pub real: bool,
@@ -156,6 +158,7 @@ pub struct Filtered {
 }
 
 /// CART (FAST 2004, figure 3).
+#[derive(Default)]
 pub struct CartTwin {
     pub c: usize,
     pub real: bool,

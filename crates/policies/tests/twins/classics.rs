@@ -101,6 +101,7 @@ impl LruKTwin {
 }
 
 /// 2Q, full version; all lists newest last.
+#[derive(Default)]
 pub struct TwoQTwin {
     pub frames: usize,
     pub kin: usize,

@@ -1,0 +1,98 @@
+//! The loop by which most policies evict: one candidate after another, until the goal is reached.
+
+use millpond_base::{FrameId, PageId};
+
+use crate::contract::{Goal, Host, Why};
+
+/// Offers one frame of `state` after another; says how many were taken. `candidate` names the
+/// next one, or None when there is nothing left to offer; `taken` unlinks the frame that went,
+/// which need not be the offered one; `refused` puts the offered one where it is not the next
+/// candidate again, if another can be.
+#[inline(always)]
+pub fn offer_in_turn<S: ?Sized, H: Host + ?Sized>(
+    goal: &Goal,
+    host: &mut H,
+    state: &mut S,
+    mut candidate: impl FnMut(&mut S) -> Option<FrameId>,
+    mut taken: impl FnMut(&mut S, FrameId, PageId),
+    mut refused: impl FnMut(&mut S, FrameId, Why),
+) -> u32 {
+    let (mut count, mut steps) = (0, 0);
+    while count < goal.frames && steps < goal.steps_max {
+        let Some(offered) = candidate(state) else { break };
+        steps += 1;
+        match host.take(offered) {
+            Ok((frame, page)) => {
+                taken(state, frame, page);
+                count += 1;
+            }
+            Err(why) => refused(state, offered, why),
+        }
+    }
+    count
+}
+
+/// Offers the frames that `draw` names, of a policy that keeps no books of them; says how many
+/// were taken.
+#[inline(always)]
+pub fn offer_drawn<H: Host + ?Sized>(
+    goal: &Goal,
+    host: &mut H,
+    mut draw: impl FnMut() -> FrameId,
+) -> u32 {
+    offer_in_turn(goal, host, &mut (), |()| Some(draw()), |(), _, _| (), |(), _, _| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TestHost;
+
+    fn goal(frames: u32, steps_max: u32) -> Goal {
+        Goal { frames, steps_max, now: 0, incoming: None }
+    }
+
+    fn full(frames: u32) -> TestHost {
+        let mut host = TestHost::new(frames);
+        (0..).zip(&mut host.frames).for_each(|(page, slot)| slot.page = Some(page));
+        host
+    }
+
+    #[test]
+    fn offers_end_with_the_goal_the_steps_or_the_candidates() {
+        for (frames, steps_max, queued, gone, offered) in
+            [(2, 9, 5, 2, 3), (9, 2, 5, 1, 2), (9, 9, 4, 3, 4), (1, 0, 4, 0, 0)]
+        {
+            let mut host = full(5);
+            host.frames[1].refuse = Some(Why::Pinned);
+            let mut queue: Vec<u32> = (0..queued).rev().collect();
+            let mut refusals = Vec::new();
+            let count = offer_in_turn(
+                &goal(frames, steps_max),
+                &mut host,
+                &mut queue,
+                |queue| queue.pop().map(FrameId),
+                |_, frame, page| assert_eq!(u64::from(frame.0), page.0),
+                |_, frame, why| refusals.push((frame.0, why)),
+            );
+            assert_eq!(
+                (count, host.gone.len(), host.offered.len()),
+                (gone, gone as usize, offered)
+            );
+            assert!(refusals.iter().all(|refusal| *refusal == (1, Why::Pinned)));
+            assert_eq!(refusals.len() + gone as usize, offered);
+        }
+    }
+
+    #[test]
+    fn draws_go_on_past_frames_that_are_refused_or_gone() {
+        let (mut host, mut at) = (full(3), 0);
+        host.frames[1].refuse = Some(Why::Permanent);
+        let mut draw = || {
+            at += 1;
+            FrameId((at - 1) / 2 % 3)
+        };
+        assert_eq!(offer_drawn(&goal(3, 12), &mut host, &mut draw), 2);
+        assert_eq!((host.gone, host.offered.len()), (vec![0, 2], 12));
+    }
+}
