@@ -184,8 +184,8 @@ fn looping(text: &mut String) -> Result<(), Failure> {
     ));
     text.push_str(
         "\nLRFU with λ = 0.005 is LRU here, as above. LRU-2 has pages of one reference only, and \
-         which of those goes is left open: ours takes the least recently used, which is always \
-         the next one to come; his took others, with which a loop can be hit.\n",
+         which of those goes is left open: ours takes the least recently used, which in a \
+         loop is one that comes soon; his took others, with which a loop can be hit.\n",
     );
     Ok(())
 }
