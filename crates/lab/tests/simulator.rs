@@ -88,3 +88,20 @@ fn a_cell_can_be_driven_step_by_step() {
     assert_eq!(pages, [PageId(2), PageId(3)]);
     cell.check().unwrap();
 }
+
+#[test]
+fn a_resident_page_costs_the_host_at_most_32_bytes() {
+    for frames in [1000u32, 1793, 3585, 14_337, 100_000] {
+        let mut cell = Cell::<Lru>::new(&NoConfig::default(), &SimOptions::new(frames, None));
+        let mut rng = fastrand::Rng::with_seed(u64::from(frames));
+        for _ in 0..frames * 5 {
+            cell.step(PageId(rng.u64(..) >> 40), R).unwrap();
+        }
+        let bytes = cell.host_bytes() as f64 / f64::from(frames);
+        assert!(bytes <= 32.0, "{bytes} bytes per page of {frames}");
+    }
+    // Dense tables cost 4 bytes per page of the trace instead.
+    let options = SimOptions::new(1000, Some(50_000));
+    let cell = Cell::<Lru>::new(&NoConfig::default(), &options);
+    assert!(cell.host_bytes() <= 4 * 50_000 + 12 * 1000, "{}", cell.host_bytes());
+}

@@ -159,6 +159,12 @@ impl<P: Policy> Cell<P> {
         &self.policy
     }
 
+    /// Bytes that the simulated pool itself holds: page table, frames, free list. What the policy
+    /// holds is in [`Counts::policy_bytes`].
+    pub fn host_bytes(&self) -> usize {
+        self.pool.bytes()
+    }
+
     /// Frames with a page, in ascending order.
     pub fn resident(&self) -> Vec<FrameId> {
         let flags = self.pool.flags.iter().enumerate();
@@ -210,9 +216,9 @@ impl<P: Policy> Cell<P> {
         if mark.is_scan() != self.in_scan {
             self.scan_edge(mark.is_scan());
         }
-        match self.pool.table.get(page) {
+        match self.pool.find(page) {
             Some(frame) => {
-                self.on_hit(FrameId(frame), &access);
+                self.on_hit(frame, &access);
                 Ok(true)
             }
             None => {
@@ -332,11 +338,11 @@ impl<P: Policy> Cell<P> {
         // What each reference would otherwise count in memory is counted in registers here.
         let mut position = self.position;
         let mut hits = 0u64;
-        let ahead = if self.pool.table.wants_prefetch() { AHEAD } else { usize::MAX };
+        let ahead = if self.pool.wants_prefetch() { AHEAD } else { usize::MAX };
         let pages = &batch.pages[range.clone()];
         for (at, (&page, &mark)) in pages.iter().zip(&batch.marks[range]).enumerate() {
             if let Some(&soon) = pages.get(at.saturating_add(ahead)) {
-                self.pool.table.prefetch(PageId(soon));
+                self.pool.prefetch(PageId(soon));
             }
             let (mut next, mut next_read) = (0, 0);
             if P::NEEDS_FUTURE

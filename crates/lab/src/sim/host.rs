@@ -2,7 +2,8 @@
 
 use millpond_base::{FrameId, PageId};
 use millpond_policies::contract::{Cooled, Host, PageState, Verdict, Why};
-use millpond_policies::parts::PageMap;
+
+use super::table::FrameTable;
 
 pub(super) const RESIDENT: u8 = 1;
 pub(super) const DIRTY: u8 = 2;
@@ -15,7 +16,7 @@ const NONE: u32 = u32::MAX;
 /// Everything the host knows, without the policy and its metadata: so the two can be borrowed
 /// side by side.
 pub(super) struct Pool {
-    pub table: PageMap,
+    table: FrameTable,
     pub page_of: Vec<PageId>,
     pub flags: Vec<u8>,
     /// Frames never used yet start here; they are handed out in ascending order (rule 7).
@@ -35,7 +36,7 @@ pub(super) struct Pool {
 impl Pool {
     pub fn new(frames: u32, pages_dense: Option<u64>) -> Pool {
         Pool {
-            table: PageMap::new(pages_dense, frames as usize),
+            table: FrameTable::new(pages_dense, frames),
             page_of: vec![PageId(0); frames as usize],
             flags: vec![0; frames as usize],
             fresh: 0,
@@ -47,6 +48,31 @@ impl Pool {
             dirty_now: 0,
             scanned_now: 0,
         }
+    }
+
+    /// The frame that `page` is in.
+    #[inline(always)]
+    pub fn find(&self, page: PageId) -> Option<FrameId> {
+        self.table.get(page, &self.page_of).map(FrameId)
+    }
+
+    /// Whether looking up pages some time ahead pays.
+    pub fn wants_prefetch(&self) -> bool {
+        self.table.wants_prefetch()
+    }
+
+    /// Has the table's entry for `page` loaded.
+    #[inline(always)]
+    pub fn prefetch(&self, page: PageId) {
+        self.table.prefetch(page);
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.table.bytes()
+            + self.page_of.capacity() * size_of::<PageId>()
+            + self.flags.capacity()
+            + self.free.capacity() * size_of::<u32>()
     }
 
     pub fn frames(&self) -> u32 {
@@ -81,8 +107,8 @@ impl Pool {
     /// Puts `page` into `frame`, which is free.
     #[inline(always)]
     pub fn load(&mut self, frame: FrameId, page: PageId, dirty: bool, scan: bool) {
-        self.table.insert(page, frame.0);
         self.page_of[frame.index()] = page;
+        self.table.insert(frame.0, &self.page_of);
         let mut flags = RESIDENT;
         if dirty {
             flags |= DIRTY;
@@ -128,7 +154,7 @@ impl Host for Pool {
             self.scanned_now -= u64::from(was & SCANNED != 0);
         }
         let page = self.page_of[frame.index()];
-        self.table.remove(page);
+        self.table.remove(page, &self.page_of);
         if self.spare != NONE {
             self.free.push(self.spare);
         }

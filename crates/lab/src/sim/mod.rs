@@ -4,6 +4,7 @@ mod cell;
 mod future;
 mod host;
 mod renumber;
+mod table;
 
 pub use cell::{Cell, Counts, SimOptions, Simulation, Stalled};
 pub use future::Future;

@@ -24,7 +24,7 @@ pub struct PageMap {
 /// a large table costs what its cache miss costs. The top bits are what tells entries apart in the
 /// table's tags: there, neighbours must differ.
 #[inline(always)]
-fn hash(page: u64) -> u64 {
+pub fn hash(page: u64) -> u64 {
     let wide = u128::from((page >> 2) ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93_u128;
     let spread = (wide as u64) ^ ((wide >> 64) as u64);
     let low = page & 3;

@@ -1,0 +1,93 @@
+//! The simulated pool's page table: from pages to frames.
+//!
+//! Dense ids index an array, 4 bytes for each page of the trace. Other ids are hashed, and the
+//! table holds frames only: which page is in a frame, the pool knows anyway. So a resident page
+//! costs at most 12 bytes here, whatever the trace's length.
+
+use hashbrown::HashTable;
+use millpond_base::PageId;
+use millpond_policies::parts::PageMap;
+use millpond_policies::parts::map::hash;
+
+/// Pages and their frames. `page_of` is the page in each frame; it must be up to date for every
+/// frame in the table.
+pub(super) enum FrameTable {
+    Dense(PageMap),
+    Hashed(HashTable<u32>),
+}
+
+impl FrameTable {
+    pub fn new(pages_dense: Option<u64>, frames: u32) -> FrameTable {
+        match pages_dense {
+            Some(_) => FrameTable::Dense(PageMap::new(pages_dense, frames as usize)),
+            None => FrameTable::Hashed(HashTable::with_capacity(frames as usize)),
+        }
+    }
+
+    #[inline(always)]
+    pub fn get(&self, page: PageId, page_of: &[PageId]) -> Option<u32> {
+        match self {
+            FrameTable::Dense(map) => map.get(page),
+            FrameTable::Hashed(table) => find(table, page, page_of),
+        }
+    }
+
+    /// Enters `frame`, whose page in `page_of` is not in the table yet.
+    #[inline(always)]
+    pub fn insert(&mut self, frame: u32, page_of: &[PageId]) {
+        match self {
+            FrameTable::Dense(map) => map.insert(page_of[frame as usize], frame),
+            FrameTable::Hashed(table) => insert(table, frame, page_of),
+        }
+    }
+
+    #[inline(always)]
+    pub fn remove(&mut self, page: PageId, page_of: &[PageId]) {
+        match self {
+            FrameTable::Dense(map) => {
+                map.remove(page);
+            }
+            FrameTable::Hashed(table) => remove(table, page, page_of),
+        }
+    }
+
+    /// Whether looking up pages some time ahead pays.
+    pub fn wants_prefetch(&self) -> bool {
+        matches!(self, FrameTable::Dense(map) if map.wants_prefetch())
+    }
+
+    /// Has the entry of `page` loaded.
+    #[inline(always)]
+    pub fn prefetch(&self, page: PageId) {
+        if let FrameTable::Dense(map) = self {
+            map.prefetch(page);
+        }
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        match self {
+            FrameTable::Dense(map) => map.bytes(),
+            FrameTable::Hashed(table) => table.allocation_size(),
+        }
+    }
+}
+
+#[inline]
+fn find(table: &HashTable<u32>, page: PageId, page_of: &[PageId]) -> Option<u32> {
+    table.find(hash(page.0), |f| page_of[*f as usize] == page).copied()
+}
+
+#[inline]
+fn insert(table: &mut HashTable<u32>, frame: u32, page_of: &[PageId]) {
+    let of = |f: &u32| hash(page_of[*f as usize].0);
+    table.insert_unique(of(&frame), frame, of);
+}
+
+#[inline]
+fn remove(table: &mut HashTable<u32>, page: PageId, page_of: &[PageId]) {
+    let found = table.find_entry(hash(page.0), |f| page_of[*f as usize] == page);
+    if let Ok(entry) = found {
+        entry.remove();
+    }
+}
