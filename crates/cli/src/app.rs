@@ -7,7 +7,8 @@ use millpond_lab::registry::Registry;
 
 use crate::{interrupt, output, policies, report, sim, tour, trace};
 
-const ABOUT: &str = "The laboratory of page replacement, and a storage engine to try it in";
+const ABOUT: &str =
+    "The laboratory of page replacement: every known policy, measured on real traces";
 
 #[derive(Parser, Debug)]
 #[command(name = "millpond", version, about = ABOUT, max_term_width = 100)]

@@ -152,7 +152,7 @@ enum ModelArg {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum TablesArg {
-    /// Dense, but for a single run
+    /// Dense, but for a single run over standard input
     Auto,
     /// Arrays
     Dense,

@@ -106,7 +106,7 @@ fn extents_and_lis_expand_and_refuse_absurd_counts() {
 #[test]
 fn two_numbers_per_line_are_not_guessed() {
     let error = read("t", "10 3\n5 2\n").unwrap_err().to_string();
-    assert!(error.contains("--format extents") && error.contains("--columns"), "{error}");
+    assert!(error.contains("--trace-format extents") && error.contains("--columns"), "{error}");
     let extents = ReadOptions { format: Some(Format::Extents), ..ReadOptions::default() };
     assert_eq!(read_as("t", b"10 2\n", &extents).unwrap().pages, [10, 11]);
 }

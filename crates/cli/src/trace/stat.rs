@@ -83,6 +83,7 @@ fn table(stats: &[(String, TraceStat)]) -> Table {
         "writes",
         "write_share",
         "hot_pages",
+        "warm_pages",
         "top_ten_share",
         "scan_references",
         "requests",
@@ -101,6 +102,7 @@ fn table(stats: &[(String, TraceStat)]) -> Table {
             s.writes.into(),
             s.write_share.into(),
             s.hot_pages.into(),
+            s.warm_pages.into(),
             s.top_ten_share.into(),
             s.scan_references.into(),
             storage.map(|t| t.requests).into(),
@@ -130,6 +132,7 @@ fn described(name: &str, s: &TraceStat) -> String {
     line("pages", s.pages.to_string());
     line("writes", format!("{} ({})", s.writes, percent(s.write_share)));
     line("hot pages (> 2 %)", s.hot_pages.to_string());
+    line("warm pages (> 1 %)", s.warm_pages.to_string());
     line("top ten pages", percent(s.top_ten_share));
     if s.scan_references > 0 {
         let share = s.scan_references as f64 / s.references.max(1) as f64;

@@ -13,7 +13,7 @@
 //!    them makes it LIRS), a word and an operation is text. Four numbers are `.lis` if the name
 //!    says so, or the third is always 0 and the fourth never decreases. **Two numbers** could be a
 //!    page and a flag, a time and a page, a page and a size, or an extent: only `.extents` in the
-//!    name decides; otherwise the error asks for `--format`, because a wrong guess would be a wrong
+//!    name decides; otherwise the error asks for `--trace-format`: a wrong guess would be a wrong
 //!    result that looks right.
 
 use std::path::Path;
@@ -55,7 +55,7 @@ pub(crate) fn detect(
             return Ok(Format::OracleGeneral);
         }
         let what = "it is binary, but neither Parquet nor oracleGeneral";
-        return Err(unknown(format!("{what}; --format can name a format")));
+        return Err(unknown(format!("{what}; --trace-format can name a format")));
     }
     if options.columns.is_some() {
         return Ok(Format::Csv);
@@ -155,9 +155,11 @@ fn worded(name: &str, lines: &[&[u8]]) -> Result<Format, String> {
             return Ok(Format::Extents);
         }
         return Err(format!(
-            "two numbers per line ({shown}) are ambiguous: say --format extents for 'start count', \
-             or --format csv --columns page=1,op=2 (or page=2)"
+            "two numbers per line ({shown}) are ambiguous: say --trace-format extents for \
+             'start count', or --trace-format csv --columns page=1,op=2 (or page=2)"
         ));
     }
-    Err(format!("no format has lines like {shown}: say --format, or --columns page=N for columns"))
+    Err(format!(
+        "no format has lines like {shown}: say --trace-format, or --columns page=N for columns"
+    ))
 }

@@ -60,7 +60,7 @@ fn check(options: &ReadOptions) -> Result<(), TraceError> {
     }
     match (options.format, &options.columns) {
         (Some(format), Some(_)) if format != Format::Csv => Err(TraceError::Options(format!(
-            "--columns goes with --format csv, not with {}",
+            "--columns goes with --trace-format csv, not with {}",
             format.id()
         ))),
         _ => Ok(()),
