@@ -36,7 +36,7 @@ pub fn prepare(tools: &Tools, options: &Options) -> Result<Vec<Trace>> {
         }
     }
     if options.takes_trace("zipf") {
-        let about = "Zipf, millpond trace gen zipf-ro, 20 M references";
+        let about = "Zipf, `millpond trace gen zipf-ro refs=20M pages=1M`";
         traces.push(expanded(tools, options, "zipf", about, || generate(tools))?);
     }
     if traces.is_empty() {
@@ -89,14 +89,16 @@ fn generate(tools: &Tools) -> Result<PathBuf> {
     }
     let part = tools.directory.join("zipf-part.txt");
     let references = format!("refs={ZIPF_REFERENCES}");
+    // The generator's own 10,000 pages would fit into a core's first caches.
+    let pages = "pages=1M";
     let status = Command::new(&tools.millpond)
-        .args(["trace", "gen", "zipf-ro", &references, "--out"])
+        .args(["trace", "gen", "zipf-ro", &references, pages, "--out"])
         .arg(&part)
         .current_dir(&tools.directory)
         .status()
         .with_context(|| format!("starting {}", tools.millpond.display()))?;
     if !status.success() {
-        bail!("millpond trace gen zipf-ro {references} failed: {status}");
+        bail!("millpond trace gen zipf-ro {references} {pages} failed: {status}");
     }
     std::fs::rename(&part, &file).with_context(|| format!("naming {}", file.display()))?;
     Ok(file)
