@@ -1,0 +1,1 @@
+//! Devices, submission engines and the page store.

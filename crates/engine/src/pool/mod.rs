@@ -1,0 +1,1 @@
+//! The buffer pool: frames, latches, translation, replacement.
