@@ -1,0 +1,286 @@
+//! The frame: what the pool keeps beside each page in memory, and the page's life.
+//!
+//! ```text
+//! bytes   0..64    latch, page id, parent, state, index, links    read by every access
+//! bytes  64..128   dirty page's recLSN, epoch, spare               when pages come and go
+//! bytes 128..192   the replacement policy's line (`Touch::Meta`)
+//! bytes 512..      the page itself
+//! ```
+//! Header and page lie side by side (leanstore IV-I): one translation look-aside entry serves
+//! both, the address of the page needs no load, and frames of 512 bytes more than a power of two
+//! spread the headers over all cache sets. 512 is also what direct I/O wants of a page's address.
+//!
+//! # The life of a frame
+//!
+//! ```text
+//!             ┌────────────── load failed ──────────────┐
+//!             ▼                                         │
+//!  Evicted → Free ──allocate for a new page──► Hot      │
+//!     ▲       └───────── take for a load ──► Loading ───┤
+//!     │                                        │  ▲     │
+//!     ├── clean victim ── Cooling ◄──► Hot ◄───┘  │(prefetched: straight to Cooling)
+//!     └── victim of a policy that does not cool, or deleted page: from Hot
+//! ```
+//! *Writing* is no state of its own but a flag beside it: a page that goes to storage is copied
+//! first, so it stays readable and changeable, hot or cooling, and only its eviction must wait.
+
+use std::ptr::NonNull;
+
+use millpond_base::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use millpond_base::{FrameId, PageId};
+
+use crate::pool::latch::Latch;
+
+/// Bytes from the start of a frame to its page.
+pub const FRAME_HEADER: usize = 512;
+/// Bytes from the start of a frame to the policy's line.
+pub const POLICY_LINE: usize = 128;
+/// Bytes lent to the policy.
+pub const POLICY_BYTES: usize = 64;
+
+/// Where a frame is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum State {
+    /// On a free list, or about to be: holds no page.
+    Free = 0,
+    /// Its page is being read from storage; nobody else may look.
+    Loading = 1,
+    /// Holds a page that can be reached through its swip or the page table.
+    Hot = 2,
+    /// The same on probation: its next use revives it.
+    Cooling = 3,
+    /// Its page is out; it goes to a free list when the evictor is through.
+    Evicted = 4,
+}
+
+impl State {
+    /// The states that may follow.
+    pub fn may_become(self, next: State) -> bool {
+        use State::*;
+        matches!(
+            (self, next),
+            (Free, Loading | Hot)
+                | (Loading, Hot | Cooling | Free)
+                | (Hot, Cooling | Evicted)
+                | (Cooling, Hot | Evicted)
+                | (Evicted, Free)
+        )
+    }
+
+    fn of(bits: u32) -> State {
+        match bits & 0xff {
+            1 => State::Loading,
+            2 => State::Hot,
+            3 => State::Cooling,
+            4 => State::Evicted,
+            _ => State::Free,
+        }
+    }
+}
+
+const DIRTY: u32 = 1 << 8;
+const WRITING: u32 = 1 << 9;
+const NO_PAGE: u64 = u64::MAX;
+
+/// A frame's header.
+///
+/// `page`, `parent` and the state change only under the frame's own latch and, for `parent` and
+/// the step between hot and cooling, also under the parent's; all may be read at any time, as a
+/// hint that is checked under the latch.
+#[repr(C, align(64))]
+pub struct Frame {
+    /// Guards the page and this header.
+    pub latch: Latch,
+    page: AtomicU64,
+    parent: AtomicPtr<Frame>,
+    flags: AtomicU32,
+    index: AtomicU32,
+    /// Next frame in a chain of the page table or of a free list, as its owner likes.
+    pub next: AtomicU32,
+    _line0: [u32; 7],
+    /// Global epoch at which the page was unswizzled or deleted (leanstore IV-G).
+    pub epoch: AtomicU64,
+    /// LSN of the first change since the page was last written; reserved for the log.
+    pub rec_lsn: AtomicU64,
+    _line1: [u64; 6],
+    policy: [AtomicU64; POLICY_BYTES / 8],
+    _rest: [[u64; 8]; 5],
+}
+
+const _: () = assert!(size_of::<Frame>() == FRAME_HEADER);
+const _: () = assert!(std::mem::offset_of!(Frame, epoch) == 64);
+const _: () = assert!(std::mem::offset_of!(Frame, policy) == POLICY_LINE);
+
+impl Default for Frame {
+    fn default() -> Frame {
+        Frame::new(FrameId::NONE)
+    }
+}
+
+impl Frame {
+    /// A free frame.
+    pub fn new(index: FrameId) -> Frame {
+        Frame {
+            latch: Latch::default(),
+            page: AtomicU64::new(NO_PAGE),
+            parent: AtomicPtr::new(std::ptr::null_mut()),
+            flags: AtomicU32::new(State::Free as u32),
+            index: AtomicU32::new(index.0),
+            next: AtomicU32::new(u32::MAX),
+            _line0: [0; 7],
+            epoch: AtomicU64::new(0),
+            rec_lsn: AtomicU64::new(0),
+            _line1: [0; 6],
+            policy: Default::default(),
+            _rest: [[0; 8]; 5],
+        }
+    }
+
+    /// Its place in the pool; [`FrameId::NONE`] for an anchor.
+    #[inline(always)]
+    pub fn id(&self) -> FrameId {
+        FrameId(self.index.load(Ordering::Relaxed))
+    }
+
+    /// The page it holds, if any.
+    #[inline(always)]
+    pub fn page(&self) -> Option<PageId> {
+        match self.page.load(Ordering::Relaxed) {
+            NO_PAGE => None,
+            page => Some(PageId(page)),
+        }
+    }
+
+    /// Says which page it holds.
+    #[inline]
+    pub fn set_page(&self, page: Option<PageId>) {
+        self.page.store(page.map_or(NO_PAGE, |p| p.0), Ordering::Relaxed);
+    }
+
+    /// The frame whose page holds the swip of this one's page.
+    #[inline]
+    pub fn parent(&self) -> Option<NonNull<Frame>> {
+        NonNull::new(self.parent.load(Ordering::Relaxed))
+    }
+
+    /// Says where the swip is.
+    #[inline]
+    pub fn set_parent(&self, parent: Option<NonNull<Frame>>) {
+        self.parent.store(parent.map_or(std::ptr::null_mut(), NonNull::as_ptr), Ordering::Relaxed);
+    }
+
+    /// Where it is in its life.
+    #[inline]
+    pub fn state(&self) -> State {
+        State::of(self.flags.load(Ordering::Acquire))
+    }
+
+    /// Takes the next step of its life. In debug builds a step that
+    /// [`State::may_become`] does not know stops the program.
+    #[inline]
+    pub fn become_state(&self, next: State) {
+        let mut old = self.flags.load(Ordering::Relaxed);
+        loop {
+            debug_assert!(
+                State::of(old).may_become(next),
+                "frame {:?}: {:?} cannot become {next:?}",
+                self.id(),
+                State::of(old)
+            );
+            let new = (old & !0xff) | next as u32;
+            match self.flags.compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => old = now,
+            }
+        }
+    }
+
+    /// Whether the page changed since its last write began.
+    #[inline(always)]
+    pub fn is_dirty(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & DIRTY != 0
+    }
+
+    /// Whether a copy of the page is on its way to storage.
+    #[inline]
+    pub fn is_writing(&self) -> bool {
+        self.flags.load(Ordering::Acquire) & WRITING != 0
+    }
+
+    /// The page changed. Call it under the exclusive latch.
+    #[inline(always)]
+    pub fn set_dirty(&self) {
+        if !self.is_dirty() {
+            self.flags.fetch_or(DIRTY, Ordering::Relaxed);
+        }
+    }
+
+    /// A write begins: the page is clean as of the copy that is made now, under the latch, and the
+    /// frame stays until [`Frame::end_write`]. `false`: it is clean, or being written already.
+    #[inline]
+    pub fn begin_write(&self) -> bool {
+        let old = self.flags.load(Ordering::Relaxed);
+        if old & DIRTY == 0 || old & WRITING != 0 {
+            return false;
+        }
+        let new = (old & !DIRTY) | WRITING;
+        self.flags.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// The write is over; if it failed the page is as dirty as before.
+    #[inline]
+    pub fn end_write(&self, succeeded: bool) {
+        if !succeeded {
+            self.flags.fetch_or(DIRTY, Ordering::Relaxed);
+        }
+        self.flags.fetch_and(!WRITING, Ordering::Release);
+    }
+
+    /// A page that is gone, deleted or evicted, owes nothing.
+    #[inline]
+    pub fn clear_dirty(&self) {
+        self.flags.fetch_and(!DIRTY, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_life_from_free_to_free() {
+        let frame = Frame::new(FrameId(3));
+        for next in [State::Loading, State::Hot, State::Cooling, State::Hot, State::Evicted] {
+            frame.become_state(next);
+            assert_eq!(frame.state(), next);
+        }
+        frame.become_state(State::Free);
+        assert!(!State::Free.may_become(State::Cooling));
+        assert!(!State::Evicted.may_become(State::Hot));
+        assert!(!State::Loading.may_become(State::Evicted));
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "cannot become")]
+    fn a_free_frame_cannot_cool() {
+        Frame::new(FrameId(3)).become_state(State::Cooling);
+    }
+
+    #[test]
+    fn a_change_during_a_write_leaves_the_page_dirty() {
+        let frame = Frame::new(FrameId(0));
+        assert!(!frame.begin_write());
+        frame.set_dirty();
+        assert!(frame.begin_write());
+        assert!(!frame.is_dirty() && frame.is_writing());
+        frame.set_dirty();
+        assert!(!frame.begin_write(), "one write at a time");
+        frame.end_write(true);
+        assert!(frame.is_dirty() && !frame.is_writing());
+        assert!(frame.begin_write());
+        frame.end_write(false);
+        assert!(frame.is_dirty());
+    }
+}

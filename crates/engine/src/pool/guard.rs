@@ -1,0 +1,272 @@
+//! Guards: the right to read or to change one page. This file needs `unsafe`.
+//!
+//! A guard is made from its parent's guard, or from an anchor, and only while that still stands:
+//! so the frame it names held the wanted page at that moment. Frames are never unmapped while the
+//! pool lives, so even an outdated guard reads mapped memory; validation finds out.
+
+use std::ptr::NonNull;
+
+use millpond_base::{Mark, PageId};
+
+use crate::page::View;
+use crate::pool::frame::{FRAME_HEADER, Frame};
+use crate::pool::jump::{Jump, Try};
+use crate::pool::kind::ANCHOR_SWIP;
+use crate::pool::latch::{Latch, Latching};
+use crate::pool::pages::{Anchor, Op, Pages};
+use crate::pool::swip::Swip;
+
+type Token<P> = <<P as Pages>::Latching as Latching>::Token;
+
+/// The right to read a page: optimistic, or a shared hold, as the store was opened.
+pub struct Read<'o, P: Pages> {
+    op: &'o Op<'o, P>,
+    frame: NonNull<Frame>,
+    token: Token<P>,
+}
+
+impl<'o, P: Pages> Read<'o, P> {
+    /// Begins to read `frame`.
+    ///
+    /// # Safety
+    /// `frame` must be a frame or an anchor of the `Pages` of `op`. Whether it holds the page
+    /// that is wanted is for the caller to find out afterwards.
+    #[inline(always)]
+    pub(crate) unsafe fn begin(op: &'o Op<'o, P>, frame: NonNull<Frame>) -> Try<Read<'o, P>> {
+        // SAFETY: a frame of the pool is mapped while the pool lives, and `op` borrows the pool.
+        let latch: &'o Latch = unsafe { &(*frame.as_ptr()).latch };
+        match P::Latching::read(latch) {
+            Some(token) => Ok(Read { op, frame, token }),
+            None => Err(Jump::Restart),
+        }
+    }
+
+    /// The parent of a structure's root.
+    ///
+    /// # Errors
+    /// A jump.
+    #[inline(always)]
+    pub fn anchor(op: &'o Op<'o, P>, anchor: Anchor) -> Try<Read<'o, P>> {
+        // SAFETY: an `Anchor` is used only with the pages that made it, which keep it.
+        unsafe { Read::begin(op, anchor.0) }
+    }
+
+    /// The root below `anchor`.
+    ///
+    /// # Errors
+    /// A jump.
+    #[inline(always)]
+    pub fn root(op: &'o Op<'o, P>, anchor: Anchor, mark: Mark) -> Try<Read<'o, P>> {
+        Read::anchor(op, anchor)?.child(ANCHOR_SWIP, mark)
+    }
+
+    /// The attempt it belongs to.
+    #[inline(always)]
+    pub fn op(&self) -> &'o Op<'o, P> {
+        self.op
+    }
+
+    /// The frame.
+    #[inline(always)]
+    pub fn frame(&self) -> NonNull<Frame> {
+        self.frame
+    }
+
+    /// The frame's header.
+    #[inline(always)]
+    pub fn header(&self) -> &'o Frame {
+        // SAFETY: mapped while the pool lives; all its fields are atomics.
+        unsafe { &*self.frame.as_ptr() }
+    }
+
+    /// The page, seen raw: what it shows counts after [`Read::validate`].
+    #[inline(always)]
+    pub fn view(&self) -> View<'o> {
+        // SAFETY: each frame is followed by a page of that size, aligned to 512, and stays mapped.
+        unsafe {
+            let start = self.frame.as_ptr().cast::<u8>().add(FRAME_HEADER);
+            View::raw(start, self.op.pages.page_size())
+        }
+    }
+
+    /// The swip at byte offset `at`.
+    #[inline(always)]
+    pub fn swip(&self, at: usize) -> Swip {
+        Swip(self.view().u64(at))
+    }
+
+    /// Whether all that was read so far is true.
+    ///
+    /// # Errors
+    /// [`Jump::Restart`] if it is not.
+    #[inline(always)]
+    pub fn validate(&self) -> Try<()> {
+        if P::Latching::validate(&self.header().latch, self.token) {
+            Ok(())
+        } else {
+            Err(Jump::Restart)
+        }
+    }
+
+    /// Follows the swip at byte offset `at`: the child, known to be the child while this page had
+    /// not changed. `mark` says what the reference is: read or write, page kind and depth, scan.
+    ///
+    /// # Errors
+    /// A jump: a conflict, or the page must be loaded.
+    #[inline(always)]
+    pub fn child(&self, at: usize, mark: Mark) -> Try<Read<'o, P>> {
+        self.op.count();
+        self.op.pages.child(self, at, mark)
+    }
+
+    /// The same, latching the child exclusively.
+    ///
+    /// # Errors
+    /// A jump.
+    #[inline(always)]
+    pub fn child_exclusive(&self, at: usize, mark: Mark) -> Try<Write<'o, P>> {
+        self.op.count();
+        self.op.pages.child_exclusive(self, at, mark)
+    }
+
+    /// Turns the read into a write, if the page did not change since it began.
+    ///
+    /// # Errors
+    /// [`Jump::Restart`] otherwise.
+    #[inline(always)]
+    pub fn upgrade(self) -> Try<Write<'o, P>> {
+        if P::Latching::upgrade(&self.header().latch, self.token) {
+            let write = Write { op: self.op, frame: self.frame };
+            // The read hold went over into the write hold: it must not be ended, too.
+            std::mem::forget(self);
+            Ok(write)
+        } else {
+            Err(Jump::Restart)
+        }
+    }
+}
+
+impl<P: Pages> Drop for Read<'_, P> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        P::Latching::end(&self.header().latch, self.token);
+    }
+}
+
+/// The right to change a page: its frame is latched exclusively until the guard is dropped.
+pub struct Write<'o, P: Pages> {
+    op: &'o Op<'o, P>,
+    frame: NonNull<Frame>,
+}
+
+impl<'o, P: Pages> Write<'o, P> {
+    /// A guard over a frame that this thread just latched exclusively.
+    ///
+    /// # Safety
+    /// `frame` must be a frame or an anchor of the `Pages` of `op`, latched exclusively by this
+    /// attempt, and nobody else may release it.
+    #[inline(always)]
+    pub(crate) unsafe fn held(op: &'o Op<'o, P>, frame: NonNull<Frame>) -> Write<'o, P> {
+        Write { op, frame }
+    }
+
+    /// Latches `frame` exclusively.
+    ///
+    /// # Safety
+    /// As [`Read::begin`].
+    #[inline(always)]
+    pub(crate) unsafe fn begin(op: &'o Op<'o, P>, frame: NonNull<Frame>) -> Try<Write<'o, P>> {
+        // SAFETY: a frame of the pool is mapped while the pool lives, and `op` borrows the pool.
+        let latch: &'o Latch = unsafe { &(*frame.as_ptr()).latch };
+        if P::Latching::write(latch) { Ok(Write { op, frame }) } else { Err(Jump::Restart) }
+    }
+
+    /// The attempt it belongs to.
+    #[inline(always)]
+    pub fn op(&self) -> &'o Op<'o, P> {
+        self.op
+    }
+
+    /// The frame.
+    #[inline(always)]
+    pub fn frame(&self) -> NonNull<Frame> {
+        self.frame
+    }
+
+    /// The frame's header.
+    #[inline(always)]
+    pub fn header(&self) -> &'o Frame {
+        // SAFETY: mapped while the pool lives; all its fields are atomics.
+        unsafe { &*self.frame.as_ptr() }
+    }
+
+    /// The id of the page.
+    #[inline]
+    pub fn id(&self) -> PageId {
+        self.header().page().unwrap_or_default()
+    }
+
+    /// The page, to read.
+    #[inline(always)]
+    pub fn page(&self) -> &[u8] {
+        // SAFETY: the page behind the frame; writers are kept out by the exclusive latch.
+        unsafe {
+            let start = self.frame.as_ptr().cast::<u8>().add(FRAME_HEADER);
+            std::slice::from_raw_parts(start, self.op.pages.page_size())
+        }
+    }
+
+    /// The page, to change; it counts as dirty from now on.
+    #[inline(always)]
+    pub fn page_mut(&mut self) -> &mut [u8] {
+        self.header().set_dirty();
+        // SAFETY: the page behind the frame; the exclusive latch keeps everybody out, and
+        // optimistic readers go through raw reads and validate.
+        unsafe {
+            let start = self.frame.as_ptr().cast::<u8>().add(FRAME_HEADER);
+            std::slice::from_raw_parts_mut(start, self.op.pages.page_size())
+        }
+    }
+
+    /// The page as a view, for code that readers and writers share.
+    #[inline(always)]
+    pub fn view(&self) -> View<'_> {
+        View::of(self.page())
+    }
+
+    /// Follows the swip at byte offset `at` and latches the child exclusively, too.
+    ///
+    /// # Errors
+    /// A jump: a conflict, or the page must be loaded.
+    #[inline]
+    pub fn child_exclusive(&self, at: usize, mark: Mark) -> Try<Write<'o, P>> {
+        self.op.count();
+        self.op.pages.child_of_held(self, at, mark)
+    }
+
+    /// The swip that refers to this page, to be put into a parent's page.
+    #[inline]
+    pub fn swip(&self) -> Swip {
+        self.op.pages.swip(self)
+    }
+
+    /// Gives the page back to the store; its swip is gone already.
+    pub fn free(self) {
+        self.op.pages.free(self);
+    }
+
+    /// Forgets the guard; the latch stays held, for the pool to release.
+    #[inline(always)]
+    pub(crate) fn into_frame(self) -> NonNull<Frame> {
+        let frame = self.frame;
+        std::mem::forget(self);
+        frame
+    }
+}
+
+impl<P: Pages> Drop for Write<'_, P> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.header().latch.release_exclusive();
+    }
+}

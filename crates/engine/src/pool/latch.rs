@@ -1,0 +1,321 @@
+//! The latch of a frame: one versioned word with three modes, and three ways to use it.
+//!
+//! ```text
+//! bit  0        exclusive: somebody changes the page
+//! bits 1..=15   shared holders
+//! bits 16..=63  version: counts the exclusive holds that have ended
+//! ```
+//!
+//! An *optimistic* reader (leanstore IV-F) writes nothing: it notes the version, reads, and looks
+//! whether the version still stands. Shared holds do not disturb it. A *shared* holder keeps
+//! writers out. Which of the two a read is, is decided when a store is opened, through
+//! [`Latching`], so that a run pays for what it measures and for nothing else.
+//!
+//! # Rules
+//!
+//! 1. Whoever holds the word exclusively may change the page and the fields of the frame that it
+//!    guards; the version grows when the hold ends, whether or not anything was changed.
+//! 2. What an optimistic reader saw means nothing until [`Latching::validate`] agreed.
+//! 3. No I/O and no waiting for a condition happens under a latch; a latch is waited for only
+//!    downwards (parent, then child), every other order tries.
+
+use millpond_base::sync::atomic::{AtomicU64, Ordering, fence};
+
+const EXCLUSIVE: u64 = 1;
+const SHARED_ONE: u64 = 1 << 1;
+const SHARED_MASK: u64 = 0xfffe;
+const VERSION_ONE: u64 = 1 << 16;
+const VERSION_MASK: u64 = !0xffff;
+
+/// How often a waiter looks again before it gives way to other threads. Holds last less than a
+/// microsecond, unless the holder lost its processor.
+const SPINS_MAX: u32 = 64;
+/// How often it gives way before it gives up, and its operation starts again.
+const YIELDS_MAX: u32 = 16;
+
+/// The word itself.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Latch(AtomicU64);
+
+impl Default for Latch {
+    fn default() -> Latch {
+        Latch(AtomicU64::new(VERSION_ONE))
+    }
+}
+
+fn pause(round: u32) {
+    if round % SPINS_MAX == SPINS_MAX - 1 {
+        millpond_base::sync::thread::yield_now();
+    } else {
+        std::hint::spin_loop();
+    }
+}
+
+const ROUNDS_MAX: u32 = if cfg!(any(loom, shuttle)) { 2 } else { SPINS_MAX * YIELDS_MAX };
+
+impl Latch {
+    /// The version that a reader may start from; `None` while somebody holds it exclusively.
+    #[inline(always)]
+    pub fn version(&self) -> Option<u64> {
+        let word = self.0.load(Ordering::Acquire);
+        if word & EXCLUSIVE == 0 { Some(word & VERSION_MASK) } else { None }
+    }
+
+    /// Whether nothing was changed since [`Latch::version`] gave `version`.
+    #[inline(always)]
+    pub fn is_still(&self, version: u64) -> bool {
+        // What was read before must be read before the word is.
+        fence(Ordering::Acquire);
+        self.0.load(Ordering::Relaxed) & (VERSION_MASK | EXCLUSIVE) == version
+    }
+
+    /// Takes the word exclusively if nobody holds it in any mode.
+    #[inline(always)]
+    pub fn try_exclusive(&self) -> bool {
+        let word = self.0.load(Ordering::Relaxed);
+        word & (EXCLUSIVE | SHARED_MASK) == 0 && self.take(word)
+    }
+
+    /// Takes the word exclusively if nobody holds it and the version still is `version`.
+    #[inline(always)]
+    pub fn try_exclusive_at(&self, version: u64) -> bool {
+        self.take(version)
+    }
+
+    #[inline(always)]
+    fn take(&self, word: u64) -> bool {
+        let taken = self
+            .0
+            .compare_exchange(word, word | EXCLUSIVE, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok();
+        if taken {
+            // Readers must not see the changes that follow without the bit.
+            fence(Ordering::Release);
+        }
+        taken
+    }
+
+    /// Takes the word exclusively, waiting a little; `false` if it could not be had.
+    #[inline]
+    pub fn exclusive(&self) -> bool {
+        for round in 0..ROUNDS_MAX {
+            if self.try_exclusive() {
+                return true;
+            }
+            pause(round);
+        }
+        false
+    }
+
+    /// Ends an exclusive hold; the version grows.
+    #[inline(always)]
+    pub fn release_exclusive(&self) {
+        let word = self.0.load(Ordering::Relaxed);
+        debug_assert_eq!(word & EXCLUSIVE, EXCLUSIVE, "released, but not held");
+        self.0.store((word & VERSION_MASK).wrapping_add(VERSION_ONE), Ordering::Release);
+    }
+
+    /// Ends an exclusive hold under which nothing was changed: readers need not start again.
+    #[inline(always)]
+    pub fn release_unchanged(&self) {
+        let word = self.0.load(Ordering::Relaxed);
+        debug_assert_eq!(word & EXCLUSIVE, EXCLUSIVE, "released, but not held");
+        self.0.store(word & VERSION_MASK, Ordering::Release);
+    }
+
+    /// Becomes one more shared holder, unless somebody holds the word exclusively.
+    #[inline(always)]
+    pub fn try_shared(&self) -> bool {
+        let word = self.0.load(Ordering::Relaxed);
+        if word & EXCLUSIVE != 0 || word & SHARED_MASK == SHARED_MASK {
+            return false;
+        }
+        self.0
+            .compare_exchange(word, word + SHARED_ONE, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Becomes one more shared holder, waiting a little; `false` if it could not be had.
+    #[inline]
+    pub fn shared(&self) -> bool {
+        for round in 0..ROUNDS_MAX {
+            if self.try_shared() {
+                return true;
+            }
+            pause(round);
+        }
+        false
+    }
+
+    /// Ends a shared hold.
+    #[inline(always)]
+    pub fn release_shared(&self) {
+        let before = self.0.fetch_sub(SHARED_ONE, Ordering::Release);
+        debug_assert_ne!(before & SHARED_MASK, 0, "released, but not shared");
+    }
+
+    /// Turns the only shared hold into the exclusive one; on `false` the shared hold remains.
+    #[inline(always)]
+    pub fn try_upgrade(&self) -> bool {
+        let word = self.0.load(Ordering::Relaxed);
+        if word & SHARED_MASK != SHARED_ONE {
+            return false;
+        }
+        let alone = (word & VERSION_MASK) | EXCLUSIVE;
+        let upgraded =
+            self.0.compare_exchange(word, alone, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        if upgraded {
+            fence(Ordering::Release);
+        }
+        upgraded
+    }
+
+    /// Whether somebody holds it exclusively, at this moment.
+    pub fn is_exclusive(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & EXCLUSIVE != 0
+    }
+}
+
+/// What a read is: a strategy, compiled into each store.
+pub trait Latching: Send + Sync + 'static {
+    /// What a reader keeps.
+    type Token: Copy + Send;
+    /// Its name in options and tables.
+    const NAME: &'static str;
+    /// Whether a reader may see a page while it changes, so that it must validate.
+    const OPTIMISTIC: bool;
+    /// Whether more than one thread may use the store.
+    const THREADS: bool = true;
+
+    /// Begins a read; `None` if a writer did not go away for a while.
+    fn read(latch: &Latch) -> Option<Self::Token>;
+    /// Whether everything that was read under `token` is true.
+    fn validate(latch: &Latch, token: Self::Token) -> bool;
+    /// Ends a read.
+    fn end(latch: &Latch, token: Self::Token);
+    /// Makes the read a write; on `false` the read goes on.
+    fn upgrade(latch: &Latch, token: Self::Token) -> bool;
+    /// Begins a write; `false` if it could not be had for a while.
+    fn write(latch: &Latch) -> bool;
+}
+
+/// Readers note versions: the engine's own way (leanstore IV-F).
+pub struct Optimistic;
+
+impl Latching for Optimistic {
+    type Token = u64;
+    const NAME: &'static str = "optimistic";
+    const OPTIMISTIC: bool = true;
+
+    #[inline(always)]
+    fn read(latch: &Latch) -> Option<u64> {
+        match latch.version() {
+            Some(version) => Some(version),
+            None => wait_for_version(latch),
+        }
+    }
+
+    #[inline(always)]
+    fn validate(latch: &Latch, token: u64) -> bool {
+        latch.is_still(token)
+    }
+
+    #[inline(always)]
+    fn end(_: &Latch, _: u64) {}
+
+    #[inline(always)]
+    fn upgrade(latch: &Latch, token: u64) -> bool {
+        latch.try_exclusive_at(token)
+    }
+
+    #[inline(always)]
+    fn write(latch: &Latch) -> bool {
+        latch.try_exclusive() || latch.exclusive()
+    }
+}
+
+#[cold]
+fn wait_for_version(latch: &Latch) -> Option<u64> {
+    for round in 0..ROUNDS_MAX {
+        if let Some(version) = latch.version() {
+            return Some(version);
+        }
+        pause(round);
+    }
+    None
+}
+
+/// Readers hold the latch in shared mode: the traditional way, for comparison.
+pub struct Latched;
+
+impl Latching for Latched {
+    type Token = ();
+    const NAME: &'static str = "latched";
+    const OPTIMISTIC: bool = false;
+
+    #[inline(always)]
+    fn read(latch: &Latch) -> Option<()> {
+        if latch.try_shared() || latch.shared() { Some(()) } else { None }
+    }
+
+    #[inline(always)]
+    fn validate(_: &Latch, (): ()) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn end(latch: &Latch, (): ()) {
+        latch.release_shared();
+    }
+
+    #[inline(always)]
+    fn upgrade(latch: &Latch, (): ()) -> bool {
+        latch.try_upgrade()
+    }
+
+    #[inline(always)]
+    fn write(latch: &Latch) -> bool {
+        latch.try_exclusive() || latch.exclusive()
+    }
+}
+
+/// Nobody latches anything: one thread only, to measure what latching costs.
+///
+/// Writers still set the bit, with plain loads and stores: eviction must see it.
+pub struct Unlatched;
+
+impl Latching for Unlatched {
+    type Token = ();
+    const NAME: &'static str = "none";
+    const OPTIMISTIC: bool = false;
+    const THREADS: bool = false;
+
+    #[inline(always)]
+    fn read(_: &Latch) -> Option<()> {
+        Some(())
+    }
+
+    #[inline(always)]
+    fn validate(_: &Latch, (): ()) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn end(_: &Latch, (): ()) {}
+
+    #[inline(always)]
+    fn upgrade(latch: &Latch, (): ()) -> bool {
+        Unlatched::write(latch)
+    }
+
+    #[inline(always)]
+    fn write(latch: &Latch) -> bool {
+        let word = latch.0.load(Ordering::Relaxed);
+        if word & EXCLUSIVE != 0 {
+            return false;
+        }
+        latch.0.store(word | EXCLUSIVE, Ordering::Relaxed);
+        true
+    }
+}

@@ -1,0 +1,195 @@
+//! The contract between data structures and the memory that holds their pages.
+//!
+//! A structure is written once, over [`Pages`], and runs on the buffer pool in each of its
+//! compiled combinations and on the in-memory twin.
+//!
+//! # Rules for structures
+//!
+//! 1. Every page but a root has exactly one swip, in its parent's page, at an offset that is a
+//!    multiple of 8; roots have theirs in an [`Anchor`]. A root keeps its page id for life: it
+//!    grows by moving its content into a new child.
+//! 2. Work happens in attempts ([`Pages::run`]). An attempt never waits for anything but latches,
+//!    and takes those downwards; everything else ends it with a [`Jump`]. What an attempt has
+//!    changed before it jumps must be complete in itself.
+//! 3. Before the first change that needs new pages, an attempt makes sure of them by allocating
+//!    them; an allocated page that is not needed after all is given back with [`Pages::free`].
+//! 4. When a swip moves to another page, [`Op::adopt`] is told, while both pages are latched
+//!    exclusively. A page's own swip is written by nobody else but the pool.
+//! 5. A page is freed only after its swip is gone, by a thread that holds it exclusively.
+
+use std::cell::Cell;
+use std::ptr::NonNull;
+
+use millpond_base::{Mark, PageId};
+
+use crate::page::PageType;
+use crate::pool::error::PoolError;
+use crate::pool::frame::Frame;
+use crate::pool::guard::{Read, Write};
+use crate::pool::jump::{Jump, Try};
+use crate::pool::latch::Latching;
+use crate::pool::swip::Swip;
+
+/// What a new page shall be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NewPage {
+    /// Id of the structure that owns it.
+    pub owner: u32,
+    /// What it holds.
+    pub kind: PageType,
+    /// Height above the leaves.
+    pub level: u8,
+}
+
+/// Holds the swip of a structure's root, outside any page; a parent like any other.
+///
+/// Valid only with the [`Pages`] that made it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Anchor(pub(crate) NonNull<Frame>);
+
+// SAFETY: an anchor is an address inside memory that the pool keeps until it is dropped; what is
+// behind it is reached only through guards.
+unsafe impl Send for Anchor {}
+// SAFETY: as above.
+unsafe impl Sync for Anchor {}
+
+/// Memory that holds pages: the buffer pool, or the twin.
+pub trait Pages: Send + Sync + Sized + 'static {
+    /// How reads are protected.
+    type Latching: Latching;
+    /// What a thread keeps while it runs operations (its counters, its epoch).
+    type Local: Copy;
+
+    /// Bytes of a page.
+    fn page_size(&self) -> usize;
+
+    /// What this thread keeps; asked once per operation.
+    fn local(&self) -> Self::Local;
+    /// An attempt begins: enters the epoch, where there is one.
+    fn enter(&self, local: Self::Local);
+    /// An attempt ended after so many page references; `done` unless it jumped.
+    fn leave(&self, local: Self::Local, references: u32, done: bool);
+    /// Does what a jump asks for, outside any attempt. `attempt` counts from 0.
+    ///
+    /// # Errors
+    /// What makes the operation fail.
+    fn settle(&self, jump: Jump, attempt: u32) -> Result<(), PoolError>;
+
+    /// Follows the swip at `at` of `parent`'s page; see [`Read::child`].
+    ///
+    /// # Errors
+    /// A jump, as everywhere in an attempt.
+    fn child<'o>(&'o self, parent: &Read<'o, Self>, at: usize, mark: Mark) -> Try<Read<'o, Self>>;
+    /// The same, latching the child exclusively; see [`Read::child_exclusive`].
+    ///
+    /// # Errors
+    /// A jump.
+    fn child_exclusive<'o>(
+        &'o self,
+        parent: &Read<'o, Self>,
+        at: usize,
+        mark: Mark,
+    ) -> Try<Write<'o, Self>>;
+
+    /// The child of a page that is itself held exclusively; see [`Write::child_exclusive`].
+    ///
+    /// # Errors
+    /// A jump.
+    fn child_of_held<'o>(
+        &'o self,
+        parent: &Write<'o, Self>,
+        at: usize,
+        mark: Mark,
+    ) -> Try<Write<'o, Self>>;
+
+    /// A new page, latched exclusively, zero-filled behind its common header.
+    ///
+    /// # Errors
+    /// [`Jump::room`] where no frame or page id can be had without I/O.
+    fn allocate<'o>(&'o self, op: &'o Op<'o, Self>, new: NewPage) -> Try<Write<'o, Self>>;
+    /// Gives a page back; nothing refers to it any more.
+    fn free(&self, page: Write<'_, Self>);
+    /// What to write as the swip of `page`, which lies in memory.
+    fn swip(&self, page: &Write<'_, Self>) -> Swip;
+    /// The swip `word` now lies in the page of `parent`; see [`Op::adopt`].
+    fn adopt(&self, word: Swip, parent: NonNull<Frame>);
+    /// Begins to load the pages of those of `words` that are evicted; a hint.
+    fn prefetch(&self, words: &[Swip]);
+
+    /// A place for the swip of the root `page`.
+    ///
+    /// # Errors
+    /// No memory.
+    fn anchor(&self, root: PageId) -> Result<Anchor, PoolError>;
+    /// The same with a new, empty page as root.
+    ///
+    /// # Errors
+    /// No memory, no page id, or nothing can be evicted.
+    fn anchor_new(&self, new: NewPage) -> Result<(Anchor, PageId), PoolError>;
+    /// Gives an anchor back after its structure was closed or dropped. Pages below it that are in
+    /// memory must have been freed, or evicted, first.
+    fn release_anchor(&self, anchor: Anchor);
+
+    /// Runs attempts until one succeeds.
+    ///
+    /// # Errors
+    /// What an attempt, or the work between attempts, failed with for good.
+    #[inline(always)]
+    fn run<T>(&self, mut attempt: impl FnMut(&Op<'_, Self>) -> Try<T>) -> Result<T, PoolError> {
+        let local = self.local();
+        let mut attempts = 0;
+        loop {
+            let op = Op { pages: self, local, references: Cell::new(0) };
+            self.enter(local);
+            let result = attempt(&op);
+            self.leave(local, op.references.get(), result.is_ok());
+            match result {
+                Ok(value) => return Ok(value),
+                Err(jump) => self.settle(jump, attempts)?,
+            }
+            attempts = attempts.saturating_add(1);
+        }
+    }
+}
+
+/// One attempt at an operation: where its guards come from.
+pub struct Op<'p, P: Pages> {
+    pub(crate) pages: &'p P,
+    pub(crate) local: P::Local,
+    pub(crate) references: Cell<u32>,
+}
+
+impl<'p, P: Pages> Op<'p, P> {
+    /// The memory.
+    #[inline(always)]
+    pub fn pages(&self) -> &'p P {
+        self.pages
+    }
+
+    /// What this thread keeps.
+    #[inline(always)]
+    pub fn local(&self) -> P::Local {
+        self.local
+    }
+
+    /// Counts one page reference.
+    #[inline(always)]
+    pub fn count(&self) {
+        self.references.set(self.references.get() + 1);
+    }
+
+    /// A new page; see [`Pages::allocate`].
+    ///
+    /// # Errors
+    /// A jump.
+    pub fn allocate<'o>(&'o self, new: NewPage) -> Try<Write<'o, P>> {
+        self.pages.allocate(self, new)
+    }
+
+    /// Tells that `word`, a swip, lies in `parent`'s page from now on, so that the child's
+    /// back pointer follows it. Both the old and the new parent are held exclusively.
+    #[inline]
+    pub fn adopt(&self, word: Swip, parent: &Write<'_, P>) {
+        self.pages.adopt(word, parent.frame());
+    }
+}

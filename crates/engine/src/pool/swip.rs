@@ -1,0 +1,102 @@
+//! The swip: eight bytes in a parent page that say where a child page is (leanstore III-A, IV-B).
+//!
+//! ```text
+//! hot       …pointer to the frame…  00
+//! cooling   …pointer to the frame…  10     still in memory, on probation
+//! evicted   …page id (63 bits)…      1
+//! ```
+//! Every page has exactly one swip. A store that translates by hash table keeps all of them in the
+//! evicted form. On storage there is no other form.
+
+use std::ptr::NonNull;
+
+use millpond_base::PageId;
+
+use crate::pool::frame::Frame;
+
+/// The word of a swip, as read from a page. Its meaning counts only after validation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Swip(pub u64);
+
+const EVICTED: u64 = 1;
+const COOLING: u64 = 2;
+
+impl Swip {
+    /// The word that refers to nothing; zero-filled memory holds it.
+    pub const NULL: Swip = Swip(0);
+
+    /// The swip of a page that is not, or need not be, in memory.
+    #[inline(always)]
+    pub fn evicted(page: PageId) -> Swip {
+        Swip((page.0 << 1) | EVICTED)
+    }
+
+    /// The swip of a page in `frame`.
+    #[inline(always)]
+    pub fn hot(frame: NonNull<Frame>) -> Swip {
+        Swip(frame.as_ptr().expose_provenance() as u64)
+    }
+
+    /// The swip of a page on probation in `frame`.
+    #[inline(always)]
+    pub fn cooling(frame: NonNull<Frame>) -> Swip {
+        Swip(Swip::hot(frame).0 | COOLING)
+    }
+
+    /// Whether it points to a frame, hot or cooling.
+    #[inline(always)]
+    pub fn is_swizzled(self) -> bool {
+        self.0 & EVICTED == 0 && self != Swip::NULL
+    }
+
+    /// Whether it is hot; [`Swip::NULL`] is not.
+    #[inline(always)]
+    pub fn is_hot(self) -> bool {
+        self.0 & (EVICTED | COOLING) == 0 && self != Swip::NULL
+    }
+
+    /// Whether it is cooling.
+    #[inline(always)]
+    pub fn is_cooling(self) -> bool {
+        self.0 & (EVICTED | COOLING) == COOLING
+    }
+
+    /// Whether it holds a page id.
+    #[inline(always)]
+    pub fn is_evicted(self) -> bool {
+        self.0 & EVICTED != 0
+    }
+
+    /// The page id of an evicted swip; meaningless for others.
+    #[inline(always)]
+    pub fn page(self) -> PageId {
+        PageId(self.0 >> 1)
+    }
+
+    /// The frame's address of a swizzled swip, unless the bits are none. Following it is up to
+    /// the guards, which know when it is sound.
+    #[inline(always)]
+    pub fn frame(self) -> Option<NonNull<Frame>> {
+        NonNull::new(std::ptr::with_exposed_provenance_mut((self.0 & !COOLING) as usize))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_three_forms_are_told_apart() {
+        let frame = Frame::default();
+        let at = NonNull::from(&frame);
+        let (hot, cooling) = (Swip::hot(at), Swip::cooling(at));
+        let evicted = Swip::evicted(PageId(5));
+        assert!(hot.is_hot() && hot.is_swizzled() && !hot.is_cooling() && !hot.is_evicted());
+        assert!(cooling.is_cooling() && cooling.is_swizzled() && !cooling.is_hot());
+        assert!(evicted.is_evicted() && !evicted.is_swizzled() && !evicted.is_hot());
+        assert_eq!(evicted.page(), PageId(5));
+        assert_eq!(hot.frame(), cooling.frame());
+        assert!(!Swip::NULL.is_hot() && !Swip::NULL.is_swizzled() && !Swip::NULL.is_evicted());
+        assert_eq!(Swip::evicted(PageId(u64::MAX >> 1)).page(), PageId(u64::MAX >> 1));
+    }
+}

@@ -1,0 +1,337 @@
+//! The in-memory twin: the same structures and the same synchronisation on plain memory, without
+//! a pool (leanstore V-A). It is the ceiling that the pool is measured against.
+//!
+//! A swip is always a hot pointer; nothing is ever evicted, written or recorded. Pages that were
+//! freed are used again, under the same latch word, so that outdated readers find out. This file
+//! needs `unsafe`.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use millpond_base::sync::Mutex;
+use millpond_base::sync::atomic::{AtomicU64, Ordering};
+use millpond_base::{FrameId, Mark, PageId};
+
+use crate::page::PageHeader;
+use crate::pool::error::PoolError;
+use crate::pool::frame::{FRAME_HEADER, Frame};
+use crate::pool::guard::{Read, Write};
+use crate::pool::jump::{Cold, Jump, Try};
+use crate::pool::kind::ANCHOR_SWIP;
+use crate::pool::latch::Latching;
+use crate::pool::pages::{Anchor, NewPage, Op, Pages};
+use crate::pool::swip::Swip;
+
+/// Alignment of frames: direct I/O's, so that pages lie exactly as in the pool.
+const ALIGN: usize = 512;
+/// Frames allocated at once: as one piece with huge-page advice, as the pool's memory is.
+const CHUNK_BYTES: usize = 64 << 20;
+
+struct Chunk {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+#[derive(Default)]
+struct Memory {
+    chunks: Vec<Chunk>,
+    free: Vec<NonNull<Frame>>,
+}
+
+/// Plain memory that holds pages, synchronised by `L`.
+pub struct Twin<L: Latching> {
+    page_size: usize,
+    memory: Mutex<Memory>,
+    pages: AtomicU64,
+    _latching: PhantomData<L>,
+}
+
+// SAFETY: the addresses in `memory` are owned by the twin and reached through the mutex or
+// through guards, which obey the latches; L is a marker.
+unsafe impl<L: Latching> Send for Twin<L> {}
+// SAFETY: as above.
+unsafe impl<L: Latching> Sync for Twin<L> {}
+
+impl<L: Latching> Twin<L> {
+    /// Memory for pages of `page_size` bytes, a power of two from 512.
+    ///
+    /// # Errors
+    /// Another page size.
+    pub fn new(page_size: usize) -> Result<Twin<L>, PoolError> {
+        if !page_size.is_power_of_two() || !(512..=1 << 16).contains(&page_size) {
+            return Err(PoolError::PageSize { page_size: page_size as u64 });
+        }
+        let memory = Mutex::new(Memory::default());
+        Ok(Twin { page_size, memory, pages: AtomicU64::new(0), _latching: PhantomData })
+    }
+
+    /// Pages in use.
+    pub fn len(&self) -> u64 {
+        self.pages.load(Ordering::Relaxed)
+    }
+
+    /// Whether no page is in use.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A frame that nobody refers to.
+    fn take(&self) -> NonNull<Frame> {
+        let mut memory = match self.memory.lock() {
+            Ok(memory) => memory,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        if memory.free.is_empty() {
+            self.grow(&mut memory);
+        }
+        // Cannot fail: `grow` adds frames or ends the program, as running out of memory does.
+        memory.free.pop().expect("grow adds frames")
+    }
+
+    fn grow(&self, memory: &mut Memory) {
+        let stride = FRAME_HEADER + self.page_size;
+        let frames = (CHUNK_BYTES / stride).max(1);
+        // Cannot fail: a constant size and a power of two.
+        let layout = Layout::from_size_align(frames * stride, 2 << 20).expect("a valid layout");
+        // SAFETY: the layout has a size.
+        let Some(start) = NonNull::new(unsafe { alloc_zeroed(layout) }) else {
+            handle_alloc_error(layout);
+        };
+        crate::pool::huge::advise(start, layout.size());
+        memory.chunks.push(Chunk { start, layout });
+        for i in (0..frames).rev() {
+            // SAFETY: frame i lies inside the chunk, and is aligned to 512 since the chunk and
+            // the stride are; nobody else knows it yet.
+            unsafe {
+                let frame = start.add(i * stride).cast::<Frame>();
+                frame.write(Frame::new(FrameId::NONE));
+                memory.free.push(frame);
+            }
+        }
+    }
+
+    fn fresh(&self, new: NewPage) -> NonNull<Frame> {
+        let frame = self.take();
+        let id = PageId(self.pages.fetch_add(1, Ordering::Relaxed));
+        // SAFETY: taken from the free list, so nobody else writes it; outdated readers use raw
+        // reads and the latch's version, which the exclusive hold below will change.
+        unsafe {
+            L::write(&frame.as_ref().latch);
+            frame.as_ref().set_page(Some(id));
+            let page = frame.cast::<u8>().add(FRAME_HEADER).as_ptr();
+            let page = std::slice::from_raw_parts_mut(page, self.page_size);
+            page.fill(0);
+            let (kind, level) = (new.kind, new.level);
+            let lsn = millpond_base::Lsn(0);
+            PageHeader { checksum: 0, lsn, page: id, owner: new.owner, kind, level }.write(page);
+        }
+        frame
+    }
+}
+
+impl<L: Latching> Drop for Twin<L> {
+    fn drop(&mut self) {
+        let memory = match self.memory.get_mut() {
+            Ok(memory) => memory,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        for chunk in memory.chunks.drain(..) {
+            // SAFETY: allocated with this layout in `grow`; guards borrow the twin: none is left.
+            unsafe { dealloc(chunk.start.as_ptr(), chunk.layout) };
+        }
+    }
+}
+
+impl<L: Latching> Pages for Twin<L> {
+    type Latching = L;
+    type Local = ();
+
+    #[inline(always)]
+    fn page_size(&self) -> usize {
+        self.page_size
+    }
+
+    #[inline(always)]
+    fn local(&self) {}
+
+    #[inline(always)]
+    fn enter(&self, (): ()) {}
+
+    #[inline(always)]
+    fn leave(&self, (): (), _: u32, _: bool) {}
+
+    #[cold]
+    fn settle(&self, jump: Jump, attempt: u32) -> Result<(), PoolError> {
+        match jump {
+            Jump::Restart if attempt > 8 => millpond_base::sync::thread::yield_now(),
+            Jump::Restart => std::hint::spin_loop(),
+            Jump::Cold(cold) => match *cold {
+                Cold::Failed(error) => return Err(error),
+                Cold::Load(load) => {
+                    let what = "a swip of the twin does not point to memory".to_string();
+                    return Err(PoolError::Corrupt { page: load.page, what });
+                }
+                Cold::Room(_) => {}
+            },
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn child<'o>(&'o self, parent: &Read<'o, Self>, at: usize, _: Mark) -> Try<Read<'o, Self>> {
+        let word = parent.swip(at);
+        parent.validate()?;
+        let frame = word.frame().ok_or(Jump::Restart)?;
+        // SAFETY: the parent had not changed after the swip was read, so the word is a swip that
+        // this twin made, of a frame that it keeps.
+        let child = unsafe { Read::begin(parent.op(), frame) }?;
+        parent.validate()?;
+        Ok(child)
+    }
+
+    #[inline(always)]
+    fn child_exclusive<'o>(
+        &'o self,
+        parent: &Read<'o, Self>,
+        at: usize,
+        _: Mark,
+    ) -> Try<Write<'o, Self>> {
+        let word = parent.swip(at);
+        parent.validate()?;
+        let frame = word.frame().ok_or(Jump::Restart)?;
+        // SAFETY: as in `child`.
+        let child = unsafe { Write::begin(parent.op(), frame) }?;
+        parent.validate()?;
+        Ok(child)
+    }
+
+    fn child_of_held<'o>(
+        &'o self,
+        parent: &Write<'o, Self>,
+        at: usize,
+        _: Mark,
+    ) -> Try<Write<'o, Self>> {
+        let frame = Swip(parent.view().u64(at)).frame().ok_or(Jump::Restart)?;
+        // SAFETY: the parent is held, so the word is a swip that this twin made.
+        unsafe { Write::begin(parent.op(), frame) }
+    }
+
+    fn allocate<'o>(&'o self, op: &'o Op<'o, Self>, new: NewPage) -> Try<Write<'o, Self>> {
+        // SAFETY: `fresh` latched the frame for us.
+        Ok(unsafe { Write::held(op, self.fresh(new)) })
+    }
+
+    fn free(&self, page: Write<'_, Self>) {
+        let frame = page.into_frame();
+        // SAFETY: a frame of this twin; the guard held it exclusively.
+        let header = unsafe { frame.as_ref() };
+        header.set_page(None);
+        header.latch.release_exclusive();
+        let mut memory = match self.memory.lock() {
+            Ok(memory) => memory,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        memory.free.push(frame);
+    }
+
+    #[inline]
+    fn swip(&self, page: &Write<'_, Self>) -> Swip {
+        Swip::hot(page.frame())
+    }
+
+    fn adopt(&self, _: Swip, _: NonNull<Frame>) {}
+
+    fn prefetch(&self, _: &[Swip]) {}
+
+    fn anchor(&self, root: PageId) -> Result<Anchor, PoolError> {
+        let what = "the twin keeps nothing that could be opened again".to_string();
+        Err(PoolError::Corrupt { page: root, what })
+    }
+
+    fn anchor_new(&self, new: NewPage) -> Result<(Anchor, PageId), PoolError> {
+        let root = self.fresh(new);
+        let anchor = self.take();
+        // SAFETY: both were just taken; the anchor's page has room for a swip at that offset,
+        // which is aligned to 8.
+        unsafe {
+            anchor
+                .cast::<u8>()
+                .add(FRAME_HEADER + ANCHOR_SWIP)
+                .cast::<u64>()
+                .write(Swip::hot(root).0.to_le());
+            root.as_ref().latch.release_exclusive();
+            Ok((Anchor(anchor), root.as_ref().page().unwrap_or_default()))
+        }
+    }
+
+    fn release_anchor(&self, _: Anchor) {}
+}
+
+const _: () = assert!(ALIGN == FRAME_HEADER && ALIGN.is_power_of_two());
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::PageType;
+    use crate::pool::latch::{Latched, Optimistic, Unlatched};
+
+    const LEAF: NewPage = NewPage { owner: 1, kind: PageType::BTREE_LEAF, level: 0 };
+
+    fn a_page_written_is_a_page_read<L: Latching>() {
+        let twin = Twin::<L>::new(4096).unwrap();
+        let (anchor, _) = twin.anchor_new(LEAF).unwrap();
+        twin.run(|op| {
+            let parent = Read::anchor(op, anchor)?;
+            let mut root = parent.child_exclusive(ANCHOR_SWIP, Mark::WRITE)?;
+            root.page_mut()[100..104].copy_from_slice(b"pond");
+            Ok(())
+        })
+        .unwrap();
+        let seen = twin
+            .run(|op| {
+                let root = Read::root(op, anchor, Mark::READ)?;
+                let mut out = [0; 4];
+                root.view().copy_into(100, &mut out);
+                root.validate()?;
+                Ok(out)
+            })
+            .unwrap();
+        assert_eq!(&seen, b"pond");
+    }
+
+    #[test]
+    fn pages_are_written_and_read_under_each_way_of_latching() {
+        a_page_written_is_a_page_read::<Optimistic>();
+        a_page_written_is_a_page_read::<Latched>();
+        a_page_written_is_a_page_read::<Unlatched>();
+    }
+
+    #[test]
+    fn a_reader_finds_out_that_its_page_was_freed_and_used_again() {
+        let twin = Twin::<Optimistic>::new(4096).unwrap();
+        let (anchor, _) = twin.anchor_new(LEAF).unwrap();
+        let mut first = true;
+        twin.run(|op| {
+            let root = Read::root(op, anchor, Mark::READ)?;
+            if std::mem::take(&mut first) {
+                let page = op.allocate(LEAF)?;
+                let frame = page.frame();
+                page.free();
+                // SAFETY: a frame of this twin.
+                let stale = unsafe { Read::begin(op, frame) }?;
+                stale.validate()?;
+                let again = op.allocate(LEAF)?;
+                assert_eq!(again.frame(), frame, "the last frame freed is the first reused");
+                assert!(stale.validate().is_err());
+            }
+            root.validate()
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn an_odd_page_size_is_refused() {
+        assert!(matches!(Twin::<Latched>::new(5000), Err(PoolError::PageSize { .. })));
+    }
+}
