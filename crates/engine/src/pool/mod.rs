@@ -1,14 +1,17 @@
 //! The buffer pool: frames, latches, translation, replacement.
 
+pub mod counters;
 pub mod error;
 pub mod frame;
 pub mod guard;
+pub mod histogram;
 pub mod huge;
 pub mod jump;
 pub mod kind;
 pub mod latch;
 pub mod pages;
 pub mod swip;
+pub mod thread_slot;
 pub mod twin;
 
 pub use error::PoolError;

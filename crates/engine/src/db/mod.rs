@@ -1,0 +1,5 @@
+//! What users call: keys and values, options, statistics.
+
+pub mod stats;
+
+pub use stats::{Latency, Stats};
