@@ -95,6 +95,12 @@ impl<'o, P: Pages> Read<'o, P> {
         Swip(self.view().u64(at))
     }
 
+    /// What the latch gave this reader.
+    #[inline(always)]
+    pub(crate) fn token(&self) -> Token<P> {
+        self.token
+    }
+
     /// Whether all that was read so far is true.
     ///
     /// # Errors

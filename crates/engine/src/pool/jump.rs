@@ -43,6 +43,10 @@ pub struct Load {
     pub page: PageId,
     /// The frame that holds its swip; looked at again under its latch.
     pub parent: NonNull<Frame>,
+    /// The page in that frame; `None` for an anchor.
+    pub parent_page: Option<PageId>,
+    /// Version of the parent's latch when the swip was read.
+    pub version: u64,
     /// Byte offset of the swip in the parent's page.
     pub at: usize,
     /// The reference that missed.

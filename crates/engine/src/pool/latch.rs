@@ -171,6 +171,20 @@ impl Latch {
         upgraded
     }
 
+    /// The version, whoever holds the word; for a holder, to whom it cannot change.
+    #[inline]
+    pub fn version_held(&self) -> u64 {
+        self.0.load(Ordering::Relaxed) & VERSION_MASK
+    }
+
+    /// Turns the exclusive hold back into a shared one, as if nothing had been changed.
+    #[inline]
+    pub fn downgrade_unchanged(&self) {
+        let word = self.0.load(Ordering::Relaxed);
+        debug_assert_eq!(word & EXCLUSIVE, EXCLUSIVE, "downgraded, but not held");
+        self.0.store((word & VERSION_MASK) | SHARED_ONE, Ordering::Release);
+    }
+
     /// Whether somebody holds it exclusively, at this moment.
     pub fn is_exclusive(&self) -> bool {
         self.0.load(Ordering::Relaxed) & EXCLUSIVE != 0
@@ -198,6 +212,15 @@ pub trait Latching: Send + Sync + 'static {
     fn upgrade(latch: &Latch, token: Self::Token) -> bool;
     /// Begins a write; `false` if it could not be had for a while.
     fn write(latch: &Latch) -> bool;
+    /// Makes the read a write for a moment, to change nothing but where a swip points in memory;
+    /// on `false` the read goes on.
+    fn promote(latch: &Latch, token: Self::Token) -> bool {
+        Self::upgrade(latch, token)
+    }
+    /// Goes back to the read that was promoted, which stands as before.
+    fn demote(latch: &Latch);
+    /// The version that a reader's page has, as long as the read stands.
+    fn version(latch: &Latch, token: Self::Token) -> u64;
 }
 
 /// Readers note versions: the engine's own way (leanstore IV-F).
@@ -232,6 +255,16 @@ impl Latching for Optimistic {
     #[inline(always)]
     fn write(latch: &Latch) -> bool {
         latch.try_exclusive() || latch.exclusive()
+    }
+
+    #[inline(always)]
+    fn demote(latch: &Latch) {
+        latch.release_unchanged();
+    }
+
+    #[inline(always)]
+    fn version(_: &Latch, token: u64) -> u64 {
+        token
     }
 }
 
@@ -278,6 +311,16 @@ impl Latching for Latched {
     fn write(latch: &Latch) -> bool {
         latch.try_exclusive() || latch.exclusive()
     }
+
+    #[inline(always)]
+    fn demote(latch: &Latch) {
+        latch.downgrade_unchanged();
+    }
+
+    #[inline(always)]
+    fn version(latch: &Latch, (): ()) -> u64 {
+        latch.version_held()
+    }
 }
 
 /// Nobody latches anything: one thread only, to measure what latching costs.
@@ -317,5 +360,15 @@ impl Latching for Unlatched {
         }
         latch.0.store(word | EXCLUSIVE, Ordering::Relaxed);
         true
+    }
+
+    #[inline(always)]
+    fn demote(latch: &Latch) {
+        latch.release_unchanged();
+    }
+
+    #[inline(always)]
+    fn version(latch: &Latch, (): ()) -> u64 {
+        latch.version_held()
     }
 }

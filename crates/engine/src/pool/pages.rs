@@ -113,8 +113,9 @@ pub trait Pages: Send + Sync + Sized + 'static {
     fn swip(&self, page: &Write<'_, Self>) -> Swip;
     /// The swip `word` now lies in the page of `parent`; see [`Op::adopt`].
     fn adopt(&self, word: Swip, parent: NonNull<Frame>);
-    /// Begins to load the pages of those of `words` that are evicted; a hint.
-    fn prefetch(&self, words: &[Swip]);
+    /// Begins to load the pages of those swips of `parent`'s page, at the byte offsets `at`, that
+    /// are evicted. A hint: it never waits for I/O, and never fails.
+    fn prefetch<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]);
 
     /// A place for the swip of the root `page`.
     ///

@@ -242,7 +242,7 @@ impl<L: Latching> Pages for Twin<L> {
 
     fn adopt(&self, _: Swip, _: NonNull<Frame>) {}
 
-    fn prefetch(&self, _: &[Swip]) {}
+    fn prefetch<'o>(&'o self, _: &Read<'o, Self>, _: &[usize]) {}
 
     fn anchor(&self, root: PageId) -> Result<Anchor, PoolError> {
         let what = "the twin keeps nothing that could be opened again".to_string();
