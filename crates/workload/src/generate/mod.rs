@@ -17,4 +17,5 @@ mod zipf_ro;
 pub use info::{GENERATORS, GeneratorInfo, ParamInfo, ParamKind};
 pub use make::{generate, parse_params};
 pub use random::Random;
+pub(crate) use zipf::Formula;
 pub use zipf::{Zipf, ZipfMethod};

@@ -28,11 +28,15 @@ enum Inner {
 
 /// The constants of YCSB's formula.
 #[derive(Clone, Copy, Debug)]
-struct Formula {
+pub(crate) struct Formula {
     n: f64,
     theta: f64,
     zeta: f64,
     eta: f64,
+    /// Below it, u·zeta means rank 1.
+    second: f64,
+    /// 1 / (1 − θ), for θ other than 1.
+    alpha: f64,
 }
 
 /// Σ k^−θ for k from 1 to `n`; small terms first, so that they count.
@@ -47,10 +51,7 @@ impl Zipf {
         match method {
             ZipfMethod::Table => Zipf::table(n, theta),
             ZipfMethod::Ycsb => {
-                let zeta = zeta(n, theta);
-                let share = 1.0 - self::zeta(2.min(n), theta) / zeta;
-                let eta = (1.0 - (2.0 / f64::from(n)).powf(1.0 - theta)) / share;
-                Zipf(Inner::Ycsb(Formula { n: f64::from(n), theta, zeta, eta }))
+                Zipf(Inner::Ycsb(Formula::new(f64::from(n), theta, zeta(n, theta))))
             }
         }
     }
@@ -97,29 +98,39 @@ impl Zipf {
                 }
                 at as u32
             }
-            Inner::Ycsb(formula) => formula.rank(u),
+            Inner::Ycsb(formula) => formula.rank(u) as u32,
         }
     }
 }
 
 impl Formula {
-    fn rank(&self, u: f64) -> u32 {
+    /// For ranks 0 to `n` − 1, whose k^−θ sum to `zeta`.
+    pub(crate) fn new(n: f64, theta: f64, zeta: f64) -> Formula {
+        let share = 1.0 - self::zeta(if n < 2.0 { 1 } else { 2 }, theta) / zeta;
+        let eta = (1.0 - (2.0 / n).powf(1.0 - theta)) / share;
+        let second = 1.0 + 0.5f64.powf(theta);
+        Formula { n, theta, zeta, eta, second, alpha: 1.0 / (1.0 - theta) }
+    }
+
+    /// The rank that belongs to `u`, uniform in [0, 1).
+    #[inline]
+    pub(crate) fn rank(&self, u: f64) -> u64 {
         let last = self.n - 1.0;
         let uz = u * self.zeta;
         if uz < 1.0 || last < 1.0 {
             return 0;
         }
-        if uz < 1.0 + 0.5f64.powf(self.theta) || last < 2.0 {
+        if uz < self.second || last < 2.0 {
             return 1;
         }
         let rank = if (self.theta - 1.0).abs() < 1e-9 {
             let share = 1.0 - 1.5 / self.zeta;
             self.n * ((self.n / 2.0).ln() * (u - 1.0) / share).exp()
         } else {
-            self.n * (self.eta * u - self.eta + 1.0).powf(1.0 / (1.0 - self.theta))
+            self.n * (self.eta * u - self.eta + 1.0).powf(self.alpha)
         };
         // The formula may reach n itself, which is no rank.
-        rank.clamp(0.0, last) as u32
+        rank.clamp(0.0, last) as u64
     }
 }
 

@@ -1,0 +1,16 @@
+//! Which row next: the distributions from which live runs draw row numbers.
+//!
+//! A [`Chooser`] draws numbers from 0 to n − 1 with one of the [`Distribution`]s, and may
+//! spread the popular ones over the rows by a [`Scramble`]. Everything is drawn from one named
+//! generator (xoshiro256++, [`crate::generate::Random`]) by steps that are written here, so that a
+//! seed means the same keys on every machine.
+
+mod chooser;
+mod scramble;
+mod zeta;
+mod zipf;
+
+pub use chooser::{Chooser, ChooserError, Distribution};
+pub use scramble::{Scramble, mix};
+pub use zeta::zeta;
+pub use zipf::Zipf;

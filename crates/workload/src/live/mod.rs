@@ -1,0 +1,11 @@
+//! Live runs: the store trait that the drivers speak, and a reference store over `BTreeMap`.
+
+mod error;
+mod full_scan;
+mod memory;
+mod store;
+
+pub use error::DriveError;
+pub use full_scan::{ScanTotal, full_scan};
+pub use memory::{MemoryError, MemorySession, MemoryStore};
+pub use store::{Access, Direction, Extent, Scan, Session, Store, TableId};

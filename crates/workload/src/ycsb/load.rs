@@ -1,0 +1,102 @@
+//! Fills the table.
+
+use millpond_base::Seed;
+
+use super::config::{Config, LoadOrder, TABLE};
+use super::shape::{KEY_LEN_MAX, Shape};
+use crate::keys::Scramble;
+use crate::live::{Access, DriveError, Session, Store, TableId};
+
+/// Rows of a transaction while loading in random order.
+const BATCH: u64 = 1000;
+
+/// Creates the table.
+pub fn create<S: Store>(store: &S) -> Result<TableId, S::Error> {
+    store.create_table(TABLE)
+}
+
+/// Loads part `part` of `parts` of the rows, all fields at version 0; returns how many.
+///
+/// Every row belongs to exactly one part, so that threads can load side by side. In ascending
+/// order only part 0 has rows: a bulk load is one sequence.
+pub fn load<S: Session>(
+    session: &mut S,
+    table: TableId,
+    config: &Config,
+    seed: Seed,
+    (part, parts): (u32, u32),
+) -> Result<u64, DriveError<S::Error>> {
+    match config.load_order {
+        LoadOrder::Ascending if part == 0 => load_ascending(session, table, config),
+        LoadOrder::Ascending => Ok(0),
+        LoadOrder::Random => load_random(session, table, config, seed, (part, parts)),
+    }
+}
+
+fn load_ascending<S: Session>(
+    session: &mut S,
+    table: TableId,
+    config: &Config,
+) -> Result<u64, DriveError<S::Error>> {
+    let shape = config.shape;
+    let order = if shape.scattered_keys { Some(sorted_rows(&shape, config.rows)) } else { None };
+    let mut at = 0u64;
+    let loaded = session.load_sorted(table, |key, value| {
+        if at == config.rows {
+            return false;
+        }
+        let row = order.as_ref().map_or(at, |order| order[at as usize]);
+        key.clear();
+        key.extend_from_slice(shape.key(row, &mut [0; KEY_LEN_MAX]));
+        value.resize(shape.value_len(), 0);
+        shape.fill(value, row, 0);
+        at += 1;
+        true
+    })?;
+    Ok(loaded)
+}
+
+/// The row numbers in the order of their keys.
+fn sorted_rows(shape: &Shape, rows: u64) -> Vec<u64> {
+    let mut order: Vec<([u8; KEY_LEN_MAX], u64)> = (0..rows)
+        .map(|row| {
+            let mut key = [0; KEY_LEN_MAX];
+            shape.key(row, &mut key);
+            (key, row)
+        })
+        .collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, row)| row).collect()
+}
+
+fn load_random<S: Session>(
+    session: &mut S,
+    table: TableId,
+    config: &Config,
+    seed: Seed,
+    (part, parts): (u32, u32),
+) -> Result<u64, DriveError<S::Error>> {
+    let shape = config.shape;
+    let mut value = vec![0; shape.value_len()];
+    let mut key = [0; KEY_LEN_MAX];
+    let mut loaded = 0u64;
+    // The seed turns the permutation, so that the order is another one for another seed.
+    let turn = if config.rows == 0 { 0 } else { seed.derive("load").0 % config.rows };
+    session.begin(Access::Write)?;
+    for at in (u64::from(part)..config.rows).step_by(parts.max(1) as usize) {
+        let turned = (u128::from(at) + u128::from(turn)) % u128::from(config.rows);
+        let row = Scramble::Permute.row(turned as u64, config.rows);
+        shape.fill(&mut value, row, 0);
+        let key = shape.key(row, &mut key);
+        if !session.insert(table, key, &value)? {
+            return Err(DriveError::Duplicate { table: TABLE, key: key.into() });
+        }
+        loaded += 1;
+        if loaded.is_multiple_of(BATCH) {
+            session.commit()?;
+            session.begin(Access::Write)?;
+        }
+    }
+    session.commit()?;
+    Ok(loaded)
+}
