@@ -1,0 +1,226 @@
+//! The free map while the store is open: one bit per page, and one bit per word of those.
+//!
+//! The lowest free page is handed out first, so that a store that shrank fills from the front and
+//! its tail stays free. Finding it looks at the summary: 64 words, or 4096 pages, per step.
+
+use millpond_base::PageId;
+
+/// Bits per word.
+const WORD: u64 = 64;
+
+/// Which pages are free.
+#[derive(Debug, Default)]
+pub(super) struct Bitmap {
+    /// Bit p % 64 of word p / 64 is 0 if page p is free. Bits beyond `pages` are 1.
+    taken: Vec<u64>,
+    /// Bit w % 64 of word w / 64 is 1 if `taken[w]` has a free page.
+    open: Vec<u64>,
+    /// No word of `open` below this one has a bit set.
+    first_open: usize,
+    /// Pages that there are.
+    pages: u64,
+    /// Pages that are free.
+    free: u64,
+}
+
+/// Why a page cannot be freed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Refusal {
+    OutOfRange,
+    AlreadyFree,
+}
+
+impl Bitmap {
+    /// Pages that there are.
+    pub(super) fn pages(&self) -> u64 {
+        self.pages
+    }
+
+    /// Pages that are free.
+    pub(super) fn free_pages(&self) -> u64 {
+        self.free
+    }
+
+    /// Makes the map `pages` long, if that is longer; new pages are free unless `is_reserved`.
+    pub(super) fn extend(&mut self, pages: u64, is_reserved: impl Fn(PageId) -> bool) {
+        let old = self.pages;
+        if pages <= old {
+            return;
+        }
+        let words = pages.div_ceil(WORD) as usize;
+        self.taken.resize(words, u64::MAX);
+        self.open.resize(words.div_ceil(WORD as usize), 0);
+        self.pages = pages;
+        for page in old..pages {
+            if !is_reserved(PageId(page)) {
+                self.set_free(page);
+            }
+        }
+    }
+
+    /// Sets the words from `first` on to what a map page says, for the pages that there are.
+    /// Pages that are `is_reserved` stay taken.
+    pub(super) fn load(
+        &mut self,
+        first: usize,
+        words: impl Iterator<Item = u64>,
+        is_reserved: impl Fn(PageId) -> bool,
+    ) {
+        for (at, taken) in (first..self.taken.len()).zip(words) {
+            for bit in 0..WORD {
+                let page = at as u64 * WORD + bit;
+                let free =
+                    page < self.pages && taken & (1 << bit) == 0 && !is_reserved(PageId(page));
+                match (free, self.is_taken(page)) {
+                    (true, true) => self.set_free(page),
+                    (false, false) => self.set_taken(page),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// The words from `first` on as a map page has them: bits beyond the pages are 0.
+    pub(super) fn words(&self, first: usize) -> impl Iterator<Item = u64> + '_ {
+        let taken = self.taken.get(first..).unwrap_or(&[]).iter();
+        taken.enumerate().map(move |(at, &word)| {
+            let begin = (first + at) as u64 * WORD;
+            match self.pages.saturating_sub(begin) {
+                there if there >= WORD => word,
+                there => word & ((1 << there) - 1),
+            }
+        })
+    }
+
+    /// Takes the lowest free page.
+    pub(super) fn take(&mut self) -> Option<PageId> {
+        while self.open.get(self.first_open) == Some(&0) {
+            self.first_open += 1;
+        }
+        let summary = *self.open.get(self.first_open)?;
+        let at = self.first_open as u64 * WORD + u64::from(summary.trailing_zeros());
+        let word = *self.taken.get(at as usize)?;
+        let page = at * WORD + u64::from((!word).trailing_zeros());
+        debug_assert!(page < self.pages && !self.is_taken(page));
+        self.set_taken(page);
+        Some(PageId(page))
+    }
+
+    /// Gives `page` back.
+    pub(super) fn give(&mut self, page: PageId) -> Result<(), Refusal> {
+        if page.0 >= self.pages {
+            return Err(Refusal::OutOfRange);
+        }
+        if !self.is_taken(page.0) {
+            return Err(Refusal::AlreadyFree);
+        }
+        self.set_free(page.0);
+        Ok(())
+    }
+
+    /// Whether the page is handed out or does not exist.
+    pub(super) fn is_taken(&self, page: u64) -> bool {
+        self.taken.get((page / WORD) as usize).is_none_or(|word| word & (1 << (page % WORD)) != 0)
+    }
+
+    fn set_free(&mut self, page: u64) {
+        let at = (page / WORD) as usize;
+        let group = at / WORD as usize;
+        let (Some(word), Some(summary)) = (self.taken.get_mut(at), self.open.get_mut(group)) else {
+            return;
+        };
+        *word &= !(1 << (page % WORD));
+        *summary |= 1 << (at as u64 % WORD);
+        self.first_open = self.first_open.min(group);
+        self.free += 1;
+    }
+
+    fn set_taken(&mut self, page: u64) {
+        let at = (page / WORD) as usize;
+        let group = at / WORD as usize;
+        let (Some(word), Some(summary)) = (self.taken.get_mut(at), self.open.get_mut(group)) else {
+            return;
+        };
+        *word |= 1 << (page % WORD);
+        if *word == u64::MAX {
+            *summary &= !(1 << (at as u64 % WORD));
+        }
+        self.free -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Take,
+        Give(u64),
+        Extend(u64),
+        Reload,
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            6 => Just(Step::Take),
+            4 => (0..9000u64).prop_map(Step::Give),
+            1 => (0..1500u64).prop_map(Step::Extend),
+            1 => Just(Step::Reload),
+        ];
+        proptest::collection::vec(step, 0..400)
+    }
+
+    fn reserved(page: PageId) -> bool {
+        page.0 == 1 || page.0.is_multiple_of(1024)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+        #[test]
+        fn the_map_is_a_set_of_free_pages(steps in steps(), first in 0..200u64) {
+            let mut map = Bitmap::default();
+            let mut model = BTreeSet::new();
+            map.extend(first, reserved);
+            model.extend((0..first).filter(|&p| !reserved(PageId(p))));
+            let mut pages = first;
+            for step in steps {
+                match step {
+                    Step::Take => prop_assert_eq!(map.take().map(|p| p.0), model.pop_first()),
+                    Step::Give(page) if page >= pages => {
+                        prop_assert_eq!(map.give(PageId(page)), Err(Refusal::OutOfRange));
+                    }
+                    Step::Give(page) if !model.contains(&page) => {
+                        if !reserved(PageId(page)) {
+                            prop_assert_eq!(map.give(PageId(page)), Ok(()));
+                            model.insert(page);
+                        }
+                    }
+                    Step::Give(page) => {
+                        prop_assert_eq!(map.give(PageId(page)), Err(Refusal::AlreadyFree));
+                    }
+                    Step::Extend(more) => {
+                        map.extend(pages + more, reserved);
+                        model.extend((pages..pages + more).filter(|&p| !reserved(PageId(p))));
+                        pages += more;
+                    }
+                    Step::Reload => {
+                        let words: Vec<u64> = map.words(0).collect();
+                        map = Bitmap::default();
+                        map.extend(pages, reserved);
+                        map.load(0, words.into_iter(), reserved);
+                    }
+                }
+                prop_assert_eq!(map.pages(), pages);
+                prop_assert_eq!(map.free_pages(), model.len() as u64);
+            }
+            for page in 0..pages + 70 {
+                prop_assert_eq!(map.is_taken(page), !model.contains(&page));
+            }
+        }
+    }
+}

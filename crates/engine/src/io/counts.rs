@@ -1,0 +1,82 @@
+//! What a store counts.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use millpond_base::Reason;
+
+/// Number of write reasons.
+pub(super) const REASONS: usize = 5;
+
+/// Counters of a running store. They are independent of each other: a snapshot taken while others
+/// count may have a write without its bytes.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) reads: AtomicU64,
+    pub(super) read_requests: AtomicU64,
+    pub(super) read_errors: AtomicU64,
+    pub(super) writes: [AtomicU64; REASONS],
+    pub(super) write_requests: AtomicU64,
+    pub(super) write_errors: AtomicU64,
+    pub(super) syncs: AtomicU64,
+    pub(super) grown_bytes: AtomicU64,
+}
+
+impl Counters {
+    pub(super) fn add(counter: &AtomicU64, count: usize) {
+        counter.fetch_add(count as u64, Relaxed);
+    }
+
+    pub(super) fn snapshot(&self, page_bytes: u64) -> StoreCounts {
+        let writes_by_reason = std::array::from_fn(|at| self.writes[at].load(Relaxed));
+        let (reads, writes) = (self.reads.load(Relaxed), writes_by_reason.iter().sum::<u64>());
+        StoreCounts {
+            reads,
+            read_bytes: reads * page_bytes,
+            read_requests: self.read_requests.load(Relaxed),
+            read_errors: self.read_errors.load(Relaxed),
+            writes,
+            writes_by_reason,
+            write_bytes: writes * page_bytes,
+            write_requests: self.write_requests.load(Relaxed),
+            write_errors: self.write_errors.load(Relaxed),
+            syncs: self.syncs.load(Relaxed),
+            grown_bytes: self.grown_bytes.load(Relaxed),
+        }
+    }
+}
+
+/// What a store has done since it was opened. The store's own pages (superblock and free maps) are
+/// not counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct StoreCounts {
+    /// Pages read and found sound.
+    pub reads: u64,
+    /// Bytes of those.
+    pub read_bytes: u64,
+    /// Requests sent to the device for reading: adjacent pages of a batch are one.
+    pub read_requests: u64,
+    /// Pages that could not be read, or were not sound.
+    pub read_errors: u64,
+    /// Pages written.
+    pub writes: u64,
+    /// Pages written, by reason: see [`StoreCounts::writes_for`].
+    writes_by_reason: [u64; REASONS],
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Requests sent to the device for writing: adjacent pages of a batch are one.
+    pub write_requests: u64,
+    /// Pages that could not be written.
+    pub write_errors: u64,
+    /// Synchronisations asked for.
+    pub syncs: u64,
+    /// Bytes by which the store grew, each written once as a zero.
+    pub grown_bytes: u64,
+}
+
+impl StoreCounts {
+    /// Pages written for `reason`.
+    pub fn writes_for(&self, reason: Reason) -> u64 {
+        self.writes_by_reason[reason as usize]
+    }
+}

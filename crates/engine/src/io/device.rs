@@ -1,0 +1,127 @@
+//! What the page store asks of storage.
+//!
+//! A device is an array of bytes that can be read and written in place by many threads at once,
+//! grows at its end, and forgets what was not synchronised when the power fails. The store moves
+//! whole pages; nothing here knows what a page is.
+//!
+//! Calls go through `dyn Device`: an indirect call costs nanoseconds, the fastest device
+//! microseconds.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::ops::Range;
+use std::path::Path;
+
+use super::error::DeviceError;
+
+/// What direct I/O asks of addresses, offsets and lengths: multiples of these, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Alignment {
+    /// Of a buffer's address. A buffer that is aligned worse works too, by way of a copy.
+    pub memory: usize,
+    /// Of offsets and lengths.
+    pub offset: u64,
+}
+
+impl Alignment {
+    /// No demands.
+    pub const NONE: Alignment = Alignment { memory: 1, offset: 1 };
+}
+
+/// Adjacent bytes to read into several buffers.
+#[derive(Debug)]
+pub struct ReadRequest<'a, 'b> {
+    /// Where the bytes begin.
+    pub offset: u64,
+    /// The buffers, filled one after the other.
+    pub parts: &'a mut [IoSliceMut<'b>],
+    /// How it went; set by the device.
+    pub result: Result<(), DeviceError>,
+}
+
+impl ReadRequest<'_, '_> {
+    /// Bytes asked for.
+    pub fn length(&self) -> usize {
+        self.parts.iter().map(|part| part.len()).sum()
+    }
+}
+
+/// Adjacent bytes to write from several buffers.
+#[derive(Debug)]
+pub struct WriteRequest<'a, 'b> {
+    /// Where the bytes go.
+    pub offset: u64,
+    /// The buffers, written one after the other.
+    pub parts: &'a [IoSlice<'b>],
+    /// How it went; set by the device. After an error any part of the bytes may have landed.
+    pub result: Result<(), DeviceError>,
+}
+
+impl WriteRequest<'_, '_> {
+    /// Bytes to write.
+    pub fn length(&self) -> usize {
+        self.parts.iter().map(|part| part.len()).sum()
+    }
+}
+
+/// Storage.
+///
+/// Reads and writes of the same bytes at the same time are the caller's to avoid: what is read
+/// then is any mixture. The pool never does so, because a page that is being written stays in its
+/// frame.
+pub trait Device: Send + Sync {
+    /// Name of the device in messages: the file's path.
+    fn path(&self) -> &Path;
+
+    /// Length in bytes.
+    fn length(&self) -> u64;
+
+    /// What addresses, offsets and lengths must be multiples of.
+    fn alignment(&self) -> Alignment;
+
+    /// Fills `bytes` from `offset` on.
+    ///
+    /// # Errors
+    /// If not all bytes could be read; `bytes` then holds anything.
+    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError>;
+
+    /// Writes `bytes` from `offset` on, within the device's length.
+    ///
+    /// # Errors
+    /// If not all bytes could be written; any part of them may have landed.
+    fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError>;
+
+    /// Does all reads, as many of them at once as the device is good at, and returns when the last
+    /// one is done. Each request tells how it went.
+    fn read_batch(&self, requests: &mut [ReadRequest<'_, '_>]);
+
+    /// Does all writes, as many of them at once as the device is good at, and returns when the
+    /// last one is done. Each request tells how it went. Requests must not overlap.
+    fn write_batch(&self, requests: &mut [WriteRequest<'_, '_>]);
+
+    /// Makes all writes that have returned durable, and the length.
+    ///
+    /// # Errors
+    /// If the device does not confirm. Which writes are durable is then unknown, and asking again
+    /// proves nothing: an operating system reports a failed write-back once.
+    fn sync(&self) -> Result<(), DeviceError>;
+
+    /// Makes writes into these ranges of bytes durable (li 4.3, the operation `dsync`); those to
+    /// other places may become durable, too.
+    ///
+    /// # Errors
+    /// As [`Device::sync`].
+    fn sync_ranges(&self, ranges: &[Range<u64>]) -> Result<(), DeviceError> {
+        if ranges.iter().all(|range| range.is_empty()) { Ok(()) } else { self.sync() }
+    }
+
+    /// Makes the device `length` bytes long; what is new reads as zeros. Shorter is left as it is.
+    /// One thread at a time.
+    ///
+    /// # Errors
+    /// If there is no room; the length is then what it was.
+    fn grow(&self, length: u64) -> Result<(), DeviceError>;
+
+    /// Gives up the lock that keeps other processes away, if the device holds one. The caller no
+    /// longer reads or writes.
+    fn release(&self) {}
+}

@@ -1,0 +1,190 @@
+//! What can go wrong on a device.
+//!
+//! Errors are values that can be cloned and compared: several threads that waited for one load
+//! all get the same answer.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// An error number of the operating system.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Errno(pub i32);
+
+impl Errno {
+    /// A device failed.
+    pub const IO: Errno = Errno(libc::EIO);
+
+    /// The number in `error`, or `EIO` if it has none.
+    pub fn of(error: &std::io::Error) -> Errno {
+        Errno(error.raw_os_error().unwrap_or(libc::EIO))
+    }
+}
+
+impl From<rustix::io::Errno> for Errno {
+    fn from(errno: rustix::io::Errno) -> Errno {
+        Errno(errno.raw_os_error())
+    }
+}
+
+impl fmt::Display for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The standard library words it as "No space left on device (os error 28)".
+        write!(f, "{}", std::io::Error::from_raw_os_error(self.0))
+    }
+}
+
+impl fmt::Debug for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Errno({}: {self})", self.0)
+    }
+}
+
+/// What was asked of a device.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Operation {
+    /// Reading bytes.
+    Read,
+    /// Writing bytes.
+    Write,
+    /// Making writes durable.
+    Sync,
+    /// Making the device longer.
+    Grow,
+    /// Asking for its length or limits.
+    Inspect,
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Operation::Read => "reading",
+            Operation::Write => "writing",
+            Operation::Sync => "synchronising",
+            Operation::Grow => "growing",
+            Operation::Inspect => "inspecting",
+        })
+    }
+}
+
+/// Why a device did not do what it was asked to. Offsets and lengths are in bytes.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// The operating system refused or the hardware failed.
+    #[error("{operation} {length} bytes at offset {offset} of {} failed: {errno}", path.display())]
+    Io {
+        /// What was tried.
+        operation: Operation,
+        /// The device.
+        path: PathBuf,
+        /// Where it began.
+        offset: u64,
+        /// How many bytes.
+        length: u64,
+        /// The operating system's reason.
+        errno: Errno,
+    },
+    /// There is no room left. Nothing that was stored before is touched.
+    #[error(
+        "the disk of {} is full: {needed} more bytes were needed at offset {offset}; make room \
+         and try again, what is stored is intact",
+        path.display()
+    )]
+    DiskFull {
+        /// The device.
+        path: PathBuf,
+        /// Where the bytes were to go.
+        offset: u64,
+        /// How many bytes.
+        needed: u64,
+    },
+    /// The device ends before the bytes asked for.
+    #[error(
+        "{} ends at offset {device_length}, before the {length} bytes at offset {offset}",
+        path.display()
+    )]
+    PastEnd {
+        /// The device.
+        path: PathBuf,
+        /// Where the bytes were to begin.
+        offset: u64,
+        /// How many bytes.
+        length: u64,
+        /// Where the device ends.
+        device_length: u64,
+    },
+    /// Direct I/O moves whole blocks only.
+    #[error(
+        "{length} bytes at offset {offset} of {} are not a multiple of {alignment} bytes",
+        path.display()
+    )]
+    Misaligned {
+        /// The device.
+        path: PathBuf,
+        /// Where the bytes were to begin.
+        offset: u64,
+        /// How many bytes.
+        length: u64,
+        /// What offset and length must be multiples of.
+        alignment: u64,
+    },
+    /// Opened for reading only.
+    #[error("{} is open for reading only", path.display())]
+    ReadOnly {
+        /// The device.
+        path: PathBuf,
+    },
+}
+
+impl DeviceError {
+    /// Whether the device had no room left.
+    pub fn is_disk_full(&self) -> bool {
+        matches!(self, DeviceError::DiskFull { .. })
+    }
+}
+
+/// Why a file could not be opened as a device.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenFileError {
+    /// The operating system refused.
+    #[error("opening {} failed: {errno}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's reason.
+        errno: Errno,
+    },
+    /// Somebody else has it open, and two writers would destroy it.
+    #[error(
+        "{} is in use by {}: close it there first",
+        path.display(),
+        HolderName(*pid)
+    )]
+    Locked {
+        /// The file.
+        path: PathBuf,
+        /// The process that holds the lock, if it can be found out; it may be this one.
+        pid: Option<u32>,
+    },
+    /// A new file was to be made, and there is one that holds something.
+    #[error("{} exists and holds {length} bytes: open it, or choose another name", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+        /// Its length in bytes.
+        length: u64,
+    },
+}
+
+struct HolderName(Option<u32>);
+
+impl fmt::Display for HolderName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(pid) if pid == std::process::id() => write!(f, "this process (pid {pid})"),
+            Some(pid) => write!(f, "the process with pid {pid}"),
+            None => f.write_str("another process"),
+        }
+    }
+}

@@ -1,0 +1,482 @@
+//! A file as a device.
+//!
+//! Pages bypass the kernel's page cache where the file system allows it (`O_DIRECT`): the buffer
+//! pool is the cache, and a second copy of every page would double its memory. A single read is a
+//! `pread`, which is the quickest way to wait for one page; batches go through io_uring, which
+//! keeps the drive busy from one thread. Either falls back with one warning when the file is
+//! opened, and everything works the same, only slower.
+//!
+//! The file grows by zeros that are really written into preallocated blocks. A later overwrite
+//! then changes no metadata of the file system, so that synchronising a few pages costs those
+//! pages and one flush of the drive; holes and preallocated but unwritten blocks cost a commit of
+//! its journal each time, and a full disk would show when a page is evicted instead of when it is
+//! allocated.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{AtFlags, FallocateFlags, StatxFlags};
+
+use super::buffer::AlignedBuffer;
+use super::device::{Alignment, Device, ReadRequest, WriteRequest};
+use super::error::{DeviceError, Errno, OpenFileError, Operation};
+use super::lock;
+use super::ring::RingPool;
+
+/// Bytes of zeros written by one call while the file grows.
+const ZEROS: usize = 1 << 20;
+
+/// The largest block that direct I/O may demand; a file system that wants more is read and
+/// written through the page cache. The smallest page has this size.
+const DIRECT_BLOCK_MAX: u64 = 4096;
+
+/// How batches reach the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Submission {
+    /// One `pread` or `pwrite` after the other.
+    Pread,
+    /// io_uring, many at once.
+    #[default]
+    Uring,
+}
+
+/// How a file is opened as a device.
+#[derive(Clone, Debug)]
+pub struct FileOptions {
+    /// For reading only, shared with other readers; otherwise exclusively, also for writing.
+    pub read_only: bool,
+    /// Bypass the kernel's page cache where the file system allows it.
+    pub direct: bool,
+    /// How batches reach the kernel.
+    pub submission: Submission,
+    /// Requests of a batch that are under way at once, 1 to 4096 (io_uring only).
+    pub depth: u32,
+}
+
+impl Default for FileOptions {
+    fn default() -> FileOptions {
+        FileOptions { read_only: false, direct: true, submission: Submission::Uring, depth: 64 }
+    }
+}
+
+/// A file as a device. Holds the file's lock until it is dropped or released.
+#[derive(Debug)]
+pub struct FileDevice {
+    file: File,
+    path: PathBuf,
+    read_only: bool,
+    /// What direct I/O demands; `None` if bytes go through the page cache.
+    direct: Option<Alignment>,
+    rings: Option<RingPool>,
+    /// Length in bytes; changed by `grow` alone.
+    length: AtomicU64,
+}
+
+impl FileDevice {
+    /// Opens the file at `path`, which exists, and locks it: exclusively, or shared if
+    /// `options.read_only`.
+    ///
+    /// # Errors
+    /// If there is no such file, it may not be opened, or somebody has it locked.
+    pub fn open(path: &Path, options: &FileOptions) -> Result<FileDevice, OpenFileError> {
+        Self::open_or_create(path, options, false)
+    }
+
+    /// Makes a new, empty file at `path`, or takes an empty one that is there, and locks it for
+    /// writing, whatever `options.read_only` says.
+    ///
+    /// # Errors
+    /// As [`FileDevice::open`]; also if a file is there that holds something.
+    pub fn create(path: &Path, options: &FileOptions) -> Result<FileDevice, OpenFileError> {
+        let options = FileOptions { read_only: false, ..options.clone() };
+        let device = Self::open_or_create(path, &options, true)?;
+        match device.length() {
+            0 => Ok(device),
+            length => Err(OpenFileError::Exists { path: path.to_path_buf(), length }),
+        }
+    }
+
+    fn open_or_create(
+        path: &Path,
+        options: &FileOptions,
+        create: bool,
+    ) -> Result<FileDevice, OpenFileError> {
+        let fail = |errno| OpenFileError::Io { path: path.to_path_buf(), errno };
+        let (file, direct) = open_file(path, options, create).map_err(fail)?;
+        lock::acquire(&file, path, !options.read_only)?;
+        let length = file.metadata().map_err(|e| fail(Errno::of(&e)))?.len();
+        if direct.is_none() {
+            // Read-ahead would make the kernel cache, and later write back, in units far larger
+            // than a page. Advice only: a file system that ignores it works the same.
+            let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random);
+        }
+        let rings = match options.submission {
+            Submission::Pread => None,
+            Submission::Uring => rings(path, options.depth),
+        };
+        let (path, length) = (path.to_path_buf(), AtomicU64::new(length));
+        Ok(FileDevice { file, path, read_only: options.read_only, direct, rings, length })
+    }
+
+    /// Whether bytes bypass the kernel's page cache.
+    pub fn is_direct(&self) -> bool {
+        self.direct.is_some()
+    }
+
+    /// How batches reach the kernel, after any fallback.
+    pub fn submission(&self) -> Submission {
+        if self.rings.is_some() { Submission::Uring } else { Submission::Pread }
+    }
+
+    /// Makes the file's name durable, by synchronising the directory that holds it.
+    ///
+    /// # Errors
+    /// If the directory cannot be opened or synchronised.
+    pub fn sync_directory(&self) -> Result<(), DeviceError> {
+        let parent = match self.path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        File::open(parent)
+            .and_then(|directory| directory.sync_all())
+            .map_err(|e| self.failed(Operation::Sync, 0, 0, Errno::of(&e)))
+    }
+
+    /// The error for what the operating system said.
+    fn failed(&self, operation: Operation, offset: u64, length: u64, errno: Errno) -> DeviceError {
+        let path = self.path.clone();
+        let writes = matches!(operation, Operation::Write | Operation::Grow);
+        if writes && [libc::ENOSPC, libc::EDQUOT].contains(&errno.0) {
+            return DeviceError::DiskFull { path, offset, needed: length };
+        }
+        DeviceError::Io { operation, path, offset, length, errno }
+    }
+
+    /// Refuses what lies outside the device or direct I/O cannot do.
+    fn check(&self, offset: u64, length: u64) -> Result<(), DeviceError> {
+        let device_length = self.length();
+        if offset.checked_add(length).is_none_or(|end| end > device_length) {
+            let path = self.path.clone();
+            return Err(DeviceError::PastEnd { path, offset, length, device_length });
+        }
+        let alignment = self.alignment().offset;
+        if !offset.is_multiple_of(alignment) || !length.is_multiple_of(alignment) {
+            let path = self.path.clone();
+            return Err(DeviceError::Misaligned { path, offset, length, alignment });
+        }
+        Ok(())
+    }
+
+    fn check_write(&self, offset: u64, length: u64) -> Result<(), DeviceError> {
+        if self.read_only {
+            return Err(DeviceError::ReadOnly { path: self.path.clone() });
+        }
+        self.check(offset, length)
+    }
+
+    /// Whether direct I/O refuses this buffer.
+    fn is_misaligned(&self, bytes: &[u8]) -> bool {
+        self.direct.is_some_and(|need| !(bytes.as_ptr() as usize).is_multiple_of(need.memory))
+    }
+
+    /// The part of `done` transferred bytes from which direct I/O can go on.
+    fn resumable(&self, done: usize) -> usize {
+        let block = self.alignment().offset as usize;
+        done - done % block
+    }
+
+    fn read_fully(&self, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let at = offset + done as u64;
+            match rustix::io::pread(&self.file, &mut bytes[done..], at) {
+                Ok(count) if done + count == bytes.len() => break,
+                Ok(count) if self.resumable(count) > 0 => done += self.resumable(count),
+                Ok(count) => {
+                    // Somebody made the file shorter behind our back.
+                    let (path, device_length) = (self.path.clone(), at + count as u64);
+                    let length = bytes.len() as u64;
+                    return Err(DeviceError::PastEnd { path, offset, length, device_length });
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => {
+                    let length = (bytes.len() - done) as u64;
+                    return Err(self.failed(Operation::Read, at, length, errno.into()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write_fully(
+        &self,
+        operation: Operation,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), DeviceError> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let (at, rest) = (offset + done as u64, &bytes[done..]);
+            match rustix::io::pwrite(&self.file, rest, at) {
+                Ok(count) if count == rest.len() => break,
+                Ok(count) if self.resumable(count) > 0 => done += self.resumable(count),
+                // Nothing more fits, and the next attempt would say so.
+                Ok(_) => {
+                    let (path, needed) = (self.path.clone(), rest.len() as u64);
+                    return Err(DeviceError::DiskFull { path, offset: at, needed });
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => {
+                    return Err(self.failed(operation, at, rest.len() as u64, errno.into()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One request in one call, or part by part if that is not enough.
+    fn read_request(&self, request: &mut ReadRequest<'_, '_>) -> Result<(), DeviceError> {
+        let length = request.length();
+        self.check(request.offset, length as u64)?;
+        if request.parts.len() > 1 && !request.parts.iter().any(|part| self.is_misaligned(part)) {
+            let count = rustix::io::preadv(&self.file, request.parts, request.offset);
+            if count == Ok(length) {
+                return Ok(());
+            }
+        }
+        self.read_parts(request)
+    }
+
+    fn write_request(&self, request: &WriteRequest<'_, '_>) -> Result<(), DeviceError> {
+        let length = request.length();
+        self.check_write(request.offset, length as u64)?;
+        if request.parts.len() > 1 && !request.parts.iter().any(|part| self.is_misaligned(part)) {
+            let count = rustix::io::pwritev(&self.file, request.parts, request.offset);
+            if count == Ok(length) {
+                return Ok(());
+            }
+        }
+        self.write_parts(request)
+    }
+
+    /// Part by part, by way of a copy where a part is misaligned.
+    fn read_parts(&self, request: &mut ReadRequest<'_, '_>) -> Result<(), DeviceError> {
+        let mut offset = request.offset;
+        for part in request.parts.iter_mut() {
+            self.read(offset, part)?;
+            offset += part.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn write_parts(&self, request: &WriteRequest<'_, '_>) -> Result<(), DeviceError> {
+        let mut offset = request.offset;
+        for part in request.parts {
+            self.write(offset, part)?;
+            offset += part.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Blocks, then zeros: a full disk shows before anything is written.
+    fn fill(&self, from: u64, to: u64) -> Result<(), DeviceError> {
+        let fallocate =
+            || rustix::fs::fallocate(&self.file, FallocateFlags::empty(), from, to - from);
+        match rustix::io::retry_on_intr(fallocate) {
+            Ok(()) => {}
+            // The file system cannot reserve; writing finds out as well.
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
+            Err(errno) => return Err(self.failed(Operation::Grow, from, to - from, errno.into())),
+        }
+        let zeros = AlignedBuffer::new(ZEROS);
+        let mut at = from;
+        while at < to {
+            let count = (to - at).min(ZEROS as u64);
+            self.write_fully(Operation::Grow, at, &zeros[..count as usize])?;
+            at += count;
+        }
+        Ok(())
+    }
+}
+
+impl Device for FileDevice {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn length(&self) -> u64 {
+        self.length.load(Ordering::Acquire)
+    }
+
+    fn alignment(&self) -> Alignment {
+        self.direct.unwrap_or(Alignment::NONE)
+    }
+
+    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.check(offset, bytes.len() as u64)?;
+        if self.is_misaligned(bytes) {
+            let mut copy = AlignedBuffer::new(bytes.len());
+            self.read_fully(offset, &mut copy)?;
+            bytes.copy_from_slice(&copy);
+            return Ok(());
+        }
+        self.read_fully(offset, bytes)
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.check_write(offset, bytes.len() as u64)?;
+        if self.is_misaligned(bytes) {
+            let mut copy = AlignedBuffer::new(bytes.len());
+            copy.copy_from_slice(bytes);
+            return self.write_fully(Operation::Write, offset, &copy);
+        }
+        self.write_fully(Operation::Write, offset, bytes)
+    }
+
+    fn read_batch(&self, requests: &mut [ReadRequest<'_, '_>]) {
+        let fits = |request: &ReadRequest<'_, '_>| {
+            self.check(request.offset, request.length() as u64).is_ok()
+                && !request.parts.iter().any(|part| self.is_misaligned(part))
+        };
+        match &self.rings {
+            Some(rings) if requests.len() > 1 && requests.iter().all(fits) => {
+                rings.read(&self.file, requests, |request, answer| {
+                    // What came short, was interrupted or not taken is done again in the plain
+                    // way, which also finds the error's particulars.
+                    let whole = answer.is_some_and(|n| n as i64 == request.length() as i64);
+                    request.result = if whole { Ok(()) } else { self.read_parts(request) };
+                });
+            }
+            _ => {
+                for request in requests {
+                    request.result = self.read_request(request);
+                }
+            }
+        }
+    }
+
+    fn write_batch(&self, requests: &mut [WriteRequest<'_, '_>]) {
+        let fits = |request: &WriteRequest<'_, '_>| {
+            self.check_write(request.offset, request.length() as u64).is_ok()
+                && !request.parts.iter().any(|part| self.is_misaligned(part))
+        };
+        match &self.rings {
+            Some(rings) if requests.len() > 1 && requests.iter().all(fits) => {
+                rings.write(&self.file, requests, |request, answer| {
+                    let whole = answer.is_some_and(|n| n as i64 == request.length() as i64);
+                    request.result = if whole { Ok(()) } else { self.write_parts(request) };
+                });
+            }
+            _ => {
+                for request in requests {
+                    request.result = self.write_request(request);
+                }
+            }
+        }
+    }
+
+    fn sync(&self) -> Result<(), DeviceError> {
+        rustix::io::retry_on_intr(|| rustix::fs::fdatasync(&self.file))
+            .map_err(|errno| self.failed(Operation::Sync, 0, self.length(), errno.into()))
+    }
+
+    fn grow(&self, length: u64) -> Result<(), DeviceError> {
+        let old = self.length();
+        if length <= old {
+            return Ok(());
+        }
+        if self.read_only {
+            return Err(DeviceError::ReadOnly { path: self.path.clone() });
+        }
+        let alignment = self.alignment().offset;
+        if !old.is_multiple_of(alignment) || !length.is_multiple_of(alignment) {
+            let (path, length) = (self.path.clone(), length - old);
+            return Err(DeviceError::Misaligned { path, offset: old, length, alignment });
+        }
+        match self.fill(old, length) {
+            Ok(()) => {
+                self.length.store(length, Ordering::Release);
+                Ok(())
+            }
+            Err(error) => {
+                // Give back what was reserved. If even that fails, the file has a tail that
+                // nobody uses, which the next growth writes over.
+                let _ = rustix::fs::ftruncate(&self.file, old);
+                Err(error)
+            }
+        }
+    }
+
+    fn release(&self) {
+        // Fails for a file descriptor that is none, only; closing the file releases as well.
+        let _ = lock::release(&self.file);
+    }
+}
+
+/// Opens the file, directly if wanted and possible; warns once if wanted and not possible.
+fn open_file(
+    path: &Path,
+    options: &FileOptions,
+    create: bool,
+) -> Result<(File, Option<Alignment>), Errno> {
+    let open = |flags: i32| {
+        let mut how = OpenOptions::new();
+        how.read(true).write(!options.read_only).create(create).custom_flags(flags);
+        how.open(path).map_err(|e| Errno::of(&e))
+    };
+    if !options.direct {
+        return Ok((open(0)?, None));
+    }
+    let why = match open(libc::O_DIRECT) {
+        Ok(file) => match direct_alignment(&file) {
+            Some(need) if need.offset <= DIRECT_BLOCK_MAX => return Ok((file, Some(need))),
+            Some(need) => format!("it wants blocks of {} bytes", need.offset),
+            None => "the file system says so".to_string(),
+        },
+        // The file system knows no direct I/O.
+        Err(Errno(libc::EINVAL)) => Errno(libc::EINVAL).to_string(),
+        Err(errno) => return Err(errno),
+    };
+    let file = open(0)?;
+    tracing::warn!(
+        "direct I/O on {} is not possible ({why}): pages go through the kernel's page cache, \
+         which takes memory of its own",
+        path.display()
+    );
+    Ok((file, None))
+}
+
+/// What direct I/O on `file` demands, `None` if it is not possible after all.
+fn direct_alignment(file: &File) -> Option<Alignment> {
+    // Safe for every drive in use, where the kernel does not say (before Linux 6.1, or tmpfs).
+    let cautious = Alignment { memory: 4096, offset: DIRECT_BLOCK_MAX };
+    let Ok(stat) = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) else {
+        return Some(cautious);
+    };
+    if stat.stx_mask & StatxFlags::DIOALIGN.bits() == 0 {
+        return Some(cautious);
+    }
+    match (stat.stx_dio_mem_align, stat.stx_dio_offset_align) {
+        (_, 0) => None,
+        (memory, offset) => {
+            Some(Alignment { memory: memory.max(1) as usize, offset: u64::from(offset) })
+        }
+    }
+}
+
+/// Rings for a file's batches, or one warning.
+fn rings(path: &Path, depth: u32) -> Option<RingPool> {
+    match RingPool::new(depth.max(1)) {
+        Ok(rings) => Some(rings),
+        Err(errno) => {
+            tracing::warn!(
+                "the kernel refuses io_uring for {} ({errno}): batches are read and written one \
+                 page after the other",
+                path.display()
+            );
+            None
+        }
+    }
+}

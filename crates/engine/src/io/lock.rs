@@ -1,0 +1,110 @@
+//! A store file has one process that writes it, or any number that read it.
+//!
+//! The lock is the kernel's (`flock` on the file itself): it goes when the process goes, however
+//! that happens, and it also keeps a process from opening a store twice. Who holds it is asked of
+//! `/proc/locks`; where that is not there, or does not know, the superblock names the process that
+//! opened the store for writing.
+
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::buffer::AlignedBuffer;
+use super::error::{Errno, OpenFileError};
+use crate::page::superblock::Superblock;
+
+/// Takes the lock without waiting.
+pub(super) fn acquire(file: &File, path: &Path, exclusive: bool) -> Result<(), OpenFileError> {
+    let operation = if exclusive {
+        FlockOperation::NonBlockingLockExclusive
+    } else {
+        FlockOperation::NonBlockingLockShared
+    };
+    loop {
+        match flock(file, operation) {
+            Ok(()) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                let pid = holder_by_kernel(file).or_else(|| holder_by_superblock(file));
+                return Err(OpenFileError::Locked { path: path.to_path_buf(), pid });
+            }
+            Err(errno) => {
+                return Err(OpenFileError::Io { path: path.to_path_buf(), errno: errno.into() });
+            }
+        }
+    }
+}
+
+/// Gives the lock back while the file stays open.
+pub(super) fn release(file: &File) -> Result<(), Errno> {
+    flock(file, FlockOperation::Unlock).map_err(Errno::from)
+}
+
+fn holder_by_kernel(file: &File) -> Option<u32> {
+    let metadata = file.metadata().ok()?;
+    let device = metadata.dev();
+    let place = format!(
+        "{:02x}:{:02x}:{}",
+        rustix::fs::major(device),
+        rustix::fs::minor(device),
+        metadata.ino()
+    );
+    holder_in(&std::fs::read_to_string("/proc/locks").ok()?, &place)
+}
+
+/// The holder of the `flock` on `place` in a listing as `/proc/locks` has it:
+/// `1: FLOCK  ADVISORY  WRITE 4711 fe:00:123456 0 EOF`. Waiting locks have an arrow before the
+/// kind and are passed over.
+fn holder_in(listing: &str, place: &str) -> Option<u32> {
+    listing.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let is_it = fields.get(1) == Some(&"FLOCK") && fields.get(5) == Some(&place);
+        let pid = fields.get(4).filter(|_| is_it)?;
+        // A holder outside our process namespace shows as 0 or below.
+        pid.parse().ok().filter(|&pid: &u32| pid != 0)
+    })
+}
+
+fn holder_by_superblock(file: &File) -> Option<u32> {
+    let mut head = AlignedBuffer::new(4096);
+    let read = rustix::io::pread(file, &mut head[..], 0).ok()?;
+    Superblock::peek_pid(head.get(..read)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_listing_names_the_holder() {
+        let listing = "1: POSIX  ADVISORY  WRITE 17 fe:00:99 0 EOF\n\
+                       2: -> FLOCK  ADVISORY  WRITE 18 fe:00:99 0 EOF\n\
+                       3: FLOCK  ADVISORY  WRITE 4711 fe:00:99 0 EOF\n\
+                       4: FLOCK  ADVISORY  READ 0 fe:00:98 0 EOF\n\n5:\n";
+        assert_eq!(holder_in(listing, "fe:00:99"), Some(4711));
+        assert_eq!(holder_in(listing, "fe:00:98"), None);
+        assert_eq!(holder_in(listing, "fe:00:97"), None);
+        assert_eq!(holder_in("", "fe:00:97"), None);
+    }
+
+    #[test]
+    fn a_lock_excludes_and_is_given_back() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let again = File::open(file.path()).unwrap();
+        let third = File::open(file.path()).unwrap();
+        acquire(file.as_file(), file.path(), true).unwrap();
+        let error = acquire(&again, file.path(), false).unwrap_err();
+        let pid = std::process::id();
+        assert_eq!(
+            error,
+            OpenFileError::Locked { path: file.path().to_path_buf(), pid: Some(pid) }
+        );
+        assert!(error.to_string().contains(&pid.to_string()), "{error}");
+        release(file.as_file()).unwrap();
+        acquire(&again, file.path(), false).unwrap();
+        acquire(&third, file.path(), false).unwrap();
+        assert!(acquire(file.as_file(), file.path(), true).is_err());
+    }
+}

@@ -1,0 +1,283 @@
+//! The life of a page store: creating, opening, closing.
+
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use millpond_base::{Lsn, PageId};
+
+use super::bitmap::Bitmap;
+use super::buffer::AlignedBuffer;
+use super::device::Device;
+use super::error::DeviceError;
+use super::file::{FileDevice, FileOptions};
+use super::store::{Access, PageStore};
+use super::store_error::{CloseError, CreateError, OpenError, ReadError};
+use crate::page::free_map;
+use crate::page::superblock::{Superblock, SuperblockError};
+use crate::page::{PageHeader, PageSize};
+
+/// Bytes that a new store has at least.
+const FIRST_BYTES: u64 = 1 << 20;
+
+/// Bytes of page 0 that are read before the page size is known.
+const HEAD: usize = PageSize::KIB_4.bytes();
+
+impl PageStore {
+    /// Makes a new store in the file at `path`, which does not exist or is empty, open for
+    /// writing.
+    ///
+    /// # Errors
+    /// If the file holds something, cannot be made, or the first pages cannot be written.
+    pub fn create(
+        path: &Path,
+        page_size: PageSize,
+        options: &FileOptions,
+    ) -> Result<PageStore, CreateError> {
+        let device = FileDevice::create(path, options)?;
+        device.sync_directory()?;
+        Self::create_on(Arc::new(device), page_size)
+    }
+
+    /// Makes a new store on `device`, which is empty, open for writing.
+    ///
+    /// # Errors
+    /// If the device holds something, or the first pages cannot be written.
+    pub fn create_on(
+        device: Arc<dyn Device>,
+        page_size: PageSize,
+    ) -> Result<PageStore, CreateError> {
+        let length = device.length();
+        if length != 0 {
+            let path = device.path().to_path_buf();
+            return Err(CreateError::NotEmpty { path, length });
+        }
+        device.grow(FIRST_BYTES)?;
+        let mut free = Bitmap::default();
+        let is_reserved = |page| free_map::is_reserved(page_size, page);
+        free.extend(FIRST_BYTES / page_size.bytes_u64(), is_reserved);
+        write_free_map(&*device, page_size, &free)?;
+        // The superblock comes last: a file with one holds a whole store.
+        device.sync()?;
+        let superblock = Superblock {
+            page_size,
+            uuid: new_uuid(),
+            pages: free.pages(),
+            catalog_root: None,
+            log_position: Lsn(0),
+            clean: false,
+            pid: std::process::id(),
+        };
+        write_superblock(&*device, &superblock)?;
+        device.sync()?;
+        Ok(Self::over(device, page_size, Access::Write, Some(superblock), free))
+    }
+
+    /// Opens the store in the file at `path`: for writing and exclusively, or beside other
+    /// readers if `options.read_only`. `page_size` is what the caller relies on, `None` for any.
+    ///
+    /// # Errors
+    /// If the file cannot be opened or is locked, is no store of this version, has another page
+    /// size, is cut off or damaged, or was not closed cleanly.
+    pub fn open(
+        path: &Path,
+        page_size: Option<PageSize>,
+        options: &FileOptions,
+    ) -> Result<PageStore, OpenError> {
+        let device = FileDevice::open(path, options)?;
+        Self::open_on(Arc::new(device), page_size, options.read_only)
+    }
+
+    /// Opens the store on `device`, as [`PageStore::open`] does.
+    ///
+    /// # Errors
+    /// As [`PageStore::open`].
+    pub fn open_on(
+        device: Arc<dyn Device>,
+        page_size: Option<PageSize>,
+        read_only: bool,
+    ) -> Result<PageStore, OpenError> {
+        let superblock = read_superblock(&*device)?;
+        let path = || device.path().to_path_buf();
+        let found = superblock.page_size;
+        if let Some(asked) = page_size.filter(|&asked| asked != found) {
+            return Err(OpenError::PageSizeDiffers { path: path(), asked, found });
+        }
+        let expected = superblock.pages.saturating_mul(found.bytes_u64());
+        if expected > device.length() {
+            let found = device.length();
+            return Err(OpenError::Truncated { path: path(), expected, found });
+        }
+        if !superblock.clean {
+            return Err(OpenError::NotClean { path: path() });
+        }
+        let access = if read_only { Access::Read } else { Access::Write };
+        let store =
+            Self::over(device, found, access, Some(superblock), all_taken(superblock.pages));
+        store.read_free_map()?;
+        if access == Access::Write {
+            let open = Superblock { clean: false, pid: std::process::id(), ..superblock };
+            write_superblock(&*store.device, &open)?;
+            store.device.sync()?;
+        }
+        Ok(store)
+    }
+
+    /// Opens whatever the file at `path` holds, for reading only: a store that was not closed, is
+    /// cut off, or has lost its superblock. Each page is proven when it is read. `page_size` is
+    /// needed only where neither superblock nor free map tell it.
+    ///
+    /// # Errors
+    /// If the file cannot be opened or is locked, or no page size is known.
+    pub fn open_for_salvage(
+        path: &Path,
+        page_size: Option<PageSize>,
+        options: &FileOptions,
+    ) -> Result<PageStore, OpenError> {
+        let options = FileOptions { read_only: true, ..options.clone() };
+        let device = FileDevice::open(path, &options)?;
+        Self::salvage_on(Arc::new(device), page_size)
+    }
+
+    /// Opens whatever `device` holds, as [`PageStore::open_for_salvage`] does.
+    ///
+    /// # Errors
+    /// As [`PageStore::open_for_salvage`].
+    pub fn salvage_on(
+        device: Arc<dyn Device>,
+        page_size: Option<PageSize>,
+    ) -> Result<PageStore, OpenError> {
+        let superblock = read_superblock(&*device).ok();
+        let size = superblock
+            .map(|block| block.page_size)
+            .or_else(|| page_size_by_free_map(&*device))
+            .or(page_size);
+        let Some(size) = size else {
+            return Err(OpenError::NothingToSalvage { path: device.path().to_path_buf() });
+        };
+        // The superblock's length is that of the last clean close; pages may have come since.
+        let pages = all_taken(device.length() / size.bytes_u64());
+        Ok(Self::over(device, size, Access::Salvage, superblock, pages))
+    }
+
+    /// Closes the store: writes the free map, makes everything durable and marks the store as
+    /// clean, with its catalog at `catalog_root`. The caller has written all pages. Waits for
+    /// calls under way; later ones find the store closed. Closing twice, or a store that was open
+    /// for reading, only gives up the lock.
+    ///
+    /// # Errors
+    /// If the device fails. The store then stays marked as open, and can be used or closed again,
+    /// unless it was synchronising that failed.
+    pub fn close(&self, catalog_root: Option<PageId>) -> Result<(), CloseError> {
+        let _gate = self.gate.write().unwrap_or_else(PoisonError::into_inner);
+        if self.access == Access::Write && !self.closed.load(Ordering::Acquire) {
+            self.mark_clean(catalog_root)?;
+        }
+        self.closed.store(true, Ordering::Release);
+        self.device.release();
+        Ok(())
+    }
+
+    fn mark_clean(&self, catalog_root: Option<PageId>) -> Result<(), CloseError> {
+        let free = self.free_map();
+        if let Some(page) = catalog_root
+            && (self.is_reserved(page) || page.0 >= free.pages() || !free.is_taken(page.0))
+        {
+            return Err(CloseError::CatalogRoot { page });
+        }
+        let Some(superblock) = self.superblock else { return Ok(()) };
+        write_free_map(&*self.device, self.page_size, &free)?;
+        self.sync_now(|| self.device.sync())?;
+        let clean =
+            Superblock { pages: free.pages(), catalog_root, clean: true, pid: 0, ..superblock };
+        write_superblock(&*self.device, &clean)?;
+        Ok(self.sync_now(|| self.device.sync())?)
+    }
+
+    /// Takes the free map from the device into memory.
+    fn read_free_map(&self) -> Result<(), ReadError> {
+        let mut bytes = AlignedBuffer::new(self.page_size.bytes());
+        let mut free = self.free_map();
+        let words_per_map = (free_map::pages_per_map(self.page_size) / 64) as usize;
+        for group in 0..free_map::maps(self.page_size, self.pages()) {
+            let page = free_map::map_page(self.page_size, group);
+            self.device
+                .read(page.0 * self.page_size.bytes_u64(), &mut bytes)
+                .map_err(|source| ReadError::Device { page, source })?;
+            self.prove(page, &bytes)?;
+            let words = free_map::words(&bytes);
+            free.load(group as usize * words_per_map, words, |page| self.is_reserved(page));
+        }
+        Ok(())
+    }
+}
+
+/// A map of `pages` pages of which none is free.
+fn all_taken(pages: u64) -> Bitmap {
+    let mut map = Bitmap::default();
+    map.extend(pages, |_| true);
+    map
+}
+
+fn read_superblock(device: &dyn Device) -> Result<Superblock, OpenError> {
+    let path = || device.path().to_path_buf();
+    let no_store = |source| OpenError::Superblock { path: path(), source };
+    if device.length() < HEAD as u64 {
+        return Err(no_store(SuperblockError::Magic { found: [0; 8] }));
+    }
+    let mut head = AlignedBuffer::new(HEAD);
+    device.read(0, &mut head)?;
+    let size = Superblock::peek_page_size(&head).map_err(no_store)?;
+    let found = device.length();
+    if found < size.bytes_u64() {
+        return Err(OpenError::Truncated { path: path(), expected: size.bytes_u64(), found });
+    }
+    let mut page = AlignedBuffer::new(size.bytes());
+    device.read(0, &mut page)?;
+    Superblock::read(&page).map_err(no_store)
+}
+
+fn write_superblock(device: &dyn Device, superblock: &Superblock) -> Result<(), DeviceError> {
+    let mut page = AlignedBuffer::new(superblock.page_size.bytes());
+    superblock.write(&mut page);
+    device.write(0, &page)
+}
+
+fn write_free_map(
+    device: &dyn Device,
+    page_size: PageSize,
+    free: &Bitmap,
+) -> Result<(), DeviceError> {
+    let mut bytes = AlignedBuffer::new(page_size.bytes());
+    let words_per_map = (free_map::pages_per_map(page_size) / 64) as usize;
+    for group in 0..free_map::maps(page_size, free.pages()) {
+        let words = free.words(group as usize * words_per_map);
+        free_map::write(page_size, group, words, &mut bytes);
+        let page = free_map::map_page(page_size, group);
+        device.write(page.0 * page_size.bytes_u64(), &bytes)?;
+    }
+    Ok(())
+}
+
+/// The page size under which page 1 is a sound page 1, as the first free map always is.
+fn page_size_by_free_map(device: &dyn Device) -> Option<PageSize> {
+    PageSize::ALL.into_iter().chain([PageSize::TINY]).find(|size| {
+        let mut page = AlignedBuffer::new(size.bytes());
+        device.read(size.bytes_u64(), &mut page).is_ok() && PageHeader::is_sound(PageId(1), &page)
+    })
+}
+
+/// 128 bits that no other store has: the standard library's hash keys are drawn by the system.
+fn new_uuid() -> [u8; 16] {
+    let moment = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
+    let seed = (moment, std::process::id());
+    let halves = [RandomState::new().hash_one(seed), RandomState::new().hash_one(seed)];
+    let mut uuid = [0; 16];
+    uuid[..8].copy_from_slice(&halves[0].to_le_bytes());
+    uuid[8..].copy_from_slice(&halves[1].to_le_bytes());
+    // Version 4 (random), variant 1, as RFC 9562 has them.
+    uuid[6] = uuid[6] & 0x0f | 0x40;
+    uuid[8] = uuid[8] & 0x3f | 0x80;
+    uuid
+}

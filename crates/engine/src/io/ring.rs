@@ -1,0 +1,204 @@
+//! io_uring: many reads or writes in one system call.
+//!
+//! A ring is used by one batch at a time, from the thread that has the batch, and has nothing
+//! under way between batches. That is the whole safety argument: the kernel holds addresses of
+//! buffers only while [`Ring::drive`] runs, and `drive` returns only when the kernel has answered
+//! for every entry that it took.
+//!
+//! Rings are pooled per device, not per thread: a program may have many threads and few batches
+//! at once, and a ring costs file descriptors and kernel memory.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use io_uring::{IoUring, opcode, squeue, types};
+
+use super::device::{ReadRequest, WriteRequest};
+use super::error::Errno;
+
+/// Rings that a pool keeps for the next batch; more are made when needed and dropped after use.
+const RINGS_KEPT: usize = 8;
+
+/// Submissions in a row that may fail for want of kernel memory before the ring is given up.
+const REFUSALS_MAX: usize = 1000;
+
+/// The rings of one device.
+#[derive(Debug)]
+pub(super) struct RingPool {
+    depth: u32,
+    idle: Mutex<Vec<Ring>>,
+}
+
+impl RingPool {
+    /// A pool of rings that keep up to `depth` requests under way; makes the first one.
+    ///
+    /// The error is the kernel's refusal.
+    pub(super) fn new(depth: u32) -> Result<RingPool, Errno> {
+        let first = Ring::new(depth)?;
+        Ok(RingPool { depth, idle: Mutex::new(vec![first]) })
+    }
+
+    /// Runs `use_it` with a ring, or returns `None` if the kernel gives no more rings.
+    fn with<R>(&self, use_it: impl FnOnce(&mut Ring) -> R) -> Option<R> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut ring = match idle {
+            Some(ring) => ring,
+            None => Ring::new(self.depth).ok()?,
+        };
+        let answer = use_it(&mut ring);
+        if !ring.broken {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            if idle.len() < RINGS_KEPT {
+                idle.push(ring);
+            }
+        }
+        Some(answer)
+    }
+
+    /// Reads all requests at depth. `done` hears of each request the kernel's answer: bytes read,
+    /// or a negative error number; `None` if the request was never submitted.
+    pub(super) fn read(
+        &self,
+        file: &File,
+        requests: &mut [ReadRequest<'_, '_>],
+        mut done: impl FnMut(&mut ReadRequest<'_, '_>, Option<i32>),
+    ) {
+        let fd = types::Fd(file.as_raw_fd());
+        let answers = self.with(|ring| {
+            ring.entries.clear();
+            ring.entries.extend(requests.iter_mut().map(|request| {
+                // `IoSliceMut` is an `iovec` on Unix, as the standard library guarantees.
+                let (start, count) = (request.parts.as_mut_ptr(), request.parts.len() as u32);
+                opcode::Readv::new(fd, start.cast(), count).offset(request.offset).build()
+            }));
+            // SAFETY: every entry names a file and buffers that `file` and `requests` keep alive,
+            // the buffers exclusively borrowed, until `drive` is back.
+            unsafe { ring.drive() };
+            std::mem::take(&mut ring.answers)
+        });
+        for (at, request) in requests.iter_mut().enumerate() {
+            let answer = answers.as_ref().and_then(|all| all.get(at).copied().flatten());
+            done(request, answer);
+        }
+    }
+
+    /// Writes all requests at depth; `done` as in [`RingPool::read`].
+    pub(super) fn write(
+        &self,
+        file: &File,
+        requests: &mut [WriteRequest<'_, '_>],
+        mut done: impl FnMut(&mut WriteRequest<'_, '_>, Option<i32>),
+    ) {
+        let fd = types::Fd(file.as_raw_fd());
+        let answers = self.with(|ring| {
+            ring.entries.clear();
+            ring.entries.extend(requests.iter().map(|request| {
+                // `IoSlice` is an `iovec` on Unix, as the standard library guarantees.
+                let (start, count) = (request.parts.as_ptr(), request.parts.len() as u32);
+                opcode::Writev::new(fd, start.cast(), count).offset(request.offset).build()
+            }));
+            // SAFETY: every entry names a file and buffers that `file` and `requests` keep alive
+            // and unchanged until `drive` is back.
+            unsafe { ring.drive() };
+            std::mem::take(&mut ring.answers)
+        });
+        for (at, request) in requests.iter_mut().enumerate() {
+            let answer = answers.as_ref().and_then(|all| all.get(at).copied().flatten());
+            done(request, answer);
+        }
+    }
+}
+
+/// One submission and completion queue.
+struct Ring {
+    queues: IoUring,
+    depth: usize,
+    /// The batch; an entry's index is its user data.
+    entries: Vec<squeue::Entry>,
+    /// The kernel's answers by index, `None` until it has answered.
+    answers: Vec<Option<i32>>,
+    /// The kernel refused an operation on the ring: it may hold entries that nobody waits for.
+    broken: bool,
+}
+
+impl std::fmt::Debug for Ring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Ring(depth {})", self.depth)
+    }
+}
+
+impl Ring {
+    fn new(depth: u32) -> Result<Ring, Errno> {
+        let queues = IoUring::builder().dontfork().build(depth).map_err(|e| Errno::of(&e))?;
+        let depth = queues.params().sq_entries() as usize;
+        Ok(Ring { queues, depth, entries: Vec::new(), answers: Vec::new(), broken: false })
+    }
+
+    /// Submits all of `entries`, at most `depth` under way at once, and fills `answers`. Returns
+    /// when nothing is under way.
+    ///
+    /// # Safety
+    /// Files and memory that the entries name stay as the entries need them until this returns.
+    unsafe fn drive(&mut self) {
+        self.answers.clear();
+        self.answers.resize(self.entries.len(), None);
+        let (mut next, mut under_way, mut refusals) = (0, 0, 0);
+        while next < self.entries.len() || under_way > 0 {
+            while under_way < self.depth
+                && let Some(entry) = self.entries.get(next)
+            {
+                let entry = entry.clone().user_data(next as u64);
+                // SAFETY: the entry stays valid until its completion was reaped, by this
+                // function's contract and because the loop ends with nothing under way.
+                if unsafe { self.queues.submission().push(&entry) }.is_err() {
+                    break;
+                }
+                next += 1;
+                under_way += 1;
+            }
+            match self.queues.submit_and_wait(1) {
+                Ok(_) => refusals = 0,
+                // Interrupted, or out of memory or completion slots: take what is there, go on.
+                Err(error)
+                    if [libc::EINTR, libc::EAGAIN, libc::EBUSY]
+                        .contains(&error.raw_os_error().unwrap_or(0))
+                        && refusals < REFUSALS_MAX =>
+                {
+                    refusals += 1;
+                }
+                Err(_) => {
+                    // Entries still in the submission queue were not seen by the kernel, and
+                    // never will be: nobody uses this ring again.
+                    self.broken = true;
+                    under_way -= self.queues.submission().len();
+                    self.drain(under_way);
+                    return;
+                }
+            }
+            under_way -= self.reap();
+        }
+    }
+
+    /// Waits for what the kernel has taken without asking it to wait. There is no bound: to
+    /// return earlier would let the kernel write into memory that is no longer ours.
+    fn drain(&mut self, mut under_way: usize) {
+        while under_way > 0 {
+            under_way -= self.reap().min(under_way);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Takes all completions that are there; says how many.
+    fn reap(&mut self) -> usize {
+        let mut count = 0;
+        for completion in self.queues.completion() {
+            count += 1;
+            if let Some(answer) = self.answers.get_mut(completion.user_data() as usize) {
+                *answer = Some(completion.result());
+            }
+        }
+        count
+    }
+}

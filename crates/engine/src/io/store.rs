@@ -1,0 +1,545 @@
+//! Pages on a device: read with proof, written in batches, allocated and freed.
+//!
+//! A store file is an array of pages of one size. Page 0 is the superblock, some more are maps of
+//! free pages (`page::superblock` and `page::free_map` draw both); all others belong to whoever
+//! allocated them. Every page carries a checksum seeded with its id, so that neither a damaged
+//! page nor one that landed in the wrong place is ever taken for good.
+//!
+//! - **Life.** Opening for writing durably marks the superblock as open; closing writes the free
+//!   maps, synchronises, marks it as clean and synchronises again. In between the free map is in
+//!   memory only, so a store that was not closed is not opened again: `open_for_salvage` reads
+//!   what is in it, and recovery from a log will do better.
+//! - **Growth** is by an eighth of the size, at least 1 MiB and at most 64 MiB, in zeros that are
+//!   really written (`io::file` says why). One thread grows; others that find no free page wait
+//!   for it, and those that free pages do not.
+//! - **Locks**: `free` is held for the few steps of a bitmap, never during I/O. `growing` comes
+//!   before `free`. `gate` is held shared by everything that changes the file and exclusively by
+//!   closing, so that nothing is written after the store was marked as clean.
+//! - **A failed synchronisation is remembered**: the kernel reports a failed write-back once, so a
+//!   later success would prove nothing. The store can be read, and not be closed cleanly.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+
+use millpond_base::{PageId, Reason};
+
+use super::bitmap::{Bitmap, Refusal};
+use super::counts::{Counters, StoreCounts};
+use super::device::{Device, ReadRequest, WriteRequest};
+use super::store_error::{AllocateError, FreeError, ReadError, SyncError, WriteError};
+use crate::page::free_map;
+use crate::page::superblock::Superblock;
+use crate::page::{PageHeader, PageSize};
+
+/// Bytes of one request at most: adjacent pages beyond that are another one.
+const REQUEST_BYTES_MAX: usize = 1 << 20;
+
+/// Bounds of one growth, in bytes.
+const GROWTH_BYTES: (u64, u64) = (1 << 20, 64 << 20);
+
+/// Growth as a share of the store: one part in so many.
+const GROWTH_PART: u64 = 8;
+
+/// A page to be read by [`PageStore::read_batch`].
+#[derive(Debug)]
+pub struct PageRead<'a> {
+    /// The page.
+    pub page: PageId,
+    /// Where it goes: one page long.
+    pub bytes: &'a mut [u8],
+    /// How it went.
+    pub result: Result<(), ReadError>,
+}
+
+impl<'a> PageRead<'a> {
+    /// Page `page`, to be read into `bytes`.
+    pub fn new(page: PageId, bytes: &'a mut [u8]) -> PageRead<'a> {
+        PageRead { page, bytes, result: Ok(()) }
+    }
+}
+
+/// A page to be written by [`PageStore::write_batch`].
+#[derive(Debug)]
+pub struct PageWrite<'a> {
+    /// The page.
+    pub page: PageId,
+    /// Why it is written.
+    pub reason: Reason,
+    /// The page's bytes; its checksum is set.
+    pub bytes: &'a mut [u8],
+    /// Whether the page was written; set by `write_batch`.
+    pub written: bool,
+}
+
+impl<'a> PageWrite<'a> {
+    /// Page `page`, to be written from `bytes`.
+    pub fn new(page: PageId, reason: Reason, bytes: &'a mut [u8]) -> PageWrite<'a> {
+        PageWrite { page, reason, bytes, written: false }
+    }
+}
+
+/// What a store may be used for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Access {
+    Write,
+    Read,
+    Salvage,
+}
+
+/// Pages on a device. All methods take `&self` and may be called from any number of threads.
+pub struct PageStore {
+    pub(super) device: Arc<dyn Device>,
+    pub(super) page_size: PageSize,
+    pub(super) access: Access,
+    /// The superblock as it was read; `None` if a salvaged store has none that is sound.
+    pub(super) superblock: Option<Superblock>,
+    /// Length in pages. Never shrinks; grows under `growing`.
+    pub(super) pages: AtomicU64,
+    pub(super) free: Mutex<Bitmap>,
+    growing: Mutex<()>,
+    pub(super) gate: RwLock<()>,
+    /// Set under `gate`.
+    pub(super) closed: AtomicBool,
+    sync_failed: AtomicBool,
+    counters: Counters,
+}
+
+impl std::fmt::Debug for PageStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PageStore")
+            .field("path", &self.path())
+            .field("page_size", &self.page_size)
+            .field("access", &self.access)
+            .field("pages", &self.pages())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What `usable` found instead.
+pub(super) enum Unusable {
+    ReadOnly,
+    Closed,
+}
+
+macro_rules! from_unusable {
+    ($($error:ident),*) => {$(
+        impl From<Unusable> for $error {
+            fn from(why: Unusable) -> $error {
+                match why {
+                    Unusable::ReadOnly => $error::ReadOnly,
+                    Unusable::Closed => $error::Closed,
+                }
+            }
+        }
+    )*};
+}
+from_unusable!(WriteError, AllocateError, FreeError, SyncError);
+
+impl PageStore {
+    /// A store over `device`, whose pages the caller has looked at.
+    pub(super) fn over(
+        device: Arc<dyn Device>,
+        page_size: PageSize,
+        access: Access,
+        superblock: Option<Superblock>,
+        free: Bitmap,
+    ) -> PageStore {
+        PageStore {
+            device,
+            page_size,
+            access,
+            superblock,
+            pages: AtomicU64::new(free.pages()),
+            free: Mutex::new(free),
+            growing: Mutex::new(()),
+            gate: RwLock::new(()),
+            closed: AtomicBool::new(false),
+            sync_failed: AtomicBool::new(false),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Name of the store's device.
+    pub fn path(&self) -> &Path {
+        self.device.path()
+    }
+
+    /// The device under the store.
+    pub fn device(&self) -> &Arc<dyn Device> {
+        &self.device
+    }
+
+    /// Size of all pages.
+    #[inline]
+    pub fn page_size(&self) -> PageSize {
+        self.page_size
+    }
+
+    /// Tells this store from all others; zeros if a salvaged store's superblock is lost.
+    pub fn uuid(&self) -> [u8; 16] {
+        self.superblock.map_or([0; 16], |block| block.uuid)
+    }
+
+    /// Root of the catalog as of the last clean close.
+    pub fn catalog_root(&self) -> Option<PageId> {
+        self.superblock.and_then(|block| block.catalog_root)
+    }
+
+    /// Whether nothing can be written.
+    pub fn is_read_only(&self) -> bool {
+        self.access != Access::Write
+    }
+
+    /// Length in pages, the store's own and free ones included.
+    #[inline]
+    pub fn pages(&self) -> u64 {
+        self.pages.load(Ordering::Acquire)
+    }
+
+    /// Pages that are free. 0 for a store that is salvaged: what is free is not known there.
+    pub fn free_pages(&self) -> u64 {
+        self.free_map().free_pages()
+    }
+
+    /// Pages in use, the store's own included.
+    pub fn allocated_pages(&self) -> u64 {
+        let free = self.free_map();
+        free.pages() - free.free_pages()
+    }
+
+    /// Whether `page` exists and is in use, as the store's own pages always are.
+    pub fn is_allocated(&self, page: PageId) -> bool {
+        let free = self.free_map();
+        page.0 < free.pages() && free.is_taken(page.0)
+    }
+
+    /// Whether `page` is the superblock or a free map.
+    pub fn is_reserved(&self, page: PageId) -> bool {
+        free_map::is_reserved(self.page_size, page)
+    }
+
+    /// What the store has done since it was opened.
+    pub fn counts(&self) -> StoreCounts {
+        self.counters.snapshot(self.page_size.bytes_u64())
+    }
+
+    pub(super) fn free_map(&self) -> MutexGuard<'_, Bitmap> {
+        // A thread that panicked between two steps of the map is a bug in the map; its words are
+        // valid at each step, so the rest of the program may go on.
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn offset_of(&self, page: PageId) -> u64 {
+        page.0 * self.page_size.bytes_u64()
+    }
+
+    /// Keeps the store from being closed while it is changed.
+    fn usable(&self) -> Result<RwLockReadGuard<'_, ()>, Unusable> {
+        if self.access != Access::Write {
+            return Err(Unusable::ReadOnly);
+        }
+        let gate = self.gate.read().unwrap_or_else(PoisonError::into_inner);
+        if self.closed.load(Ordering::Acquire) { Err(Unusable::Closed) } else { Ok(gate) }
+    }
+
+    /// Reads `page` into `bytes`, which are one page long, and proves that it is what was written
+    /// as that page.
+    ///
+    /// # Errors
+    /// If the device fails, the page is damaged or misplaced, or there is no such page. The
+    /// contents of `bytes` are then anything.
+    pub fn read(&self, page: PageId, bytes: &mut [u8]) -> Result<(), ReadError> {
+        let answer = self.check_read(page, bytes.len()).and_then(|()| {
+            Counters::add(&self.counters.read_requests, 1);
+            self.device
+                .read(self.offset_of(page), bytes)
+                .map_err(|source| ReadError::Device { page, source })?;
+            self.prove(page, bytes)
+        });
+        self.count_read(&answer);
+        answer
+    }
+
+    /// Reads all pages of `batch`, adjacent ones together and as many at once as the device is
+    /// good at. Each entry tells how it went; the batch comes back in the order of its pages.
+    pub fn read_batch(&self, batch: &mut [PageRead<'_>]) {
+        batch.sort_unstable_by_key(|read| read.page);
+        for read in batch.iter_mut() {
+            read.result = self.check_read(read.page, read.bytes.len());
+        }
+        let runs = self.runs(batch.iter().map(|read| (read.page, read.result.is_ok())));
+        let wanted = batch.iter_mut().filter(|read| read.result.is_ok());
+        let mut parts: Vec<IoSliceMut<'_>> =
+            wanted.map(|read| IoSliceMut::new(read.bytes)).collect();
+        let mut rest = &mut parts[..];
+        let mut requests = Vec::with_capacity(runs.len());
+        for run in &runs {
+            let (parts, others) = std::mem::take(&mut rest).split_at_mut(run.count);
+            rest = others;
+            requests.push(ReadRequest { offset: self.offset_of(run.first), parts, result: Ok(()) });
+        }
+        Counters::add(&self.counters.read_requests, requests.len());
+        self.device.read_batch(&mut requests);
+        let results: Vec<_> = requests.into_iter().map(|request| request.result).collect();
+        drop(parts);
+        let mut wanted = batch.iter_mut().filter(|read| read.result.is_ok());
+        for (run, result) in runs.iter().zip(results) {
+            for read in wanted.by_ref().take(run.count) {
+                read.result = match &result {
+                    Ok(()) => self.prove(read.page, read.bytes),
+                    Err(source) => {
+                        Err(ReadError::Device { page: read.page, source: source.clone() })
+                    }
+                };
+            }
+        }
+        for read in batch.iter() {
+            self.count_read(&read.result);
+        }
+    }
+
+    fn count_read(&self, answer: &Result<(), ReadError>) {
+        let counters = &self.counters;
+        let counter = if answer.is_ok() { &counters.reads } else { &counters.read_errors };
+        Counters::add(counter, 1);
+    }
+
+    fn check_read(&self, page: PageId, buffer_bytes: usize) -> Result<(), ReadError> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(ReadError::Closed);
+        }
+        let pages = self.pages();
+        if page.0 >= pages {
+            return Err(ReadError::OutOfRange { page, pages });
+        }
+        let page_bytes = self.page_size.bytes();
+        if buffer_bytes != page_bytes {
+            return Err(ReadError::BufferSize { page, page_bytes, buffer_bytes });
+        }
+        Ok(())
+    }
+
+    /// Whether `bytes` are what was written as page `page`.
+    pub(super) fn prove(&self, page: PageId, bytes: &[u8]) -> Result<(), ReadError> {
+        let header = PageHeader::read(bytes);
+        let computed = PageHeader::checksum_of(page, bytes);
+        let (stored, found) = (header.checksum, header.page);
+        if stored == computed && found == page {
+            return Ok(());
+        }
+        let (path, offset) = (self.path().to_path_buf(), self.offset_of(page));
+        if stored == computed || stored == PageHeader::checksum_of(found, bytes) {
+            return Err(ReadError::Misplaced { path, page, offset, found });
+        }
+        Err(ReadError::Checksum { path, page, offset, stored, computed })
+    }
+
+    /// Seals all pages of `batch` and writes them, adjacent ones together and as many at once as
+    /// the device is good at. Entries that were written say so; the batch comes back in the order
+    /// of its pages. Durable after [`PageStore::sync`].
+    ///
+    /// # Errors
+    /// The first error. If the batch itself is wrong, nothing is written; if the device fails,
+    /// all other requests are carried out.
+    pub fn write_batch(&self, batch: &mut [PageWrite<'_>]) -> Result<(), WriteError> {
+        let _gate = self.usable()?;
+        batch.sort_unstable_by_key(|write| write.page);
+        self.check_writes(batch)?;
+        for write in batch.iter_mut() {
+            PageHeader::seal(write.page, write.bytes);
+            write.written = false;
+        }
+        let runs = self.runs(batch.iter().map(|write| (write.page, true)));
+        let parts: Vec<IoSlice<'_>> = batch.iter().map(|w| IoSlice::new(w.bytes)).collect();
+        let mut requests = Vec::with_capacity(runs.len());
+        let mut rest = &parts[..];
+        for run in &runs {
+            let (parts, others) = rest.split_at(run.count);
+            rest = others;
+            let offset = self.offset_of(run.first);
+            requests.push(WriteRequest { offset, parts, result: Ok(()) });
+        }
+        Counters::add(&self.counters.write_requests, requests.len());
+        self.device.write_batch(&mut requests);
+        let results: Vec<_> = requests.into_iter().map(|request| request.result).collect();
+        drop(parts);
+        let mut first_error = Ok(());
+        let mut writes = batch.iter_mut();
+        for (run, result) in runs.iter().zip(results) {
+            let written = result.is_ok();
+            for write in writes.by_ref().take(run.count) {
+                write.written = written;
+                let counters = &self.counters;
+                let by_reason = &counters.writes[write.reason as usize];
+                Counters::add(if written { by_reason } else { &counters.write_errors }, 1);
+            }
+            let result = result.map_err(|source| WriteError::Device { page: run.first, source });
+            first_error = first_error.and(result);
+        }
+        first_error
+    }
+
+    fn check_writes(&self, batch: &[PageWrite<'_>]) -> Result<(), WriteError> {
+        let (pages, page_bytes) = (self.pages(), self.page_size.bytes());
+        for (at, write) in batch.iter().enumerate() {
+            let (page, buffer_bytes) = (write.page, write.bytes.len());
+            if page.0 >= pages {
+                return Err(WriteError::OutOfRange { page, pages });
+            }
+            if self.is_reserved(page) {
+                return Err(WriteError::Reserved { page });
+            }
+            if buffer_bytes != page_bytes {
+                return Err(WriteError::BufferSize { page, page_bytes, buffer_bytes });
+            }
+            let found = PageHeader::read(write.bytes).page;
+            if found != page {
+                return Err(WriteError::WrongPage { page, found });
+            }
+            if at > 0 && batch[at - 1].page == page {
+                return Err(WriteError::Twice { page });
+            }
+        }
+        Ok(())
+    }
+
+    /// Adjacent pages among those wanted, in the order given, as requests of bounded length.
+    fn runs(&self, pages: impl Iterator<Item = (PageId, bool)>) -> Vec<Run> {
+        let count_max = REQUEST_BYTES_MAX / self.page_size.bytes();
+        let mut runs: Vec<Run> = Vec::new();
+        for (page, _) in pages.filter(|&(_, wanted)| wanted) {
+            match runs.last_mut() {
+                Some(run) if run.first.0 + run.count as u64 == page.0 && run.count < count_max => {
+                    run.count += 1;
+                }
+                _ => runs.push(Run { first: page, count: 1 }),
+            }
+        }
+        runs
+    }
+
+    /// Makes all writes that have returned durable.
+    ///
+    /// # Errors
+    /// If the device does not confirm, now or ever before.
+    pub fn sync(&self) -> Result<(), SyncError> {
+        let _gate = self.usable()?;
+        self.sync_now(|| self.device.sync())
+    }
+
+    /// Makes writes of these pages durable; others may become so, too.
+    ///
+    /// # Errors
+    /// As [`PageStore::sync`].
+    pub fn sync_pages(&self, pages: &[Range<PageId>]) -> Result<(), SyncError> {
+        let _gate = self.usable()?;
+        let end = self.pages();
+        let offset = |page: PageId| PageId(page.0.min(end)).0 * self.page_size.bytes_u64();
+        let ranges: Vec<_> = pages.iter().map(|r| offset(r.start)..offset(r.end)).collect();
+        self.sync_now(|| self.device.sync_ranges(&ranges))
+    }
+
+    pub(super) fn sync_now(
+        &self,
+        sync: impl FnOnce() -> Result<(), super::error::DeviceError>,
+    ) -> Result<(), SyncError> {
+        if self.sync_failed.load(Ordering::Acquire) {
+            return Err(SyncError::FailedBefore { path: self.path().to_path_buf() });
+        }
+        Counters::add(&self.counters.syncs, 1);
+        sync().map_err(|error| {
+            self.sync_failed.store(true, Ordering::Release);
+            SyncError::Device(error)
+        })
+    }
+
+    /// Takes a free page: the lowest one; grows the store if there is none. What the page holds on
+    /// the device is anything, and is not sound until it is written.
+    ///
+    /// # Errors
+    /// If there is no free page and the store cannot grow.
+    pub fn allocate(&self) -> Result<PageId, AllocateError> {
+        let _gate = self.usable()?;
+        loop {
+            if let Some(page) = self.free_map().take() {
+                return Ok(page);
+            }
+            // Others may take all of what is new before this thread does; then it grows again.
+            self.make_room(1)?;
+        }
+    }
+
+    /// Takes `count` free pages, the lowest ones, in ascending order: all of them or none.
+    ///
+    /// # Errors
+    /// If there are not so many free pages and the store cannot grow enough.
+    pub fn allocate_many(&self, count: usize) -> Result<Vec<PageId>, AllocateError> {
+        let _gate = self.usable()?;
+        loop {
+            let mut free = self.free_map();
+            if free.free_pages() >= count as u64 {
+                return Ok(std::iter::from_fn(|| free.take()).take(count).collect());
+            }
+            drop(free);
+            self.make_room(count as u64)?;
+        }
+    }
+
+    /// Grows the store unless `wanted` pages are free by now.
+    fn make_room(&self, wanted: u64) -> Result<(), AllocateError> {
+        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let (old, free) = {
+            let free = self.free_map();
+            (free.pages(), free.free_pages())
+        };
+        let Some(missing) = wanted.checked_sub(free).filter(|&missing| missing > 0) else {
+            return Ok(());
+        };
+        // Free maps among the new pages are not for anybody; twice covers those for the maps.
+        let maps = 2 * free_map::maps(self.page_size, missing);
+        let needed = missing.saturating_add(maps + 1);
+        let page_bytes = self.page_size.bytes_u64();
+        let step = (old * page_bytes / GROWTH_PART).clamp(GROWTH_BYTES.0, GROWTH_BYTES.1);
+        let grow_by = |count: u64| {
+            let pages = old.saturating_add(count).min(u64::MAX / page_bytes);
+            self.device.grow(pages * page_bytes).map(|()| pages)
+        };
+        let pages = match grow_by(needed.max(step / page_bytes)) {
+            // Perhaps what is needed now still fits.
+            Err(error) if error.is_disk_full() => grow_by(needed)?,
+            other => other?,
+        };
+        Counters::add(&self.counters.grown_bytes, ((pages - old) * page_bytes) as usize);
+        let mut free = self.free_map();
+        free.extend(pages, |page| self.is_reserved(page));
+        // Before `free` is unlocked: whoever gets one of the new pages may read and write it.
+        self.pages.store(pages, Ordering::Release);
+        Ok(())
+    }
+
+    /// Gives `page` back, to be handed out again at once: nobody refers to it any more.
+    ///
+    /// # Errors
+    /// If there is no such page, it is the store's own, or free already.
+    pub fn free(&self, page: PageId) -> Result<(), FreeError> {
+        let _gate = self.usable()?;
+        if self.is_reserved(page) {
+            return Err(FreeError::Reserved { page });
+        }
+        let mut free = self.free_map();
+        let pages = free.pages();
+        free.give(page).map_err(|why| match why {
+            Refusal::OutOfRange => FreeError::OutOfRange { page, pages },
+            Refusal::AlreadyFree => FreeError::AlreadyFree { page },
+        })
+    }
+}
+
+/// Adjacent pages.
+struct Run {
+    first: PageId,
+    count: usize,
+}

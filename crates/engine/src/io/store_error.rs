@@ -1,0 +1,320 @@
+//! What can go wrong with a page store, one enum per operation.
+
+use std::path::PathBuf;
+
+use millpond_base::PageId;
+
+use super::error::{DeviceError, OpenFileError};
+use crate::page::superblock::SuperblockError;
+use crate::page::{PageSize, PageSizeError};
+
+/// Why a page could not be read. The buffer then holds anything.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The device failed.
+    #[error("page {page} could not be read: {source}")]
+    Device {
+        /// The page.
+        page: PageId,
+        /// What the device said.
+        source: DeviceError,
+    },
+    /// What is stored is not what was written.
+    #[error(
+        "page {page} of {} (offset {offset}) is damaged: checksum stored {stored:#018x}, computed \
+         {computed:#018x}; `millpond check` lists all damage, `millpond dump --salvage` reads \
+         what is intact",
+        path.display()
+    )]
+    Checksum {
+        /// The store.
+        path: PathBuf,
+        /// The page.
+        page: PageId,
+        /// Where it begins, in bytes.
+        offset: u64,
+        /// The checksum in the page.
+        stored: u64,
+        /// The checksum of the page's bytes.
+        computed: u64,
+    },
+    /// A sound page, but another one: a write went to the wrong place.
+    #[error(
+        "offset {offset} of {} holds page {found} where page {page} belongs: a write went to the \
+         wrong place; `millpond check` lists all damage",
+        path.display()
+    )]
+    Misplaced {
+        /// The store.
+        path: PathBuf,
+        /// The page asked for.
+        page: PageId,
+        /// Where it begins, in bytes.
+        offset: u64,
+        /// The page that is there.
+        found: PageId,
+    },
+    /// There is no such page.
+    #[error("page {page} does not exist: the store has {pages} pages")]
+    OutOfRange {
+        /// The page asked for.
+        page: PageId,
+        /// The store's length in pages.
+        pages: u64,
+    },
+    /// The buffer is not one page long.
+    #[error("page {page} has {page_bytes} bytes, and the buffer has {buffer_bytes}")]
+    BufferSize {
+        /// The page asked for.
+        page: PageId,
+        /// Bytes of a page.
+        page_bytes: usize,
+        /// Bytes of the buffer.
+        buffer_bytes: usize,
+    },
+    /// The store was closed.
+    #[error("the store is closed")]
+    Closed,
+}
+
+/// Why pages could not be written. Which of a batch were is marked in the batch.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The device failed; any part of the page may have landed.
+    #[error("page {page} could not be written: {source}")]
+    Device {
+        /// The first page of the failed request.
+        page: PageId,
+        /// What the device said.
+        source: DeviceError,
+    },
+    /// There is no such page.
+    #[error("page {page} does not exist: the store has {pages} pages")]
+    OutOfRange {
+        /// The page named.
+        page: PageId,
+        /// The store's length in pages.
+        pages: u64,
+    },
+    /// The page is the store's own.
+    #[error("page {page} is the superblock or a free map, which the store writes itself")]
+    Reserved {
+        /// The page named.
+        page: PageId,
+    },
+    /// The header in the buffer names another page: the write would go to the wrong place.
+    #[error("the buffer to be written as page {page} says that it is page {found}")]
+    WrongPage {
+        /// The page named.
+        page: PageId,
+        /// The page in the header.
+        found: PageId,
+    },
+    /// The buffer is not one page long.
+    #[error("page {page} has {page_bytes} bytes, and the buffer has {buffer_bytes}")]
+    BufferSize {
+        /// The page named.
+        page: PageId,
+        /// Bytes of a page.
+        page_bytes: usize,
+        /// Bytes of the buffer.
+        buffer_bytes: usize,
+    },
+    /// One page twice in a batch: which one would be on top?
+    #[error("page {page} is in the batch more than once")]
+    Twice {
+        /// The page named.
+        page: PageId,
+    },
+    /// Opened for reading, or for salvage.
+    #[error("the store is open for reading only")]
+    ReadOnly,
+    /// The store was closed.
+    #[error("the store is closed")]
+    Closed,
+}
+
+/// Why no page could be had. Nothing was allocated.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AllocateError {
+    /// The store could not grow; it stays usable, and freeing pages makes room.
+    #[error("no page is free, and the store could not grow: {0}")]
+    Grow(#[from] DeviceError),
+    /// Opened for reading, or for salvage.
+    #[error("the store is open for reading only")]
+    ReadOnly,
+    /// The store was closed.
+    #[error("the store is closed")]
+    Closed,
+}
+
+/// Why a page could not be freed. Nothing was changed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FreeError {
+    /// There is no such page.
+    #[error("page {page} does not exist: the store has {pages} pages")]
+    OutOfRange {
+        /// The page named.
+        page: PageId,
+        /// The store's length in pages.
+        pages: u64,
+    },
+    /// The page is the store's own.
+    #[error("page {page} is the superblock or a free map, which are never free")]
+    Reserved {
+        /// The page named.
+        page: PageId,
+    },
+    /// It was free already: two owners would get it.
+    #[error("page {page} is free already")]
+    AlreadyFree {
+        /// The page named.
+        page: PageId,
+    },
+    /// Opened for reading, or for salvage.
+    #[error("the store is open for reading only")]
+    ReadOnly,
+    /// The store was closed.
+    #[error("the store is closed")]
+    Closed,
+}
+
+/// Why writes may not be durable.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SyncError {
+    /// The device did not confirm. Nothing that was written since the last synchronisation is
+    /// certain, and asking again would prove nothing.
+    #[error("{0}; what was written since the last synchronisation may be lost")]
+    Device(#[from] DeviceError),
+    /// An earlier synchronisation failed.
+    #[error(
+        "an earlier synchronisation of {} failed, so nothing written since can be relied on",
+        path.display()
+    )]
+    FailedBefore {
+        /// The store.
+        path: PathBuf,
+    },
+    /// Opened for reading, or for salvage.
+    #[error("the store is open for reading only")]
+    ReadOnly,
+    /// The store was closed.
+    #[error("the store is closed")]
+    Closed,
+}
+
+/// Why a store could not be closed cleanly.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CloseError {
+    /// A free map or the superblock could not be written; closing may be tried again.
+    #[error("closing could not be finished: {0}")]
+    Device(#[from] DeviceError),
+    /// Writes may not be durable: the store stays marked as open.
+    #[error("the store cannot be closed cleanly: {0}")]
+    Sync(#[from] SyncError),
+    /// The catalog's root is no page that was allocated.
+    #[error("the catalog's root, page {page}, is not an allocated page")]
+    CatalogRoot {
+        /// The page named.
+        page: PageId,
+    },
+}
+
+/// Why a store could not be made.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CreateError {
+    /// The file could not be made.
+    #[error(transparent)]
+    File(#[from] OpenFileError),
+    /// Pages cannot have that size.
+    #[error(transparent)]
+    PageSize(#[from] PageSizeError),
+    /// The first pages could not be written.
+    #[error("the store could not be created: {0}")]
+    Device(#[from] DeviceError),
+    /// The device holds something already.
+    #[error("{} holds {length} bytes already", path.display())]
+    NotEmpty {
+        /// The device.
+        path: PathBuf,
+        /// Its length in bytes.
+        length: u64,
+    },
+}
+
+/// Why a store could not be opened.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The file could not be opened, or somebody has it open.
+    #[error(transparent)]
+    File(#[from] OpenFileError),
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// No store, a store of another version, or a damaged superblock.
+    #[error("{} cannot be opened: {source}", path.display())]
+    Superblock {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: SuperblockError,
+    },
+    /// Another page size was asked for than the store has.
+    #[error(
+        "{} has pages of {found}, not of {asked}: the page size is fixed when a store is created",
+        path.display()
+    )]
+    PageSizeDiffers {
+        /// The file.
+        path: PathBuf,
+        /// The size asked for.
+        asked: PageSize,
+        /// The size that the store has.
+        found: PageSize,
+    },
+    /// The file is shorter than the store in it.
+    #[error(
+        "{} is cut off: it has {found} bytes of {expected}; `millpond dump --salvage` reads what \
+         is there",
+        path.display()
+    )]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that the store takes.
+        expected: u64,
+        /// Bytes that are there.
+        found: u64,
+    },
+    /// The store was in use when its process or machine stopped.
+    #[error(
+        "{} was not shut down: its process or machine stopped while it was in use, so its pages \
+         may not fit together; `millpond dump --salvage` reads what is intact",
+        path.display()
+    )]
+    NotClean {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A page that says which pages are free is damaged.
+    #[error("the map of free pages cannot be read: {0}")]
+    FreeMap(#[from] ReadError),
+    /// Salvage found no page size under which the file makes sense.
+    #[error(
+        "nothing can be salvaged from {}: no page size fits what is in it; if it is a store, \
+         name its page size",
+        path.display()
+    )]
+    NothingToSalvage {
+        /// The file.
+        path: PathBuf,
+    },
+}

@@ -1,0 +1,251 @@
+//! Page 0 of a store: what it is, how to read it, and whether it was closed.
+//!
+//! ```text
+//! offset size
+//!      0   32  the common page header (page id 0, type SUPER); its checksum covers the page
+//!     32    8  magic: "MILLPOND"
+//!     40    4  format version
+//!     44    4  page size in bytes
+//!     48   16  uuid, drawn when the store was created
+//!     64    8  length in pages, as of the last clean close
+//!     72    8  root page of the catalog, 2⁶⁴−1 if there is none yet
+//!     80    8  log position (reserved: 0 until there is a log)
+//!     88    4  flags: bit 0 is set while the store is closed cleanly
+//!     92    4  id of the process that has the store open for writing, 0 if none
+//!     96       reserved, 0
+//! ```
+//! All integers are little-endian. Magic, version and page size keep their places in every
+//! version to come, so that any version can name any other.
+//!
+//! Everything that ever changes lies in the first 512 bytes. Drives write a sector of 512 bytes
+//! whole or not at all, so a crash while page 0 is written leaves the old superblock or the new
+//! one; no second copy is needed.
+
+use millpond_base::{Lsn, PageId};
+
+use super::header::{PageHeader, PageType};
+use super::size::PageSize;
+
+/// The version of the file format that this code reads and writes.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// Bytes of page 0 that say everything: enough to read before the page size is known.
+pub const SUPERBLOCK_BYTES: usize = 96;
+
+const MAGIC: [u8; 8] = *b"MILLPOND";
+const NO_CATALOG: u64 = u64::MAX;
+const CLEAN: u32 = 1;
+
+/// The superblock, decoded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Superblock {
+    /// Size of the store's pages.
+    pub page_size: PageSize,
+    /// Tells this store from all others.
+    pub uuid: [u8; 16],
+    /// Length of the store in pages at the last clean close.
+    pub pages: u64,
+    /// Where the catalog of trees begins.
+    pub catalog_root: Option<PageId>,
+    /// Where recovery begins (0 without a log).
+    pub log_position: Lsn,
+    /// Whether the store was closed, with everything written.
+    pub clean: bool,
+    /// The process that has the store open for writing, 0 if none.
+    pub pid: u32,
+}
+
+/// Why page 0 is no superblock that can be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SuperblockError {
+    /// The magic is missing.
+    #[error("it is no Millpond store (it begins with {found:02x?} at byte 32)")]
+    Magic {
+        /// What stands in the magic's place.
+        found: [u8; 8],
+    },
+    /// Written by another version of the format.
+    #[error(
+        "it has format version {found}, and this program reads version {known}: use a release \
+         that knows version {found}, or `dump` there and `load` here"
+    )]
+    Version {
+        /// The file's version.
+        found: u32,
+        /// The version that this code knows.
+        known: u32,
+    },
+    /// The page size is not one that exists.
+    #[error("its superblock names pages of {bytes} bytes, which do not exist: it is damaged")]
+    PageSize {
+        /// The size named.
+        bytes: u32,
+    },
+    /// The checksum does not fit.
+    #[error(
+        "its superblock is damaged (checksum stored {stored:#018x}, computed {computed:#018x}); \
+         `millpond dump --salvage` reads what is intact"
+    )]
+    Checksum {
+        /// As stored.
+        stored: u64,
+        /// As it ought to be.
+        computed: u64,
+    },
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let mut word = [0; 4];
+    if let Some(source) = bytes.get(at..at + 4) {
+        word.copy_from_slice(source);
+    }
+    u32::from_le_bytes(word)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let mut word = [0; 8];
+    if let Some(source) = bytes.get(at..at + 8) {
+        word.copy_from_slice(source);
+    }
+    u64::from_le_bytes(word)
+}
+
+impl Superblock {
+    /// The page size that the first bytes of page 0 name, whatever else is in them.
+    ///
+    /// `head` is at least [`SUPERBLOCK_BYTES`] long; bytes that are missing count as 0.
+    ///
+    /// # Errors
+    /// If the magic is missing, the version is another, or pages have no such size.
+    pub fn peek_page_size(head: &[u8]) -> Result<PageSize, SuperblockError> {
+        let found = u64_at(head, 32).to_le_bytes();
+        if found != MAGIC {
+            return Err(SuperblockError::Magic { found });
+        }
+        let found = u32_at(head, 40);
+        if found != FORMAT_VERSION {
+            return Err(SuperblockError::Version { found, known: FORMAT_VERSION });
+        }
+        let bytes = u32_at(head, 44);
+        PageSize::of_store(bytes).ok_or(SuperblockError::PageSize { bytes })
+    }
+
+    /// The process that the first bytes of page 0 name as the writer, `None` if they name none.
+    pub fn peek_pid(head: &[u8]) -> Option<u32> {
+        Self::peek_page_size(head).ok()?;
+        Some(u32_at(head, 92)).filter(|&pid| pid != 0)
+    }
+
+    /// Decodes all of page 0.
+    ///
+    /// # Errors
+    /// If the page is no superblock of this version, or damaged.
+    pub fn read(page: &[u8]) -> Result<Superblock, SuperblockError> {
+        let page_size = Self::peek_page_size(page)?;
+        let stored = PageHeader::read(page).checksum;
+        let computed = PageHeader::checksum_of(PageId(0), page);
+        if stored != computed || page.len() != page_size.bytes() {
+            return Err(SuperblockError::Checksum { stored, computed });
+        }
+        let mut uuid = [0; 16];
+        uuid.copy_from_slice(&page[48..64]);
+        let root = u64_at(page, 72);
+        Ok(Superblock {
+            page_size,
+            uuid,
+            pages: u64_at(page, 64),
+            catalog_root: (root != NO_CATALOG).then_some(PageId(root)),
+            log_position: Lsn(u64_at(page, 80)),
+            clean: u32_at(page, 88) & CLEAN != 0,
+            pid: u32_at(page, 92),
+        })
+    }
+
+    /// Fills `page` with the superblock and seals it. A page of another size is left alone.
+    pub fn write(&self, page: &mut [u8]) {
+        if page.len() != self.page_size.bytes() {
+            return;
+        }
+        page.fill(0);
+        PageHeader {
+            checksum: 0,
+            lsn: Lsn(0),
+            page: PageId(0),
+            owner: 0,
+            kind: PageType::SUPER,
+            level: 0,
+        }
+        .write(page);
+        let root = self.catalog_root.map_or(NO_CATALOG, |root| root.0);
+        let flags = if self.clean { CLEAN } else { 0 };
+        page[32..40].copy_from_slice(&MAGIC);
+        page[40..44].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        page[44..48].copy_from_slice(&(self.page_size.bytes() as u32).to_le_bytes());
+        page[48..64].copy_from_slice(&self.uuid);
+        page[64..72].copy_from_slice(&self.pages.to_le_bytes());
+        page[72..80].copy_from_slice(&root.to_le_bytes());
+        page[80..88].copy_from_slice(&self.log_position.0.to_le_bytes());
+        page[88..92].copy_from_slice(&flags.to_le_bytes());
+        page[92..96].copy_from_slice(&self.pid.to_le_bytes());
+        PageHeader::seal(PageId(0), page);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example(page_size: PageSize) -> Superblock {
+        Superblock {
+            page_size,
+            uuid: *b"sixteen bytes it",
+            pages: 1 << 33,
+            catalog_root: Some(PageId(7)),
+            log_position: Lsn(0),
+            clean: false,
+            pid: 4711,
+        }
+    }
+
+    #[test]
+    fn a_superblock_comes_back_as_it_was_written() {
+        for page_size in PageSize::ALL.into_iter().chain([PageSize::TINY]) {
+            let mut page = vec![0xEE; page_size.bytes()];
+            let block = example(page_size);
+            block.write(&mut page);
+            assert_eq!(Superblock::read(&page), Ok(block));
+            assert_eq!(Superblock::peek_pid(&page[..SUPERBLOCK_BYTES]), Some(4711));
+            assert!(page[512..].iter().all(|&b| b == 0), "all that changes is in one sector");
+            let other = Superblock { catalog_root: None, clean: true, pid: 0, ..block };
+            other.write(&mut page);
+            assert_eq!(Superblock::read(&page), Ok(other));
+            assert_eq!(Superblock::peek_pid(&page), None);
+        }
+    }
+
+    #[test]
+    fn another_version_is_named_beside_ours_even_if_its_checksum_is_another() {
+        let mut page = vec![0; 4096];
+        example(PageSize::KIB_4).write(&mut page);
+        page[40] = 2;
+        let error = Superblock::read(&page).unwrap_err();
+        assert_eq!(error, SuperblockError::Version { found: 2, known: 1 });
+        let text = error.to_string();
+        assert!(text.contains("version 2") && text.contains("version 1"), "{text}");
+    }
+
+    #[test]
+    fn any_flipped_bit_of_a_superblock_is_an_error_and_no_panic() {
+        let mut page = vec![0; 4096];
+        example(PageSize::KIB_4).write(&mut page);
+        for bit in 0..1024 {
+            page[bit / 8] ^= 1 << (bit % 8);
+            assert!(Superblock::read(&page).is_err(), "bit {bit}");
+            page[bit / 8] ^= 1 << (bit % 8);
+        }
+        for length in [0, 1, 31, 40, 47, 95, 4095] {
+            assert!(Superblock::read(&page[..length]).is_err(), "{length} bytes");
+        }
+    }
+}
