@@ -1,12 +1,21 @@
 //! What users call: keys and values, options, statistics.
 
+pub mod budget;
+pub mod choices;
 pub mod codec;
 pub mod key;
 mod key_tuples;
+pub mod memory_limit;
+pub mod options;
+pub mod policy_choice;
 pub mod stats;
 pub mod value;
 
+pub use choices::{
+    ChoiceError, DirectIo, EvictionMode, LatchingMode, ReclamationMode, Submission, TranslationMode,
+};
 pub use codec::DecodeError;
 pub use key::Key;
+pub use options::{Lab, Options, OptionsError, Plan};
 pub use stats::{Latency, Stats};
 pub use value::Value;

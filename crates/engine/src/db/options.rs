@@ -1,0 +1,350 @@
+//! How a store is opened. [`Options::memory`] is what most users set, if anything.
+//!
+//! Ten knobs are for users; what only measurements turn lies under [`Lab`]. Values are checked
+//! together when the store is opened, or by [`Options::check`]: setters never fail, so that they
+//! chain.
+
+use millpond_base::Seed;
+
+use super::budget::{Budget, BudgetError, Demand};
+use super::choices::{
+    DirectIo, EvictionMode, LatchingMode, ReclamationMode, Submission, TranslationMode,
+};
+use super::memory_limit::SystemRoots;
+use super::policy_choice::{PolicyChoice, PolicyError};
+
+/// The page size of a new store whose options name none.
+pub const PAGE_SIZE_DEFAULT: u32 = 4096;
+/// The smallest page size that users may set.
+pub const PAGE_SIZE_MIN: u32 = 4096;
+/// The largest page size.
+pub const PAGE_SIZE_MAX: u32 = 65536;
+/// The smallest page size with [`Lab::tiny_pages`].
+pub const PAGE_SIZE_TINY: u32 = 512;
+/// Pretended NUMA nodes, and threads that evict, at most.
+pub const PARALLEL_MAX: u32 = 64;
+/// The fewest frames with [`Lab::frames`].
+pub const LAB_FRAMES_MIN: u32 = 8;
+
+/// Options that cannot be.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OptionsError {
+    /// Not a page size.
+    #[error(
+        "page_size cannot be {page_size}: choose a power of two from {least} to {PAGE_SIZE_MAX}"
+    )]
+    PageSize {
+        /// The size given, in bytes.
+        page_size: u32,
+        /// The least there is, in bytes.
+        least: u32,
+    },
+    /// The policy cannot be.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The memory does not suffice.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+    /// A number is out of its range.
+    #[error("{knob} cannot be {value}: choose a number from {least} to {most}")]
+    OutOfRange {
+        /// Which number.
+        knob: &'static str,
+        /// The number given.
+        value: u32,
+        /// The least it can be.
+        least: u32,
+        /// The most it can be.
+        most: u32,
+    },
+    /// Without latches there may be one thread only, and eviction has threads of its own.
+    #[error(
+        "latching = none is for one thread, and eviction = {eviction} starts more: set eviction \
+         = worker"
+    )]
+    NotAlone {
+        /// The eviction asked for.
+        eviction: EvictionMode,
+    },
+}
+
+/// How a store is opened.
+///
+/// ```
+/// use millpond::db::Options;
+/// let options = Options::new().memory(64 << 20).policy("watt(write_weight=2)");
+/// options.check().unwrap();
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// Bytes of memory for everything: pages, their headers, tables, buffers and the policy's
+    /// state. Default: a quarter of what the process may use, see
+    /// [`SystemRoots::default_memory`].
+    pub memory: Option<u64>,
+    /// Bytes of a page, a power of two from 4096 to 65536; fixed when the store is created.
+    /// Default: that of the store, 4096 for a new one.
+    pub page_size: Option<u32>,
+    /// The replacement policy as `millpond policies` lists them, such as `watt(write_weight=2)`.
+    /// Default: `lean-evict`.
+    pub policy: String,
+    /// Whether to bypass the operating system's page cache. Default: where possible.
+    pub direct_io: DirectIo,
+    /// How I/O is submitted. Default: io_uring where possible.
+    pub submission: Submission,
+    /// Who evicts. Default: one thread.
+    pub eviction: EvictionMode,
+    /// Touch all memory when the store is opened, instead of when it is needed. Default: no.
+    pub prefault: bool,
+    /// Divide the pool among so many NUMA nodes, 1 to 64. Default: as many as the machine has.
+    pub numa_nodes: Option<u32>,
+    /// Open for reading only; the store must exist. Default: no.
+    pub read_only: bool,
+    /// Create the store if there is none, unless `read_only`. Default: yes.
+    pub create_if_missing: bool,
+    /// What only measurements turn.
+    pub lab: Lab,
+}
+
+/// What only measurements and tests turn: strategies that are worse, or fixed for good reasons.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Lab {
+    /// How page ids become frames.
+    pub translation: TranslationMode,
+    /// How threads keep out of each other's way.
+    pub latching: LatchingMode,
+    /// What protects optimistic readers of an evicted page.
+    pub reclamation: ReclamationMode,
+    /// So many frames, whatever they cost, instead of a memory number. At least 8.
+    pub frames: Option<u32>,
+    /// Allow pages from 512 bytes, so that small tests have deep trees.
+    pub tiny_pages: bool,
+    /// Evictions per step of the global epoch, at least 1. Default: 100 (leanstore IV-G).
+    pub evictions_per_epoch: u32,
+    /// One lookup, insert or scan in so many is timed; 0: none. Default: 64.
+    pub latency_sample_period: u32,
+    /// Seed of every random choice.
+    pub seed: u64,
+}
+
+impl Default for Lab {
+    fn default() -> Self {
+        Lab {
+            translation: TranslationMode::default(),
+            latching: LatchingMode::default(),
+            reclamation: ReclamationMode::default(),
+            frames: None,
+            tiny_pages: false,
+            evictions_per_epoch: 100,
+            latency_sample_period: 64,
+            seed: 1,
+        }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            memory: None,
+            page_size: None,
+            policy: "lean-evict".to_string(),
+            direct_io: DirectIo::default(),
+            submission: Submission::default(),
+            eviction: EvictionMode::default(),
+            prefault: false,
+            numa_nodes: None,
+            read_only: false,
+            create_if_missing: true,
+            lab: Lab::default(),
+        }
+    }
+}
+
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident: $ty:ty => $value:expr;)*) => {$(
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name(mut self, $name: $ty) -> Self {
+            self.$name = $value;
+            self
+        }
+    )*};
+}
+
+impl Options {
+    /// The defaults.
+    pub fn new() -> Options {
+        Options::default()
+    }
+
+    setters! {
+        /// Sets [`Options::memory`](#structfield.memory), in bytes.
+        memory: u64 => Some(memory);
+        /// Sets [`Options::page_size`](#structfield.page_size), in bytes.
+        page_size: u32 => Some(page_size);
+        /// Sets [`Options::policy`](#structfield.policy).
+        policy: impl Into<String> => policy.into();
+        /// Sets [`Options::direct_io`](#structfield.direct_io).
+        direct_io: DirectIo => direct_io;
+        /// Sets [`Options::submission`](#structfield.submission).
+        submission: Submission => submission;
+        /// Sets [`Options::eviction`](#structfield.eviction).
+        eviction: EvictionMode => eviction;
+        /// Sets [`Options::prefault`](#structfield.prefault).
+        prefault: bool => prefault;
+        /// Sets [`Options::numa_nodes`](#structfield.numa_nodes).
+        numa_nodes: u32 => Some(numa_nodes);
+        /// Sets [`Options::read_only`](#structfield.read_only).
+        read_only: bool => read_only;
+        /// Sets [`Options::create_if_missing`](#structfield.create_if_missing).
+        create_if_missing: bool => create_if_missing;
+    }
+
+    /// Changes [`Options::lab`](#structfield.lab):
+    /// `options.lab(|lab| lab.latching = LatchingMode::Latched)`.
+    #[must_use]
+    pub fn lab(mut self, change: impl FnOnce(&mut Lab)) -> Self {
+        change(&mut self.lab);
+        self
+    }
+
+    /// Whether a missing store is to be created.
+    pub fn may_create(&self) -> bool {
+        self.create_if_missing && !self.read_only
+    }
+
+    /// Checks everything that can be checked without a store.
+    ///
+    /// # Errors
+    /// [`OptionsError`] for the first thing that cannot be.
+    pub fn check(&self) -> Result<(), OptionsError> {
+        self.plan(&SystemRoots::default(), None).map(drop)
+    }
+
+    /// What the options come to for a store with pages of so many bytes, or for a new one.
+    ///
+    /// # Errors
+    /// [`OptionsError`] for the first thing that cannot be.
+    pub fn plan(
+        &self,
+        system: &SystemRoots,
+        store_page_size: Option<u32>,
+    ) -> Result<Plan, OptionsError> {
+        if let Some(page_size) = self.page_size {
+            self.check_page_size(page_size)?;
+        }
+        self.check_threads()?;
+        let page_size = store_page_size.or(self.page_size).unwrap_or(PAGE_SIZE_DEFAULT);
+        let policy = PolicyChoice::parse(&self.policy)?;
+        let demand = Demand { page_size, translation: self.lab.translation, policy: &policy };
+        let budget = match self.lab.frames {
+            Some(frames) => Budget::of_frames(frames, &demand)?,
+            None => {
+                let memory = self.memory.unwrap_or_else(|| system.default_memory());
+                Budget::split(memory, &demand)?
+            }
+        };
+        Ok(Plan { page_size, policy, budget, seed: Seed(self.lab.seed) })
+    }
+
+    fn check_page_size(&self, page_size: u32) -> Result<(), OptionsError> {
+        let least = if self.lab.tiny_pages { PAGE_SIZE_TINY } else { PAGE_SIZE_MIN };
+        if page_size.is_power_of_two() && (least..=PAGE_SIZE_MAX).contains(&page_size) {
+            return Ok(());
+        }
+        Err(OptionsError::PageSize { page_size, least })
+    }
+
+    fn check_threads(&self) -> Result<(), OptionsError> {
+        let lab = &self.lab;
+        if let Some(nodes) = self.numa_nodes {
+            in_range("numa_nodes", nodes, 1, PARALLEL_MAX)?;
+        }
+        if let Some(frames) = lab.frames {
+            in_range("lab.frames", frames, LAB_FRAMES_MIN, super::budget::FRAMES_MAX)?;
+        }
+        in_range("lab.evictions_per_epoch", lab.evictions_per_epoch, 1, u32::MAX)?;
+        if let EvictionMode::Threads(threads) = self.eviction {
+            in_range("the number of eviction threads", threads.get(), 1, PARALLEL_MAX)?;
+            if lab.latching == LatchingMode::None {
+                return Err(OptionsError::NotAlone { eviction: self.eviction });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn in_range(knob: &'static str, value: u32, least: u32, most: u32) -> Result<(), OptionsError> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(OptionsError::OutOfRange { knob, value, least, most })
+}
+
+/// What [`Options`] come to for one store.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Bytes of a page.
+    pub page_size: u32,
+    /// The policy, looked up and checked.
+    pub policy: PolicyChoice,
+    /// Who gets how much memory.
+    pub budget: Budget,
+    /// Seed of every random choice.
+    pub seed: Seed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_open_a_store_on_this_machine() {
+        let plan = Options::new().plan(&SystemRoots::default(), None).unwrap();
+        assert_eq!((plan.page_size, plan.policy.info.id), (PAGE_SIZE_DEFAULT, "lean-evict"));
+        assert!(plan.budget.total() <= SystemRoots::default().default_memory());
+        assert!(Options::new().may_create() && !Options::new().read_only(true).may_create());
+    }
+
+    #[test]
+    fn memory_page_size_and_policy_decide_the_frames() {
+        let system = SystemRoots::default();
+        let options = Options::new().memory(64 << 20).page_size(16384).policy("arc");
+        let plan = options.plan(&system, None).unwrap();
+        assert!((3500..4000).contains(&plan.budget.frames), "{:?}", plan.budget);
+        // The store's own page size counts once it has one.
+        let plan = options.plan(&system, Some(4096)).unwrap();
+        assert!((13_500..14_600).contains(&plan.budget.frames), "{:?}", plan.budget);
+        let few = Options::new().lab(|lab| lab.frames = Some(10)).plan(&system, None).unwrap();
+        assert_eq!(few.budget.frames, 10);
+    }
+
+    #[test]
+    fn options_that_cannot_be_say_what_to_do() {
+        let error = |options: Options| options.check().unwrap_err();
+        for page_size in [0, 1, 512, 2048, 5000, 131_072, u32::MAX] {
+            let wrong = error(Options::new().page_size(page_size));
+            assert!(wrong.to_string().contains("from 4096 to 65536"), "{wrong}");
+        }
+        let tiny = Options::new().page_size(512).lab(|lab| lab.tiny_pages = true);
+        assert_eq!(tiny.check(), Ok(()));
+        let wrong = error(Options::new().memory(1000));
+        assert!(wrong.to_string().contains("needs at least"), "{wrong}");
+        assert!(matches!(error(Options::new().policy("lur")), OptionsError::Policy(_)));
+        for nodes in [0, 65] {
+            let wrong = error(Options::new().numa_nodes(nodes));
+            assert!(matches!(wrong, OptionsError::OutOfRange { knob: "numa_nodes", .. }));
+        }
+        let many = "threads(65)".parse().unwrap();
+        assert!(matches!(error(Options::new().eviction(many)), OptionsError::OutOfRange { .. }));
+        let frames = Options::new().lab(|lab| lab.frames = Some(7));
+        assert!(matches!(error(frames), OptionsError::OutOfRange { .. }));
+        let epoch = Options::new().lab(|lab| lab.evictions_per_epoch = 0);
+        assert!(matches!(error(epoch), OptionsError::OutOfRange { .. }));
+        let unlatched = Options::new().lab(|lab| lab.latching = LatchingMode::None);
+        assert!(matches!(error(unlatched.clone()), OptionsError::NotAlone { .. }));
+        assert_eq!(unlatched.eviction(EvictionMode::Worker).check(), Ok(()));
+    }
+}
