@@ -8,6 +8,7 @@ mod key_tuples;
 pub mod memory_limit;
 pub mod options;
 pub mod policy_choice;
+pub mod stat_file;
 pub mod stats;
 pub mod value;
 
@@ -17,5 +18,6 @@ pub use choices::{
 pub use codec::DecodeError;
 pub use key::Key;
 pub use options::{Lab, Options, OptionsError, Plan};
+pub use stat_file::{Freshness, Published, Publisher};
 pub use stats::{Latency, Stats};
 pub use value::Value;
