@@ -3,13 +3,17 @@
 mod bitmap;
 pub mod buffer;
 pub mod counts;
+mod crash;
 pub mod device;
 pub mod error;
+pub mod faulty;
 pub mod file;
 mod lock;
 pub mod memory;
 mod open;
+mod pause;
 mod ring;
+pub mod slow;
 pub mod store;
 pub mod store_error;
 
@@ -17,8 +21,10 @@ pub use buffer::AlignedBuffer;
 pub use counts::StoreCounts;
 pub use device::{Alignment, Device, ReadRequest, WriteRequest};
 pub use error::{DeviceError, Errno, OpenFileError, Operation};
+pub use faulty::{Faults, FaultyDevice};
 pub use file::{FileDevice, FileOptions, Submission};
 pub use memory::MemoryDevice;
+pub use slow::{SlowDevice, SlowProfile};
 pub use store::{PageRead, PageStore, PageWrite};
 pub use store_error::{
     AllocateError, CloseError, CreateError, FreeError, OpenError, ReadError, SyncError, WriteError,

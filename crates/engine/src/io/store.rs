@@ -29,6 +29,7 @@ use millpond_base::{PageId, Reason};
 use super::bitmap::{Bitmap, Refusal};
 use super::counts::{Counters, StoreCounts};
 use super::device::{Device, ReadRequest, WriteRequest};
+use super::error::DeviceError;
 use super::store_error::{AllocateError, FreeError, ReadError, SyncError, WriteError};
 use crate::page::free_map;
 use crate::page::superblock::Superblock;
@@ -252,15 +253,18 @@ impl PageStore {
     /// If the device fails, the page is damaged or misplaced, or there is no such page. The
     /// contents of `bytes` are then anything.
     pub fn read(&self, page: PageId, bytes: &mut [u8]) -> Result<(), ReadError> {
-        let answer = self.check_read(page, bytes.len()).and_then(|()| {
-            Counters::add(&self.counters.read_requests, 1);
-            self.device
-                .read(self.offset_of(page), bytes)
-                .map_err(|source| ReadError::Device { page, source })?;
-            self.prove(page, bytes)
-        });
+        let answer =
+            self.check_read(page, bytes.len()).and_then(|()| self.read_and_prove(page, bytes));
         self.count_read(&answer);
         answer
+    }
+
+    fn read_and_prove(&self, page: PageId, bytes: &mut [u8]) -> Result<(), ReadError> {
+        Counters::add(&self.counters.read_requests, 1);
+        self.device
+            .read(self.offset_of(page), bytes)
+            .map_err(|source| ReadError::Device { page, source })?;
+        self.prove(page, bytes)
     }
 
     /// Reads all pages of `batch`, adjacent ones together and as many at once as the device is
@@ -288,11 +292,12 @@ impl PageStore {
         let mut wanted = batch.iter_mut().filter(|read| read.result.is_ok());
         for (run, result) in runs.iter().zip(results) {
             for read in wanted.by_ref().take(run.count) {
+                let (page, bytes) = (read.page, &mut *read.bytes);
                 read.result = match &result {
-                    Ok(()) => self.prove(read.page, read.bytes),
-                    Err(source) => {
-                        Err(ReadError::Device { page: read.page, source: source.clone() })
-                    }
+                    Ok(()) => self.prove(page, bytes),
+                    // One bad page fails the whole request: its neighbours are read apart.
+                    Err(_) if run.count > 1 => self.read_and_prove(page, bytes),
+                    Err(source) => Err(ReadError::Device { page, source: source.clone() }),
                 };
             }
         }
@@ -369,17 +374,31 @@ impl PageStore {
         let mut first_error = Ok(());
         let mut writes = batch.iter_mut();
         for (run, result) in runs.iter().zip(results) {
-            let written = result.is_ok();
             for write in writes.by_ref().take(run.count) {
-                write.written = written;
-                let counters = &self.counters;
-                let by_reason = &counters.writes[write.reason as usize];
-                Counters::add(if written { by_reason } else { &counters.write_errors }, 1);
+                let result = match &result {
+                    // One bad place fails the whole request: its neighbours are written apart.
+                    Err(_) if run.count > 1 => self.write_one(write),
+                    other => other.clone(),
+                };
+                let error =
+                    result.map_err(|source| WriteError::Device { page: write.page, source });
+                write.written = error.is_ok();
+                self.count_write(write);
+                first_error = first_error.and(error);
             }
-            let result = result.map_err(|source| WriteError::Device { page: run.first, source });
-            first_error = first_error.and(result);
         }
         first_error
+    }
+
+    fn write_one(&self, write: &PageWrite<'_>) -> Result<(), DeviceError> {
+        Counters::add(&self.counters.write_requests, 1);
+        self.device.write(self.offset_of(write.page), write.bytes)
+    }
+
+    fn count_write(&self, write: &PageWrite<'_>) {
+        let counters = &self.counters;
+        let by_reason = &counters.writes[write.reason as usize];
+        Counters::add(if write.written { by_reason } else { &counters.write_errors }, 1);
     }
 
     fn check_writes(&self, batch: &[PageWrite<'_>]) -> Result<(), WriteError> {
@@ -444,7 +463,7 @@ impl PageStore {
 
     pub(super) fn sync_now(
         &self,
-        sync: impl FnOnce() -> Result<(), super::error::DeviceError>,
+        sync: impl FnOnce() -> Result<(), DeviceError>,
     ) -> Result<(), SyncError> {
         if self.sync_failed.load(Ordering::Acquire) {
             return Err(SyncError::FailedBefore { path: self.path().to_path_buf() });

@@ -85,7 +85,7 @@ pub enum WriteError {
     /// The device failed; any part of the page may have landed.
     #[error("page {page} could not be written: {source}")]
     Device {
-        /// The first page of the failed request.
+        /// The page.
         page: PageId,
         /// What the device said.
         source: DeviceError,

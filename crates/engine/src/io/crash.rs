@@ -1,0 +1,202 @@
+//! What a crash may leave of a device's writes.
+//!
+//! The contract of a device is small: what was synchronised is there; of each write since, any
+//! part may be, sector by sector of 512 bytes, and that independently of all others, so that a
+//! later write may be there and an earlier one not. Writes to the same sector keep their order:
+//! the last of those that landed is what is read. A length that was not synchronised is the old
+//! one or the new one. Every image drawn here is one that the contract allows, and repeated draws
+//! reach all of them.
+
+use std::ops::Range;
+
+use super::memory::MemoryDevice;
+
+/// Bytes that a drive writes whole or not at all.
+pub(super) const SECTOR: usize = 512;
+
+/// A write, or a part of one, that no synchronisation has covered yet.
+#[derive(Debug)]
+struct Pending {
+    offset: u64,
+    bytes: Vec<u8>,
+}
+
+/// Everything that a device was told since a known state.
+#[derive(Debug)]
+pub(super) struct Journal {
+    /// What is certainly there.
+    durable: Vec<u8>,
+    /// Writes since, in their order.
+    pending: Vec<Pending>,
+    /// Length that the device has now; no less than that of `durable`.
+    length: u64,
+}
+
+impl Journal {
+    /// A journal that begins with `content`, which is durable.
+    pub(super) fn new(content: Vec<u8>) -> Journal {
+        let length = content.len() as u64;
+        Journal { durable: content, pending: Vec::new(), length }
+    }
+
+    pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.pending.push(Pending { offset, bytes: bytes.to_vec() });
+        }
+    }
+
+    pub(super) fn grow(&mut self, length: u64) {
+        self.length = self.length.max(length);
+    }
+
+    /// All of it is durable from now on.
+    pub(super) fn sync(&mut self) {
+        self.durable.resize(self.length as usize, 0);
+        for write in std::mem::take(&mut self.pending) {
+            put(&mut self.durable, write.offset, &write.bytes);
+        }
+    }
+
+    /// What was written into `ranges` is durable from now on, and the length.
+    pub(super) fn sync_ranges(&mut self, ranges: &[Range<u64>]) {
+        self.durable.resize(self.length as usize, 0);
+        for range in ranges {
+            for write in std::mem::take(&mut self.pending) {
+                self.split(write, range);
+            }
+        }
+    }
+
+    /// Applies the part of `write` inside `range`, keeps the parts outside.
+    fn split(&mut self, write: Pending, range: &Range<u64>) {
+        let end = write.offset + write.bytes.len() as u64;
+        let from = range.start.clamp(write.offset, end);
+        let to = range.end.clamp(from, end);
+        let (a, b) = ((from - write.offset) as usize, (to - write.offset) as usize);
+        put(&mut self.durable, from, &write.bytes[a..b]);
+        for (offset, part) in [(write.offset, &write.bytes[..a]), (to, &write.bytes[b..])] {
+            if !part.is_empty() {
+                self.pending.push(Pending { offset, bytes: part.to_vec() });
+            }
+        }
+    }
+
+    /// Bits that rot do so in what is durable.
+    pub(super) fn flip(&mut self, offset: u64, mask: u8) {
+        if let Some(byte) = self.durable.get_mut(offset as usize) {
+            *byte ^= mask;
+        }
+    }
+
+    /// One of the images that the contract allows, drawn by `random`.
+    pub(super) fn image(&self, random: &mut fastrand::Rng) -> MemoryDevice {
+        let mut image = self.durable.clone();
+        if random.bool() {
+            image.resize(self.length as usize, 0);
+        }
+        // Mixed images are the rule; the pure ones would hardly be drawn otherwise.
+        let fate = random.u8(0..8);
+        for write in &self.pending {
+            let fate = match fate {
+                0 => Fate::Kept,
+                1 => Fate::Lost,
+                _ => [Fate::Kept, Fate::Lost, Fate::Prefix, Fate::Scattered][random.usize(0..4)],
+            };
+            land(&mut image, write, fate, random);
+        }
+        MemoryDevice::from_bytes(&image)
+    }
+}
+
+/// What becomes of a write that was not synchronised.
+#[derive(Clone, Copy)]
+enum Fate {
+    Kept,
+    Lost,
+    /// Torn: the first sectors landed.
+    Prefix,
+    /// Torn: some sectors landed.
+    Scattered,
+}
+
+fn land(image: &mut [u8], write: &Pending, fate: Fate, random: &mut fastrand::Rng) {
+    let sectors = write.bytes.len().div_ceil(SECTOR);
+    let prefix = match fate {
+        Fate::Kept => sectors,
+        Fate::Lost | Fate::Scattered => 0,
+        Fate::Prefix => random.usize(0..sectors),
+    };
+    for (at, sector) in write.bytes.chunks(SECTOR).enumerate() {
+        if at < prefix || (matches!(fate, Fate::Scattered) && random.bool()) {
+            put(image, write.offset + (at * SECTOR) as u64, sector);
+        }
+    }
+}
+
+/// Copies `bytes` into `image` at `offset`; what lies beyond its end is dropped.
+fn put(image: &mut [u8], offset: u64, bytes: &[u8]) {
+    let Some(room) = image.get_mut(offset as usize..) else { return };
+    let count = room.len().min(bytes.len());
+    room[..count].copy_from_slice(&bytes[..count]);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn images(journal: &Journal) -> BTreeSet<Vec<u8>> {
+        (0..400).map(|seed| journal.image(&mut fastrand::Rng::with_seed(seed)).to_bytes()).collect()
+    }
+
+    #[test]
+    fn what_was_synchronised_is_in_every_image() {
+        let mut journal = Journal::new(vec![0; 1024]);
+        journal.write(0, &[1; 1024]);
+        journal.sync();
+        assert_eq!(images(&journal), BTreeSet::from([vec![1; 1024]]));
+        journal.write(512, &[2; 512]);
+        journal.write(0, &[3; 512]);
+        journal.sync_ranges(&[0..100, 100..512]);
+        let expected = [[3, 1], [3, 2]].map(|[a, b]| [vec![a; 512], vec![b; 512]].concat());
+        assert_eq!(images(&journal), BTreeSet::from(expected));
+    }
+
+    #[test]
+    fn every_subset_of_unsynchronised_sectors_is_reached_and_nothing_else() {
+        let mut journal = Journal::new(vec![0; 1536]);
+        journal.write(0, &[[1; 512], [2; 512]].concat());
+        journal.write(512, &[[3; 512], [4; 512]].concat());
+        let images = images(&journal);
+        for image in &images {
+            assert!([0, 1].contains(&image[0]));
+            assert!([0, 2, 3].contains(&image[512]));
+            assert!([0, 4].contains(&image[1024]));
+            assert!(image.chunks(512).all(|sector| sector.iter().all(|b| *b == sector[0])));
+        }
+        assert_eq!(images.len(), 2 * 3 * 2, "all of them are reached");
+    }
+
+    #[test]
+    fn a_range_that_cuts_a_write_makes_only_its_part_durable() {
+        let mut journal = Journal::new(vec![0; 2048]);
+        journal.write(0, &[7; 2048]);
+        journal.sync_ranges(&[512..1024, 1536..1536, 900..1000]);
+        for image in images(&journal) {
+            assert!(image[512..1024].iter().all(|&b| b == 7));
+        }
+        assert_eq!(images(&journal).len(), 8);
+    }
+
+    #[test]
+    fn a_length_that_was_not_synchronised_is_the_old_or_the_new_one() {
+        let mut journal = Journal::new(vec![5; 512]);
+        journal.grow(1024);
+        journal.write(512, &[6; 512]);
+        let lengths: BTreeSet<usize> = images(&journal).iter().map(Vec::len).collect();
+        assert_eq!(lengths, BTreeSet::from([512, 1024]));
+        journal.sync();
+        assert_eq!(images(&journal).len(), 1);
+    }
+}
