@@ -3,11 +3,13 @@
 //! ```text
 //! fixed          counters, latency histograms, tables of reads in flight and of epochs
 //! pool           frames × (512-byte header + page), rounded up to 4 KiB
-//! page table     only if translation is hashed: 16 bytes per slot, a power of two of slots, at
-//!                most three quarters of them full
+//! lists          24 bytes per frame: free frames, frames that wait for their epoch, frames that
+//!                wait to be written
+//! page table     only if translation is hashed: 16 bytes per bucket, a bucket per frame, rounded
+//!                up to a power of two
 //! policy         list nodes, and as many ghosts as its parameters let it keep
-//! write buffers  one page per 64 frames, at least 8 and at most 256: pages on their way out are
-//!                copied, so that nobody waits for the device under a latch
+//! write buffers  64 pages: what is on its way out is copied, so that nobody waits for the device
+//!                under a latch
 //! ```
 //! All of it is charged at its largest, so that the process stays within the number whatever
 //! happens; what a cautious charge leaves over is less than one frame and the slack of ghosts.
@@ -25,7 +27,9 @@ pub const FRAMES_MAX: u32 = i32::MAX.cast_unsigned();
 /// 39 KiB, of which this covers 24.
 pub const FIXED_BYTES: u64 = 1 << 20;
 
-const TABLE_SLOT_BYTES: u64 = 16;
+const BUCKET_BYTES: u64 = 16;
+const LIST_BYTES: u64 = 24;
+const WRITE_BUFFER_PAGES: u64 = 64;
 const OS_PAGE: u64 = 4096;
 
 /// A memory number that cannot be split.
@@ -73,6 +77,8 @@ pub struct Budget {
     pub frames: u32,
     /// Headers and pages.
     pub pool_bytes: u64,
+    /// Lists of frames.
+    pub list_bytes: u64,
     /// The page table of hashed translation, 0 without.
     pub table_bytes: u64,
     /// The policy's lists and ghosts, at most.
@@ -88,22 +94,13 @@ impl Budget {
     pub fn total(&self) -> u64 {
         let parts = [
             self.pool_bytes,
+            self.list_bytes,
             self.table_bytes,
             self.policy_bytes,
             self.write_buffer_bytes,
             self.fixed_bytes,
         ];
         parts.iter().fold(0, |sum, part| sum.saturating_add(*part))
-    }
-
-    /// Slots of a page table for so many frames.
-    pub fn table_slots(frames: u32) -> u64 {
-        (u64::from(frames) * 4).div_ceil(3).next_power_of_two()
-    }
-
-    /// Pages that may be on their way out at a time.
-    pub fn write_buffer_pages(frames: u32) -> u32 {
-        (frames / 64).clamp(8, 256)
     }
 
     /// What so many frames cost.
@@ -117,15 +114,16 @@ impl Budget {
             .ok_or_else(|| BudgetError::Unbounded { policy: demand.policy.spec.to_string() })?;
         let table_bytes = match demand.translation {
             TranslationMode::Swizzled => 0,
-            TranslationMode::Hashed => Self::table_slots(frames) * TABLE_SLOT_BYTES,
+            TranslationMode::Hashed => u64::from(frames).next_power_of_two() * BUCKET_BYTES,
         };
         let pool = u64::from(frames) * (FRAME_HEADER as u64 + page);
         Ok(Budget {
             frames,
             pool_bytes: pool.next_multiple_of(OS_PAGE),
+            list_bytes: u64::from(frames) * LIST_BYTES,
             table_bytes,
             policy_bytes,
-            write_buffer_bytes: u64::from(Self::write_buffer_pages(frames)) * page,
+            write_buffer_bytes: WRITE_BUFFER_PAGES * page,
             fixed_bytes: FIXED_BYTES,
         })
     }
@@ -172,7 +170,7 @@ mod tests {
                 for _ in 0..40 {
                     let page_size = 4096 << random.u32(..5);
                     let bits = random.u32(10..40);
-                    let memory = (8 << 20) + random.u64(..1 << bits);
+                    let memory = (12 << 20) + random.u64(..1 << bits);
                     let demand = Demand { page_size, translation, policy: &policy };
                     let budget = Budget::split(memory, &demand).unwrap();
                     assert!(budget.total() <= memory);
@@ -195,7 +193,7 @@ mod tests {
         let hashed = Demand { translation: TranslationMode::Hashed, ..demand };
         let hashed = Budget::split(1 << 30, &hashed).unwrap();
         assert!(hashed.frames < budget.frames);
-        assert!(u64::from(hashed.frames) * 4 <= Budget::table_slots(hashed.frames) * 3);
+        assert!(u64::from(hashed.frames) * 16 <= hashed.table_bytes);
     }
 
     #[test]

@@ -109,28 +109,22 @@ choice! {
     #[derive(Default, Hash)]
     pub enum ReclamationMode {
         /// Epochs: a frame is used anew when all who could see its page have moved on.
-        #[default]
         Epoch = "epoch",
         /// The frame's version alone: its memory stays, readers find out afterwards.
+        #[default]
         Version = "version",
     }
 }
 
 /// Who evicts pages.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum EvictionMode {
-    /// The thread that needs a frame.
+    /// The thread that needs a frame; dirty pages are written in the background.
+    #[default]
     Worker,
     /// So many threads, which keep some frames free ahead of need; they sleep while there are
     /// enough.
     Threads(NonZeroU32),
-}
-
-impl Default for EvictionMode {
-    /// One thread: no reader waits for a write while it keeps up, and it suits two cores.
-    fn default() -> Self {
-        EvictionMode::Threads(NonZeroU32::MIN)
-    }
 }
 
 impl fmt::Display for EvictionMode {
@@ -152,7 +146,7 @@ impl FromStr for EvictionMode {
         };
         match text {
             "worker" => Ok(EvictionMode::Worker),
-            "threads" => Ok(EvictionMode::default()),
+            "threads" => Ok(EvictionMode::Threads(NonZeroU32::MIN)),
             _ => {
                 let inner = text.strip_prefix("threads(").and_then(|t| t.strip_suffix(')'));
                 let threads = inner.and_then(|n| n.trim().parse().ok());
@@ -188,9 +182,9 @@ mod tests {
         assert_words::<Submission>(&["auto", "sync", "uring"], "auto");
         assert_words::<TranslationMode>(&["swizzled", "hashed"], "swizzled");
         assert_words::<LatchingMode>(&["optimistic", "latched", "none"], "optimistic");
-        assert_words::<ReclamationMode>(&["epoch", "version"], "epoch");
-        assert_words::<EvictionMode>(&["worker", "threads(1)", "threads(4)"], "threads(1)");
-        assert_eq!("threads".parse(), Ok(EvictionMode::default()));
+        assert_words::<ReclamationMode>(&["epoch", "version"], "version");
+        assert_words::<EvictionMode>(&["worker", "threads(1)", "threads(4)"], "worker");
+        assert_eq!("threads".parse(), "threads(1)".parse::<EvictionMode>());
         for wrong in ["threads(0)", "threads(-1)", "threads()", "threads(1", "Worker"] {
             assert!(wrong.parse::<EvictionMode>().is_err(), "{wrong}");
         }

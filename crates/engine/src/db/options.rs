@@ -12,6 +12,7 @@ use super::choices::{
 };
 use super::memory_limit::SystemRoots;
 use super::policy_choice::{PolicyChoice, PolicyError};
+use crate::io::{self, FileDevice, FileOptions};
 
 /// The page size of a new store whose options name none.
 pub const PAGE_SIZE_DEFAULT: u32 = 4096;
@@ -67,6 +68,18 @@ pub enum OptionsError {
         /// The eviction asked for.
         eviction: EvictionMode,
     },
+    /// `direct_io = on`, and the file system cannot.
+    #[error(
+        "the file system cannot bypass the page cache, and direct_io = on asks for it: set \
+         direct_io = auto, or move the store"
+    )]
+    NoDirectIo,
+    /// `submission = uring`, and the kernel does not allow it.
+    #[error(
+        "the kernel does not allow io_uring, and submission = uring asks for it: set submission \
+         = auto, or allow it (sysctl kernel.io_uring_disabled, or the container's seccomp rules)"
+    )]
+    NoUring,
 }
 
 /// How a store is opened.
@@ -93,7 +106,7 @@ pub struct Options {
     pub direct_io: DirectIo,
     /// How I/O is submitted. Default: io_uring where possible.
     pub submission: Submission,
-    /// Who evicts. Default: one thread.
+    /// Who evicts. Default: the thread that needs a frame.
     pub eviction: EvictionMode,
     /// Touch all memory when the store is opened, instead of when it is needed. Default: no.
     pub prefault: bool,
@@ -121,6 +134,11 @@ pub struct Lab {
     pub frames: Option<u32>,
     /// Allow pages from 512 bytes, so that small tests have deep trees.
     pub tiny_pages: bool,
+    /// Frames that evictor threads keep ready, and victims that a worker looks for at once, 1 to
+    /// 4096. Default: the pool's own.
+    pub batch: Option<u32>,
+    /// Whether a thread writes dirty pages in the background. Default: yes.
+    pub background_writer: bool,
     /// Evictions per step of the global epoch, at least 1. Default: 100 (leanstore IV-G).
     pub evictions_per_epoch: u32,
     /// One lookup, insert or scan in so many is timed; 0: none. Default: 64.
@@ -137,6 +155,8 @@ impl Default for Lab {
             reclamation: ReclamationMode::default(),
             frames: None,
             tiny_pages: false,
+            batch: None,
+            background_writer: true,
             evictions_per_epoch: 100,
             latency_sample_period: 64,
             seed: 1,
@@ -215,6 +235,34 @@ impl Options {
         self.create_if_missing && !self.read_only
     }
 
+    /// How the store's file is to be opened. Both fall back where they must: see
+    /// [`Options::check_device`].
+    pub fn file_options(&self) -> FileOptions {
+        FileOptions {
+            read_only: self.read_only,
+            direct: self.direct_io != DirectIo::Off,
+            submission: match self.submission {
+                Submission::Sync => io::Submission::Pread,
+                Submission::Auto | Submission::Uring => io::Submission::Uring,
+            },
+            ..FileOptions::default()
+        }
+    }
+
+    /// Whether `device` does what was insisted on.
+    ///
+    /// # Errors
+    /// [`OptionsError::NoDirectIo`] and [`OptionsError::NoUring`], when it fell back.
+    pub fn check_device(&self, device: &FileDevice) -> Result<(), OptionsError> {
+        if self.direct_io == DirectIo::On && !device.is_direct() {
+            return Err(OptionsError::NoDirectIo);
+        }
+        if self.submission == Submission::Uring && device.submission() != io::Submission::Uring {
+            return Err(OptionsError::NoUring);
+        }
+        Ok(())
+    }
+
     /// Checks everything that can be checked without a store.
     ///
     /// # Errors
@@ -264,6 +312,9 @@ impl Options {
         }
         if let Some(frames) = lab.frames {
             in_range("lab.frames", frames, LAB_FRAMES_MIN, super::budget::FRAMES_MAX)?;
+        }
+        if let Some(batch) = lab.batch {
+            in_range("lab.batch", batch, 1, 4096)?;
         }
         in_range("lab.evictions_per_epoch", lab.evictions_per_epoch, 1, u32::MAX)?;
         if let EvictionMode::Threads(threads) = self.eviction {
@@ -343,8 +394,27 @@ mod tests {
         assert!(matches!(error(frames), OptionsError::OutOfRange { .. }));
         let epoch = Options::new().lab(|lab| lab.evictions_per_epoch = 0);
         assert!(matches!(error(epoch), OptionsError::OutOfRange { .. }));
+        let batch = Options::new().lab(|lab| lab.batch = Some(0));
+        assert!(matches!(error(batch), OptionsError::OutOfRange { .. }));
         let unlatched = Options::new().lab(|lab| lab.latching = LatchingMode::None);
-        assert!(matches!(error(unlatched.clone()), OptionsError::NotAlone { .. }));
-        assert_eq!(unlatched.eviction(EvictionMode::Worker).check(), Ok(()));
+        let threads = unlatched.clone().eviction("threads".parse().unwrap());
+        assert!(matches!(error(threads), OptionsError::NotAlone { .. }));
+        assert_eq!(unlatched.check(), Ok(()));
+    }
+
+    #[test]
+    fn what_is_insisted_on_must_be_there_and_the_rest_falls_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let buffered = Options::new().direct_io(DirectIo::Off).submission(Submission::Sync);
+        let file = buffered.file_options();
+        assert_eq!((file.direct, file.submission), (false, io::Submission::Pread));
+        let device = FileDevice::create(&dir.path().join("s"), &file).unwrap();
+        assert_eq!(buffered.check_device(&device), Ok(()));
+        assert_eq!(Options::new().check_device(&device), Ok(()));
+        let direct = Options::new().direct_io(DirectIo::On);
+        assert_eq!(direct.check_device(&device), Err(OptionsError::NoDirectIo));
+        let uring = Options::new().submission(Submission::Uring);
+        assert_eq!(uring.check_device(&device), Err(OptionsError::NoUring));
+        assert!(direct.file_options().direct && !Options::new().file_options().read_only);
     }
 }
