@@ -4,7 +4,7 @@
 //! no reader needs the whole file in memory; [`trace::Batch`] is what a reader fills and a
 //! simulator consumes.
 //!
-//! A live run is a driver, such as [`ycsb`], over anything that implements [`live::Store`];
+//! A live run is a driver, [`ycsb`] or [`tpcc`], over anything that implements [`live::Store`];
 //! [`keys`] has the distributions that they draw from. This crate knows no policy and no engine.
 
 pub mod formats;
@@ -12,6 +12,7 @@ pub mod generate;
 pub mod keys;
 pub mod live;
 pub mod stat;
+pub mod tpcc;
 pub mod trace;
 pub mod write;
 pub mod ycsb;
