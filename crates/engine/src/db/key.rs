@@ -327,7 +327,12 @@ const ESCAPED_ZERO: [u8; 2] = [0, 0xFF];
 const END: [u8; 2] = [0, 0];
 
 impl EncodeKey for [u8] {
+    #[inline]
     fn encode_part(&self, out: &mut impl Sink) {
+        if !self.contains(&0) {
+            out.put(self);
+            return out.put(&END);
+        }
         let mut runs = self.split(|byte| *byte == 0);
         out.put(runs.next().unwrap_or(&[]));
         for run in runs {

@@ -4,6 +4,7 @@ pub mod budget;
 pub mod choices;
 pub mod codec;
 pub mod key;
+pub mod key_range;
 mod key_tuples;
 pub mod memory_limit;
 pub mod options;
@@ -17,6 +18,7 @@ pub use choices::{
 };
 pub use codec::DecodeError;
 pub use key::Key;
+pub use key_range::KeyRange;
 pub use options::{Lab, Options, OptionsError, Plan};
 pub use stat_file::{Freshness, Published, Publisher};
 pub use stats::{Latency, Stats};

@@ -7,7 +7,7 @@
 //! threads run may have an event of one counter without its companion of another, but misses
 //! nothing that happened before.
 //!
-//! The list [`for_each_statistic`] is the only place where a statistic is named. The enums here,
+//! The list `for_each_statistic` is the only place where a statistic is named. The enums here,
 //! the fields of `db::Stats`, its JSON, its Prometheus text and its table all come from it.
 
 use std::fmt;
