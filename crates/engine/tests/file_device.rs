@@ -1,0 +1,311 @@
+//! Files as devices: alignment, batches at depth, fallbacks, growth, and the lock against a second
+//! process.
+
+use std::io::{BufRead, BufReader, IoSlice, IoSliceMut};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use millpond::io::{
+    AlignedBuffer, Device, DeviceError, FileDevice, FileOptions, OpenError, OpenFileError,
+    PageStore, ReadRequest, Submission, WriteRequest,
+};
+use millpond::page::PageSize;
+
+fn options(direct: bool, submission: Submission) -> FileOptions {
+    FileOptions { direct, submission, ..FileOptions::default() }
+}
+
+fn all_options() -> impl Iterator<Item = FileOptions> {
+    [true, false].into_iter().flat_map(|direct| {
+        [Submission::Uring, Submission::Pread].map(|submission| options(direct, submission))
+    })
+}
+
+fn new_file(folder: &Path, options: &FileOptions, length: u64) -> FileDevice {
+    let device = FileDevice::create(&folder.join("device"), options).unwrap();
+    device.grow(length).unwrap();
+    device
+}
+
+/// Counts the warnings of one thread.
+#[derive(Clone, Default)]
+struct Warnings(Arc<AtomicUsize>);
+
+impl tracing::Subscriber for Warnings {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.level() == &tracing::Level::WARN
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, _: &tracing::Event<'_>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+fn warnings_of<R>(action: impl FnOnce() -> R) -> (usize, R) {
+    let warnings = Warnings::default();
+    let answer = tracing::subscriber::with_default(warnings.clone(), action);
+    (warnings.0.load(Ordering::SeqCst), answer)
+}
+
+#[test]
+fn direct_io_moves_whole_blocks_and_copies_for_misaligned_memory() {
+    for options in all_options() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = new_file(folder.path(), &options, 1 << 20);
+        if device.is_direct() != options.direct {
+            println!("no direct I/O in {}: only the fallback is tested", folder.path().display());
+        }
+        let mut bytes = AlignedBuffer::new(8192 + 64);
+        for shift in [0, 1, 8, 64] {
+            let part = &mut bytes[shift..shift + 8192];
+            part.fill(shift as u8 + 1);
+            device.write(12288, part).unwrap();
+            part.fill(0);
+            device.read(12288, part).unwrap();
+            assert!(part.iter().all(|&b| b == shift as u8 + 1), "{options:?}");
+        }
+        let block = device.alignment().offset;
+        for (offset, length) in [(1, 4096), (0, 100), (511, 1)] {
+            let answer = device.read(offset, &mut bytes[..length]);
+            let is_refused = matches!(answer, Err(DeviceError::Misaligned { alignment, .. })
+                if alignment == block);
+            assert_eq!(is_refused, device.is_direct(), "{answer:?}");
+        }
+        let end = 1 << 20;
+        for (offset, length) in [(end, 4096), (end - 4096, 8192), (u64::MAX - 4095, 4096)] {
+            let error = device.read(offset, &mut bytes[..length]).unwrap_err();
+            let DeviceError::PastEnd { device_length, .. } = error else { panic!("{error:?}") };
+            assert_eq!(device_length, end);
+            assert!(device.write(offset, &bytes[..length]).is_err());
+        }
+    }
+}
+
+#[test]
+fn batches_deeper_than_the_queue_come_back_whole_from_several_threads() {
+    for options in all_options() {
+        let options = FileOptions { depth: 4, ..options };
+        let folder = tempfile::tempdir().unwrap();
+        let device = &new_file(folder.path(), &options, 16 << 20);
+        assert_eq!(device.submission(), options.submission);
+        std::thread::scope(|scope| {
+            for thread in 0..12u64 {
+                scope.spawn(move || {
+                    // Requests of one to three pages of 4 KiB, this thread's own ones.
+                    let base = thread << 20;
+                    let mut pages: Vec<AlignedBuffer> =
+                        (0..200).map(|_| AlignedBuffer::new(4096)).collect();
+                    for (at, page) in pages.iter_mut().enumerate() {
+                        page.fill((at as u64 * 7 + thread) as u8);
+                    }
+                    let slices: Vec<IoSlice<'_>> = pages.iter().map(|p| IoSlice::new(p)).collect();
+                    let mut writes = Vec::new();
+                    let mut at = 0;
+                    while at < 200 {
+                        let count = (at % 3 + 1).min(200 - at);
+                        let (parts, offset) = (&slices[at..at + count], base + at as u64 * 4096);
+                        writes.push(WriteRequest { offset, parts, result: Ok(()) });
+                        at += count;
+                    }
+                    writes.reverse();
+                    device.write_batch(&mut writes);
+                    assert!(writes.iter().all(|w| w.result.is_ok()));
+                    let mut room: Vec<AlignedBuffer> =
+                        (0..200).map(|_| AlignedBuffer::new(4096)).collect();
+                    let mut slices: Vec<IoSliceMut<'_>> =
+                        room.iter_mut().map(|p| IoSliceMut::new(p)).collect();
+                    let mut reads: Vec<ReadRequest<'_, '_>> = slices
+                        .chunks_mut(2)
+                        .enumerate()
+                        .map(|(at, parts)| ReadRequest {
+                            offset: base + at as u64 * 8192,
+                            parts,
+                            result: Ok(()),
+                        })
+                        .collect();
+                    device.read_batch(&mut reads);
+                    assert!(reads.iter().all(|r| r.result.is_ok()));
+                    assert!(room.iter().zip(&pages).all(|(a, b)| a[..] == b[..]));
+                });
+            }
+        });
+        device.sync_ranges(&[0..4096, 8192..12288]).unwrap();
+    }
+}
+
+#[test]
+fn each_request_of_a_batch_tells_its_own_fate() {
+    for options in all_options() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = new_file(folder.path(), &options, 65536);
+        // Somebody cuts the file off behind our back: the kernel finds no more bytes there.
+        let file = std::fs::OpenOptions::new().write(true).open(device.path()).unwrap();
+        file.set_len(32768).unwrap();
+        let mut pages: Vec<AlignedBuffer> = (0..16).map(|_| AlignedBuffer::new(4096)).collect();
+        let mut slices: Vec<IoSliceMut<'_>> =
+            pages.iter_mut().map(|p| IoSliceMut::new(p)).collect();
+        let mut requests: Vec<ReadRequest<'_, '_>> = slices
+            .chunks_mut(3)
+            .enumerate()
+            .map(|(at, parts)| ReadRequest { offset: at as u64 * 12288, parts, result: Ok(()) })
+            .collect();
+        device.read_batch(&mut requests);
+        for request in &requests {
+            let end = request.offset + request.length() as u64;
+            assert_eq!(request.result.is_ok(), end <= 32768, "{:?}", request.result);
+            if let Err(error) = &request.result {
+                assert!(matches!(error, DeviceError::PastEnd { .. }), "{error:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_kernel_that_refuses_io_uring_costs_one_warning_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    // More entries than the kernel gives a ring: a refusal as any other.
+    let options = FileOptions { depth: 1 << 20, ..FileOptions::default() };
+    let path = folder.path().join("a");
+    let (warnings, store) =
+        warnings_of(|| PageStore::create(&path, PageSize::KIB_4, &options).unwrap());
+    let without = warnings_of(|| {
+        PageStore::create(&folder.path().join("b"), PageSize::KIB_4, &FileOptions::default())
+            .unwrap()
+    })
+    .0;
+    assert_eq!(warnings, without + 1);
+    store.allocate_many(1000).unwrap();
+    store.close(None).unwrap();
+    let device = FileDevice::open(&path, &options).unwrap();
+    assert_eq!(device.submission(), Submission::Pread);
+}
+
+#[test]
+fn a_file_system_without_direct_io_costs_one_warning_and_nothing_else() {
+    // A file that every Linux has, on a file system that knows no direct I/O.
+    let path = Path::new("/proc/self/comm");
+    if !path.exists() {
+        println!("no {}: nothing to test here", path.display());
+        return;
+    }
+    let open = |direct| {
+        let options = FileOptions { read_only: true, ..options(direct, Submission::Pread) };
+        warnings_of(|| FileDevice::open(path, &options).unwrap())
+    };
+    let (warnings, device) = open(true);
+    assert_eq!((warnings, device.is_direct()), (1, false));
+    drop(device);
+    assert_eq!(open(false).0, 0);
+}
+
+#[test]
+fn growth_writes_zeros_into_blocks_of_its_own_and_a_reader_may_not_grow() {
+    for options in all_options() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = new_file(folder.path(), &options, 0);
+        device.grow(3 << 20).unwrap();
+        device.write(0, &AlignedBuffer::new(4096)).unwrap();
+        device.grow(1 << 20).unwrap();
+        assert_eq!(device.length(), 3 << 20);
+        device.grow((3 << 20) + 4096).unwrap();
+        device.sync().unwrap();
+        let metadata = std::fs::metadata(device.path()).unwrap();
+        assert_eq!(metadata.len(), (3 << 20) + 4096);
+        assert!(metadata.blocks() * 512 >= metadata.len(), "no holes");
+        let mut bytes = AlignedBuffer::new(4096);
+        bytes.fill(1);
+        device.read(3 << 20, &mut bytes).unwrap();
+        assert!(bytes.iter().all(|&b| b == 0));
+        let path = device.path().to_path_buf();
+        drop(device);
+        let reader = FileDevice::open(&path, &FileOptions { read_only: true, ..options }).unwrap();
+        assert!(matches!(reader.grow(8 << 20), Err(DeviceError::ReadOnly { .. })));
+        assert!(matches!(reader.write(0, &bytes), Err(DeviceError::ReadOnly { .. })));
+    }
+}
+
+#[test]
+fn a_growth_that_the_system_refuses_leaves_the_file_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let device = new_file(folder.path(), &FileOptions::default(), 1 << 20);
+    // Longer than any file can be.
+    let error = device.grow(i64::MAX as u64 / 4096 * 4096).unwrap_err();
+    assert!(matches!(error, DeviceError::Io { .. } | DeviceError::DiskFull { .. }), "{error:?}");
+    assert_eq!(device.length(), 1 << 20);
+    assert_eq!(std::fs::metadata(device.path()).unwrap().len(), 1 << 20);
+    device.grow(2 << 20).unwrap();
+}
+
+/// What the second process of the next test runs: it holds a store until it is killed.
+const HOLD: &str = "MILLPOND_TEST_HOLD";
+
+#[test]
+fn a_store_is_locked_against_a_second_process_whose_pid_is_named() {
+    if let Some(path) = std::env::var_os(HOLD) {
+        let read_only = std::env::var_os("MILLPOND_TEST_READ_ONLY").is_some();
+        let options = FileOptions { read_only, ..FileOptions::default() };
+        let _store = PageStore::open(Path::new(&path), None, &options).unwrap();
+        println!("\nholding");
+        loop {
+            std::thread::park();
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let store = PageStore::create(&path, PageSize::KIB_4, &FileOptions::default()).unwrap();
+    // Twice in one process.
+    let error = PageStore::open(&path, None, &FileOptions::default()).unwrap_err();
+    let own = std::process::id();
+    assert_eq!(
+        error,
+        OpenError::File(OpenFileError::Locked { path: path.clone(), pid: Some(own) })
+    );
+    assert!(error.to_string().contains(&format!("this process (pid {own})")), "{error}");
+    store.close(None).unwrap();
+
+    for read_only in [true, false] {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .args(["--exact", "--nocapture"])
+            .arg("a_store_is_locked_against_a_second_process_whose_pid_is_named")
+            .env(HOLD, &path)
+            .stdout(Stdio::piped());
+        if read_only {
+            command.env("MILLPOND_TEST_READ_ONLY", "1");
+        }
+        let mut child = command.spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let holds = output.lines().any(|line| line.unwrap() == "holding");
+        let answer = PageStore::open(&path, None, &FileOptions::default());
+        let salvage = PageStore::open_for_salvage(&path, None, &FileOptions::default());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(holds);
+        let error = answer.unwrap_err();
+        let pid = Some(child.id());
+        assert_eq!(error, OpenError::File(OpenFileError::Locked { path: path.clone(), pid }));
+        assert!(error.to_string().contains(&format!("pid {}", child.id())), "{error}");
+        assert_eq!(salvage.is_ok(), read_only, "readers share with readers only");
+        drop(salvage);
+        // The kernel took the dead process's lock away; what a writer left is not clean.
+        match PageStore::open(&path, None, &FileOptions::default()) {
+            Ok(store) => {
+                assert!(read_only);
+                store.close(None).unwrap();
+            }
+            Err(error) => {
+                assert!(!read_only);
+                assert!(matches!(error, OpenError::NotClean { .. }), "{error}");
+            }
+        }
+    }
+}
