@@ -7,6 +7,7 @@
 //! store).
 #![deny(missing_docs)]
 
+pub mod btree;
 pub mod db;
 pub mod io;
 pub mod page;

@@ -1,12 +1,14 @@
 //! What every page has in common, whatever structure it belongs to, and the pages of the store
 //! itself: formats only, no I/O.
 
+pub mod buffer;
 pub mod free_map;
 pub mod header;
 pub mod size;
 pub mod superblock;
 pub mod view;
 
+pub use buffer::PageBuffer;
 pub use header::{PAGE_HEADER, PageHeader, PageType};
 pub use size::{PageSize, PageSizeError};
-pub use view::View;
+pub use view::{Scratch, View};

@@ -8,6 +8,7 @@
 
 use std::cmp::Ordering;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering::Relaxed};
 
 /// A page, seen through raw reads.
@@ -127,6 +128,83 @@ impl<'a> View<'a> {
         true
     }
 
+    /// The first of the items `lo..hi` whose leading little-endian 32-bit word is not below
+    /// `word`, or `hi`; item `i` lies at `at + i * stride`, and the words ascend. If the items are
+    /// not all inside the page the answer is `lo`. No branch depends on what the words are.
+    #[inline(always)]
+    pub fn lower_bound(self, at: usize, stride: usize, lo: usize, hi: usize, word: u32) -> usize {
+        if lo >= hi || !self.fits(at, hi.saturating_mul(stride)) || stride < 4 {
+            return lo;
+        }
+        // SAFETY: `i < hi` and `stride >= 4`, so word i ends inside the page.
+        let read = |i: usize| unsafe {
+            u32::from_le(self.start.add(at + i * stride).cast::<u32>().read_unaligned())
+        };
+        let (mut base, mut n) = (lo, hi - lo);
+        while n > 1 {
+            let half = n / 2;
+            let below = read(base + half - 1) < word;
+            base = std::hint::select_unpredictable(below, base + half, base);
+            n -= half;
+        }
+        base + usize::from(read(base) < word)
+    }
+
+    /// How many of the 16 little-endian 32-bit words at `at` are below `word`, and how many are
+    /// not above it; none if they are not all inside the page.
+    #[inline(always)]
+    pub fn rank16(self, at: usize, word: u32) -> (usize, usize) {
+        let mut bytes = [0; 64];
+        if !self.copy_into(at, &mut bytes) {
+            return (0, 0);
+        }
+        let (mut below, mut not_above) = (0u32, 0u32);
+        for chunk in bytes.as_chunks::<4>().0 {
+            let w = u32::from_le_bytes(*chunk);
+            below += u32::from(w < word);
+            not_above += u32::from(w <= word);
+        }
+        (below as usize, not_above as usize)
+    }
+
+    /// Asks for the cache lines of `len` bytes at `at` ahead of their use.
+    #[inline(always)]
+    pub fn prefetch(self, at: usize, len: usize) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if self.fits(at, len) {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            let mut line = 0;
+            while line < len {
+                // SAFETY: the instruction is part of every x86-64, changes nothing and cannot
+                // fault; the address lies inside the page anyway.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(self.start.add(at + line).cast()) };
+                line += 64;
+            }
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        let _ = (at, len);
+    }
+
+    /// Puts the `len` bytes at `at` into `out`; `false` if they are not all inside the page.
+    #[inline(always)]
+    pub fn copy_out(self, at: usize, len: usize, out: &mut Scratch) -> bool {
+        if !self.fits(at, len) {
+            return false;
+        }
+        if len > SCRATCH_BYTES {
+            out.large.clear();
+            out.len = len;
+            return self.copy_to(at, len, &mut out.large);
+        }
+        // SAFETY: source inside the page, target `len <= SCRATCH_BYTES` bytes of our own.
+        unsafe {
+            let target = out.small.as_mut_ptr().cast::<u8>();
+            self.start.add(at).copy_to_nonoverlapping(target, len);
+        }
+        out.len = len;
+        true
+    }
+
     /// How the `len` bytes at `at` compare with `key`; bytes outside the page compare as less.
     #[inline]
     pub fn compare(self, at: usize, len: usize, key: &[u8]) -> Ordering {
@@ -157,6 +235,36 @@ impl<'a> View<'a> {
             i += 1;
         }
         len.cmp(&key.len())
+    }
+}
+
+/// Bytes that a [`Scratch`] holds without an allocation.
+pub const SCRATCH_BYTES: usize = 1024;
+
+/// Where bytes of a page are copied to before they are validated: on the stack while they are few,
+/// and never cleared beforehand.
+pub struct Scratch {
+    small: [MaybeUninit<u8>; SCRATCH_BYTES],
+    large: Vec<u8>,
+    len: usize,
+}
+
+impl Default for Scratch {
+    #[inline(always)]
+    fn default() -> Scratch {
+        Scratch { small: [MaybeUninit::uninit(); SCRATCH_BYTES], large: Vec::new(), len: 0 }
+    }
+}
+
+impl Scratch {
+    /// What the last [`View::copy_out`] copied.
+    #[inline(always)]
+    pub fn bytes(&self) -> &[u8] {
+        if self.len > SCRATCH_BYTES {
+            return &self.large;
+        }
+        // SAFETY: `copy_out` initialised the first `len` bytes.
+        unsafe { std::slice::from_raw_parts(self.small.as_ptr().cast(), self.len) }
     }
 }
 
@@ -206,5 +314,50 @@ mod tests {
             let view = unsafe { View::raw(page.as_ptr().cast(), 32) };
             assert_eq!(view.compare(0, a.len(), &b), a.cmp(&b), "{a:?} {b:?}");
         }
+    }
+
+    #[test]
+    fn the_lower_bound_is_that_of_a_sorted_slice() {
+        let mut random = fastrand::Rng::with_seed(8);
+        for _ in 0..2000 {
+            let mut words: Vec<u32> = (0..random.usize(..24)).map(|_| random.u32(..20)).collect();
+            words.sort_unstable();
+            let mut page = [0u64; 40];
+            for (i, word) in words.iter().enumerate() {
+                page[2 + i] = u64::from_le_bytes(
+                    [word.to_le_bytes(), [7; 4]].concat()[..].try_into().unwrap(),
+                );
+            }
+            // SAFETY: the array outlives the view and is aligned to 8.
+            let view = unsafe { View::raw(page.as_ptr().cast(), 320) };
+            for word in 0..21 {
+                let lo = random.usize(..=words.len());
+                let expected = lo + words[lo..].partition_point(|w| *w < word);
+                assert_eq!(view.lower_bound(16, 8, lo, words.len(), word), expected);
+            }
+            assert_eq!(view.lower_bound(16, 8, 3, 60, 5), 3, "outside");
+        }
+    }
+
+    #[test]
+    fn sixteen_words_are_ranked_and_bytes_copied_out() {
+        let mut bytes = Vec::new();
+        for i in 0..24u32 {
+            bytes.extend_from_slice(&(i / 2).to_le_bytes());
+        }
+        let page: Vec<u64> =
+            bytes.as_chunks::<8>().0.iter().map(|c| u64::from_le_bytes(*c)).collect();
+        // SAFETY: the vector outlives the view and is aligned to 8.
+        let view = unsafe { View::raw(page.as_ptr().cast(), 96) };
+        assert_eq!(view.rank16(0, 3), (6, 8));
+        assert_eq!(view.rank16(0, 100), (16, 16));
+        assert_eq!(view.rank16(40, 3), (0, 0), "outside");
+        let mut scratch = Scratch::default();
+        assert!(scratch.bytes().is_empty());
+        assert!(view.copy_out(4, 90, &mut scratch) && !view.copy_out(4, 93, &mut scratch));
+        assert_eq!(scratch.bytes(), &bytes[4..94]);
+        let large = vec![9u8; 5000];
+        assert!(View::of(&large).copy_out(1, 4000, &mut scratch));
+        assert_eq!(scratch.bytes(), &large[1..4001]);
     }
 }

@@ -1,0 +1,493 @@
+//! Writing one key: insert, upsert, replace, compare-and-swap, delete, update in place.
+//!
+//! All of them are one attempt that differs in its conditions: the leaf is latched, the key's
+//! entry is looked at, and either everything is done under that one latch, or nothing is and the
+//! attempt says what is missing: a split, or a place for overflow pages that are to be freed.
+//!
+//! Overflow pages are written before their entry exists, below an anchor of their own; the entry
+//! takes over their swip. In the same way the pages of a value that goes are moved below an
+//! anchor, and freed from there afterwards.
+
+use crate::btree::error::WriteError;
+use crate::btree::node::edit::{Edit, Payload, Reference, put_swip, reference_at};
+use crate::btree::node::layout::{Node, Value};
+use crate::btree::overflow::Built;
+use crate::btree::tree::{BTree, corrupt};
+use crate::pool::{ANCHOR_SWIP, Anchor, Op, Pages, PoolError, Read, Swip, Try, Write};
+
+/// What the entry shall be.
+#[derive(Clone, Copy)]
+pub(crate) enum New<'a> {
+    Nothing,
+    Inline(&'a [u8]),
+    Built(&'a Built),
+}
+
+/// What must hold for the change to be made.
+#[derive(Clone, Copy)]
+pub(crate) enum When<'a> {
+    Always,
+    Absent,
+    Present,
+    Equals(&'a [u8]),
+    /// The value is the overflow value with this stamp.
+    Stamp(u64),
+}
+
+/// How a change went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Outcome {
+    pub(crate) existed: bool,
+    pub(crate) applied: bool,
+}
+
+enum Step {
+    Done(Outcome, Leaf),
+    /// No room: so many more bytes are needed, for a key that is there already or is new.
+    Split(usize, bool),
+    /// The old value's pages need a place.
+    Trash,
+    /// Whether this value equals the expected one must be found out first.
+    Compare(Reference),
+}
+
+/// What became of the leaf.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Leaf {
+    Fine,
+    Thin,
+}
+
+/// A change, prepared.
+struct Change<'a> {
+    key: &'a [u8],
+    new: New<'a>,
+    when: When<'a>,
+    trash: Option<Anchor>,
+}
+
+/// A leaf with less than this share of its bytes in use looks for a neighbour to merge with.
+pub(crate) fn is_thin(node: Node<'_>) -> bool {
+    node.count() == 0 || node.used() * 10 < (node.view.len() - node.slots()) * 3
+}
+
+impl<P: Pages> BTree<P> {
+    /// Inserts an entry; `false`, and nothing changed, if the key is there already.
+    ///
+    /// # Errors
+    /// Key or value too long, or the memory behind the tree failed.
+    pub fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool, WriteError> {
+        Ok(self.put(key, value, When::Absent, None)?.applied)
+    }
+
+    /// Inserts an entry, or replaces the value of one; answers whether there was one.
+    ///
+    /// # Errors
+    /// As [`BTree::insert`].
+    pub fn upsert(&self, key: &[u8], value: &[u8]) -> Result<bool, WriteError> {
+        Ok(self.put(key, value, When::Always, None)?.existed)
+    }
+
+    /// The same, answering with the value that was replaced.
+    ///
+    /// # Errors
+    /// As [`BTree::insert`].
+    pub fn upsert_returning(
+        &self,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<Option<Vec<u8>>, WriteError> {
+        let mut old = Vec::new();
+        let outcome = self.put(key, value, When::Always, Some(&mut old))?;
+        Ok(outcome.existed.then_some(old))
+    }
+
+    /// Replaces the value of a key; `false`, and nothing changed, if the key is not there.
+    ///
+    /// # Errors
+    /// As [`BTree::insert`].
+    pub fn replace(&self, key: &[u8], value: &[u8]) -> Result<bool, WriteError> {
+        Ok(self.put(key, value, When::Present, None)?.applied)
+    }
+
+    /// Sets the entry of `key` to `new` if it is `expected`, where `None` is no entry. Answers
+    /// whether it was, in one step as seen by all other threads.
+    ///
+    /// # Errors
+    /// As [`BTree::insert`].
+    pub fn compare_and_swap(
+        &self,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool, WriteError> {
+        match (expected, new) {
+            (None, None) => Ok(!self.contains(key)?),
+            (None, Some(new)) => self.insert(key, new),
+            (Some(old), Some(new)) => Ok(self.put(key, new, When::Equals(old), None)?.applied),
+            (Some(old), None) => {
+                Ok(self.change(key, New::Nothing, When::Equals(old), None)?.applied)
+            }
+        }
+    }
+
+    /// Removes an entry; `false` if there is none.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    pub fn remove(&self, key: &[u8]) -> Result<bool, PoolError> {
+        Ok(self.change(key, New::Nothing, When::Present, None)?.applied)
+    }
+
+    /// The same, answering with the value that was removed.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    pub fn remove_returning(&self, key: &[u8]) -> Result<Option<Vec<u8>>, PoolError> {
+        let mut old = Vec::new();
+        let outcome = self.change(key, New::Nothing, When::Present, Some(&mut old))?;
+        Ok(outcome.applied.then_some(old))
+    }
+
+    /// Lets `f` change the bytes of a value, but not how many they are; `None` if the key is not
+    /// there. `f` runs once, under the leaf's exclusive latch, so it must be short and must not
+    /// use the store. If it panics, the latch is released, and the value is what `f` left. A value
+    /// in overflow pages is handed out as a copy and written back, if it did not change meanwhile.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    pub fn update_in_place<R>(
+        &self,
+        key: &[u8],
+        f: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<Option<R>, WriteError> {
+        let mut f = Some(f);
+        let done = self.pages.run(|op| {
+            let mut leaf = self.leaf_to_write(op, key)?;
+            let node = Node::leaf(leaf.view());
+            let (i, equal) = node.lower_bound(key);
+            if !equal {
+                return Ok(Ok(None));
+            }
+            if let Value::Overflow(at) = node.value(i) {
+                return Ok(Err(reference_at(node.view, at)));
+            }
+            let id = leaf.id();
+            let mut edit = Edit::leaf(leaf.page_mut());
+            match (edit.value_mut(i), f.take()) {
+                (Some(value), Some(f)) => Ok(Ok(Some(f(value)))),
+                _ => Err(corrupt(id, "a value reaches beyond its page")),
+            }
+        })?;
+        match (done, f) {
+            (Ok(result), _) => Ok(result),
+            (Err(reference), Some(f)) => self.update_large(key, reference, f),
+            (Err(_), None) => Ok(None),
+        }
+    }
+
+    fn update_large<R>(
+        &self,
+        key: &[u8],
+        first: Reference,
+        f: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<Option<R>, WriteError> {
+        let mut value = None;
+        let mut reference = Some(first);
+        // A value that is replaced while it is read is read again.
+        while let Some(wanted) = reference {
+            value = self.read_whole(key, wanted)?;
+            if value.is_some() {
+                break;
+            }
+            reference = self.find_reference(key)?;
+        }
+        let (Some(mut value), Some(reference)) = (value, reference) else { return Ok(None) };
+        let result = f(&mut value);
+        let built = self.build(&value)?;
+        let when = When::Stamp(reference.stamp);
+        let outcome = self.change_built(key, &built, when, None)?;
+        Ok(outcome.applied.then_some(result))
+    }
+
+    /// Whether an entry of this size stays in a leaf.
+    pub(crate) fn fits_inline(&self, key: &[u8], value: u64) -> bool {
+        (key.len() as u64).saturating_add(value) <= self.limits.inline_max as u64
+    }
+
+    pub(crate) fn check_sizes(&self, key: &[u8], value: u64) -> Result<(), WriteError> {
+        if key.len() > self.limits.key_max {
+            return Err(WriteError::KeyTooLong { len: key.len(), max: self.limits.key_max });
+        }
+        if value > self.limits.value_max {
+            return Err(WriteError::ValueTooLong { len: value, max: self.limits.value_max });
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn put(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        when: When<'_>,
+        old: Option<&mut Vec<u8>>,
+    ) -> Result<Outcome, WriteError> {
+        self.check_sizes(key, value.len() as u64)?;
+        if self.fits_inline(key, value.len() as u64) {
+            return Ok(self.change(key, New::Inline(value), when, old)?);
+        }
+        let built = self.build(value)?;
+        Ok(self.change_built(key, &built, when, old)?)
+    }
+
+    /// Makes the value that was built the entry's, or frees it if it was not wanted.
+    pub(crate) fn change_built(
+        &self,
+        key: &[u8],
+        built: &Built,
+        when: When<'_>,
+        old: Option<&mut Vec<u8>>,
+    ) -> Result<Outcome, PoolError> {
+        let result = self.change(key, New::Built(built), when, old);
+        self.free_below(built.anchor)?;
+        result
+    }
+
+    /// One change, with all that has to be done around it.
+    pub(crate) fn change(
+        &self,
+        key: &[u8],
+        new: New<'_>,
+        when: When<'_>,
+        mut old: Option<&mut Vec<u8>>,
+    ) -> Result<Outcome, PoolError> {
+        let mut change = Change { key, new, when, trash: None };
+        let result = loop {
+            match self.change_once(&mut change, old.as_deref_mut()) {
+                Ok(Some(outcome)) => break Ok(outcome),
+                Ok(None) => {}
+                Err(error) => break Err(error),
+            }
+        };
+        if let Some(trash) = change.trash {
+            if let (Some(old), Ok(outcome)) = (old, &result)
+                && outcome.applied
+                && outcome.existed
+            {
+                self.read_below(trash, old)?;
+            }
+            self.free_below(trash)?;
+        }
+        result
+    }
+
+    /// One round: an attempt, and what it asks for.
+    fn change_once(
+        &self,
+        change: &mut Change<'_>,
+        mut old: Option<&mut Vec<u8>>,
+    ) -> Result<Option<Outcome>, PoolError> {
+        let step = self.pages.run(|op| self.attempt(op, change, old.as_deref_mut()))?;
+        match step {
+            Step::Done(outcome, leaf) => {
+                if leaf == Leaf::Thin {
+                    self.merge(change.key)?;
+                }
+                Ok(Some(outcome))
+            }
+            Step::Split(bytes, is_new) => {
+                self.split(change.key, bytes, is_new)?;
+                Ok(None)
+            }
+            Step::Trash => {
+                change.trash = Some(self.empty_anchor()?);
+                Ok(None)
+            }
+            Step::Compare(reference) => {
+                let When::Equals(expected) = change.when else { return Ok(None) };
+                match self.read_whole(change.key, reference)? {
+                    Some(value) if value == expected => {
+                        change.when = When::Stamp(reference.stamp);
+                        let done = self.change_once(change, old)?;
+                        // A value that changed meanwhile is compared again.
+                        change.when = When::Equals(expected);
+                        Ok(done.filter(|outcome| outcome.applied))
+                    }
+                    Some(_) => Ok(Some(Outcome { existed: true, applied: false })),
+                    None => Ok(None),
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn attempt<'o>(
+        &self,
+        op: &'o Op<'o, P>,
+        change: &Change<'_>,
+        old: Option<&mut Vec<u8>>,
+    ) -> Try<Step> {
+        let leaf = self.leaf_to_write(op, change.key)?;
+        let node = Node::leaf(leaf.view());
+        let (i, existed) = node.lower_bound(change.key);
+        if !existed {
+            let wanted = matches!(change.when, When::Always | When::Absent)
+                && !matches!(change.new, New::Nothing);
+            if !wanted {
+                return Ok(Step::Done(Outcome { existed, applied: false }, Leaf::Fine));
+            }
+            return self.attempt_insert(op, leaf, i, change);
+        }
+        let refused = Step::Done(Outcome { existed, applied: false }, Leaf::Fine);
+        match (change.when, node.value(i)) {
+            (When::Always | When::Present, _) => {}
+            (When::Absent, _) => return Ok(refused),
+            (When::Stamp(stamp), Value::Overflow(at)) => {
+                if reference_at(node.view, at).stamp != stamp {
+                    return Ok(refused);
+                }
+            }
+            (When::Stamp(_), Value::Inline(_)) => return Ok(refused),
+            (When::Equals(expected), Value::Inline(span)) => {
+                if leaf.page().get(span.at..span.end()) != Some(expected) {
+                    return Ok(refused);
+                }
+            }
+            (When::Equals(expected), Value::Overflow(at)) => {
+                let reference = reference_at(node.view, at);
+                if reference.len != expected.len() as u64 {
+                    return Ok(refused);
+                }
+                return Ok(Step::Compare(reference));
+            }
+        }
+        self.attempt_replace(op, leaf, i, change, old)
+    }
+
+    #[inline]
+    fn attempt_insert<'o>(
+        &self,
+        op: &'o Op<'o, P>,
+        mut leaf: Write<'o, P>,
+        i: usize,
+        change: &Change<'_>,
+    ) -> Try<Step> {
+        let built = match change.new {
+            New::Built(built) => Some((held_anchor(op, built.anchor)?, built)),
+            _ => None,
+        };
+        let payload = payload_for(&built, change.new);
+        let mut edit = Edit::leaf(leaf.page_mut());
+        if !edit.insert(i, change.key, &payload) {
+            let need = edit.entry_len(change.key.len(), &payload);
+            return Ok(Step::Split(need, true));
+        }
+        edit.note_insert(i);
+        take_over(op, built, &leaf);
+        Ok(Step::Done(Outcome { existed: false, applied: true }, Leaf::Fine))
+    }
+
+    #[inline]
+    fn attempt_replace<'o>(
+        &self,
+        op: &'o Op<'o, P>,
+        mut leaf: Write<'o, P>,
+        i: usize,
+        change: &Change<'_>,
+        old: Option<&mut Vec<u8>>,
+    ) -> Try<Step> {
+        let done = Outcome { existed: true, applied: true };
+        let node = Node::leaf(leaf.view());
+        let gone = match node.value(i) {
+            Value::Overflow(at) => Some(reference_at(node.view, at)),
+            Value::Inline(span) => {
+                if let Some(old) = old {
+                    old.clear();
+                    node.append(span, old);
+                }
+                if let New::Inline(value) = change.new
+                    && value.len() == span.len
+                {
+                    let mut edit = Edit::leaf(leaf.page_mut());
+                    if let Some(place) = edit.value_mut(i) {
+                        place.copy_from_slice(value);
+                    }
+                    return Ok(Step::Done(done, Leaf::Fine));
+                }
+                None
+            }
+        };
+        let Some(trash) = gone.map(|_| change.trash.map(|t| held_anchor(op, t))) else {
+            return self.swap_entry(op, leaf, i, change, None);
+        };
+        match (trash, gone) {
+            (Some(trash), Some(gone)) => self.swap_entry(op, leaf, i, change, Some((trash?, gone))),
+            _ => Ok(Step::Trash),
+        }
+    }
+
+    /// Removes entry `i` and puts the new one in its place, all guards being there.
+    fn swap_entry<'o>(
+        &self,
+        op: &'o Op<'o, P>,
+        mut leaf: Write<'o, P>,
+        i: usize,
+        change: &Change<'_>,
+        gone: Option<(Write<'o, P>, Reference)>,
+    ) -> Try<Step> {
+        let done = Outcome { existed: true, applied: true };
+        let built = match change.new {
+            New::Built(built) => Some((held_anchor(op, built.anchor)?, built)),
+            _ => None,
+        };
+        if !matches!(change.new, New::Nothing) {
+            let payload = payload_for(&built, change.new);
+            let node = Node::leaf(leaf.view());
+            let after = node.entry_len_under(i, node.prefix_len());
+            let need = Edit::leaf(leaf.page_mut()).entry_len(change.key.len(), &payload);
+            if Node::leaf(leaf.view()).free() + after < need {
+                return Ok(Step::Split(need - after, false));
+            }
+        }
+        let mut edit = Edit::leaf(leaf.page_mut());
+        edit.remove(i);
+        if !matches!(change.new, New::Nothing) {
+            edit.insert(i, change.key, &payload_for(&built, change.new));
+        }
+        take_over(op, built, &leaf);
+        if let Some((mut trash, reference)) = gone {
+            put_swip(trash.page_mut(), ANCHOR_SWIP, reference.swip);
+            op.adopt(reference.swip, &trash);
+        }
+        let node = Node::leaf(leaf.view());
+        // Not at every removal: a leaf whose neighbours are full would try in vain each time.
+        let thin = is_thin(node) && node.count().is_multiple_of(4);
+        Ok(Step::Done(done, if thin { Leaf::Thin } else { Leaf::Fine }))
+    }
+}
+
+/// An anchor, latched exclusively.
+pub(crate) fn held_anchor<'o, P: Pages>(op: &'o Op<'o, P>, anchor: Anchor) -> Try<Write<'o, P>> {
+    Read::anchor(op, anchor)?.upgrade()
+}
+
+fn payload_for<'a, P: Pages>(built: &Option<(Write<'_, P>, &Built)>, new: New<'a>) -> Payload<'a> {
+    match (built, new) {
+        (Some((anchor, built)), _) => {
+            let swip = Swip(anchor.view().u64(ANCHOR_SWIP));
+            Payload::Overflow(Reference { swip, len: built.len, stamp: built.stamp })
+        }
+        (None, New::Inline(value)) => Payload::Inline(value),
+        (None, _) => Payload::Inline(&[]),
+    }
+}
+
+/// The built pages' swip lies in the leaf now.
+fn take_over<P: Pages>(op: &Op<'_, P>, built: Option<(Write<'_, P>, &Built)>, leaf: &Write<'_, P>) {
+    if let Some((mut anchor, _)) = built {
+        let swip = Swip(anchor.view().u64(ANCHOR_SWIP));
+        put_swip(anchor.page_mut(), ANCHOR_SWIP, Swip::NULL);
+        op.adopt(swip, leaf);
+    }
+}

@@ -1,0 +1,89 @@
+//! What can go wrong in a tree.
+
+use crate::pool::PoolError;
+
+/// An error of an operation that writes.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The key is longer than the page size allows.
+    #[error("a key of {len} bytes does not fit: keys have at most {max} at this page size")]
+    KeyTooLong {
+        /// Its bytes.
+        len: usize,
+        /// Most bytes of a key.
+        max: usize,
+    },
+    /// The value is longer than values may be.
+    #[error("a value of {len} bytes does not fit: values have at most {max}")]
+    ValueTooLong {
+        /// Its bytes.
+        len: u64,
+        /// Most bytes of a value.
+        max: u64,
+    },
+    /// The memory behind the tree failed.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+}
+
+/// An error of writing or reading a value as a stream.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StreamError {
+    /// The tree could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The source of the value failed.
+    #[error("the source of the value failed after {read} bytes: {error}")]
+    Source {
+        /// Bytes that came before.
+        read: u64,
+        /// What it said.
+        error: std::io::Error,
+    },
+    /// The source of the value ended early.
+    #[error("the source of the value ended after {read} of {len} bytes")]
+    Short {
+        /// Bytes that came.
+        read: u64,
+        /// Bytes that were announced.
+        len: u64,
+    },
+    /// The value was changed or removed while it was read.
+    #[error("the value was changed or removed while it was read: open it again")]
+    Changed,
+}
+
+impl From<PoolError> for StreamError {
+    fn from(error: PoolError) -> StreamError {
+        StreamError::Write(WriteError::Pool(error))
+    }
+}
+
+/// An error of a bulk load.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BulkError {
+    /// The tree must be empty, and stay so for others meanwhile.
+    #[error("a bulk load needs an empty tree that nobody else writes to")]
+    NotEmpty,
+    /// A key is not above the one before it.
+    #[error("row {row} is out of order: its key {key:?} is not above {previous:?}")]
+    Order {
+        /// Which row, from 0.
+        row: u64,
+        /// Its key.
+        key: Vec<u8>,
+        /// The key before it.
+        previous: Vec<u8>,
+    },
+    /// A row could not be written.
+    #[error("row {row} could not be written: {error}")]
+    Write {
+        /// Which row, from 0.
+        row: u64,
+        /// Why.
+        error: WriteError,
+    },
+}

@@ -1,0 +1,168 @@
+//! Giving room back: merges of neighbours, and shrinking of the root.
+//!
+//! A node that got thin goes together with a neighbour below the same parent, if both fit into
+//! one page and leave some room in it. The left page stays, the right one is freed. That may make
+//! the parent thin: the same again, one level up, to the root, which takes over the content of
+//! its only child.
+
+use crate::btree::change::is_thin;
+use crate::btree::descend::{Place, Seek, sound};
+use crate::btree::node::edit::{Edit, Payload, put_swip};
+use crate::btree::node::layout::{LAST_CHILD, Node, common, rest_of, stride};
+use crate::btree::split::{adopt_all, copy_body};
+use crate::btree::tree::BTree;
+use crate::page::{PAGE_HEADER, PageBuffer};
+use crate::pool::{Op, Pages, PoolError, Swip, Try, Write};
+
+/// A merged node leaves at least a tenth of its page free: else the next insert splits it.
+const FILL_NUM: usize = 9;
+const FILL_DEN: usize = 10;
+
+#[derive(PartialEq, Eq)]
+enum Step {
+    /// Nothing to do here.
+    Fine,
+    Merged,
+    Shrunk,
+}
+
+impl<P: Pages> BTree<P> {
+    /// Merges the leaf of `key` with a neighbour, if it is thin, and so on upwards.
+    #[cold]
+    pub(crate) fn merge(&self, key: &[u8]) -> Result<(), PoolError> {
+        for level in 0..u8::MAX {
+            let mut merged = false;
+            while self.pages.run(|op| self.merge_attempt(op, key, level))? == Step::Merged {
+                merged = true;
+            }
+            if !merged {
+                break;
+            }
+        }
+        self.shrink()
+    }
+
+    /// Takes levels off while the root has one child only.
+    pub(crate) fn shrink(&self) -> Result<(), PoolError> {
+        loop {
+            let step = self.pages.run(|op| {
+                let (root, level) = self.root_node(op, millpond_base::Op::Read)?;
+                let node = Node::inner(root.view());
+                if level == 0 || node.count() > 0 {
+                    root.validate()?;
+                    return Ok(Step::Fine);
+                }
+                self.shrink_root(op, root.upgrade()?)
+            })?;
+            if step == Step::Fine {
+                return Ok(());
+            }
+        }
+    }
+
+    fn shrink_root<'o>(&self, op: &'o Op<'o, P>, mut root: Write<'o, P>) -> Try<Step> {
+        let node = Node::of(root.view());
+        if node.leaf || node.count() > 0 {
+            return Ok(Step::Fine);
+        }
+        let level = node.level().saturating_sub(1);
+        let mut child = self.child_held(&root, 0, level, 1)?;
+        Edit::of(root.page_mut()).set_level(level);
+        copy_body(child.page(), root.page_mut());
+        adopt_all(op, &root);
+        // What the child referred to is no longer its own.
+        Edit::of(child.page_mut()).init(&[], None);
+        child.free();
+        self.see_height(level);
+        self.tally.shrunk();
+        Ok(Step::Shrunk)
+    }
+
+    fn merge_attempt<'o>(&self, op: &'o Op<'o, P>, key: &[u8], level: u8) -> Try<Step> {
+        let Some(place) = self.place(op, Seek::At(key), level)? else { return Ok(Step::Fine) };
+        let Place { parent, index, node, depth } = place;
+        let Some(parent) = parent else {
+            node.validate()?;
+            return Ok(Step::Fine);
+        };
+        let thin = is_thin(Node::of(node.view()));
+        node.validate()?;
+        drop(node);
+        if !thin {
+            return Ok(Step::Fine);
+        }
+        let mut parent = sound(parent.upgrade()?, level.saturating_add(1))?;
+        let last = Node::inner(parent.view()).count();
+        // The right neighbour, or else the left one.
+        let pairs = [(index < last).then_some(index), index.checked_sub(1)];
+        for left_index in pairs.into_iter().flatten() {
+            let left = self.child_held(&parent, left_index, level, depth)?;
+            let right = self.child_held(&parent, left_index + 1, level, depth)?;
+            if !is_thin(Node::of(left.view())) && !is_thin(Node::of(right.view())) {
+                return Ok(Step::Fine);
+            }
+            if self.merge_pair(op, &mut parent, left_index, left, right) {
+                return Ok(Step::Merged);
+            }
+        }
+        Ok(Step::Fine)
+    }
+
+    /// Moves everything from `right` into `left`, if it fits.
+    fn merge_pair<'o>(
+        &self,
+        op: &'o Op<'o, P>,
+        parent: &mut Write<'o, P>,
+        index: usize,
+        mut left: Write<'o, P>,
+        mut right: Write<'o, P>,
+    ) -> bool {
+        let (a, b) = (Node::of(left.view()), Node::of(right.view()));
+        let leaf = a.leaf;
+        let (lower, upper) = (a.lower_bytes(), b.upper_bytes());
+        let prefix = upper.as_ref().map_or(0, |upper| common(&lower, upper));
+        let size = |node: Node<'_>| -> usize {
+            (0..node.count()).map(|i| node.entry_len_under(i, prefix)).sum()
+        };
+        let separator = b.lower_bytes();
+        let middle =
+            if leaf { 0 } else { stride(false) + rest_of(separator.len().saturating_sub(prefix)) };
+        let fences = lower.len() + upper.as_ref().map_or(0, Vec::len);
+        let mut room = a.view.len() - a.slots();
+        if a.count() > 0 && b.count() > 0 {
+            room = room * FILL_NUM / FILL_DEN;
+        }
+        if size(a) + size(b) + middle + fences > room {
+            return false;
+        }
+        let mut draft = PageBuffer::new(a.view.len());
+        let mut edit =
+            if leaf { Edit::leaf(draft.bytes_mut()) } else { Edit::inner(draft.bytes_mut()) };
+        edit.init(&lower, upper.as_deref());
+        let mut whole = edit.push_range(left.page(), 0..a.count());
+        if !leaf {
+            let child = Payload::Child(Swip(a.view.u64(LAST_CHILD)));
+            whole &= edit.push(&separator, &child);
+        }
+        whole &= edit.push_range(right.page(), 0..b.count());
+        edit.finish();
+        if !whole {
+            return false;
+        }
+        if !leaf {
+            put_swip(draft.bytes_mut(), LAST_CHILD, Swip(b.view.u64(LAST_CHILD)));
+        }
+        copy_body(draft.bytes(), left.page_mut());
+        adopt_all(op, &left);
+        let swip = left.swip();
+        let mut above = Edit::inner(parent.page_mut());
+        above.set_child(index + 1, swip);
+        above.remove(index);
+        if let Some(body) = right.page_mut().get_mut(PAGE_HEADER..) {
+            body.fill(0);
+        }
+        right.free();
+        self.tally.merged(leaf, 1);
+        true
+    }
+}

@@ -1,0 +1,89 @@
+//! Finding a key in a node.
+//!
+//! First the hints: one cache line that says between which two of 16 sampled heads the key's head
+//! lies. Then a binary search among the heads of that stretch, without branches that depend on
+//! data. Only entries whose head equals the key's are looked at in the heap, and where keys are
+//! spread or short there is at most one.
+
+use std::cmp::Ordering;
+
+use crate::btree::node::layout::{HEAD, HINT_COUNT, HINTS, Node, SLOTS_HINTED, head_of, stride};
+
+/// Entries between two hints; 0 while there are too few entries.
+#[inline(always)]
+pub(crate) fn hint_distance(count: usize) -> usize {
+    count / (HINT_COUNT + 1)
+}
+
+impl Node<'_> {
+    /// The first entry whose key is not below `key`, and whether it is `key`. The node must
+    /// cover `key`, whose prefix is not compared.
+    #[inline(always)]
+    pub(crate) fn lower_bound(self, key: &[u8]) -> (usize, bool) {
+        let suffix = key.get(self.prefix_len()..).unwrap_or(&[]);
+        let head = head_of(suffix);
+        let count = self.count();
+        let (mut lo, mut hi) = (0, count);
+        let distance = hint_distance(count);
+        if self.slots() == SLOTS_HINTED && distance > 0 {
+            let (below, not_above) = self.view.rank16(HINTS, head);
+            if below > 0 {
+                lo = below * distance + 1;
+            }
+            if not_above < HINT_COUNT {
+                hi = (not_above + 1) * distance;
+            }
+        }
+        let at = self.view.lower_bound(self.slots(), stride(self.leaf), lo, hi, head);
+        if at >= count || self.head(at) != head {
+            return (at, false);
+        }
+        self.among_equals(at, hi, head, suffix)
+    }
+
+    /// The rest of the search: entry `at` is the first one with this head.
+    #[inline(always)]
+    fn among_equals(self, at: usize, hi: usize, head: u32, suffix: &[u8]) -> (usize, bool) {
+        match self.compare_rest(at, suffix) {
+            Ordering::Equal => return (at, true),
+            Ordering::Greater => return (at, false),
+            Ordering::Less => {}
+        }
+        let (mut lo, mut hi) = (at + 1, hi);
+        while lo < hi {
+            let mid = lo + (hi - lo) / 2;
+            match self.head(mid).cmp(&head).then_with(|| self.compare_rest(mid, suffix)) {
+                Ordering::Equal => return (mid, true),
+                Ordering::Greater => hi = mid,
+                Ordering::Less => lo = mid + 1,
+            }
+        }
+        (lo, false)
+    }
+
+    /// How key `i`, whose head equals that of `suffix`, compares with it.
+    #[inline(always)]
+    pub(crate) fn compare_rest(self, i: usize, suffix: &[u8]) -> Ordering {
+        let len = self.key_len(i);
+        match suffix.get(HEAD..) {
+            Some(tail) if len > HEAD && suffix.len() > HEAD => {
+                self.view.compare(self.offset(i), len - HEAD, tail)
+            }
+            // One of the two is but its head, padded with zeros: the shorter one is smaller.
+            _ => len.cmp(&suffix.len()),
+        }
+    }
+
+    /// Inner: which child is for `key`.
+    #[inline(always)]
+    pub(crate) fn child_for(self, key: &[u8]) -> usize {
+        let (at, equal) = self.lower_bound(key);
+        at + usize::from(equal)
+    }
+
+    /// Inner: which child is for the keys just below `key`.
+    #[inline(always)]
+    pub(crate) fn child_below(self, key: &[u8]) -> usize {
+        self.lower_bound(key).0
+    }
+}

@@ -1,0 +1,181 @@
+//! Removing all keys of a range.
+//!
+//! Leaf by leaf from the left. Leaves that lie wholly in the range are not emptied but freed, a
+//! bounded number in one attempt: the first of them stays, empty, and covers what they covered,
+//! until it goes into a neighbour. Values in overflow pages are removed one by one before.
+
+use std::ops::Bound;
+
+use crate::btree::descend::{Place, Seek, sound};
+use crate::btree::node::edit::Edit;
+use crate::btree::node::layout::Node;
+use crate::btree::tree::BTree;
+use crate::page::PAGE_HEADER;
+use crate::pool::{Op, Pages, PoolError, Try, Write};
+
+/// Leaves freed in one attempt.
+const BATCH: usize = 16;
+
+/// How far an attempt came.
+struct Step {
+    removed: u64,
+    /// The lower fence of the next leaf; `None`: through.
+    next: Option<Vec<u8>>,
+    /// An entry with overflow pages that has to go first.
+    large: Option<Vec<u8>>,
+    thin: bool,
+}
+
+fn above(key: &[u8], bound: Bound<&[u8]>) -> bool {
+    match bound {
+        Bound::Included(start) => key >= start,
+        Bound::Excluded(start) => key > start,
+        Bound::Unbounded => true,
+    }
+}
+
+fn below(key: &[u8], bound: Bound<&[u8]>) -> bool {
+    match bound {
+        Bound::Included(end) => key <= end,
+        Bound::Excluded(end) => key < end,
+        Bound::Unbounded => true,
+    }
+}
+
+impl<P: Pages> BTree<P> {
+    /// Removes all keys between the bounds; answers how many there were. Each leaf is changed at
+    /// once, the range as a whole is not.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed; part of the range may be gone then.
+    pub fn delete_range(&self, start: Bound<&[u8]>, end: Bound<&[u8]>) -> Result<u64, PoolError> {
+        let mut key = match start {
+            Bound::Included(key) | Bound::Excluded(key) => key.to_vec(),
+            Bound::Unbounded => Vec::new(),
+        };
+        let mut removed = 0;
+        loop {
+            let step = self.pages.run(|op| self.delete_step(op, &key, start, end))?;
+            removed += step.removed;
+            if let Some(large) = step.large {
+                removed += u64::from(self.remove(&large)?);
+                continue;
+            }
+            if step.thin {
+                self.merge(&key)?;
+            }
+            match step.next {
+                Some(next) if next > key => key = next,
+                _ => return Ok(removed),
+            }
+        }
+    }
+
+    fn delete_step<'o>(
+        &self,
+        op: &'o Op<'o, P>,
+        key: &[u8],
+        start: Bound<&[u8]>,
+        end: Bound<&[u8]>,
+    ) -> Try<Step> {
+        let Some(place) = self.place(op, Seek::At(key), 0)? else {
+            return Ok(Step { removed: 0, next: None, large: None, thin: false });
+        };
+        let Place { parent, index, node, depth } = place;
+        let Some(parent) = parent else {
+            let mut root = sound(node.upgrade()?, 0)?;
+            return Ok(clear_leaf(&mut root, start, end));
+        };
+        drop(node);
+        let mut parent = sound(parent.upgrade()?, 1)?;
+        let mut first = self.child_held(&parent, index, 0, depth)?;
+        if !lies_within(&first, start, end) || Node::leaf(first.view()).overflows() > 0 {
+            return Ok(clear_leaf(&mut first, start, end));
+        }
+        self.free_run(&mut parent, index, depth, first, end)
+    }
+
+    /// Frees the leaves behind `first`, which lies within the range, as far as they do, too.
+    fn free_run(
+        &self,
+        parent: &mut Write<'_, P>,
+        index: usize,
+        depth: u8,
+        mut first: Write<'_, P>,
+        end: Bound<&[u8]>,
+    ) -> Try<Step> {
+        let node = Node::leaf(first.view());
+        let mut removed = node.count() as u64;
+        let (lower, mut upper) = (node.lower_bytes(), node.upper_bytes());
+        let mut run = Vec::new();
+        let last = Node::inner(parent.view()).count();
+        for i in index + 1..=last.min(index + BATCH) {
+            // What is not at hand is left for the next attempt, which fetches it.
+            let Ok(leaf) = self.child_held(parent, i, 0, depth) else { break };
+            let inside = lies_within(&leaf, Bound::Unbounded, end);
+            if !inside || Node::leaf(leaf.view()).overflows() > 0 {
+                break;
+            }
+            run.push(leaf);
+        }
+        for leaf in &run {
+            let node = Node::leaf(leaf.view());
+            removed += node.count() as u64;
+            upper = node.upper_bytes();
+        }
+        Edit::leaf(first.page_mut()).init(&lower, upper.as_deref());
+        let freed = run.len();
+        if freed > 0 {
+            let swip = first.swip();
+            let mut edit = Edit::inner(parent.page_mut());
+            edit.set_child(index + freed, swip);
+            for _ in 0..freed {
+                edit.remove(index);
+            }
+        }
+        for mut leaf in run {
+            if let Some(body) = leaf.page_mut().get_mut(PAGE_HEADER..) {
+                body.fill(0);
+            }
+            leaf.free();
+        }
+        self.tally.merged(true, freed as u64);
+        Ok(Step { removed, next: upper, large: None, thin: true })
+    }
+}
+
+/// Whether everything that the leaf covers is in the range.
+fn lies_within<P: Pages>(leaf: &Write<'_, P>, start: Bound<&[u8]>, end: Bound<&[u8]>) -> bool {
+    let node = Node::leaf(leaf.view());
+    let upper_inside = match (node.upper_bytes(), end) {
+        (_, Bound::Unbounded) => true,
+        (Some(upper), Bound::Included(end) | Bound::Excluded(end)) => upper.as_slice() <= end,
+        (None, _) => false,
+    };
+    upper_inside && above(&node.lower_bytes(), start)
+}
+
+/// Removes the entries of the range from one leaf.
+fn clear_leaf<P: Pages>(leaf: &mut Write<'_, P>, start: Bound<&[u8]>, end: Bound<&[u8]>) -> Step {
+    let node = Node::leaf(leaf.view());
+    let next = node.upper_bytes().filter(|upper| below(upper, end));
+    let mut key = Vec::new();
+    let mut doomed = Vec::new();
+    for i in 0..node.count() {
+        node.key_to(i, &mut key);
+        if above(&key, start) && below(&key, end) {
+            if node.reference(i).is_some() {
+                return Step { removed: 0, next: None, large: Some(key), thin: false };
+            }
+            doomed.push(i);
+        }
+    }
+    if !doomed.is_empty() {
+        let mut edit = Edit::leaf(leaf.page_mut());
+        for i in doomed.iter().rev() {
+            edit.remove(*i);
+        }
+    }
+    let thin = crate::btree::change::is_thin(Node::leaf(leaf.view()));
+    Step { removed: doomed.len() as u64, next, large: None, thin }
+}

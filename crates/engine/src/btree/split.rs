@@ -1,0 +1,188 @@
+//! Making room: splits, and growth of the root.
+//!
+//! A split latches the parent and the node. Where the parent has no room for the separator, it is
+//! split first, by an attempt of its own; so an attempt changes two levels at most, and what it
+//! leaves behind is always a tree.
+
+use crate::btree::descend::{Place, Seek, sound};
+use crate::btree::node::edit::{Edit, Payload, put_swip, reference_at};
+use crate::btree::node::layout::{INNER_SLOT, LAST_CHILD, Node, Value, rest_of};
+use crate::btree::node::split::{cut_inner, cut_leaf};
+use crate::btree::tree::{BTree, corrupt};
+use crate::page::PageBuffer;
+use crate::pool::{Op, Pages, PoolError, Swip, Try, Write};
+
+enum Step {
+    /// There is room now.
+    Done,
+    /// The root grew: the same again, one level deeper.
+    Grown,
+    /// The parent needs room for so many bytes first.
+    ParentFull(usize),
+}
+
+/// Which node needs how much room.
+#[derive(Clone, Copy)]
+struct Need<'k> {
+    key: &'k [u8],
+    level: u8,
+    bytes: usize,
+    /// `key` is about to be inserted, not replaced.
+    is_new: bool,
+}
+
+impl<P: Pages> BTree<P> {
+    /// Splits the leaf of `key`, unless it has room for `bytes` more bytes by now.
+    #[cold]
+    pub(crate) fn split(&self, key: &[u8], bytes: usize, is_new: bool) -> Result<(), PoolError> {
+        let mut needs = vec![bytes];
+        loop {
+            let level = needs.len().saturating_sub(1).min(usize::from(u8::MAX)) as u8;
+            let bytes = needs.last().copied().unwrap_or(0);
+            let need = Need { key, level, bytes, is_new: is_new && level == 0 };
+            match self.pages.run(|op| self.split_attempt(op, need))? {
+                Step::ParentFull(bytes) => needs.push(bytes),
+                Step::Grown => {}
+                Step::Done if level == 0 => return Ok(()),
+                Step::Done => {
+                    needs.pop();
+                }
+            }
+        }
+    }
+
+    fn split_attempt<'o>(&self, op: &'o Op<'o, P>, need: Need<'_>) -> Try<Step> {
+        let Some(place) = self.place(op, Seek::At(need.key), need.level)? else {
+            return Ok(Step::Done);
+        };
+        let Place { parent, index, node, depth } = place;
+        let Some(parent) = parent else {
+            let root = sound(node.upgrade()?, need.level)?;
+            if Node::of(root.view()).free() >= need.bytes {
+                return Ok(Step::Done);
+            }
+            return self.grow(op, root);
+        };
+        drop(node);
+        let parent = sound(parent.upgrade()?, need.level.saturating_add(1))?;
+        let node = self.child_held(&parent, index, need.level, depth)?;
+        if Node::of(node.view()).free() >= need.bytes {
+            return Ok(Step::Done);
+        }
+        self.split_node(op, parent, index, node, need)
+    }
+
+    /// The root's content moves into a new child, its only one.
+    fn grow<'o>(&self, op: &'o Op<'o, P>, mut root: Write<'o, P>) -> Try<Step> {
+        let level = Node::of(root.view()).level();
+        if level == u8::MAX {
+            return Err(corrupt(root.id(), "a tree of 255 levels"));
+        }
+        let mut child = self.new_page(op, level)?;
+        copy_body(root.page(), child.page_mut());
+        adopt_all(op, &child);
+        let swip = child.swip();
+        let mut edit = Edit::of(root.page_mut());
+        edit.set_level(level + 1);
+        edit.init(&[], None);
+        put_swip(root.page_mut(), LAST_CHILD, swip);
+        op.adopt(swip, &root);
+        self.see_height(level + 1);
+        self.tally.grown();
+        Ok(Step::Grown)
+    }
+
+    fn split_node<'o>(
+        &self,
+        op: &'o Op<'o, P>,
+        mut parent: Write<'o, P>,
+        index: usize,
+        mut left: Write<'o, P>,
+        need: Need<'_>,
+    ) -> Try<Step> {
+        let node = Node::of(left.view());
+        let count = node.count();
+        if count < if node.leaf { 2 } else { 1 } {
+            return Err(corrupt(left.id(), "a node with too few entries to split is full"));
+        }
+        let at = node.lower_bound(need.key).0;
+        let cut = if node.leaf {
+            cut_leaf(node, need.is_new.then_some((need.key, at)))
+        } else {
+            cut_inner(node, at)
+        };
+        let above = Node::inner(parent.view());
+        let suffix = cut.separator.len().saturating_sub(above.prefix_len());
+        let bytes = INNER_SLOT + rest_of(suffix);
+        if above.free() < bytes {
+            return Ok(Step::ParentFull(bytes));
+        }
+        let mut right = self.new_page(op, need.level)?;
+        let (lower, upper) = (node.lower_bytes(), node.upper_bytes());
+        let old = PageBuffer::copy_of(left.page());
+        let from = Node { view: old.view(), leaf: node.leaf };
+        let right_from = if from.leaf { cut.left } else { cut.left + 1 };
+        let mut edit = Edit::of(right.page_mut());
+        edit.init(&cut.separator, upper.as_deref());
+        let mut whole = edit.push_range(old.bytes(), right_from..count);
+        edit.finish();
+        let mut edit = Edit::of(left.page_mut());
+        edit.init(&lower, Some(&cut.separator));
+        whole &= edit.push_range(old.bytes(), 0..cut.left);
+        edit.finish();
+        if !from.leaf {
+            put_swip(right.page_mut(), LAST_CHILD, Swip(from.view.u64(LAST_CHILD)));
+            let middle = Swip(from.view.u64(from.child_at(cut.left)));
+            put_swip(left.page_mut(), LAST_CHILD, middle);
+        }
+        if !whole {
+            left.page_mut().copy_from_slice(old.bytes());
+            right.free();
+            return Err(corrupt(left.id(), "an entry reaches beyond its page"));
+        }
+        adopt_all(op, &right);
+        link(&mut parent, index, &cut.separator, &left, &right);
+        op.adopt(right.swip(), &parent);
+        self.tally.split(from.leaf);
+        Ok(Step::Done)
+    }
+}
+
+/// Puts `right` behind child `index`, which is `left`.
+fn link<P: Pages>(
+    parent: &mut Write<'_, P>,
+    index: usize,
+    separator: &[u8],
+    left: &Write<'_, P>,
+    right: &Write<'_, P>,
+) {
+    let (left, right) = (left.swip(), right.swip());
+    let mut edit = Edit::inner(parent.page_mut());
+    edit.insert(index, separator, &Payload::Child(left));
+    edit.note_insert(index);
+    edit.set_child(index + 1, right);
+}
+
+/// Copies all but the common header.
+pub(crate) fn copy_body(from: &[u8], to: &mut [u8]) {
+    let start = crate::page::PAGE_HEADER.min(from.len());
+    if from.len() == to.len() {
+        to[start..].copy_from_slice(&from[start..]);
+    }
+}
+
+/// Tells the pool that every swip in `page` is there now.
+pub(crate) fn adopt_all<P: Pages>(op: &Op<'_, P>, page: &Write<'_, P>) {
+    let node = Node::of(page.view());
+    if !node.leaf {
+        for i in 0..=node.count() {
+            op.adopt(Swip(node.view.u64(node.child_at(i))), page);
+        }
+    } else if node.overflows() > 0 {
+        for i in 0..node.count() {
+            if let Value::Overflow(at) = node.value(i) {
+                op.adopt(reference_at(node.view, at).swip, page);
+            }
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! What a tree counts, and what a walk finds out about it.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::btree::descend::Seek;
+use crate::btree::node::layout::{Node, OVERFLOW, stride};
+use crate::btree::tree::BTree;
+use crate::page::PageBuffer;
+use crate::pool::{Pages, PoolError};
+
+/// Counters of changes of shape; none is touched by an ordinary operation.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    leaf_splits: AtomicU64,
+    inner_splits: AtomicU64,
+    leaf_merges: AtomicU64,
+    inner_merges: AtomicU64,
+    grown: AtomicU64,
+    shrunk: AtomicU64,
+}
+
+/// How often a tree changed its shape since it was opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Leaves cut in two.
+    pub leaf_splits: u64,
+    /// Inner nodes cut in two.
+    pub inner_splits: u64,
+    /// Leaves that went into their neighbours.
+    pub leaf_merges: u64,
+    /// Inner nodes that went into their neighbours.
+    pub inner_merges: u64,
+    /// Levels that the tree won.
+    pub grown: u64,
+    /// Levels that the tree lost.
+    pub shrunk: u64,
+}
+
+impl Tally {
+    pub(crate) fn split(&self, leaf: bool) {
+        if leaf { &self.leaf_splits } else { &self.inner_splits }.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn merged(&self, leaf: bool, pages: u64) {
+        if leaf { &self.leaf_merges } else { &self.inner_merges }.fetch_add(pages, Relaxed);
+    }
+
+    pub(crate) fn grown(&self) {
+        self.grown.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn shrunk(&self) {
+        self.shrunk.fetch_add(1, Relaxed);
+    }
+}
+
+/// The nodes of one level.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LevelStats {
+    /// Height above the leaves.
+    pub level: u8,
+    /// Nodes.
+    pub pages: u64,
+    /// Entries in them.
+    pub entries: u64,
+    /// Bytes in use behind the headers.
+    pub bytes_used: u64,
+    /// Bytes that could be in use there.
+    pub bytes_total: u64,
+}
+
+impl LevelStats {
+    /// Share of the bytes in use, from 0 to 1.
+    pub fn fill(&self) -> f64 {
+        if self.bytes_total == 0 { 0.0 } else { self.bytes_used as f64 / self.bytes_total as f64 }
+    }
+}
+
+/// What a tree is made of.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TreeStats {
+    /// From the leaves up.
+    pub levels: Vec<LevelStats>,
+    /// Bytes of all keys.
+    pub key_bytes: u64,
+    /// Bytes of all values, those in overflow pages among them.
+    pub value_bytes: u64,
+    /// Values in overflow pages.
+    pub overflow_values: u64,
+    /// Pages that hold them.
+    pub overflow_pages: u64,
+    /// Pages of the tree in all, times their size.
+    pub total_bytes: u64,
+}
+
+impl TreeStats {
+    /// Levels of nodes.
+    pub fn height(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// Entries in leaves.
+    pub fn entries(&self) -> u64 {
+        self.levels.first().map_or(0, |leaves| leaves.entries)
+    }
+}
+
+impl<P: Pages> BTree<P> {
+    /// How often the tree changed its shape since it was opened.
+    pub fn counters(&self) -> Counters {
+        let t = &self.tally;
+        Counters {
+            leaf_splits: t.leaf_splits.load(Relaxed),
+            inner_splits: t.inner_splits.load(Relaxed),
+            leaf_merges: t.leaf_merges.load(Relaxed),
+            inner_merges: t.inner_merges.load(Relaxed),
+            grown: t.grown.load(Relaxed),
+            shrunk: t.shrunk.load(Relaxed),
+        }
+    }
+
+    /// Walks the whole tree, node by node, and says what it is made of. Each node is seen as it
+    /// is at some moment; nothing is latched between two of them.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    pub fn stats(&self) -> Result<TreeStats, PoolError> {
+        let mut stats = TreeStats::default();
+        let page_size = self.pages.page_size() as u64;
+        let mut pages = 0;
+        for level in 0..=u8::MAX {
+            let mut row = LevelStats { level, ..LevelStats::default() };
+            self.walk_level(level, |node| {
+                row.pages += 1;
+                row.entries += node.count() as u64;
+                row.bytes_used += node.used() as u64;
+                row.bytes_total += (node.view.len() - node.slots()) as u64;
+                if node.leaf {
+                    self.count_leaf(node, &mut stats);
+                }
+                true
+            })?;
+            if row.pages == 0 {
+                break;
+            }
+            pages += row.pages;
+            stats.levels.push(row);
+        }
+        stats.total_bytes = (pages + stats.overflow_pages) * page_size;
+        Ok(stats)
+    }
+
+    fn count_leaf(&self, node: Node<'_>, stats: &mut TreeStats) {
+        for i in 0..node.count() {
+            stats.key_bytes += (node.prefix_len() + node.key_len(i)) as u64;
+            match node.view.u16(node.slot(i) + stride(true) - 2) {
+                OVERFLOW => {
+                    if let Some(reference) = node.reference(i) {
+                        stats.value_bytes += reference.len;
+                        stats.overflow_values += 1;
+                        stats.overflow_pages +=
+                            crate::btree::overflow::pages_of(node.view.len(), reference.len);
+                    }
+                }
+                len => stats.value_bytes += u64::from(len),
+            }
+        }
+    }
+
+    /// Shows `visit` a copy of each node of a level, from left to right, until it answers `false`.
+    pub(crate) fn walk_level(
+        &self,
+        level: u8,
+        mut visit: impl FnMut(Node<'_>) -> bool,
+    ) -> Result<(), PoolError> {
+        let mut copy = PageBuffer::new(self.pages.page_size());
+        let mut key = Vec::new();
+        loop {
+            let found = self.pages.run(|op| {
+                let Some(place) = self.place(op, Seek::At(&key), level)? else {
+                    return Ok(false);
+                };
+                place.node.view().copy_into(0, copy.bytes_mut());
+                place.node.validate()?;
+                Ok(true)
+            })?;
+            let node = Node::of(copy.view());
+            if !found || !visit(node) {
+                return Ok(());
+            }
+            match node.upper_bytes() {
+                // Fences that do not ascend are the business of `check`.
+                Some(upper) if upper > key => key = upper,
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// The exact number of entries, as each leaf has them when it is counted.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    pub fn count(&self) -> Result<u64, PoolError> {
+        let mut count = 0;
+        let mut key = Vec::new();
+        while let Some(next) = self.count_some(&key, &mut count)? {
+            if next <= key {
+                break;
+            }
+            key = next;
+        }
+        Ok(count)
+    }
+
+    /// Counts the leaf of `key` and those behind it below the same parent; answers where to go on.
+    fn count_some(&self, key: &[u8], count: &mut u64) -> Result<Option<Vec<u8>>, PoolError> {
+        let (found, next) = self.pages.run(|op| {
+            let Some(place) = self.place(op, Seek::At(key), 0)? else { return Ok((0, None)) };
+            let mut leaf = Node::leaf(place.node.view());
+            let mut found = leaf.count() as u64;
+            let mut next = leaf.upper_bytes();
+            place.node.validate()?;
+            let Some(parent) = place.parent else { return Ok((found, next)) };
+            let last = Node::inner(parent.view()).count();
+            let to = crate::btree::tree::mark(millpond_base::Op::Read, true, place.depth);
+            for i in place.index + 1..=last.min(place.index + 64) {
+                // What was counted so far stands, whatever comes in the way.
+                let Ok(child) = self.child_node(&parent, i, 0, to) else { break };
+                leaf = Node::leaf(child.view());
+                let (entries, upper) = (leaf.count() as u64, leaf.upper_bytes());
+                if child.validate().is_err() || parent.validate().is_err() {
+                    break;
+                }
+                found += entries;
+                next = upper;
+            }
+            Ok((found, next))
+        })?;
+        *count += found;
+        Ok(next)
+    }
+
+    /// About how many entries there are, from the fan-out along a few random ways down: each way
+    /// costs one descent.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    pub fn count_estimate(&self, ways: u32) -> Result<u64, PoolError> {
+        let mut sum = 0.0;
+        for _ in 0..ways.max(1) {
+            sum += self.pages.run(|op| self.one_way(op))?;
+        }
+        Ok((sum / f64::from(ways.max(1))) as u64)
+    }
+
+    fn one_way<'o>(&self, op: &'o crate::pool::Op<'o, P>) -> crate::pool::Try<f64> {
+        let mut product = 1.0;
+        let to = crate::btree::tree::mark(millpond_base::Op::Read, false, 0);
+        let mut node = crate::pool::Read::root(op, self.anchor, to)?;
+        let mut level = Node::of(node.view()).level();
+        while level > 0 {
+            let fan = Node::inner(node.view()).count() + 1;
+            level -= 1;
+            node = self.child_node(&node, fastrand::usize(..fan), level, to)?;
+            product *= fan as f64;
+        }
+        let count = Node::leaf(node.view()).count();
+        node.validate()?;
+        Ok(product * count as f64)
+    }
+}

@@ -1,0 +1,168 @@
+//! Large values as streams.
+
+use std::io::{self, SeekFrom};
+
+use crate::btree::change::When;
+use crate::btree::error::StreamError;
+use crate::btree::node::edit::Reference;
+use crate::btree::overflow::{Built, data_max};
+use crate::btree::tree::BTree;
+use crate::page::Scratch;
+use crate::pool::{Pages, PoolError};
+
+/// Bytes that a reader fetches at once.
+const CHUNK: usize = 64 << 10;
+
+/// A value, read piece by piece. Nothing is held between two calls: if the value is changed or
+/// removed meanwhile, the next read that fetches fails, with a [`StreamError::Changed`] inside.
+pub struct ValueReader<'t, P: Pages> {
+    tree: &'t BTree<P>,
+    key: Vec<u8>,
+    /// `None`: the value is in `chunk`.
+    reference: Option<Reference>,
+    len: u64,
+    at: u64,
+    chunk: Vec<u8>,
+    /// Place of the chunk's first byte in the value.
+    chunk_at: u64,
+}
+
+impl<P: Pages> BTree<P> {
+    /// The value of `key` as a stream; `None` if there is no such key.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    pub fn reader(&self, key: &[u8]) -> Result<Option<ValueReader<'_, P>>, PoolError> {
+        let mut scratch = Scratch::default();
+        let (reference, chunk) = match self.look(key, &mut scratch)? {
+            None => return Ok(None),
+            Some(Some(reference)) => (Some(reference), Vec::new()),
+            Some(None) => (None, scratch.bytes().to_vec()),
+        };
+        let len = reference.map_or(chunk.len() as u64, |reference| reference.len);
+        let key = key.to_vec();
+        Ok(Some(ValueReader { tree: self, key, reference, len, at: 0, chunk, chunk_at: 0 }))
+    }
+
+    /// Inserts or replaces a value of `len` bytes that comes out of `source`, page by page;
+    /// answers whether there was one. Nobody sees it before it is complete.
+    ///
+    /// # Errors
+    /// The source failed or ended early, key or value are too long, or the memory behind the tree
+    /// failed; nothing is changed then.
+    pub fn upsert_from(
+        &self,
+        key: &[u8],
+        len: u64,
+        source: &mut impl io::Read,
+    ) -> Result<bool, StreamError> {
+        self.check_sizes(key, len)?;
+        let page = data_max(self.pages.page_size());
+        if self.fits_inline(key, len) {
+            let mut value = vec![0; usize::try_from(len).unwrap_or(0)];
+            let read = fill(source, &mut value, 0)?;
+            return if read as u64 == len {
+                Ok(self.upsert(key, &value)?)
+            } else {
+                Err(StreamError::Short { read: read as u64, len })
+            };
+        }
+        let built = self.begin_value(len)?;
+        if let Err(error) = self.write_all(&built, page, source) {
+            self.free_below(built.anchor)?;
+            return Err(error);
+        }
+        Ok(self.change_built(key, &built, When::Always, None)?.existed)
+    }
+
+    fn write_all(
+        &self,
+        built: &Built,
+        page: usize,
+        source: &mut impl io::Read,
+    ) -> Result<(), StreamError> {
+        let mut part = vec![0; page];
+        let mut offset = 0;
+        while offset < built.len {
+            let wanted = usize::try_from(built.len - offset).unwrap_or(page).min(page);
+            let read = fill(source, &mut part[..wanted], offset)?;
+            if read < wanted {
+                return Err(StreamError::Short { read: offset + read as u64, len: built.len });
+            }
+            self.write_part(built, offset, &part[..wanted])?;
+            offset += wanted as u64;
+        }
+        Ok(())
+    }
+}
+
+/// Reads until `out` is full or the source ends.
+fn fill(source: &mut impl io::Read, out: &mut [u8], before: u64) -> Result<usize, StreamError> {
+    let mut read = 0;
+    while read < out.len() {
+        match source.read(&mut out[read..]) {
+            Ok(0) => break,
+            Ok(n) => read += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(StreamError::Source { read: before + read as u64, error }),
+        }
+    }
+    Ok(read)
+}
+
+impl<P: Pages> ValueReader<'_, P> {
+    /// Bytes of the value.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The bytes at hand from the present place on; fetches some if there are none.
+    fn chunk(&mut self) -> Result<&[u8], StreamError> {
+        let inside = self.at.checked_sub(self.chunk_at).and_then(|d| usize::try_from(d).ok());
+        let have = inside.is_some_and(|from| from < self.chunk.len());
+        if !have && self.at < self.len {
+            let Some(reference) = self.reference else { return Ok(&[]) };
+            self.chunk.clear();
+            self.chunk_at = self.at;
+            if !self.tree.read_some(&self.key, reference, self.at, CHUNK, &mut self.chunk)? {
+                return Err(StreamError::Changed);
+            }
+        }
+        let from = usize::try_from(self.at.saturating_sub(self.chunk_at)).unwrap_or(usize::MAX);
+        Ok(self.chunk.get(from..).unwrap_or(&[]))
+    }
+}
+
+impl<P: Pages> io::Read for ValueReader<'_, P> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.at >= self.len || out.is_empty() {
+            return Ok(0);
+        }
+        let mut chunk = self.chunk().map_err(io::Error::other)?;
+        let n = chunk.read(out)?;
+        self.at += n as u64;
+        Ok(n)
+    }
+}
+
+impl<P: Pages> io::Seek for ValueReader<'_, P> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let target = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::End(by) => self.len.checked_add_signed(by),
+            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+        };
+        match target {
+            Some(at) => {
+                self.at = at;
+                Ok(at)
+            }
+            None => Err(io::Error::new(io::ErrorKind::InvalidInput, "seek before the start")),
+        }
+    }
+}

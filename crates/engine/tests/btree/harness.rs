@@ -1,0 +1,49 @@
+//! Where tests get their memory from, and keys and values to put there.
+
+use std::sync::Arc;
+
+use millpond::pool::{Latched, Optimistic, Twin, Unlatched};
+
+/// Makes memory with pages of so many bytes.
+pub type Make<P> = fn(usize) -> Arc<P>;
+
+pub fn optimistic(page_size: usize) -> Arc<Twin<Optimistic>> {
+    Arc::new(Twin::new(page_size).unwrap())
+}
+
+pub fn latched(page_size: usize) -> Arc<Twin<Latched>> {
+    Arc::new(Twin::new(page_size).unwrap())
+}
+
+pub fn unlatched(page_size: usize) -> Arc<Twin<Unlatched>> {
+    Arc::new(Twin::new(page_size).unwrap())
+}
+
+/// Runs a generic test on every memory that one thread may use.
+macro_rules! on_each {
+    ($($test:ident),* $(,)?) => {
+        mod on_optimistic { $(#[test] fn $test() { super::$test(crate::harness::optimistic); })* }
+        mod on_latched { $(#[test] fn $test() { super::$test(crate::harness::latched); })* }
+        mod on_unlatched { $(#[test] fn $test() { super::$test(crate::harness::unlatched); })* }
+    };
+}
+pub(crate) use on_each;
+
+/// A key of up to `max` bytes, out of few: many share prefixes, some are prefixes of others.
+pub fn key(random: &mut fastrand::Rng, max: usize) -> Vec<u8> {
+    let prefix: &[u8] =
+        [&b""[..], b"a", b"prefix", b"prefix/long/and/longer", &[0, 0, 0], &[255; 9]]
+            [random.usize(..6)];
+    let mut key = prefix.to_vec();
+    for _ in 0..random.usize(..5) {
+        key.push([0, 1, b'a', b'b', 255][random.usize(..5)]);
+    }
+    key.truncate(max);
+    key
+}
+
+/// A value of `len` bytes that tells values apart.
+pub fn value(random: &mut fastrand::Rng, len: usize) -> Vec<u8> {
+    let seed = random.u8(..);
+    (0..len).map(|i| seed.wrapping_add(i as u8)).collect()
+}
