@@ -344,13 +344,13 @@ fn read_from<'o, P: Pages>(
 }
 
 fn prefetch<P: Pages>(page: &Read<'_, P>, from: usize, to: usize) {
-    let mut words = [Swip::NULL; 2 * BATCH];
+    let mut places = [0; 2 * BATCH];
     let mut n = 0;
-    for (word, i) in words.iter_mut().zip(from..to) {
-        *word = page.swip(BODY + 8 * i);
+    for (place, i) in places.iter_mut().zip(from..to) {
+        *place = BODY + 8 * i;
         n += 1;
     }
-    if words[..n].iter().any(|word| word.is_evicted()) && page.validate().is_ok() {
-        page.op().pages().prefetch(&words[..n]);
+    if places[..n].iter().any(|at| page.swip(*at).is_evicted()) {
+        page.op().pages().prefetch(page, &places[..n]);
     }
 }
