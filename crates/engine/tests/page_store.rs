@@ -478,6 +478,54 @@ fn a_file_of_another_version_is_refused_with_both_versions_named() {
 }
 
 #[test]
+fn allocation_is_a_set_that_survives_reopening() {
+    for seed in 0..6 {
+        let size = PageSize::ALL[seed as usize % 5];
+        let (device, mut store) = in_memory(size);
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut model = BTreeSet::new();
+        for _ in 0..3000 {
+            match random.u8(..) {
+                0..=2 => {
+                    store.close(None).unwrap();
+                    store = PageStore::open_on(device.clone(), Some(size), false).unwrap();
+                }
+                3..=20 => {
+                    let pages = store.allocate_many(random.usize(0..40)).unwrap();
+                    assert!(pages.is_sorted());
+                    assert!(pages.into_iter().all(|page| model.insert(page)));
+                }
+                21..=120 => assert!(model.insert(store.allocate().unwrap())),
+                _ => {
+                    let page = PageId(random.u64(0..store.pages() + 3));
+                    let answer = store.free(page);
+                    assert_eq!(answer.is_ok(), model.remove(&page), "{answer:?}");
+                }
+            }
+            assert_eq!(store.allocated_pages(), model.len() as u64 + 2);
+        }
+        for page in (0..store.pages() + 5).map(PageId) {
+            let is_used = model.contains(&page) || store.is_reserved(page);
+            assert_eq!(store.is_allocated(page), is_used);
+        }
+    }
+}
+
+#[test]
+fn a_store_that_grows_ahead_has_room_before_it_is_asked_for() {
+    let (device, store) = in_memory(PageSize::KIB_4);
+    assert_eq!(store.grow_ahead(), Ok(false), "a new store has room");
+    store.allocate_many(200).unwrap();
+    assert_eq!(store.grow_ahead(), Ok(true));
+    let length = device.length();
+    assert_eq!(store.grow_ahead(), Ok(false));
+    store.allocate_many(200).unwrap();
+    assert_eq!(device.length(), length);
+    store.close(None).unwrap();
+    assert_eq!(store.grow_ahead(), Err(AllocateError::Closed));
+}
+
+#[test]
 fn threads_never_get_the_same_page() {
     let (_, store) = in_memory(PageSize::KIB_4);
     let store = &store;

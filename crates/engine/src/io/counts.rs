@@ -7,6 +7,8 @@ use millpond_base::Reason;
 /// Number of write reasons.
 pub(super) const REASONS: usize = 5;
 
+const _: () = assert!(Reason::Dsync as usize + 1 == REASONS, "every reason has a counter");
+
 /// Counters of a running store. They are independent of each other: a snapshot taken while others
 /// count may have a write without its bytes.
 #[derive(Debug, Default)]

@@ -158,7 +158,11 @@ impl Ring {
                 next += 1;
                 under_way += 1;
             }
-            match self.queues.submit_and_wait(1) {
+            // One answer per system call would make the calls the cost of a batch: wait for a
+            // quarter of the queue, and at the end for all of it.
+            let is_end = next == self.entries.len();
+            let wanted = if is_end { under_way } else { (under_way / 4).max(1) };
+            match self.queues.submit_and_wait(wanted) {
                 Ok(_) => refusals = 0,
                 // Interrupted, or out of memory or completion slots: take what is there, go on.
                 Err(error)

@@ -507,6 +507,26 @@ impl PageStore {
         }
     }
 
+    /// Grows the store if less than half of its next step is free, and says whether it did. A
+    /// background thread that calls this now and then spares those that allocate the wait for
+    /// growth: a step of 64 MiB takes a drive of 600 MB/s a tenth of a second.
+    ///
+    /// # Errors
+    /// If the store cannot grow: no reason for alarm as long as pages are free.
+    pub fn grow_ahead(&self) -> Result<bool, AllocateError> {
+        let _gate = self.usable()?;
+        let before = self.pages();
+        let step = self.step_bytes(before) / self.page_size.bytes_u64();
+        self.make_room(step.div_ceil(2))?;
+        Ok(self.pages() > before)
+    }
+
+    /// Bytes by which a store of `pages` pages grows.
+    fn step_bytes(&self, pages: u64) -> u64 {
+        let bytes = pages.saturating_mul(self.page_size.bytes_u64());
+        (bytes / GROWTH_PART).clamp(GROWTH_BYTES.0, GROWTH_BYTES.1)
+    }
+
     /// Grows the store unless `wanted` pages are free by now.
     fn make_room(&self, wanted: u64) -> Result<(), AllocateError> {
         let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -521,12 +541,11 @@ impl PageStore {
         let maps = 2 * free_map::maps(self.page_size, missing);
         let needed = missing.saturating_add(maps + 1);
         let page_bytes = self.page_size.bytes_u64();
-        let step = (old * page_bytes / GROWTH_PART).clamp(GROWTH_BYTES.0, GROWTH_BYTES.1);
         let grow_by = |count: u64| {
             let pages = old.saturating_add(count).min(u64::MAX / page_bytes);
             self.device.grow(pages * page_bytes).map(|()| pages)
         };
-        let pages = match grow_by(needed.max(step / page_bytes)) {
+        let pages = match grow_by(needed.max(self.step_bytes(old) / page_bytes)) {
             // Perhaps what is needed now still fits.
             Err(error) if error.is_disk_full() => grow_by(needed)?,
             other => other?,
