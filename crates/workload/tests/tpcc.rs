@@ -63,8 +63,10 @@ fn run(worker: &mut Worker, session: &mut MemorySession, count: usize) -> Vec<St
     (0..count).map(|_| worker.step(session).unwrap()).collect()
 }
 
+type Keys = Vec<Vec<u8>>;
+
 /// Keys whose rows are new, changed and gone.
-fn changes(before: &Rows, after: &Rows) -> (Vec<Vec<u8>>, Vec<Vec<u8>>, Vec<Vec<u8>>) {
+fn changes(before: &Rows, after: &Rows) -> (Keys, Keys, Keys) {
     let keys = |from: &Rows, is: &dyn Fn(&Vec<u8>, &Vec<u8>) -> bool| {
         from.iter().filter(|(key, row)| is(key, row)).map(|(key, _)| key.clone()).collect()
     };
@@ -374,7 +376,7 @@ fn a_later_run_continues_the_history_of_its_worker_s_number() {
         run(&mut bed.worker(Kind::Payment), &mut bed.session(), 50);
     }
     assert_eq!(bed.rows(bed.tables.history).len(), 300 + 150);
-    assert!(bed.rows(bed.tables.history).contains_key(&keys::history(0, 149).to_vec()));
+    assert!(bed.rows(bed.tables.history).contains_key(keys::history(0, 149).as_slice()));
 }
 
 #[test]
