@@ -14,6 +14,8 @@
 //! * **Transactions are hooks.** [`Session::begin`], [`Session::commit`] and [`Session::rollback`]
 //!   do nothing unless an engine needs them. The drivers call them around every transaction, so
 //!   that engines which cannot work outside of one (LMDB, SQLite) need no guesses.
+//! * **The contract is checkable.** [`super::check_contract`] holds any store against it; an
+//!   adapter's first test is a call to it.
 //! * **A session belongs to one thread** and may keep scratch memory, cursors and an open
 //!   transaction. Sessions borrow the store; any number exist at once.
 
