@@ -333,3 +333,35 @@ fn faults_can_stand_before_a_file_with_direct_io() {
     assert!(device.crash(1).is_none());
     assert_eq!(device.length(), 1 << 20);
 }
+
+#[test]
+fn nothing_is_written_after_the_store_was_marked_as_closed() {
+    let (device, store, ids) = store_of(8);
+    device.set_faults(Faults { latency_us_max: 1500, ..Faults::default() });
+    let (store, ids) = (&store, &ids);
+    let content = || {
+        let mut bytes = vec![0; device.length() as usize];
+        device.read(0, &mut bytes).unwrap();
+        bytes
+    };
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (1..8)
+            .map(|at| {
+                scope.spawn(move || {
+                    let writes = (0..100_000).find_map(|n| write(store, ids[at], n as u8).err());
+                    assert_eq!(writes, Some(WriteError::Closed));
+                })
+            })
+            .collect();
+        for round in 0..20 {
+            write(store, ids[0], round).unwrap();
+        }
+        store.close(None).unwrap();
+        let at_close = content();
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        assert!(content() == at_close, "a write came later");
+    });
+    assert!(PageStore::open_on(device, None, false).is_ok());
+}

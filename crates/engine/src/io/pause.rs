@@ -1,31 +1,54 @@
 //! Sleeping for microseconds.
+//!
+//! A thread that sleeps comes back late: by 5 µs on a quiet machine of its own, by 40 µs in a
+//! virtual one, where a sleep also costs as much processor time. So each thread learns how late
+//! it usually is, asks to be woken so much earlier, and waits for the rest awake. Pauses are met
+//! within microseconds, and what is spent awake is what this machine's sleep would have missed.
 
+use std::cell::Cell;
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
-/// The end of a pause that is waited for awake: a sleeping thread is back by so much too late, now
-/// and then.
-const SPIN: Duration = Duration::from_micros(15);
+/// The longest end of a pause that is waited for awake, in nanoseconds.
+const AWAKE_NS_MAX: u64 = 60_000;
 
-/// Returns at `deadline` or a little later. Sleeps for most of the time and spins for the rest, so
-/// that pauses of 50 µs are met within microseconds and a core is not kept busy by long ones.
+thread_local! {
+    /// How late most wake-ups of this thread are, in nanoseconds. The first one also asks the
+    /// kernel not to bundle this thread's wake-ups, which it otherwise does within 50 µs.
+    static LATE_NS: Cell<u64> = {
+        let is_punctual = rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).is_ok();
+        Cell::new(if is_punctual { 10_000 } else { AWAKE_NS_MAX })
+    };
+}
+
+/// Returns at `deadline` or a little later.
 pub(super) fn until(deadline: Instant) {
-    thread_local! {
-        // The kernel bundles wake-ups within 50 µs, unless the thread asks it not to.
-        static IS_PUNCTUAL: bool =
-            rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).is_ok();
-    }
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return;
         }
-        if left > SPIN && IS_PUNCTUAL.with(|&punctual| punctual || left > 4 * SPIN) {
-            std::thread::sleep(left - SPIN);
-        } else {
-            std::hint::spin_loop();
+        let late = LATE_NS.get();
+        match left.checked_sub(Duration::from_nanos(late)) {
+            Some(nap) if !nap.is_zero() => {
+                let wake = Instant::now() + nap;
+                std::thread::sleep(nap);
+                LATE_NS.set(learn(late, wake.elapsed().as_nanos() as u64));
+            }
+            _ => std::hint::spin_loop(),
         }
     }
+}
+
+/// The new estimate after a wake-up that was `seen` late: it rises faster than it falls, and so
+/// settles where four wake-ups in five are earlier.
+fn learn(estimate: u64, seen: u64) -> u64 {
+    let next = if seen > estimate {
+        estimate + (seen - estimate) / 8
+    } else {
+        estimate - (estimate - seen) / 32
+    };
+    next.min(AWAKE_NS_MAX)
 }
 
 #[cfg(test)]
@@ -39,5 +62,17 @@ mod tests {
             until(begin + Duration::from_micros(us));
             assert!(begin.elapsed() >= Duration::from_micros(us));
         }
+    }
+
+    #[test]
+    fn the_estimate_follows_what_is_seen_and_stays_bounded() {
+        let settle = |from, seen: &dyn Fn(u64) -> u64| {
+            (0..2000).fold(from, |estimate, round| learn(estimate, seen(round)))
+        };
+        assert!((39_000..=40_000).contains(&settle(0, &|_| 40_000)));
+        assert!((5000..6000).contains(&settle(60_000, &|_| 5000)));
+        assert_eq!(settle(0, &|_| 10_000_000), AWAKE_NS_MAX);
+        let mixed = settle(0, &|round| if round % 5 == 0 { 50_000 } else { 10_000 });
+        assert!((20_000..45_000).contains(&mixed), "{mixed}");
     }
 }

@@ -206,3 +206,64 @@ impl Ring {
         count
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{IoSlice, IoSliceMut, Write};
+
+    use super::*;
+
+    /// A file of `count` blocks of 4096 bytes, block i filled with i; `None` where the kernel
+    /// refuses io_uring, which the fallback's tests cover.
+    fn file_and_rings(count: u8, depth: u32) -> Option<(File, RingPool)> {
+        let mut file = tempfile::tempfile().unwrap();
+        for fill in 0..count {
+            file.write_all(&[fill; 4096]).unwrap();
+        }
+        match RingPool::new(depth) {
+            Ok(rings) => Some((file, rings)),
+            Err(errno) => {
+                println!("no io_uring here: {errno}");
+                None
+            }
+        }
+    }
+
+    #[test]
+    fn when_a_batch_returns_every_request_was_answered_and_every_buffer_is_filled() {
+        for depth in [1, 2, 16, 64] {
+            let Some((file, rings)) = file_and_rings(100, depth) else { return };
+            for round in 0..20 {
+                let mut pages = vec![[0u8; 4096]; 100];
+                let mut parts: Vec<_> = pages.iter_mut().map(|p| IoSliceMut::new(p)).collect();
+                let mut requests: Vec<_> = parts
+                    .chunks_mut(1)
+                    .enumerate()
+                    .map(|(at, parts)| {
+                        let offset = ((at + round) % 100) as u64 * 4096;
+                        ReadRequest { offset, parts, result: Ok(()) }
+                    })
+                    .collect();
+                rings.read(&file, &mut requests, |_, answer| assert_eq!(answer, Some(4096)));
+                for (at, page) in pages.iter().enumerate() {
+                    assert_eq!(page, &[((at + round) % 100) as u8; 4096], "depth {depth}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_refused_request_is_answered_with_its_error_and_the_others_are_done() {
+        let Some((file, rings)) = file_and_rings(4, 2) else { return };
+        let bytes = [9u8; 4096];
+        let parts = [IoSlice::new(&bytes)];
+        let request = |offset| WriteRequest { offset, parts: &parts, result: Ok(()) };
+        let mut requests = [request(0), request(u64::MAX / 2 + 1), request(8192)];
+        let mut answers = Vec::new();
+        rings.write(&file, &mut requests, |_, answer| answers.push(answer));
+        assert_eq!((answers[0], answers[2]), (Some(4096), Some(4096)));
+        assert!(answers[1].is_some_and(|answer| answer < 0), "{:?}", answers[1]);
+        // The ring is as good as new.
+        rings.write(&file, &mut requests[..1], |_, answer| assert_eq!(answer, Some(4096)));
+    }
+}
