@@ -15,6 +15,8 @@
 use millpond_base::{Lsn, PageId};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use crate::page::View;
+
 /// Bytes of the common page header.
 pub const PAGE_HEADER: usize = 32;
 
@@ -44,6 +46,8 @@ impl PageType {
     pub const HEAP_DIRECTORY: PageType = PageType(8);
     /// A page of records of a heap.
     pub const HEAP_DATA: PageType = PageType(9);
+    /// In memory only: the page of an anchor.
+    pub const ANCHOR: PageType = PageType(255);
 }
 
 /// The common header, decoded.
@@ -83,6 +87,18 @@ impl PageHeader {
             kind: PageType(tail[4]),
             level: tail[5],
         }
+    }
+
+    /// The type of the page that `view` shows.
+    #[inline(always)]
+    pub fn type_in(view: View<'_>) -> PageType {
+        PageType(view.u8(28))
+    }
+
+    /// The header of an anchor's page, which never goes to storage.
+    pub fn of_anchor() -> PageHeader {
+        let (lsn, page, kind) = (Lsn(0), PageId(u64::MAX), PageType::ANCHOR);
+        PageHeader { checksum: 0, lsn, page, owner: 0, kind, level: u8::MAX }
     }
 
     /// Writes everything but the checksum, which [`PageHeader::seal`] sets when the page goes to

@@ -2,6 +2,11 @@
 
 use millpond_base::PageId;
 
+/// What the storage below the pool reported, whatever it is made of.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct StorageError(pub std::sync::Arc<dyn std::error::Error + Send + Sync>);
+
 /// An error of the buffer pool.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -25,6 +30,35 @@ pub enum PoolError {
     Full {
         /// Frames of the pool.
         frames: u32,
+    },
+    /// A pool of so few frames cannot hold a path and a split at the same time.
+    #[error("a pool of {frames} frames is too small: at least {least} are needed")]
+    TooSmall {
+        /// Frames asked for.
+        frames: u32,
+        /// The least number.
+        least: u32,
+    },
+    /// Dirty pages could not be latched for writing, because operations were running.
+    #[error("{dirty} pages are still being changed: end all operations before closing")]
+    Busy {
+        /// Dirty pages that remain.
+        dirty: u32,
+    },
+    /// The operating system gave no thread.
+    #[error("no background thread could be started ({reason})")]
+    Thread {
+        /// What it said.
+        reason: String,
+    },
+    /// The storage below failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The replacement policy cannot be seated in this pool.
+    #[error("the policy does not fit this pool: {reason}")]
+    Policy {
+        /// Why not.
+        reason: String,
     },
     /// A page does not hold what its parent says.
     #[error("page {page} is not what its parent says ({what}): run `check` on the store")]

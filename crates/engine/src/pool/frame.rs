@@ -137,6 +137,13 @@ impl Frame {
         }
     }
 
+    /// Makes zero-filled memory the header of the free frame `index`.
+    pub(crate) fn initialise(&self, index: FrameId) {
+        self.page.store(NO_PAGE, Ordering::Relaxed);
+        self.index.store(index.0, Ordering::Relaxed);
+        self.next.store(u32::MAX, Ordering::Relaxed);
+    }
+
     /// Its place in the pool; [`FrameId::NONE`] for an anchor.
     #[inline(always)]
     pub fn id(&self) -> FrameId {

@@ -142,7 +142,7 @@ impl<'o, P: Pages> Read<'o, P> {
     #[inline(always)]
     pub fn upgrade(self) -> Try<Write<'o, P>> {
         if P::Latching::upgrade(&self.header().latch, self.token) {
-            let write = Write { op: self.op, frame: self.frame };
+            let write = Write { op: self.op, frame: self.frame, changed: false };
             // The read hold went over into the write hold: it must not be ended, too.
             std::mem::forget(self);
             Ok(write)
@@ -160,20 +160,24 @@ impl<P: Pages> Drop for Read<'_, P> {
 }
 
 /// The right to change a page: its frame is latched exclusively until the guard is dropped.
+///
+/// Readers have to start again only if the page was changed: a guard that never gave out
+/// [`Write::page_mut`] leaves the version as it was.
 pub struct Write<'o, P: Pages> {
     op: &'o Op<'o, P>,
     frame: NonNull<Frame>,
+    changed: bool,
 }
 
 impl<'o, P: Pages> Write<'o, P> {
-    /// A guard over a frame that this thread just latched exclusively.
+    /// A guard over a new page, whose frame this thread just latched exclusively.
     ///
     /// # Safety
     /// `frame` must be a frame or an anchor of the `Pages` of `op`, latched exclusively by this
     /// attempt, and nobody else may release it.
     #[inline(always)]
     pub(crate) unsafe fn held(op: &'o Op<'o, P>, frame: NonNull<Frame>) -> Write<'o, P> {
-        Write { op, frame }
+        Write { op, frame, changed: true }
     }
 
     /// Latches `frame` exclusively.
@@ -184,7 +188,11 @@ impl<'o, P: Pages> Write<'o, P> {
     pub(crate) unsafe fn begin(op: &'o Op<'o, P>, frame: NonNull<Frame>) -> Try<Write<'o, P>> {
         // SAFETY: a frame of the pool is mapped while the pool lives, and `op` borrows the pool.
         let latch: &'o Latch = unsafe { &(*frame.as_ptr()).latch };
-        if P::Latching::write(latch) { Ok(Write { op, frame }) } else { Err(Jump::Restart) }
+        if P::Latching::write(latch) {
+            Ok(Write { op, frame, changed: false })
+        } else {
+            Err(Jump::Restart)
+        }
     }
 
     /// The attempt it belongs to.
@@ -225,6 +233,7 @@ impl<'o, P: Pages> Write<'o, P> {
     /// The page, to change; it counts as dirty from now on.
     #[inline(always)]
     pub fn page_mut(&mut self) -> &mut [u8] {
+        self.changed = true;
         self.header().set_dirty();
         // SAFETY: the page behind the frame; the exclusive latch keeps everybody out, and
         // optimistic readers go through raw reads and validate.
@@ -273,6 +282,10 @@ impl<'o, P: Pages> Write<'o, P> {
 impl<P: Pages> Drop for Write<'_, P> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.header().latch.release_exclusive();
+        if self.changed {
+            self.header().latch.release_exclusive();
+        } else {
+            self.header().latch.release_unchanged();
+        }
     }
 }

@@ -1,19 +1,35 @@
 //! The buffer pool: frames, latches, translation, replacement.
 
 pub mod counters;
+pub mod epoch;
 pub mod error;
+mod fetch;
 pub mod frame;
+pub mod free_list;
 pub mod guard;
 pub mod histogram;
 pub mod huge;
+pub mod in_flight;
 pub mod jump;
 pub mod kind;
 pub mod latch;
+pub mod memory;
+pub mod numa;
 pub mod pages;
+pub mod pool;
+pub mod recorder;
+mod replacement;
+pub mod seat;
+pub mod storage;
 pub mod swip;
+pub mod table;
 pub mod thread_slot;
+mod translation;
 pub mod twin;
+pub mod workers;
+pub mod writeback;
 
+pub use epoch::Reclamation;
 pub use error::PoolError;
 pub use frame::{FRAME_HEADER, Frame, State};
 pub use guard::{Read, Write};
@@ -21,5 +37,9 @@ pub use jump::{Cold, Jump, Load, Try};
 pub use kind::{ANCHOR_SWIP, Kind, NoSwips};
 pub use latch::{Latch, Latched, Latching, Optimistic, Unlatched};
 pub use pages::{Anchor, NewPage, Op, Pages};
+pub use pool::{Evictors, Mode, Pool, PoolOptions};
+pub use seat::{Seat, Seated};
+pub use storage::{PageOut, Storage};
 pub use swip::Swip;
 pub use twin::Twin;
+pub use workers::Workers;

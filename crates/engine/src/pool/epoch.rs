@@ -1,0 +1,154 @@
+//! Epochs: when a frame that was unswizzled may be used again (leanstore IV-G).
+//!
+//! A thread enters the global epoch before it touches pages and leaves afterwards; a frame that
+//! was given up in epoch e may be used again once no thread is in an epoch up to e. Since every
+//! reader also validates a version, and frames are never unmapped, a store can do without
+//! ([`Reclamation::Version`]): then nobody enters anything, and a frame is used again at once.
+//!
+//! # Invariants
+//! 1. A local epoch is never newer than the global one.
+//! 2. The threads that share a slot are in no epoch older than the one in which the slot was last
+//!    seen empty.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+use crate::pool::thread_slot::{OWNED, SLOTS};
+
+/// When a frame that was given up is used again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reclamation {
+    /// When no thread can still be reading it.
+    Epoch,
+    /// At once: readers find out by its version.
+    #[default]
+    Version,
+}
+
+const OUTSIDE: u64 = u64::MAX;
+
+#[repr(align(128))]
+struct Local(AtomicU64);
+
+/// The global epoch and those of all threads.
+pub struct Epochs {
+    global: Local,
+    locals: Box<[Local]>,
+    sharers: AtomicU32,
+    empty_at: AtomicU64,
+    given_up: AtomicU64,
+}
+
+/// Evictions and deletions per step of the global epoch.
+pub const GIVEN_UP_PER_STEP: u64 = 100;
+
+impl Default for Epochs {
+    fn default() -> Epochs {
+        Epochs::new()
+    }
+}
+
+impl Epochs {
+    /// Nobody is in any epoch.
+    pub fn new() -> Epochs {
+        Epochs {
+            global: Local(AtomicU64::new(1)),
+            locals: (0..SLOTS).map(|_| Local(AtomicU64::new(OUTSIDE))).collect(),
+            sharers: AtomicU32::new(0),
+            empty_at: AtomicU64::new(1),
+            given_up: AtomicU64::new(0),
+        }
+    }
+
+    /// The thread of `slot` enters the present epoch.
+    #[inline]
+    pub fn enter(&self, slot: usize) {
+        if slot < OWNED {
+            let now = self.global.0.load(Ordering::Relaxed);
+            self.locals[slot].0.store(now, Ordering::Relaxed);
+        } else {
+            self.sharers.fetch_add(1, Ordering::Relaxed);
+        }
+        // Entering must be seen before anything is read.
+        fence(Ordering::SeqCst);
+    }
+
+    /// The thread of `slot` leaves its epoch.
+    #[inline]
+    pub fn leave(&self, slot: usize) {
+        if slot < OWNED {
+            self.locals[slot].0.store(OUTSIDE, Ordering::Release);
+        } else {
+            self.sharers.fetch_sub(1, Ordering::Release);
+        }
+    }
+
+    /// The epoch to note beside a frame that is given up now; every so often, the next one begins.
+    /// Says also whether it did.
+    pub fn give_up(&self) -> (u64, bool) {
+        let count = self.given_up.fetch_add(1, Ordering::Relaxed);
+        let steps = count % GIVEN_UP_PER_STEP == GIVEN_UP_PER_STEP - 1;
+        if steps {
+            self.global.0.fetch_add(1, Ordering::AcqRel);
+        }
+        (self.global.0.load(Ordering::Acquire), steps)
+    }
+
+    /// Begins the next epoch now: somebody waits for frames.
+    pub fn step(&self) {
+        self.global.0.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The oldest epoch that a thread may be in; frames given up before it may be used.
+    pub fn oldest(&self) -> u64 {
+        fence(Ordering::SeqCst);
+        let global = self.global.0.load(Ordering::Acquire);
+        let locals = self.locals[..OWNED].iter().map(|l| l.0.load(Ordering::Acquire));
+        let oldest = locals.min().unwrap_or(OUTSIDE).min(global);
+        if self.sharers.load(Ordering::Acquire) == 0 {
+            self.empty_at.store(global, Ordering::Release);
+            return oldest;
+        }
+        oldest.min(self.empty_at.load(Ordering::Acquire))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_waits_for_the_thread_that_was_there_before() {
+        let epochs = Epochs::new();
+        epochs.enter(3);
+        let (noted, _) = epochs.give_up();
+        for _ in 0..5 {
+            epochs.step();
+        }
+        assert!(epochs.oldest() <= noted, "thread 3 may still read it");
+        epochs.leave(3);
+        assert!(epochs.oldest() > noted);
+        epochs.enter(4);
+        assert!(epochs.oldest() > noted, "who came later cannot");
+    }
+
+    #[test]
+    fn threads_that_share_a_slot_hold_frames_back_too() {
+        let epochs = Epochs::new();
+        assert_eq!(epochs.oldest(), 1);
+        epochs.enter(SLOTS - 1);
+        let (noted, _) = epochs.give_up();
+        epochs.step();
+        epochs.enter(SLOTS - 1);
+        epochs.leave(SLOTS - 1);
+        assert!(epochs.oldest() <= noted);
+        epochs.leave(SLOTS - 1);
+        assert!(epochs.oldest() > noted);
+    }
+
+    #[test]
+    fn the_epoch_steps_once_per_hundred() {
+        let epochs = Epochs::new();
+        let steps = (0..1000).filter(|_| epochs.give_up().1).count();
+        assert_eq!(steps, 10);
+    }
+}

@@ -1,0 +1,342 @@
+//! Page faults: loading a missing page outside of any attempt, and attaching it (leanstore IV-D).
+//!
+//! # Order
+//! The parent's latch may be held while the table of flights is asked, never the other way round:
+//! under the table's mutex a swip is only looked at, through the parent's version.
+
+use std::ptr::NonNull;
+
+use millpond_base::{FrameId, Mark, PageId};
+use millpond_policies::contract::{Access, Recall, Touch};
+
+use crate::pool::counters::{Counter, Gauge};
+use crate::pool::error::PoolError;
+use crate::pool::frame::{Frame, POLICY_LINE, State};
+use crate::pool::guard::Read;
+use crate::pool::in_flight::{Arrived, Step};
+use crate::pool::jump::{Cold, Jump, Load, Try};
+use crate::pool::counters::Timing;
+use crate::pool::latch::Latching;
+use crate::pool::pool::{Mode, Pool};
+use crate::pool::swip::Swip;
+
+impl<M: Mode> Pool<M> {
+    /// Does what a jump asks for; the thread holds nothing.
+    pub(crate) fn settle_jump(&self, jump: Jump, attempt: u32) -> Result<(), PoolError> {
+        match jump {
+            Jump::Restart => {
+                back_off(attempt);
+                Ok(())
+            }
+            Jump::Cold(cold) => match *cold {
+                Cold::Load(load) => self.load(&load),
+                Cold::Room(frames) => self.make_room(frames),
+                Cold::Failed(error) => Err(error),
+            },
+        }
+    }
+
+    /// Whether the swip is still there, in its evicted form; nothing is waited for.
+    fn is_missing(&self, load: &Load) -> bool {
+        if !M::SWIZZLES {
+            return matches!(self.table.find(&self.memory, load.page), Ok(None));
+        }
+        let latch = &self.header(load.parent).latch;
+        let word = Swip(self.view(load.parent).u64(load.at));
+        let still = if M::Latching::THREADS {
+            latch.is_still(load.version)
+        } else {
+            latch.version_held() == load.version
+        };
+        still && word == Swip::evicted(load.page)
+    }
+
+    fn load(&self, load: &Load) -> Result<(), PoolError> {
+        match self.in_flight.ask(load.page, || self.is_missing(load)) {
+            Step::Changed | Step::Ready => return Ok(()),
+            Step::Wait(landing) => {
+                self.counters.count(Counter::InFlightWaits);
+                landing.wait();
+                return Ok(());
+            }
+            Step::LoadIt => {}
+        }
+        let here = self.counters.here();
+        here.count(Counter::Misses);
+        let access = self.access(load.page, load.mark, true);
+        let recall = self.seat.miss(&access);
+        let arrived = self
+            .frame_for(Some((load.page, recall)))
+            .and_then(|frame| self.read_into(frame, load.page).map(|()| frame));
+        match arrived {
+            Ok(frame) => {
+                let arrived = Arrived { frame, recall, prefetched: false };
+                self.attach_or_leave(load, arrived);
+                Ok(())
+            }
+            Err(error) => {
+                self.in_flight.end(load.page);
+                Err(error)
+            }
+        }
+    }
+
+    /// Reads `page` into a free frame, which is latched exclusively; on an error the frame is free
+    /// again.
+    fn read_into(&self, frame: NonNull<Frame>, page: PageId) -> Result<(), PoolError> {
+        let header = self.header(frame);
+        header.become_state(State::Loading);
+        header.set_page(Some(page));
+        let started = self.latencies.start(Timing::ReadTime);
+        self.counters.raise(Gauge::ReadsInFlight);
+        let result = self.storage.read(page, self.bytes(frame));
+        self.counters.lower(Gauge::ReadsInFlight);
+        self.latencies.stop(Timing::ReadTime, started);
+        let result = result.and_then(|()| self.verify(frame, page));
+        let here = self.counters.here();
+        here.count(Counter::Reads);
+        here.add(Counter::BytesRead, self.page_size as u64);
+        if result.is_err() {
+            here.count(Counter::ReadErrors);
+            self.give_back(frame);
+        }
+        result
+    }
+
+    /// A page from storage must hold no pointers: they would be followed.
+    fn verify(&self, frame: NonNull<Frame>, page: PageId) -> Result<(), PoolError> {
+        let view = self.view(frame);
+        let Some(kind) = self.kind(view) else { return Ok(()) };
+        let pages = self.storage.pages();
+        let mut bad = None;
+        kind.swips(view, &mut |at| {
+            let word = Swip(view.u64(at));
+            if !word.is_evicted() || word.page().0 >= pages {
+                bad = Some(at);
+            }
+            bad.is_none()
+        });
+        match bad {
+            None => Ok(()),
+            Some(at) => {
+                let what = format!("the reference at byte {at} leads to no page of the store");
+                Err(PoolError::Corrupt { page, what })
+            }
+        }
+    }
+
+    /// After a load: makes the page reachable if its parent can be had, else leaves it for
+    /// whoever comes next.
+    fn attach_or_leave(&self, load: &Load, arrived: Arrived) {
+        if !M::SWIZZLES {
+            self.publish(arrived, load.page, None, load.mark);
+            self.in_flight.end(load.page);
+            return;
+        }
+        let parent = self.header(load.parent);
+        let latched = if M::Latching::THREADS {
+            parent.latch.exclusive()
+        } else {
+            M::Latching::write(&parent.latch)
+        };
+        if !latched {
+            self.in_flight.arrive(load.page, arrived);
+            return;
+        }
+        let place = if parent.page() == load.parent_page {
+            self.find_swip(load.parent, load.at, Swip::evicted(load.page), arrived.frame)
+        } else {
+            None
+        };
+        if let Some(at) = place {
+            self.publish(arrived, load.page, Some((load.parent, at)), load.mark);
+            self.in_flight.end(load.page);
+        }
+        parent.latch.release_unchanged();
+        if place.is_none() {
+            self.in_flight.arrive(load.page, arrived);
+        }
+    }
+
+    /// Where the swip `word` is in the page of `parent`, which is latched exclusively: at `guess`,
+    /// or where its kind finds it.
+    pub(crate) fn find_swip(
+        &self,
+        parent: NonNull<Frame>,
+        guess: usize,
+        word: Swip,
+        child: NonNull<Frame>,
+    ) -> Option<usize> {
+        let view = self.view(parent);
+        let kind = self.kind(view)?;
+        let at = kind.find(view, word.0, self.view(child));
+        debug_assert!(at.is_none_or(|at| view.u64(at) == word.0), "guess {guess}");
+        at.filter(|at| view.u64(*at) == word.0)
+    }
+
+    /// Attaches a page that was claimed, at the swip at `at` of `parent`, which this thread holds
+    /// exclusively. If the swip is not what it was the page stays in flight.
+    pub(crate) fn attach_at(
+        &self,
+        parent: NonNull<Frame>,
+        at: usize,
+        page: PageId,
+        arrived: Arrived,
+        mark: Mark,
+    ) -> Try<NonNull<Frame>> {
+        if M::SWIZZLES && Swip(self.view(parent).u64(at)) != Swip::evicted(page) {
+            self.in_flight.arrive(page, arrived);
+            return Err(Jump::Restart);
+        }
+        if arrived.prefetched {
+            self.counters.count(Counter::PrefetchHits);
+        }
+        self.publish(arrived, page, Some((parent, at)), mark);
+        self.in_flight.end(page);
+        Ok(arrived.frame)
+    }
+
+    /// Admits a loaded page and makes it reachable: by its swip, or by the page table.
+    fn publish(
+        &self,
+        arrived: Arrived,
+        page: PageId,
+        place: Option<(NonNull<Frame>, usize)>,
+        mark: Mark,
+    ) {
+        let header = self.header(arrived.frame);
+        let access = self.access(page, mark, false);
+        self.reset_meta(arrived.frame, &access);
+        self.seat.admit(self.metas(), header.id(), &access, arrived.recall, || {
+            if M::SWIZZLES
+                && let Some((parent, at)) = place
+            {
+                header.set_parent(Some(parent));
+                header.become_state(State::Hot);
+                self.set_swip(parent, at, Swip::hot(arrived.frame));
+            } else {
+                header.become_state(State::Hot);
+                self.table.insert(&self.memory, page, header.id());
+            }
+        });
+        self.counters.count(Counter::Swizzles);
+        header.latch.release_exclusive();
+    }
+
+    pub(crate) fn reset_meta(&self, frame: NonNull<Frame>, access: &Access) {
+        // SAFETY: the policy's line of a frame holds an initialised `Meta`, which is only shared.
+        let meta = unsafe {
+            frame.cast::<u8>().add(POLICY_LINE).cast::<<M::Touch as Touch>::Meta>().as_ref()
+        };
+        M::Touch::reset(meta, &self.params, access);
+    }
+
+    /// Admits a page that was just allocated; its frame is latched exclusively.
+    pub(crate) fn admit_new(&self, frame: NonNull<Frame>, page: PageId) {
+        let header = self.header(frame);
+        let access = self.access(page, Mark::WRITE, false);
+        self.reset_meta(frame, &access);
+        self.seat.admit(self.metas(), header.id(), &access, Recall::NONE, || {
+            header.become_state(State::Hot);
+            if !M::SWIZZLES {
+                self.table.insert(&self.memory, page, header.id());
+            }
+        });
+    }
+
+    /// Drops a page that was loaded, but for which nobody came; whether there was one.
+    pub(crate) fn drop_abandoned(&self) -> bool {
+        match self.in_flight.abandon() {
+            Some((_, arrived)) => {
+                self.give_back(arrived.frame);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// See [`crate::pool::Pages::prefetch`].
+    pub(crate) fn prefetch_children(&self, parent: &Read<'_, Self>, at: &[usize]) {
+        // Frames for pages that may not be used are not worth an eviction under way.
+        const KEPT: u32 = 4;
+        // Pages that nobody came for must not fill the pool.
+        let most = (self.frames() / 8).max(1) as usize;
+        if !self.reads_ahead() {
+            return;
+        }
+        for place in at {
+            let word = parent.swip(*place);
+            if parent.validate().is_err() || self.free.len() <= KEPT {
+                return;
+            }
+            if !word.is_evicted() || (!M::SWIZZLES && self.is_in_table(word.page())) {
+                continue;
+            }
+            let load = Load {
+                page: word.page(),
+                parent: parent.frame(),
+                parent_page: parent.header().page(),
+                version: M::Latching::version(&parent.header().latch, parent.token()),
+                at: *place,
+                mark: Mark::READ,
+            };
+            let is_missing = || {
+                let as_before = parent.swip(*place) == word && parent.validate().is_ok();
+                as_before && (M::SWIZZLES || !self.is_in_table(load.page))
+            };
+            if !matches!(self.in_flight.ask(load.page, is_missing), Step::LoadIt) {
+                continue;
+            }
+            let crowded = self.in_flight.len() > most && !self.drop_abandoned();
+            let Some(frame) = (if crowded { None } else { self.take_free() }) else {
+                self.in_flight.end(load.page);
+                return;
+            };
+            self.counters.count(Counter::Prefetches);
+            self.writes.order_read(load.page, self.header(frame).id());
+        }
+        self.sleep.work.notify_all();
+    }
+
+    fn is_in_table(&self, page: PageId) -> bool {
+        !matches!(self.table.find(&self.memory, page), Ok(None))
+    }
+
+    /// Reads pages that were asked for ahead, into the frames that were taken for them.
+    pub(crate) fn read_ahead(&self, orders: &[(PageId, FrameId)]) {
+        let mut frames = Vec::new();
+        for (page, id) in orders {
+            let Some(frame) = self.memory.frame(*id) else { continue };
+            let header = self.header(frame);
+            header.become_state(State::Loading);
+            header.set_page(Some(*page));
+            frames.push((*page, frame));
+        }
+        let mut reads: Vec<_> =
+            frames.iter().map(|(page, frame)| (*page, self.bytes(*frame), Ok(()))).collect();
+        self.storage.read_batch(&mut reads);
+        let results: Vec<Result<(), PoolError>> = reads.into_iter().map(|r| r.2).collect();
+        let here = self.counters.here();
+        for ((page, frame), result) in frames.into_iter().zip(results) {
+            here.count(Counter::Reads);
+            here.add(Counter::BytesRead, self.page_size as u64);
+            if result.and_then(|()| self.verify(frame, page)).is_err() {
+                // Whoever needs the page will meet the error.
+                self.give_back(frame);
+                self.in_flight.end(page);
+                continue;
+            }
+            let recall = self.seat.miss(&self.access(page, Mark::READ, false));
+            self.in_flight.arrive(page, Arrived { frame, recall, prefetched: true });
+        }
+    }
+}
+
+/// Conflicts end within a microsecond, unless a holder lost its processor.
+fn back_off(attempt: u32) {
+    if attempt < 4 {
+        std::hint::spin_loop();
+    } else {
+        millpond_base::sync::thread::yield_now();
+    }
+}

@@ -1,0 +1,211 @@
+//! Frames without a page: a list per memory node, and what waits for its epoch.
+//!
+//! Fresh frames come in ascending order (rule 7 of the policy contract), frames that were given
+//! back come last in, first out, since their headers are warm. Each thread keeps a few of the
+//! pages that it deleted itself (leanstore IV-I): its next new page is one of them, which disturbs
+//! neither the lists nor replacement.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use millpond_base::FrameId;
+use millpond_base::sync::{Mutex, MutexGuard};
+
+use crate::pool::thread_slot::SLOTS;
+
+/// Deleted pages' frames that a thread keeps.
+const DELETED_MAX: usize = 8;
+
+#[derive(Default)]
+struct Partition {
+    /// Frames never handed out: `fresh..end`.
+    fresh: u32,
+    end: u32,
+    back: Vec<FrameId>,
+}
+
+/// A frame and the epoch in which it was given up.
+type Waiting = (u64, FrameId);
+
+/// The free frames of a pool.
+pub struct FreeLists {
+    partitions: Box<[Mutex<Partition>]>,
+    waiting: Mutex<VecDeque<Waiting>>,
+    deleted: Box<[Mutex<Vec<Waiting>>]>,
+    free: AtomicU32,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    match mutex.lock() {
+        Ok(guard) => guard,
+        Err(poisoned) => poisoned.into_inner(),
+    }
+}
+
+/// A frame to use, and whether nobody used it before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Taken {
+    /// The frame.
+    pub frame: FrameId,
+    /// Its header was never written.
+    pub fresh: bool,
+}
+
+impl FreeLists {
+    /// All of `frames` frames are free, in as many equal parts as there are memory nodes.
+    pub fn new(frames: u32, nodes: u32) -> FreeLists {
+        let nodes = nodes.clamp(1, frames.max(1));
+        let part = |node: u32| {
+            let bound = |n: u32| (u64::from(frames) * u64::from(n) / u64::from(nodes)) as u32;
+            Mutex::new(Partition { fresh: bound(node), end: bound(node + 1), back: Vec::new() })
+        };
+        FreeLists {
+            partitions: (0..nodes).map(part).collect(),
+            waiting: Mutex::default(),
+            deleted: (0..SLOTS).map(|_| Mutex::default()).collect(),
+            free: AtomicU32::new(frames),
+        }
+    }
+
+    /// Number of free frames, those that wait for their epoch included; a moment old.
+    #[inline]
+    pub fn len(&self) -> u32 {
+        self.free.load(Ordering::Relaxed)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The node that frame `id` belongs to.
+    fn node_of(&self, id: FrameId, frames: u32) -> usize {
+        let nodes = self.partitions.len() as u64;
+        let node = (u64::from(id.0) * nodes) / u64::from(frames.max(1));
+        // Bounds round down: the frame may belong to the next part.
+        let bound = |n: u64| u64::from(frames) * n / nodes;
+        let node = if u64::from(id.0) >= bound(node + 1) { node + 1 } else { node };
+        (node as usize).min(self.partitions.len() - 1)
+    }
+
+    /// Takes a frame of memory node `node`, else of any. `oldest` is asked only if one that was
+    /// given up in an epoch is to be used.
+    pub fn take(&self, slot: usize, node: usize, oldest: impl Fn() -> u64) -> Option<Taken> {
+        let taken = self
+            .own_deleted(slot, &oldest)
+            .or_else(|| self.listed(node))
+            .or_else(|| self.waited(&oldest))
+            .or_else(|| (0..SLOTS).find_map(|other| self.own_deleted(other, &oldest)));
+        if taken.is_some() {
+            self.free.fetch_sub(1, Ordering::Relaxed);
+        }
+        taken
+    }
+
+    fn own_deleted(&self, slot: usize, oldest: &impl Fn() -> u64) -> Option<Taken> {
+        let mut mine = locked(&self.deleted[slot % SLOTS]);
+        let (epoch, frame) = *mine.last()?;
+        if epoch != 0 && epoch >= oldest() {
+            return None;
+        }
+        mine.pop();
+        Some(Taken { frame, fresh: false })
+    }
+
+    fn listed(&self, node: usize) -> Option<Taken> {
+        let nodes = self.partitions.len();
+        (0..nodes).find_map(|i| {
+            let mut part = locked(&self.partitions[(node + i) % nodes]);
+            if let Some(frame) = part.back.pop() {
+                return Some(Taken { frame, fresh: false });
+            }
+            if part.fresh == part.end {
+                return None;
+            }
+            part.fresh += 1;
+            Some(Taken { frame: FrameId(part.fresh - 1), fresh: true })
+        })
+    }
+
+    fn waited(&self, oldest: &impl Fn() -> u64) -> Option<Taken> {
+        let mut waiting = locked(&self.waiting);
+        let &(epoch, frame) = waiting.front()?;
+        if epoch >= oldest() {
+            return None;
+        }
+        waiting.pop_front();
+        Some(Taken { frame, fresh: false })
+    }
+
+    /// Gives frames back; `epoch` is that in which their pages went, 0 if they may be used at once.
+    pub fn give(&self, frames: &[FrameId], all: u32, epoch: u64) {
+        if epoch != 0 {
+            locked(&self.waiting).extend(frames.iter().map(|f| (epoch, *f)));
+        } else {
+            for frame in frames {
+                locked(&self.partitions[self.node_of(*frame, all)]).back.push(*frame);
+            }
+        }
+        self.free.fetch_add(frames.len() as u32, Ordering::Relaxed);
+    }
+
+    /// Gives back the frame of a page that the thread of `slot` deleted.
+    pub fn give_deleted(&self, frame: FrameId, all: u32, slot: usize, epoch: u64) {
+        {
+            let mut mine = locked(&self.deleted[slot % SLOTS]);
+            if mine.len() < DELETED_MAX {
+                mine.push((epoch, frame));
+                self.free.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+        }
+        self.give(&[frame], all, epoch);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(lists: &FreeLists, node: usize) -> Option<u32> {
+        lists.take(0, node, || u64::MAX).map(|t| t.frame.0)
+    }
+
+    #[test]
+    fn fresh_frames_come_in_ascending_order_and_returned_ones_first() {
+        let lists = FreeLists::new(4, 1);
+        assert_eq!((take(&lists, 0), take(&lists, 0)), (Some(0), Some(1)));
+        lists.give(&[FrameId(0)], 4, 0);
+        assert_eq!(take(&lists, 0), Some(0));
+        assert_eq!((take(&lists, 0), take(&lists, 0), take(&lists, 0)), (Some(2), Some(3), None));
+    }
+
+    #[test]
+    fn a_node_gets_its_own_frames_and_then_anybodys() {
+        let lists = FreeLists::new(10, 3);
+        assert_eq!(take(&lists, 1), Some(3));
+        let mut rest: Vec<u32> = std::iter::from_fn(|| take(&lists, 1)).collect();
+        assert_eq!(rest.len(), 9);
+        assert_eq!(&rest[..2], &[4, 5]);
+        for frame in 0..10 {
+            lists.give(&[FrameId(frame)], 10, 0);
+        }
+        assert!((0..3).contains(&take(&lists, 0).unwrap()));
+        assert!((6..10).contains(&take(&lists, 2).unwrap()));
+        rest.clear();
+    }
+
+    #[test]
+    fn what_was_given_up_in_an_epoch_waits_for_it() {
+        let lists = FreeLists::new(1, 1);
+        assert_eq!(take(&lists, 0), Some(0));
+        lists.give(&[FrameId(0)], 1, 5);
+        assert_eq!(lists.len(), 1);
+        assert!(lists.take(0, 0, || 5).is_none());
+        assert!(lists.take(0, 0, || 6).is_some());
+        lists.give_deleted(FrameId(0), 1, 7, 8);
+        assert!(lists.take(7, 0, || 8).is_none());
+        assert!(lists.take(2, 0, || 9).is_some(), "another thread's deleted page is better than none");
+        assert_eq!(lists.len(), 0);
+    }
+}

@@ -1,0 +1,212 @@
+//! Pages on their way into memory: one load per page, however many threads ask (leanstore IV-D).
+//!
+//! A flight begins when the first thread finds a page missing, and ends when the page can be
+//! reached through its swip or the page table. In between it is *loading* (whoever else wants the
+//! page waits) or *ready*: loaded, but not attached, because it was prefetched, or because its
+//! parent had moved on when the load was done. A ready page belongs to whoever asks next.
+//!
+//! # Invariants
+//! 1. A page that is in memory and can be reached has no flight, but for the moment in which it is
+//!    attached, when its parent is latched exclusively.
+//! 2. A flight begins only while the table's mutex is held and the page's swip is seen, validated,
+//!    in its evicted form. Hence no page is in memory twice.
+
+use std::collections::{HashMap, VecDeque};
+use std::ptr::NonNull;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use millpond_base::PageId;
+use millpond_policies::contract::Recall;
+
+use crate::pool::frame::Frame;
+
+/// A loaded page that nobody can reach yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived {
+    /// Its frame, in state loading and latched exclusively.
+    pub frame: NonNull<Frame>,
+    /// What the policy knew of the page when it missed.
+    pub recall: Recall,
+    /// It was loaded ahead of its use.
+    pub prefetched: bool,
+}
+
+// SAFETY: an address of a frame, which whoever removes it from the table then owns.
+unsafe impl Send for Arrived {}
+
+/// Lets threads wait for a load.
+#[derive(Default)]
+pub struct Landing {
+    done: Mutex<bool>,
+    signal: Condvar,
+}
+
+impl Landing {
+    /// Waits until the load is over, well or not.
+    pub fn wait(&self) {
+        let mut done = locked(&self.done);
+        while !*done {
+            done = match self.signal.wait(done) {
+                Ok(done) => done,
+                Err(poisoned) => poisoned.into_inner(),
+            };
+        }
+    }
+
+    fn land(&self) {
+        *locked(&self.done) = true;
+        self.signal.notify_all();
+    }
+}
+
+enum Flight {
+    Loading(Arc<Landing>),
+    Ready(Arrived),
+}
+
+/// What a thread that misses a page shall do.
+pub enum Step {
+    /// It was not in flight: the thread loads it.
+    LoadIt,
+    /// Somebody else loads it.
+    Wait(Arc<Landing>),
+    /// It is there: the thread may attach it.
+    Ready,
+    /// The swip is no longer what it was.
+    Changed,
+}
+
+/// All flights.
+#[derive(Default)]
+pub struct InFlight {
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    flights: HashMap<PageId, Flight>,
+    /// In order of arrival; pages that left may still be listed.
+    ready: VecDeque<PageId>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    match mutex.lock() {
+        Ok(guard) => guard,
+        Err(poisoned) => poisoned.into_inner(),
+    }
+}
+
+impl InFlight {
+    /// Says what to do about the missing `page`, and begins a flight if there is none. `is_missing`
+    /// looks at the swip again, under the table's mutex.
+    pub fn ask(&self, page: PageId, is_missing: impl FnOnce() -> bool) -> Step {
+        let mut table = locked(&self.table);
+        match table.flights.get(&page) {
+            Some(Flight::Loading(landing)) => return Step::Wait(landing.clone()),
+            Some(Flight::Ready(_)) => return Step::Ready,
+            None => {}
+        }
+        if !is_missing() {
+            return Step::Changed;
+        }
+        table.flights.insert(page, Flight::Loading(Arc::default()));
+        Step::LoadIt
+    }
+
+    /// The load of `page` is done: it waits to be attached.
+    pub fn arrive(&self, page: PageId, arrived: Arrived) {
+        let mut table = locked(&self.table);
+        let before = table.flights.insert(page, Flight::Ready(arrived));
+        table.ready.push_back(page);
+        drop(table);
+        if let Some(Flight::Loading(landing)) = before {
+            landing.land();
+        }
+    }
+
+    /// The load of `page` failed, or it was attached by its loader: those who wait look again.
+    pub fn end(&self, page: PageId) {
+        let before = locked(&self.table).flights.remove(&page);
+        if let Some(Flight::Loading(landing)) = before {
+            landing.land();
+        }
+    }
+
+    /// Takes a ready page, to attach it. Its flight goes on until [`InFlight::end`] or, if it
+    /// could not be attached, [`InFlight::arrive`]: nobody loads it a second time meanwhile.
+    pub fn claim(&self, page: PageId) -> Option<Arrived> {
+        let mut table = locked(&self.table);
+        let flight = table.flights.get_mut(&page)?;
+        let Flight::Ready(arrived) = flight else { return None };
+        let arrived = *arrived;
+        *flight = Flight::Loading(Arc::default());
+        Some(arrived)
+    }
+
+    /// Takes the page that has been ready for longest, to drop it: nobody came for it.
+    pub fn abandon(&self) -> Option<(PageId, Arrived)> {
+        let mut table = locked(&self.table);
+        while let Some(page) = table.ready.pop_front() {
+            match table.flights.remove(&page) {
+                Some(Flight::Ready(arrived)) => return Some((page, arrived)),
+                Some(loading) => {
+                    table.flights.insert(page, loading);
+                }
+                None => {}
+            }
+        }
+        None
+    }
+
+    /// Flights now, ready ones included.
+    pub fn len(&self) -> usize {
+        locked(&self.table).flights.len()
+    }
+
+    /// Whether nothing is in flight.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: PageId = PageId(9);
+
+    fn arrived(frame: &Frame) -> Arrived {
+        Arrived { frame: NonNull::from(frame), recall: Recall::NONE, prefetched: false }
+    }
+
+    #[test]
+    fn one_thread_loads_and_the_others_wait() {
+        let flights = InFlight::default();
+        assert!(matches!(flights.ask(PAGE, || true), Step::LoadIt));
+        let Step::Wait(landing) = flights.ask(PAGE, || panic!("not asked")) else {
+            panic!("the second must wait")
+        };
+        let waiter = std::thread::spawn(move || landing.wait());
+        flights.end(PAGE);
+        waiter.join().unwrap();
+        assert!(matches!(flights.ask(PAGE, || false), Step::Changed));
+        assert!(flights.is_empty());
+    }
+
+    #[test]
+    fn a_ready_page_belongs_to_one_claimant() {
+        let flights = InFlight::default();
+        let frame = Frame::default();
+        assert!(flights.claim(PAGE).is_none());
+        assert!(matches!(flights.ask(PAGE, || true), Step::LoadIt));
+        assert!(flights.claim(PAGE).is_none(), "still loading");
+        flights.arrive(PAGE, arrived(&frame));
+        assert!(matches!(flights.ask(PAGE, || true), Step::Ready));
+        assert!(flights.claim(PAGE).is_some() && flights.claim(PAGE).is_none());
+        assert!(matches!(flights.ask(PAGE, || true), Step::Wait(_)), "until it is attached");
+        assert!(flights.abandon().is_none());
+        flights.arrive(PAGE, arrived(&frame));
+        assert_eq!(flights.abandon().map(|(page, _)| page), Some(PAGE));
+        assert!(flights.is_empty());
+    }
+}

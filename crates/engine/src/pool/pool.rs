@@ -1,0 +1,710 @@
+//! The pool itself: what it is made of, and what it is to data structures.
+//!
+//! One type for every strategy: translation, latching and the policy's hot half are types
+//! ([`Mode`]), so that each combination is compiled for itself and a run pays only for what it
+//! names. `db` lists the combinations that exist.
+
+use std::collections::HashMap;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+
+use millpond_base::{FrameId, Mark, PageId};
+use millpond_policies::contract::{Access, Frames, TickSource, Touch};
+
+use crate::page::{PageHeader, PageType, View};
+use crate::pool::counters::{Counter, Counters};
+use crate::pool::epoch::{Epochs, Reclamation};
+use crate::pool::error::PoolError;
+use crate::pool::frame::{FRAME_HEADER, Frame, State};
+use crate::pool::free_list::FreeLists;
+use crate::pool::guard::{Read, Write};
+use crate::pool::histogram::Latencies;
+use crate::pool::in_flight::InFlight;
+use crate::pool::jump::{Jump, Try};
+use crate::pool::kind::{ANCHOR_SWIP, AnchorKind, Kind};
+use crate::pool::latch::Latching;
+use crate::pool::memory::FrameMemory;
+use crate::pool::numa::Nodes;
+use crate::pool::pages::{Anchor, NewPage, Op, Pages};
+use crate::pool::recorder::Recorder;
+use crate::pool::seat::{Seat, Seated};
+use crate::pool::storage::Storage;
+use crate::pool::swip::Swip;
+use crate::pool::table::PageTable;
+use crate::pool::thread_slot::thread_slot;
+use crate::pool::writeback::Writes;
+
+/// The strategies of one compiled pool.
+pub trait Mode: Send + Sync + 'static {
+    /// How reads are protected.
+    type Latching: Latching;
+    /// The hot half of the policies that can be seated.
+    type Touch: Touch;
+    /// Whether references to pages in memory are pointers; else they go through a hash table.
+    const SWIZZLES: bool;
+    /// Whether page references can be recorded.
+    const RECORDS: bool = false;
+}
+
+/// Who evicts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Evictors {
+    /// The thread that needs a frame; a background thread only writes.
+    Workers,
+    /// So many threads of the pool's own; a worker that needs a frame waits for them.
+    Threads(u32),
+}
+
+/// How a pool shall be.
+#[derive(Clone, Debug)]
+pub struct PoolOptions {
+    /// Number of frames, at least 8.
+    pub frames: u32,
+    /// When frames are used again.
+    pub reclamation: Reclamation,
+    /// Who evicts.
+    pub evictors: Evictors,
+    /// Free frames that evictor threads keep ready, and victims that a worker looks for at once.
+    /// 1 evicts page by page, as a simulator does.
+    pub batch: u32,
+    /// Whether a thread writes dirty pages in the background.
+    pub background_writer: bool,
+    /// Whether memory is touched when the pool opens.
+    pub prefault: bool,
+    /// Memory nodes to pretend; `None` asks the machine.
+    pub nodes: Option<u32>,
+    /// Seed of random choices.
+    pub seed: u64,
+}
+
+impl PoolOptions {
+    /// The defaults for so many frames.
+    pub fn new(frames: u32) -> PoolOptions {
+        PoolOptions {
+            frames,
+            reclamation: Reclamation::default(),
+            evictors: Evictors::Workers,
+            batch: (frames / 64).clamp(1, 64),
+            background_writer: true,
+            prefault: false,
+            nodes: None,
+            seed: 0x6d69_6c6c,
+        }
+    }
+}
+
+/// Frames below which no pool can work: a path, a split and its new pages.
+pub const FRAMES_MIN: u32 = 8;
+
+/// An anchor's memory: a header and a page with one swip.
+struct AnchorMemory(NonNull<Frame>);
+
+// SAFETY: an address that the pool owns, reached through latches.
+unsafe impl Send for AnchorMemory {}
+
+/// The buffer pool.
+pub struct Pool<M: Mode> {
+    // What the hot path reads comes first.
+    pub(crate) memory: FrameMemory,
+    pub(crate) page_size: usize,
+    epochs_on: bool,
+    pub(crate) params: <M::Touch as Touch>::Params,
+    clock: AtomicU32,
+    pub(crate) counters: Counters,
+    pub(crate) epochs: Epochs,
+    pub(crate) table: PageTable<M::Latching>,
+    pub(crate) free: FreeLists,
+    pub(crate) seat: Seat<M::Touch>,
+    policy: &'static str,
+    pub(crate) in_flight: InFlight,
+    pub(crate) writes: Writes,
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) options: PoolOptions,
+    pub(crate) latencies: Latencies,
+    pub(crate) recorder: Recorder,
+    nodes: Nodes,
+    kinds: Box<[OnceLock<&'static dyn Kind>; 256]>,
+    ids: Mutex<Vec<PageId>>,
+    anchors: Mutex<Vec<AnchorMemory>>,
+    evictions_per_tick: u64,
+    evicted: AtomicU64,
+    pub(crate) sleep: Sleep,
+    _mode: PhantomData<M>,
+}
+
+/// Where background threads sleep, and workers that wait for frames.
+#[derive(Default)]
+pub(crate) struct Sleep {
+    pub(crate) stop: AtomicBool,
+    pub(crate) lock: Mutex<()>,
+    /// Free frames that somebody waits for.
+    pub(crate) demand: AtomicU32,
+    pub(crate) work: Condvar,
+    pub(crate) frames: Condvar,
+}
+
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    match mutex.lock() {
+        Ok(guard) => guard,
+        Err(poisoned) => poisoned.into_inner(),
+    }
+}
+
+impl<M: Mode> Pool<M> {
+    /// A pool over `storage`, replaced by the policy that sits in `seated`.
+    ///
+    /// # Errors
+    /// Too few frames, a page size that will not do, no memory, or a policy that does not fit.
+    pub fn open(
+        mut options: PoolOptions,
+        storage: Arc<dyn Storage>,
+        seated: Seated<M::Touch>,
+    ) -> Result<Pool<M>, PoolError> {
+        let page_size = storage.page_size();
+        if !page_size.is_power_of_two() || !(512..=1 << 16).contains(&page_size) {
+            return Err(PoolError::PageSize { page_size: page_size as u64 });
+        }
+        if options.frames < FRAMES_MIN {
+            return Err(PoolError::TooSmall { frames: options.frames, least: FRAMES_MIN });
+        }
+        if !M::Latching::THREADS {
+            options.background_writer = false;
+            options.evictors = Evictors::Workers;
+        }
+        let memory = FrameMemory::map(options.frames, page_size)?;
+        memory.initialise_metas::<<M::Touch as Touch>::Meta>()?;
+        let nodes = Nodes::find(options.nodes);
+        nodes.bind(&memory);
+        if options.prefault {
+            memory.prefault();
+        }
+        let pool = Pool {
+            page_size,
+            epochs_on: options.reclamation == Reclamation::Epoch,
+            params: seated.params,
+            clock: AtomicU32::new(1),
+            counters: Counters::new(),
+            epochs: Epochs::new(),
+            table: PageTable::new(if M::SWIZZLES { 2 } else { options.frames }),
+            free: FreeLists::new(options.frames, nodes.count()),
+            evictions_per_tick: u64::from(seated.seat.evictions_per_tick()),
+            seat: seated.seat,
+            policy: seated.name,
+            in_flight: InFlight::default(),
+            writes: Writes::new(page_size),
+            storage,
+            latencies: Latencies::new(0),
+            recorder: Recorder::default(),
+            nodes,
+            kinds: Box::new([const { OnceLock::new() }; 256]),
+            ids: Mutex::default(),
+            anchors: Mutex::default(),
+            evicted: AtomicU64::new(0),
+            sleep: Sleep::default(),
+            memory,
+            options,
+            _mode: PhantomData,
+        };
+        pool.register(PageType::ANCHOR, &AnchorKind);
+        Ok(pool)
+    }
+
+    /// Says where the swips of pages of type `page_type` are; the first answer stays.
+    pub fn register(&self, page_type: PageType, kind: &'static dyn Kind) {
+        let _ = self.kinds[usize::from(page_type.0)].set(kind);
+    }
+
+    /// What the pool knows of a page's type; `None` if such pages have no swips.
+    #[inline]
+    pub(crate) fn kind(&self, page: View<'_>) -> Option<&'static dyn Kind> {
+        self.kinds[usize::from(PageHeader::type_in(page).0)].get().copied()
+    }
+
+    /// Number of frames.
+    pub fn frames(&self) -> u32 {
+        self.memory.frames()
+    }
+
+    /// Number of frames that hold no page, a moment ago.
+    pub fn frames_free(&self) -> u32 {
+        self.free.len()
+    }
+
+    /// The policy's name.
+    pub fn policy(&self) -> &'static str {
+        self.policy
+    }
+
+    /// The pool's counters.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The pool's latency histograms.
+    pub fn latencies(&self) -> &Latencies {
+        &self.latencies
+    }
+
+    /// Records page references, where the pool was compiled for it.
+    pub fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
+    /// The view of all frames' policy lines.
+    #[inline(always)]
+    pub(crate) fn metas(&self) -> Frames<'_, M::Touch> {
+        // SAFETY: every frame's policy line holds an initialised `Meta`, which is shared only;
+        // the memory stays mapped while the pool is borrowed. A `Meta` without size needs none.
+        unsafe {
+            let first = self.memory.start().add(crate::pool::frame::POLICY_LINE);
+            Frames::strided(first.as_ptr(), self.memory.stride(), self.memory.frames())
+        }
+    }
+
+    /// The page of a frame, seen raw.
+    #[inline]
+    pub(crate) fn view(&self, frame: NonNull<Frame>) -> View<'_> {
+        // SAFETY: a frame or an anchor of this pool, followed by its page, mapped while the pool
+        // is borrowed, aligned to 512.
+        unsafe { View::raw(frame.cast::<u8>().as_ptr().add(FRAME_HEADER), self.page_size) }
+    }
+
+    /// The header of a frame or an anchor.
+    #[inline]
+    pub(crate) fn header(&self, frame: NonNull<Frame>) -> &Frame {
+        // SAFETY: frames and anchors of this pool stay mapped while the pool is borrowed, and are
+        // made of atomics. All addresses come from swips that were validated, or from headers.
+        unsafe { frame.as_ref() }
+    }
+
+    /// The page of a frame that this thread holds exclusively.
+    #[expect(clippy::mut_from_ref, reason = "the exclusive latch is the permission")]
+    pub(crate) fn bytes(&self, frame: NonNull<Frame>) -> &mut [u8] {
+        debug_assert!(self.header(frame).latch.is_exclusive());
+        // SAFETY: the caller holds the frame's latch exclusively (it is a free or loading frame of
+        // its own, or a guard's); readers read raw and validate.
+        unsafe {
+            let start = frame.cast::<u8>().as_ptr().add(FRAME_HEADER);
+            std::slice::from_raw_parts_mut(start, self.page_size)
+        }
+    }
+
+    /// Writes the swip at `at` in the page of `frame`, in one piece.
+    pub(crate) fn set_swip(&self, frame: NonNull<Frame>, at: usize, word: Swip) {
+        if at.checked_add(8).is_none_or(|end| end > self.page_size) || at & 7 != 0 {
+            debug_assert!(false, "a swip at byte {at}");
+            return;
+        }
+        // SAFETY: inside the page and aligned, as checked; the caller holds the latch exclusively,
+        // and readers load the word atomically.
+        let place = unsafe {
+            let start = frame.cast::<u8>().as_ptr().add(FRAME_HEADER + at);
+            AtomicU64::from_ptr(start.cast())
+        };
+        place.store(word.0.to_le(), Ordering::Release);
+    }
+
+    /// The policy's clock now; `reference` counts one where it counts references.
+    #[inline(always)]
+    pub(crate) fn now(&self, reference: bool) -> u32 {
+        match <M::Touch as Touch>::TICK {
+            TickSource::None => 0,
+            TickSource::PerAccess if reference => {
+                self.clock.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+            }
+            TickSource::PerAccess | TickSource::PerEviction => self.clock.load(Ordering::Relaxed),
+        }
+    }
+
+    /// An access as the policy sees it.
+    #[inline(always)]
+    pub(crate) fn access(&self, page: PageId, mark: Mark, reference: bool) -> Access {
+        Access { page, mark, now: self.now(reference), next: 0, next_read: 0 }
+    }
+
+    /// So many pages were evicted: the policy's clock may move.
+    pub(crate) fn count_evictions(&self, count: u32) {
+        self.counters.add(Counter::Evictions, u64::from(count));
+        let before = self.evicted.fetch_add(u64::from(count), Ordering::Relaxed);
+        if <M::Touch as Touch>::TICK == TickSource::PerEviction {
+            let per_tick = self.evictions_per_tick;
+            let ticks = (before + u64::from(count)) / per_tick - before / per_tick;
+            self.clock.fetch_add(ticks as u32, Ordering::Relaxed);
+        }
+    }
+
+    /// The memory node of the calling thread.
+    pub(crate) fn node(&self, slot: usize) -> usize {
+        self.nodes.of_thread(slot)
+    }
+
+    /// The epoch to give frames up in; 0 where there are none.
+    pub(crate) fn giving_up(&self) -> u64 {
+        if !self.epochs_on {
+            return 0;
+        }
+        let (epoch, stepped) = self.epochs.give_up();
+        if stepped {
+            self.counters.count(Counter::EpochAdvances);
+        }
+        epoch
+    }
+
+    /// A frame without a page, if there is one now; latched exclusively.
+    pub(crate) fn take_free(&self) -> Option<NonNull<Frame>> {
+        let slot = thread_slot();
+        let take = || self.free.take(slot, self.node(slot), || self.epochs.oldest());
+        let taken = match take() {
+            None if self.epochs_on && !self.free.is_empty() => {
+                // Those that are free wait for an epoch that nobody else would end.
+                self.epochs.step();
+                take()?
+            }
+            taken => taken?,
+        };
+        if taken.fresh {
+            self.memory.initialise(taken.frame);
+        }
+        let frame = self.memory.frame(taken.frame)?;
+        let header = self.header(frame);
+        // A sampling evictor, or a reader that is late, may hold it for a moment.
+        while !header.latch.exclusive() {
+            millpond_base::sync::thread::yield_now();
+        }
+        debug_assert_eq!(header.state(), State::Free);
+        Some(frame)
+    }
+
+    /// Puts a frame that is latched exclusively, and unknown to the policy, on a free list.
+    pub(crate) fn give_back(&self, frame: NonNull<Frame>) {
+        let header = self.header(frame);
+        header.set_page(None);
+        header.set_parent(None);
+        header.clear_dirty();
+        header.become_state(State::Free);
+        let id = header.id();
+        header.latch.release_exclusive();
+        self.free.give(&[id], self.frames(), 0);
+        self.sleep.frames.notify_all();
+    }
+
+    /// An id for a new page, if one can be had without I/O.
+    fn take_id(&self) -> Option<PageId> {
+        locked(&self.ids).pop()
+    }
+
+    /// `page` is free; a surplus goes back to the storage.
+    fn give_id(&self, page: PageId) {
+        const KEPT: usize = 256;
+        let mut ids = locked(&self.ids);
+        ids.push(page);
+        if ids.len() > 2 * KEPT {
+            let surplus: Vec<PageId> = ids.drain(..KEPT).collect();
+            drop(ids);
+            for id in surplus {
+                if let Err(error) = self.storage.free(id) {
+                    tracing::warn!(%error, "a page could not be given back");
+                }
+            }
+        }
+    }
+
+    /// Makes sure of at least `least` page ids.
+    pub(crate) fn refill_ids(&self, least: u32) -> Result<(), PoolError> {
+        const AT_ONCE: u32 = 64;
+        let mut ids = locked(&self.ids);
+        if ids.len() >= least as usize {
+            return Ok(());
+        }
+        let mut more = Vec::new();
+        self.storage.allocate(AT_ONCE.max(least), &mut more)?;
+        // The lowest comes out first.
+        more.reverse();
+        more.append(&mut ids);
+        *ids = more;
+        Ok(())
+    }
+
+    /// Gives the page ids back that were taken ahead; for closing.
+    ///
+    /// # Errors
+    /// The storage's.
+    pub fn return_ids(&self) -> Result<(), PoolError> {
+        let ids = std::mem::take(&mut *locked(&self.ids));
+        ids.into_iter().try_for_each(|id| self.storage.free(id))
+    }
+
+    fn new_anchor(&self, word: Swip) -> Result<NonNull<Frame>, PoolError> {
+        let layout = self.anchor_layout()?;
+        // SAFETY: the layout has a size.
+        let memory = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) });
+        let memory = memory.ok_or_else(|| PoolError::Memory {
+            bytes: layout.size() as u64,
+            reason: "an anchor".to_string(),
+        })?;
+        let frame = memory.cast::<Frame>();
+        // SAFETY: fresh, aligned memory with room for a header.
+        unsafe { frame.write(Frame::new(FrameId::NONE)) };
+        let header = self.header(frame);
+        if header.latch.exclusive() {
+            let page = PageHeader::of_anchor();
+            page.write(self.bytes(frame));
+            self.set_swip(frame, ANCHOR_SWIP, word);
+            header.latch.release_exclusive();
+        }
+        locked(&self.anchors).push(AnchorMemory(frame));
+        Ok(frame)
+    }
+
+    fn anchor_layout(&self) -> Result<std::alloc::Layout, PoolError> {
+        let bytes = FRAME_HEADER + self.page_size;
+        std::alloc::Layout::from_size_align(bytes, FRAME_HEADER)
+            .map_err(|e| PoolError::Memory { bytes: bytes as u64, reason: e.to_string() })
+    }
+
+    /// Frames that hold a page now, in order: for checks, when nothing else runs.
+    pub fn resident(&self) -> Vec<FrameId> {
+        let holds = |id: &FrameId| {
+            let state = self.memory.header(*id).map(Frame::state);
+            matches!(state, Some(State::Hot | State::Cooling))
+        };
+        (0..self.frames()).map(FrameId).filter(holds).collect()
+    }
+
+    /// How many frames are in each state, and how many are dirty: a walk over all headers.
+    pub fn census(&self) -> HashMap<State, u32> {
+        let mut census = HashMap::new();
+        for id in (0..self.frames()).map(FrameId) {
+            if let Some(header) = self.memory.header(id) {
+                *census.entry(header.state()).or_default() += 1;
+            }
+        }
+        census
+    }
+
+    /// Frames whose page must be written: a walk over all headers.
+    pub fn frames_dirty(&self) -> u32 {
+        let dirty = |id: &u32| self.memory.header(FrameId(*id)).is_some_and(Frame::is_dirty);
+        (0..self.frames()).filter(dirty).count() as u32
+    }
+
+    /// Verifies the policy's invariants, when nothing else runs.
+    ///
+    /// # Errors
+    /// The invariant that is broken.
+    pub fn check_policy(&self) -> Result<(), String> {
+        self.seat.check(self.metas(), &self.resident())
+    }
+}
+
+impl<M: Mode> Drop for Pool<M> {
+    fn drop(&mut self) {
+        let Ok(layout) = self.anchor_layout() else { return };
+        for anchor in locked(&self.anchors).drain(..) {
+            // SAFETY: allocated with this layout by `new_anchor`; guards borrow the pool.
+            unsafe { std::alloc::dealloc(anchor.0.as_ptr().cast(), layout) };
+        }
+    }
+}
+
+impl<M: Mode> Pages for Pool<M> {
+    type Latching = M::Latching;
+    type Local = usize;
+
+    #[inline(always)]
+    fn page_size(&self) -> usize {
+        self.page_size
+    }
+
+    #[inline(always)]
+    fn local(&self) -> usize {
+        thread_slot()
+    }
+
+    #[inline(always)]
+    fn enter(&self, slot: usize) {
+        if self.epochs_on {
+            self.epochs.enter(slot);
+        }
+    }
+
+    #[inline(always)]
+    fn leave(&self, slot: usize, references: u32, done: bool) {
+        if self.epochs_on {
+            self.epochs.leave(slot);
+        }
+        let here = self.counters.here();
+        if done {
+            here.add(Counter::References, u64::from(references));
+        } else {
+            here.count(Counter::Restarts);
+        }
+        if M::RECORDS {
+            self.recorder.leave(slot, done);
+        }
+    }
+
+    #[cold]
+    fn settle(&self, jump: Jump, attempt: u32) -> Result<(), PoolError> {
+        self.settle_jump(jump, attempt)
+    }
+
+    #[inline(always)]
+    fn child<'o>(&'o self, parent: &Read<'o, Self>, at: usize, mark: Mark) -> Try<Read<'o, Self>> {
+        self.child_of_reader(parent, at, mark)
+    }
+
+    #[inline(always)]
+    fn child_exclusive<'o>(
+        &'o self,
+        parent: &Read<'o, Self>,
+        at: usize,
+        mark: Mark,
+    ) -> Try<Write<'o, Self>> {
+        self.child_of_reader_exclusive(parent, at, mark)
+    }
+
+    fn child_of_held<'o>(
+        &'o self,
+        parent: &Write<'o, Self>,
+        at: usize,
+        mark: Mark,
+    ) -> Try<Write<'o, Self>> {
+        self.child_of_writer(parent, at, mark)
+    }
+
+    fn allocate<'o>(&'o self, op: &'o Op<'o, Self>, new: NewPage) -> Try<Write<'o, Self>> {
+        let frame = self.fresh_page(new)?;
+        // SAFETY: `fresh_page` latched the frame for us.
+        Ok(unsafe { Write::held(op, frame) })
+    }
+
+    fn free(&self, page: Write<'_, Self>) {
+        self.free_page(page.into_frame());
+    }
+
+    #[inline]
+    fn swip(&self, page: &Write<'_, Self>) -> Swip {
+        if M::SWIZZLES { Swip::hot(page.frame()) } else { Swip::evicted(page.id()) }
+    }
+
+    fn adopt(&self, word: Swip, parent: NonNull<Frame>) {
+        if M::SWIZZLES
+            && word.is_swizzled()
+            && let Some(child) = word.frame()
+        {
+            self.header(child).set_parent(Some(parent));
+        }
+    }
+
+    fn prefetch<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]) {
+        self.prefetch_children(parent, at);
+    }
+
+    fn anchor(&self, root: PageId) -> Result<Anchor, PoolError> {
+        Ok(Anchor(self.new_anchor(Swip::evicted(root))?))
+    }
+
+    fn anchor_new(&self, new: NewPage) -> Result<(Anchor, PageId), PoolError> {
+        let anchor = self.new_anchor(Swip::NULL)?;
+        let root = self.run(|op| {
+            // SAFETY: an anchor of this pool.
+            let parent = unsafe { Write::begin(op, anchor) }?;
+            let root = op.allocate(new)?;
+            let word = root.swip();
+            self.set_swip(anchor, ANCHOR_SWIP, word);
+            op.adopt(word, &parent);
+            Ok(root.id())
+        })?;
+        Ok((Anchor(anchor), root))
+    }
+
+    fn release_anchor(&self, anchor: Anchor) {
+        let mut anchors = locked(&self.anchors);
+        // Kept until the pool is dropped: a late reader may still look at it.
+        debug_assert!(anchors.iter().any(|a| a.0 == anchor.0), "an anchor of another pool");
+        if let Some(place) = anchors.iter().position(|a| a.0 == anchor.0) {
+            let last = anchors.len() - 1;
+            anchors.swap(place, last);
+        }
+    }
+}
+
+impl<M: Mode> Pool<M> {
+    /// A new page in a frame that is latched exclusively.
+    fn fresh_page(&self, new: NewPage) -> Try<NonNull<Frame>> {
+        /// What a split of a whole path may need.
+        const ROOM: u32 = 6;
+        if self.free.is_empty() {
+            return Err(Jump::room(ROOM));
+        }
+        let Some(id) = self.take_id() else { return Err(Jump::room(ROOM)) };
+        let Some(frame) = self.take_free() else {
+            locked(&self.ids).push(id);
+            return Err(Jump::room(ROOM));
+        };
+        let header = self.header(frame);
+        header.set_page(Some(id));
+        header.set_parent(None);
+        header.set_dirty();
+        let page = self.bytes(frame);
+        page.fill(0);
+        let (kind, level, owner) = (new.kind, new.level, new.owner);
+        let lsn = millpond_base::Lsn(0);
+        PageHeader { checksum: 0, lsn, page: id, owner, kind, level }.write(page);
+        self.counters.count(Counter::PagesAllocated);
+        self.admit_new(frame, id);
+        Ok(frame)
+    }
+
+    /// Drops a page for good; its frame is latched exclusively.
+    fn free_page(&self, frame: NonNull<Frame>) {
+        let header = self.header(frame);
+        let Some(page) = header.page() else {
+            header.latch.release_exclusive();
+            return;
+        };
+        if !M::SWIZZLES {
+            self.table.remove(&self.memory, page, header.id());
+        }
+        let publish = || header.become_state(State::Evicted);
+        self.seat.forget(self.metas(), header.id(), publish);
+        header.clear_dirty();
+        header.set_parent(None);
+        self.counters.count(Counter::PagesFreed);
+        if header.is_writing() {
+            // The page id must not be used again before the write has landed.
+            header.latch.release_exclusive();
+            self.writes.defer(header.id(), page);
+            self.reap();
+            return;
+        }
+        self.finish_free(frame, page);
+    }
+
+    /// The last steps of [`Pool::free_page`], when no write is under way.
+    fn finish_free(&self, frame: NonNull<Frame>, page: PageId) {
+        let header = self.header(frame);
+        header.set_page(None);
+        header.become_state(State::Free);
+        header.latch.release_exclusive();
+        self.give_id(page);
+        let epoch = self.giving_up();
+        self.free.give_deleted(header.id(), self.frames(), thread_slot(), epoch);
+    }
+
+    /// Finishes deletions that had to wait for a write.
+    pub(crate) fn reap(&self) {
+        for (id, page) in self.writes.take_deferred() {
+            let Some(frame) = self.memory.frame(id) else { continue };
+            let header = self.header(frame);
+            if header.is_writing() || !header.latch.exclusive() {
+                self.writes.defer(id, page);
+                continue;
+            }
+            self.finish_free(frame, page);
+        }
+    }
+}

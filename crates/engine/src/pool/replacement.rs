@@ -1,0 +1,398 @@
+//! Making room: the pool as an evicting policy sees it, and who asks the policy.
+//!
+//! Every answer is given under try-latches, parent first, then the page; nothing waits and nothing
+//! is written while the seat is held. Dirty victims are refused, and written afterwards: the next
+//! round meets them clean.
+
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use millpond_base::{FrameId, PageId, Reason};
+use millpond_policies::contract::{Cooled, Goal, Host, PageState, Recall, Touch, Verdict, Why};
+
+use crate::pool::counters::{Counter, Timing};
+use crate::pool::error::PoolError;
+use crate::pool::frame::{Frame, State};
+use crate::pool::latch::Latching;
+use crate::pool::pool::{Evictors, Mode, Pool, locked};
+use crate::pool::swip::Swip;
+
+/// One round's view of the pool.
+struct LiveHost<'a, M: Mode> {
+    pool: &'a Pool<M>,
+    taken: Vec<FrameId>,
+    /// Dirty frames that were offered.
+    dirty: Vec<FrameId>,
+    refused: u64,
+}
+
+/// What a round of eviction came to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Round {
+    pub(crate) taken: u32,
+    pub(crate) dirty: Vec<FrameId>,
+}
+
+/// An exclusive latch that was had by trying.
+struct Held<'a>(&'a Frame);
+
+impl<'a> Held<'a> {
+    fn try_new<L: Latching>(frame: &'a Frame) -> Option<Held<'a>> {
+        let held = if L::THREADS { frame.latch.try_exclusive() } else { L::write(&frame.latch) };
+        held.then(|| Held(frame))
+    }
+
+    /// Ends the hold; readers need not start again.
+    fn unchanged(self) {
+        self.0.latch.release_unchanged();
+        std::mem::forget(self);
+    }
+
+    /// Ends the hold; readers start again.
+    fn changed(self) {
+        self.0.latch.release_exclusive();
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.latch.release_unchanged();
+    }
+}
+
+impl<'a, M: Mode> LiveHost<'a, M> {
+    fn refuse(&mut self, why: Why) -> Verdict {
+        self.refused += 1;
+        Verdict::Refused(why)
+    }
+
+    /// The parent of `frame`, latched, if it still is the parent then.
+    fn parent(&self, header: &Frame) -> Result<(NonNull<Frame>, Held<'a>), Why> {
+        let parent = header.parent().ok_or(Why::Changed)?;
+        let held = Held::try_new::<M::Latching>(self.pool.header(parent)).ok_or(Why::Latched)?;
+        if header.parent() == Some(parent) { Ok((parent, held)) } else { Err(Why::Changed) }
+    }
+
+    /// A swizzled child of the page in `frame`, which is latched; any of them, if there are
+    /// several. With `hot`, children that cool already do not count.
+    fn child(&self, frame: NonNull<Frame>, hot: bool) -> Option<FrameId> {
+        let pool = self.pool;
+        let view = pool.view(frame);
+        let kind = pool.kind(view)?;
+        let (mut chosen, mut seen) = (None, 0usize);
+        kind.swips(view, &mut |at| {
+            let word = Swip(view.u64(at));
+            if (word.is_hot() || (!hot && word.is_cooling()))
+                && let Some(child) = word.frame()
+            {
+                seen += 1;
+                if fastrand::usize(..seen) == 0 {
+                    chosen = Some(child);
+                }
+            }
+            true
+        });
+        chosen.map(|child| pool.header(child).id())
+    }
+
+    /// Takes a swizzled victim out, or says why not.
+    fn unswizzle(&mut self, frame: NonNull<Frame>) -> Result<Verdict, Why> {
+        let pool = self.pool;
+        let header = pool.header(frame);
+        let (parent, parent_held) = self.parent(header)?;
+        let held = Held::try_new::<M::Latching>(header).ok_or(Why::Latched)?;
+        self.still_evictable(header)?;
+        if let Some(child) = self.child(frame, false) {
+            return Ok(Verdict::Instead(child));
+        }
+        let page = header.page().ok_or(Why::Changed)?;
+        let cools = header.state() == State::Cooling;
+        let word = if cools { Swip::cooling(frame) } else { Swip::hot(frame) };
+        let at = pool.find_swip(parent, 0, word, frame).ok_or(Why::Changed)?;
+        pool.set_swip(parent, at, Swip::evicted(page));
+        header.set_parent(None);
+        header.set_page(None);
+        header.become_state(State::Evicted);
+        held.changed();
+        // Readers that followed the pointer must find out.
+        parent_held.changed();
+        pool.counters.count(Counter::Unswizzles);
+        Ok(Verdict::Taken(page))
+    }
+
+    /// The same with a page table.
+    fn take_from_table(&mut self, frame: NonNull<Frame>) -> Result<Verdict, Why> {
+        let pool = self.pool;
+        let header = pool.header(frame);
+        let held = Held::try_new::<M::Latching>(header).ok_or(Why::Latched)?;
+        self.still_evictable(header)?;
+        let page = header.page().ok_or(Why::Changed)?;
+        if !pool.table.try_remove(&pool.memory, page, header.id()) {
+            return Err(Why::Latched);
+        }
+        header.set_page(None);
+        header.become_state(State::Evicted);
+        held.changed();
+        Ok(Verdict::Taken(page))
+    }
+
+    /// Looks again, under the latch.
+    fn still_evictable(&self, header: &Frame) -> Result<(), Why> {
+        match header.state() {
+            State::Hot | State::Cooling if header.is_dirty() || header.is_writing() => {
+                Err(Why::Dirty)
+            }
+            State::Hot | State::Cooling => Ok(()),
+            State::Free | State::Loading | State::Evicted => Err(Why::Absent),
+        }
+    }
+
+    fn try_cool(&mut self, frame: NonNull<Frame>) -> Result<Cooled, Why> {
+        let pool = self.pool;
+        let header = pool.header(frame);
+        match header.state() {
+            State::Hot => {}
+            State::Cooling => return Err(Why::Changed),
+            State::Free | State::Loading | State::Evicted => return Err(Why::Absent),
+        }
+        if !M::SWIZZLES {
+            return Err(Why::Permanent);
+        }
+        let (parent, parent_held) = self.parent(header)?;
+        if header.state() != State::Hot {
+            return Err(Why::Changed);
+        }
+        if pool.kind(pool.view(frame)).is_some() {
+            let held = Held::try_new::<M::Latching>(header).ok_or(Why::Latched)?;
+            let child = self.child(frame, true);
+            held.unchanged();
+            if let Some(child) = child {
+                return Ok(Cooled::Instead(child));
+            }
+        }
+        let at = pool.find_swip(parent, 0, Swip::hot(frame), frame).ok_or(Why::Changed)?;
+        pool.set_swip(parent, at, Swip::cooling(frame));
+        header.become_state(State::Cooling);
+        parent_held.unchanged();
+        pool.counters.count(Counter::Cooled);
+        Ok(Cooled::Yes)
+    }
+}
+
+impl<M: Mode> Host for LiveHost<'_, M> {
+    fn offer(&mut self, frame: FrameId) -> Verdict {
+        let Some(at) = self.pool.memory.frame(frame) else { return self.refuse(Why::Absent) };
+        let header = self.pool.header(at);
+        match header.state() {
+            State::Free | State::Loading | State::Evicted => return self.refuse(Why::Absent),
+            State::Hot | State::Cooling => {}
+        }
+        if header.is_writing() {
+            return self.refuse(Why::Dirty);
+        }
+        if header.is_dirty() {
+            self.dirty.push(frame);
+            return self.refuse(Why::Dirty);
+        }
+        let verdict = if M::SWIZZLES { self.unswizzle(at) } else { self.take_from_table(at) };
+        match verdict {
+            Ok(Verdict::Taken(page)) => {
+                self.taken.push(frame);
+                Verdict::Taken(page)
+            }
+            Ok(other) => other,
+            Err(why) => self.refuse(why),
+        }
+    }
+
+    fn cool(&mut self, frame: FrameId) -> Cooled {
+        let Some(at) = self.pool.memory.frame(frame) else {
+            return Cooled::Refused(Why::Absent);
+        };
+        self.try_cool(at).unwrap_or_else(Cooled::Refused)
+    }
+
+    fn state(&self, frame: FrameId) -> PageState {
+        match self.pool.memory.header(frame) {
+            Some(header) if header.is_dirty() || header.is_writing() => PageState::Dirty,
+            _ => PageState::Clean,
+        }
+    }
+}
+
+impl<M: Mode> Pool<M> {
+    /// Asks the policy for up to `wanted` victims; frees them, and says which dirty frames stood
+    /// in the way.
+    pub(crate) fn evict_round(&self, wanted: u32, incoming: Option<(PageId, Recall)>) -> Round {
+        let mut host = LiveHost { pool: self, taken: Vec::new(), dirty: Vec::new(), refused: 0 };
+        let steps_max = self.frames().saturating_mul(2).saturating_add(64);
+        let goal = Goal { frames: wanted.max(1), steps_max, now: self.now(false), incoming };
+        self.seat.evict(self.metas(), &goal, &mut host);
+        let LiveHost { taken, dirty, refused, .. } = host;
+        self.counters.add(Counter::EvictionRefusals, refused);
+        for id in &taken {
+            if let Some(header) = self.memory.header(*id) {
+                header.become_state(State::Free);
+            }
+        }
+        let count = taken.len() as u32;
+        if count > 0 {
+            self.count_evictions(count);
+            let mut epoch = 0;
+            taken.iter().for_each(|_| epoch = self.giving_up());
+            self.free.give(&taken, self.frames(), epoch);
+            self.sleep.frames.notify_all();
+        }
+        Round { taken: count, dirty }
+    }
+
+    /// A free frame, latched exclusively, for a page that missed.
+    pub(crate) fn frame_for(
+        &self,
+        incoming: Option<(PageId, Recall)>,
+    ) -> Result<NonNull<Frame>, PoolError> {
+        if let Some(frame) = self.take_free() {
+            self.wake_evictors();
+            return Ok(frame);
+        }
+        let started = self.latencies.start(Timing::FreeFrameTime);
+        self.counters.count(Counter::FreeFrameWaits);
+        let frame = self.wait_for(incoming, || self.take_free());
+        self.latencies.stop(Timing::FreeFrameTime, started);
+        frame
+    }
+
+    /// Makes sure that about `frames` frames and page ids can be had without waiting.
+    pub(crate) fn make_room(&self, frames: u32) -> Result<(), PoolError> {
+        self.refill_ids(frames)?;
+        let least = frames.min(self.frames() / 2);
+        if self.free.len() >= least {
+            return Ok(());
+        }
+        self.sleep.demand.fetch_max(least, Ordering::Relaxed);
+        self.wait_for(None, || (self.free.len() >= least).then_some(()))
+    }
+
+    /// Evicts, or waits for the evictors, until `done` has what it wants.
+    fn wait_for<T>(
+        &self,
+        mut incoming: Option<(PageId, Recall)>,
+        done: impl Fn() -> Option<T>,
+    ) -> Result<T, PoolError> {
+        /// Without any progress for so long, there is none to be had.
+        const PATIENCE: Duration = Duration::from_secs(10);
+        let mut deadline = Instant::now() + PATIENCE;
+        loop {
+            let progress = match self.options.evictors {
+                Evictors::Workers => self.evict_here(incoming.take())?,
+                // Evictors that got nowhere, or have gone home, are helped.
+                Evictors::Threads(_) => {
+                    self.wait_for_evictors() || self.evict_here(incoming.take())?
+                }
+            };
+            if let Some(wanted) = done() {
+                return Ok(wanted);
+            }
+            if progress {
+                deadline = Instant::now() + PATIENCE;
+            } else if Instant::now() > deadline {
+                return Err(PoolError::Full { frames: self.frames() });
+            } else {
+                self.epochs.step();
+                if !self.drop_abandoned() {
+                    millpond_base::sync::thread::yield_now();
+                }
+            }
+        }
+    }
+
+    /// A worker makes room itself; whether anything came of it.
+    fn evict_here(&self, incoming: Option<(PageId, Recall)>) -> Result<bool, PoolError> {
+        let round = self.evict_round(self.options.batch, incoming);
+        if round.taken > 0 && self.options.background_writer {
+            // What is dirty is written behind the worker's back.
+            self.hand_over(&round.dirty);
+            return Ok(true);
+        }
+        if round.taken > 0 {
+            // Else nobody would ever write what the policy wants out, and it would have to take
+            // the few clean pages again and again.
+            self.write_frames(&round.dirty, Reason::Synch)?;
+            return Ok(true);
+        }
+        let written = self.write_frames(&round.dirty, Reason::Synch)?;
+        Ok(written > 0)
+    }
+
+    fn wait_for_evictors(&self) -> bool {
+        const A_MOMENT: Duration = Duration::from_millis(1);
+        let before = self.free.len();
+        self.sleep.work.notify_all();
+        let guard = locked(&self.sleep.lock);
+        if self.free.len() > before || self.sleep.stop.load(Ordering::Acquire) {
+            return self.free.len() > before;
+        }
+        drop(self.sleep.frames.wait_timeout(guard, A_MOMENT));
+        self.free.len() > before
+    }
+
+    /// Free frames below which evictor threads get to work: what they keep ready, or what somebody
+    /// is waiting for.
+    pub(crate) fn free_target(&self) -> u32 {
+        let ready = (self.options.batch.saturating_mul(2)).clamp(1, (self.frames() / 4).max(1));
+        ready.max(self.sleep.demand.load(Ordering::Relaxed))
+    }
+
+    #[inline]
+    fn wake_evictors(&self) {
+        if let Evictors::Threads(_) = self.options.evictors
+            && self.free.len() < self.free_target()
+        {
+            self.sleep.work.notify_one();
+        }
+    }
+
+    /// What an evictor thread does until the pool closes: keeps free frames ready.
+    pub(crate) fn evictor(&self) {
+        const NAP: Duration = Duration::from_millis(100);
+        while !self.sleep.stop.load(Ordering::Acquire) {
+            let short = self.free_target().saturating_sub(self.free.len());
+            if short == 0 {
+                self.sleep.demand.store(0, Ordering::Relaxed);
+                let guard = locked(&self.sleep.lock);
+                drop(self.sleep.work.wait_timeout(guard, NAP));
+                continue;
+            }
+            let round = self.evict_round(short.max(self.options.batch), None);
+            let written = self.write_frames(&round.dirty, Reason::Replace).unwrap_or(0);
+            if round.taken == 0 && written == 0 {
+                self.drop_abandoned();
+                let guard = locked(&self.sleep.lock);
+                drop(self.sleep.frames.wait_timeout(guard, Duration::from_micros(200)));
+            }
+        }
+    }
+
+    /// Evicts whatever can be evicted, writing what is dirty; for tests and for closing. Says how
+    /// many pages remain.
+    ///
+    /// # Errors
+    /// A page that could not be written.
+    pub fn evict_all(&self) -> Result<u32, PoolError> {
+        let mut fruitless = 0;
+        while fruitless < 8 {
+            let round = self.evict_round(self.frames(), None);
+            let written = self.write_frames(&round.dirty, Reason::Replace)?;
+            let dropped = self.drop_abandoned();
+            fruitless = if round.taken == 0 && written == 0 && !dropped { fruitless + 1 } else { 0 };
+        }
+        Ok(self.resident().len() as u32)
+    }
+
+    /// Whether the seated policy lets pages cool.
+    pub fn cools(&self) -> bool {
+        <M::Touch as Touch>::COOLS
+    }
+}

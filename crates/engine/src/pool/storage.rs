@@ -1,0 +1,55 @@
+//! What the pool asks of the storage below it: a page store, or tiers of them.
+
+use millpond_base::{PageId, Reason};
+
+use crate::pool::error::PoolError;
+
+/// A page to be written: a private copy, with every swip in its evicted form.
+pub struct PageOut<'a> {
+    /// Which page.
+    pub page: PageId,
+    /// Why it is written (li 2.2).
+    pub reason: Reason,
+    /// Its bytes, aligned to 512; the storage puts the checksum in.
+    pub bytes: &'a mut [u8],
+}
+
+/// Storage for pages. All calls may block on I/O, and come from many threads.
+pub trait Storage: Send + Sync {
+    /// Bytes of a page.
+    fn page_size(&self) -> usize;
+
+    /// Pages that can exist now: ids are below.
+    fn pages(&self) -> u64;
+
+    /// Reads `page` into `bytes`, and makes sure that it is what was written.
+    ///
+    /// # Errors
+    /// It cannot be read, or is damaged.
+    fn read(&self, page: PageId, bytes: &mut [u8]) -> Result<(), PoolError>;
+
+    /// Reads several pages, as many at once as the device is good at; each tells how it went.
+    fn read_batch(&self, reads: &mut [(PageId, &mut [u8], Result<(), PoolError>)]) {
+        for (page, bytes, result) in reads {
+            *result = self.read(*page, bytes);
+        }
+    }
+
+    /// Writes pages, in any order. Durable only after a sync.
+    ///
+    /// # Errors
+    /// At least one was not written; any of them may have been.
+    fn write(&self, pages: &mut [PageOut<'_>]) -> Result<(), PoolError>;
+
+    /// Appends `count` ids of free pages to `ids`; they are taken from now on.
+    ///
+    /// # Errors
+    /// There is no room for more pages.
+    fn allocate(&self, count: u32, ids: &mut Vec<PageId>) -> Result<(), PoolError>;
+
+    /// `page` is free again.
+    ///
+    /// # Errors
+    /// It was not taken.
+    fn free(&self, page: PageId) -> Result<(), PoolError>;
+}

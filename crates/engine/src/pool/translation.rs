@@ -1,0 +1,232 @@
+//! From a swip to the page: the hot path, and what a cooling or a missing page costs.
+//!
+//! A hot page costs one test of the swip's tag bits (leanstore III-A), the child's version and a
+//! second look at the parent's. With a hash table instead, the swip always holds a page id, which
+//! is looked up (leanstore fig. 2a).
+
+use std::ptr::NonNull;
+
+use millpond_base::{Mark, PageId};
+use millpond_policies::contract::{Hit, Touch};
+
+use crate::pool::counters::Counter;
+use crate::pool::error::PoolError;
+use crate::pool::frame::{Frame, POLICY_LINE, State};
+use crate::pool::guard::{Read, Write};
+use crate::pool::jump::{Jump, Load, Try};
+use crate::pool::latch::Latching;
+use crate::pool::pool::{Mode, Pool};
+use crate::pool::swip::Swip;
+
+impl<M: Mode> Pool<M> {
+    /// See [`Pages::child`].
+    #[inline(always)]
+    pub(crate) fn child_of_reader<'o>(
+        &'o self,
+        parent: &Read<'o, Self>,
+        at: usize,
+        mark: Mark,
+    ) -> Try<Read<'o, Self>> {
+        let word = parent.swip(at);
+        parent.validate()?;
+        let frame = self.translate(parent, at, word, mark)?;
+        // SAFETY: the parent had not changed after the swip was read, so the word is a swip that
+        // this pool made, of one of its frames; or the page table names one.
+        let child = unsafe { Read::begin(parent.op(), frame) }?;
+        parent.validate()?;
+        if !M::SWIZZLES && child.header().page() != Some(word.page()) {
+            return Err(Jump::Restart);
+        }
+        self.touch(frame, mark);
+        Ok(child)
+    }
+
+    /// See [`Pages::child_exclusive`].
+    #[inline(always)]
+    pub(crate) fn child_of_reader_exclusive<'o>(
+        &'o self,
+        parent: &Read<'o, Self>,
+        at: usize,
+        mark: Mark,
+    ) -> Try<Write<'o, Self>> {
+        let word = parent.swip(at);
+        parent.validate()?;
+        let frame = self.translate(parent, at, word, mark)?;
+        // SAFETY: as in `child_of_reader`.
+        let child = unsafe { Write::begin(parent.op(), frame) }?;
+        parent.validate()?;
+        if !M::SWIZZLES && child.header().page() != Some(word.page()) {
+            return Err(Jump::Restart);
+        }
+        self.touch(frame, mark);
+        Ok(child)
+    }
+
+    #[inline(always)]
+    fn translate(
+        &self,
+        parent: &Read<'_, Self>,
+        at: usize,
+        word: Swip,
+        mark: Mark,
+    ) -> Try<NonNull<Frame>> {
+        if M::SWIZZLES {
+            return match word.frame() {
+                Some(frame) if word.is_hot() => {
+                    debug_assert!(self.memory.id_of(frame).is_some(), "no frame: {word:?}");
+                    Ok(frame)
+                }
+                _ => self.translate_cold(parent, at, word, mark),
+            };
+        }
+        match self.table.find(&self.memory, word.page()) {
+            Ok(Some(id)) => self.memory.frame(id).ok_or(Jump::Restart),
+            Ok(None) => self.translate_cold(parent, at, word, mark),
+            Err(_) => Err(Jump::Restart),
+        }
+    }
+
+    /// Tells the policy of a reference to the page in `frame`, and the recorder.
+    #[inline(always)]
+    pub(crate) fn touch(&self, frame: NonNull<Frame>, mark: Mark) {
+        let hit = <M::Touch as Touch>::HIT;
+        if hit == Hit::Nothing && !M::RECORDS {
+            return;
+        }
+        let header = self.header(frame);
+        let Some(page) = header.page() else { return };
+        if M::RECORDS {
+            self.recorder.note(crate::pool::thread_slot::thread_slot(), page, mark);
+        }
+        if hit == Hit::Nothing {
+            return;
+        }
+        let access = self.access(page, mark, true);
+        // SAFETY: the policy's line of a frame holds an initialised `Meta`, which is only shared.
+        let meta = unsafe {
+            frame.cast::<u8>().add(POLICY_LINE).cast::<<M::Touch as Touch>::Meta>().as_ref()
+        };
+        M::Touch::touch(meta, &self.params, &access);
+        if hit == Hit::Central {
+            let still = || header.page() == Some(page) && header.state() == State::Hot;
+            self.seat.hit(self.metas(), header.id(), &access, still);
+        }
+    }
+
+    /// The page is cooling, or loaded but not attached, or missing.
+    #[cold]
+    fn translate_cold(
+        &self,
+        parent: &Read<'_, Self>,
+        at: usize,
+        word: Swip,
+        mark: Mark,
+    ) -> Try<NonNull<Frame>> {
+        if word == Swip::NULL {
+            return Err(null_swip(parent.header().page(), at));
+        }
+        if M::SWIZZLES && word.is_cooling() {
+            return self.revive(parent, at, word);
+        }
+        let page = word.page();
+        if let Some(arrived) = self.in_flight.claim(page) {
+            let latch = &parent.header().latch;
+            if !M::SWIZZLES {
+                return self.attach_at(parent.frame(), at, page, arrived, mark);
+            }
+            if M::Latching::promote(latch, parent.token()) {
+                let attached = self.attach_at(parent.frame(), at, page, arrived, mark);
+                M::Latching::demote(latch);
+                return attached;
+            }
+            self.in_flight.arrive(page, arrived);
+            return Err(Jump::Restart);
+        }
+        let version = M::Latching::version(&parent.header().latch, parent.token());
+        let parent_page = parent.header().page();
+        Err(Jump::load(Load { page, parent: parent.frame(), parent_page, version, at, mark }))
+    }
+
+    /// Takes a page off probation (leanstore III-B).
+    fn revive(&self, parent: &Read<'_, Self>, at: usize, word: Swip) -> Try<NonNull<Frame>> {
+        let latch = &parent.header().latch;
+        if !M::Latching::promote(latch, parent.token()) {
+            return Err(Jump::Restart);
+        }
+        let frame = self.revive_held(parent.frame(), at, word);
+        M::Latching::demote(latch);
+        frame
+    }
+
+    /// The same, under the parent's exclusive latch.
+    pub(crate) fn revive_held(
+        &self,
+        parent: NonNull<Frame>,
+        at: usize,
+        word: Swip,
+    ) -> Try<NonNull<Frame>> {
+        let now = Swip(self.view(parent).u64(at));
+        let (Some(frame), true) = (word.frame(), now.frame() == word.frame()) else {
+            return Err(Jump::Restart);
+        };
+        if now.is_cooling() {
+            let header = self.header(frame);
+            self.seat.revive(self.metas(), header.id(), || {
+                header.become_state(State::Hot);
+                self.set_swip(parent, at, Swip::hot(frame));
+                true
+            });
+            self.counters.count(Counter::Revived);
+        }
+        Ok(frame)
+    }
+
+    /// See [`Pages::child_of_held`].
+    pub(crate) fn child_of_writer<'o>(
+        &'o self,
+        parent: &Write<'o, Self>,
+        at: usize,
+        mark: Mark,
+    ) -> Try<Write<'o, Self>> {
+        let word = Swip(parent.view().u64(at));
+        if word == Swip::NULL {
+            return Err(null_swip(parent.header().page(), at));
+        }
+        let frame = if M::SWIZZLES && word.is_hot() {
+            word.frame().ok_or(Jump::Restart)?
+        } else if M::SWIZZLES && word.is_cooling() {
+            self.revive_held(parent.frame(), at, word)?
+        } else if let Some(frame) = self.resident_by_table(word.page())? {
+            frame
+        } else if let Some(arrived) = self.in_flight.claim(word.page()) {
+            self.attach_at(parent.frame(), at, word.page(), arrived, mark)?
+        } else {
+            let version = parent.header().latch.version_held();
+            let (page, parent_page) = (word.page(), parent.header().page());
+            let parent = parent.frame();
+            return Err(Jump::load(Load { page, parent, parent_page, version, at, mark }));
+        };
+        // SAFETY: the parent is held, so the word is a swip of this pool, or the table names a
+        // frame.
+        let child = unsafe { Write::begin(parent.op(), frame) }?;
+        if !M::SWIZZLES && child.header().page() != Some(word.page()) {
+            return Err(Jump::Restart);
+        }
+        self.touch(frame, mark);
+        Ok(child)
+    }
+
+    fn resident_by_table(&self, page: PageId) -> Try<Option<NonNull<Frame>>> {
+        if M::SWIZZLES {
+            return Ok(None);
+        }
+        let found = self.table.find(&self.memory, page).map_err(|_| Jump::Restart)?;
+        Ok(found.and_then(|id| self.memory.frame(id)))
+    }
+}
+
+#[cold]
+fn null_swip(page: Option<PageId>, at: usize) -> Jump {
+    let what = format!("no page is referred to at byte {at}");
+    Jump::failed(PoolError::Corrupt { page: page.unwrap_or_default(), what })
+}

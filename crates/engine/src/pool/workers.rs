@@ -1,0 +1,65 @@
+//! The pool's own threads: evictors, and the background writer. They sleep when there is nothing
+//! to do, and end when [`Workers`] is dropped.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+
+use crate::pool::error::PoolError;
+use crate::pool::pool::{Evictors, Mode, Pool, locked};
+
+/// The threads of one pool.
+pub struct Workers<M: Mode> {
+    pool: Arc<Pool<M>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl<M: Mode> Workers<M> {
+    /// Starts the threads that the pool's options ask for.
+    ///
+    /// # Errors
+    /// The operating system gave no thread.
+    pub fn start(pool: Arc<Pool<M>>) -> Result<Workers<M>, PoolError> {
+        let mut workers = Workers { pool, threads: Vec::new() };
+        if let Evictors::Threads(count) = workers.pool.evictors() {
+            for _ in 0..count.max(1) {
+                workers.spawn("millpond-evict", Pool::evictor)?;
+            }
+        }
+        if workers.pool.reads_ahead() {
+            workers.spawn("millpond-write", Pool::background_writer)?;
+        }
+        Ok(workers)
+    }
+
+    fn spawn(&mut self, name: &str, work: fn(&Pool<M>)) -> Result<(), PoolError> {
+        let pool = self.pool.clone();
+        let thread = std::thread::Builder::new().name(name.to_string());
+        let thread = thread
+            .spawn(move || work(&pool))
+            .map_err(|error| PoolError::Thread { reason: error.to_string() })?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    /// The pool.
+    pub fn pool(&self) -> &Arc<Pool<M>> {
+        &self.pool
+    }
+}
+
+impl<M: Mode> Drop for Workers<M> {
+    fn drop(&mut self) {
+        self.pool.sleep.stop.store(true, Ordering::Release);
+        {
+            let _guard = locked(&self.pool.sleep.lock);
+            self.pool.sleep.work.notify_all();
+            self.pool.sleep.frames.notify_all();
+        }
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the pool ended by a panic");
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The smallest structure that uses everything of a pool: a tree of fixed fan-out whose leaves
+//! count, and which drops and makes leaves.
+
+use std::sync::Arc;
+
+use millpond::page::{PAGE_HEADER, PageType, View};
+use millpond::pool::{Anchor, Kind, NewPage, Op, Pages, PoolError, Read, Swip, Try};
+use millpond_base::{Mark, PageKind};
+
+pub const FAN_OUT: usize = 8;
+const INNER: PageType = PageType(100);
+const LEAF: PageType = PageType(101);
+const SWIPS: usize = PAGE_HEADER;
+const COUNT: usize = PAGE_HEADER;
+const NUMBER: usize = PAGE_HEADER + 8;
+
+struct InnerKind;
+
+impl Kind for InnerKind {
+    fn swips(&self, page: View<'_>, visit: &mut dyn FnMut(usize) -> bool) {
+        let filled = |at: &usize| page.u64(*at) != Swip::NULL.0;
+        for at in (0..FAN_OUT).map(|i| SWIPS + i * 8).filter(filled) {
+            if !visit(at) {
+                return;
+            }
+        }
+    }
+}
+
+/// A tree with `FAN_OUT`² leaves.
+pub struct Forest<P: Pages> {
+    pub pages: Arc<P>,
+    anchor: Anchor,
+}
+
+fn put(page: &mut [u8], at: usize, word: u64) {
+    page[at..at + 8].copy_from_slice(&word.to_le_bytes());
+}
+
+fn get(page: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(page[at..at + 8].try_into().unwrap())
+}
+
+fn new(kind: PageType) -> NewPage {
+    NewPage { owner: 7, kind, level: u8::from(kind == INNER) }
+}
+
+fn mark(leaf: bool, write: bool) -> Mark {
+    let kind = if leaf { PageKind::BTREE_LEAF } else { PageKind::BTREE_INNER };
+    let op = if write { Mark::WRITE } else { Mark::READ };
+    op.with_kind(kind, u8::from(leaf) + 1)
+}
+
+impl<P: Pages> Forest<P> {
+    /// All leaves exist and have counted nothing. `register` gives the pool the inner pages' kind.
+    pub fn new(pages: Arc<P>, register: impl FnOnce(&P, PageType, &'static dyn Kind)) -> Self {
+        register(&pages, INNER, &InnerKind);
+        let (anchor, _) = pages.anchor_new(new(INNER)).unwrap();
+        let forest = Forest { pages, anchor };
+        for i in 0..FAN_OUT {
+            forest.pages.run(|op| forest.add_inner(op, i)).unwrap();
+            for j in 0..FAN_OUT {
+                forest.make(i * FAN_OUT + j).unwrap();
+            }
+        }
+        forest
+    }
+
+    fn add_inner<'o>(&self, op: &'o Op<'o, P>, i: usize) -> Try<()> {
+        let mut root = Read::root(op, self.anchor, mark(false, true))?.upgrade()?;
+        let inner = op.allocate(new(INNER))?;
+        let word = inner.swip();
+        put(root.page_mut(), SWIPS + i * 8, word.0);
+        op.adopt(word, &root);
+        Ok(())
+    }
+
+    fn inner<'o>(&self, op: &'o Op<'o, P>, leaf: usize) -> Try<Read<'o, P>> {
+        let root = Read::root(op, self.anchor, mark(false, false))?;
+        root.child(SWIPS + leaf / FAN_OUT * 8, mark(false, false))
+    }
+
+    /// Makes leaf number `leaf`, which must not exist.
+    pub fn make(&self, leaf: usize) -> Result<(), PoolError> {
+        let at = SWIPS + leaf % FAN_OUT * 8;
+        self.pages.run(|op| {
+            let mut inner = self.inner(op, leaf)?.upgrade()?;
+            let mut page = op.allocate(new(LEAF))?;
+            put(page.page_mut(), NUMBER, leaf as u64);
+            let word = page.swip();
+            assert_eq!(get(inner.page(), at), Swip::NULL.0, "leaf {leaf} exists");
+            put(inner.page_mut(), at, word.0);
+            op.adopt(word, &inner);
+            Ok(())
+        })
+    }
+
+    /// Drops leaf number `leaf` and says what it had counted.
+    pub fn drop_leaf(&self, leaf: usize) -> Result<u64, PoolError> {
+        let at = SWIPS + leaf % FAN_OUT * 8;
+        self.pages.run(|op| {
+            let mut inner = self.inner(op, leaf)?.upgrade()?;
+            let page = inner.child_exclusive(at, mark(true, true))?;
+            assert_eq!(get(page.page(), NUMBER), leaf as u64);
+            let count = get(page.page(), COUNT);
+            put(inner.page_mut(), at, Swip::NULL.0);
+            page.free();
+            Ok(count)
+        })
+    }
+
+    /// Adds one to leaf number `leaf`.
+    pub fn count(&self, leaf: usize) -> Result<(), PoolError> {
+        let at = SWIPS + leaf % FAN_OUT * 8;
+        self.pages.run(|op| {
+            let inner = self.inner(op, leaf)?;
+            let mut page = inner.child_exclusive(at, mark(true, true))?;
+            assert_eq!(get(page.page(), NUMBER), leaf as u64, "another page than the swip says");
+            let count = get(page.page(), COUNT);
+            put(page.page_mut(), COUNT, count + 1);
+            Ok(())
+        })
+    }
+
+    /// What leaf number `leaf` has counted.
+    pub fn read(&self, leaf: usize) -> Result<u64, PoolError> {
+        let at = SWIPS + leaf % FAN_OUT * 8;
+        self.pages.run(|op| {
+            let page = self.inner(op, leaf)?.child(at, mark(true, false))?;
+            let (number, count) = (page.view().u64(NUMBER), page.view().u64(COUNT));
+            page.validate()?;
+            assert_eq!(number, leaf as u64, "another page than the swip says");
+            Ok(count)
+        })
+    }
+
+    /// Asks for all children of the inner page above `leaf` ahead of their use.
+    pub fn prefetch(&self, leaf: usize) -> Result<(), PoolError> {
+        let at: Vec<usize> = (0..FAN_OUT).map(|i| SWIPS + i * 8).collect();
+        self.pages.run(|op| {
+            let inner = self.inner(op, leaf)?;
+            self.pages.prefetch(&inner, &at);
+            inner.validate()
+        })
+    }
+}
