@@ -9,15 +9,15 @@ use std::ptr::NonNull;
 use millpond_base::{FrameId, Mark, PageId};
 use millpond_policies::contract::{Access, Recall, Touch};
 
+use crate::pool::buffer::{Mode, Pool};
+use crate::pool::counters::Timing;
 use crate::pool::counters::{Counter, Gauge};
 use crate::pool::error::PoolError;
 use crate::pool::frame::{Frame, POLICY_LINE, State};
 use crate::pool::guard::Read;
 use crate::pool::in_flight::{Arrived, Step};
 use crate::pool::jump::{Cold, Jump, Load, Try};
-use crate::pool::counters::Timing;
 use crate::pool::latch::Latching;
-use crate::pool::pool::{Mode, Pool};
 use crate::pool::swip::Swip;
 
 impl<M: Mode> Pool<M> {

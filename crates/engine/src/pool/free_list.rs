@@ -205,7 +205,10 @@ mod tests {
         assert!(lists.take(0, 0, || 6).is_some());
         lists.give_deleted(FrameId(0), 1, 7, 8);
         assert!(lists.take(7, 0, || 8).is_none());
-        assert!(lists.take(2, 0, || 9).is_some(), "another thread's deleted page is better than none");
+        assert!(
+            lists.take(2, 0, || 9).is_some(),
+            "another thread's deleted page is better than none"
+        );
         assert_eq!(lists.len(), 0);
     }
 }

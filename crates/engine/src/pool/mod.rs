@@ -1,5 +1,6 @@
 //! The buffer pool: frames, latches, translation, replacement.
 
+pub mod buffer;
 pub mod counters;
 pub mod epoch;
 pub mod error;
@@ -16,7 +17,6 @@ pub mod latch;
 pub mod memory;
 pub mod numa;
 pub mod pages;
-pub mod pool;
 pub mod recorder;
 mod replacement;
 pub mod seat;
@@ -29,6 +29,7 @@ pub mod twin;
 pub mod workers;
 pub mod writeback;
 
+pub use buffer::{Evictors, Mode, Pool, PoolOptions};
 pub use epoch::Reclamation;
 pub use error::PoolError;
 pub use frame::{FRAME_HEADER, Frame, State};
@@ -37,7 +38,6 @@ pub use jump::{Cold, Jump, Load, Try};
 pub use kind::{ANCHOR_SWIP, Kind, NoSwips};
 pub use latch::{Latch, Latched, Latching, Optimistic, Unlatched};
 pub use pages::{Anchor, NewPage, Op, Pages};
-pub use pool::{Evictors, Mode, Pool, PoolOptions};
 pub use seat::{Seat, Seated};
 pub use storage::{PageOut, Storage};
 pub use swip::Swip;

@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use millpond_base::{FrameId, PageId, Reason};
 use millpond_policies::contract::{Cooled, Goal, Host, PageState, Recall, Touch, Verdict, Why};
 
+use crate::pool::buffer::{Evictors, Mode, Pool, locked};
 use crate::pool::counters::{Counter, Timing};
 use crate::pool::error::PoolError;
 use crate::pool::frame::{Frame, State};
 use crate::pool::latch::Latching;
-use crate::pool::pool::{Evictors, Mode, Pool, locked};
 use crate::pool::swip::Swip;
 
 /// One round's view of the pool.
@@ -386,7 +386,8 @@ impl<M: Mode> Pool<M> {
             let round = self.evict_round(self.frames(), None);
             let written = self.write_frames(&round.dirty, Reason::Replace)?;
             let dropped = self.drop_abandoned();
-            fruitless = if round.taken == 0 && written == 0 && !dropped { fruitless + 1 } else { 0 };
+            fruitless =
+                if round.taken == 0 && written == 0 && !dropped { fruitless + 1 } else { 0 };
         }
         Ok(self.resident().len() as u32)
     }

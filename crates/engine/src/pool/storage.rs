@@ -2,7 +2,8 @@
 
 use millpond_base::{PageId, Reason};
 
-use crate::pool::error::PoolError;
+use crate::io::{PageRead, PageStore, PageWrite};
+use crate::pool::error::{PoolError, StorageError};
 
 /// A page to be written: a private copy, with every swip in its evicted form.
 pub struct PageOut<'a> {
@@ -52,4 +53,52 @@ pub trait Storage: Send + Sync {
     /// # Errors
     /// It was not taken.
     fn free(&self, page: PageId) -> Result<(), PoolError>;
+}
+
+fn failed(error: impl std::error::Error + Send + Sync + 'static) -> PoolError {
+    PoolError::Storage(StorageError(std::sync::Arc::new(error)))
+}
+
+impl Storage for PageStore {
+    fn page_size(&self) -> usize {
+        PageStore::page_size(self).bytes()
+    }
+
+    fn pages(&self) -> u64 {
+        PageStore::pages(self)
+    }
+
+    fn read(&self, page: PageId, bytes: &mut [u8]) -> Result<(), PoolError> {
+        PageStore::read(self, page, bytes).map_err(failed)
+    }
+
+    fn read_batch(&self, reads: &mut [(PageId, &mut [u8], Result<(), PoolError>)]) {
+        let mut batch: Vec<PageRead<'_>> =
+            reads.iter_mut().map(|(page, bytes, _)| PageRead::new(*page, bytes)).collect();
+        PageStore::read_batch(self, &mut batch);
+        let results: Vec<_> = batch.into_iter().map(|read| read.result.map_err(failed)).collect();
+        for (read, result) in reads.iter_mut().zip(results) {
+            read.2 = result;
+        }
+    }
+
+    fn write(&self, pages: &mut [PageOut<'_>]) -> Result<(), PoolError> {
+        let mut batch: Vec<PageWrite<'_>> =
+            pages.iter_mut().map(|p| PageWrite::new(p.page, p.reason, p.bytes)).collect();
+        PageStore::write_batch(self, &mut batch).map_err(failed)
+    }
+
+    fn allocate(&self, count: u32, ids: &mut Vec<PageId>) -> Result<(), PoolError> {
+        // What is left of a full disk is still to be had one by one.
+        match self.allocate_many(count as usize) {
+            Ok(many) => ids.extend(many),
+            Err(_) if count > 1 => ids.push(PageStore::allocate(self).map_err(failed)?),
+            Err(error) => return Err(failed(error)),
+        }
+        Ok(())
+    }
+
+    fn free(&self, page: PageId) -> Result<(), PoolError> {
+        PageStore::free(self, page).map_err(failed)
+    }
 }

@@ -9,13 +9,13 @@ use std::ptr::NonNull;
 use millpond_base::{Mark, PageId};
 use millpond_policies::contract::{Hit, Touch};
 
+use crate::pool::buffer::{Mode, Pool};
 use crate::pool::counters::Counter;
 use crate::pool::error::PoolError;
 use crate::pool::frame::{Frame, POLICY_LINE, State};
 use crate::pool::guard::{Read, Write};
 use crate::pool::jump::{Jump, Load, Try};
 use crate::pool::latch::Latching;
-use crate::pool::pool::{Mode, Pool};
 use crate::pool::swip::Swip;
 
 impl<M: Mode> Pool<M> {

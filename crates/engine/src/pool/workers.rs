@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
+use crate::pool::buffer::{Evictors, Mode, Pool, locked};
 use crate::pool::error::PoolError;
-use crate::pool::pool::{Evictors, Mode, Pool, locked};
 
 /// The threads of one pool.
 pub struct Workers<M: Mode> {

@@ -16,10 +16,10 @@ use millpond_base::{FrameId, PageId, Reason};
 
 use crate::io::AlignedBuffer;
 use crate::page::View;
+use crate::pool::buffer::{Evictors, Mode, Pool, locked};
 use crate::pool::counters::{Counter, Gauge, Timing};
 use crate::pool::error::PoolError;
 use crate::pool::frame::{Frame, State};
-use crate::pool::pool::{Evictors, Mode, Pool, locked};
 use crate::pool::storage::PageOut;
 use crate::pool::swip::Swip;
 
@@ -157,8 +157,7 @@ impl<M: Mode> Pool<M> {
         header.end_write(succeeded);
         if succeeded && !header.is_dirty() {
             let still = || {
-                header.page() == Some(page)
-                    && matches!(header.state(), State::Hot | State::Cooling)
+                header.page() == Some(page) && matches!(header.state(), State::Hot | State::Cooling)
             };
             self.seat.cleaned(self.metas(), id, still);
         }

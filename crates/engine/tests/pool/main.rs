@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 
 use forest::{FAN_OUT, Forest};
 use millpond::page::PageType;
+use millpond::pool::buffer::{Evictors, Mode, Pool, PoolOptions};
 use millpond::pool::counters::Counter;
-use millpond::pool::pool::{Evictors, Mode, Pool, PoolOptions};
 use millpond::pool::{
     Kind, Latched, Latching, Optimistic, Reclamation, Seated, State, Twin, Unlatched, Workers,
 };

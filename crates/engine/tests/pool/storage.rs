@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use millpond::page::{PageHeader, PageType};
-use millpond::pool::pool::PoolOptions;
+use millpond::pool::buffer::PoolOptions;
 use millpond::pool::{PageOut, PoolError, Storage};
 use millpond_base::PageId;
 

@@ -75,6 +75,8 @@ pub struct PoolOptions {
     pub prefault: bool,
     /// Memory nodes to pretend; `None` asks the machine.
     pub nodes: Option<u32>,
+    /// Of the operations in memory, one in so many is timed; 0 times none.
+    pub sample_period: u32,
     /// Seed of random choices.
     pub seed: u64,
 }
@@ -90,6 +92,7 @@ impl PoolOptions {
             background_writer: true,
             prefault: false,
             nodes: None,
+            sample_period: 64,
             seed: 0x6d69_6c6c,
         }
     }
@@ -195,7 +198,7 @@ impl<M: Mode> Pool<M> {
             in_flight: InFlight::default(),
             writes: Writes::new(page_size),
             storage,
-            latencies: Latencies::new(0),
+            latencies: Latencies::new(options.sample_period),
             recorder: Recorder::default(),
             nodes,
             kinds: Box::new([const { OnceLock::new() }; 256]),
