@@ -174,7 +174,9 @@ fn the_structure_runs_on_the_twin_too() {
     assert_eq!(forest.read(5).unwrap(), 0);
 }
 
-fn a_pool(frames: u32) -> (Arc<MemoryStorage>, Arc<Pool<Made<Optimistic, TouchOf<Random>, true>>>) {
+type Simple = Pool<Made<Optimistic, TouchOf<Random>, true>>;
+
+fn a_pool(frames: u32) -> (Arc<MemoryStorage>, Arc<Simple>) {
     let storage = Arc::new(MemoryStorage::new(PAGE));
     let seated = Seated::open::<Random>(&spec("random"), &shape(frames)).unwrap();
     let options = PoolOptions { background_writer: false, ..tiny(frames) };
@@ -228,7 +230,6 @@ fn a_page_is_loaded_once_however_many_threads_ask() {
 #[test]
 fn a_pool_too_small_or_of_odd_pages_is_refused() {
     let seated = || Seated::open::<Random>(&spec("random"), &shape(4)).unwrap();
-    type Simple = Pool<Made<Optimistic, TouchOf<Random>, true>>;
     let open = |frames, page| {
         Simple::open(tiny(frames), Arc::new(MemoryStorage::new(page)), seated()).err()
     };
