@@ -3,7 +3,7 @@
 //! Random reads and writes per second of a file of so many GiB (default 1) in FOLDER (default the
 //! system's temporary one), at depths 1, 8 and 32. `pread` has one thread per request under way,
 //! `io_uring` one thread for all. Both engines take turns, the median of the rounds is printed.
-//! Below, what the slow profiles make of the same, over memory.
+//! Below, what the slow profiles make of the same, over memory; 0 GiB shows these alone.
 
 use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::path::{Path, PathBuf};
@@ -150,6 +150,10 @@ fn main() -> io::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let folder = arguments.next().map_or_else(std::env::temp_dir, PathBuf::from);
     let gib: u64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let mut out = io::stdout().lock();
+    if gib == 0 {
+        return measure_profiles(&mut out);
+    }
     let folder = tempfile::tempdir_in(folder)?;
     let path = folder.path().join("device");
     let device = FileDevice::create(&path, &FileOptions::default()).map_err(io::Error::other)?;
@@ -157,7 +161,6 @@ fn main() -> io::Result<()> {
     device.grow(gib << 30).map_err(io::Error::other)?;
     device.sync().map_err(io::Error::other)?;
     drop(device);
-    let mut out = io::stdout().lock();
     let rate = (gib << 30) as f64 / begin.elapsed().as_secs_f64() / 1e6;
     writeln!(out, "growth in zeros: {rate:.0} MB/s")?;
     measure_file(&path, &mut out)?;

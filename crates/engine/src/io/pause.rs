@@ -4,9 +4,13 @@
 //! virtual one, where a sleep also costs as much processor time. So each thread learns how late
 //! it usually is, asks to be woken so much earlier, and waits for the rest awake. Pauses are met
 //! within microseconds, and what is spent awake is what this machine's sleep would have missed.
+//! At most half of the processors are spent so: with many threads under way those that wait awake
+//! would only keep the others late, and one request's lateness hides behind the next.
 
 use std::cell::Cell;
 use std::num::NonZeroU64;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// The longest end of a pause that is waited for awake, in nanoseconds.
@@ -21,22 +25,35 @@ thread_local! {
     };
 }
 
+/// Threads that wait awake at this moment.
+static AWAKE: AtomicUsize = AtomicUsize::new(0);
+
+/// Threads that may wait awake at once.
+static AWAKE_MAX: LazyLock<usize> =
+    LazyLock::new(|| std::thread::available_parallelism().map_or(1, |n| n.get() / 2).max(1));
+
 /// Returns at `deadline` or a little later.
 pub(super) fn until(deadline: Instant) {
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return;
+    let left = || deadline.saturating_duration_since(Instant::now());
+    let late = LATE_NS.get();
+    let nap = left().saturating_sub(Duration::from_nanos(late));
+    if !nap.is_zero() {
+        let wake = Instant::now() + nap;
+        std::thread::sleep(nap);
+        LATE_NS.set(learn(late, wake.elapsed().as_nanos() as u64));
+    }
+    if left().is_zero() {
+        return;
+    }
+    if AWAKE.fetch_add(1, Ordering::Relaxed) < *AWAKE_MAX {
+        while !left().is_zero() {
+            std::hint::spin_loop();
         }
-        let late = LATE_NS.get();
-        match left.checked_sub(Duration::from_nanos(late)) {
-            Some(nap) if !nap.is_zero() => {
-                let wake = Instant::now() + nap;
-                std::thread::sleep(nap);
-                LATE_NS.set(learn(late, wake.elapsed().as_nanos() as u64));
-            }
-            _ => std::hint::spin_loop(),
-        }
+    }
+    AWAKE.fetch_sub(1, Ordering::Relaxed);
+    // Nothing is left for whoever waited awake.
+    while !left().is_zero() {
+        std::thread::sleep(left());
     }
 }
 
