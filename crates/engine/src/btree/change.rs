@@ -8,6 +8,8 @@
 //! takes over their swip. In the same way the pages of a value that goes are moved below an
 //! anchor, and freed from there afterwards.
 
+use std::cell::Cell;
+
 use crate::btree::error::WriteError;
 use crate::btree::node::edit::{Edit, Payload, Reference, put_swip, reference_at};
 use crate::btree::node::layout::{Node, Value};
@@ -64,6 +66,8 @@ struct Change<'a> {
     new: New<'a>,
     when: When<'a>,
     trash: Option<Anchor>,
+    /// Bytes of the value that went there.
+    gone: Cell<u64>,
 }
 
 /// A leaf with less than this share of its bytes in use looks for a neighbour to merge with.
@@ -262,7 +266,7 @@ impl<P: Pages> BTree<P> {
         when: When<'_>,
         mut old: Option<&mut Vec<u8>>,
     ) -> Result<Outcome, PoolError> {
-        let mut change = Change { key, new, when, trash: None };
+        let mut change = Change { key, new, when, trash: None, gone: Cell::new(0) };
         let result = loop {
             match self.change_once(&mut change, old.as_deref_mut()) {
                 Ok(Some(outcome)) => break Ok(outcome),
@@ -275,7 +279,7 @@ impl<P: Pages> BTree<P> {
                 && outcome.applied
                 && outcome.existed
             {
-                self.read_below(trash, old)?;
+                self.read_below(trash, change.gone.get(), old)?;
             }
             self.free_below(trash)?;
         }
@@ -459,6 +463,7 @@ impl<P: Pages> BTree<P> {
         if let Some((mut trash, reference)) = gone {
             put_swip(trash.page_mut(), ANCHOR_SWIP, reference.swip);
             op.adopt(reference.swip, &trash);
+            change.gone.set(reference.len);
         }
         let node = Node::leaf(leaf.view());
         // Not at every removal: a leaf whose neighbours are full would try in vain each time.

@@ -7,7 +7,6 @@ use crate::btree::tree::{BTree, corrupt, mark};
 use crate::pool::{Op, Pages, Read, Try, Write};
 
 /// Which keys are sought.
-#[allow(dead_code)] // the last two are for cursors, which come next
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Seek<'k> {
     /// The node that covers this key.

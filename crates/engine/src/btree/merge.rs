@@ -30,7 +30,16 @@ impl<P: Pages> BTree<P> {
     /// Merges the leaf of `key` with a neighbour, if it is thin, and so on upwards.
     #[cold]
     pub(crate) fn merge(&self, key: &[u8]) -> Result<(), PoolError> {
-        for level in 0..u8::MAX {
+        self.merge_from(key, 0)
+    }
+
+    /// Merges the parent of the leaf of `key`, if it is thin, and so on upwards.
+    pub(crate) fn merge_above(&self, key: &[u8]) -> Result<(), PoolError> {
+        self.merge_from(key, 1)
+    }
+
+    fn merge_from(&self, key: &[u8], lowest: u8) -> Result<(), PoolError> {
+        for level in lowest..u8::MAX {
             let mut merged = false;
             while self.pages.run(|op| self.merge_attempt(op, key, level))? == Step::Merged {
                 merged = true;

@@ -3,20 +3,32 @@
 //! Written once, over [`crate::pool::Pages`], so that it runs on the buffer pool and on the
 //! in-memory twin alike.
 
+mod bulk;
 mod change;
+mod check;
+mod compact;
+mod cursor;
 mod descend;
 mod error;
+mod fetch;
+mod kind;
 mod lookup;
 mod merge;
 mod node;
 mod overflow;
+mod range;
 mod range_delete;
 mod split;
 mod stats;
 mod stream;
 mod tree;
 
+pub use bulk::BulkOptions;
+pub use check::{Report, Violation, check_page};
+pub use cursor::Cursor;
 pub use error::{BulkError, StreamError, WriteError};
+pub use kind::{InnerKind, LeafKind, OverflowKind, register};
+pub use range::{Entry, Range};
 pub use stats::{Counters, LevelStats, TreeStats};
 pub use stream::ValueReader;
 pub use tree::{BTree, Limits};

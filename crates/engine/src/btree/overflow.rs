@@ -60,7 +60,7 @@ fn is_page(view: View<'_>, level: u8, stamp: u64) -> bool {
     view.u8(KIND) == PageType::OVERFLOW.0 && view.u8(LEVEL) == level && view.u64(STAMP) == stamp
 }
 
-fn used(view: View<'_>) -> usize {
+pub(crate) fn used(view: View<'_>) -> usize {
     let max = if view.u8(LEVEL) == 0 { data_max(view.len()) } else { fan_out(view.len()) };
     usize::try_from(view.u64(USED)).unwrap_or(usize::MAX).min(max)
 }
@@ -203,22 +203,30 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// The whole value below an anchor of ours, which nobody else knows.
-    pub(crate) fn read_below(&self, anchor: Anchor, out: &mut Vec<u8>) -> Result<(), PoolError> {
+    /// The value of `len` bytes below an anchor of ours, which nobody else knows.
+    pub(crate) fn read_below(
+        &self,
+        anchor: Anchor,
+        len: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<(), PoolError> {
         out.clear();
-        loop {
-            let more = self.pages.run(|op| {
-                let before = out.len();
+        let len = usize::try_from(len.min(self.limits.value_max)).unwrap_or(0);
+        while out.len() < len {
+            let before = out.len();
+            self.pages.run(|op| {
+                out.truncate(before);
                 let root = Read::anchor(op, anchor)?.child(ANCHOR_SWIP, other(Use::Read))?;
-                let stamp = root.view().u64(STAMP);
-                let level = root.view().u8(LEVEL);
-                read_from(&root, level, stamp, before as u64, usize::MAX, out)?;
-                Ok(out.len() > before)
+                let (stamp, level) = (root.view().u64(STAMP), root.view().u8(LEVEL));
+                read_from(&root, level, stamp, before as u64, len - before, out)?;
+                if out.len() == before {
+                    let page = root.header().page().unwrap_or_default();
+                    return Err(corrupt(page, "a value in overflow pages ends early"));
+                }
+                Ok(())
             })?;
-            if !more {
-                return Ok(());
-            }
         }
+        Ok(())
     }
 
     /// All of a value; `None` if it is not the value of `key` any more.

@@ -35,15 +35,28 @@ impl<P: Pages> BTree<P> {
     /// Splits the leaf of `key`, unless it has room for `bytes` more bytes by now.
     #[cold]
     pub(crate) fn split(&self, key: &[u8], bytes: usize, is_new: bool) -> Result<(), PoolError> {
+        self.make_room(key, 0, bytes, is_new)
+    }
+
+    /// Splits the node of `level` on the way to `key`, and those above it as need be, until it has
+    /// room for `bytes` more bytes.
+    pub(crate) fn make_room(
+        &self,
+        key: &[u8],
+        level: u8,
+        bytes: usize,
+        is_new: bool,
+    ) -> Result<(), PoolError> {
         let mut needs = vec![bytes];
         loop {
-            let level = needs.len().saturating_sub(1).min(usize::from(u8::MAX)) as u8;
+            let above = needs.len().saturating_sub(1).min(usize::from(u8::MAX)) as u8;
             let bytes = needs.last().copied().unwrap_or(0);
+            let level = level.saturating_add(above);
             let need = Need { key, level, bytes, is_new: is_new && level == 0 };
             match self.pages.run(|op| self.split_attempt(op, need))? {
                 Step::ParentFull(bytes) => needs.push(bytes),
                 Step::Grown => {}
-                Step::Done if level == 0 => return Ok(()),
+                Step::Done if above == 0 => return Ok(()),
                 Step::Done => {
                     needs.pop();
                 }
@@ -61,7 +74,8 @@ impl<P: Pages> BTree<P> {
             if Node::of(root.view()).free() >= need.bytes {
                 return Ok(Step::Done);
             }
-            return self.grow(op, root);
+            self.grow(op, root)?;
+            return Ok(Step::Grown);
         };
         drop(node);
         let parent = sound(parent.upgrade()?, need.level.saturating_add(1))?;
@@ -73,7 +87,7 @@ impl<P: Pages> BTree<P> {
     }
 
     /// The root's content moves into a new child, its only one.
-    fn grow<'o>(&self, op: &'o Op<'o, P>, mut root: Write<'o, P>) -> Try<Step> {
+    pub(crate) fn grow<'o>(&self, op: &'o Op<'o, P>, mut root: Write<'o, P>) -> Try<()> {
         let level = Node::of(root.view()).level();
         if level == u8::MAX {
             return Err(corrupt(root.id(), "a tree of 255 levels"));
@@ -89,7 +103,7 @@ impl<P: Pages> BTree<P> {
         op.adopt(swip, &root);
         self.see_height(level + 1);
         self.tally.grown();
-        Ok(Step::Grown)
+        Ok(())
     }
 
     fn split_node<'o>(
@@ -149,7 +163,7 @@ impl<P: Pages> BTree<P> {
 }
 
 /// Puts `right` behind child `index`, which is `left`.
-fn link<P: Pages>(
+pub(crate) fn link<P: Pages>(
     parent: &mut Write<'_, P>,
     index: usize,
     separator: &[u8],

@@ -11,8 +11,8 @@
 //! taking over that of its only child. So the anchor's swip changes only when the pool moves the
 //! root in or out of memory.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use millpond_base::{Mark, PageId, PageKind};
 
@@ -60,6 +60,8 @@ pub struct BTree<P: Pages> {
     pub(crate) limits: Limits,
     pub(crate) tally: Tally,
     root: PageId,
+    /// Where the next [`BTree::compact`] begins.
+    compact_from: Mutex<Vec<u8>>,
     /// Level of the root when it was last seen; only marks depend on it.
     height: AtomicU8,
 }
@@ -92,7 +94,8 @@ impl<P: Pages> BTree<P> {
     fn with(pages: Arc<P>, owner: u32, anchor: Anchor, root: PageId) -> BTree<P> {
         let limits = Limits::of(pages.page_size());
         let (tally, height) = (Tally::default(), AtomicU8::new(0));
-        BTree { pages, anchor, owner, limits, tally, root, height }
+        let compact_from = Mutex::new(Vec::new());
+        BTree { pages, anchor, owner, limits, tally, root, compact_from, height }
     }
 
     /// The page of the root: it stays the same for life.
@@ -151,6 +154,13 @@ impl<P: Pages> BTree<P> {
         })?;
         self.pages.release_anchor(self.anchor);
         Ok(())
+    }
+
+    pub(crate) fn compact_from(&self) -> MutexGuard<'_, Vec<u8>> {
+        match self.compact_from.lock() {
+            Ok(from) => from,
+            Err(poisoned) => poisoned.into_inner(),
+        }
     }
 
     #[inline(always)]

@@ -3,5 +3,11 @@
 //!
 //! [`Pages`]: millpond::pool::Pages
 
+mod bulk;
+mod cursors;
+mod damage;
 mod harness;
 mod model;
+mod space;
+mod stress;
+mod values;

@@ -8,7 +8,7 @@ use millpond::pool::Pages;
 
 use crate::harness::{Make, key, on_each, value};
 
-type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+pub type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
 on_each!(
     every_operation_does_what_the_model_does,
@@ -17,7 +17,7 @@ on_each!(
 );
 
 /// A key that may be there.
-fn some_key(random: &mut fastrand::Rng, map: &Map, max: usize) -> Vec<u8> {
+pub fn some_key(random: &mut fastrand::Rng, map: &Map, max: usize) -> Vec<u8> {
     if random.bool()
         && let Some((found, _)) = map.range(key(random, max)..).next()
     {
@@ -36,7 +36,17 @@ fn some_value(random: &mut fastrand::Rng, page: usize) -> Vec<u8> {
     value(random, len)
 }
 
-fn same<P: Pages>(tree: &BTree<P>, map: &Map) {
+pub fn same<P: Pages>(tree: &BTree<P>, map: &Map) {
+    let report = tree.check().unwrap();
+    assert_eq!(report.violations, []);
+    assert_eq!(report.entries, map.len() as u64);
+    let mut rows = map.iter();
+    tree.scan(Bound::Unbounded, Bound::Unbounded, |key, value| {
+        assert_eq!(rows.next().map(|(k, v)| (k.as_slice(), v.as_slice())), Some((key, value)));
+        true
+    })
+    .unwrap();
+    assert_eq!(rows.next(), None);
     for (key, value) in map {
         let found = tree.get_owned(key).unwrap();
         assert_eq!(found.as_ref(), Some(value), "{key:?}");
@@ -46,9 +56,10 @@ fn same<P: Pages>(tree: &BTree<P>, map: &Map) {
     assert_eq!(stats.entries(), map.len() as u64);
     assert_eq!(stats.key_bytes, map.keys().map(|k| k.len() as u64).sum::<u64>());
     assert_eq!(stats.value_bytes, map.values().map(|v| v.len() as u64).sum::<u64>());
+    assert_eq!(report.pages.len() as u64 * tree.pages().page_size() as u64, stats.total_bytes);
 }
 
-fn bounds<'k>(
+pub fn bounds<'k>(
     random: &mut fastrand::Rng,
     a: &'k [u8],
     b: &'k [u8],
@@ -61,7 +72,7 @@ fn bounds<'k>(
     (one(random, a), one(random, b))
 }
 
-fn in_bounds(key: &[u8], (start, end): (Bound<&[u8]>, Bound<&[u8]>)) -> bool {
+pub fn in_bounds(key: &[u8], (start, end): (Bound<&[u8]>, Bound<&[u8]>)) -> bool {
     let low = match start {
         Bound::Included(s) => key >= s,
         Bound::Excluded(s) => key > s,
@@ -109,7 +120,8 @@ fn step<P: Pages>(tree: &BTree<P>, map: &mut Map, random: &mut fastrand::Rng, pa
             assert_eq!(changed.unwrap(), expected);
         }
         17..=19 => swap(tree, map, random, k, v),
-        20 if random.u32(..10) == 0 => {
+        20 => assert!(tree.compact(5).is_ok()),
+        21 if random.u32(..10) == 0 => {
             let other = some_key(random, map, 64);
             let (a, b) = if k <= other { (&k, &other) } else { (&other, &k) };
             let range = bounds(random, a, b);

@@ -89,6 +89,11 @@ impl<'a> Edit<'a> {
         Node { view: View::of(self.page), leaf: self.leaf }
     }
 
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.page
+    }
+
     /// Makes the page an empty node with these fences.
     pub(crate) fn init(&mut self, lower: &[u8], upper: Option<&[u8]>) {
         let slots = slots_at(self.page.len(), self.leaf);

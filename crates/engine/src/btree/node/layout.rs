@@ -208,7 +208,7 @@ impl<'a> Node<'a> {
     }
 
     #[inline(always)]
-    fn span(self, at: usize) -> Span {
+    pub(crate) fn span(self, at: usize) -> Span {
         Span { at: usize::from(self.view.u16(at)), len: usize::from(self.view.u16(at + 2)) }
     }
 

@@ -1,0 +1,261 @@
+//! Loading sorted rows into an empty tree.
+//!
+//! Rows are packed into a draft of a leaf until one does not fit any more; then the draft becomes
+//! the last leaf, and a new, empty one is linked behind it. Inner nodes fill up from left to right
+//! by the splits that ascending inserts make. So the tree is a whole one after every step.
+
+use crate::btree::descend::{Place, Seek, sound};
+use crate::btree::error::BulkError;
+use crate::btree::node::edit::{Edit, Payload};
+use crate::btree::node::layout::{
+    INNER_SLOT, LEAF_SLOT, Node, REFERENCE_ROOM, common, rest_of, slots_at,
+};
+use crate::btree::node::split::separator;
+use crate::btree::split::copy_body;
+use crate::btree::tree::BTree;
+use crate::page::PageBuffer;
+use crate::pool::{Op, Pages, PoolError, Try};
+
+/// How to load.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct BulkOptions {
+    /// Share of each leaf that is filled, from 0.5 to 1.
+    pub fill: f64,
+}
+
+impl Default for BulkOptions {
+    fn default() -> BulkOptions {
+        BulkOptions { fill: 1.0 }
+    }
+}
+
+/// Bytes of values for overflow pages that are kept until their leaf is there.
+const LARGE_MAX: usize = 16 << 20;
+
+/// A row that waits for its leaf.
+struct Row {
+    key: Vec<u8>,
+    value: Vec<u8>,
+    /// The value goes to overflow pages, once the leaf is there.
+    large: bool,
+}
+
+/// Rows for the next leaf. All but the last are known to fit, with the fence before the last.
+struct Pending {
+    rows: Vec<Row>,
+    /// Fence below the first row.
+    lower: Vec<u8>,
+    /// Bytes of large values.
+    large: usize,
+    /// Bytes of all rows where so many bytes of their keys are in the prefix.
+    sum: (usize, usize),
+    /// Bytes that may be in use in a leaf.
+    room: usize,
+}
+
+impl Pending {
+    fn row_len(row: &Row, prefix: usize) -> usize {
+        let value = if row.large { REFERENCE_ROOM } else { row.value.len() };
+        LEAF_SLOT + rest_of(row.key.len().saturating_sub(prefix)) + value
+    }
+
+    fn push(&mut self, row: Row) {
+        self.sum.1 += Pending::row_len(&row, self.sum.0);
+        self.large += if row.large { row.value.len() } else { 0 };
+        self.rows.push(row);
+    }
+
+    /// The fence before `key`, which comes behind the last row.
+    fn fence(&self, key: &[u8]) -> Vec<u8> {
+        let last = self.rows.last().map_or(&[][..], |row| &row.key);
+        separator(last, key).to_vec()
+    }
+
+    /// Whether all rows fit into one leaf below this fence.
+    fn fits(&mut self, fence: Option<&[u8]>) -> bool {
+        let prefix = fence.map_or(0, |fence| common(&self.lower, fence));
+        if prefix != self.sum.0 {
+            let sum = self.rows.iter().map(|row| Pending::row_len(row, prefix)).sum();
+            self.sum = (prefix, sum);
+        }
+        self.sum.1 + self.lower.len() + fence.map_or(0, <[u8]>::len) <= self.room
+    }
+
+    /// Takes all rows out; what comes is above `fence`.
+    fn take(&mut self, fence: &[u8]) -> Vec<Row> {
+        self.lower = fence.to_vec();
+        self.sum = (0, 0);
+        self.large = 0;
+        std::mem::take(&mut self.rows)
+    }
+}
+
+enum Step {
+    Done,
+    /// The last inner node needs so many bytes for the separator.
+    ParentFull(usize),
+    /// Somebody else wrote here.
+    Disturbed,
+}
+
+impl<P: Pages> BTree<P> {
+    /// Loads rows whose keys ascend into this tree, which must be empty; answers how many. Values
+    /// too large for a leaf go to overflow pages as always.
+    ///
+    /// # Errors
+    /// The tree is not empty, or somebody else writes to it; a key is not above the one before it;
+    /// a key or value is too long; or the memory behind the tree failed. The rows before the one
+    /// that failed may be there, or part of them.
+    pub fn bulk_load<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        rows: impl IntoIterator<Item = (K, V)>,
+        options: BulkOptions,
+    ) -> Result<u64, BulkError> {
+        let fail = |row: u64| move |error| BulkError::Write { row, error };
+        let page = self.pages.page_size();
+        let room = (page - slots_at(page, true)) as f64 * options.fill.clamp(0.5, 1.0);
+        if self.count().map_err(|error| fail(0)(error.into()))? > 0 {
+            return Err(BulkError::NotEmpty);
+        }
+        let (waiting, lower) = (Vec::new(), Vec::new());
+        let mut pending =
+            Pending { rows: waiting, lower, large: 0, sum: (0, 0), room: room as usize };
+        let mut at = 0;
+        for (key, value) in rows {
+            let (key, value) = (key.as_ref(), value.as_ref());
+            self.check_sizes(key, value.len() as u64).map_err(fail(at))?;
+            if let Some(last) = pending.rows.last() {
+                if key <= last.key.as_slice() {
+                    let (key, previous) = (key.to_vec(), last.key.clone());
+                    return Err(BulkError::Order { row: at, key, previous });
+                }
+                self.load_before(&mut pending, key, at)?;
+            }
+            let large = !self.fits_inline(key, value.len() as u64);
+            pending.push(Row { key: key.to_vec(), value: value.to_vec(), large });
+            at += 1;
+        }
+        while pending.rows.len() > 1 && !pending.fits(None) {
+            self.load_all_but_last(&mut pending, at)?;
+        }
+        let lower = pending.lower.clone();
+        let rows = pending.take(&[]);
+        self.load_leaf(rows, &lower, None, at)?;
+        Ok(at)
+    }
+
+    /// Writes leaves until what is pending fits with the fence before `key`.
+    fn load_before(&self, pending: &mut Pending, key: &[u8], at: u64) -> Result<(), BulkError> {
+        let fence = pending.fence(key);
+        while !pending.fits(Some(&fence)) || pending.large > LARGE_MAX {
+            if pending.rows.len() > 1 {
+                self.load_all_but_last(pending, at)?;
+                continue;
+            }
+            // A single row fits into any leaf, even if not below the wanted fill.
+            let lower = pending.lower.clone();
+            let rows = pending.take(&fence);
+            return self.load_leaf(rows, &lower, Some(&fence), at);
+        }
+        Ok(())
+    }
+
+    fn load_all_but_last(&self, pending: &mut Pending, at: u64) -> Result<(), BulkError> {
+        let Some(last) = pending.rows.pop() else { return Ok(()) };
+        let fence = pending.fence(&last.key);
+        let lower = pending.lower.clone();
+        let rows = pending.take(&fence);
+        pending.push(last);
+        self.load_leaf(rows, &lower, Some(&fence), at)
+    }
+
+    fn load_leaf(
+        &self,
+        rows: Vec<Row>,
+        lower: &[u8],
+        fence: Option<&[u8]>,
+        at: u64,
+    ) -> Result<(), BulkError> {
+        let mut draft = PageBuffer::new(self.pages.page_size());
+        let mut edit = Edit::leaf(draft.bytes_mut());
+        edit.init(lower, fence);
+        let mut inline = rows.iter().filter(|row| !row.large);
+        let fits = inline.all(|row| edit.push(&row.key, &Payload::Inline(&row.value)));
+        edit.finish();
+        let fail = |error| BulkError::Write { row: at, error };
+        let attached = fits
+            && self
+                .attach(&draft, fence.unwrap_or(&[]), fence.is_some())
+                .map_err(|error| fail(error.into()))?;
+        if !attached {
+            return Err(BulkError::NotEmpty);
+        }
+        for row in rows.iter().filter(|row| row.large) {
+            self.insert(&row.key, &row.value).map_err(fail)?;
+        }
+        Ok(())
+    }
+
+    /// Puts the draft into the last leaf and, unless it is the end, an empty leaf behind it;
+    /// `false` if that leaf is not empty, or not the one that the draft follows.
+    fn attach(&self, draft: &PageBuffer, fence: &[u8], more: bool) -> Result<bool, PoolError> {
+        loop {
+            match self.pages.run(|op| self.attach_attempt(op, draft, fence, more))? {
+                Step::Done => return Ok(true),
+                Step::Disturbed => return Ok(false),
+                Step::ParentFull(bytes) => self.make_room(fence, 1, bytes, false)?,
+            }
+        }
+    }
+
+    fn attach_attempt<'o>(
+        &self,
+        op: &'o Op<'o, P>,
+        draft: &PageBuffer,
+        fence: &[u8],
+        more: bool,
+    ) -> Try<Step> {
+        let Some(place) = self.place(op, Seek::Last, 0)? else { return Ok(Step::Disturbed) };
+        let Place { parent, index, node, depth } = place;
+        let Some(parent) = parent else {
+            let mut root = sound(node.upgrade()?, 0)?;
+            if more {
+                self.grow(op, root)?;
+                return Ok(Step::ParentFull(0));
+            }
+            return Ok(fill_leaf(root.page_mut(), draft));
+        };
+        drop(node);
+        let mut parent = sound(parent.upgrade()?, 1)?;
+        let mut last = self.child_held(&parent, index, 0, depth)?;
+        if !more {
+            return Ok(fill_leaf(last.page_mut(), draft));
+        }
+        let above = Node::inner(parent.view());
+        let bytes = INNER_SLOT + rest_of(fence.len().saturating_sub(above.prefix_len()));
+        if above.free() < bytes {
+            return Ok(Step::ParentFull(bytes));
+        }
+        let mut next = self.new_page(op, 0)?;
+        if let Step::Disturbed = fill_leaf(last.page_mut(), draft) {
+            next.free();
+            return Ok(Step::Disturbed);
+        }
+        Edit::leaf(next.page_mut()).init(fence, None);
+        crate::btree::split::link(&mut parent, index, fence, &last, &next);
+        op.adopt(next.swip(), &parent);
+        Ok(Step::Done)
+    }
+}
+
+fn fill_leaf(page: &mut [u8], draft: &PageBuffer) -> Step {
+    let old = Node::leaf(crate::page::View::of(page));
+    let new = Node::leaf(draft.view());
+    let same = old.lower_bytes() == new.lower_bytes();
+    if old.count() > 0 || !same || old.upper().is_some() {
+        return Step::Disturbed;
+    }
+    copy_body(draft.bytes(), page);
+    Step::Done
+}

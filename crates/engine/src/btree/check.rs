@@ -1,0 +1,420 @@
+//! Finding out what is wrong with a tree.
+//!
+//! [`check_page`] looks at one page by itself and believes nothing it says: any bytes are read
+//! without a panic. [`BTree::check`] walks all pages that can be reached, and compares parents with
+//! children. It is for a tree that nobody changes meanwhile; else it may find faults that are none.
+
+use std::collections::HashSet;
+
+use millpond_base::{Mark, PageId};
+
+use crate::btree::node::layout::*;
+use crate::btree::node::search::hint_distance;
+use crate::btree::overflow::{BODY, STAMP, data_max, fan_out, level_for, used};
+use crate::btree::tree::BTree;
+use crate::page::{PageBuffer, PageHeader, PageType, View};
+use crate::pool::{ANCHOR_SWIP, Pages, PoolError, Read};
+
+/// Something that cannot be so.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Violation {
+    /// The page is of another type than its place demands.
+    #[error("the page has type {found}, not {expected}")]
+    Type {
+        /// Type as the page says.
+        found: u8,
+        /// Type that its place demands.
+        expected: u8,
+    },
+    /// The page is on another level than its parent says.
+    #[error("the page is on level {found}, not {expected}")]
+    Level {
+        /// Level as the page says.
+        found: u8,
+        /// Level that its place demands.
+        expected: u8,
+    },
+    /// The page belongs to another structure.
+    #[error("the page belongs to structure {found}, not {expected}")]
+    Owner {
+        /// Owner as the page says.
+        found: u32,
+        /// The tree's id.
+        expected: u32,
+    },
+    /// Count, heap or garbage of the header contradict each other or the page size.
+    #[error("the header says {count} entries, a heap from byte {heap} and {garbage} bytes unused")]
+    Header {
+        /// Entries.
+        count: usize,
+        /// Start of the heap.
+        heap: usize,
+        /// Bytes of garbage.
+        garbage: usize,
+    },
+    /// A fence lies outside the heap, or the prefix is not what the fences share.
+    #[error("the fences, or the prefix of {prefix} bytes, are wrong")]
+    Fences {
+        /// Length of the prefix.
+        prefix: usize,
+    },
+    /// An entry lies outside the heap.
+    #[error("entry {entry} lies outside the heap, at byte {at}")]
+    Outside {
+        /// Which entry.
+        entry: usize,
+        /// Where it is said to be.
+        at: usize,
+    },
+    /// Two things lie in the same place.
+    #[error("two things lie at byte {at}")]
+    Overlap {
+        /// Where.
+        at: usize,
+    },
+    /// A key is not above the one before it.
+    #[error("the key of entry {entry} is not above the one before it")]
+    Order {
+        /// Which entry.
+        entry: usize,
+    },
+    /// A key is not between the fences.
+    #[error("the key of entry {entry} is not between the fences")]
+    BeyondFence {
+        /// Which entry.
+        entry: usize,
+    },
+    /// A hint is not the head of its entry.
+    #[error("hint {hint} is wrong")]
+    Hint {
+        /// Which hint.
+        hint: usize,
+    },
+    /// The number of overflow values is wrong.
+    #[error("{found} values are in overflow pages, not {said}")]
+    Overflows {
+        /// How many there are.
+        found: usize,
+        /// How many the header says.
+        said: usize,
+    },
+    /// A child's fences are not those that its parent's separators give it.
+    #[error("child {child} has other fences than its parent gives it")]
+    ChildFences {
+        /// Which child.
+        child: usize,
+    },
+    /// The page can be reached in two ways.
+    #[error("the page can be reached in two ways")]
+    Twice,
+    /// The page holds another id than that under which it was read.
+    #[error("the page says that it is page {found}")]
+    Id {
+        /// Id as the page says.
+        found: PageId,
+    },
+    /// An overflow page carries another stamp, or another number of bytes, than its value needs.
+    #[error("the overflow page is not part of its value, or not the right one")]
+    Overflow,
+    /// A child refers to nothing.
+    #[error("child {child} refers to nothing")]
+    Missing {
+        /// Which child.
+        child: usize,
+    },
+}
+
+/// What a walk found.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// All pages that were reached, the root first.
+    pub pages: Vec<PageId>,
+    /// Entries in leaves.
+    pub entries: u64,
+    /// What is wrong, and in which page.
+    pub violations: Vec<(PageId, Violation)>,
+}
+
+/// What is wrong with a page of a tree, seen by itself.
+pub fn check_page(page: View<'_>) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let node = Node::of(page);
+    let expected = if node.leaf { PageType::BTREE_LEAF } else { PageType::BTREE_INNER };
+    if page.len() < SLOTS_HINTED || page.u8(KIND) != expected.0 {
+        found.push(Violation::Type { found: page.u8(KIND), expected: expected.0 });
+        return found;
+    }
+    if !node.is_sound() {
+        let count = usize::from(page.u16(COUNT));
+        let (heap, garbage) = (node.heap(), node.garbage());
+        found.push(Violation::Header { count, heap, garbage });
+        return found;
+    }
+    check_fences(node, &mut found);
+    check_places(node, &mut found);
+    if found.is_empty() {
+        check_keys(node, &mut found);
+        check_hints(node, &mut found);
+    }
+    found
+}
+
+fn check_fences(node: Node<'_>, found: &mut Vec<Violation>) {
+    let prefix = node.prefix_len();
+    let lower = node.lower_bytes();
+    let right = match node.upper_bytes() {
+        Some(upper) => lower < upper && common(&lower, &upper) == prefix,
+        None => prefix == 0,
+    };
+    // Fences without bytes, and one that is not there, have no place either.
+    let blank = |span: Span| span.len > 0 || span.at == 0;
+    let absent = node.upper().is_some() || node.span(UPPER) == Span::default();
+    if !right || !absent || !blank(node.lower()) || !blank(node.span(UPPER)) {
+        found.push(Violation::Fences { prefix });
+    }
+}
+
+/// Every entry and fence lies in the heap, none over another, and what is not garbage adds up.
+fn check_places(node: Node<'_>, found: &mut Vec<Violation>) {
+    let (heap, size) = (node.heap(), node.view.len());
+    let mut spans = Vec::new();
+    spans.push(node.lower());
+    spans.extend(node.upper());
+    let mut overflows = 0;
+    for entry in 0..node.count() {
+        let (at, len) = (node.offset(entry), node.heap_len(entry));
+        if len > 0 && (at < heap || at + len > size) {
+            found.push(Violation::Outside { entry, at });
+            continue;
+        }
+        if node.leaf && matches!(node.value(entry), Value::Overflow(_)) {
+            overflows += 1;
+        }
+        spans.push(Span { at, len });
+    }
+    let said = node.overflows();
+    if node.leaf && said != overflows {
+        found.push(Violation::Overflows { found: overflows, said });
+    }
+    spans.retain(|span| span.len > 0);
+    spans.sort_unstable_by_key(|span| span.at);
+    for pair in spans.windows(2) {
+        if pair[0].end() > pair[1].at {
+            found.push(Violation::Overlap { at: pair[1].at });
+        }
+    }
+    let live: usize = spans.iter().map(|span| span.len).sum();
+    if found.is_empty() && live + node.garbage() != size - heap {
+        let (count, garbage) = (node.count(), node.garbage());
+        found.push(Violation::Header { count, heap, garbage });
+    }
+}
+
+fn check_keys(node: Node<'_>, found: &mut Vec<Violation>) {
+    let (lower, upper) = (node.lower_bytes(), node.upper_bytes());
+    let (mut before, mut key) = (Vec::new(), Vec::new());
+    for entry in 0..node.count() {
+        if node.key_len(entry) < HEAD {
+            let unused = 32 - 8 * node.key_len(entry) as u32;
+            if unused > 0 && node.head(entry).checked_shl(32 - unused).unwrap_or(0) != 0 {
+                found.push(Violation::Order { entry });
+            }
+        }
+        node.key_to(entry, &mut key);
+        if entry > 0 && key <= before {
+            found.push(Violation::Order { entry });
+        }
+        let low = if node.leaf { key >= lower } else { key > lower };
+        if !low || upper.as_ref().is_some_and(|upper| key >= *upper) {
+            found.push(Violation::BeyondFence { entry });
+        }
+        std::mem::swap(&mut before, &mut key);
+    }
+}
+
+fn check_hints(node: Node<'_>, found: &mut Vec<Violation>) {
+    let distance = hint_distance(node.count());
+    if node.slots() != SLOTS_HINTED || distance == 0 {
+        return;
+    }
+    for hint in 0..HINT_COUNT {
+        if node.view.u32(HINTS + 4 * hint) != node.head((hint + 1) * distance) {
+            found.push(Violation::Hint { hint });
+        }
+    }
+}
+
+/// A page that the walk is about to see, and what its parent says of it.
+struct Visit {
+    /// Offsets of swips, from the anchor down.
+    path: Vec<usize>,
+    role: Role,
+}
+
+enum Role {
+    Root,
+    Node { level: u8, child: usize, lower: Vec<u8>, upper: Option<Vec<u8>> },
+    Overflow { level: u8, stamp: u64, len: u64 },
+}
+
+impl<P: Pages> BTree<P> {
+    /// Walks the whole tree and reports what is wrong with it.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed, other than by a page that cannot be read: such a page
+    /// ends the walk with its error.
+    pub fn check(&self) -> Result<Report, PoolError> {
+        let mut report = Report::default();
+        let mut seen = HashSet::new();
+        let mut stack = vec![Visit { path: vec![ANCHOR_SWIP], role: Role::Root }];
+        let mut copy = PageBuffer::new(self.pages.page_size());
+        while let Some(visit) = stack.pop() {
+            let id = self.pages.run(|op| {
+                let mut page = Read::anchor(op, self.anchor)?;
+                for at in &visit.path {
+                    page = page.child(*at, Mark::READ)?;
+                }
+                page.view().copy_into(0, copy.bytes_mut());
+                let id = page.header().page().unwrap_or_default();
+                page.validate()?;
+                Ok(id)
+            })?;
+            report.pages.push(id);
+            let mut found = Vec::new();
+            let header = PageHeader::read(copy.bytes());
+            if header.page != id {
+                found.push(Violation::Id { found: header.page });
+            }
+            if header.owner != self.owner {
+                found.push(Violation::Owner { found: header.owner, expected: self.owner });
+            }
+            if seen.insert(id) {
+                self.check_visit(&visit, copy.view(), &mut found, &mut stack, &mut report.entries);
+            } else {
+                found.push(Violation::Twice);
+            }
+            report.violations.extend(found.into_iter().map(|violation| (id, violation)));
+        }
+        Ok(report)
+    }
+
+    fn check_visit(
+        &self,
+        visit: &Visit,
+        page: View<'_>,
+        found: &mut Vec<Violation>,
+        stack: &mut Vec<Visit>,
+        entries: &mut u64,
+    ) {
+        if let Role::Overflow { level, stamp, len } = visit.role {
+            return check_overflow(visit, page, (level, stamp, len), found, stack);
+        }
+        let before = found.len();
+        found.extend(check_page(page));
+        let node = Node::of(page);
+        if let Role::Node { level, child, lower, upper } = &visit.role {
+            if node.level() != *level {
+                found.push(Violation::Level { found: node.level(), expected: *level });
+            }
+            let fits = node.lower_bytes() == *lower && node.upper_bytes() == *upper;
+            if found.len() == before && !fits {
+                found.push(Violation::ChildFences { child: *child });
+            }
+        } else if !node.lower_bytes().is_empty() || node.upper().is_some() {
+            found.push(Violation::Fences { prefix: node.prefix_len() });
+        }
+        if found.len() > before {
+            // What hangs below a page that is wrong is anybody's guess.
+            return;
+        }
+        if node.leaf {
+            *entries += node.count() as u64;
+            leaf_visits(visit, node, found, stack);
+        } else {
+            inner_visits(visit, node, found, stack);
+        }
+    }
+}
+
+fn below(visit: &Visit, at: usize) -> Vec<usize> {
+    let mut path = visit.path.clone();
+    path.push(at);
+    path
+}
+
+fn inner_visits(visit: &Visit, node: Node<'_>, found: &mut Vec<Violation>, stack: &mut Vec<Visit>) {
+    let mut key = Vec::new();
+    let mut upper = node.upper_bytes();
+    for child in (0..=node.count()).rev() {
+        let lower = if child == 0 {
+            node.lower_bytes()
+        } else {
+            node.key_to(child - 1, &mut key);
+            key.clone()
+        };
+        let at = node.child_at(child);
+        if node.view.u64(at) == 0 {
+            found.push(Violation::Missing { child });
+        } else {
+            let level = node.level().saturating_sub(1);
+            let role = Role::Node { level, child, lower: lower.clone(), upper: upper.take() };
+            stack.push(Visit { path: below(visit, at), role });
+        }
+        upper = Some(lower);
+    }
+}
+
+fn leaf_visits(visit: &Visit, node: Node<'_>, found: &mut Vec<Violation>, stack: &mut Vec<Visit>) {
+    for i in 0..node.count() {
+        let (Value::Overflow(at), Some(reference)) = (node.value(i), node.reference(i)) else {
+            continue;
+        };
+        if node.view.u64(at) == 0 {
+            found.push(Violation::Missing { child: i });
+            continue;
+        }
+        let level = level_for(node.view.len(), reference.len);
+        let role = Role::Overflow { level, stamp: reference.stamp, len: reference.len };
+        stack.push(Visit { path: below(visit, at), role });
+    }
+}
+
+fn check_overflow(
+    visit: &Visit,
+    page: View<'_>,
+    (level, stamp, len): (u8, u64, u64),
+    found: &mut Vec<Violation>,
+    stack: &mut Vec<Visit>,
+) {
+    let kind = page.u8(KIND);
+    if kind != PageType::OVERFLOW.0 {
+        found.push(Violation::Type { found: kind, expected: PageType::OVERFLOW.0 });
+        return;
+    }
+    if page.u8(LEVEL) != level {
+        found.push(Violation::Level { found: page.u8(LEVEL), expected: level });
+        return;
+    }
+    let full = (0..level.saturating_sub(1)).fold(data_max(page.len()) as u64, |span, _| {
+        span.saturating_mul(fan_out(page.len()) as u64)
+    });
+    let expected = if level == 0 { len } else { len.div_ceil(full) };
+    if page.u64(STAMP) != stamp || used(page) as u64 != expected {
+        found.push(Violation::Overflow);
+        return;
+    }
+    if level == 0 {
+        return;
+    }
+    for i in 0..used(page) {
+        let at = BODY + 8 * i;
+        if page.u64(at) == 0 {
+            found.push(Violation::Missing { child: i });
+            continue;
+        }
+        let len = (len - full * i as u64).min(full);
+        let role = Role::Overflow { level: level - 1, stamp, len };
+        stack.push(Visit { path: below(visit, at), role });
+    }
+}

@@ -1,0 +1,221 @@
+//! The background merge: neighbouring leaves go together until they are well filled.
+//!
+//! Random inserts leave leaves about 69 % full. Two of them never fit into one page, but the
+//! content of four fits into three: an *X-merge* takes a few neighbours below one parent, packs
+//! their entries evenly into one page less, and frees the last page. A call looks at a bounded
+//! number of leaves and goes on where the last call ended.
+
+use std::ops::Range;
+
+use crate::btree::descend::{Place, Seek, sound};
+use crate::btree::node::edit::{Edit, Payload};
+use crate::btree::node::layout::{LAST_CHILD, Node, common};
+use crate::btree::node::split::separator;
+use crate::btree::split::{adopt_all, copy_body};
+use crate::btree::tree::BTree;
+use crate::page::{PAGE_HEADER, PageBuffer};
+use crate::pool::{Op, Pages, PoolError, Swip, Try, Write};
+
+/// Most leaves that are packed into one less.
+const WIDTH_MAX: usize = 6;
+/// The packed leaves are at most so full, in percent.
+const FILL_MAX: usize = 96;
+
+struct Step {
+    /// Leaves looked at.
+    leaves: u32,
+    merged: bool,
+    /// Where to go on; `None`: at the beginning.
+    next: Option<Vec<u8>>,
+}
+
+/// Pieces of the old leaves that make one new leaf: which leaf, which entries.
+type Pieces = Vec<(usize, Range<usize>)>;
+
+impl<P: Pages> BTree<P> {
+    /// Looks at about so many leaves and packs those that are badly filled, going on where the
+    /// last call ended; answers whether the end of the tree was reached. To be called now and
+    /// then, by a thread in the background or by the user.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    pub fn compact(&self, leaves: u32) -> Result<bool, PoolError> {
+        let mut key = std::mem::take(&mut *self.compact_from());
+        let mut looked = 0;
+        while looked < leaves {
+            let step = self.pages.run(|op| self.compact_step(op, &key))?;
+            looked += step.leaves.max(1);
+            if step.merged {
+                self.merge_above(&key)?;
+            }
+            match step.next {
+                Some(next) => key = next,
+                None => return Ok(true),
+            }
+        }
+        *self.compact_from() = key;
+        Ok(false)
+    }
+
+    fn compact_step<'o>(&self, op: &'o Op<'o, P>, key: &[u8]) -> Try<Step> {
+        let done = Step { leaves: 1, merged: false, next: None };
+        let Some(place) = self.place(op, Seek::At(key), 0)? else { return Ok(done) };
+        let Place { parent, index, node, depth } = place;
+        let Some(parent) = parent else {
+            node.validate()?;
+            return Ok(done);
+        };
+        let next = Node::leaf(node.view()).upper_bytes();
+        node.validate()?;
+        drop(node);
+        let mut parent = sound(parent.upgrade()?, 1)?;
+        let last = Node::inner(parent.view()).count();
+        let mut group = vec![self.child_held(&parent, index, 0, depth)?];
+        let mut used = loose(&group[0]);
+        let room = group[0].view().len() - Node::leaf(group[0].view()).slots();
+        while index + group.len() <= last && group.len() < WIDTH_MAX {
+            let leaf = self.child_held(&parent, index + group.len(), 0, depth)?;
+            used += loose(&leaf);
+            group.push(leaf);
+            let pages = group.len() - 1;
+            if used * 100 <= room * pages * FILL_MAX
+                && self.pack(op, &mut parent, index, &mut group)?
+            {
+                // The next group begins with the last leaf of this one.
+                let from = group.last().map(|leaf| Node::leaf(leaf.view()).lower_bytes());
+                return Ok(Step { leaves: pages as u32, merged: true, next: from });
+            }
+        }
+        Ok(Step { next, ..done })
+    }
+
+    /// Packs the leaves of `group`, which begin at child `index`, into one less; `false`, and
+    /// nothing changed, if they do not fit after all.
+    fn pack<'o>(
+        &self,
+        op: &'o Op<'o, P>,
+        parent: &mut Write<'o, P>,
+        index: usize,
+        group: &mut Vec<Write<'o, P>>,
+    ) -> Try<bool> {
+        let pages = group.len() - 1;
+        let Some((drafts, fences)) = draft_leaves(group, pages) else { return Ok(false) };
+        let Some(above) = draft_parent(parent, index, group, &fences) else { return Ok(false) };
+        let Some(mut gone) = group.pop() else { return Ok(false) };
+        for (leaf, draft) in group.iter_mut().zip(&drafts) {
+            copy_body(draft.bytes(), leaf.page_mut());
+        }
+        for leaf in group.iter() {
+            adopt_all(op, leaf);
+        }
+        copy_body(above.bytes(), parent.page_mut());
+        if let Some(body) = gone.page_mut().get_mut(PAGE_HEADER..) {
+            body.fill(0);
+        }
+        gone.free();
+        self.tally.merged(true, 1);
+        Ok(true)
+    }
+}
+
+/// Bytes of a leaf's entries without a prefix taken off: what they take at most elsewhere.
+fn loose<P: Pages>(leaf: &Write<'_, P>) -> usize {
+    let node = Node::leaf(leaf.view());
+    let prefix = node.prefix_len();
+    (0..node.count()).map(|i| node.entry_len_under(i, prefix)).sum()
+}
+
+/// Which entries go to which of `pages` leaves, evenly by bytes under a common prefix.
+fn plan<P: Pages>(group: &[Write<'_, P>], pages: usize, prefix: usize) -> Vec<Pieces> {
+    let nodes: Vec<Node<'_>> = group.iter().map(|leaf| Node::leaf(leaf.view())).collect();
+    let size = |node: &Node<'_>, i: usize| node.entry_len_under(i, prefix);
+    let total: usize =
+        nodes.iter().map(|node| (0..node.count()).map(|i| size(node, i)).sum::<usize>()).sum();
+    let mut plan: Vec<Pieces> = vec![Vec::new(); pages];
+    let (mut page, mut sum) = (0, 0);
+    for (which, node) in nodes.iter().enumerate() {
+        let mut from = 0;
+        for i in 0..node.count() {
+            sum += size(node, i);
+            if sum * pages >= total * (page + 1) && page + 1 < pages {
+                plan[page].push((which, from..i + 1));
+                from = i + 1;
+                page += 1;
+            }
+        }
+        if from < node.count() {
+            plan[page].push((which, from..node.count()));
+        }
+    }
+    plan
+}
+
+/// Drafts of the new leaves, and the fences between them.
+fn draft_leaves<P: Pages>(
+    group: &[Write<'_, P>],
+    pages: usize,
+) -> Option<(Vec<PageBuffer>, Vec<Vec<u8>>)> {
+    let first = Node::leaf(group.first()?.view());
+    let last = Node::leaf(group.last()?.view());
+    let (lower, upper) = (first.lower_bytes(), last.upper_bytes());
+    let prefix = upper.as_ref().map_or(0, |upper| common(&lower, upper));
+    let plan = plan(group, pages, prefix);
+    let key = |(which, i): (usize, usize)| {
+        let mut key = Vec::new();
+        Node::leaf(group[which].view()).key_to(i, &mut key);
+        key
+    };
+    let mut fences = Vec::new();
+    for pair in plan.windows(2) {
+        let (which, range) = pair[0].last()?;
+        let before = key((*which, range.end.checked_sub(1)?));
+        let (which, range) = pair[1].first()?;
+        fences.push(separator(&before, &key((*which, range.start))).to_vec());
+    }
+    let mut drafts = Vec::new();
+    for (i, pieces) in plan.into_iter().enumerate() {
+        let mut draft = PageBuffer::new(first.view.len());
+        let mut edit = Edit::leaf(draft.bytes_mut());
+        let low = if i == 0 { &lower } else { &fences[i - 1] };
+        let high = if i + 1 == pages { upper.as_ref() } else { fences.get(i) };
+        edit.init(low, high.map(Vec::as_slice));
+        for (which, range) in pieces {
+            if !edit.push_range(group[which].page(), range) {
+                return None;
+            }
+        }
+        edit.finish();
+        drafts.push(draft);
+    }
+    Some((drafts, fences))
+}
+
+/// The parent with one child less, and new separators between the leaves.
+fn draft_parent<P: Pages>(
+    parent: &Write<'_, P>,
+    index: usize,
+    group: &[Write<'_, P>],
+    fences: &[Vec<u8>],
+) -> Option<PageBuffer> {
+    let node = Node::inner(parent.view());
+    let behind = index + group.len() - 1;
+    let mut draft = PageBuffer::new(node.view.len());
+    let mut edit = Edit::inner(draft.bytes_mut());
+    edit.init(&node.lower_bytes(), node.upper_bytes().as_deref());
+    let mut whole = edit.push_range(parent.page(), 0..index);
+    for (leaf, fence) in group.iter().zip(fences) {
+        whole &= edit.push(fence, &Payload::Child(leaf.swip()));
+    }
+    let last_kept = group.get(group.len().checked_sub(2)?)?.swip();
+    let mut last_child = last_kept;
+    if behind < node.count() {
+        let mut key = Vec::new();
+        node.key_to(behind, &mut key);
+        whole &= edit.push(&key, &Payload::Child(last_kept));
+        whole &= edit.push_range(parent.page(), behind + 1..node.count());
+        last_child = Swip(node.view.u64(LAST_CHILD));
+    }
+    edit.finish();
+    crate::btree::node::edit::put_swip(draft.bytes_mut(), LAST_CHILD, last_child);
+    whole.then_some(draft)
+}

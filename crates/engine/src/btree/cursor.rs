@@ -1,0 +1,410 @@
+//! Cursors: a place in the tree that moves both ways.
+//!
+//! A cursor looks at private copies of leaves and holds nothing in the tree. What it shows was
+//! true when its leaf was copied; an entry that others insert or remove in a leaf that the cursor
+//! has entered already is not noticed.
+//!
+//! How many leaves are copied at once, and asked for ahead, doubles as a scan goes on in one
+//! direction: a lookup pays for one leaf, a long scan for few descents.
+
+use std::ops::Bound;
+
+use crate::btree::descend::Seek;
+use crate::btree::fetch::{Batch, LEAVES_MAX, Wish};
+use crate::btree::node::layout::{Node, Span, Value};
+use crate::btree::tree::BTree;
+use crate::pool::{Pages, PoolError};
+
+/// Leaves of a scan that go by before more than one is copied at once.
+const PATIENCE: usize = 1;
+
+/// A place in a tree.
+///
+/// It starts nowhere: [`Cursor::first`], [`Cursor::last`] or a seek puts it on an entry. Each move
+/// answers whether it is on one.
+pub struct Cursor<'t, P: Pages> {
+    tree: &'t BTree<P>,
+    lower: Bound<Vec<u8>>,
+    upper: Bound<Vec<u8>>,
+    keys_only: bool,
+    scan: bool,
+    batch: Batch,
+    /// The leaf of the batch that it is in.
+    current: usize,
+    /// The entry; `end` and `begin` are those of the leaf that lie in the bounds.
+    at: usize,
+    begin: usize,
+    end: usize,
+    valid: bool,
+    forward: bool,
+    /// Leaves entered since the last seek.
+    entered: usize,
+    prefix: usize,
+    key: Vec<u8>,
+    value: Span,
+    large: Option<Vec<u8>>,
+    value_len: u64,
+}
+
+/// What is known of a bound that lies in a leaf.
+fn key_of(bound: &Bound<Vec<u8>>) -> Option<&[u8]> {
+    match bound {
+        Bound::Included(key) | Bound::Excluded(key) => Some(key),
+        Bound::Unbounded => None,
+    }
+}
+
+/// Where `key` lies in a leaf that need not cover it: the first entry not below, and equality.
+fn place_in(node: Node<'_>, key: &[u8]) -> (usize, bool) {
+    let lower = node.lower();
+    if node.view.compare(lower.at, lower.len, key).is_gt() {
+        return (0, false);
+    }
+    match node.upper() {
+        Some(upper) if node.view.compare(upper.at, upper.len, key).is_le() => (node.count(), false),
+        _ => node.lower_bound(key),
+    }
+}
+
+impl<P: Pages> BTree<P> {
+    /// A cursor over the whole tree.
+    pub fn cursor(&self) -> Cursor<'_, P> {
+        self.cursor_in(Bound::Unbounded, Bound::Unbounded)
+    }
+
+    /// A cursor that sees only the keys between the bounds.
+    pub fn cursor_in(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Cursor<'_, P> {
+        Cursor {
+            tree: self,
+            lower: lower.map(<[u8]>::to_vec),
+            upper: upper.map(<[u8]>::to_vec),
+            keys_only: false,
+            scan: false,
+            batch: Batch::default(),
+            current: 0,
+            at: 0,
+            begin: 0,
+            end: 0,
+            valid: false,
+            forward: true,
+            entered: 0,
+            prefix: 0,
+            key: Vec::new(),
+            value: Span::default(),
+            large: None,
+            value_len: 0,
+        }
+    }
+}
+
+impl<P: Pages> Cursor<'_, P> {
+    /// Values in overflow pages are not read: [`Cursor::value`] is empty for them.
+    pub fn keys_only(mut self) -> Self {
+        self.keys_only = true;
+        self
+    }
+
+    /// A large scan: the pool need not keep the leaves that it has to load for it
+    /// (leanstore IV-I, hinting).
+    pub fn as_scan(mut self) -> Self {
+        self.scan = true;
+        self
+    }
+
+    /// Whether it is on an entry.
+    pub fn is_valid(&self) -> bool {
+        self.valid
+    }
+
+    /// The key it is on; empty if it is on none.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        if self.valid { &self.key } else { &[] }
+    }
+
+    /// The value it is on; empty if it is on none.
+    #[inline]
+    pub fn value(&self) -> &[u8] {
+        match &self.large {
+            _ if !self.valid => &[],
+            Some(large) => large,
+            None => {
+                let page = self.batch.bytes(self.current);
+                page.get(self.value.at..self.value.end()).unwrap_or(&[])
+            }
+        }
+    }
+
+    /// Bytes of the value, read or not.
+    pub fn value_len(&self) -> u64 {
+        if self.valid { self.value_len } else { 0 }
+    }
+
+    /// Goes to the first entry.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed; the cursor is nowhere then. So for every move.
+    pub fn first(&mut self) -> Result<bool, PoolError> {
+        let start = key_of(&self.lower).map(<[u8]>::to_vec).unwrap_or_default();
+        self.enter(true, Some(&start))?;
+        self.settle_forward(self.begin)
+    }
+
+    /// Goes to the last entry.
+    ///
+    /// # Errors
+    /// As [`Cursor::first`].
+    pub fn last(&mut self) -> Result<bool, PoolError> {
+        let bound = match &self.upper {
+            Bound::Included(key) => Some((key.clone(), false)),
+            Bound::Excluded(key) => Some((key.clone(), true)),
+            Bound::Unbounded => None,
+        };
+        self.restart(false);
+        match &bound {
+            None => self.fetch(Seek::Last, 1)?,
+            Some((key, true)) if !key.is_empty() => self.fetch(Seek::Below(key), 1)?,
+            Some((key, _)) => self.fetch(Seek::At(key), 1)?,
+        }
+        self.settle_backward(self.end)
+    }
+
+    /// Goes to the first entry whose key is not below `key`.
+    ///
+    /// # Errors
+    /// As [`Cursor::first`].
+    pub fn seek(&mut self, key: &[u8]) -> Result<bool, PoolError> {
+        if key_of(&self.lower).is_some_and(|lower| lower > key) {
+            return self.first();
+        }
+        self.enter(true, Some(key))?;
+        let (at, _) = place_in(self.batch.leaf(self.current), key);
+        self.settle_forward(at.max(self.begin))
+    }
+
+    /// Goes to the last entry whose key is not above `key`.
+    ///
+    /// # Errors
+    /// As [`Cursor::first`].
+    pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<bool, PoolError> {
+        if key_of(&self.upper).is_some_and(|upper| upper < key) {
+            return self.last();
+        }
+        self.enter(false, Some(key))?;
+        let (at, equal) = place_in(self.batch.leaf(self.current), key);
+        self.settle_backward((at + usize::from(equal)).min(self.end))
+    }
+
+    /// Goes to the next entry; from nowhere it goes nowhere.
+    ///
+    /// # Errors
+    /// As [`Cursor::first`].
+    #[inline]
+    #[allow(clippy::should_implement_trait)] // it lends, which `Iterator` cannot
+    pub fn next(&mut self) -> Result<bool, PoolError> {
+        if !self.valid {
+            return Ok(false);
+        }
+        self.settle_forward(self.at + 1)
+    }
+
+    /// Goes to the entry before; from nowhere it goes nowhere.
+    ///
+    /// # Errors
+    /// As [`Cursor::first`].
+    #[inline]
+    pub fn prev(&mut self) -> Result<bool, PoolError> {
+        if !self.valid {
+            return Ok(false);
+        }
+        self.settle_backward(self.at)
+    }
+
+    fn restart(&mut self, forward: bool) {
+        self.valid = false;
+        self.forward = forward;
+        self.entered = 0;
+    }
+
+    /// Fetches the leaf that covers `key`.
+    fn enter(&mut self, forward: bool, key: Option<&[u8]>) -> Result<(), PoolError> {
+        self.restart(forward);
+        self.fetch(Seek::At(key.unwrap_or(&[])), 1)
+    }
+
+    fn fetch(&mut self, seek: Seek<'_>, leaves: usize) -> Result<(), PoolError> {
+        let bound = if self.forward { &self.upper } else { &self.lower };
+        let wish = Wish {
+            seek,
+            forward: self.forward,
+            leaves,
+            ahead: if self.entered == 0 { 0 } else { leaves * 4 },
+            stop: key_of(bound),
+            scan: self.scan,
+        };
+        self.valid = false;
+        self.tree.fetch(wish, &mut self.batch)?;
+        self.look(0);
+        Ok(())
+    }
+
+    /// Goes to leaf `i` of the batch, before or behind its entries.
+    fn look(&mut self, i: usize) {
+        self.current = i;
+        self.entered += 1;
+        let node = self.batch.leaf(i);
+        self.key.clear();
+        node.append(node.prefix(), &mut self.key);
+        let (begin, end) = match (&self.lower, &self.upper) {
+            (Bound::Unbounded, Bound::Unbounded) => (0, node.count()),
+            (lower, upper) => (first_in(node, lower), end_in(node, upper)),
+        };
+        self.prefix = self.key.len();
+        (self.begin, self.end) = (begin, end);
+    }
+
+    /// Goes to entry `at` or, if there is none, to the next one there is.
+    #[inline]
+    fn settle_forward(&mut self, mut at: usize) -> Result<bool, PoolError> {
+        loop {
+            if at < self.end {
+                if self.show(at)? {
+                    return Ok(true);
+                }
+                at += 1;
+            } else if self.step(true)? {
+                at = self.begin;
+            } else {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Goes to the entry before `behind` or, if there is none, to the last one there is.
+    #[inline]
+    fn settle_backward(&mut self, mut behind: usize) -> Result<bool, PoolError> {
+        loop {
+            if behind > self.begin {
+                behind -= 1;
+                if self.show(behind)? {
+                    return Ok(true);
+                }
+            } else if self.step(false)? {
+                behind = self.end;
+            } else {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Goes to the next leaf in a direction; `false`, and nowhere, if there is none.
+    fn step(&mut self, forward: bool) -> Result<bool, PoolError> {
+        self.valid = false;
+        let Some(fence) = self.fence_ahead(forward) else { return Ok(false) };
+        if forward == self.forward && self.current + 1 < self.batch.len() {
+            self.look(self.current + 1);
+            return Ok(true);
+        }
+        if forward != self.forward {
+            self.restart(forward);
+        }
+        let leaves = (self.entered / PATIENCE).clamp(1, LEAVES_MAX);
+        let seek = if forward { Seek::At(&fence) } else { Seek::Below(&fence) };
+        self.fetch(seek, leaves)?;
+        Ok(true)
+    }
+
+    /// The fence of the present leaf in a direction, if there may be entries within the bounds
+    /// behind it.
+    fn fence_ahead(&self, forward: bool) -> Option<Vec<u8>> {
+        let node = self.batch.leaf(self.current);
+        if !forward {
+            let fence = node.lower_bytes();
+            let beyond = key_of(&self.lower).is_some_and(|key| fence.as_slice() <= key);
+            return (!fence.is_empty() && !beyond).then_some(fence);
+        }
+        let fence = node.upper_bytes()?;
+        let beyond = match &self.upper {
+            Bound::Included(key) => fence > *key,
+            Bound::Excluded(key) => fence >= *key,
+            Bound::Unbounded => false,
+        };
+        (!beyond).then_some(fence)
+    }
+
+    /// Puts the cursor on entry `at` of the present leaf; `false` if it is gone meanwhile, which
+    /// can be noticed only of values in overflow pages.
+    #[inline]
+    fn show(&mut self, at: usize) -> Result<bool, PoolError> {
+        let node = self.batch.leaf(self.current);
+        self.at = at;
+        self.key.truncate(self.prefix);
+        node.suffix_to(at, &mut self.key);
+        match node.value(at) {
+            Value::Inline(span) => {
+                self.value = span;
+                self.value_len = span.len as u64;
+                self.large = None;
+                self.valid = true;
+                Ok(true)
+            }
+            Value::Overflow(_) => self.show_large(at),
+        }
+    }
+
+    fn show_large(&mut self, at: usize) -> Result<bool, PoolError> {
+        let mut reference = self.batch.leaf(self.current).reference(at);
+        self.valid = false;
+        if self.keys_only {
+            self.value_len = reference.map_or(0, |reference| reference.len);
+            self.large = Some(Vec::new());
+            self.valid = true;
+            return Ok(true);
+        }
+        while let Some(wanted) = reference {
+            if let Some(value) = self.tree.read_whole(&self.key, wanted)? {
+                self.value_len = value.len() as u64;
+                self.large = Some(value);
+                self.valid = true;
+                return Ok(true);
+            }
+            // It was replaced: what is there now counts.
+            let mut scratch = crate::page::Scratch::default();
+            reference = match self.tree.look(&self.key, &mut scratch)? {
+                None => return Ok(false),
+                Some(None) => {
+                    self.value_len = scratch.bytes().len() as u64;
+                    self.large = Some(scratch.bytes().to_vec());
+                    self.valid = true;
+                    return Ok(true);
+                }
+                Some(other) => other,
+            };
+        }
+        Ok(false)
+    }
+}
+
+/// The first entry of a leaf within a lower bound.
+fn first_in(node: Node<'_>, bound: &Bound<Vec<u8>>) -> usize {
+    match bound {
+        Bound::Unbounded => 0,
+        Bound::Included(key) => place_in(node, key).0,
+        Bound::Excluded(key) => {
+            let (at, equal) = place_in(node, key);
+            at + usize::from(equal)
+        }
+    }
+}
+
+/// Behind the last entry of a leaf within an upper bound.
+fn end_in(node: Node<'_>, bound: &Bound<Vec<u8>>) -> usize {
+    match bound {
+        Bound::Unbounded => node.count(),
+        Bound::Excluded(key) => place_in(node, key).0,
+        Bound::Included(key) => {
+            let (at, equal) = place_in(node, key);
+            at + usize::from(equal)
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Private copies of leaves, for cursors.
+//!
+//! A scan is a series of lookups (leanstore IV-I): each copies a few neighbouring leaves, below
+//! one parent, in one attempt, and the fence of the last one says where the next lookup goes on.
+//! So a scan holds nothing between two steps, and its user's code runs under no latch.
+
+use millpond_base::Op as Use;
+
+use crate::btree::descend::{Place, Seek};
+use crate::btree::node::layout::{LEAF_SLOT, Node};
+use crate::btree::tree::{BTree, mark};
+use crate::page::{PageBuffer, View};
+use crate::pool::{Op, Pages, PoolError, Read, Try};
+
+/// Most leaves of one attempt.
+pub(crate) const LEAVES_MAX: usize = 8;
+/// Most leaves that are asked for ahead.
+const AHEAD_MAX: usize = 32;
+
+/// What to fetch.
+#[derive(Clone, Copy)]
+pub(crate) struct Wish<'k> {
+    pub(crate) seek: Seek<'k>,
+    pub(crate) forward: bool,
+    /// At most so many leaves.
+    pub(crate) leaves: usize,
+    /// So many of those behind them are asked for ahead.
+    pub(crate) ahead: usize,
+    /// No leaf behind the one that covers this key is wanted.
+    pub(crate) stop: Option<&'k [u8]>,
+    /// The pool may take the leaves for a scan's.
+    pub(crate) scan: bool,
+}
+
+/// Leaves, in the order of the scan.
+#[derive(Default)]
+pub(crate) struct Batch {
+    copies: Vec<PageBuffer>,
+    len: usize,
+}
+
+impl Batch {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Leaf `i`; the caller knows that there is one.
+    #[inline(always)]
+    pub(crate) fn bytes(&self, i: usize) -> &[u8] {
+        self.copies.get(i).map_or(&[], PageBuffer::bytes)
+    }
+
+    #[inline(always)]
+    pub(crate) fn leaf(&self, i: usize) -> Node<'_> {
+        Node::leaf(View::of(self.bytes(i)))
+    }
+
+    fn take(&mut self, view: View<'_>) {
+        if self.copies.len() == self.len {
+            self.copies.push(PageBuffer::new(view.len()));
+        }
+        if let Some(copy) = self.copies.get_mut(self.len) {
+            copy_used(view, copy.bytes_mut());
+            self.len += 1;
+        }
+    }
+}
+
+/// Copies what is in use of a leaf.
+fn copy_used(view: View<'_>, out: &mut [u8]) {
+    let node = Node::leaf(view);
+    let slots_end = node.slots() + node.count() * LEAF_SLOT;
+    let heap = node.heap().clamp(slots_end, out.len());
+    view.copy_into(0, &mut out[..slots_end]);
+    view.copy_into(heap, &mut out[heap..]);
+}
+
+impl<P: Pages> BTree<P> {
+    /// Fetches at least one leaf.
+    pub(crate) fn fetch(&self, wish: Wish<'_>, batch: &mut Batch) -> Result<(), PoolError> {
+        self.pages.run(|op| {
+            batch.len = 0;
+            self.fetch_attempt(op, wish, batch)
+        })
+    }
+
+    fn fetch_attempt<'o>(&self, op: &'o Op<'o, P>, wish: Wish<'_>, batch: &mut Batch) -> Try<()> {
+        let Some(place) = self.place(op, wish.seek, 1)? else {
+            let Some(root) = self.place(op, wish.seek, 0)? else { return Ok(()) };
+            batch.take(root.node.view());
+            return root.node.validate();
+        };
+        let Place { node: parent, depth, .. } = place;
+        let inner = Node::inner(parent.view());
+        let (mut index, last) = (wish.seek.child(inner), inner.count());
+        let to = mark(Use::Read, true, depth.saturating_add(1)).with_scan(wish.scan);
+        loop {
+            match self.child_node(&parent, index, 0, to) {
+                Ok(child) => {
+                    child.view().prefetch(0, 512);
+                    batch.take(child.view());
+                    if let Err(jump) = child.validate() {
+                        batch.len -= 1;
+                        if batch.len == 0 {
+                            return Err(jump);
+                        }
+                        return Ok(());
+                    }
+                }
+                // What was copied so far stands; the next call fetches this one.
+                Err(_) if batch.len > 0 => return Ok(()),
+                Err(jump) => return Err(jump),
+            }
+            if batch.len == 1 && wish.ahead > 0 {
+                look_ahead(&parent, index, last, wish);
+            }
+            let more = if wish.forward { index < last } else { index > 0 };
+            if !more || batch.len >= wish.leaves || reaches(batch.leaf(batch.len - 1), wish) {
+                return Ok(());
+            }
+            if wish.forward { index += 1 } else { index -= 1 }
+        }
+    }
+}
+
+/// Whether no leaf behind this one is wanted.
+fn reaches(leaf: Node<'_>, wish: Wish<'_>) -> bool {
+    let Some(stop) = wish.stop else { return false };
+    if wish.forward {
+        leaf.upper().is_none_or(|upper| leaf.view.compare(upper.at, upper.len, stop).is_gt())
+    } else {
+        let lower = leaf.lower();
+        leaf.view.compare(lower.at, lower.len, stop).is_le()
+    }
+}
+
+/// Asks for the leaves behind `index` that are not in memory.
+fn look_ahead<P: Pages>(parent: &Read<'_, P>, index: usize, last: usize, wish: Wish<'_>) {
+    let mut places = [0; AHEAD_MAX];
+    let mut n = 0;
+    let mut missing = false;
+    let inner = Node::inner(parent.view());
+    for (step, place) in places.iter_mut().take(wish.ahead).enumerate() {
+        let next = if wish.forward { Some(index + 1 + step) } else { index.checked_sub(1 + step) };
+        let Some(next) = next.filter(|next| *next <= last) else { break };
+        *place = inner.child_at(next);
+        missing |= parent.swip(*place).is_evicted();
+        n += 1;
+    }
+    if missing {
+        parent.op().pages().prefetch(parent, &places[..n]);
+    }
+}

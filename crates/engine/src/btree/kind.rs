@@ -1,0 +1,90 @@
+//! What the pool is told of the tree's page types: where their swips are.
+
+use std::sync::Arc;
+
+use crate::btree::node::layout::{LAST_CHILD, Node, Value};
+use crate::btree::overflow::{BODY, fan_out};
+use crate::page::{PageType, View};
+use crate::pool::Kind;
+
+/// Inner nodes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InnerKind;
+
+/// Leaves: values in overflow pages hang below them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LeafKind;
+
+/// Overflow pages: those above the data hold swips.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OverflowKind;
+
+/// Page types and their kinds, for the pool.
+pub fn register() -> Vec<(PageType, Arc<dyn Kind>)> {
+    vec![
+        (PageType::BTREE_INNER, Arc::new(InnerKind)),
+        (PageType::BTREE_LEAF, Arc::new(LeafKind)),
+        (PageType::OVERFLOW, Arc::new(OverflowKind)),
+    ]
+}
+
+fn scan(kind: &dyn Kind, page: View<'_>, word: u64) -> Option<usize> {
+    let mut found = None;
+    kind.swips(page, &mut |at| {
+        if page.u64(at) == word {
+            found = Some(at);
+        }
+        found.is_none()
+    });
+    found
+}
+
+impl Kind for InnerKind {
+    fn swips(&self, page: View<'_>, visit: &mut dyn FnMut(usize) -> bool) {
+        let node = Node::inner(page);
+        for i in 0..node.count() {
+            if !visit(node.child_at(i)) {
+                return;
+            }
+        }
+        visit(LAST_CHILD);
+    }
+
+    /// Searches for the child's lower fence; children without one, or elsewhere, cost a scan.
+    fn find(&self, page: View<'_>, word: u64, child: View<'_>) -> Option<usize> {
+        let (node, child) = (Node::inner(page), Node::of(child));
+        let at = node.child_at(node.child_for(&child.lower_bytes()));
+        if page.u64(at) == word { Some(at) } else { scan(self, page, word) }
+    }
+}
+
+impl Kind for LeafKind {
+    fn swips(&self, page: View<'_>, visit: &mut dyn FnMut(usize) -> bool) {
+        let node = Node::leaf(page);
+        if node.overflows() == 0 {
+            return;
+        }
+        for i in 0..node.count() {
+            if let Value::Overflow(at) = node.value(i)
+                && at + 8 <= page.len()
+                && !visit(at)
+            {
+                return;
+            }
+        }
+    }
+}
+
+impl Kind for OverflowKind {
+    fn swips(&self, page: View<'_>, visit: &mut dyn FnMut(usize) -> bool) {
+        if page.u8(crate::btree::node::layout::LEVEL) == 0 {
+            return;
+        }
+        let count = crate::btree::overflow::used(page).min(fan_out(page.len()));
+        for i in 0..count {
+            if !visit(BODY + 8 * i) {
+                return;
+            }
+        }
+    }
+}
