@@ -7,6 +7,7 @@ pub mod key;
 pub mod key_range;
 mod key_tuples;
 pub mod memory_limit;
+pub mod modes;
 pub mod options;
 pub mod policy_choice;
 pub mod stat_file;
@@ -19,6 +20,7 @@ pub use choices::{
 pub use codec::DecodeError;
 pub use key::Key;
 pub use key_range::KeyRange;
+pub use modes::{Combination, CombinationError};
 pub use options::{Lab, Options, OptionsError, Plan};
 pub use stat_file::{Freshness, Published, Publisher};
 pub use stats::{Latency, Stats};
