@@ -76,6 +76,25 @@ fn scans(tree: &Tree, threads: u64, each: u64, rows: u64) {
     });
 }
 
+/// The standard library's map under the same load: a yardstick for a machine that others use, too.
+fn yardstick(rows: u64, each: u64) {
+    let mut map = std::collections::BTreeMap::new();
+    let from = Instant::now();
+    for i in 0..rows {
+        map.insert(spread(i).to_be_bytes(), [7u8; VALUE]);
+    }
+    report("BTreeMap: random load", rows, from);
+    let from = Instant::now();
+    let mut random = fastrand::Rng::with_seed(0);
+    let mut sum = 0u64;
+    for _ in 0..each {
+        let key = spread(random.u64(..rows)).to_be_bytes();
+        sum += u64::from(map[&key][0]);
+    }
+    std::hint::black_box(sum);
+    report("BTreeMap: uniform lookups", each, from);
+}
+
 /// Zipf by inversion of the continuous law; θ = 0.99, near enough to compare trees.
 fn zipf(random: &mut fastrand::Rng, rows: u64) -> u64 {
     let a = 1.0 - 0.99;
@@ -104,6 +123,7 @@ fn main() {
         report(what, rows, from);
         space(&tree, rows, "  space");
     }
+    yardstick(rows, rows.min(4_000_000));
     let tree = fresh(page_size);
     let from = Instant::now();
     for i in 0..rows {
@@ -134,7 +154,7 @@ fn main() {
         .unwrap();
         std::hint::black_box(sum);
         assert_eq!(n, rows);
-        report("full scan", n, from);
+        report(if keys_only { "full scan, keys" } else { "full scan, keys and values" }, n, from);
     }
     let from = Instant::now();
     let mut random = fastrand::Rng::with_seed(1);
