@@ -20,6 +20,7 @@ mod range;
 mod range_delete;
 mod split;
 mod stats;
+mod stored;
 mod stream;
 mod tree;
 
@@ -30,5 +31,8 @@ pub use error::{BulkError, StreamError, WriteError};
 pub use kind::{InnerKind, LeafKind, OverflowKind, register};
 pub use range::{Entry, Range};
 pub use stats::{Counters, LevelStats, TreeStats};
+pub use stored::{
+    Fences, LargePart, StoredChild, StoredNode, StoredValue, overflow_data, overflow_parts,
+};
 pub use stream::ValueReader;
 pub use tree::{BTree, Limits};

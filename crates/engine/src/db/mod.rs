@@ -1,6 +1,7 @@
 //! What users call: keys and values, options, statistics.
 
 pub mod budget;
+pub mod check;
 pub mod choices;
 pub mod codec;
 pub mod key;

@@ -184,6 +184,12 @@ impl PageStore {
         self.superblock.map_or([0; 16], |block| block.uuid)
     }
 
+    /// The superblock as it was when the store was opened; `None` if a salvaged store has none
+    /// that is sound.
+    pub fn superblock(&self) -> Option<&Superblock> {
+        self.superblock.as_ref()
+    }
+
     /// Root of the catalog as of the last clean close.
     pub fn catalog_root(&self) -> Option<PageId> {
         self.superblock.and_then(|block| block.catalog_root)

@@ -1,0 +1,193 @@
+//! Pages of a tree as they lie on storage: read one by one, without a pool, by whoever checks a
+//! store or saves what is left of a damaged one.
+//!
+//! Nothing here follows a swip. A page tells what its children must be ([`StoredChild`],
+//! [`LargePart`]); the caller reads them and holds them to it.
+
+use crate::btree::check::{Violation, check_page};
+use crate::btree::node::layout::{KIND, LEVEL, Node, Value};
+use crate::btree::overflow::{BODY, STAMP, data_max, fan_out, level_for, used};
+use crate::page::{PageType, View};
+use crate::pool::Swip;
+
+/// The keys that a node covers: from `lower` up to, but not including, `upper`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Fences {
+    /// No key is below.
+    pub lower: Vec<u8>,
+    /// All keys are below; `None`: no key is too large.
+    pub upper: Option<Vec<u8>>,
+}
+
+/// A child of an inner node, and what it must be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StoredChild {
+    /// Offset of its swip in the parent's page.
+    pub at: usize,
+    /// Which child, counted from 0.
+    pub index: usize,
+    /// Its swip.
+    pub swip: Swip,
+    /// Its level.
+    pub level: u8,
+    /// Its fences.
+    pub fences: Fences,
+}
+
+/// A value in overflow pages, or a part of one, below some page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LargePart {
+    /// Offset of the swip of its page.
+    pub at: usize,
+    /// That swip.
+    pub swip: Swip,
+    /// Level of the page.
+    pub level: u8,
+    /// The value's stamp.
+    pub stamp: u64,
+    /// Bytes of the value below the page.
+    pub len: u64,
+}
+
+/// A value, as its leaf has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StoredValue {
+    /// In the leaf; its bytes were appended.
+    Inline,
+    /// In overflow pages.
+    Large(LargePart),
+}
+
+/// A node whose page contradicts itself in nothing.
+#[derive(Clone, Copy)]
+pub struct StoredNode<'a> {
+    node: Node<'a>,
+}
+
+impl<'a> StoredNode<'a> {
+    /// The node in `page`, a copy, whose checksum need not have been right.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn of(page: View<'a>) -> Result<StoredNode<'a>, Vec<Violation>> {
+        let wrong = check_page(page);
+        if wrong.is_empty() { Ok(StoredNode { node: Node::of(page) }) } else { Err(wrong) }
+    }
+
+    /// Height above the leaves.
+    pub fn level(self) -> u8 {
+        self.node.level()
+    }
+
+    /// Whether it is a leaf.
+    pub fn is_leaf(self) -> bool {
+        self.node.leaf
+    }
+
+    /// Entries of a leaf, or separators of an inner node.
+    pub fn count(self) -> usize {
+        self.node.count()
+    }
+
+    /// Bytes in use for entries and fences, and bytes that there are for them.
+    pub fn fill(self) -> (usize, usize) {
+        (self.node.used(), self.node.view.len() - self.node.slots())
+    }
+
+    /// The keys it covers.
+    pub fn fences(self) -> Fences {
+        Fences { lower: self.node.lower_bytes(), upper: self.node.upper_bytes() }
+    }
+
+    /// The children of an inner node in the order of their keys; none of a leaf.
+    pub fn children(self) -> Vec<StoredChild> {
+        let node = self.node;
+        if node.leaf {
+            return Vec::new();
+        }
+        let mut lower = node.lower_bytes();
+        let mut children = Vec::with_capacity(node.count() + 1);
+        for index in 0..=node.count() {
+            let upper = if index < node.count() {
+                let mut key = Vec::new();
+                node.key_to(index, &mut key);
+                Some(key)
+            } else {
+                node.upper_bytes()
+            };
+            let at = node.child_at(index);
+            let next = upper.clone().unwrap_or_default();
+            let fences = Fences { lower: std::mem::replace(&mut lower, next), upper };
+            let (swip, level) = (Swip(node.view.u64(at)), node.level().saturating_sub(1));
+            children.push(StoredChild { at, index, swip, level, fences });
+        }
+        children
+    }
+
+    /// Puts the key of entry `i` into `key` and, if the value is in the leaf, that into `value`;
+    /// `None` if there is no such entry.
+    pub fn entry(self, i: usize, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Option<StoredValue> {
+        value.clear();
+        if !self.node.leaf || i >= self.node.count() || !self.node.key_to(i, key) {
+            return None;
+        }
+        match self.node.value(i) {
+            Value::Inline(span) => self.node.append(span, value).then_some(StoredValue::Inline),
+            Value::Overflow(_) => self.large(i).map(StoredValue::Large),
+        }
+    }
+
+    /// The value of entry `i`, if it is in overflow pages.
+    pub fn large(self, i: usize) -> Option<LargePart> {
+        let Value::Overflow(at) = self.node.value(i) else { return None };
+        let reference = self.node.reference(i)?;
+        let level = level_for(self.node.view.len(), reference.len);
+        Some(LargePart {
+            at,
+            swip: reference.swip,
+            level,
+            stamp: reference.stamp,
+            len: reference.len,
+        })
+    }
+
+    /// The values in overflow pages, with the numbers of their entries.
+    pub fn large_values(self) -> impl Iterator<Item = (usize, LargePart)> {
+        let count = if self.node.leaf && self.node.overflows() > 0 { self.count() } else { 0 };
+        (0..count).filter_map(move |i| Some((i, self.large(i)?)))
+    }
+}
+
+/// The parts of a value below the overflow page `page`, in order; none below a page of data, of
+/// which [`overflow_data`] has the bytes.
+///
+/// # Errors
+/// What is wrong with the page, if it is not that of `part`.
+pub fn overflow_parts(page: View<'_>, part: &LargePart) -> Result<Vec<LargePart>, Violation> {
+    if page.u8(KIND) != PageType::OVERFLOW.0 {
+        return Err(Violation::Type { found: page.u8(KIND), expected: PageType::OVERFLOW.0 });
+    }
+    if page.u8(LEVEL) != part.level {
+        return Err(Violation::Level { found: page.u8(LEVEL), expected: part.level });
+    }
+    let (data, fan) = (data_max(page.len()) as u64, fan_out(page.len()) as u64);
+    let full = (1..part.level).fold(data, |span, _| span.saturating_mul(fan));
+    let expected = if part.level == 0 { part.len } else { part.len.div_ceil(full) };
+    if page.u64(STAMP) != part.stamp || used(page) as u64 != expected {
+        return Err(Violation::Overflow);
+    }
+    if part.level == 0 {
+        return Ok(Vec::new());
+    }
+    let below = |i: usize| {
+        let at = BODY + 8 * i;
+        let len = part.len.saturating_sub(full.saturating_mul(i as u64)).min(full);
+        LargePart { at, swip: Swip(page.u64(at)), level: part.level - 1, len, ..*part }
+    };
+    Ok((0..used(page)).map(below).collect())
+}
+
+/// Appends the bytes of an overflow page of level 0 to `out`.
+pub fn overflow_data(page: View<'_>, out: &mut Vec<u8>) {
+    page.copy_to(BODY, used(page), out);
+}

@@ -1,0 +1,129 @@
+//! What can be wrong with a store.
+
+use millpond_base::PageId;
+
+use crate::btree::Violation;
+use crate::io::ReadError;
+use crate::page::superblock::SuperblockError;
+
+/// One thing that is wrong.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// Page 0 is no superblock.
+    #[error("no superblock that can be used: {0}")]
+    Superblock(SuperblockError),
+    /// The file ends before the store does.
+    #[error("the file is cut off: the superblock counts {expected} pages, and there are {found}")]
+    Truncated {
+        /// Pages that there should be.
+        expected: u64,
+        /// Pages that there are.
+        found: u64,
+    },
+    /// The store was not closed.
+    #[error(
+        "the store was not closed (process {pid} had it open): its map of free pages is out of \
+         date and not compared, and its pages need not fit together"
+    )]
+    NotClosed {
+        /// The process that had the store open.
+        pid: u32,
+    },
+    /// The page cannot be read, or is not what was once written there.
+    #[error("{0}")]
+    Unreadable(#[from] ReadError),
+    /// The page contradicts itself, or what its parent says of it.
+    #[error("{0}")]
+    Node(#[from] Violation),
+    /// A page of another type stands where a structure has its root, or a child.
+    #[error("the page has type {found}, which does not belong here")]
+    Type {
+        /// Type as the page says.
+        found: u8,
+    },
+    /// No known page has this type.
+    #[error("there is no page type {found}")]
+    UnknownType {
+        /// Type as the page says.
+        found: u8,
+    },
+    /// A swip on storage that is no page id.
+    #[error("the reference at byte {at} is no page id ({word:#018x})")]
+    Swip {
+        /// Offset in the page.
+        at: usize,
+        /// What is there.
+        word: u64,
+    },
+    /// A reference to a page that cannot be there.
+    #[error("the reference at byte {at} leads to page {child}, and the store has {pages} pages")]
+    Beyond {
+        /// Offset in the page; 0 where a root is named elsewhere.
+        at: usize,
+        /// The page referred to.
+        child: PageId,
+        /// Pages of the store.
+        pages: u64,
+    },
+    /// A reference to the superblock or to a free map.
+    #[error("the reference at byte {at} leads to page {child}, which is the store's own")]
+    Reserved {
+        /// Offset in the page; 0 where a root is named elsewhere.
+        at: usize,
+        /// The page referred to.
+        child: PageId,
+    },
+    /// The page has two parents.
+    #[error("the page is referred to twice{}", by(.parent))]
+    Twice {
+        /// The second parent that was found; `None`: as a root.
+        parent: Option<PageId>,
+    },
+    /// The page is in use, and free: it would be handed out again.
+    #[error("the page is in use, and the map of free pages says that it is free: dangerous")]
+    Free,
+    /// The page is not free, and nothing refers to it.
+    #[error("the page is marked as used, and nothing refers to it: its space is lost")]
+    Leaked,
+    /// Pages that nothing refers to, most likely since what did is damaged.
+    #[error("{pages} pages, this one and later ones, cannot be reached any more")]
+    CutOff {
+        /// How many.
+        pages: u64,
+    },
+    /// The map of free pages says something impossible of the page.
+    #[error("the map of free pages, page {map}, says that this page is {said}")]
+    FreeMap {
+        /// The page of the map.
+        map: PageId,
+        /// What it says: free, though reserved; or used, though beyond the end.
+        said: &'static str,
+    },
+    /// The type of a page of the store itself is wrong.
+    #[error("a page of the store itself has type {found}, not {expected}")]
+    OwnType {
+        /// Type as the page says.
+        found: u8,
+        /// Type that the place demands.
+        expected: u8,
+    },
+    /// The superblock names no catalog, so that nothing can be reached.
+    #[error("the superblock names no catalog of trees")]
+    NoCatalog,
+    /// An entry of the catalog is none.
+    #[error("entry {entry} of the catalog's page is no structure: {why}")]
+    Catalog {
+        /// Which entry of the page.
+        entry: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+fn by(parent: &Option<PageId>) -> String {
+    match parent {
+        Some(page) => format!(", the second time by page {page}"),
+        None => ", the second time as a root".to_string(),
+    }
+}

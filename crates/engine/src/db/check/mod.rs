@@ -1,0 +1,14 @@
+//! Finding out whether a store file is sound, page by page, without changing it.
+
+mod fault;
+mod reader;
+mod report;
+mod run;
+mod structure;
+mod sweep;
+mod walk;
+
+pub use fault::Fault;
+pub use report::{PageCounts, Problem, Report, StructureReport};
+pub use run::{CheckError, CheckOptions, Progress, check, check_store};
+pub use structure::{Decode, Named, Roots, StructureKind};
