@@ -16,7 +16,9 @@
 
 use super::choices::TranslationMode;
 use super::policy_choice::PolicyChoice;
-use crate::pool::FRAME_HEADER;
+use crate::pool::table::PageTable;
+use crate::pool::writeback::Writes;
+use crate::pool::{FRAME_HEADER, Optimistic};
 
 /// Frames that a pool has at least: the pages that one operation holds at a time, times a few
 /// threads, and a cooling stage.
@@ -27,9 +29,7 @@ pub const FRAMES_MAX: u32 = i32::MAX.cast_unsigned();
 /// 39 KiB, of which this covers 24.
 pub const FIXED_BYTES: u64 = 1 << 20;
 
-const BUCKET_BYTES: u64 = 16;
 const LIST_BYTES: u64 = 24;
-const WRITE_BUFFER_PAGES: u64 = 64;
 const OS_PAGE: u64 = 4096;
 
 /// A memory number that cannot be split.
@@ -114,7 +114,7 @@ impl Budget {
             .ok_or_else(|| BudgetError::Unbounded { policy: demand.policy.spec.to_string() })?;
         let table_bytes = match demand.translation {
             TranslationMode::Swizzled => 0,
-            TranslationMode::Hashed => u64::from(frames).next_power_of_two() * BUCKET_BYTES,
+            TranslationMode::Hashed => PageTable::<Optimistic>::bytes(frames),
         };
         let pool = u64::from(frames) * (FRAME_HEADER as u64 + page);
         Ok(Budget {
@@ -123,7 +123,7 @@ impl Budget {
             list_bytes: u64::from(frames) * LIST_BYTES,
             table_bytes,
             policy_bytes,
-            write_buffer_bytes: WRITE_BUFFER_PAGES * page,
+            write_buffer_bytes: Writes::bytes(demand.page_size as usize),
             fixed_bytes: FIXED_BYTES,
         })
     }

@@ -141,6 +141,8 @@ pub struct Lab {
     pub background_writer: bool,
     /// Evictions per step of the global epoch, at least 1. Default: 100 (leanstore IV-G).
     pub evictions_per_epoch: u32,
+    /// Whether page references can be recorded, at a price for each.
+    pub records: bool,
     /// One lookup, insert or scan in so many is timed; 0: none. Default: 64.
     pub latency_sample_period: u32,
     /// Seed of every random choice.
@@ -158,6 +160,7 @@ impl Default for Lab {
             batch: None,
             background_writer: true,
             evictions_per_epoch: 100,
+            records: false,
             latency_sample_period: 64,
             seed: 1,
         }

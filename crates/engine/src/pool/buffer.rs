@@ -131,6 +131,9 @@ pub struct Pool<M: Mode> {
     kinds: Box<[OnceLock<&'static dyn Kind>; 256]>,
     ids: Mutex<Vec<PageId>>,
     anchors: Mutex<Vec<AnchorMemory>>,
+    /// Released anchors. They are used again and their memory stays: a late reader may still look
+    /// at one, and finds that its version changed.
+    anchors_free: Mutex<Vec<AnchorMemory>>,
     evictions_per_tick: u64,
     evicted: AtomicU64,
     pub(crate) sleep: Sleep,
@@ -204,6 +207,7 @@ impl<M: Mode> Pool<M> {
             kinds: Box::new([const { OnceLock::new() }; 256]),
             ids: Mutex::default(),
             anchors: Mutex::default(),
+            anchors_free: Mutex::default(),
             evicted: AtomicU64::new(0),
             sleep: Sleep::default(),
             memory,
@@ -440,6 +444,25 @@ impl<M: Mode> Pool<M> {
     }
 
     fn new_anchor(&self, word: Swip) -> Result<NonNull<Frame>, PoolError> {
+        let released = locked(&self.anchors_free).pop();
+        let anchor = match released {
+            Some(anchor) => anchor,
+            None => self.anchor_memory()?,
+        };
+        let frame = anchor.0;
+        let header = self.header(frame);
+        // A late reader of a released anchor may hold it for a moment.
+        while !header.latch.exclusive() {
+            millpond_base::sync::thread::yield_now();
+        }
+        PageHeader::of_anchor().write(self.bytes(frame));
+        self.set_swip(frame, ANCHOR_SWIP, word);
+        header.latch.release_exclusive();
+        locked(&self.anchors).push(anchor);
+        Ok(frame)
+    }
+
+    fn anchor_memory(&self) -> Result<AnchorMemory, PoolError> {
         let layout = self.anchor_layout()?;
         // SAFETY: the layout has a size.
         let memory = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) });
@@ -450,15 +473,7 @@ impl<M: Mode> Pool<M> {
         let frame = memory.cast::<Frame>();
         // SAFETY: fresh, aligned memory with room for a header.
         unsafe { frame.write(Frame::new(FrameId::NONE)) };
-        let header = self.header(frame);
-        if header.latch.exclusive() {
-            let page = PageHeader::of_anchor();
-            page.write(self.bytes(frame));
-            self.set_swip(frame, ANCHOR_SWIP, word);
-            header.latch.release_exclusive();
-        }
-        locked(&self.anchors).push(AnchorMemory(frame));
-        Ok(frame)
+        Ok(AnchorMemory(frame))
     }
 
     fn anchor_layout(&self) -> Result<std::alloc::Layout, PoolError> {
@@ -505,7 +520,8 @@ impl<M: Mode> Pool<M> {
 impl<M: Mode> Drop for Pool<M> {
     fn drop(&mut self) {
         let Ok(layout) = self.anchor_layout() else { return };
-        for anchor in locked(&self.anchors).drain(..) {
+        let mut released = locked(&self.anchors_free);
+        for anchor in locked(&self.anchors).drain(..).chain(released.drain(..)) {
             // SAFETY: allocated with this layout by `new_anchor`; guards borrow the pool.
             unsafe { std::alloc::dealloc(anchor.0.as_ptr().cast(), layout) };
         }
@@ -626,11 +642,12 @@ impl<M: Mode> Pages for Pool<M> {
 
     fn release_anchor(&self, anchor: Anchor) {
         let mut anchors = locked(&self.anchors);
-        // Kept until the pool is dropped: a late reader may still look at it.
-        debug_assert!(anchors.iter().any(|a| a.0 == anchor.0), "an anchor of another pool");
-        if let Some(place) = anchors.iter().position(|a| a.0 == anchor.0) {
-            let last = anchors.len() - 1;
-            anchors.swap(place, last);
+        let place = anchors.iter().position(|a| a.0 == anchor.0);
+        debug_assert!(place.is_some(), "an anchor of another pool");
+        if let Some(place) = place {
+            let released = anchors.swap_remove(place);
+            drop(anchors);
+            locked(&self.anchors_free).push(released);
         }
     }
 }

@@ -1,0 +1,108 @@
+//! One enum over all compiled combinations, and how a call finds the one it is for: a `match`, no
+//! virtual call.
+
+use std::sync::Arc;
+
+use super::store::Store;
+use super::store_tree::StoreTree;
+use crate::btree::{Range, ValueReader};
+use crate::pool::Pool;
+
+/// Declares an enum with a variant per combination `M`, each holding a `$of<M>`.
+macro_rules! any {
+    ($(#[$meta:meta])* $name:ident $(<$life:lifetime>)?: $of:ident) => {
+        $(#[$meta])*
+        pub(super) enum $name $(<$life>)? {
+            Lean($of<$($life,)? $crate::db::modes::Lean>),
+            Untouched($of<$($life,)? $crate::db::modes::Untouched>),
+            Listed($of<$($life,)? $crate::db::modes::Listed>),
+            Dated($of<$($life,)? $crate::db::modes::Dated>),
+            Baseline($of<$($life,)? $crate::db::modes::Baseline>),
+            LadderSwips($of<$($life,)? $crate::db::modes::LadderSwips>),
+            LadderLean($of<$($life,)? $crate::db::modes::LadderLean>),
+            NoSwips($of<$($life,)? $crate::db::modes::NoSwips>),
+            Alone($of<$($life,)? $crate::db::modes::Alone>),
+            Recording($of<$($life,)? $crate::db::modes::Recording>),
+        }
+    };
+}
+
+/// Evaluates `$body` for whatever the enum holds.
+macro_rules! each {
+    ($name:ident, $any:expr, $held:ident => $body:expr) => {
+        match $any {
+            $name::Lean($held) => $body,
+            $name::Untouched($held) => $body,
+            $name::Listed($held) => $body,
+            $name::Dated($held) => $body,
+            $name::Baseline($held) => $body,
+            $name::LadderSwips($held) => $body,
+            $name::LadderLean($held) => $body,
+            $name::NoSwips($held) => $body,
+            $name::Alone($held) => $body,
+            $name::Recording($held) => $body,
+        }
+    };
+}
+pub(super) use each;
+
+/// The same, putting the result into the variant of `$to` for the same combination.
+macro_rules! turn {
+    ($name:ident => $to:ident, $any:expr, $held:ident => $body:expr) => {
+        match $any {
+            $name::Lean($held) => $to::Lean($body),
+            $name::Untouched($held) => $to::Untouched($body),
+            $name::Listed($held) => $to::Listed($body),
+            $name::Dated($held) => $to::Dated($body),
+            $name::Baseline($held) => $to::Baseline($body),
+            $name::LadderSwips($held) => $to::LadderSwips($body),
+            $name::LadderLean($held) => $to::LadderLean($body),
+            $name::NoSwips($held) => $to::NoSwips($body),
+            $name::Alone($held) => $to::Alone($body),
+            $name::Recording($held) => $to::Recording($body),
+        }
+    };
+}
+pub(super) use turn;
+
+/// `$body` in the variant of [`AnyStore`] for a [`Combination`](super::modes::Combination).
+macro_rules! by_combination {
+    ($combination:expr, $body:expr) => {
+        match $combination {
+            Combination::Lean => AnyStore::Lean($body),
+            Combination::Untouched => AnyStore::Untouched($body),
+            Combination::Listed => AnyStore::Listed($body),
+            Combination::Dated => AnyStore::Dated($body),
+            Combination::Baseline => AnyStore::Baseline($body),
+            Combination::LadderSwips => AnyStore::LadderSwips($body),
+            Combination::LadderLean => AnyStore::LadderLean($body),
+            Combination::NoSwips => AnyStore::NoSwips($body),
+            Combination::Alone => AnyStore::Alone($body),
+            Combination::Recording => AnyStore::Recording($body),
+        }
+    };
+}
+pub(super) use by_combination;
+
+type Shared<M> = Arc<Store<M>>;
+type PoolRange<'t, M> = Range<'t, Pool<M>>;
+type PoolReader<'t, M> = ValueReader<'t, Pool<M>>;
+
+any! {
+    /// A store.
+    #[derive(Clone)]
+    AnyStore: Shared
+}
+any! {
+    /// A tree's handle.
+    #[derive(Clone)]
+    AnyTree: StoreTree
+}
+any! {
+    /// A range.
+    AnyRange<'t>: PoolRange
+}
+any! {
+    /// A large value being read.
+    AnyReader<'t>: PoolReader
+}

@@ -1,0 +1,217 @@
+//! The catalog: which structures a store has, by name. A B⁺-tree of its own (owner 0), whose root
+//! is named in the superblock.
+//!
+//! ```text
+//! key     the name, UTF-8, 1 to 255 bytes (less where pages are tiny)
+//! value   offset size
+//!              0    4  owner: the id that the structure's pages carry, from 1 on
+//!              4    1  what it is: 1 tree, 2 hash index, 3 heap
+//!              5    3  reserved, 0
+//!              8    8  page of its root, which never moves
+//!             16    8  when it was made, in ms since 1970
+//! ```
+//! All integers are little-endian.
+//!
+//! An owner's id is one more than the largest in use, so ids of dropped structures come back; by
+//! then all their pages are free.
+
+use std::fmt;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use millpond_base::PageId;
+
+use super::error::Error;
+use crate::btree::BTree;
+use crate::pool::Pages;
+
+/// The owner of the catalog's own pages.
+pub const CATALOG_OWNER: u32 = 0;
+/// Most bytes of a name, where pages are large enough.
+pub const NAME_MAX: usize = 255;
+
+const ENTRY: usize = 24;
+
+/// What a name stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Structure {
+    /// A B⁺-tree.
+    Tree,
+    /// A hash index.
+    Hash,
+    /// A heap.
+    Heap,
+}
+
+impl fmt::Display for Structure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Structure::Tree => "tree",
+            Structure::Hash => "hash index",
+            Structure::Heap => "heap",
+        })
+    }
+}
+
+/// What the catalog knows of a name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// The id that its pages carry.
+    pub owner: u32,
+    /// What it is.
+    pub structure: Structure,
+    /// Its root, which never moves.
+    pub root: PageId,
+    /// When it was made, in ms since 1970.
+    pub created_ms: u64,
+}
+
+impl Entry {
+    /// As the catalog keeps it.
+    pub fn to_bytes(&self) -> [u8; ENTRY] {
+        let mut bytes = [0; ENTRY];
+        bytes[..4].copy_from_slice(&self.owner.to_le_bytes());
+        bytes[4] = match self.structure {
+            Structure::Tree => 1,
+            Structure::Hash => 2,
+            Structure::Heap => 3,
+        };
+        bytes[8..16].copy_from_slice(&self.root.0.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.created_ms.to_le_bytes());
+        bytes
+    }
+
+    /// Reads what [`Entry::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Entry, &'static str> {
+        let bytes: &[u8; ENTRY] = bytes.try_into().map_err(|_| "it is not 24 bytes long")?;
+        let word = |at: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(word)
+        };
+        let structure = match bytes[4] {
+            1 => Structure::Tree,
+            2 => Structure::Hash,
+            3 => Structure::Heap,
+            _ => return Err("its kind is unknown"),
+        };
+        let owner = word(0) as u32;
+        Ok(Entry { owner, structure, root: PageId(word(8)), created_ms: word(16) })
+    }
+}
+
+/// The catalog of a store.
+pub struct Catalog<P: Pages> {
+    tree: BTree<P>,
+    next_owner: u32,
+}
+
+impl<P: Pages> Catalog<P> {
+    /// A new one.
+    ///
+    /// # Errors
+    /// No memory or no page.
+    pub fn create(pages: Arc<P>) -> Result<Catalog<P>, Error> {
+        Ok(Catalog { tree: BTree::create(pages, CATALOG_OWNER)?, next_owner: 1 })
+    }
+
+    /// The one at `root`.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn open(pages: Arc<P>, root: PageId) -> Result<Catalog<P>, Error> {
+        let mut catalog = Catalog { tree: BTree::open(pages, CATALOG_OWNER, root)?, next_owner: 1 };
+        let largest = catalog.list()?.iter().map(|(_, entry)| entry.owner).max();
+        catalog.next_owner = largest.unwrap_or(0) + 1;
+        Ok(catalog)
+    }
+
+    /// Page of its root.
+    pub fn root(&self) -> PageId {
+        self.tree.root()
+    }
+
+    /// Most bytes of a name.
+    pub fn name_max(&self) -> usize {
+        NAME_MAX.min(self.tree.limits().key_max)
+    }
+
+    fn check_name(&self, name: &str) -> Result<(), Error> {
+        let (len, max) = (name.len(), self.name_max());
+        if (1..=max).contains(&len) { Ok(()) } else { Err(Error::Name { len, max }) }
+    }
+
+    /// What `name` stands for.
+    ///
+    /// # Errors
+    /// The catalog cannot be read.
+    pub fn get(&self, name: &str) -> Result<Option<Entry>, Error> {
+        self.check_name(name)?;
+        let entry = self.tree.get(name.as_bytes(), Entry::from_bytes)?.transpose();
+        entry.map_err(|reason| Error::Catalog { name: name.to_string(), reason })
+    }
+
+    /// An owner id for a structure that is about to be made.
+    pub fn new_owner(&mut self) -> u32 {
+        self.next_owner += 1;
+        self.next_owner - 1
+    }
+
+    /// Enters a new structure.
+    ///
+    /// # Errors
+    /// The name is taken or cannot be, or the catalog cannot be written.
+    pub fn insert(&self, name: &str, entry: &Entry) -> Result<(), Error> {
+        self.check_name(name)?;
+        if self.tree.insert(name.as_bytes(), &entry.to_bytes())? {
+            return Ok(());
+        }
+        Err(Error::Exists { name: name.to_string() })
+    }
+
+    /// Strikes a name out.
+    ///
+    /// # Errors
+    /// The catalog cannot be written.
+    pub fn remove(&self, name: &str) -> Result<bool, Error> {
+        Ok(self.tree.remove(name.as_bytes())?)
+    }
+
+    /// All names, in order.
+    ///
+    /// # Errors
+    /// The catalog cannot be read.
+    pub fn list(&self) -> Result<Vec<(String, Entry)>, Error> {
+        let mut all = Vec::new();
+        let mut wrong = None;
+        self.tree.scan(Bound::Unbounded, Bound::Unbounded, |name, bytes| {
+            let name = String::from_utf8_lossy(name).into_owned();
+            match Entry::from_bytes(bytes) {
+                Ok(entry) => all.push((name, entry)),
+                Err(reason) => wrong = Some(Error::Catalog { name, reason }),
+            }
+            wrong.is_none()
+        })?;
+        wrong.map_or(Ok(all), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_comes_back_as_it_was_and_anything_else_is_refused() {
+        for structure in [Structure::Tree, Structure::Hash, Structure::Heap] {
+            let (root, created_ms) = (PageId(u64::MAX - 9), 1 << 40);
+            let entry = Entry { owner: u32::MAX - 1, structure, root, created_ms };
+            let bytes = entry.to_bytes();
+            assert_eq!(Entry::from_bytes(&bytes), Ok(entry));
+            assert!(Entry::from_bytes(&bytes[1..]).is_err() && Entry::from_bytes(&[]).is_err());
+        }
+        assert_eq!(Entry::from_bytes(&[9; ENTRY]), Err("its kind is unknown"));
+    }
+}

@@ -1,0 +1,152 @@
+//! What can go wrong with a store as users see it: one enum over the narrow ones below it.
+
+use std::path::PathBuf;
+
+use super::catalog::Structure;
+use super::codec::DecodeError;
+use super::modes::{CombinationError, SeatError};
+use super::options::OptionsError;
+use crate::btree::{BulkError, StreamError, WriteError};
+use crate::io::{CloseError, CreateError, DeviceError, OpenError, OpenFileError, SyncError};
+use crate::pool::PoolError;
+
+/// An error of a store or of something in it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Options that cannot be.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    /// Strategies that are not compiled together.
+    #[error(transparent)]
+    Combination(#[from] CombinationError),
+    /// The policy does not fit.
+    #[error(transparent)]
+    Seat(#[from] SeatError),
+    /// The store could not be made.
+    #[error(transparent)]
+    Create(#[from] CreateError),
+    /// The store could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// There is no store, and none is to be made.
+    #[error("there is no store at {}: allow create_if_missing, or name another", path.display())]
+    NoStore {
+        /// Where one was looked for.
+        path: PathBuf,
+    },
+    /// The store could not be closed cleanly.
+    #[error(transparent)]
+    Close(#[from] CloseError),
+    /// Other handles of the store are alive, so it stays open until the last of them goes.
+    #[error("{handles} other handles of the store are in use: it closes when the last one goes")]
+    InUse {
+        /// How many.
+        handles: usize,
+    },
+    /// Writes may not be durable.
+    #[error(transparent)]
+    Sync(#[from] SyncError),
+    /// The buffer pool failed, or the storage below it.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    /// An entry could not be written.
+    #[error(transparent)]
+    Write(WriteError),
+    /// A value could not be streamed.
+    #[error(transparent)]
+    Stream(StreamError),
+    /// A bulk load failed.
+    #[error(transparent)]
+    Bulk(#[from] BulkError),
+    /// A key or value is not of the type that it is read as.
+    #[error("in tree '{tree}': {source}")]
+    Decode {
+        /// The tree.
+        tree: String,
+        /// What is wrong.
+        source: DecodeError,
+    },
+    /// There is no tree of that name.
+    #[error("there is no tree '{name}': create it, or see the list of trees")]
+    NoTree {
+        /// The name.
+        name: String,
+    },
+    /// The name is taken.
+    #[error("'{name}' exists already: open it, or choose another name")]
+    Exists {
+        /// The name.
+        name: String,
+    },
+    /// The name belongs to something else.
+    #[error("'{name}' is a {found}, not a {wanted}")]
+    OtherKind {
+        /// The name.
+        name: String,
+        /// What it is.
+        found: Structure,
+        /// What was asked for.
+        wanted: Structure,
+    },
+    /// Handles of it are alive.
+    #[error("'{name}' is in use by {handles} handles: drop them first")]
+    TreeInUse {
+        /// The name.
+        name: String,
+        /// How many.
+        handles: usize,
+    },
+    /// A name that nothing can have.
+    #[error("a name of {len} bytes cannot be: names have 1 to {max} bytes")]
+    Name {
+        /// Its bytes.
+        len: usize,
+        /// Most bytes of a name in this store.
+        max: usize,
+    },
+    /// The store is open for reading.
+    #[error("the store is open for reading only")]
+    ReadOnly,
+    /// A store with `latching = none` was used by a second thread.
+    #[error("latching = none is for the thread that opened the store: open it with latches")]
+    WrongThread,
+    /// The catalog holds something that this version does not know.
+    #[error("the catalog's entry '{name}' cannot be read ({reason}): run `check` on the store")]
+    Catalog {
+        /// Whose entry.
+        name: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
+}
+
+impl From<WriteError> for Error {
+    fn from(error: WriteError) -> Error {
+        match error {
+            WriteError::Pool(error) => Error::Pool(error),
+            other => Error::Write(other),
+        }
+    }
+}
+
+impl From<StreamError> for Error {
+    fn from(error: StreamError) -> Error {
+        match error {
+            StreamError::Write(error) => error.into(),
+            other => Error::Stream(other),
+        }
+    }
+}
+
+impl From<OpenFileError> for Error {
+    fn from(error: OpenFileError) -> Error {
+        Error::Open(error.into())
+    }
+}
+
+impl From<DeviceError> for Error {
+    fn from(error: DeviceError) -> Error {
+        Error::Open(error.into())
+    }
+}

@@ -1,0 +1,179 @@
+//! [`Db`]: a store as users open it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::any::{AnyStore, AnyTree, by_combination, each, turn};
+use super::catalog::Entry;
+use super::error::Error;
+use super::key::Key;
+use super::modes::Combination;
+use super::options::Options;
+use super::policy_choice::PolicyChoice;
+use super::raw_tree::RawTree;
+use super::stats::Stats;
+use super::store::{Prepared, Store};
+use super::tree::Tree;
+use super::value::Value;
+use crate::io::{Device, MemoryDevice};
+
+/// A store.
+///
+/// A handle: clones are cheap and may be used from any thread. The store closes when the last
+/// handle goes, those of its trees among them; [`Db::close`] does it where errors can be seen.
+///
+/// ```
+/// use millpond::db::{Db, Options};
+/// # fn main() -> Result<(), millpond::db::Error> {
+/// let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let people = db.tree::<String, u32>("people")?;
+/// people.insert("Ada", &36)?;
+/// people.insert("Grace", &85)?;
+/// assert_eq!(people.get("Ada")?, Some(36));
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Db {
+    store: AnyStore,
+    combination: Combination,
+}
+
+impl std::fmt::Debug for Db {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let path = each!(AnyStore, &self.store, store => store.pages().path());
+        f.debug_struct("Db").field("path", &path).field("combination", &self.combination).finish()
+    }
+}
+
+impl Db {
+    /// Opens the store in the file at `path`, or creates it if options allow that.
+    ///
+    /// # Errors
+    /// [`Error`]: options that cannot be, a file that cannot be opened, is in use, is no store,
+    /// was not closed cleanly, has another page size than asked for; or no memory.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db, Error> {
+        let combination = choose(&options)?;
+        let prepared = Prepared::file(path.as_ref(), &options)?;
+        Db::start(combination, prepared, &options)
+    }
+
+    /// A new store in memory: the file, too, is memory, so that everything is gone afterwards.
+    /// What [`Options::memory`] says is for the pool; the file comes on top.
+    ///
+    /// # Errors
+    /// [`Error`]: options that cannot be, or no memory.
+    pub fn in_memory(options: Options) -> Result<Db, Error> {
+        Db::open_on(Arc::new(MemoryDevice::new()), options)
+    }
+
+    /// Opens the store on any device, or creates it if the device is empty. Statistics are not
+    /// published.
+    ///
+    /// # Errors
+    /// As [`Db::open`].
+    pub fn open_on(device: Arc<dyn Device>, options: Options) -> Result<Db, Error> {
+        let combination = choose(&options)?;
+        let prepared = Prepared::device(device, &options)?;
+        Db::start(combination, prepared, &options)
+    }
+
+    fn start(combination: Combination, prepared: Prepared, options: &Options) -> Result<Db, Error> {
+        let store = by_combination!(combination, Store::start(prepared, options)?);
+        Ok(Db { store, combination })
+    }
+
+    /// The strategies that it runs with.
+    pub fn combination(&self) -> Combination {
+        self.combination
+    }
+
+    /// The tree of that name, with keys and values of these types; made if there is none. The
+    /// types are not stored: whoever opens a tree must know them.
+    ///
+    /// # Errors
+    /// [`Error::Name`], [`Error::OtherKind`], or the store failed.
+    pub fn tree<K: Key, V: Value>(&self, name: &str) -> Result<Tree<K, V>, Error> {
+        Ok(self.raw_tree(name)?.typed())
+    }
+
+    /// The tree of that name, of byte strings; made if there is none.
+    ///
+    /// # Errors
+    /// As [`Db::tree`].
+    pub fn raw_tree(&self, name: &str) -> Result<RawTree, Error> {
+        let tree = turn!(AnyStore => AnyTree, &self.store, store => store.tree(name)?);
+        Ok(RawTree::new(tree))
+    }
+
+    /// The tree of that name, which must exist.
+    ///
+    /// # Errors
+    /// [`Error::NoTree`], or as [`Db::tree`].
+    pub fn open_tree(&self, name: &str) -> Result<RawTree, Error> {
+        let tree = turn!(AnyStore => AnyTree, &self.store, store => store.open_tree(name)?);
+        Ok(RawTree::new(tree))
+    }
+
+    /// A new, empty tree of that name.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], or as [`Db::tree`].
+    pub fn create_tree(&self, name: &str) -> Result<RawTree, Error> {
+        let tree = turn!(AnyStore => AnyTree, &self.store, store => store.create_tree(name)?);
+        Ok(RawTree::new(tree))
+    }
+
+    /// Removes a tree and gives all its pages back. Nobody may have a handle of it any more.
+    ///
+    /// # Errors
+    /// [`Error::NoTree`], [`Error::TreeInUse`], or the store failed.
+    pub fn drop_tree(&self, name: &str) -> Result<(), Error> {
+        each!(AnyStore, &self.store, store => store.drop_tree(name))
+    }
+
+    /// Everything that has a name, in order.
+    ///
+    /// # Errors
+    /// The catalog cannot be read.
+    pub fn trees(&self) -> Result<Vec<(String, Entry)>, Error> {
+        each!(AnyStore, &self.store, store => store.catalog())
+    }
+
+    /// Writes what was changed before the call and makes it durable. Operations may run
+    /// meanwhile; a page that they change all the time may stay behind.
+    ///
+    /// Without a log this bounds how long [`Db::close`] takes, and no more: a store whose process
+    /// dies is not opened again, however often it was flushed, because its pages need not fit
+    /// together. What is flushed can be salvaged.
+    ///
+    /// # Errors
+    /// A page could not be written, or the device did not confirm.
+    pub fn flush(&self) -> Result<(), Error> {
+        each!(AnyStore, &self.store, store => store.flush())
+    }
+
+    /// What the store did since it was opened, and its state now.
+    pub fn stats(&self) -> Stats {
+        each!(AnyStore, &self.store, store => store.stats())
+    }
+
+    /// Bytes of a page.
+    pub fn page_size(&self) -> usize {
+        each!(AnyStore, &self.store, store => store.pages().page_size().bytes())
+    }
+
+    /// Closes the store: writes everything, so that it can be opened again.
+    ///
+    /// # Errors
+    /// [`Error::InUse`]: other handles are alive; the store closes when the last of them goes.
+    /// Any other error: the file stays marked as open, and some of what was written may be lost.
+    pub fn close(self) -> Result<(), Error> {
+        each!(AnyStore, self.store, store => store.close())
+    }
+}
+
+fn choose(options: &Options) -> Result<Combination, Error> {
+    let (lab, policy) = (&options.lab, PolicyChoice::parse(&options.policy));
+    let policy = policy.map_err(super::options::OptionsError::from)?;
+    Ok(Combination::choose(lab.translation, lab.latching, &policy, lab.records)?)
+}

@@ -1,0 +1,80 @@
+//! The store's own thread: once a second it publishes statistics and grows the file ahead of
+//! need. Between two rounds it sleeps, and where nothing was asked of the pool since the last
+//! round it does nothing at all.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::pool::PoolError;
+
+/// Time between two rounds.
+const PERIOD: Duration = Duration::from_secs(1);
+
+#[derive(Default)]
+struct Signal {
+    stop: Mutex<bool>,
+    changed: Condvar,
+}
+
+/// A thread that does its round each second, until it is dropped.
+pub(super) struct Housekeeping {
+    signal: Arc<Signal>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Housekeeping {
+    /// Starts the thread.
+    pub(super) fn start(round: impl Fn() + Send + 'static) -> Result<Housekeeping, PoolError> {
+        let signal = Arc::new(Signal::default());
+        let theirs = signal.clone();
+        let body = move || {
+            loop {
+                round();
+                let stop = theirs.stop.lock().unwrap_or_else(PoisonError::into_inner);
+                let wait = theirs.changed.wait_timeout_while(stop, PERIOD, |stop| !*stop);
+                if *wait.unwrap_or_else(PoisonError::into_inner).0 {
+                    return;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("millpond-house".to_string());
+        let thread =
+            thread.spawn(body).map_err(|error| PoolError::Thread { reason: error.to_string() })?;
+        Ok(Housekeeping { signal, thread: Some(thread) })
+    }
+}
+
+impl Drop for Housekeeping {
+    fn drop(&mut self) {
+        *self.signal.stop.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.signal.changed.notify_all();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the housekeeping thread ended by a panic");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn it_makes_a_round_at_once_and_ends_when_it_is_dropped() {
+        let rounds = Arc::new(AtomicU32::new(0));
+        let count = rounds.clone();
+        let house = Housekeeping::start(move || {
+            count.fetch_add(1, Ordering::SeqCst);
+        });
+        let house = house.unwrap();
+        while rounds.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        drop(house);
+        assert_eq!(Arc::strong_count(&rounds), 1, "the thread is gone");
+    }
+}

@@ -1,0 +1,133 @@
+//! What goes wrong says so, in its own type.
+
+use millpond::btree::{BulkError, BulkOptions, WriteError};
+use millpond::db::options::OptionsError;
+use millpond::db::{Combination, Db, Error, LatchingMode, Options, TranslationMode};
+use millpond::io::{OpenError, OpenFileError};
+
+use super::{place, tiny};
+
+#[test]
+fn a_store_with_other_pages_than_asked_for_is_not_opened_and_stays_whole() {
+    let (_dir, path) = place();
+    Db::open(&path, Options::new().memory(8 << 20).page_size(8192)).unwrap().close().unwrap();
+    let error = Db::open(&path, Options::new().memory(8 << 20).page_size(4096)).unwrap_err();
+    assert!(matches!(error, Error::Open(OpenError::PageSizeDiffers { .. })), "{error}");
+    // Any page size: that of the store.
+    let db = Db::open(&path, Options::new().memory(8 << 20)).unwrap();
+    assert_eq!(db.page_size(), 8192);
+}
+
+#[test]
+fn a_store_that_is_open_is_not_opened_again() {
+    let (_dir, path) = place();
+    let db = Db::open(&path, tiny(64)).unwrap();
+    let error = Db::open(&path, tiny(64)).unwrap_err();
+    let pid = std::process::id();
+    assert!(
+        matches!(&error, Error::Open(OpenError::File(OpenFileError::Locked { pid: p, .. }))
+            if *p == Some(pid)),
+        "{error}"
+    );
+    drop(db);
+    Db::open(&path, tiny(64)).unwrap();
+}
+
+#[test]
+fn options_that_cannot_be_leave_no_file_behind() {
+    let (_dir, path) = place();
+    let error = |options: Options| {
+        let error = Db::open(&path, options).unwrap_err();
+        assert!(!path.exists(), "{error}");
+        error
+    };
+    assert!(matches!(error(tiny(64).policy("lur")), Error::Options(OptionsError::Policy(_))));
+    assert!(matches!(error(Options::new().memory(5)), Error::Options(OptionsError::Budget(_))));
+    assert!(matches!(error(tiny(64).create_if_missing(false)), Error::NoStore { .. }));
+    assert!(matches!(error(tiny(64).read_only(true)), Error::NoStore { .. }));
+    let hashed = tiny(64).lab(|lab| lab.translation = TranslationMode::Hashed);
+    let wrong = error(hashed);
+    assert!(matches!(wrong, Error::Combination(_)));
+    assert_eq!(wrong.to_string().lines().count(), 1 + Combination::ALL.len());
+}
+
+#[test]
+fn a_store_that_cannot_be_opened_for_its_options_stays_clean() {
+    let (_dir, path) = place();
+    Db::open(&path, Options::new().memory(32 << 20).page_size(65536)).unwrap().close().unwrap();
+    // Enough for pages of 4096 bytes, which is all that is known before the store is read.
+    let error = Db::open(&path, Options::new().memory(3 << 20)).unwrap_err();
+    assert!(matches!(error, Error::Options(OptionsError::Budget(_))), "{error}");
+    Db::open(&path, Options::new().memory(32 << 20)).unwrap();
+}
+
+#[test]
+fn a_store_that_is_open_for_reading_refuses_to_be_written_to() {
+    let (_dir, path) = place();
+    let db = Db::open(&path, tiny(64)).unwrap();
+    db.raw_tree("t").unwrap().put(b"k", b"v").unwrap();
+    db.close().unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let db = Db::open(&path, tiny(64).read_only(true)).unwrap();
+    let beside = Db::open(&path, tiny(64).read_only(true)).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    assert_eq!(tree.get(b"k").unwrap(), Some(b"v".to_vec()));
+    assert_eq!(beside.raw_tree("t").unwrap().len().unwrap(), 1);
+    let refused = [
+        tree.put(b"k", b"w").unwrap_err(),
+        tree.delete(b"k").unwrap_err(),
+        tree.clear().unwrap_err(),
+        tree.compact(10).unwrap_err(),
+        db.create_tree("u").unwrap_err(),
+        db.drop_tree("t").unwrap_err(),
+    ];
+    assert!(refused.iter().all(|error| matches!(error, Error::ReadOnly)), "{refused:?}");
+    assert!(matches!(db.raw_tree("u").unwrap_err(), Error::NoTree { .. }));
+    db.flush().unwrap();
+    drop((tree, db, beside));
+    assert!(std::fs::read(&path).unwrap() == before, "not a byte was written");
+}
+
+#[test]
+fn names_and_keys_have_limits() {
+    let db = Db::in_memory(tiny(64)).unwrap();
+    let long = "n".repeat(300);
+    for name in ["", &long] {
+        assert!(matches!(db.raw_tree(name).unwrap_err(), Error::Name { .. }));
+    }
+    let tree = db.raw_tree("t").unwrap();
+    let max = tree.limits().key_max;
+    assert!(!tree.put(&vec![7; max], b"").unwrap());
+    let error = tree.put(&vec![7; max + 1], b"").unwrap_err();
+    assert!(matches!(error, Error::Write(WriteError::KeyTooLong { .. })), "{error}");
+    let rows = [(b"b".to_vec(), Vec::new()), (b"a".to_vec(), Vec::new())];
+    let error = db.raw_tree("u").unwrap().bulk_load(rows, BulkOptions::default()).unwrap_err();
+    assert!(matches!(error, Error::Bulk(BulkError::Order { row: 1, .. })), "{error}");
+}
+
+#[test]
+fn a_store_without_latches_is_for_one_thread() {
+    let db = Db::in_memory(tiny(64).lab(|lab| lab.latching = LatchingMode::None)).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    tree.put(b"k", b"v").unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            assert!(matches!(tree.get(b"k").unwrap_err(), Error::WrongThread));
+            assert!(matches!(tree.put(b"k", b"").unwrap_err(), Error::WrongThread));
+            assert!(matches!(tree.iter().next(), Some(Err(Error::WrongThread))));
+            assert!(matches!(db.trees().unwrap_err(), Error::WrongThread));
+        });
+    });
+    assert_eq!(tree.get(b"k").unwrap(), Some(b"v".to_vec()));
+}
+
+#[test]
+fn a_value_of_another_type_is_an_error_that_names_the_tree() {
+    let db = Db::in_memory(tiny(64)).unwrap();
+    db.tree::<u32, String>("numbers").unwrap().put(&1, "three").unwrap();
+    let wrong = db.tree::<u32, u64>("numbers").unwrap();
+    let error = wrong.get(&1).unwrap_err();
+    assert!(error.to_string().contains("'numbers'"), "{error}");
+    let mut all = wrong.iter();
+    assert!(matches!(all.next(), Some(Err(Error::Decode { .. }))) && all.next().is_none());
+}

@@ -1,0 +1,155 @@
+//! Opening, closing, dropping: nothing is lost, and nothing is kept.
+
+use std::process::Command;
+use std::time::Duration;
+
+use millpond::db::{Db, Error, Freshness, Published, Structure};
+use millpond::io::OpenError;
+
+use super::{free_pages, place, tiny};
+
+#[test]
+fn many_trees_come_back_after_closing() {
+    let (_dir, path) = place();
+    let db = Db::open(&path, tiny(32)).unwrap();
+    for i in 0..60u32 {
+        let tree = db.tree::<u32, u32>(&format!("tree {i:02}")).unwrap();
+        for key in 0..i {
+            tree.put(&key, &(key * i)).unwrap();
+        }
+    }
+    db.close().unwrap();
+    let db = Db::open(&path, tiny(32)).unwrap();
+    let trees = db.trees().unwrap();
+    assert_eq!(trees.len(), 60);
+    assert!(trees.iter().all(|(_, entry)| entry.structure == Structure::Tree));
+    assert!(trees.windows(2).all(|pair| pair[0].0 < pair[1].0), "in order of their names");
+    for i in (0..60u32).rev() {
+        let tree = db.open_tree(&format!("tree {i:02}")).unwrap().typed::<u32, u32>();
+        let rows: Vec<_> = tree.iter().map(Result::unwrap).collect();
+        assert_eq!(rows, (0..i).map(|key| (key, key * i)).collect::<Vec<_>>());
+    }
+    let taken = db.create_tree("tree 07").unwrap_err();
+    assert!(matches!(taken, Error::Exists { .. }), "{taken}");
+    assert!(matches!(db.open_tree("tree").unwrap_err(), Error::NoTree { .. }));
+}
+
+#[test]
+fn the_last_handle_closes_and_no_other() {
+    let (_dir, path) = place();
+    let db = Db::open(&path, tiny(32)).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    let other = db.clone();
+    assert!(matches!(db.close().unwrap_err(), Error::InUse { handles: 2 }));
+    tree.put(b"k", b"v").unwrap();
+    drop(other);
+    // The tree's handle is the last one, and its end closes the store.
+    drop(tree);
+    let db = Db::open(&path, tiny(32)).unwrap();
+    assert_eq!(db.raw_tree("t").unwrap().get(b"k").unwrap(), Some(b"v".to_vec()));
+}
+
+#[test]
+fn a_dropped_tree_gives_all_its_pages_back() {
+    let (_dir, path) = place();
+    let reopened = || Db::open(&path, tiny(48)).unwrap();
+    let db = reopened();
+    db.raw_tree("stays").unwrap().put(b"k", b"v").unwrap();
+    db.close().unwrap();
+    let db = reopened();
+    let (before, pages) = (free_pages(&db), db.stats().store_pages);
+    let tree = db.raw_tree("goes").unwrap();
+    for i in 0..3000u32 {
+        let value = vec![i as u8; if i % 100 == 0 { 5000 } else { 30 }];
+        tree.put(&i.to_be_bytes(), &value).unwrap();
+    }
+    let in_use = db.drop_tree("goes").unwrap_err();
+    assert!(matches!(in_use, Error::TreeInUse { handles: 1, .. }), "{in_use}");
+    drop(tree);
+    db.drop_tree("goes").unwrap();
+    assert!(matches!(db.drop_tree("goes").unwrap_err(), Error::NoTree { .. }));
+    db.close().unwrap();
+    let db = reopened();
+    let grown = db.stats().store_pages - pages;
+    // Of what grew, at most the maps of free pages are not free.
+    let free = free_pages(&db);
+    assert!(free + 1 + grown / 1000 >= before + grown, "{free} of {before} + {grown}");
+    assert_eq!(db.trees().unwrap().len(), 1);
+    // A name can be used again, also for a tree that was never opened since.
+    db.create_tree("goes").unwrap();
+    db.close().unwrap();
+    let db = reopened();
+    db.drop_tree("goes").unwrap();
+    assert_eq!(free_pages(&reopen(db, &path)), free);
+}
+
+fn reopen(db: Db, path: &std::path::Path) -> Db {
+    db.close().unwrap();
+    Db::open(path, tiny(48)).unwrap()
+}
+
+const CHILD: &str = "MILLPOND_TEST_CHILD";
+
+/// Not a test of its own: what the killed process of the next one does.
+#[test]
+fn child_that_is_killed() {
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let db = Db::open(path, tiny(32)).unwrap();
+    db.raw_tree("t").unwrap().put(b"k", b"v").unwrap();
+    db.flush().unwrap();
+    println!("ready");
+    loop {
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+#[test]
+fn a_store_is_locked_while_its_process_lives_and_not_clean_after_it_was_killed() {
+    use std::io::{BufRead, BufReader};
+    let (_dir, path) = place();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "life::child_that_is_killed", "--nocapture"])
+        .env(CHILD, &path)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let out = BufReader::new(child.stdout.take().unwrap());
+    assert!(out.lines().map_while(Result::ok).any(|line| line.contains("ready")));
+    let locked = Db::open(&path, tiny(32)).unwrap_err();
+    assert!(locked.to_string().contains(&format!("pid {}", child.id())), "{locked}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let error = Db::open(&path, tiny(32)).unwrap_err();
+    assert!(matches!(error, Error::Open(OpenError::NotClean { .. })), "{error}");
+    assert!(error.to_string().contains("dump --salvage"), "{error}");
+    assert_eq!(Published::read(&path).unwrap().freshness(), Freshness::Gone);
+}
+
+#[test]
+fn statistics_are_published_while_the_store_runs_and_after() {
+    let (_dir, path) = place();
+    let db = Db::open(&path, tiny(32)).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    for i in 0..500u32 {
+        tree.put(&i.to_be_bytes(), &[1; 20]).unwrap();
+    }
+    for i in 0..500u32 {
+        assert!(tree.contains(&i.to_be_bytes()).unwrap());
+    }
+    let published = (0..2000).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(5));
+        Published::read(&path).ok()
+    });
+    let published = published.unwrap();
+    assert!(matches!(published.freshness(), Freshness::Live { .. }));
+    assert_eq!((published.stats.page_size, published.stats.frames), (512, 32));
+    let stats = db.stats();
+    assert_eq!((stats.puts, stats.gets), (500, 500));
+    assert_eq!(stats.free_frames + stats.resident_frames, 32);
+    assert!(stats.splits > 10 && stats.store_pages > stats.free_pages, "{stats}");
+    assert!(stats.evictions > 0 && stats.reads > 0 && stats.writes() > 0, "{stats}");
+    drop(tree);
+    db.close().unwrap();
+    let last = Published::read(&path).unwrap();
+    assert_eq!((last.freshness(), last.stats.puts), (Freshness::Closed, 500));
+}

@@ -1,0 +1,33 @@
+//! Stores as users see them: trees by name, every combination, closing and opening again.
+
+mod combinations;
+mod errors;
+mod life;
+mod memory;
+mod threads;
+mod typed;
+
+use std::path::PathBuf;
+
+use millpond::db::{Db, Options};
+
+/// A path in a directory of its own, which goes with the guard.
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store.mill");
+    (dir, path)
+}
+
+/// Few and small pages, so that everything splits, merges and is evicted all the time.
+fn tiny(frames: u32) -> Options {
+    Options::new().page_size(512).lab(|lab| {
+        lab.tiny_pages = true;
+        lab.frames = Some(frames);
+        lab.batch = Some(2);
+    })
+}
+
+/// Free pages of the store, once nothing is held back for new pages: after a reopening.
+fn free_pages(db: &Db) -> u64 {
+    db.stats().free_pages
+}
