@@ -8,6 +8,7 @@
 
 mod golden;
 mod peers;
+mod sanitize;
 mod test;
 mod tidy;
 mod tree;
@@ -22,6 +23,9 @@ usage: cargo xtask <chore>
                                formatting, lints, tidy, every test; --list names the steps
   golden [--quick]             golden results and published tables against ours
   peers [--quick] [--help]     our simulator against libCacheSim's, side by side
+  sanitize [address|thread] [-- ARGUMENTS OF cargo test]
+                               the engine's tests under AddressSanitizer (leaks, too), or its
+                               shared-latch tests under ThreadSanitizer; needs nightly's flags
 ";
 
 fn main() -> ExitCode {
@@ -33,6 +37,7 @@ fn main() -> ExitCode {
         "test" => test::main(&rest),
         "golden" => golden::main(&rest),
         "peers" => peers::main(&rest),
+        "sanitize" => sanitize::main(&rest),
         "" | "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(true)

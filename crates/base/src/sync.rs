@@ -5,18 +5,18 @@
 
 #[cfg(not(any(loom, shuttle)))]
 pub use std::{
-    sync::{Arc, Mutex, MutexGuard, atomic},
+    sync::{Arc, Condvar, Mutex, MutexGuard, atomic},
     thread,
 };
 
 #[cfg(loom)]
 pub use loom::{
-    sync::{Arc, Mutex, MutexGuard, atomic},
+    sync::{Arc, Condvar, Mutex, MutexGuard, atomic},
     thread,
 };
 
 #[cfg(all(shuttle, not(loom)))]
 pub use shuttle::{
-    sync::{Arc, Mutex, MutexGuard, atomic},
+    sync::{Arc, Condvar, Mutex, MutexGuard, atomic},
     thread,
 };

@@ -5,4 +5,5 @@ mod run;
 mod steps;
 mod tally;
 
+pub use process::Line;
 pub use run::main;

@@ -48,7 +48,8 @@ pub fn steps(root: &Path) -> Vec<Step> {
         ),
         step("rustdoc", "the documentation builds without a warning", rustdoc()),
         step("example", "a user's own policy, in a crate of its own", example(root)),
-        step("shuttle", "threads under a scheduler that tries many orders", shuttle(root)),
+        step("shuttle", "threads under a scheduler that tries many orders", model(root, "shuttle")),
+        step("loom", "the latch under every order that memory allows", model(root, "loom")),
         step("fuzz-check", "the fuzz targets compile", fuzz(root)),
     ]
 }
@@ -70,20 +71,30 @@ fn example(root: &Path) -> Work {
     run(&["cargo", "test", "--manifest-path", EXAMPLE, "--target-dir", &target])
 }
 
-/// A target directory of its own: the flag changes every crate, and alternating would rebuild all.
-fn shuttle(root: &Path) -> Work {
+/// Tests under the model checker `name`. They have a target directory of their own: the flag
+/// changes every crate, and alternating would rebuild all.
+fn model(root: &Path, name: &str) -> Work {
+    let prefix = format!("{name}_");
+    let (tests, flags) = (format!("{prefix}*"), format!("--cfg {name}"));
+    let target = format!("{}/{name}", target_directory(root));
     let mut lines = Vec::new();
-    for name in crates_with_tests(root, "shuttle_") {
-        let target = format!("{}/shuttle", target_directory(root));
-        let package = format!("millpond-{name}");
-        let words =
-            ["cargo", "test", "-p", &package, "--test", "shuttle_*", "--target-dir", &target];
-        lines.push(Line::new(&words).with("RUSTFLAGS", "--cfg shuttle"));
+    for folder in crates_with_tests(root, &prefix) {
+        let package = package_in(root, &folder);
+        let words = ["cargo", "test", "-p", &package, "--test", &tests, "--target-dir", &target];
+        lines.push(Line::new(&words).with("RUSTFLAGS", &*flags));
     }
     if lines.is_empty() {
-        return Work::Skip("no crate has tests/shuttle_*.rs yet".to_string());
+        return Work::Skip(format!("no crate has tests/{tests}.rs yet"));
     }
     Work::Run(lines)
+}
+
+/// What the crate in `crates/<folder>` is called.
+fn package_in(root: &Path, folder: &str) -> String {
+    let manifest = root.join("crates").join(folder).join("Cargo.toml");
+    let text = std::fs::read_to_string(manifest).unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("name = "));
+    name.map_or_else(|| format!("millpond-{folder}"), |name| name.trim_matches('"').to_string())
 }
 
 /// Folders of `crates/` that hold an integration test whose name starts so.
@@ -146,10 +157,16 @@ mod tests {
     }
 
     #[test]
+    fn packages_are_called_as_their_manifests_say() {
+        assert_eq!(package_in(&root(), "engine"), "millpond");
+        assert_eq!(package_in(&root(), "policies"), "millpond-policies");
+    }
+
+    #[test]
     fn an_empty_tree_skips_what_it_does_not_have() {
         let steps = steps(Path::new("no-such-directory"));
         let skipped = steps.iter().filter(|s| matches!(s.work, Work::Skip(_)));
         let names: Vec<_> = skipped.map(|s| s.name).collect();
-        assert_eq!(names, ["example", "shuttle", "fuzz-check"]);
+        assert_eq!(names, ["example", "shuttle", "loom", "fuzz-check"]);
     }
 }

@@ -8,12 +8,14 @@ use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, OnceLock};
 
+use millpond_base::sync::{Mutex, MutexGuard};
 use millpond_base::{FrameId, Mark, PageId};
 use millpond_policies::contract::{Access, Frames, TickSource, Touch};
 
 use crate::page::{PageHeader, PageType, View};
+use crate::pool::bell::Bell;
 use crate::pool::counters::{Counter, Counters};
 use crate::pool::epoch::{Epochs, Reclamation};
 use crate::pool::error::PoolError;
@@ -130,6 +132,8 @@ pub struct Pool<M: Mode> {
     nodes: Nodes,
     kinds: Box<[OnceLock<&'static dyn Kind>; 256]>,
     ids: Mutex<Vec<PageId>>,
+    /// Held while page ids are fetched from storage, which may do I/O.
+    refill: Mutex<()>,
     anchors: Mutex<Vec<AnchorMemory>>,
     /// Released anchors. They are used again and their memory stays: a late reader may still look
     /// at one, and finds that its version changed.
@@ -144,11 +148,12 @@ pub struct Pool<M: Mode> {
 #[derive(Default)]
 pub(crate) struct Sleep {
     pub(crate) stop: AtomicBool,
-    pub(crate) lock: Mutex<()>,
     /// Free frames that somebody waits for.
     pub(crate) demand: AtomicU32,
-    pub(crate) work: Condvar,
-    pub(crate) frames: Condvar,
+    /// Rung when there is something to evict, to write or to read ahead.
+    pub(crate) work: Bell,
+    /// Rung when frames became free.
+    pub(crate) frames: Bell,
 }
 
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -206,6 +211,7 @@ impl<M: Mode> Pool<M> {
             nodes,
             kinds: Box::new([const { OnceLock::new() }; 256]),
             ids: Mutex::default(),
+            refill: Mutex::default(),
             anchors: Mutex::default(),
             anchors_free: Mutex::default(),
             evicted: AtomicU64::new(0),
@@ -391,10 +397,16 @@ impl<M: Mode> Pool<M> {
         header.set_parent(None);
         header.clear_dirty();
         header.become_state(State::Free);
+        self.give_back_unused(frame);
+    }
+
+    /// The same for a frame that was only taken, and is free still.
+    pub(crate) fn give_back_unused(&self, frame: NonNull<Frame>) {
+        let header = self.header(frame);
         let id = header.id();
         header.latch.release_exclusive();
         self.free.give(&[id], self.frames(), 0);
-        self.sleep.frames.notify_all();
+        self.sleep.frames.ring();
     }
 
     /// An id for a new page, if one can be had without I/O.
@@ -421,14 +433,20 @@ impl<M: Mode> Pool<M> {
     /// Makes sure of at least `least` page ids.
     pub(crate) fn refill_ids(&self, least: u32) -> Result<(), PoolError> {
         const AT_ONCE: u32 = 64;
-        let mut ids = locked(&self.ids);
-        if ids.len() >= least as usize {
+        let enough = || locked(&self.ids).len() >= least as usize;
+        if enough() {
+            return Ok(());
+        }
+        // Attempts, which hold latches, take ids at the same time: they must not wait for I/O.
+        let _refilling = locked(&self.refill);
+        if enough() {
             return Ok(());
         }
         let mut more = Vec::new();
         self.storage.allocate(AT_ONCE.max(least), &mut more)?;
         // The lowest comes out first.
         more.reverse();
+        let mut ids = locked(&self.ids);
         more.append(&mut ids);
         *ids = more;
         Ok(())
@@ -554,7 +572,7 @@ impl<M: Mode> Pages for Pool<M> {
         if self.epochs_on {
             self.epochs.leave(slot);
         }
-        let here = self.counters.here();
+        let here = self.counters.of(slot);
         if done {
             here.add(Counter::References, u64::from(references));
         } else {
@@ -708,6 +726,8 @@ impl<M: Mode> Pool<M> {
     fn finish_free(&self, frame: NonNull<Frame>, page: PageId) {
         let header = self.header(frame);
         header.set_page(None);
+        // A write that was under way may have failed, and made the page dirty once more.
+        header.clear_dirty();
         header.become_state(State::Free);
         header.latch.release_exclusive();
         self.give_id(page);

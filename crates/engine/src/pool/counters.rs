@@ -179,7 +179,12 @@ impl Counters {
     /// The calling thread's row, for several counts in a row.
     #[inline(always)]
     pub fn here(&self) -> Here<'_> {
-        let slot = thread_slot();
+        self.of(thread_slot())
+    }
+
+    /// The same for a caller that knows its [`thread_slot`] already.
+    #[inline(always)]
+    pub(crate) fn of(&self, slot: usize) -> Here<'_> {
         Here { row: &self.rows[slot % SLOTS], slot, not_send: std::marker::PhantomData }
     }
 

@@ -38,9 +38,11 @@ impl<M: Mode> Pool<M> {
 
     /// Whether the swip is still there, in its evicted form; nothing is waited for.
     fn is_missing(&self, load: &Load) -> bool {
-        if !M::SWIZZLES {
-            return matches!(self.table.find(&self.memory, load.page), Ok(None));
+        if !M::SWIZZLES && self.is_in_table(load.page) {
+            return false;
         }
+        // With a page table, too, the parent must still refer to the page: else the page may have
+        // been loaded and deleted meanwhile, and its id may be another page's.
         let latch = &self.header(load.parent).latch;
         let word = Swip(self.view(load.parent).u64(load.at));
         let still = if M::Latching::THREADS {
@@ -292,10 +294,15 @@ impl<M: Mode> Pool<M> {
                 self.in_flight.end(load.page);
                 return;
             };
+            if !self.writes.order_read(load.page, self.header(frame).id()) {
+                // The background thread has gone home: nobody would read it.
+                self.give_back_unused(frame);
+                self.in_flight.end(load.page);
+                return;
+            }
             self.counters.count(Counter::Prefetches);
-            self.writes.order_read(load.page, self.header(frame).id());
         }
-        self.sleep.work.notify_all();
+        self.sleep.work.ring();
     }
 
     fn is_in_table(&self, page: PageId) -> bool {
@@ -334,7 +341,7 @@ impl<M: Mode> Pool<M> {
 
 /// Conflicts end within a microsecond, unless a holder lost its processor.
 fn back_off(attempt: u32) {
-    if attempt < 4 {
+    if attempt < 4 && !cfg!(any(loom, shuttle)) {
         std::hint::spin_loop();
     } else {
         millpond_base::sync::thread::yield_now();

@@ -31,12 +31,15 @@ use millpond_base::{FrameId, PageId};
 
 use crate::pool::latch::Latch;
 
-/// Bytes from the start of a frame to its page.
-pub const FRAME_HEADER: usize = 512;
+/// Bytes from the start of a frame to its page. A model checker's atomics are larger.
+pub const FRAME_HEADER: usize = if IS_MODEL { 8192 } else { 512 };
 /// Bytes from the start of a frame to the policy's line.
-pub const POLICY_LINE: usize = 128;
+pub const POLICY_LINE: usize = if IS_MODEL { 4096 } else { 128 };
 /// Bytes lent to the policy.
-pub const POLICY_BYTES: usize = 64;
+pub const POLICY_BYTES: usize = if IS_MODEL { 2048 } else { 64 };
+
+/// Whether a model checker watches: then a frame's memory must be written before its use.
+pub(crate) const IS_MODEL: bool = cfg!(any(loom, shuttle));
 
 /// Where a frame is in its life.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -104,13 +107,13 @@ pub struct Frame {
     /// LSN of the first change since the page was last written; reserved for the log.
     pub rec_lsn: AtomicU64,
     _line1: [u64; 6],
-    policy: [AtomicU64; POLICY_BYTES / 8],
-    _rest: [[u64; 8]; 5],
+    // The policy's line follows, and room up to the page; neither is reached through this type.
 }
 
-const _: () = assert!(size_of::<Frame>() == FRAME_HEADER);
-const _: () = assert!(std::mem::offset_of!(Frame, epoch) == 64);
-const _: () = assert!(std::mem::offset_of!(Frame, policy) == POLICY_LINE);
+const _: () = assert!(size_of::<Frame>() == POLICY_LINE || IS_MODEL);
+const _: () = assert!(std::mem::offset_of!(Frame, epoch) == 64 || IS_MODEL);
+const _: () = assert!(POLICY_LINE + POLICY_BYTES <= FRAME_HEADER);
+const _: () = assert!(size_of::<Frame>() <= POLICY_LINE);
 
 impl Default for Frame {
     fn default() -> Frame {
@@ -132,8 +135,6 @@ impl Frame {
             epoch: AtomicU64::new(0),
             rec_lsn: AtomicU64::new(0),
             _line1: [0; 6],
-            policy: Default::default(),
-            _rest: [[0; 8]; 5],
         }
     }
 

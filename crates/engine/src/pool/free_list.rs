@@ -32,6 +32,7 @@ pub struct FreeLists {
     partitions: Box<[Mutex<Partition>]>,
     waiting: Mutex<VecDeque<Waiting>>,
     deleted: Box<[Mutex<Vec<Waiting>>]>,
+    /// Never below the number of frames in the lists: counted before they are put there.
     free: AtomicU32,
 }
 
@@ -91,6 +92,9 @@ impl FreeLists {
     /// Takes a frame of memory node `node`, else of any. `oldest` is asked only if one that was
     /// given up in an epoch is to be used.
     pub fn take(&self, slot: usize, node: usize, oldest: impl Fn() -> u64) -> Option<Taken> {
+        if self.is_empty() {
+            return None;
+        }
         let taken = self
             .own_deleted(slot, &oldest)
             .or_else(|| self.listed(node))
@@ -139,6 +143,7 @@ impl FreeLists {
 
     /// Gives frames back; `epoch` is that in which their pages went, 0 if they may be used at once.
     pub fn give(&self, frames: &[FrameId], all: u32, epoch: u64) {
+        self.free.fetch_add(frames.len() as u32, Ordering::Relaxed);
         if epoch != 0 {
             locked(&self.waiting).extend(frames.iter().map(|f| (epoch, *f)));
         } else {
@@ -146,7 +151,6 @@ impl FreeLists {
                 locked(&self.partitions[self.node_of(*frame, all)]).back.push(*frame);
             }
         }
-        self.free.fetch_add(frames.len() as u32, Ordering::Relaxed);
     }
 
     /// Gives back the frame of a page that the thread of `slot` deleted.
@@ -154,8 +158,8 @@ impl FreeLists {
         {
             let mut mine = locked(&self.deleted[slot % SLOTS]);
             if mine.len() < DELETED_MAX {
-                mine.push((epoch, frame));
                 self.free.fetch_add(1, Ordering::Relaxed);
+                mine.push((epoch, frame));
                 return;
             }
         }

@@ -11,11 +11,11 @@
 //! 2. A flight begins only while the table's mutex is held and the page's swip is seen, validated,
 //!    in its evicted form. Hence no page is in memory twice.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ptr::NonNull;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use millpond_base::PageId;
+use millpond_base::sync::{Arc, Condvar, Mutex, MutexGuard};
 use millpond_policies::contract::Recall;
 
 use crate::pool::frame::Frame;
@@ -89,6 +89,21 @@ struct Table {
     ready: VecDeque<PageId>,
 }
 
+impl Table {
+    /// Lists a ready page. Most pages are claimed without the list, which is tidied up here.
+    fn list(&mut self, page: PageId) {
+        const SHORT: usize = 64;
+        self.ready.push_back(page);
+        if self.ready.len() > 2 * self.flights.len() + SHORT {
+            let flights = &self.flights;
+            let mut seen = HashSet::new();
+            self.ready.retain(|page| {
+                matches!(flights.get(page), Some(Flight::Ready(_))) && seen.insert(*page)
+            });
+        }
+    }
+}
+
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     match mutex.lock() {
         Ok(guard) => guard,
@@ -117,7 +132,7 @@ impl InFlight {
     pub fn arrive(&self, page: PageId, arrived: Arrived) {
         let mut table = locked(&self.table);
         let before = table.flights.insert(page, Flight::Ready(arrived));
-        table.ready.push_back(page);
+        table.list(page);
         drop(table);
         if let Some(Flight::Loading(landing)) = before {
             landing.land();
@@ -191,6 +206,18 @@ mod tests {
         waiter.join().unwrap();
         assert!(matches!(flights.ask(PAGE, || false), Step::Changed));
         assert!(flights.is_empty());
+    }
+
+    #[test]
+    fn pages_that_were_claimed_do_not_pile_up() {
+        let (flights, frame) = (InFlight::default(), Frame::default());
+        for page in (0..10_000).map(PageId) {
+            assert!(matches!(flights.ask(page, || true), Step::LoadIt));
+            flights.arrive(page, arrived(&frame));
+            assert!(flights.claim(page).is_some());
+            flights.end(page);
+        }
+        assert!(locked(&flights.table).ready.len() < 100);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use millpond_base::FrameId;
 
 use crate::pool::error::PoolError;
-use crate::pool::frame::{FRAME_HEADER, Frame, POLICY_BYTES, POLICY_LINE};
+use crate::pool::frame::{FRAME_HEADER, Frame, IS_MODEL, POLICY_BYTES, POLICY_LINE};
 
 /// Huge pages are so large; the first frame lies on such a boundary.
 const HUGE: usize = 2 << 20;
@@ -52,7 +52,15 @@ impl FrameMemory {
         // SAFETY: at most HUGE bytes in, and HUGE more than needed were mapped.
         let start = unsafe { mapping.add(lead) };
         super::huge::advise(start, mapped - lead);
-        Ok(FrameMemory { mapping, mapped, start, stride, frames })
+        let memory = FrameMemory { mapping, mapped, start, stride, frames };
+        if IS_MODEL {
+            for id in (0..frames).map(FrameId) {
+                let Some(frame) = memory.frame(id) else { break };
+                // SAFETY: inside the mapping, aligned, and nobody else's yet.
+                unsafe { frame.write(Frame::new(id)) };
+            }
+        }
+        Ok(memory)
     }
 
     /// Number of frames.

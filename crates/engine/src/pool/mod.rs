@@ -1,5 +1,6 @@
 //! The buffer pool: frames, latches, translation, replacement.
 
+mod bell;
 pub mod buffer;
 pub mod counters;
 pub mod epoch;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use millpond_base::{FrameId, PageId, Reason};
 use millpond_policies::contract::{Cooled, Goal, Host, PageState, Recall, Touch, Verdict, Why};
 
-use crate::pool::buffer::{Evictors, Mode, Pool, locked};
+use crate::pool::buffer::{Evictors, Mode, Pool};
 use crate::pool::counters::{Counter, Timing};
 use crate::pool::error::PoolError;
 use crate::pool::frame::{Frame, State};
@@ -243,7 +243,7 @@ impl<M: Mode> Pool<M> {
             let mut epoch = 0;
             taken.iter().for_each(|_| epoch = self.giving_up());
             self.free.give(&taken, self.frames(), epoch);
-            self.sleep.frames.notify_all();
+            self.sleep.frames.ring();
         }
         Round { taken: count, dirty }
     }
@@ -259,7 +259,7 @@ impl<M: Mode> Pool<M> {
         }
         let started = self.latencies.start(Timing::FreeFrameTime);
         self.counters.count(Counter::FreeFrameWaits);
-        let frame = self.wait_for(incoming, || self.take_free());
+        let frame = self.wait_for(incoming, 1, || self.take_free());
         self.latencies.stop(Timing::FreeFrameTime, started);
         frame
     }
@@ -271,14 +271,14 @@ impl<M: Mode> Pool<M> {
         if self.free.len() >= least {
             return Ok(());
         }
-        self.sleep.demand.fetch_max(least, Ordering::Relaxed);
-        self.wait_for(None, || (self.free.len() >= least).then_some(()))
+        self.wait_for(None, least, || (self.free.len() >= least).then_some(()))
     }
 
     /// Evicts, or waits for the evictors, until `done` has what it wants.
     fn wait_for<T>(
         &self,
         mut incoming: Option<(PageId, Recall)>,
+        least: u32,
         done: impl Fn() -> Option<T>,
     ) -> Result<T, PoolError> {
         /// Without any progress for so long, there is none to be had.
@@ -286,10 +286,12 @@ impl<M: Mode> Pool<M> {
         let mut deadline = Instant::now() + PATIENCE;
         loop {
             let progress = match self.options.evictors {
+                // Frames that wait for a thread to leave its epoch need no company.
+                _ if self.free.len() >= least.max(self.options.batch) => false,
                 Evictors::Workers => self.evict_here(incoming.take())?,
                 // Evictors that got nowhere, or have gone home, are helped.
                 Evictors::Threads(_) => {
-                    self.wait_for_evictors() || self.evict_here(incoming.take())?
+                    self.wait_for_evictors(least) || self.evict_here(incoming.take())?
                 }
             };
             if let Some(wanted) = done() {
@@ -318,24 +320,25 @@ impl<M: Mode> Pool<M> {
         }
         if round.taken > 0 {
             // Else nobody would ever write what the policy wants out, and it would have to take
-            // the few clean pages again and again.
-            self.write_frames(&round.dirty, Reason::Synch)?;
+            // the few clean pages again and again. An error is not this operation's, which has
+            // its frame: the page stays dirty, and whoever cannot do without its frame is told.
+            if let Err(error) = self.write_frames(&round.dirty, Reason::Synch) {
+                tracing::warn!(%error, "a page could not be written");
+            }
             return Ok(true);
         }
         let written = self.write_frames(&round.dirty, Reason::Synch)?;
         Ok(written > 0)
     }
 
-    fn wait_for_evictors(&self) -> bool {
+    /// Waits a moment for so many free frames; whether there are any.
+    fn wait_for_evictors(&self, least: u32) -> bool {
         const A_MOMENT: Duration = Duration::from_millis(1);
-        let before = self.free.len();
-        self.sleep.work.notify_all();
-        let guard = locked(&self.sleep.lock);
-        if self.free.len() > before || self.sleep.stop.load(Ordering::Acquire) {
-            return self.free.len() > before;
-        }
-        drop(self.sleep.frames.wait_timeout(guard, A_MOMENT));
-        self.free.len() > before
+        self.sleep.demand.fetch_max(least, Ordering::Relaxed);
+        self.sleep.work.ring();
+        let enough = || self.free.len() >= least;
+        self.sleep.frames.nap(A_MOMENT, || enough() || self.sleep.stop.load(Ordering::Acquire));
+        enough()
     }
 
     /// Free frames below which evictor threads get to work: what they keep ready, or what somebody
@@ -350,7 +353,7 @@ impl<M: Mode> Pool<M> {
         if let Evictors::Threads(_) = self.options.evictors
             && self.free.len() < self.free_target()
         {
-            self.sleep.work.notify_one();
+            self.sleep.work.ring();
         }
     }
 
@@ -358,19 +361,22 @@ impl<M: Mode> Pool<M> {
     pub(crate) fn evictor(&self) {
         const NAP: Duration = Duration::from_millis(100);
         while !self.sleep.stop.load(Ordering::Acquire) {
-            let short = self.free_target().saturating_sub(self.free.len());
-            if short == 0 {
-                self.sleep.demand.store(0, Ordering::Relaxed);
-                let guard = locked(&self.sleep.lock);
-                drop(self.sleep.work.wait_timeout(guard, NAP));
+            let demand = self.sleep.demand.load(Ordering::Relaxed);
+            let short = || self.free_target().saturating_sub(self.free.len());
+            if short() == 0 {
+                // Unless somebody asks for more at this moment.
+                let (old, new) = (Ordering::Relaxed, Ordering::Relaxed);
+                let _ = self.sleep.demand.compare_exchange(demand, 0, old, new);
+                let is_due = || short() > 0 || self.sleep.stop.load(Ordering::Acquire);
+                self.sleep.work.wait(NAP, is_due);
                 continue;
             }
+            let short = short();
             let round = self.evict_round(short.max(self.options.batch), None);
             let written = self.write_frames(&round.dirty, Reason::Replace).unwrap_or(0);
             if round.taken == 0 && written == 0 {
                 self.drop_abandoned();
-                let guard = locked(&self.sleep.lock);
-                drop(self.sleep.frames.wait_timeout(guard, Duration::from_micros(200)));
+                self.sleep.frames.nap(Duration::from_micros(200), || false);
             }
         }
     }

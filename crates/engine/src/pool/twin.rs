@@ -5,7 +5,7 @@
 //! freed are used again, under the same latch word, so that outdated readers find out. This file
 //! needs `unsafe`.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -24,7 +24,7 @@ use crate::pool::pages::{Anchor, NewPage, Op, Pages};
 use crate::pool::swip::Swip;
 
 /// Alignment of frames: direct I/O's, so that pages lie exactly as in the pool.
-const ALIGN: usize = 512;
+const ALIGN: usize = FRAME_HEADER;
 /// Frames allocated at once: as one piece with huge-page advice, as the pool's memory is.
 const CHUNK_BYTES: usize = 64 << 20;
 
@@ -95,10 +95,14 @@ impl<L: Latching> Twin<L> {
         // Cannot fail: a constant size and a power of two.
         let layout = Layout::from_size_align(frames * stride, 2 << 20).expect("a valid layout");
         // SAFETY: the layout has a size.
-        let Some(start) = NonNull::new(unsafe { alloc_zeroed(layout) }) else {
+        let Some(start) = NonNull::new(unsafe { alloc(layout) }) else {
             handle_alloc_error(layout);
         };
+        // Before the first touch, which an allocation of zeros would have been: small pages would
+        // make the twin more than twice as slow as the pool.
         crate::pool::huge::advise(start, layout.size());
+        // SAFETY: allocated with that size just now.
+        unsafe { start.as_ptr().write_bytes(0, layout.size()) };
         memory.chunks.push(Chunk { start, layout });
         for i in (0..frames).rev() {
             // SAFETY: frame i lies inside the chunk, and is aligned to 512 since the chunk and
@@ -268,7 +272,7 @@ impl<L: Latching> Pages for Twin<L> {
     fn release_anchor(&self, _: Anchor) {}
 }
 
-const _: () = assert!(ALIGN == FRAME_HEADER && ALIGN.is_power_of_two());
+const _: () = assert!(ALIGN.is_power_of_two());
 
 #[cfg(test)]
 mod tests {

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
 
-use crate::pool::buffer::{Evictors, Mode, Pool, locked};
+use millpond_base::sync::thread::{Builder, JoinHandle};
+
+use crate::pool::buffer::{Evictors, Mode, Pool};
 use crate::pool::error::PoolError;
 
 /// The threads of one pool.
@@ -20,6 +21,7 @@ impl<M: Mode> Workers<M> {
     /// # Errors
     /// The operating system gave no thread.
     pub fn start(pool: Arc<Pool<M>>) -> Result<Workers<M>, PoolError> {
+        pool.sleep.stop.store(false, Ordering::Release);
         let mut workers = Workers { pool, threads: Vec::new() };
         if let Evictors::Threads(count) = workers.pool.evictors() {
             for _ in 0..count.max(1) {
@@ -34,7 +36,7 @@ impl<M: Mode> Workers<M> {
 
     fn spawn(&mut self, name: &str, work: fn(&Pool<M>)) -> Result<(), PoolError> {
         let pool = self.pool.clone();
-        let thread = std::thread::Builder::new().name(name.to_string());
+        let thread = Builder::new().name(name.to_string());
         let thread = thread
             .spawn(move || work(&pool))
             .map_err(|error| PoolError::Thread { reason: error.to_string() })?;
@@ -51,11 +53,8 @@ impl<M: Mode> Workers<M> {
 impl<M: Mode> Drop for Workers<M> {
     fn drop(&mut self) {
         self.pool.sleep.stop.store(true, Ordering::Release);
-        {
-            let _guard = locked(&self.pool.sleep.lock);
-            self.pool.sleep.work.notify_all();
-            self.pool.sleep.frames.notify_all();
-        }
+        self.pool.sleep.work.ring();
+        self.pool.sleep.frames.ring();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a thread of the pool ended by a panic");

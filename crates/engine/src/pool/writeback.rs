@@ -8,10 +8,10 @@
 //! 3. A page that changes meanwhile is dirty again; one whose write failed remains dirty.
 
 use std::ptr::NonNull;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use millpond_base::sync::Mutex;
 use millpond_base::{FrameId, PageId, Reason};
 
 use crate::io::AlignedBuffer;
@@ -32,9 +32,16 @@ const BUFFERS_KEPT: usize = 2;
 pub struct Writes {
     page_size: usize,
     queue: Mutex<Vec<FrameId>>,
-    orders: Mutex<Vec<(PageId, FrameId)>>,
+    orders: Mutex<Orders>,
     deferred: Mutex<Vec<(FrameId, PageId)>>,
     buffers: Mutex<Vec<AlignedBuffer>>,
+}
+
+/// Pages to be read ahead, as long as somebody is there to read them.
+#[derive(Default)]
+struct Orders {
+    open: bool,
+    list: Vec<(PageId, FrameId)>,
 }
 
 impl Writes {
@@ -75,13 +82,20 @@ impl Writes {
         std::mem::take(&mut *locked(&self.deferred))
     }
 
-    /// `page` is to be read into `frame` in the background.
-    pub(crate) fn order_read(&self, page: PageId, frame: FrameId) {
-        locked(&self.orders).push((page, frame));
+    /// `page` is to be read into `frame` in the background; `false` if nobody would do it.
+    pub(crate) fn order_read(&self, page: PageId, frame: FrameId) -> bool {
+        let mut orders = locked(&self.orders);
+        if orders.open {
+            orders.list.push((page, frame));
+        }
+        orders.open
     }
 
-    fn take_orders(&self) -> Vec<(PageId, FrameId)> {
-        std::mem::take(&mut *locked(&self.orders))
+    /// What is to be read; from now on more is accepted, or not.
+    fn take_orders(&self, open: bool) -> Vec<(PageId, FrameId)> {
+        let mut orders = locked(&self.orders);
+        orders.open = open;
+        std::mem::take(&mut orders.list)
     }
 }
 
@@ -96,7 +110,7 @@ impl<M: Mode> Pool<M> {
             queue.extend_from_slice(dirty);
         }
         drop(queue);
-        self.sleep.work.notify_all();
+        self.sleep.work.ring();
     }
 
     /// Writes those of `frames` that are dirty and can be latched now; says how many.
@@ -104,17 +118,22 @@ impl<M: Mode> Pool<M> {
     /// # Errors
     /// The first error of the storage; pages whose write failed are dirty again.
     pub fn write_frames(&self, frames: &[FrameId], reason: Reason) -> Result<u32, PoolError> {
-        let mut written = 0;
+        let (mut written, mut first) = (0, None);
         for batch in frames.chunks(BATCH_MAX) {
-            written += self.write_batch(batch, reason)?;
+            let (count, error) = self.write_batch(batch, reason);
+            written += count;
+            let is_hopeless = count == 0 && error.is_some();
+            first = first.or(error);
+            if is_hopeless {
+                break;
+            }
         }
-        if written > 0 {
-            self.reap();
-        }
-        Ok(written)
+        self.reap();
+        first.map_or(Ok(written), Err)
     }
 
-    fn write_batch(&self, frames: &[FrameId], reason: Reason) -> Result<u32, PoolError> {
+    /// Writes a batch; says how many pages were written, and the first error.
+    fn write_batch(&self, frames: &[FrameId], reason: Reason) -> (u32, Option<PoolError>) {
         let mut buffer = self.writes.buffer();
         let mut begun = Vec::with_capacity(frames.len());
         let mut out = Vec::with_capacity(frames.len());
@@ -124,22 +143,46 @@ impl<M: Mode> Pool<M> {
                 out.push(PageOut { page, reason, bytes });
             }
         }
-        let result = if out.is_empty() { Ok(()) } else { self.write_out(&mut out) };
+        let mut error = None;
+        let is_written = self.write_each(&mut out, &mut error);
         drop(out);
         self.writes.keep(buffer);
-        for (id, page) in &begun {
-            self.end_write(*id, *page, result.is_ok());
+        for ((id, page), succeeded) in begun.iter().zip(&is_written) {
+            self.end_write(*id, *page, *succeeded);
         }
         let here = self.counters.here();
-        let count = begun.len() as u64;
-        match &result {
-            Ok(()) => {
-                here.add(count_of(reason), count);
-                here.add(Counter::BytesWritten, count * self.page_size as u64);
-            }
-            Err(_) => here.add(Counter::WriteErrors, 1),
+        let count = is_written.iter().filter(|w| **w).count() as u64;
+        here.add(count_of(reason), count);
+        here.add(Counter::BytesWritten, count * self.page_size as u64);
+        if error.is_some() {
+            here.count(Counter::WriteErrors);
         }
-        result.map(|()| begun.len() as u32)
+        (count as u32, error)
+    }
+
+    /// Writes all of `out`, at once if that works, else page by page, so that one bad place does
+    /// not keep its neighbours from storage. Says for each whether it was written.
+    fn write_each(&self, out: &mut [PageOut<'_>], error: &mut Option<PoolError>) -> Vec<bool> {
+        if out.is_empty() {
+            return Vec::new();
+        }
+        match self.write_out(out) {
+            Ok(()) => vec![true; out.len()],
+            Err(failed) if out.len() == 1 => {
+                *error = Some(failed);
+                vec![false]
+            }
+            Err(_) => out
+                .chunks_mut(1)
+                .map(|one| match self.write_out(one) {
+                    Ok(()) => true,
+                    Err(failed) => {
+                        error.get_or_insert(failed);
+                        false
+                    }
+                })
+                .collect(),
+        }
     }
 
     fn write_out(&self, out: &mut [PageOut<'_>]) -> Result<(), PoolError> {
@@ -216,7 +259,7 @@ impl<M: Mode> Pool<M> {
     pub(crate) fn background_writer(&self) {
         const NAP: Duration = Duration::from_millis(100);
         while !self.sleep.stop.load(Ordering::Acquire) {
-            let orders = self.writes.take_orders();
+            let orders = self.writes.take_orders(true);
             if !orders.is_empty() {
                 self.read_ahead(&orders);
                 continue;
@@ -230,18 +273,16 @@ impl<M: Mode> Pool<M> {
                 }
                 continue;
             }
-            let guard = locked(&self.sleep.lock);
-            if self.has_work() || self.sleep.stop.load(Ordering::Acquire) {
-                continue;
-            }
-            drop(self.sleep.work.wait_timeout(guard, NAP));
+            self.sleep
+                .work
+                .wait(NAP, || self.has_work() || self.sleep.stop.load(Ordering::Acquire));
         }
         // Frames that were promised to reads must not be lost.
-        self.read_ahead(&self.writes.take_orders());
+        self.read_ahead(&self.writes.take_orders(false));
     }
 
     fn has_work(&self) -> bool {
-        !locked(&self.writes.queue).is_empty() || !locked(&self.writes.orders).is_empty()
+        !locked(&self.writes.queue).is_empty() || !locked(&self.writes.orders).list.is_empty()
     }
 
     /// Whether somebody reads ahead in the background.
@@ -267,7 +308,8 @@ impl<M: Mode> Pool<M> {
             }
             let now = self.write_frames(&frames, reason)?;
             if now == 0 {
-                millpond_base::sync::thread::yield_now();
+                // Somebody else writes them, or holds a latch.
+                self.sleep.frames.nap(Duration::from_millis(1), || false);
             }
             written += now;
         }

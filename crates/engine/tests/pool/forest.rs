@@ -54,14 +54,25 @@ fn mark(leaf: bool, write: bool) -> Mark {
 impl<P: Pages> Forest<P> {
     /// All leaves exist and have counted nothing. `register` gives the pool the inner pages' kind.
     pub fn new(pages: Arc<P>, register: impl FnOnce(&P, PageType, &'static dyn Kind)) -> Self {
+        let inner: Vec<usize> = (0..FAN_OUT).collect();
+        Forest::small(pages, register, &inner, 0..FAN_OUT * FAN_OUT)
+    }
+
+    /// Only these inner pages and leaves exist.
+    pub fn small(
+        pages: Arc<P>,
+        register: impl FnOnce(&P, PageType, &'static dyn Kind),
+        inner: &[usize],
+        leaves: impl Iterator<Item = usize>,
+    ) -> Self {
         register(&pages, INNER, &InnerKind);
         let (anchor, _) = pages.anchor_new(new(INNER)).unwrap();
         let forest = Forest { pages, anchor };
-        for i in 0..FAN_OUT {
-            forest.pages.run(|op| forest.add_inner(op, i)).unwrap();
-            for j in 0..FAN_OUT {
-                forest.make(i * FAN_OUT + j).unwrap();
-            }
+        for i in inner {
+            forest.pages.run(|op| forest.add_inner(op, *i)).unwrap();
+        }
+        for leaf in leaves {
+            forest.make(leaf).unwrap();
         }
         forest
     }
@@ -127,6 +138,45 @@ impl<P: Pages> Forest<P> {
         let at = SWIPS + leaf % FAN_OUT * 8;
         self.pages.run(|op| {
             let page = self.inner(op, leaf)?.child(at, mark(true, false))?;
+            let (number, count) = (page.view().u64(NUMBER), page.view().u64(COUNT));
+            page.validate()?;
+            assert_eq!(number, leaf as u64, "another page than the swip says");
+            Ok(count)
+        })
+    }
+
+    /// The same for a leaf that somebody may have dropped.
+    #[allow(dead_code, reason = "not every test that has a forest drops what others read")]
+    pub fn read_if_there(&self, leaf: usize) -> Result<Option<u64>, PoolError> {
+        let at = SWIPS + leaf % FAN_OUT * 8;
+        self.pages.run(|op| {
+            let inner = self.inner(op, leaf)?;
+            let word = inner.swip(at);
+            inner.validate()?;
+            if word == Swip::NULL {
+                return Ok(None);
+            }
+            let page = inner.child(at, mark(true, false))?;
+            let (number, count) = (page.view().u64(NUMBER), page.view().u64(COUNT));
+            page.validate()?;
+            assert_eq!(number, leaf as u64, "another page than the swip says");
+            Ok(Some(count))
+        })
+    }
+
+    /// The same as `read`; `meanwhile` runs in the first attempt, before it ends.
+    pub fn read_while(&self, leaf: usize, meanwhile: impl FnOnce()) -> Result<u64, PoolError> {
+        let at = SWIPS + leaf % FAN_OUT * 8;
+        let mut meanwhile = Some(meanwhile);
+        self.pages.run(|op| {
+            let inner = self.inner(op, leaf)?;
+            let page = inner.child(at, mark(true, false));
+            // Else a shared hold would keep the others out.
+            drop(inner);
+            if let Some(meanwhile) = meanwhile.take() {
+                meanwhile();
+            }
+            let page = page?;
             let (number, count) = (page.view().u64(NUMBER), page.view().u64(COUNT));
             page.validate()?;
             assert_eq!(number, leaf as u64, "another page than the swip says");

@@ -2,6 +2,7 @@
 
 mod forest;
 mod storage;
+mod stories;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -199,9 +200,12 @@ fn a_failed_write_leaves_the_page_dirty_and_the_next_one_works() {
     let (storage, pool) = a_pool(128);
     let forest = Forest::new(pool.clone(), register);
     forest.count(9).unwrap();
-    storage.writes_fail.store(1, Ordering::SeqCst);
+    let dirty = pool.frames_dirty();
+    storage.writes_fail.store(u64::MAX, Ordering::SeqCst);
     assert!(pool.flush(Reason::Recov).is_err());
-    assert!(pool.frames_dirty() > 0);
+    assert_eq!(pool.frames_dirty(), dirty);
+    // The batch fails, and then its pages one by one, but for the last.
+    storage.writes_fail.store(1, Ordering::SeqCst);
     pool.flush(Reason::Recov).unwrap();
     assert_eq!(pool.evict_all().unwrap(), 0);
     assert_eq!(forest.read(9).unwrap(), 1);

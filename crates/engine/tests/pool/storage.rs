@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use millpond::page::{PageHeader, PageType};
 use millpond::pool::buffer::PoolOptions;
@@ -19,6 +20,10 @@ pub struct MemoryStorage {
     pub writes: AtomicU64,
     pub reads_fail: AtomicU64,
     pub writes_fail: AtomicU64,
+    /// While it is not 0 no write returns.
+    pub writes_held: AtomicU64,
+    /// Writes that were held so far.
+    pub writes_waiting: AtomicU64,
 }
 
 /// Failure that a test ordered.
@@ -42,6 +47,8 @@ impl MemoryStorage {
             writes: AtomicU64::new(0),
             reads_fail: AtomicU64::new(0),
             writes_fail: AtomicU64::new(0),
+            writes_held: AtomicU64::new(0),
+            writes_waiting: AtomicU64::new(0),
         }
     }
 
@@ -65,6 +72,8 @@ impl Storage for MemoryStorage {
             return Err(failed("a read failed"));
         }
         self.reads.fetch_add(1, Ordering::SeqCst);
+        // Other threads go on meanwhile.
+        millpond_base::sync::thread::yield_now();
         let pages = self.pages.lock().unwrap();
         let stored = pages.get(&page.0).unwrap_or_else(|| panic!("page {page} was never written"));
         assert!(PageHeader::is_sound(page, stored), "page {page} is damaged");
@@ -73,6 +82,11 @@ impl Storage for MemoryStorage {
     }
 
     fn write(&self, out: &mut [PageOut<'_>]) -> Result<(), PoolError> {
+        self.writes_waiting.fetch_add(1, Ordering::SeqCst);
+        while self.writes_held.load(Ordering::SeqCst) != 0 {
+            thread::yield_now();
+        }
+        millpond_base::sync::thread::yield_now();
         if take_one(&self.writes_fail) {
             return Err(failed("a write failed"));
         }

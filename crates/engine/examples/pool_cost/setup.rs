@@ -1,0 +1,121 @@
+//! What all measurements share: settings, keys, the machine's load.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::sync::Arc;
+
+use millpond::btree::{BTree, InnerKind, LeafKind, OverflowKind};
+use millpond::page::{PageSize, PageType};
+use millpond::pool::{Latching, Mode, Optimistic, Pages, Pool, PoolOptions, Seated, Storage};
+use millpond_policies::config::Spec;
+use millpond_policies::contract::{Rules, Shape, Touch};
+use millpond_policies::policy::LeanEvict;
+
+/// Bytes of a value; keys have 8.
+pub const VALUE: usize = 120;
+
+/// `name=value` words.
+pub struct Settings(HashMap<String, String>);
+
+impl Settings {
+    /// Takes what has a `=` in it.
+    pub fn of(arguments: &[String]) -> Settings {
+        let pairs = arguments.iter().filter_map(|a| a.split_once('='));
+        Settings(pairs.map(|(name, value)| (name.to_string(), value.to_string())).collect())
+    }
+
+    /// A number, or `default`.
+    pub fn number(&self, name: &str, default: u64) -> u64 {
+        self.0.get(name).and_then(|v| v.parse().ok()).unwrap_or(default)
+    }
+
+    /// Numbers with commas between them.
+    pub fn numbers(&self, name: &str, default: &[u64]) -> Vec<u64> {
+        match self.0.get(name) {
+            Some(list) => list.split(',').filter_map(|v| v.parse().ok()).collect(),
+            None => default.to_vec(),
+        }
+    }
+
+    /// A word, or `default`.
+    pub fn word<'a>(&'a self, name: &str, default: &'a str) -> &'a str {
+        self.0.get(name).map_or(default, String::as_str)
+    }
+}
+
+/// The engine's default combination: swips, optimistic latches, lean-evict.
+pub struct Default_<L = Optimistic>(std::marker::PhantomData<L>);
+
+impl<L: Latching> Mode for Default_<L> {
+    type Latching = L;
+    type Touch = <LeanEvict as Rules>::Touch;
+    const SWIZZLES: bool = true;
+}
+
+/// A pool of the default combination.
+pub fn pool<M: Mode>(
+    options: PoolOptions,
+    storage: Arc<dyn Storage>,
+) -> Result<Arc<Pool<M>>, Box<dyn Error>>
+where
+    LeanEvict: Rules<Touch = M::Touch>,
+    M::Touch: Touch,
+{
+    let shape = Shape { frames: options.frames, pages_dense: None, seed: 3 };
+    let seated = Seated::exact::<LeanEvict>(&Spec::parse("lean-evict")?, &shape)?;
+    let pool = Pool::open(options, storage, seated)?;
+    pool.register(PageType::BTREE_INNER, &InnerKind);
+    pool.register(PageType::BTREE_LEAF, &LeafKind);
+    pool.register(PageType::OVERFLOW, &OverflowKind);
+    Ok(Arc::new(pool))
+}
+
+/// Page sizes are powers of two from 4096.
+pub fn page_size(bytes: u64) -> Result<PageSize, Box<dyn Error>> {
+    Ok(PageSize::new(bytes)?)
+}
+
+/// Key number `n`, in order.
+pub fn key(n: u64) -> [u8; 8] {
+    n.to_be_bytes()
+}
+
+/// Inserts keys `0..rows`, in order.
+pub fn fill<P: Pages>(tree: &BTree<P>, rows: u64) -> Result<(), Box<dyn Error>> {
+    let mut value = [0u8; VALUE];
+    for n in 0..rows {
+        value[..8].copy_from_slice(&n.to_le_bytes());
+        tree.insert(&key(n), &value)?;
+    }
+    Ok(())
+}
+
+/// Looks `count` random keys up and says how many were there.
+pub fn lookups<P: Pages>(tree: &BTree<P>, rows: u64, count: u64, seed: u64) -> u64 {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut found = 0;
+    for _ in 0..count {
+        let n = random.u64(..rows);
+        let value = tree.get(&key(n), |v| u64::from(v[0] == n as u8));
+        found += value.ok().flatten().unwrap_or(0);
+    }
+    found
+}
+
+/// Nanoseconds of processor time that this thread has had.
+pub fn own_time() -> f64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    now.tv_sec as f64 * 1e9 + now.tv_nsec as f64
+}
+
+/// The middle one.
+pub fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// How busy the machine is, for the record.
+pub fn load() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().unwrap_or("?").to_string()
+}

@@ -1,0 +1,127 @@
+//! Races told one by one: each was lost once, or would be without a rule of the pool's.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use millpond::pool::buffer::{Pool, PoolOptions};
+use millpond::pool::{Latched, Optimistic, Seated, Workers};
+use millpond_base::Reason;
+use millpond_policies::policy::{Lru, Random};
+
+use super::forest::{FAN_OUT, Forest};
+use super::storage::{MemoryStorage, tiny};
+use super::{LEAVES, Made, PAGE, Simple, TouchOf, a_pool, register, shape, spec};
+
+/// A reader finds a page missing and gets no further; meanwhile others load the page, delete it,
+/// and its id becomes another page's. The reader must not load it as what it was.
+fn a_missing_page_is_deleted_meanwhile<M>(seated: Seated<M::Touch>)
+where
+    M: millpond::pool::Mode,
+{
+    let storage = Arc::new(MemoryStorage::new(PAGE));
+    let options = PoolOptions { background_writer: false, ..tiny(128) };
+    let pool = Arc::new(Pool::<M>::open(options, storage.clone(), seated).unwrap());
+    let forest = Forest::new(pool.clone(), register::<M>);
+    for round in 0..20 {
+        forest.count(9).unwrap();
+        assert_eq!(pool.evict_all().unwrap(), 0);
+        // The inner page is in memory, the leaf is not.
+        forest.read(10).unwrap();
+        let seen = forest.read_while(9, || {
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    assert_eq!(forest.drop_leaf(9).unwrap(), 1);
+                    // The ids go to other leaves first.
+                    forest.drop_leaf(40 + round % 8).unwrap();
+                    forest.make(40 + round % 8).unwrap();
+                    forest.make(9).unwrap();
+                });
+            });
+        });
+        assert_eq!(seen.unwrap(), 0);
+    }
+    assert_eq!(pool.evict_all().unwrap(), 0);
+    pool.return_ids().unwrap();
+    assert_eq!(storage.taken(), (1 + FAN_OUT + LEAVES) as u64);
+}
+
+#[test]
+fn a_missing_page_that_is_deleted_meanwhile_is_not_loaded_with_a_page_table() {
+    let seated = Seated::open::<Random>(&spec("random"), &shape(128)).unwrap();
+    a_missing_page_is_deleted_meanwhile::<Made<Optimistic, TouchOf<Random>, false>>(seated);
+    let seated = Seated::exact::<Lru>(&spec("lru"), &shape(128)).unwrap();
+    a_missing_page_is_deleted_meanwhile::<Made<Latched, TouchOf<Lru>, false>>(seated);
+}
+
+#[test]
+fn a_missing_page_that_is_deleted_meanwhile_is_not_loaded_with_swips() {
+    let seated = Seated::open::<Random>(&spec("random"), &shape(128)).unwrap();
+    a_missing_page_is_deleted_meanwhile::<Made<Optimistic, TouchOf<Random>, true>>(seated);
+}
+
+/// A page is deleted while its copy is on its way to storage: its id is nobody's until the write
+/// is over, and a write that fails leaves nothing behind, least of all a dirty free frame.
+#[test]
+fn a_page_that_is_deleted_during_its_write_is_gone_however_the_write_ends() {
+    for fails in [0, 1] {
+        let (storage, pool) = a_pool(128);
+        let forest = Forest::new(pool.clone(), register);
+        pool.flush(Reason::Recov).unwrap();
+        forest.count(9).unwrap();
+        storage.writes_held.store(1, Ordering::SeqCst);
+        let before = storage.writes_waiting.load(Ordering::SeqCst);
+        std::thread::scope(|scope| {
+            let flush = scope.spawn(|| pool.flush(Reason::Recov));
+            while storage.writes_waiting.load(Ordering::SeqCst) == before {
+                std::thread::yield_now();
+            }
+            assert_eq!(forest.drop_leaf(9).unwrap(), 1);
+            forest.make(9).unwrap();
+            storage.writes_fail.store(fails, Ordering::SeqCst);
+            storage.writes_held.store(0, Ordering::SeqCst);
+            assert_eq!(flush.join().unwrap().is_err(), fails == 1);
+        });
+        pool.flush(Reason::Recov).unwrap();
+        assert_eq!(pool.frames_dirty(), 0);
+        assert_eq!(pool.evict_all().unwrap(), 0);
+        assert_eq!(forest.read(9).unwrap(), 0);
+        pool.return_ids().unwrap();
+        assert_eq!(storage.taken(), (1 + FAN_OUT + LEAVES) as u64, "no id is lost or used twice");
+    }
+}
+
+/// Whoever closes a pool may read ahead once more: nobody would ever do that read.
+#[test]
+fn reading_ahead_without_background_threads_holds_nobody_up() {
+    let storage = Arc::new(MemoryStorage::new(PAGE));
+    let seated = Seated::open::<Random>(&spec("random"), &shape(64)).unwrap();
+    let pool: Arc<Simple> = Arc::new(Pool::open(tiny(64), storage, seated).unwrap());
+    let forest = Forest::new(pool.clone(), register);
+    pool.evict_all().unwrap();
+    forest.prefetch(9).unwrap();
+    assert_eq!(forest.read(9).unwrap(), 0);
+    for _ in 0..2 {
+        let workers = Workers::start(pool.clone()).unwrap();
+        forest.prefetch(9).unwrap();
+        drop(workers);
+        forest.prefetch(20).unwrap();
+        assert_eq!(forest.read(20).unwrap() + forest.read(9).unwrap(), 0);
+        pool.evict_all().unwrap();
+    }
+}
+
+/// Victims are dirty and cannot be written, but others are clean: reads go on.
+#[test]
+fn a_failing_write_of_a_victim_does_not_fail_a_read_that_finds_another_frame() {
+    let (storage, pool) = a_pool(16);
+    let forest = Forest::new(pool.clone(), register);
+    pool.flush(Reason::Recov).unwrap();
+    forest.count(9).unwrap();
+    storage.writes_fail.store(u64::MAX, Ordering::SeqCst);
+    for leaf in (0..LEAVES).chain(0..LEAVES) {
+        assert_eq!(forest.read(leaf).unwrap(), u64::from(leaf == 9));
+    }
+    storage.writes_fail.store(0, Ordering::SeqCst);
+    assert_eq!(pool.evict_all().unwrap(), 0);
+    assert_eq!(forest.read(9).unwrap(), 1);
+}

@@ -1,0 +1,86 @@
+//! The engine's tests under a sanitizer: `cargo xtask sanitize`. Opt-in, since everything is
+//! compiled once more.
+//!
+//! AddressSanitizer brings the leak checker along and needs no standard library of its own.
+//! ThreadSanitizer does (`-Zbuild-std`, with the `rust-src` component), and it does not know
+//! fences: optimistic readers, which are built on them, would be false alarms. So it runs the
+//! tests with shared latches.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Result, bail};
+
+use crate::test::Line;
+
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// Runs the chosen sanitizer; true if it found nothing, or is not to be had here.
+pub fn main(arguments: &[String]) -> Result<bool> {
+    let (mut which, mut rest) = ("address", Vec::new());
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "address" => which = "address",
+            "thread" => which = "thread",
+            "--" => rest.extend(words.by_ref().cloned()),
+            other => bail!("sanitize knows address, thread and --, not `{other}`"),
+        }
+    }
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        println!("left out: sanitizers are set up for {TARGET} only");
+        return Ok(true);
+    }
+    if which == "thread" && !has_sources() {
+        println!("left out: needs the standard library's source (rustup component add rust-src)");
+        return Ok(true);
+    }
+    let line = line(which, &rest);
+    println!("$ {line}");
+    let (is_ok, tally) = line.run()?;
+    println!("{} passed, {} failed under the {which} sanitizer", tally.passed, tally.failed);
+    Ok(is_ok)
+}
+
+fn line(which: &str, rest: &[String]) -> Line {
+    let target_directory = format!("target/sanitize-{which}");
+    let mut words = vec!["cargo", "test", "-p", "millpond", "--target", TARGET];
+    words.extend(["--target-dir", &target_directory, "--lib", "--tests"]);
+    if which == "thread" {
+        words.push("-Zbuild-std");
+    }
+    words.extend(rest.iter().map(String::as_str));
+    if which == "thread" && rest.is_empty() {
+        words.extend(["--", "latched", "shared_latches"]);
+    }
+    let flags = format!("-Zsanitizer={which}");
+    // Lets a stable compiler take the flags of nightly ones.
+    Line::new(&words).with("RUSTC_BOOTSTRAP", "1").with("RUSTFLAGS", flags)
+}
+
+fn has_sources() -> bool {
+    let mut command = Command::new("rustc");
+    let output = command.args(["--print", "sysroot"]).stderr(Stdio::null()).output();
+    output.is_ok_and(|output| {
+        let root = String::from_utf8_lossy(&output.stdout).trim().to_string();
+        std::path::Path::new(&root).join("lib/rustlib/src/rust/library").is_dir()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_can_be_repeated_by_hand() {
+        let text = line("address", &[]).to_string();
+        assert!(text.starts_with("RUSTC_BOOTSTRAP='1' RUSTFLAGS='-Zsanitizer=address' cargo test"));
+        assert!(text.contains("--target x86_64-unknown-linux-gnu"), "{text}");
+        let text = line("thread", &["--test".to_string(), "pool".to_string()]).to_string();
+        assert!(text.ends_with("-Zbuild-std --test pool"), "{text}");
+    }
+
+    #[test]
+    fn unknown_sanitizers_are_refused() {
+        assert!(main(&["memory".to_string()]).is_err());
+    }
+}
