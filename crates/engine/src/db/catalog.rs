@@ -33,9 +33,10 @@ pub const NAME_MAX: usize = 255;
 const ENTRY: usize = 24;
 
 /// What a name stands for.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Structure {
     /// A B⁺-tree.
+    #[default]
     Tree,
     /// A hash index.
     Hash,

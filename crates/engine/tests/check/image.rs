@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use millpond::btree::{BTree, InnerKind, LeafKind, OverflowKind, StoredNode};
-use millpond::db::check::{CheckOptions, Fault, Named, Report, Roots, StructureKind, check_store};
+use millpond::db::check::{CheckOptions, Fault, Named, Report, Roots, Structure, check_store};
 use millpond::io::{MemoryDevice, PageStore};
 use millpond::page::superblock::Superblock;
 use millpond::page::{PageBuffer, PageHeader, PageSize, PageType, free_map};
@@ -35,7 +35,7 @@ fn decode(key: &[u8], value: &[u8]) -> Result<Option<Named>, String> {
         return Err("too short".to_string());
     };
     let (owner, root) = (u32::from_le_bytes(*owner), PageId(u64::from_le_bytes(*root)));
-    Ok(Some(Named { name, owner, kind: StructureKind::Tree, root }))
+    Ok(Some(Named { name, owner, kind: Structure::Tree, root }))
 }
 
 pub const ROOTS: Roots = Roots { owner: CATALOG, decode };

@@ -1,6 +1,8 @@
 //! A check finds what was damaged, names the page, and never panics.
 
+mod dump;
 mod image;
+mod salvage;
 
 use std::sync::LazyLock;
 

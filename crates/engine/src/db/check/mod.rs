@@ -8,7 +8,11 @@ mod structure;
 mod sweep;
 mod walk;
 
+pub use crate::db::catalog::Structure;
 pub use fault::Fault;
 pub use report::{PageCounts, Problem, Report, StructureReport};
 pub use run::{CheckError, CheckOptions, Progress, check, check_store};
-pub use structure::{Decode, Named, Roots, StructureKind};
+pub use structure::{CATALOG, Decode, Named, Roots};
+
+pub(crate) use reader::{BATCH, PageReader};
+pub(crate) use walk::Bits;

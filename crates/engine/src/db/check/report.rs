@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use millpond_base::PageId;
 
 use super::fault::Fault;
-use super::structure::StructureKind;
+use crate::db::catalog::Structure;
 use crate::page::superblock::Superblock;
 use crate::page::{PageSize, PageType};
 
@@ -41,7 +41,7 @@ pub struct StructureReport {
     /// The id that its pages carry.
     pub owner: u32,
     /// What it is.
-    pub kind: StructureKind,
+    pub kind: Structure,
     /// The page of its root.
     pub root: PageId,
     /// Levels of a tree, 1 if its root is a leaf; 0 for other structures.

@@ -10,9 +10,10 @@ use millpond_base::PageId;
 
 use super::fault::Fault;
 use super::report::{PageCounts, Report};
-use super::structure::{Named, Roots, StructureKind};
+use super::structure::{Named, Roots};
 use super::sweep::Sweep;
 use super::walk::Walk;
+use crate::db::catalog::Structure;
 use crate::io::{AlignedBuffer, FileOptions, OpenError, PageStore};
 use crate::page::superblock::Superblock;
 use crate::page::{PageHeader, PageSize, PageType};
@@ -96,7 +97,7 @@ pub fn check_store(
         Some(root) => walk.add(Named {
             name: "catalog".to_string(),
             owner: catalog.owner,
-            kind: StructureKind::Tree,
+            kind: Structure::Tree,
             root,
         }),
         // A store that was never closed has no catalog yet: that it was not closed is said.

@@ -2,42 +2,17 @@
 
 use millpond_base::PageId;
 
+use crate::db::catalog::{CATALOG_OWNER, Entry, Structure};
 use crate::page::PageType;
 
-/// What a structure is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub enum StructureKind {
-    /// A B⁺-tree.
-    #[default]
-    Tree,
-    /// A hash index.
-    HashIndex,
-    /// A heap.
-    Heap,
-}
-
-impl StructureKind {
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            StructureKind::Tree => "tree",
-            StructureKind::HashIndex => "hash index",
-            StructureKind::Heap => "heap",
-        }
-    }
-
-    /// Whether pages of this type belong to such a structure.
-    pub(crate) fn owns(self, page: PageType) -> bool {
-        let types: &[PageType] = match self {
-            StructureKind::Tree => {
-                &[PageType::BTREE_INNER, PageType::BTREE_LEAF, PageType::OVERFLOW]
-            }
-            StructureKind::HashIndex => &[PageType::HASH_ROOT, PageType::HASH_BUCKET],
-            StructureKind::Heap => &[PageType::HEAP_DIRECTORY, PageType::HEAP_DATA],
-        };
-        types.contains(&page)
-    }
+/// Whether pages of this type belong to a structure of that kind.
+pub(crate) fn owns(kind: Structure, page: PageType) -> bool {
+    let types: &[PageType] = match kind {
+        Structure::Tree => &[PageType::BTREE_INNER, PageType::BTREE_LEAF, PageType::OVERFLOW],
+        Structure::Hash => &[PageType::HASH_ROOT, PageType::HASH_BUCKET],
+        Structure::Heap => &[PageType::HEAP_DIRECTORY, PageType::HEAP_DATA],
+    };
+    types.contains(&page)
 }
 
 /// An entry of a catalog.
@@ -48,7 +23,7 @@ pub struct Named {
     /// The id that its pages carry.
     pub owner: u32,
     /// What it is.
-    pub kind: StructureKind,
+    pub kind: Structure,
     /// The page of its root.
     pub root: PageId,
 }
@@ -63,4 +38,13 @@ pub struct Roots {
     pub owner: u32,
     /// What an entry says.
     pub decode: Decode,
+}
+
+/// The catalog as `db::catalog` writes it.
+pub const CATALOG: Roots = Roots { owner: CATALOG_OWNER, decode };
+
+fn decode(key: &[u8], value: &[u8]) -> Result<Option<Named>, String> {
+    let Entry { owner, structure: kind, root, .. } = Entry::from_bytes(value)?;
+    let name = String::from_utf8_lossy(key).into_owned();
+    Ok(Some(Named { name, owner, kind, root }))
 }

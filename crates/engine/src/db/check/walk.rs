@@ -12,10 +12,11 @@ use millpond_base::PageId;
 use super::fault::Fault;
 use super::reader::{BATCH, PageReader};
 use super::report::{Problem, StructureReport};
-use super::structure::{Named, Roots, StructureKind};
+use super::structure::{Named, Roots, owns};
 use crate::btree::{
     Fences, LargePart, StoredNode, StoredValue, Violation, overflow_parts, register,
 };
+use crate::db::catalog::Structure;
 use crate::io::PageStore;
 use crate::page::{PageHeader, PageType, View};
 use crate::pool::{Kind, Swip};
@@ -225,7 +226,7 @@ impl<'s> Walk<'s> {
         }
         match &visit.role {
             Role::Large(part) => self.look_at_value(visit, part, page),
-            Role::Root if kind == StructureKind::Tree => self.look_at_node(visit, page),
+            Role::Root if kind == Structure::Tree => self.look_at_node(visit, page),
             Role::Node { .. } => self.look_at_node(visit, page),
             Role::Root | Role::Other => self.look_at_other(visit, kind, header.kind, page),
         }
@@ -317,14 +318,8 @@ impl<'s> Walk<'s> {
     }
 
     /// A page of a structure that is known only by where its swips are.
-    fn look_at_other(
-        &mut self,
-        visit: &Visit,
-        kind: StructureKind,
-        found: PageType,
-        page: View<'_>,
-    ) {
-        if !kind.owns(found) {
+    fn look_at_other(&mut self, visit: &Visit, kind: Structure, found: PageType, page: View<'_>) {
+        if !owns(kind, found) {
             return self.fault(visit, Fault::Type { found: found.0 });
         }
         if let Some(report) = self.structures.get_mut(visit.structure) {

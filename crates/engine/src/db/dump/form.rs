@@ -1,0 +1,18 @@
+//! The forms of a dump.
+
+/// How keys and values are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Form {
+    /// Text with escapes.
+    #[default]
+    Text,
+    /// Hexadecimal digits.
+    Hex,
+    /// One JSON object per line.
+    Json,
+}
+
+/// The version of the format that is written, and the only one that is read.
+pub(crate) const VERSION: u64 = 1;
+/// How the first line of text and hex begins.
+pub(crate) const HEADER: &str = "@millpond-dump ";

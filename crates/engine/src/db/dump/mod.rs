@@ -1,0 +1,24 @@
+//! Stores as text: one line per entry, to read, to diff, to move between versions.
+//!
+//! ```text
+//! @millpond-dump 1 text            1: version of this format; text or hex
+//! # a comment
+//! @tree users                      the entries that follow are in the tree `users`
+//! ada\tLovelace\n                   key, a tab, value: see `notation`
+//! @end 1                           how many entries there were: without it, a part is missing
+//! ```
+//! In `hex`, keys and values are pairs of hexadecimal digits. The third form is one JSON object
+//! per line: `{"millpond_dump":1}`, `{"tree":"users"}`, `{"key":"ada","value":"Lovelace"}`,
+//! `{"end":1}`; what is no UTF-8 goes to `key_hex` and `value_hex`.
+
+mod form;
+mod load;
+pub mod notation;
+mod reader;
+mod writer;
+
+pub use form::Form;
+pub use load::{LoadError, Loaded, Loader, load};
+pub use notation::NotationError;
+pub use reader::{DumpError, DumpFault, DumpReader, Item};
+pub use writer::DumpWriter;

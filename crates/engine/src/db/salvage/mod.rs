@@ -1,0 +1,9 @@
+//! Saving what is intact in a store that is damaged, or was not closed.
+
+mod report;
+mod run;
+mod scan;
+mod tree;
+
+pub use report::{Loss, Lost, SalvageReport, SalvagedTree};
+pub use run::{SalvageError, salvage};
