@@ -23,6 +23,7 @@ pub struct Step {
 }
 
 const EXAMPLE: &str = "examples/my_policy/Cargo.toml";
+const COMPARE: &str = "crates/compare/Cargo.toml";
 const FUZZ: &str = "fuzz/Cargo.toml";
 
 /// All steps for the tree under `root`.
@@ -48,6 +49,7 @@ pub fn steps(root: &Path) -> Vec<Step> {
         ),
         step("rustdoc", "the documentation builds without a warning", rustdoc()),
         step("example", "a user's own policy, in a crate of its own", example(root)),
+        step("compare", "the comparison, without the engines that are C", compare(root)),
         step("shuttle", "threads under a scheduler that tries many orders", model(root, "shuttle")),
         step("loom", "the latch under every order that memory allows", model(root, "loom")),
         step("fuzz-check", "the fuzz targets compile", fuzz(root)),
@@ -69,6 +71,18 @@ fn example(root: &Path) -> Work {
     }
     let target = target_directory(root);
     run(&["cargo", "test", "--manifest-path", EXAMPLE, "--target-dir", &target])
+}
+
+/// Without its default features: LMDB and SQLite would be compiled from C.
+fn compare(root: &Path) -> Work {
+    if !root.join(COMPARE).is_file() {
+        return Work::Skip(format!("there is no {COMPARE} yet"));
+    }
+    let target = target_directory(root);
+    let format = Line::new(&["cargo", "fmt", "--manifest-path", COMPARE, "--check"]);
+    let arguments = ["--manifest-path", COMPARE, "--no-default-features", "--target-dir", &target];
+    let test = [&["cargo", "test"], &arguments[..]].concat();
+    Work::Run(vec![format, Line::new(&test)])
 }
 
 /// Tests under the model checker `name`. They have a target directory of their own: the flag
@@ -167,6 +181,6 @@ mod tests {
         let steps = steps(Path::new("no-such-directory"));
         let skipped = steps.iter().filter(|s| matches!(s.work, Work::Skip(_)));
         let names: Vec<_> = skipped.map(|s| s.name).collect();
-        assert_eq!(names, ["example", "shuttle", "loom", "fuzz-check"]);
+        assert_eq!(names, ["example", "compare", "shuttle", "loom", "fuzz-check"]);
     }
 }

@@ -1,0 +1,29 @@
+//! The engines: one adapter each, and each configured as its own documentation advises.
+
+#[cfg(feature = "fjall")]
+mod fjall;
+#[cfg(feature = "lmdb")]
+mod lmdb;
+mod millpond;
+#[cfg(feature = "redb")]
+mod redb;
+#[cfg(feature = "rocksdb")]
+mod rocksdb;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod tree;
+mod twin;
+
+#[cfg(feature = "fjall")]
+pub use fjall::Fjall;
+#[cfg(feature = "lmdb")]
+pub use lmdb::Lmdb;
+pub use millpond::Millpond;
+#[cfg(feature = "redb")]
+pub use redb::Redb;
+#[cfg(feature = "rocksdb")]
+pub use rocksdb::Rocks;
+#[cfg(feature = "sqlite")]
+pub use sqlite::Sqlite;
+pub use tree::{TreeError, TreeSession};
+pub use twin::InMemoryTwin;

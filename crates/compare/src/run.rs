@@ -1,0 +1,312 @@
+//! The run: rounds in which every engine has its turn with every workload.
+//!
+//! The order of the engines turns from round to round, so that none always follows the same one.
+//! Engines that fail at something are out of that workload, and the reason is told; the others go
+//! on.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use millpond_base::Seed;
+use millpond_workload::tpcc::Scale;
+
+use crate::engine::Settings;
+use crate::larger::Order;
+use crate::roster;
+use crate::stand::{Contestant, Loaded};
+use crate::timed::{Measured, Timing};
+use crate::workload::{Data, Workload};
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Engines, by name.
+    pub engines: Vec<String>,
+    /// Workloads.
+    pub workloads: Vec<Workload>,
+    /// Numbers of threads.
+    pub threads: Vec<u32>,
+    /// The rows.
+    pub data: Data,
+    /// Warehouses of TPC-C.
+    pub warehouses: u32,
+    /// Rounds of everything but loads.
+    pub rounds: u32,
+    /// Rounds of loads.
+    pub load_rounds: u32,
+    /// Seconds of a slice that count.
+    pub seconds: f64,
+    /// Seconds before.
+    pub warm_s: f64,
+    /// Seconds before, where data is larger than memory.
+    pub warm_larger_s: f64,
+    /// Bytes of every engine's cache.
+    pub cache: u64,
+    /// Bytes of it where data is larger than memory.
+    pub cache_larger: u64,
+    /// A memory cgroup, and the limit in bytes, where data is larger than memory.
+    pub cgroup: Option<(PathBuf, u64)>,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+/// One result: a load or a slice.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sample {
+    /// The workload.
+    pub workload: Workload,
+    /// The engine.
+    pub engine: String,
+    /// Threads.
+    pub threads: u32,
+    /// The round, from 0.
+    pub round: u32,
+    /// What came out.
+    pub measured: Measured,
+    /// Bytes on disk, of loads.
+    pub bytes: Option<u64>,
+}
+
+/// A run under way.
+struct Run<'p> {
+    plan: &'p Plan,
+    root: &'p Path,
+    engines: Vec<Box<dyn Contestant>>,
+    /// Engines that are out, by name and workload.
+    out: Vec<(&'static str, Workload)>,
+    samples: Vec<Sample>,
+    /// Told of every step.
+    tell: &'p mut dyn FnMut(&str),
+}
+
+impl Plan {
+    fn settings(&self) -> Settings {
+        let threads = self.threads.iter().copied().max().unwrap_or(1);
+        // Room for an engine that keeps four times what it was given, and for TPC-C's rows.
+        let tpcc = u64::from(self.warehouses) << 28;
+        let disk_max = (self.data.raw_bytes() * 4).max(tpcc) + (4 << 30);
+        Settings { cache: self.cache, threads, disk_max, is_tight: false }
+    }
+
+    fn timing(&self, threads: u32) -> Timing {
+        let [warm, time] = [self.warm_s, self.seconds].map(Duration::from_secs_f64);
+        Timing { threads, warm, time }
+    }
+
+    fn runs(&self, workload: Workload) -> bool {
+        self.workloads.contains(&workload)
+    }
+
+    /// Runs everything below the folder `root`; `tell` hears of every step.
+    ///
+    /// # Errors
+    /// An engine that this build does not have. What fails later is told and left out.
+    pub fn run(&self, root: &Path, tell: &mut dyn FnMut(&str)) -> anyhow::Result<Vec<Sample>> {
+        let settings = self.settings();
+        let engines = self.engines.iter().map(|name| roster::make(name, root, &settings));
+        let engines = engines.collect::<anyhow::Result<Vec<_>>>()?;
+        let mut run = Run { plan: self, root, engines, out: vec![], samples: vec![], tell };
+        run.loads();
+        run.in_memory();
+        if self.runs(Workload::Larger) {
+            run.larger();
+        }
+        if self.runs(Workload::Tpcc) {
+            run.tpcc();
+        }
+        Ok(run.samples)
+    }
+}
+
+impl Run<'_> {
+    /// The engines' positions in the order of round `round`.
+    fn order(&self, round: u32) -> Vec<usize> {
+        let count = self.engines.len();
+        (0..count).map(|at| (at + round as usize) % count).collect()
+    }
+
+    fn seed(&self, round: u32) -> Seed {
+        Seed(self.plan.seed).derive(&format!("round {round}"))
+    }
+
+    fn is_out(&self, at: usize, workload: Workload) -> bool {
+        self.out.contains(&(self.engines[at].name(), workload))
+    }
+
+    /// Notes a result, or that the engine is out.
+    fn note(
+        &mut self,
+        (at, workload, threads, round): (usize, Workload, u32, u32),
+        result: anyhow::Result<(Measured, Option<u64>)>,
+    ) {
+        let engine = self.engines[at].name();
+        match result {
+            Ok((measured, bytes)) => {
+                (self.tell)(&format!(
+                    "round {:>2}  {:<14} {threads} threads  {engine:<10} {:>14.0}/s",
+                    round + 1,
+                    workload.name(),
+                    measured.rate
+                ));
+                let engine = engine.to_string();
+                self.samples.push(Sample { workload, engine, threads, round, measured, bytes });
+            }
+            Err(error) => {
+                (self.tell)(&format!("{engine} is out of {}: {error:#}", workload.name()));
+                self.out.push((engine, workload));
+            }
+        }
+    }
+
+    /// The loads. Whatever else needs rows runs on those of the last one in random order.
+    fn loads(&mut self) {
+        let plan = self.plan;
+        let needs_rows = plan.workloads.iter().any(|w| w.is_in_memory() || *w == Workload::Larger);
+        let measured = plan.runs(Workload::LoadRandom);
+        let rounds = match (measured, plan.runs(Workload::LoadAscending)) {
+            (false, false) => u32::from(needs_rows),
+            _ => plan.load_rounds.max(1),
+        };
+        for round in 0..rounds {
+            for order in [Workload::LoadAscending, Workload::LoadRandom] {
+                let is_last = round + 1 == rounds;
+                let random = order == Workload::LoadRandom;
+                if plan.runs(order) || (random && needs_rows && is_last) {
+                    self.load_all(order, round);
+                }
+            }
+        }
+    }
+
+    fn load_all(&mut self, order: Workload, round: u32) {
+        for at in self.order(round) {
+            if self.is_out(at, order) {
+                continue;
+            }
+            let seed = Seed(self.plan.seed);
+            let loaded = self.engines[at].load(&self.plan.data, order, seed);
+            let result = loaded.map(|Loaded { rate, bytes }| {
+                (Measured { rate, p50_us: None, p99_us: None }, Some(bytes))
+            });
+            self.note((at, order, 1, round), result);
+        }
+    }
+
+    fn in_memory(&mut self) {
+        let plan = self.plan;
+        let workloads: Vec<Workload> =
+            plan.workloads.iter().copied().filter(|w| w.is_in_memory()).collect();
+        if workloads.is_empty() {
+            return;
+        }
+        for round in 0..plan.rounds {
+            // What nobody has read for a minute may have left the machine's memory.
+            for at in self.order(round) {
+                if let Err(error) = self.engines[at].warm() {
+                    (self.tell)(&format!("{} was not warmed: {error:#}", self.engines[at].name()));
+                }
+            }
+            for &workload in &workloads {
+                for &threads in &plan.threads {
+                    self.slices(workload, threads, round);
+                }
+            }
+        }
+    }
+
+    fn slices(&mut self, workload: Workload, threads: u32, round: u32) {
+        let (timing, seed) = (self.plan.timing(threads), self.seed(round));
+        for at in self.order(round) {
+            if self.is_out(at, workload) {
+                continue;
+            }
+            let result = self.engines[at].slice(&self.plan.data, workload, &timing, seed);
+            self.note((at, workload, threads, round), result.map(|measured| (measured, None)));
+        }
+    }
+
+    fn close_all(&mut self) {
+        for at in 0..self.engines.len() {
+            if let Err(error) = self.engines[at].close() {
+                (self.tell)(&format!("{} did not close: {error:#}", self.engines[at].name()));
+                self.out.push((self.engines[at].name(), Workload::Larger));
+            }
+        }
+    }
+
+    fn larger(&mut self) {
+        let plan = self.plan;
+        self.close_all();
+        for round in 0..plan.rounds {
+            for &threads in &plan.threads {
+                for at in self.order(round) {
+                    let engine = &self.engines[at];
+                    if !engine.persists() || self.is_out(at, Workload::Larger) {
+                        continue;
+                    }
+                    let order = Order {
+                        engine: engine.name().to_string(),
+                        root: self.root.to_path_buf(),
+                        rows: plan.data.rows,
+                        value_len: plan.data.shape.field_len,
+                        scattered_keys: plan.data.shape.scattered_keys,
+                        cache: plan.cache_larger,
+                        disk_max: plan.settings().disk_max,
+                        threads,
+                        warm_s: plan.warm_larger_s,
+                        seconds: plan.seconds.max(3.0),
+                        seed: self.seed(round).0,
+                        cgroup: plan.cgroup.clone(),
+                    };
+                    let result = order.run_in_process().map(|measured| (measured, None));
+                    self.note((at, Workload::Larger, threads, round), result);
+                }
+            }
+        }
+    }
+
+    fn tpcc(&mut self) {
+        let (plan, scale) = (self.plan, Scale::full(self.plan.warehouses));
+        for at in self.order(0) {
+            let loaded = self.engines[at].load_tpcc(&scale, Seed(plan.seed));
+            let name = self.engines[at].name();
+            match loaded {
+                Ok(loaded) => (self.tell)(&format!("{name} loaded TPC-C: {:.0}/s", loaded.rate)),
+                Err(error) => {
+                    (self.tell)(&format!("{name} is out of tpcc: {error:#}"));
+                    self.out.push((name, Workload::Tpcc));
+                }
+            }
+        }
+        for round in 0..plan.rounds {
+            for &threads in &plan.threads {
+                let (timing, seed) = (plan.timing(threads), self.seed(round));
+                for at in self.order(round) {
+                    if self.is_out(at, Workload::Tpcc) {
+                        continue;
+                    }
+                    let seed = seed.derive(&format!("{threads} threads"));
+                    let result = self.engines[at].slice_tpcc(&scale, &timing, seed);
+                    let result = result.map(|measured| (measured, None));
+                    self.note((at, Workload::Tpcc, threads, round), result);
+                }
+            }
+        }
+        for at in 0..self.engines.len() {
+            if self.is_out(at, Workload::Tpcc) {
+                continue;
+            }
+            match self.engines[at].check_tpcc() {
+                Ok(()) => {
+                    (self.tell)(&format!("{}: TPC-C is consistent", self.engines[at].name()));
+                }
+                Err(error) => {
+                    // Figures of a wrong run are worse than none.
+                    let name = self.engines[at].name();
+                    (self.tell)(&format!("{name} is out of tpcc: {error:#}"));
+                    self.samples.retain(|s| s.workload != Workload::Tpcc || s.engine != name);
+                }
+            }
+        }
+    }
+}
