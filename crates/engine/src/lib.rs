@@ -1,10 +1,34 @@
 //! Millpond: an embedded storage engine that runs at main-memory speed and degrades gracefully
 //! when data outgrows memory.
 //!
+//! ```
+//! use millpond::db::{Db, Error, Options};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let path = dir.path().join("shop.mill");
+//! let db = Db::open(&path, Options::new().memory(64 << 20))?;
+//! let stock = db.tree::<(String, u32), u64>("stock")?;
+//! stock.insert(&("bolts", 8), &1200)?;
+//! stock.insert(&("bolts", 6), &300)?;
+//! stock.insert(&("nuts", 6), &500)?;
+//!
+//! assert_eq!(stock.get(&("nuts", 6))?, Some(500));
+//! let bolts: Result<u64, Error> = stock.prefix(&("bolts",)).map(|row| Ok(row?.1)).sum();
+//! assert_eq!(bolts?, 1500);
+//!
+//! drop(stock);
+//! db.close()?;
+//! # Ok(()) }
+//! ```
+//!
 //! The layers, each a folder that leans only on those below it: `db` (what users call), `btree`,
 //! `hash_index` and `heap` (structures of pages), `pool` (the buffer pool: frames, latches,
 //! translation, replacement), `page` (what every page has in common), `io` (devices and the page
 //! store).
+//!
+//! There is no log yet: a store is whole after [`db::Db::close`], and one whose process died is
+//! not opened again ([`io::OpenError::NotClean`]).
 #![deny(missing_docs)]
 
 pub mod btree;

@@ -36,6 +36,31 @@ impl<P: Pages> BTree<P> {
         }
     }
 
+    /// The value of `key`: in `scratch` if the inner option is `None`, in pages of its own, and read
+    /// from there, if not. The outer one is `None` if there is no such key.
+    ///
+    /// What [`BTree::get`] does, but not generic: for code that is to be compiled here.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    pub fn get_scratch(
+        &self,
+        key: &[u8],
+        scratch: &mut Scratch,
+    ) -> Result<Option<Option<Vec<u8>>>, PoolError> {
+        loop {
+            match self.find(key, scratch)? {
+                Found::Missing => return Ok(None),
+                Found::Inline => return Ok(Some(None)),
+                Found::Overflow(reference) => {
+                    if let Some(value) = self.read_whole(key, reference)? {
+                        return Ok(Some(Some(value)));
+                    }
+                }
+            }
+        }
+    }
+
     /// Puts the value of `key` into `out`; `false`, and `out` empty, if there is no such key.
     ///
     /// # Errors

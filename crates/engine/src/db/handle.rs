@@ -16,6 +16,7 @@ use super::store::{Prepared, Store};
 use super::tree::Tree;
 use super::value::Value;
 use crate::io::{Device, MemoryDevice};
+use crate::pool::recorder::Recorder;
 
 /// A store.
 ///
@@ -155,6 +156,12 @@ impl Db {
     /// What the store did since it was opened, and its state now.
     pub fn stats(&self) -> Stats {
         each!(AnyStore, &self.store, store => store.stats())
+    }
+
+    /// Records page references, if [`Lab::records`](super::Lab::records) asked for it; else it
+    /// records nothing.
+    pub fn recorder(&self) -> &Recorder {
+        each!(AnyStore, &self.store, store => store.pool().recorder())
     }
 
     /// Bytes of a page.

@@ -1,5 +1,16 @@
-//! What users call: keys and values, options, statistics.
+//! What users call: a store ([`Db`]), its trees, keys and values, options, statistics.
+//!
+//! ```text
+//! Db, RawTree, Tree<K, V>    enums over the compiled combinations, typed keys and values on top
+//! Store<M>, StoreTree<M>     one combination: what measurements use
+//! catalog, housekeeping      names of trees; what is done once a second
+//! modes                      which combinations there are
+//! options, budget            what the user asked for, and how many frames that gives
+//! ```
+//! The modules with an enum over all combinations hold the tree's code ten times over; unit tests
+//! have no use for them, and are built without.
 
+#[cfg(not(test))]
 mod any;
 pub mod budget;
 pub mod catalog;
@@ -9,6 +20,7 @@ pub mod choices;
 pub mod codec;
 pub mod dump;
 pub mod error;
+#[cfg(not(test))]
 mod handle;
 mod housekeeping;
 pub mod key;
@@ -18,12 +30,14 @@ pub mod memory_limit;
 pub mod modes;
 pub mod options;
 pub mod policy_choice;
+#[cfg(not(test))]
 pub mod raw_tree;
 pub mod salvage;
 pub mod stat_file;
 pub mod stats;
 pub mod store;
 mod store_tree;
+#[cfg(not(test))]
 pub mod tree;
 pub mod value;
 
@@ -33,15 +47,18 @@ pub use choices::{
 };
 pub use codec::DecodeError;
 pub use error::Error;
+#[cfg(not(test))]
 pub use handle::Db;
 pub use key::Key;
 pub use key_range::KeyRange;
 pub use modes::{Combination, CombinationError};
 pub use options::{Lab, Options, OptionsError, Plan};
+#[cfg(not(test))]
 pub use raw_tree::{RawRange, RawReader, RawTree};
 pub use stat_file::{Freshness, Published, Publisher};
 pub use stats::{Latency, Stats};
 pub use store::Store;
 pub use store_tree::StoreTree;
+#[cfg(not(test))]
 pub use tree::{Range, Tree};
 pub use value::Value;

@@ -139,8 +139,6 @@ pub struct Lab {
     pub batch: Option<u32>,
     /// Whether a thread writes dirty pages in the background. Default: yes.
     pub background_writer: bool,
-    /// Evictions per step of the global epoch, at least 1. Default: 100 (leanstore IV-G).
-    pub evictions_per_epoch: u32,
     /// Whether page references can be recorded, at a price for each.
     pub records: bool,
     /// One lookup, insert or scan in so many is timed; 0: none. Default: 64.
@@ -159,7 +157,6 @@ impl Default for Lab {
             tiny_pages: false,
             batch: None,
             background_writer: true,
-            evictions_per_epoch: 100,
             records: false,
             latency_sample_period: 64,
             seed: 1,
@@ -319,7 +316,6 @@ impl Options {
         if let Some(batch) = lab.batch {
             in_range("lab.batch", batch, 1, 4096)?;
         }
-        in_range("lab.evictions_per_epoch", lab.evictions_per_epoch, 1, u32::MAX)?;
         if let EvictionMode::Threads(threads) = self.eviction {
             in_range("the number of eviction threads", threads.get(), 1, PARALLEL_MAX)?;
             if lab.latching == LatchingMode::None {
@@ -395,8 +391,6 @@ mod tests {
         assert!(matches!(error(Options::new().eviction(many)), OptionsError::OutOfRange { .. }));
         let frames = Options::new().lab(|lab| lab.frames = Some(7));
         assert!(matches!(error(frames), OptionsError::OutOfRange { .. }));
-        let epoch = Options::new().lab(|lab| lab.evictions_per_epoch = 0);
-        assert!(matches!(error(epoch), OptionsError::OutOfRange { .. }));
         let batch = Options::new().lab(|lab| lab.batch = Some(0));
         assert!(matches!(error(batch), OptionsError::OutOfRange { .. }));
         let unlatched = Options::new().lab(|lab| lab.latching = LatchingMode::None);

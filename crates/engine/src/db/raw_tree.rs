@@ -1,4 +1,8 @@
 //! Trees of byte strings.
+//!
+//! Nothing here is inlined into the user's crate, and what is generic is so only at its rim: a
+//! call's code exists once per combination, in this crate, or every user would compile it ten
+//! times.
 
 use std::io;
 use std::ops::{Bound, RangeBounds};
@@ -11,6 +15,7 @@ use super::key_range::KeyRange;
 use super::tree::Tree;
 use super::value::Value;
 use crate::btree::{BulkOptions, Entry as BytesEntry, Limits, Report, TreeStats};
+use crate::page::Scratch;
 use crate::pool::PoolError;
 use crate::pool::counters::{Counter, Timing};
 
@@ -62,34 +67,43 @@ impl RawTree {
     ///
     /// # Errors
     /// The store failed; so for everything that reads.
-    #[inline]
     pub fn get_with<R>(&self, key: &[u8], f: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
-        each!(AnyTree, &self.any, tree => tree.read(GET, |tree| tree.get(key, f)))
+        let mut scratch = Scratch::default();
+        let found = self.find(key, &mut scratch)?;
+        Ok(found.map(|large| match &large {
+            None => f(scratch.bytes()),
+            Some(large) => f(large),
+        }))
+    }
+
+    /// As [`BTree::get_scratch`](crate::btree::BTree::get_scratch).
+    fn find(&self, key: &[u8], scratch: &mut Scratch) -> Result<Option<Option<Vec<u8>>>, Error> {
+        each!(AnyTree, &self.any, tree => tree.read(GET, |tree| tree.get_scratch(key, scratch)))
     }
 
     /// The value of `key`.
     ///
     /// # Errors
     /// As [`RawTree::get_with`].
-    #[inline]
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        each!(AnyTree, &self.any, tree => tree.read(GET, |tree| tree.get_owned(key)))
+        let mut scratch = Scratch::default();
+        let found = self.find(key, &mut scratch)?;
+        Ok(found.map(|large| large.unwrap_or_else(|| scratch.bytes().to_vec())))
     }
 
-    /// Puts the value of `key` into `out`; `false` if there is no such key.
+    /// Puts the value of `key` into `out`; `false`, and `out` empty, if there is no such key.
     ///
     /// # Errors
     /// As [`RawTree::get_with`].
-    #[inline]
     pub fn get_into(&self, key: &[u8], out: &mut Vec<u8>) -> Result<bool, Error> {
-        each!(AnyTree, &self.any, tree => tree.read(GET, |tree| tree.get_into(key, out)))
+        out.clear();
+        Ok(self.get_with(key, |value| out.extend_from_slice(value))?.is_some())
     }
 
     /// Whether there is such a key.
     ///
     /// # Errors
     /// As [`RawTree::get_with`].
-    #[inline]
     pub fn contains(&self, key: &[u8]) -> Result<bool, Error> {
         each!(AnyTree, &self.any, tree => tree.read(GET, |tree| tree.contains(key)))
     }
@@ -99,7 +113,6 @@ impl RawTree {
     /// # Errors
     /// [`Error::ReadOnly`], a key or value that is too long, or the store failed; so for
     /// everything that writes.
-    #[inline]
     pub fn insert(&self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         each!(AnyTree, &self.any, tree => tree.write(PUT, |tree| tree.upsert_returning(key, value)))
     }
@@ -108,7 +121,6 @@ impl RawTree {
     ///
     /// # Errors
     /// As [`RawTree::insert`].
-    #[inline]
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
         each!(AnyTree, &self.any, tree => tree.write(PUT, |tree| tree.upsert(key, value)))
     }
@@ -117,7 +129,6 @@ impl RawTree {
     ///
     /// # Errors
     /// As [`RawTree::insert`].
-    #[inline]
     pub fn insert_if_absent(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
         each!(AnyTree, &self.any, tree => tree.write(PUT, |tree| tree.insert(key, value)))
     }
@@ -126,7 +137,6 @@ impl RawTree {
     ///
     /// # Errors
     /// As [`RawTree::insert`].
-    #[inline]
     pub fn replace(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
         each!(AnyTree, &self.any, tree => tree.write(PUT, |tree| tree.replace(key, value)))
     }
@@ -136,7 +146,6 @@ impl RawTree {
     ///
     /// # Errors
     /// As [`RawTree::insert`].
-    #[inline]
     pub fn compare_and_swap(
         &self,
         key: &[u8],
@@ -179,7 +188,6 @@ impl RawTree {
     ///
     /// # Errors
     /// As [`RawTree::insert`].
-    #[inline]
     pub fn remove(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         each!(AnyTree, &self.any, tree => tree.write(DELETE, |tree| tree.remove_returning(key)))
     }
@@ -188,7 +196,6 @@ impl RawTree {
     ///
     /// # Errors
     /// As [`RawTree::insert`].
-    #[inline]
     pub fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         each!(AnyTree, &self.any, tree => tree.write(DELETE, |tree| tree.remove(key)))
     }
@@ -445,7 +452,6 @@ impl RawRange<'_> {
     ///
     /// # Errors
     /// The store failed.
-    #[inline]
     pub fn next_entry(&mut self) -> Result<Option<BytesEntry<'_>>, Error> {
         if !self.may_step()? {
             return Ok(None);
@@ -458,7 +464,6 @@ impl RawRange<'_> {
     ///
     /// # Errors
     /// The store failed.
-    #[inline]
     pub fn next_entry_back(&mut self) -> Result<Option<BytesEntry<'_>>, Error> {
         if !self.may_step()? {
             return Ok(None);

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Instant, SystemTime};
 
-use millpond_base::{FrameId, Reason};
+use millpond_base::{FrameId, PageId, Reason};
 use millpond_policies::contract::Shape;
 
 use super::catalog::{Catalog, Entry, Structure};
@@ -55,6 +55,28 @@ struct Named<M: Mode> {
     open: HashMap<String, Arc<OpenTree<M>>>,
     /// Splits and merges of trees that were dropped.
     gone: (u64, u64),
+}
+
+impl<M: Mode> Named<M> {
+    fn create(
+        &mut self,
+        name: &str,
+        structure: Structure,
+        make: impl FnOnce(u32) -> Result<PageId, Error>,
+    ) -> Result<Entry, Error> {
+        let Some(catalog) = &mut self.catalog else { return Err(Error::ReadOnly) };
+        if catalog.get(name)?.is_some() {
+            return Err(Error::Exists { name: name.to_string() });
+        }
+        let owner = catalog.new_owner();
+        let root = make(owner)?;
+        let created = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        let created_ms = u64::try_from(created.as_millis()).unwrap_or(u64::MAX);
+        let entry = Entry { owner, structure, root, created_ms };
+        // Should this fail, the structure's first pages are lost: `check` finds them.
+        catalog.insert(name, &entry)?;
+        Ok(entry)
+    }
 }
 
 /// A store in the combination `M`.
@@ -340,22 +362,58 @@ impl<M: Mode> Store<M> {
     pub fn create_tree(self: &Arc<Self>, name: &str) -> Result<StoreTree<M>, Error> {
         self.may_write()?;
         let mut named = self.named();
-        let Some(catalog) = &mut named.catalog else { return Err(Error::ReadOnly) };
-        if catalog.get(name)?.is_some() {
-            return Err(Error::Exists { name: name.to_string() });
-        }
-        let owner = catalog.new_owner();
-        let tree = BTree::create(self.pool.clone(), owner)?;
-        let created = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-        let created_ms = u64::try_from(created.as_millis()).unwrap_or(u64::MAX);
-        let entry = Entry { owner, structure: Structure::Tree, root: tree.root(), created_ms };
-        if let Err(error) = catalog.insert(name, &entry) {
-            tree.destroy()?;
-            return Err(error);
-        }
-        let tree = Arc::new(OpenTree::new(name, tree));
+        let mut made = None;
+        named.create(name, Structure::Tree, |owner| {
+            let tree = BTree::create(self.pool.clone(), owner)?;
+            let root = tree.root();
+            made = Some(tree);
+            Ok(root)
+        })?;
+        let made = made.ok_or_else(|| Error::NoTree { name: name.to_string() })?;
+        let tree = Arc::new(OpenTree::new(name, made));
         named.open.insert(name.to_string(), tree.clone());
         Ok(StoreTree::new(self.clone(), tree))
+    }
+
+    /// Enters a structure that is no tree: `make` makes it, for the owner whose id it is given,
+    /// and answers with its root. Its pages' kinds must have been registered with the pool.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], what `make` answers, or as [`Store::tree`].
+    pub fn create_structure(
+        &self,
+        name: &str,
+        kind: Structure,
+        make: impl FnOnce(u32) -> Result<PageId, Error>,
+    ) -> Result<Entry, Error> {
+        self.may_write()?;
+        self.named().create(name, kind, make)
+    }
+
+    /// What the catalog knows of a name.
+    ///
+    /// # Errors
+    /// [`Error::NoTree`], or the catalog cannot be read.
+    pub fn entry(&self, name: &str) -> Result<Entry, Error> {
+        self.may_read()?;
+        let entry = self.named().catalog.as_ref().map_or(Ok(None), |catalog| catalog.get(name))?;
+        entry.ok_or_else(|| Error::NoTree { name: name.to_string() })
+    }
+
+    /// Strikes the name of a structure that is no tree, whose pages the caller has freed.
+    ///
+    /// # Errors
+    /// [`Error::NoTree`], [`Error::OtherKind`] for a tree, or the store failed.
+    pub fn forget_structure(&self, name: &str, kind: Structure) -> Result<(), Error> {
+        self.may_write()?;
+        let found = self.entry(name)?.structure;
+        if found != kind || kind == Structure::Tree {
+            return Err(Error::OtherKind { name: name.to_string(), found, wanted: kind });
+        }
+        if let Some(catalog) = &self.named().catalog {
+            catalog.remove(name)?;
+        }
+        Ok(())
     }
 
     /// Removes a tree and gives all its pages back. Nobody may have a handle of it.

@@ -41,6 +41,7 @@ impl<M: Mode> Clone for StoreTree<M> {
     }
 }
 
+#[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
 impl<M: Mode> StoreTree<M> {
     pub(super) fn new(store: Arc<Store<M>>, tree: Arc<OpenTree<M>>) -> StoreTree<M> {
         StoreTree { tree, store }

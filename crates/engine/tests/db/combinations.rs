@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use millpond::db::{Combination, Db, Options, RawTree};
 
-use super::{place, tiny};
+use super::{assert_sound, place, tiny};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -92,6 +92,7 @@ fn run(combination: Combination, policy: &str, steps: u32) {
         assert!(db.stats().evictions > enough, "{combination:?}: the pool thrashes");
         drop(trees);
         db.close().unwrap();
+        assert_sound(&path);
     }
 }
 

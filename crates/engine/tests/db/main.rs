@@ -4,11 +4,13 @@ mod combinations;
 mod errors;
 mod life;
 mod memory;
+mod stores;
 mod threads;
 mod typed;
 
 use std::path::PathBuf;
 
+use millpond::db::check::{CATALOG, CheckOptions, check};
 use millpond::db::{Db, Options};
 
 /// A path in a directory of its own, which goes with the guard.
@@ -25,6 +27,12 @@ fn tiny(frames: u32) -> Options {
         lab.frames = Some(frames);
         lab.batch = Some(2);
     })
+}
+
+/// What a check of the closed store finds wrong with it: nothing.
+fn assert_sound(path: &std::path::Path) {
+    let report = check(path, CATALOG, CheckOptions::default()).unwrap();
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
 }
 
 /// Free pages of the store, once nothing is held back for new pages: after a reopening.

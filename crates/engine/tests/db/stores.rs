@@ -1,0 +1,85 @@
+//! Stores of one combination, as measurements use them.
+
+use std::sync::{Arc, Mutex};
+
+use millpond::db::modes::{Baseline, Lean};
+use millpond::db::{Db, Error, Store, Structure};
+use millpond::page::PageType;
+use millpond::pool::recorder::{Reference, Sink};
+use millpond::pool::{NewPage, Pages};
+
+use super::{assert_sound, place, tiny};
+
+#[test]
+fn the_same_file_is_opened_by_any_combination() {
+    let (_dir, path) = place();
+    let store = Store::<Lean>::open(&path, &tiny(32)).unwrap();
+    let tree = store.tree("t").unwrap();
+    for i in 0..500u32 {
+        tree.btree().upsert(&i.to_be_bytes(), &[7; 20]).unwrap();
+    }
+    drop(tree);
+    store.close().unwrap();
+    let wrong = Store::<Baseline>::open(&path, &tiny(32)).err().unwrap();
+    assert!(matches!(wrong, Error::Seat(_)), "lean-evict does not fit: {wrong}");
+    let store = Store::<Baseline>::open(&path, &tiny(32).policy("lru")).unwrap();
+    assert_eq!(store.tree("t").unwrap().btree().count().unwrap(), 500);
+    assert_eq!(store.pool().policy(), "lru");
+    store.close().unwrap();
+    let db = Db::open(&path, tiny(32)).unwrap();
+    assert_eq!(db.raw_tree("t").unwrap().len().unwrap(), 500);
+    db.close().unwrap();
+    assert_sound(&path);
+}
+
+#[test]
+fn structures_of_other_kinds_have_names_too() {
+    let store = Store::<Lean>::open_on(Arc::new(millpond::io::MemoryDevice::new()), &tiny(32));
+    let store = store.unwrap();
+    let made = store.create_structure("h", Structure::Hash, |owner| {
+        let new = NewPage { owner, kind: PageType::HASH_ROOT, level: 0 };
+        Ok(store.pool().anchor_new(new)?.1)
+    });
+    assert_eq!(store.entry("h").unwrap(), made.unwrap());
+    assert!(matches!(store.tree("h").err().unwrap(), Error::OtherKind { .. }));
+    assert!(matches!(store.drop_tree("h").unwrap_err(), Error::OtherKind { .. }));
+    let wrong = store.forget_structure("h", Structure::Heap).unwrap_err();
+    assert!(matches!(wrong, Error::OtherKind { .. }), "{wrong}");
+    store.forget_structure("h", Structure::Hash).unwrap();
+    assert!(matches!(store.entry("h").unwrap_err(), Error::NoTree { .. }));
+}
+
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<Reference>>>);
+
+impl Sink for Kept {
+    fn take(&mut self, references: &[Reference]) -> Result<(), String> {
+        self.0.lock().unwrap().extend_from_slice(references);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_store_that_was_asked_to_records_its_references_and_no_other() {
+    for records in [true, false] {
+        let db = Db::in_memory(tiny(64).lab(|lab| lab.records = records)).unwrap();
+        let tree = db.raw_tree("t").unwrap();
+        let kept = Kept::default();
+        for i in 0..200u32 {
+            tree.put(&i.to_be_bytes(), &[1; 40]).unwrap();
+        }
+        db.recorder().start(Box::new(kept.clone()), false);
+        for i in 0..200u32 {
+            assert!(tree.contains(&i.to_be_bytes()).unwrap());
+        }
+        let height = tree.stats().unwrap().height();
+        let count = db.recorder().stop().unwrap();
+        let kept = kept.0.lock().unwrap();
+        assert_eq!(count, kept.len() as u64);
+        if records {
+            assert!(height > 1 && kept.len() >= 200 * height, "{height}: {}", kept.len());
+        } else {
+            assert!(kept.is_empty());
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The examples do what they say.
+
+#[allow(dead_code, reason = "its main is for cargo run")]
+#[path = "../examples/hello.rs"]
+mod hello;
+#[allow(dead_code, reason = "its main is for cargo run")]
+#[path = "../examples/ingest.rs"]
+mod ingest;
+#[allow(dead_code, reason = "its main is for cargo run")]
+#[path = "../examples/secondary_index.rs"]
+mod secondary_index;
+
+#[test]
+fn hello_runs_twice_on_the_same_file() {
+    let dir = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        hello::run(&dir.path().join("hello.mill")).unwrap();
+    }
+}
+
+#[test]
+fn secondary_index_runs_twice_on_the_same_file() {
+    let dir = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        secondary_index::run(&dir.path().join("index.mill")).unwrap();
+    }
+}
+
+#[test]
+fn ingest_puts_more_into_the_store_than_its_memory_holds() {
+    let dir = tempfile::tempdir().unwrap();
+    ingest::run(&dir.path().join("ingest.mill"), 40_000, 4 << 20).unwrap();
+}
