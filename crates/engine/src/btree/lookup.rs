@@ -36,8 +36,8 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// The value of `key`: in `scratch` if the inner option is `None`, in pages of its own, and read
-    /// from there, if not. The outer one is `None` if there is no such key.
+    /// The value of `key`: in `scratch` if the inner option is `None`; if not, it lay in pages of
+    /// its own. The outer option is `None` if there is no such key.
     ///
     /// What [`BTree::get`] does, but not generic: for code that is to be compiled here.
     ///
