@@ -33,6 +33,8 @@
 
 pub mod btree;
 pub mod db;
+pub mod hash_index;
+pub mod heap;
 pub mod io;
 pub mod page;
 pub mod pool;

@@ -2,6 +2,8 @@
 //! itself: formats only, no I/O.
 
 pub mod buffer;
+pub mod directory;
+pub mod edit;
 pub mod free_map;
 pub mod header;
 pub mod size;
@@ -9,6 +11,7 @@ pub mod superblock;
 pub mod view;
 
 pub use buffer::PageBuffer;
+pub use directory::{DIRECTORY_HEADER, Directory};
 pub use header::{PAGE_HEADER, PageHeader, PageType};
 pub use size::{PageSize, PageSizeError};
 pub use view::{Scratch, View};

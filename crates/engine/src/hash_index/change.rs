@@ -1,0 +1,327 @@
+//! Writing one key: insert, upsert, replace, compare-and-swap, remove, update in place.
+//!
+//! All of them are one attempt that differs in its conditions: the bucket is latched, the entry is
+//! looked at, and either everything is done under that latch or nothing is, and the bucket has to
+//! be split first.
+
+use millpond_base::Op as Use;
+
+use crate::hash_index::bucket::{Bucket, BucketMut, Entry, SLOT, parts, record_len};
+use crate::hash_index::descend::{Place, corrupt, mark, prefix_of};
+use crate::hash_index::error::WriteError;
+use crate::hash_index::index::HashIndex;
+use crate::page::edit::put_u64;
+use crate::pool::{Op, Pages, PoolError, Try, Write};
+
+/// What must hold for the change to be made.
+#[derive(Clone, Copy)]
+enum When<'a> {
+    Always,
+    Absent,
+    Present,
+    Equals(&'a [u8]),
+}
+
+#[derive(Clone, Copy)]
+struct Change<'a> {
+    key: &'a [u8],
+    hash: u64,
+    /// `None` removes.
+    new: Option<&'a [u8]>,
+    when: When<'a>,
+}
+
+/// How a change went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Outcome {
+    existed: bool,
+    applied: bool,
+}
+
+enum Step {
+    Done(Outcome),
+    /// Done, and the bucket got so empty that it may be merged.
+    Thin(Outcome),
+    /// No room: so many more bytes are needed.
+    Split(usize),
+}
+
+/// A bucket with less than a quarter of its bytes in use looks for a neighbour to merge with.
+fn is_thin(bucket: Bucket<'_>) -> bool {
+    bucket.count() == 0 || (bucket.used() * 4 < bucket.0.len() && bucket.count().is_multiple_of(4))
+}
+
+/// A bucket that is held: it must be one, and make sense.
+pub(crate) fn sound<P: Pages>(page: Write<'_, P>) -> Try<Write<'_, P>> {
+    let bucket = Bucket(page.view());
+    if bucket.is_bucket() && bucket.is_sound() {
+        return Ok(page);
+    }
+    Err(corrupt(page.id(), "not the bucket of a hash index, or its header makes no sense"))
+}
+
+impl<P: Pages> HashIndex<P> {
+    /// Inserts an entry; `false`, and nothing changed, if the key is there already.
+    ///
+    /// # Errors
+    /// The entry is too long, keys collide beyond measure, or the memory behind the index failed.
+    pub fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool, WriteError> {
+        Ok(self.put(key, value, When::Absent, None)?.applied)
+    }
+
+    /// Inserts an entry, or replaces the value of one; answers whether there was one.
+    ///
+    /// # Errors
+    /// As [`HashIndex::insert`].
+    pub fn upsert(&self, key: &[u8], value: &[u8]) -> Result<bool, WriteError> {
+        Ok(self.put(key, value, When::Always, None)?.existed)
+    }
+
+    /// The same, answering with the value that was replaced.
+    ///
+    /// # Errors
+    /// As [`HashIndex::insert`].
+    pub fn upsert_returning(
+        &self,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<Option<Vec<u8>>, WriteError> {
+        let mut old = Vec::new();
+        let outcome = self.put(key, value, When::Always, Some(&mut old))?;
+        Ok(outcome.existed.then_some(old))
+    }
+
+    /// Replaces the value of a key; `false`, and nothing changed, if the key is not there.
+    ///
+    /// # Errors
+    /// As [`HashIndex::insert`].
+    pub fn replace(&self, key: &[u8], value: &[u8]) -> Result<bool, WriteError> {
+        Ok(self.put(key, value, When::Present, None)?.applied)
+    }
+
+    /// Sets the entry of `key` to `new` if it is `expected`, where `None` is no entry. Answers
+    /// whether it was, in one step as seen by all other threads.
+    ///
+    /// # Errors
+    /// As [`HashIndex::insert`].
+    pub fn compare_and_swap(
+        &self,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool, WriteError> {
+        match (expected, new) {
+            (None, None) => Ok(!self.contains(key)?),
+            (None, Some(new)) => self.insert(key, new),
+            (Some(old), Some(new)) => Ok(self.put(key, new, When::Equals(old), None)?.applied),
+            (Some(old), None) => {
+                let (hash, when) = (self.hash(key), When::Equals(old));
+                Ok(self.change(&Change { key, hash, new: None, when }, None)?.applied)
+            }
+        }
+    }
+
+    /// Removes an entry; `false` if there is none.
+    ///
+    /// # Errors
+    /// The memory behind the index failed.
+    pub fn remove(&self, key: &[u8]) -> Result<bool, PoolError> {
+        Ok(self.take(key, None)?.applied)
+    }
+
+    /// The same, answering with the value that was removed.
+    ///
+    /// # Errors
+    /// The memory behind the index failed.
+    pub fn remove_returning(&self, key: &[u8]) -> Result<Option<Vec<u8>>, PoolError> {
+        let mut old = Vec::new();
+        Ok(self.take(key, Some(&mut old))?.applied.then_some(old))
+    }
+
+    /// Lets `f` change the bytes of a value, but not how many they are; `None` if the key is not
+    /// there. `f` runs once, under the bucket's exclusive latch, so it must be short and must not
+    /// use the store. If it panics, the latch is released, and the value is what `f` left.
+    ///
+    /// # Errors
+    /// The memory behind the index failed.
+    pub fn update_in_place<R>(
+        &self,
+        key: &[u8],
+        f: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<Option<R>, PoolError> {
+        let hash = self.hash(key);
+        let mut f = Some(f);
+        self.pages.run(|op| {
+            let Some(mut page) = self.bucket_to_write(&self.descend::<false>(op, hash)?)? else {
+                return Ok(None);
+            };
+            let Some(entry) = Bucket(page.view()).find(hash as u32, key) else { return Ok(None) };
+            let id = page.id();
+            let value = page.page_mut().get_mut(entry.value..entry.value + entry.value_len);
+            match (value, f.take()) {
+                (Some(value), Some(f)) => Ok(Some(f(value))),
+                _ => Err(corrupt(id, "a value reaches beyond its page")),
+            }
+        })
+    }
+
+    #[inline]
+    fn put(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        when: When<'_>,
+        mut old: Option<&mut Vec<u8>>,
+    ) -> Result<Outcome, WriteError> {
+        let max = self.limits.entry_max;
+        if key.len().saturating_add(value.len()) > max {
+            return Err(WriteError::TooLong { key: key.len(), value: value.len(), max });
+        }
+        let change = Change { key, hash: self.hash(key), new: Some(value), when };
+        loop {
+            match self.pages.run(|op| self.attempt(op, &change, old.as_deref_mut()))? {
+                Step::Done(outcome) => return Ok(outcome),
+                Step::Thin(outcome) => {
+                    self.shrink(change.hash)?;
+                    return Ok(outcome);
+                }
+                Step::Split(bytes) => {
+                    if !self.grow(change.hash, bytes)? {
+                        return Err(WriteError::Collisions { bits: self.bits_max });
+                    }
+                }
+            }
+        }
+    }
+
+    fn take(&self, key: &[u8], old: Option<&mut Vec<u8>>) -> Result<Outcome, PoolError> {
+        let change = Change { key, hash: self.hash(key), new: None, when: When::Present };
+        self.change(&change, old)
+    }
+
+    /// A change that needs no room.
+    fn change(
+        &self,
+        change: &Change<'_>,
+        mut old: Option<&mut Vec<u8>>,
+    ) -> Result<Outcome, PoolError> {
+        match self.pages.run(|op| self.attempt(op, change, old.as_deref_mut()))? {
+            Step::Thin(outcome) => {
+                self.shrink(change.hash)?;
+                Ok(outcome)
+            }
+            Step::Done(outcome) => Ok(outcome),
+            Step::Split(_) => Ok(Outcome { existed: true, applied: false }),
+        }
+    }
+
+    /// The bucket at `place`, latched exclusively; `None` if there is none.
+    #[inline(always)]
+    pub(crate) fn bucket_to_write<'o>(&self, place: &Place<'o, P>) -> Try<Option<Write<'o, P>>> {
+        if place.is_empty() {
+            place.directory.validate()?;
+            return Ok(None);
+        }
+        let to = mark(Use::Write, place.depth + 1);
+        Ok(Some(sound(place.directory.child_exclusive(place.slot.at, to)?)?))
+    }
+
+    #[inline]
+    fn attempt<'o>(
+        &self,
+        op: &'o Op<'o, P>,
+        change: &Change<'_>,
+        old: Option<&mut Vec<u8>>,
+    ) -> Try<Step> {
+        let place = self.descend::<false>(op, change.hash)?;
+        let Some(mut page) = self.bucket_to_write(&place)? else {
+            return self.attempt_first(op, place, change);
+        };
+        drop(place);
+        let word = change.hash as u32;
+        let Some(entry) = Bucket(page.view()).find(word, change.key) else {
+            let (When::Always | When::Absent, Some(value)) = (change.when, change.new) else {
+                return Ok(Step::Done(Outcome { existed: false, applied: false }));
+            };
+            let bytes = SLOT + record_len(change.key.len(), value.len());
+            if Bucket(page.view()).free() < bytes {
+                return Ok(Step::Split(bytes));
+            }
+            BucketMut(page.page_mut()).insert(word, change.key, value);
+            return Ok(Step::Done(Outcome { existed: false, applied: true }));
+        };
+        if !Bucket(page.view()).holds(entry) {
+            return Err(corrupt(page.id(), "an entry reaches beyond its page"));
+        }
+        self.attempt_present(page, change, entry, old)
+    }
+
+    /// The change of an entry that exists.
+    fn attempt_present(
+        &self,
+        mut page: Write<'_, P>,
+        change: &Change<'_>,
+        entry: Entry,
+        old: Option<&mut Vec<u8>>,
+    ) -> Try<Step> {
+        let value = parts(page.page(), entry).1;
+        let refused = match change.when {
+            When::Always | When::Present => false,
+            When::Absent => true,
+            When::Equals(expected) => value != expected,
+        };
+        if refused {
+            return Ok(Step::Done(Outcome { existed: true, applied: false }));
+        }
+        if let Some(old) = old {
+            old.clear();
+            old.extend_from_slice(value);
+        }
+        let done = Outcome { existed: true, applied: true };
+        let word = change.hash as u32;
+        let before = record_len(entry.key_len, entry.value_len);
+        if let Some(new) = change.new {
+            if new.len() == entry.value_len {
+                if let Some(place) =
+                    page.page_mut().get_mut(entry.value..entry.value + entry.value_len)
+                {
+                    place.copy_from_slice(new);
+                }
+                return Ok(Step::Done(done));
+            }
+            let after = record_len(entry.key_len, new.len());
+            if Bucket(page.view()).free() + before < after {
+                return Ok(Step::Split(after - before));
+            }
+        }
+        let mut bucket = BucketMut(page.page_mut());
+        bucket.remove(entry);
+        if let Some(new) = change.new {
+            bucket.insert(word, change.key, new);
+        }
+        Ok(if is_thin(bucket.read()) { Step::Thin(done) } else { Step::Done(done) })
+    }
+
+    /// The change where there is no bucket yet.
+    fn attempt_first<'o>(
+        &self,
+        op: &'o Op<'o, P>,
+        place: Place<'o, P>,
+        change: &Change<'_>,
+    ) -> Try<Step> {
+        let outcome = |applied| Ok(Step::Done(Outcome { existed: false, applied }));
+        let (When::Always | When::Absent, Some(value)) = (change.when, change.new) else {
+            return outcome(false);
+        };
+        let slot = place.slot;
+        let mut directory = place.directory.upgrade()?;
+        let mut page = op.allocate(self.new_bucket())?;
+        let mut bucket = BucketMut(page.page_mut());
+        bucket.init(slot.bits(), prefix_of(change.hash, slot.bits()));
+        bucket.insert(change.hash as u32, change.key, value);
+        let swip = page.swip();
+        put_u64(directory.page_mut(), slot.at, swip.0);
+        op.adopt(swip, &directory);
+        outcome(true)
+    }
+}

@@ -1,0 +1,35 @@
+//! What can go wrong in a hash index.
+
+use crate::pool::PoolError;
+
+/// An error of an operation that writes.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The entry is larger than the page size allows.
+    #[error(
+        "an entry of {key} + {value} bytes does not fit: key and value have at most {max} bytes \
+         together at this page size"
+    )]
+    TooLong {
+        /// Bytes of the key.
+        key: usize,
+        /// Bytes of the value.
+        value: usize,
+        /// Most bytes of both.
+        max: usize,
+    },
+    /// The bucket is full, and cannot be split, since the hashes of its keys agree in all bits that
+    /// directories can tell apart: keys were chosen to collide.
+    #[error(
+        "no room for the key: more keys than fit on a page agree in {bits} bits of their hashes; \
+         copy the entries into an index with another seed"
+    )]
+    Collisions {
+        /// Bits that directories tell apart.
+        bits: u32,
+    },
+    /// The memory behind the index failed.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+}

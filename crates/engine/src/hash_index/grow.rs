@@ -1,0 +1,113 @@
+//! Making room: a full bucket is split, or gets a directory of its own first.
+
+use millpond_base::Op as Use;
+
+use crate::hash_index::bucket::{Bucket, BucketMut, parts};
+use crate::hash_index::change::sound;
+use crate::hash_index::descend::{DIRECTORY_FLAG, SEED, Slot, init, mark, prefix_of, run_of};
+use crate::hash_index::index::HashIndex;
+use crate::page::edit::put_u64;
+use crate::page::{Directory, PageBuffer};
+use crate::pool::{Op, Pages, PoolError, Swip, Try, Write};
+
+enum Grown {
+    /// There is room, or there was a step towards it.
+    Yes,
+    /// A directory was put in between: the split comes next.
+    Again,
+    /// The hash has no more bits.
+    Never,
+}
+
+/// Says of all slots of a run that they have depth `depth`.
+pub(crate) fn set_depth(page: &mut [u8], form: Directory, index: usize, depth: u8) {
+    let at = form.byte_at(index);
+    if let Some(bytes) = page.get_mut(at..at + run_of(form, depth)) {
+        bytes.fill(depth);
+    }
+}
+
+impl<P: Pages> HashIndex<P> {
+    /// Makes room for `bytes` more in the bucket of `hash`, or halves it at least; `false` if it
+    /// cannot be split.
+    #[cold]
+    pub(crate) fn grow(&self, hash: u64, bytes: usize) -> Result<bool, PoolError> {
+        loop {
+            match self.pages.run(|op| self.attempt_grow(op, hash, bytes))? {
+                Grown::Yes => return Ok(true),
+                Grown::Again => {}
+                Grown::Never => return Ok(false),
+            }
+        }
+    }
+
+    fn attempt_grow<'o>(&self, op: &'o Op<'o, P>, hash: u64, bytes: usize) -> Try<Grown> {
+        let place = self.descend::<false>(op, hash)?;
+        let (slot, depth) = (place.slot, place.depth);
+        if place.is_empty() {
+            place.directory.validate()?;
+            return Ok(Grown::Yes);
+        }
+        let mut directory = place.directory.upgrade()?;
+        let bucket = sound(directory.child_exclusive(slot.at, mark(Use::Write, depth + 1))?)?;
+        if Bucket(bucket.view()).free() >= bytes {
+            return Ok(Grown::Yes);
+        }
+        if u32::from(slot.depth) < self.form.bits() {
+            self.split(op, directory, bucket, slot, hash)?;
+            return Ok(Grown::Yes);
+        }
+        let used = slot.used + self.form.bits();
+        if used + self.form.bits() > self.bits_max {
+            return Ok(Grown::Never);
+        }
+        let mut lower = op.allocate(self.new_directory(depth + 1))?;
+        let word = Swip(directory.view().u64(slot.at));
+        let seed = directory.view().u64(SEED);
+        init(lower.page_mut(), used, prefix_of(hash, used), seed);
+        put_u64(lower.page_mut(), self.form.swip_at(0), word.0);
+        op.adopt(word, &lower);
+        let swip = lower.swip();
+        let byte = self.form.byte_at(slot.index);
+        let page = directory.page_mut();
+        put_u64(page, slot.at, swip.0);
+        if let Some(byte) = page.get_mut(byte) {
+            *byte |= DIRECTORY_FLAG;
+        }
+        op.adopt(swip, &directory);
+        Ok(Grown::Again)
+    }
+
+    /// Splits a bucket by the next bit of its hashes.
+    fn split<'o>(
+        &self,
+        op: &'o Op<'o, P>,
+        mut directory: Write<'o, P>,
+        mut bucket: Write<'o, P>,
+        slot: Slot,
+        hash: u64,
+    ) -> Try<()> {
+        let mut upper = op.allocate(self.new_bucket())?;
+        let old = PageBuffer::copy_of(bucket.page());
+        let view = Bucket(old.view());
+        let (bits, prefix) = (slot.bits() + 1, prefix_of(hash, slot.bits()));
+        let bit = 1 << (64 - bits.clamp(1, 64));
+        let (mut low, mut high) = (BucketMut(bucket.page_mut()), BucketMut(upper.page_mut()));
+        low.init(bits, prefix);
+        high.init(bits, prefix | bit);
+        for i in 0..view.count() {
+            let (key, value) = parts(old.bytes(), view.entry(i));
+            let target = if self.hash(key) & bit == 0 { &mut low } else { &mut high };
+            target.push(view.word(i), key, value);
+        }
+        let depth = slot.depth + 1;
+        let middle = slot.index + run_of(self.form, depth);
+        let swip = upper.swip();
+        let page = directory.page_mut();
+        set_depth(page, self.form, slot.index, depth);
+        set_depth(page, self.form, middle, depth);
+        put_u64(page, self.form.swip_at(middle), swip.0);
+        op.adopt(swip, &directory);
+        Ok(())
+    }
+}

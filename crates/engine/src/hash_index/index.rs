@@ -1,0 +1,125 @@
+//! The index itself: what a handle holds, and the limits that a page size sets.
+
+use std::sync::Arc;
+
+use millpond_base::{Mark, PageId};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::hash_index::bucket::{SLOT, SLOTS, record_len};
+use crate::hash_index::descend::{SEED, corrupt, init};
+use crate::page::{Directory, PageHeader, PageType};
+use crate::pool::{Anchor, NewPage, Pages, PoolError, Read};
+
+/// What fits into an index of some page size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Most bytes of a key and its value together: a bucket has room for at least four such
+    /// entries. 1000 at a page size of 4096.
+    pub entry_max: usize,
+}
+
+impl Limits {
+    /// The limits at a page size in bytes.
+    pub const fn of(page_size: usize) -> Limits {
+        Limits { entry_max: ((page_size - SLOTS) / 4 - SLOT - record_len(0, 0)) & !1 }
+    }
+}
+
+/// An unordered map of byte strings, for any number of threads.
+pub struct HashIndex<P: Pages> {
+    pub(crate) pages: Arc<P>,
+    pub(crate) anchor: Anchor,
+    pub(crate) owner: u32,
+    pub(crate) form: Directory,
+    pub(crate) limits: Limits,
+    pub(crate) seed: u64,
+    /// Hash bits that directories may use.
+    pub(crate) bits_max: u32,
+    root: PageId,
+}
+
+impl<P: Pages> HashIndex<P> {
+    /// A new, empty index whose pages belong to `owner`. `seed` goes into the hash function: a
+    /// random one keeps strangers from choosing keys that collide.
+    ///
+    /// # Errors
+    /// No memory or no page for its root.
+    pub fn create(pages: Arc<P>, owner: u32, seed: u64) -> Result<HashIndex<P>, PoolError> {
+        let (anchor, root) =
+            pages.anchor_new(NewPage { owner, kind: PageType::HASH_ROOT, level: LEVEL_ROOT })?;
+        pages.run(|op| {
+            let mut page = Read::root(op, anchor, Mark::WRITE)?.upgrade()?;
+            init(page.page_mut(), 0, 0, seed);
+            Ok(())
+        })?;
+        Ok(HashIndex::with(pages, owner, seed, anchor, root))
+    }
+
+    /// The index whose root is the page `root`.
+    ///
+    /// # Errors
+    /// No memory, the root could not be read, or it is no root of a hash index.
+    pub fn open(pages: Arc<P>, owner: u32, root: PageId) -> Result<HashIndex<P>, PoolError> {
+        let anchor = pages.anchor(root)?;
+        let seed = pages.run(|op| {
+            let page = Read::root(op, anchor, Mark::READ)?;
+            let (kind, seed) = (PageHeader::type_in(page.view()), page.view().u64(SEED));
+            page.validate()?;
+            if kind != PageType::HASH_ROOT {
+                return Err(corrupt(root, "not the root of a hash index"));
+            }
+            Ok(seed)
+        })?;
+        Ok(HashIndex::with(pages, owner, seed, anchor, root))
+    }
+
+    fn with(pages: Arc<P>, owner: u32, seed: u64, anchor: Anchor, root: PageId) -> HashIndex<P> {
+        let page_size = pages.page_size();
+        let (form, limits) = (Directory::of(page_size), Limits::of(page_size));
+        let bits_max = 64 / form.bits() * form.bits();
+        HashIndex { pages, anchor, owner, form, limits, seed, bits_max, root }
+    }
+
+    /// The page of the root: it stays the same for life.
+    pub fn root(&self) -> PageId {
+        self.root
+    }
+
+    /// The id that the index's pages carry.
+    pub fn owner(&self) -> u32 {
+        self.owner
+    }
+
+    /// The memory that holds its pages.
+    pub fn pages(&self) -> &Arc<P> {
+        &self.pages
+    }
+
+    /// Where its root's swip is.
+    pub fn anchor(&self) -> Anchor {
+        self.anchor
+    }
+
+    /// What fits.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    #[inline(always)]
+    pub(crate) fn hash(&self, key: &[u8]) -> u64 {
+        xxh3_64_with_seed(key, self.seed)
+    }
+
+    pub(crate) fn new_directory(&self, depth: u8) -> NewPage {
+        let level = LEVEL_ROOT.saturating_sub(depth);
+        NewPage { owner: self.owner, kind: PageType::HASH_ROOT, level }
+    }
+
+    pub(crate) fn new_bucket(&self) -> NewPage {
+        NewPage { owner: self.owner, kind: PageType::HASH_BUCKET, level: 0 }
+    }
+}
+
+/// Level of the root. Directories below get one less each: how high the index is above some bucket
+/// differs from place to place, but a child's level is below its parent's.
+const LEVEL_ROOT: u8 = 15;

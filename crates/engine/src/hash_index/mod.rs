@@ -1,0 +1,51 @@
+//! The hash index: unordered maps of byte strings on pages (leanstore IV-E).
+//!
+//! A directory page of fixed size lets a number of hash bits choose among its slots; each slot
+//! leads to a bucket page, which is a small hash table of its own. The directory is extendible: a
+//! bucket of local depth ℓ is shared by all slots that agree in their first ℓ bits, and a full
+//! bucket is split in two of depth ℓ + 1.
+//!
+//! # One swip per page
+//!
+//! Several slots share a bucket, but a page has exactly one swip. The slots that share are those
+//! that agree in their *leading* bits, so they lie side by side, 2ᵇ⁻ˡ of them, aligned to their
+//! number; the first of them is the canonical one and the only one that holds the swip. A byte
+//! beside every slot tells the local depth, and with it the canonical slot: a mask, no second look.
+//! Swips of other slots are null. So the pool, which asks for swips, sees each once, a split writes
+//! one new swip and up to 2ᵇ depth bytes, and no swip is ever copied.
+//!
+//! # A directory larger than a page
+//!
+//! When a bucket that one slot has for itself is full, a new directory takes the slot, with the
+//! bucket as its only child at depth 0, and the next b bits of the hash choose there: a trie whose
+//! nodes are extendible directories. It is as deep as the hashes are dense: with 4 KiB pages one
+//! level reaches 1 MiB, two 256 MiB, three 64 GiB. The root keeps its page: it is the directory at
+//! the top, whatever hangs below.
+//!
+//! There are no overflow chains. A full bucket whose keys agree in all bits that directories can
+//! use is a typed error; with 64-bit hashes and a secret seed that does not happen by chance.
+//!
+//! # Synchronisation
+//!
+//! Readers validate versions and restart; a writer descends like a reader and latches its bucket
+//! only. Splits latch the directory, then the bucket; merges two neighbours from left to right, and
+//! a directory with one child of depth 0 gives its slot back to that child, with its parent latched
+//! first.
+
+mod bucket;
+mod change;
+mod check;
+mod descend;
+mod entries;
+mod error;
+mod grow;
+mod index;
+mod kind;
+mod lookup;
+mod shrink;
+
+pub use check::{Report, Violation, check_page};
+pub use entries::{Entries, HashStats, Position};
+pub use error::WriteError;
+pub use index::{HashIndex, Limits};
+pub use kind::{DirectoryKind, KINDS};

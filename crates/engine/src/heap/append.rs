@@ -1,0 +1,223 @@
+//! Appending records, and growing for them.
+//!
+//! A record goes to the last data page, or to a page with room that a removal left. Each attempt
+//! makes one change that is complete in itself: it fills a page, or begins a data page, or begins a
+//! directory, or makes the root one level higher by moving its content into a new child.
+
+use std::sync::atomic::Ordering;
+
+use millpond_base::Op as Use;
+
+use crate::heap::data::{Data, DataMut, NUMBER, New};
+use crate::heap::descend::{count_in, init, mark, set_count, set_level, sound, span, wrong};
+use crate::heap::error::WriteError;
+use crate::heap::table::{Heap, RecordId};
+use crate::page::edit::{put_bytes, put_u64};
+use crate::page::{DIRECTORY_HEADER, View};
+use crate::pool::{Op, Pages, PoolError, Read, Swip, Try, Write};
+
+/// A directory on the way to the last data page that has a place for one more child.
+struct Open<'o, P: Pages> {
+    directory: Read<'o, P>,
+    level: u8,
+    count: usize,
+}
+
+impl<P: Pages> Heap<P> {
+    /// Appends a record, or puts it where one was removed, and answers with its id.
+    ///
+    /// # Errors
+    /// The record is too long, or the memory behind the heap failed.
+    pub fn append(&self, record: &[u8]) -> Result<RecordId, WriteError> {
+        self.check_size(record.len())?;
+        Ok(self.put(New::Record(record))?)
+    }
+
+    /// Appends many records in their order, page by page, without looking for gaps; `each` hears
+    /// of every id. Answers how many there were.
+    ///
+    /// # Errors
+    /// A record is too long, or the memory behind the heap failed; the records before that one are
+    /// there, and `each` heard of them.
+    pub fn append_all<R: AsRef<[u8]>>(
+        &self,
+        records: impl IntoIterator<Item = R>,
+        mut each: impl FnMut(RecordId),
+    ) -> Result<u64, WriteError> {
+        let mut records = records.into_iter().peekable();
+        let mut appended = 0;
+        while let Some(record) = records.peek() {
+            self.check_size(record.as_ref().len())?;
+            let mut too_long = None;
+            self.at_tail(&mut |mut data| {
+                let mut any = false;
+                while let Some(record) = records.peek() {
+                    let record = record.as_ref();
+                    if record.len() > self.limits.record_max {
+                        too_long = Some(record.len());
+                        return true;
+                    }
+                    let number = data.read().number();
+                    let Some(slot) = data.insert(New::Record(record)) else { break };
+                    each(RecordId::new(number, slot));
+                    appended += 1;
+                    any = true;
+                    records.next();
+                }
+                any
+            })?;
+            if let Some(len) = too_long {
+                self.check_size(len)?;
+            }
+        }
+        Ok(appended)
+    }
+
+    pub(crate) fn check_size(&self, len: usize) -> Result<(), WriteError> {
+        let max = self.limits.record_max;
+        if len > max { Err(WriteError::TooLong { len, max }) } else { Ok(()) }
+    }
+
+    /// Puts something into any page with room.
+    pub(crate) fn put(&self, new: New<'_>) -> Result<RecordId, PoolError> {
+        if let Some(id) = self.put_into_hole(new)? {
+            return Ok(id);
+        }
+        let mut id = RecordId(0);
+        self.at_tail(&mut |mut data| match data.insert(new) {
+            Some(slot) => {
+                id = RecordId::new(data.read().number(), slot);
+                true
+            }
+            None => false,
+        })?;
+        Ok(id)
+    }
+
+    /// Hands the last data page to `fill`, and new ones after it until it answers that it put
+    /// something there.
+    fn at_tail(&self, fill: &mut impl FnMut(DataMut<'_>) -> bool) -> Result<(), PoolError> {
+        while !self.pages.run(|op| self.attempt_tail(op, fill))? {}
+        Ok(())
+    }
+
+    fn attempt_tail<'o>(
+        &self,
+        op: &'o Op<'o, P>,
+        fill: &mut impl FnMut(DataMut<'_>) -> bool,
+    ) -> Try<bool> {
+        let (mut directory, mut level) = self.root_page(op)?;
+        let mut open = None;
+        let mut depth = 0;
+        loop {
+            let count = count_in(self.form, directory.view());
+            let last = self.form.swip_at(count.saturating_sub(1));
+            let missing = count == 0 || directory.swip(last) == Swip::NULL;
+            directory.validate()?;
+            if missing && level > 1 && count > 0 {
+                return wrong(&directory);
+            }
+            depth += 1;
+            if level == 1 || missing {
+                if level == 1 && !missing {
+                    let page = directory.child_exclusive(last, mark(Use::Write, depth))?;
+                    if self.fill(&mut sound(page)?, fill) {
+                        return Ok(true);
+                    }
+                }
+                if count < self.form.fan_out() {
+                    open = Some(Open { directory, level, count });
+                } else {
+                    // It may be the root, which is upgraded next: no hold of ours may be left.
+                    drop(directory);
+                }
+                break;
+            }
+            let child = self.directory_below(&directory, last, level - 1, depth)?;
+            let parent = std::mem::replace(&mut directory, child);
+            if count < self.form.fan_out() {
+                open = Some(Open { directory: parent, level, count });
+            }
+            level -= 1;
+        }
+        match open {
+            Some(open) => self.begin_child(op, open, fill),
+            None => self.grow_root(op),
+        }
+    }
+
+    /// Lets `fill` put something into a data page; a page where nothing fits stays as it is.
+    fn fill(&self, page: &mut Write<'_, P>, fill: &mut impl FnMut(DataMut<'_>) -> bool) -> bool {
+        let number = Data(page.view()).number();
+        let filled = fill(DataMut(page.page_mut()));
+        if filled && self.tail.load(Ordering::Relaxed) != number {
+            self.tail.store(number, Ordering::Relaxed);
+        }
+        filled
+    }
+
+    /// Begins one more child of a directory; a data page is filled at once.
+    fn begin_child<'o>(
+        &self,
+        op: &'o Op<'o, P>,
+        open: Open<'o, P>,
+        fill: &mut impl FnMut(DataMut<'_>) -> bool,
+    ) -> Try<bool> {
+        let Open { directory, level, count } = open;
+        let mut directory = directory.upgrade()?;
+        let first = directory.view().u64(NUMBER);
+        let number = first.wrapping_add(span(self.form, level).wrapping_mul(count as u64));
+        let new = if level == 1 { self.new_data() } else { self.new_directory(level - 1) };
+        let mut page = op.allocate(new)?;
+        let mut filled = false;
+        if level == 1 {
+            DataMut(page.page_mut()).init(number);
+            filled = self.fill(&mut page, fill);
+        } else {
+            init(page.page_mut(), number);
+        }
+        let swip = page.swip();
+        let parent = directory.page_mut();
+        put_u64(parent, self.form.swip_at(count), swip.0);
+        put_bytes(parent, self.form.byte_at(count), &[0]);
+        set_count(parent, count + 1);
+        op.adopt(swip, &directory);
+        Ok(filled)
+    }
+
+    /// All directories on the way to the last page are full: the root's content moves into a
+    /// child.
+    fn grow_root<'o>(&self, op: &'o Op<'o, P>) -> Try<bool> {
+        let (root, level) = self.root_page(op)?;
+        let mut root = root.upgrade()?;
+        let mut child = op.allocate(self.new_directory(level))?;
+        let content = root.page()[DIRECTORY_HEADER.min(root.page().len())..].to_vec();
+        let count = count_in(self.form, root.view());
+        init(child.page_mut(), 0);
+        set_count(child.page_mut(), count);
+        put_bytes(child.page_mut(), DIRECTORY_HEADER, &content);
+        for i in 0..count {
+            let word = Swip(child.view().u64(self.form.swip_at(i)));
+            if word != Swip::NULL {
+                op.adopt(word, &child);
+            }
+        }
+        let swip = child.swip();
+        let most = most_room(self.form, child.view());
+        let page = root.page_mut();
+        if let Some(content) = page.get_mut(DIRECTORY_HEADER..) {
+            content.fill(0);
+        }
+        set_level(page, level + 1);
+        set_count(page, 1);
+        put_u64(page, self.form.swip_at(0), swip.0);
+        put_bytes(page, self.form.byte_at(0), &[most]);
+        op.adopt(swip, &root);
+        Ok(false)
+    }
+}
+
+/// The most room that a directory's bytes tell of.
+pub(crate) fn most_room(form: crate::page::Directory, view: View<'_>) -> u8 {
+    (0..count_in(form, view)).map(|i| view.u8(form.byte_at(i))).max().unwrap_or(0)
+}

@@ -1,0 +1,350 @@
+//! Finding out what is wrong with a heap.
+//!
+//! [`check_page`] looks at one page by itself and believes nothing it says: any bytes are read
+//! without a panic. [`Heap::check`] walks all pages that can be reached, compares children with
+//! what their parents say, and forwards with guests. It is for a heap that nobody changes
+//! meanwhile.
+
+use std::collections::{HashMap, HashSet};
+
+use millpond_base::{Op as Use, PageId};
+
+use crate::heap::data::{Data, Form, ID, NUMBER, room};
+use crate::heap::descend::{count_in, index_in, level_in, mark, span};
+use crate::heap::table::{Heap, RecordId};
+use crate::page::{Directory, PageBuffer, PageHeader, PageType, View};
+use crate::pool::{Pages, PoolError, Read, Swip};
+
+/// Something that cannot be so.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Violation {
+    /// The page is of another type than its place demands.
+    #[error("the page has type {found}, not {expected}")]
+    Type {
+        /// Type as the page says.
+        found: u8,
+        /// Type that its place demands.
+        expected: u8,
+    },
+    /// The page is on another level than its parent says.
+    #[error("the page is on level {found}, not {expected}")]
+    Level {
+        /// Level as the page says.
+        found: u8,
+        /// Level that its place demands.
+        expected: u8,
+    },
+    /// The page belongs to another structure.
+    #[error("the page belongs to structure {found}, not {expected}")]
+    Owner {
+        /// Owner as the page says.
+        found: u32,
+        /// The heap's id.
+        expected: u32,
+    },
+    /// The page carries another id than it is stored under.
+    #[error("the page says it is page {found}")]
+    Id {
+        /// Id as the page says.
+        found: PageId,
+    },
+    /// Two swips lead to the page.
+    #[error("two swips lead to the page")]
+    Twice,
+    /// The page is not the one with the number that leads to it.
+    #[error("the page says it begins with number {found}, not {expected}")]
+    Number {
+        /// Number as the page says.
+        found: u64,
+        /// Number that leads to it.
+        expected: u64,
+    },
+    /// A directory says it has more children than fit.
+    #[error("the directory says it has {count} children")]
+    Children {
+        /// Children as it says.
+        count: u16,
+    },
+    /// A slot behind the last child holds a swip.
+    #[error("slot {slot}, behind the last child, holds the word {word:#x}")]
+    Swip {
+        /// Which slot.
+        slot: usize,
+        /// The word.
+        word: u64,
+    },
+    /// Slots, heap or garbage of a data page contradict each other or the page size.
+    #[error("the header says {slots} slots, a heap from byte {heap} and {garbage} bytes unused")]
+    Header {
+        /// Slots.
+        slots: usize,
+        /// Start of the heap.
+        heap: usize,
+        /// Bytes of garbage.
+        garbage: usize,
+    },
+    /// The header counts other slots than are in use.
+    #[error("{found} slots are in use, not {expected}")]
+    InUse {
+        /// Slots in use.
+        found: usize,
+        /// As the header says.
+        expected: usize,
+    },
+    /// What a slot holds lies outside the heap, or is too short for what it is.
+    #[error("what slot {slot} holds lies outside the heap, at byte {at}")]
+    Outside {
+        /// Which slot.
+        slot: usize,
+        /// Where it is said to be.
+        at: usize,
+    },
+    /// Records overlap, or the garbage between them was not counted.
+    #[error("the records take {records} bytes of a heap that has {heap} in use")]
+    Heap {
+        /// Bytes of all records.
+        records: usize,
+        /// Bytes of the heap, less its garbage.
+        heap: usize,
+    },
+    /// A forward leads to no guest of its own.
+    #[error("record {id:?} is forwarded to {to:?}, which is no guest of its own")]
+    Forward {
+        /// The record.
+        id: RecordId,
+        /// Where it is said to be.
+        to: RecordId,
+    },
+    /// No forward leads to a guest.
+    #[error("no forward leads to the guest in {at:?}, which says it is record {id:?}")]
+    Guest {
+        /// Where it is.
+        at: RecordId,
+        /// The record that it says it is.
+        id: RecordId,
+    },
+}
+
+/// What a check found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// Pages that can be reached: all of them belong to the heap.
+    pub pages: HashSet<PageId>,
+    /// Records in them.
+    pub records: u64,
+    /// What is wrong, and on which page.
+    pub violations: Vec<(PageId, Violation)>,
+}
+
+/// What is wrong with a page of a heap, as far as it shows by itself.
+pub fn check_page(page: &[u8]) -> Vec<Violation> {
+    let copy = PageBuffer::copy_of(page);
+    let mut found = Vec::new();
+    match PageHeader::type_in(copy.view()) {
+        PageType::HEAP_DIRECTORY => check_directory(copy.view(), &mut found),
+        PageType::HEAP_DATA => check_data(copy.view(), &mut found),
+        other => {
+            let expected = PageType::HEAP_DATA.0;
+            found.push(Violation::Type { found: other.0, expected });
+        }
+    }
+    found
+}
+
+fn check_directory(view: View<'_>, found: &mut Vec<Violation>) {
+    let form = Directory::of(view.len());
+    let count = view.u16(32);
+    if usize::from(count) > form.fan_out() {
+        found.push(Violation::Children { count });
+        return;
+    }
+    for slot in usize::from(count)..form.fan_out() {
+        let word = view.u64(form.swip_at(slot));
+        if word != Swip::NULL.0 {
+            found.push(Violation::Swip { slot, word });
+        }
+    }
+}
+
+fn check_data(view: View<'_>, found: &mut Vec<Violation>) {
+    let data = Data(view);
+    let (slots, heap, garbage) = (data.slots(), data.heap(), data.garbage());
+    if !data.is_sound() {
+        found.push(Violation::Header { slots, heap, garbage });
+        return;
+    }
+    let mut places = Vec::with_capacity(slots);
+    let mut in_use = 0;
+    for slot in 0..slots {
+        let Some(item) = data.item(slot) else { continue };
+        in_use += 1;
+        if !data.holds(item) || (item.form == Form::Forward && item.len != ID) {
+            found.push(Violation::Outside { slot, at: item.at });
+            continue;
+        }
+        places.push((item.at, room(item.len)));
+    }
+    if in_use != data.in_use() {
+        found.push(Violation::InUse { found: in_use, expected: data.in_use() });
+    }
+    places.sort_unstable();
+    let records: usize = places.iter().map(|place| place.1).sum();
+    let overlap = places.windows(2).any(|pair| pair[0].0 + pair[0].1 > pair[1].0);
+    let used = view.len() - heap - garbage;
+    if overlap || (records != used && places.len() == in_use) {
+        found.push(Violation::Heap { records, heap: used });
+    }
+}
+
+/// A page to be looked at, and what its parent says of it.
+struct Expected {
+    first: u64,
+    level: u8,
+    /// Pages above.
+    depth: u8,
+}
+
+/// Forwards and guests on the way.
+#[derive(Default)]
+struct Moves {
+    /// By record: where it is said to be, and on which page that is said.
+    forwards: HashMap<RecordId, (RecordId, PageId)>,
+    /// By place: which record is there, and on which page.
+    guests: HashMap<RecordId, (RecordId, PageId)>,
+}
+
+impl<P: Pages> Heap<P> {
+    /// Looks at every page of the heap. Use it while nobody writes.
+    ///
+    /// # Errors
+    /// The memory behind the heap failed; what a page holds is reported instead.
+    pub fn check(&self) -> Result<Report, PoolError> {
+        let mut report = Report::default();
+        let mut moves = Moves::default();
+        let mut page = PageBuffer::new(self.pages.page_size());
+        let mut todo = Vec::new();
+        self.copy_at(&Expected { first: 0, level: 0, depth: 0 }, 0, &mut page)?;
+        let top = level_in(page.view());
+        todo.push(Expected { first: 0, level: top, depth: 0 });
+        while let Some(expected) = todo.pop() {
+            let Some(id) = self.copy_at(&expected, top, &mut page)? else { continue };
+            let before = report.violations.len();
+            let mut note = |violation| report.violations.push((id, violation));
+            if !report.pages.insert(id) {
+                note(Violation::Twice);
+                continue;
+            }
+            self.check_place(&expected, id, &page, &mut note);
+            check_page(page.bytes()).into_iter().for_each(&mut note);
+            if report.violations.len() > before {
+                continue;
+            }
+            if expected.level == 0 {
+                report.records += look(&page, id, expected.first, &mut moves);
+            } else {
+                self.expect_children(&expected, page.view(), &mut todo);
+            }
+        }
+        match_up(&moves, &mut report.violations);
+        Ok(report)
+    }
+
+    fn check_place(
+        &self,
+        expected: &Expected,
+        id: PageId,
+        page: &PageBuffer,
+        note: &mut impl FnMut(Violation),
+    ) {
+        let header = PageHeader::read(page.bytes());
+        let kind = if expected.level > 0 { PageType::HEAP_DIRECTORY } else { PageType::HEAP_DATA };
+        if header.kind != kind {
+            note(Violation::Type { found: header.kind.0, expected: kind.0 });
+        }
+        if header.level != expected.level {
+            note(Violation::Level { found: header.level, expected: expected.level });
+        }
+        if header.owner != self.owner {
+            note(Violation::Owner { found: header.owner, expected: self.owner });
+        }
+        if header.page != id {
+            note(Violation::Id { found: header.page });
+        }
+        let number = page.view().u64(NUMBER);
+        if number != expected.first {
+            note(Violation::Number { found: number, expected: expected.first });
+        }
+    }
+
+    fn expect_children(&self, parent: &Expected, view: View<'_>, todo: &mut Vec<Expected>) {
+        for i in 0..count_in(self.form, view) {
+            if view.u64(self.form.swip_at(i)) != Swip::NULL.0 {
+                let offset = span(self.form, parent.level).saturating_mul(i as u64);
+                let first = parent.first.saturating_add(offset);
+                let (level, depth) = (parent.level - 1, parent.depth + 1);
+                todo.push(Expected { first, level, depth });
+            }
+        }
+    }
+
+    /// Copies the page at a place that its ancestors, which were found to be in order, lead to.
+    fn copy_at(
+        &self,
+        expected: &Expected,
+        top: u8,
+        copy: &mut PageBuffer,
+    ) -> Result<Option<PageId>, PoolError> {
+        self.pages.run(|op| {
+            let mut page = Read::root(op, self.anchor, mark(Use::Read, 0))?;
+            for depth in 0..expected.depth {
+                let i = index_in(self.form, top.saturating_sub(depth), expected.first);
+                let at = self.form.swip_at(i);
+                if page.swip(at) == Swip::NULL {
+                    page.validate()?;
+                    return Ok(None);
+                }
+                page = page.child(at, mark(Use::Read, depth + 1).with_scan(true))?;
+            }
+            let id = page.header().page().unwrap_or_default();
+            page.view().copy_into(0, copy.bytes_mut());
+            page.validate()?;
+            Ok(Some(id))
+        })
+    }
+}
+
+/// Notes the forwards and guests of a data page that is in order; answers how many records are
+/// known by ids of it.
+fn look(page: &PageBuffer, id: PageId, number: u64, moves: &mut Moves) -> u64 {
+    let data = Data(page.view());
+    let mut records = 0;
+    for i in 0..data.slots() {
+        let Some(item) = data.item(i) else { continue };
+        let here = RecordId::new(number, i);
+        records += u64::from(item.form != Form::Guest);
+        match item.form {
+            Form::Record => {}
+            Form::Forward => {
+                moves.forwards.insert(here, (RecordId(data.id(item)), id));
+            }
+            Form::Guest => {
+                moves.guests.insert(here, (RecordId(data.id(item)), id));
+            }
+        }
+    }
+    records
+}
+
+fn match_up(moves: &Moves, violations: &mut Vec<(PageId, Violation)>) {
+    for (&id, &(to, page)) in &moves.forwards {
+        if moves.guests.get(&to).is_none_or(|&(known, _)| known != id) {
+            violations.push((page, Violation::Forward { id, to }));
+        }
+    }
+    for (&at, &(id, page)) in &moves.guests {
+        if moves.forwards.get(&id).is_none_or(|&(to, _)| to != at) {
+            violations.push((page, Violation::Guest { at, id }));
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Removing everything.
+
+use millpond_base::{Mark, Op as Use};
+
+use crate::heap::descend::{count_in, mark, set_count, set_level};
+use crate::heap::table::Heap;
+use crate::page::edit::{put_bytes, put_u64};
+use crate::pool::{ANCHOR_SWIP, Op, Pages, PoolError, Read, Swip, Try, Write};
+
+impl<P: Pages> Heap<P> {
+    /// Removes every record and gives every page but the root back, the last page first. Use it
+    /// while nobody else writes; ids begin at 0 again.
+    ///
+    /// # Errors
+    /// The memory behind the heap failed.
+    pub fn clear(&self) -> Result<(), PoolError> {
+        while self.pages.run(|op| self.attempt_drop_last(op))? {}
+        self.tail.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
+        self.holes.store(0, std::sync::atomic::Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Frees all pages, and the anchor with them.
+    ///
+    /// # Errors
+    /// The memory behind the heap failed.
+    pub fn destroy(self) -> Result<(), PoolError> {
+        self.clear()?;
+        self.pages.run(|op| {
+            let mut anchor = Read::anchor(op, self.anchor)?.upgrade()?;
+            let root = anchor.child_exclusive(ANCHOR_SWIP, Mark::WRITE)?;
+            put_u64(anchor.page_mut(), ANCHOR_SWIP, Swip::NULL.0);
+            root.free();
+            Ok(())
+        })?;
+        self.pages.release_anchor(self.anchor);
+        Ok(())
+    }
+
+    /// Drops the last page that has nothing below it; `false` if only the root is left.
+    fn attempt_drop_last<'o>(&self, op: &'o Op<'o, P>) -> Try<bool> {
+        let (mut directory, mut level) = self.root_page(op)?;
+        let mut parent: Option<Read<'o, P>> = None;
+        let mut depth = 0;
+        loop {
+            let count = count_in(self.form, directory.view());
+            if count == 0 {
+                let Some(parent) = parent else { return self.flatten(directory, level) };
+                drop(directory);
+                return self.drop_child(parent.upgrade()?, depth, true);
+            }
+            let at = self.form.swip_at(count - 1);
+            depth += 1;
+            if level == 1 || directory.swip(at) == Swip::NULL {
+                return self.drop_child(directory.upgrade()?, depth, false);
+            }
+            level -= 1;
+            let child = self.directory_below(&directory, at, level, depth)?;
+            parent = Some(std::mem::replace(&mut directory, child));
+        }
+    }
+
+    /// Drops the last child of a directory, unless it must be empty and is not.
+    fn drop_child(&self, mut parent: Write<'_, P>, depth: u8, empty: bool) -> Try<bool> {
+        let Some(last) = count_in(self.form, parent.view()).checked_sub(1) else { return Ok(true) };
+        let at = self.form.swip_at(last);
+        let child = if parent.view().u64(at) == Swip::NULL.0 {
+            None
+        } else {
+            Some(parent.child_exclusive(at, mark(Use::Write, depth))?)
+        };
+        if empty && child.as_ref().is_some_and(|c| count_in(self.form, c.view()) > 0) {
+            return Ok(true);
+        }
+        let page = parent.page_mut();
+        put_u64(page, at, Swip::NULL.0);
+        put_bytes(page, self.form.byte_at(last), &[0]);
+        set_count(page, last);
+        if let Some(child) = child {
+            child.free();
+        }
+        Ok(true)
+    }
+
+    /// The root has no children: it is a directory of level 1 again.
+    fn flatten(&self, root: Read<'_, P>, level: u8) -> Try<bool> {
+        if level > 1 {
+            set_level(root.upgrade()?.page_mut(), 1);
+        } else {
+            root.validate()?;
+        }
+        Ok(false)
+    }
+}

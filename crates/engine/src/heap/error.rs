@@ -1,0 +1,20 @@
+//! What can go wrong in a heap.
+
+use crate::pool::PoolError;
+
+/// An error of an operation that writes.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The record is larger than a page allows.
+    #[error("a record of {len} bytes does not fit: records have at most {max} at this page size")]
+    TooLong {
+        /// Its bytes.
+        len: usize,
+        /// Most bytes of a record.
+        max: usize,
+    },
+    /// The memory behind the heap failed.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+}

@@ -1,0 +1,41 @@
+//! What the pool is told of the heap's page types: where their swips are.
+
+use crate::heap::data::NUMBER;
+use crate::heap::descend::{count_in, index_in, level_in};
+use crate::page::{Directory, PageType, View};
+use crate::pool::{Kind, Swip};
+
+/// Directory pages; data pages hold no swips.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DirectoryKind;
+
+/// Page types that hold swips, and their kinds: to be registered with a pool before use.
+pub const KINDS: [(PageType, &dyn Kind); 1] = [(PageType::HEAP_DIRECTORY, &DirectoryKind)];
+
+impl Kind for DirectoryKind {
+    fn swips(&self, page: View<'_>, visit: &mut dyn FnMut(usize) -> bool) {
+        let form = Directory::of(page.len());
+        for at in (0..count_in(form, page)).map(|i| form.swip_at(i)) {
+            if page.u64(at) != Swip::NULL.0 && !visit(at) {
+                return;
+            }
+        }
+    }
+
+    /// Every page of a heap says its number, and so where its swip is.
+    fn find(&self, page: View<'_>, word: u64, child: View<'_>) -> Option<usize> {
+        let form = Directory::of(page.len());
+        let i = index_in(form, level_in(page), child.u64(NUMBER));
+        if i < count_in(form, page) && page.u64(form.swip_at(i)) == word {
+            return Some(form.swip_at(i));
+        }
+        let mut found = None;
+        self.swips(page, &mut |at| {
+            if page.u64(at) == word {
+                found = Some(at);
+            }
+            found.is_none()
+        });
+        found
+    }
+}

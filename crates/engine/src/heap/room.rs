@@ -1,0 +1,204 @@
+//! Room that removals left: where it is noted, how it is found, and pages given back.
+//!
+//! Beside each child a directory keeps a byte: how much room there is in that data page, or in the
+//! roomiest page below. The bytes are hints. A removal raises them on its way up once a page's room
+//! grew by an eighth of a page; whoever finds less room than promised lowers them. So a search is
+//! wrong at most once per byte, and appending asks nothing while there are no gaps.
+
+use std::sync::atomic::Ordering;
+
+use millpond_base::Op as Use;
+
+use crate::heap::append::most_room;
+use crate::heap::data::{Data, DataMut, New, SLOT, room};
+use crate::heap::descend::{count_in, index_in, mark, sound};
+use crate::heap::table::{Heap, RecordId};
+use crate::page::View;
+use crate::page::edit::{put_bytes, put_u64};
+use crate::pool::{Op, Pages, PoolError, Read, Swip, Try};
+
+/// Room is noted in steps of this many 255ths of a page.
+const STEP: u8 = 32;
+/// Says that the data page was given back: all of it is room.
+const ALL: u8 = u8::MAX;
+
+enum Hole {
+    /// Put there.
+    Done(RecordId),
+    /// A hint was wrong, and is corrected.
+    Again,
+    /// There is no such room.
+    None,
+}
+
+impl<P: Pages> Heap<P> {
+    /// The byte for so much room.
+    pub(crate) fn class(&self, bytes: usize) -> u8 {
+        (bytes * 255 / self.pages.page_size()).min(255) as u8
+    }
+
+    /// Puts something where a removal left room, if there is such a place.
+    pub(crate) fn put_into_hole(&self, new: New<'_>) -> Result<Option<RecordId>, PoolError> {
+        let need = self.class(room(new.len()) + SLOT).saturating_add(1).max(STEP);
+        loop {
+            let most = self.holes.load(Ordering::Relaxed);
+            if need > most {
+                return Ok(None);
+            }
+            match self.pages.run(|op| self.attempt_hole(op, new, need, most))? {
+                Hole::Done(id) => return Ok(Some(id)),
+                Hole::Again => {}
+                Hole::None => return Ok(None),
+            }
+        }
+    }
+
+    fn attempt_hole<'o>(&self, op: &'o Op<'o, P>, new: New<'_>, need: u8, most: u8) -> Try<Hole> {
+        let (mut directory, mut level) = self.root_page(op)?;
+        let mut above: Option<(Read<'o, P>, usize)> = None;
+        let mut depth = 0;
+        loop {
+            let view = directory.view();
+            let Some(i) = self.first_with(view, need) else {
+                let left = most_room(self.form, view);
+                directory.validate()?;
+                return self.lower(above, left, most);
+            };
+            let at = self.form.swip_at(i);
+            if level == 1 {
+                return self.put_into_child(op, directory, i, new, depth);
+            }
+            level -= 1;
+            depth += 1;
+            if directory.swip(at) == Swip::NULL {
+                directory.validate()?;
+                return self.lower(Some((directory, i)), 0, most);
+            }
+            let child = self.directory_below(&directory, at, level, depth)?;
+            above = Some((directory, i));
+            directory = child;
+        }
+    }
+
+    fn first_with(&self, view: View<'_>, need: u8) -> Option<usize> {
+        (0..count_in(self.form, view)).find(|&i| view.u8(self.form.byte_at(i)) >= need)
+    }
+
+    /// There is no more than `left` below that slot; or in the whole heap.
+    fn lower<'o>(&self, above: Option<(Read<'o, P>, usize)>, left: u8, most: u8) -> Try<Hole> {
+        let Some((parent, i)) = above else {
+            // A removal that raised it meanwhile is right.
+            let _ = self.holes.compare_exchange(most, left, Ordering::Relaxed, Ordering::Relaxed);
+            return Ok(Hole::None);
+        };
+        put_bytes(parent.upgrade()?.page_mut(), self.form.byte_at(i), &[left]);
+        Ok(Hole::Again)
+    }
+
+    /// Puts something into the data page at slot `i`, if it fits.
+    fn put_into_child<'o>(
+        &self,
+        op: &'o Op<'o, P>,
+        directory: Read<'o, P>,
+        i: usize,
+        new: New<'_>,
+        depth: u8,
+    ) -> Try<Hole> {
+        let at = self.form.swip_at(i);
+        if directory.swip(at) == Swip::NULL {
+            let mut directory = directory.upgrade()?;
+            let mut page = op.allocate(self.new_data())?;
+            let number = directory.view().u64(crate::heap::data::NUMBER) + i as u64;
+            let mut data = DataMut(page.page_mut());
+            data.init(number);
+            let Some(slot) = data.insert(new) else { return Ok(Hole::None) };
+            let left = self.class(data.read().free());
+            let swip = page.swip();
+            put_u64(directory.page_mut(), at, swip.0);
+            put_bytes(directory.page_mut(), self.form.byte_at(i), &[left]);
+            op.adopt(swip, &directory);
+            return Ok(Hole::Done(RecordId::new(number, slot)));
+        }
+        let mut page = sound(directory.child_exclusive(at, mark(Use::Write, depth + 1))?)?;
+        let data = Data(page.view());
+        if data.fits(new.len()) {
+            let number = data.number();
+            if let Some(slot) = DataMut(page.page_mut()).insert(new) {
+                return Ok(Hole::Done(RecordId::new(number, slot)));
+            }
+        }
+        let left = self.class(Data(page.view()).free());
+        drop(page);
+        // If it is said to have room but has none in one place for this one, others may need less.
+        let byte = directory.view().u8(self.form.byte_at(i));
+        let lowered = left.min(byte.saturating_sub(1));
+        put_bytes(directory.upgrade()?.page_mut(), self.form.byte_at(i), &[lowered]);
+        Ok(Hole::Again)
+    }
+
+    /// A removal left `after` bytes of room in a page where there were `before`; `empty` if nothing
+    /// else is there.
+    pub(crate) fn note_room(
+        &self,
+        number: u64,
+        before: usize,
+        after: usize,
+        empty: bool,
+    ) -> Result<(), PoolError> {
+        if empty && self.tail.load(Ordering::Relaxed) != number {
+            return self.give_back(number);
+        }
+        let (before, after) = (self.class(before) / STEP, self.class(after) / STEP);
+        if after > before { self.raise(number, after * STEP) } else { Ok(()) }
+    }
+
+    /// From the root down, each byte on the way to a page says at least `class`.
+    fn raise(&self, number: u64, class: u8) -> Result<(), PoolError> {
+        while self.pages.run(|op| self.attempt_raise(op, number, class))? {}
+        self.holes.fetch_max(class, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn attempt_raise<'o>(&self, op: &'o Op<'o, P>, number: u64, class: u8) -> Try<bool> {
+        let (mut directory, mut level) = self.root_page(op)?;
+        let mut depth = 0;
+        loop {
+            let index = index_in(self.form, level, number);
+            let (byte, at) = (self.form.byte_at(index), self.form.swip_at(index));
+            let view = directory.view();
+            if index >= count_in(self.form, view) {
+                directory.validate()?;
+                return Ok(false);
+            }
+            if view.u8(byte) < class {
+                put_bytes(directory.upgrade()?.page_mut(), byte, &[class]);
+                return Ok(true);
+            }
+            if level == 1 || directory.swip(at) == Swip::NULL {
+                directory.validate()?;
+                return Ok(false);
+            }
+            level -= 1;
+            depth += 1;
+            directory = self.directory_below(&directory, at, level, depth)?;
+        }
+    }
+
+    /// Gives a data page back if it is empty.
+    fn give_back(&self, number: u64) -> Result<(), PoolError> {
+        let gone = self.pages.run(|op| {
+            let Some(place) = self.place(op, number)? else { return Ok(false) };
+            let mut directory = place.directory.upgrade()?;
+            let page = directory.child_exclusive(place.at, mark(Use::Write, place.depth + 1))?;
+            let page = sound(page)?;
+            if Data(page.view()).in_use() > 0 {
+                return Ok(false);
+            }
+            put_u64(directory.page_mut(), place.at, Swip::NULL.0);
+            put_bytes(directory.page_mut(), self.form.byte_at(place.index), &[ALL]);
+            page.free();
+            Ok(true)
+        })?;
+        if gone { self.raise(number, ALL) } else { Ok(()) }
+    }
+}

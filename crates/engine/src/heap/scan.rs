@@ -1,0 +1,255 @@
+//! All records, in the order of their ids, from either end.
+//!
+//! A scan copies a page at a time, and holds nothing between two pages. It goes over the pages that
+//! exist when it begins.
+
+use std::collections::VecDeque;
+
+use millpond_base::Op as Use;
+
+use crate::heap::data::{Data, Form, bytes_of};
+use crate::heap::descend::{Place, corrupt, count_in, mark, span, wrong};
+use crate::heap::table::{Heap, RecordId};
+use crate::page::PageBuffer;
+use crate::pool::{Pages, PoolError, Swip};
+
+/// Data pages that are asked for ahead of a scan.
+const AHEAD: usize = 8;
+
+/// Something to yield: its bytes, or `None` if they lie elsewhere and are fetched in time.
+type Ready = VecDeque<(RecordId, Option<Vec<u8>>)>;
+
+/// Iterates over the records of a heap; see [`Heap::records`].
+pub struct Records<'h, P: Pages> {
+    heap: &'h Heap<P>,
+    /// The next page from the front, and one behind the next from the back.
+    pages: std::ops::Range<u64>,
+    front: Ready,
+    back: Ready,
+    steps: usize,
+    page: PageBuffer,
+}
+
+/// What a heap consists of; see [`Heap::stats`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HeapStats {
+    /// Records.
+    pub records: u64,
+    /// Those of them that outgrew their page.
+    pub forwarded: u64,
+    /// Data pages.
+    pub data_pages: u64,
+    /// Bytes of data pages.
+    pub total_bytes: u64,
+    /// Bytes of records.
+    pub raw_bytes: u64,
+}
+
+impl<P: Pages> Heap<P> {
+    /// Iterates over copies of all records, in the order of their ids or backwards. Writers may go
+    /// on meanwhile: a record that is there all the time comes exactly once.
+    ///
+    /// # Errors
+    /// The memory behind the heap failed.
+    pub fn records(&self) -> Result<Records<'_, P>, PoolError> {
+        let (page, pages) = (PageBuffer::new(self.pages.page_size()), 0..self.extent()?);
+        let (front, back) = (Ready::new(), Ready::new());
+        Ok(Records { heap: self, pages, front, back, steps: 0, page })
+    }
+
+    /// The records with ids from `from` on, as [`Heap::records`].
+    ///
+    /// # Errors
+    /// The memory behind the heap failed.
+    pub fn records_from(&self, from: RecordId) -> Result<Records<'_, P>, PoolError> {
+        let mut records = self.records()?;
+        records.pages.start = from.page().min(records.pages.end);
+        records.fill(true)?;
+        records.front.retain(|(id, _)| *id >= from);
+        Ok(records)
+    }
+
+    /// Number of records: a walk over all data pages.
+    ///
+    /// # Errors
+    /// The memory behind the heap failed.
+    pub fn len(&self) -> Result<u64, PoolError> {
+        Ok(self.stats()?.records)
+    }
+
+    /// Whether there are no records.
+    ///
+    /// # Errors
+    /// The memory behind the heap failed.
+    pub fn is_empty(&self) -> Result<bool, PoolError> {
+        match self.records()?.next() {
+            None => Ok(true),
+            Some(record) => record.map(|_| false),
+        }
+    }
+
+    /// What the heap consists of, by a walk over all data pages; exact if nobody writes meanwhile.
+    ///
+    /// # Errors
+    /// The memory behind the heap failed.
+    pub fn stats(&self) -> Result<HeapStats, PoolError> {
+        let mut stats = HeapStats::default();
+        let mut page = PageBuffer::new(self.pages.page_size());
+        for number in 0..self.extent()? {
+            let ahead = number.is_multiple_of(AHEAD as u64);
+            if !self.copy_page(number, &mut page, ahead, true)? {
+                continue;
+            }
+            let data = Data(page.view());
+            stats.data_pages += 1;
+            for item in (0..data.slots()).filter_map(|i| data.item(i)) {
+                stats.records += u64::from(item.form != Form::Guest);
+                stats.forwarded += u64::from(item.form == Form::Forward);
+                if item.form != Form::Forward {
+                    stats.raw_bytes += bytes_of(page.bytes(), item).len() as u64;
+                }
+            }
+        }
+        stats.total_bytes = stats.data_pages * self.pages.page_size() as u64;
+        Ok(stats)
+    }
+
+    /// One more than the number of the last data page that was begun.
+    pub(crate) fn extent(&self) -> Result<u64, PoolError> {
+        self.pages.run(|op| {
+            let (mut directory, mut level) = self.root_page(op)?;
+            let mut extent = 0u64;
+            let mut depth = 0;
+            loop {
+                let count = count_in(self.form, directory.view());
+                let before = span(self.form, level).saturating_mul(count.saturating_sub(1) as u64);
+                let at = self.form.swip_at(count.saturating_sub(1));
+                if level == 1 || count == 0 {
+                    directory.validate()?;
+                    return Ok(extent.saturating_add(count as u64));
+                }
+                if directory.swip(at) == Swip::NULL {
+                    return wrong(&directory);
+                }
+                extent = extent.saturating_add(before);
+                level -= 1;
+                depth += 1;
+                directory = self.directory_below(&directory, at, level, depth)?;
+            }
+        })
+    }
+
+    /// Copies data page `number`; `false` if there is none. `ahead` begins to load those that come
+    /// after it, `forward` or backwards.
+    fn copy_page(
+        &self,
+        number: u64,
+        copy: &mut PageBuffer,
+        ahead: bool,
+        forward: bool,
+    ) -> Result<bool, PoolError> {
+        self.pages.run(|op| {
+            let Some(place) = self.place(op, number)? else { return Ok(false) };
+            if ahead {
+                self.ask_ahead(&place, forward);
+            }
+            let to = mark(Use::Read, place.depth + 1).with_scan(true);
+            let page = place.directory.child(place.at, to)?;
+            if !Data(page.view()).is_data() {
+                return wrong(&page);
+            }
+            page.view().copy_into(0, copy.bytes_mut());
+            page.validate()?;
+            if Data(copy.view()).is_sound() {
+                return Ok(true);
+            }
+            let id = page.header().page().unwrap_or_default();
+            Err(corrupt(id, "the header of a data page makes no sense"))
+        })
+    }
+
+    fn ask_ahead(&self, place: &Place<'_, P>, forward: bool) {
+        let count = count_in(self.form, place.directory.view());
+        let mut ahead = [0; AHEAD];
+        let mut n = 0;
+        for step in 1..=AHEAD {
+            let i =
+                if forward { place.index.checked_add(step) } else { place.index.checked_sub(step) };
+            let Some(i) = i.filter(|&i| i < count) else { break };
+            ahead[n] = self.form.swip_at(i);
+            n += 1;
+        }
+        self.pages.prefetch(&place.directory, &ahead[..n]);
+    }
+}
+
+impl<P: Pages> Records<'_, P> {
+    /// Copies the next page with records from that end, if nothing is ready there.
+    fn fill(&mut self, forward: bool) -> Result<(), PoolError> {
+        let ready = if forward { &mut self.front } else { &mut self.back };
+        while ready.is_empty() {
+            let number = if forward { self.pages.next() } else { self.pages.next_back() };
+            let Some(number) = number else { return Ok(()) };
+            let ahead = self.steps.is_multiple_of(AHEAD);
+            self.steps += 1;
+            if !self.heap.copy_page(number, &mut self.page, ahead, forward)? {
+                continue;
+            }
+            let data = Data(self.page.view());
+            for i in 0..data.slots() {
+                let Some(item) = data.item(i) else { continue };
+                let bytes = match item.form {
+                    Form::Guest => continue,
+                    Form::Forward => None,
+                    Form::Record => Some(bytes_of(self.page.bytes(), item).to_vec()),
+                };
+                ready.push_back((RecordId::new(number, i), bytes));
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, forward: bool) -> Result<Option<(RecordId, Vec<u8>)>, PoolError> {
+        loop {
+            self.fill(forward)?;
+            let next = if forward {
+                self.front.pop_front().or_else(|| self.back.pop_front())
+            } else {
+                self.back.pop_back().or_else(|| self.front.pop_back())
+            };
+            let Some((id, bytes)) = next else { return Ok(None) };
+            if let Some(bytes) = bytes {
+                return Ok(Some((id, bytes)));
+            }
+            // A forward whose record was removed meanwhile is passed over.
+            if let Some(bytes) = self.heap.get_owned(id)? {
+                return Ok(Some((id, bytes)));
+            }
+        }
+    }
+
+    fn ended<T>(&mut self, step: Result<Option<T>, PoolError>) -> Option<Result<T, PoolError>> {
+        if step.is_err() {
+            self.pages = 0..0;
+            self.front.clear();
+            self.back.clear();
+        }
+        step.transpose()
+    }
+}
+
+impl<P: Pages> Iterator for Records<'_, P> {
+    type Item = Result<(RecordId, Vec<u8>), PoolError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let step = self.step(true);
+        self.ended(step)
+    }
+}
+
+impl<P: Pages> DoubleEndedIterator for Records<'_, P> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let step = self.step(false);
+        self.ended(step)
+    }
+}

@@ -1,0 +1,136 @@
+//! The heap itself: what a handle holds, ids, and the limits that a page size sets.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64};
+
+use millpond_base::PageId;
+
+use crate::heap::data::{ID, SLOT, SLOTS};
+use crate::heap::descend::corrupt;
+use crate::page::{Directory, PageHeader, PageType};
+use crate::pool::{Anchor, NewPage, Pages, PoolError, Read};
+
+/// What a record is known by, as long as it exists. Ids ascend as records are appended; after a
+/// record was removed, a new one may get its id.
+///
+/// The low 16 bits are a slot of a data page, the others the page's number in the heap: the way to
+/// a record is computed, not searched.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct RecordId(pub u64);
+
+impl RecordId {
+    pub(crate) fn new(page: u64, slot: usize) -> RecordId {
+        RecordId(page << 16 | slot as u64)
+    }
+
+    /// Number of its data page.
+    #[inline(always)]
+    pub fn page(self) -> u64 {
+        self.0 >> 16
+    }
+
+    /// Its slot there.
+    #[inline(always)]
+    pub fn slot(self) -> usize {
+        (self.0 & 0xffff) as usize
+    }
+}
+
+/// What fits into a heap of some page size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Most bytes of a record: a page less 68. 4028 at a page size of 4096.
+    pub record_max: usize,
+}
+
+impl Limits {
+    /// The limits at a page size in bytes.
+    pub const fn of(page_size: usize) -> Limits {
+        Limits { record_max: (page_size - SLOTS - SLOT - ID) & !3 }
+    }
+}
+
+/// A sequence of records that keep their ids, for any number of threads.
+pub struct Heap<P: Pages> {
+    pub(crate) pages: Arc<P>,
+    pub(crate) anchor: Anchor,
+    pub(crate) owner: u32,
+    pub(crate) form: Directory,
+    pub(crate) limits: Limits,
+    /// The last data page that records were appended to: a hint.
+    pub(crate) tail: AtomicU64,
+    /// At most so much room may be found below the root: a hint.
+    pub(crate) holes: AtomicU8,
+    root: PageId,
+}
+
+impl<P: Pages> Heap<P> {
+    /// A new, empty heap whose pages belong to `owner`.
+    ///
+    /// # Errors
+    /// No memory or no page for its root.
+    pub fn create(pages: Arc<P>, owner: u32) -> Result<Heap<P>, PoolError> {
+        // Zero-filled, it is a directory without children.
+        let new = NewPage { owner, kind: PageType::HEAP_DIRECTORY, level: 1 };
+        let (anchor, root) = pages.anchor_new(new)?;
+        Ok(Heap::with(pages, owner, anchor, root, 0))
+    }
+
+    /// The heap whose root is the page `root`.
+    ///
+    /// # Errors
+    /// No memory, the root could not be read, or it is no root of a heap.
+    pub fn open(pages: Arc<P>, owner: u32, root: PageId) -> Result<Heap<P>, PoolError> {
+        let anchor = pages.anchor(root)?;
+        pages.run(|op| {
+            let page = Read::root(op, anchor, millpond_base::Mark::READ)?;
+            let kind = PageHeader::type_in(page.view());
+            page.validate()?;
+            if kind == PageType::HEAP_DIRECTORY {
+                return Ok(());
+            }
+            Err(corrupt(root, "not the root of a heap"))
+        })?;
+        Ok(Heap::with(pages, owner, anchor, root, u8::MAX))
+    }
+
+    fn with(pages: Arc<P>, owner: u32, anchor: Anchor, root: PageId, holes: u8) -> Heap<P> {
+        let page_size = pages.page_size();
+        let (form, limits) = (Directory::of(page_size), Limits::of(page_size));
+        let (tail, holes) = (AtomicU64::new(u64::MAX), AtomicU8::new(holes));
+        Heap { pages, anchor, owner, form, limits, tail, holes, root }
+    }
+
+    /// The page of the root: it stays the same for life.
+    pub fn root(&self) -> PageId {
+        self.root
+    }
+
+    /// The id that the heap's pages carry.
+    pub fn owner(&self) -> u32 {
+        self.owner
+    }
+
+    /// The memory that holds its pages.
+    pub fn pages(&self) -> &Arc<P> {
+        &self.pages
+    }
+
+    /// Where its root's swip is.
+    pub fn anchor(&self) -> Anchor {
+        self.anchor
+    }
+
+    /// What fits.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    pub(crate) fn new_directory(&self, level: u8) -> NewPage {
+        NewPage { owner: self.owner, kind: PageType::HEAP_DIRECTORY, level }
+    }
+
+    pub(crate) fn new_data(&self) -> NewPage {
+        NewPage { owner: self.owner, kind: PageType::HEAP_DATA, level: 0 }
+    }
+}

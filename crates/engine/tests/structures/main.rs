@@ -1,0 +1,10 @@
+//! The hash index and the heap: against models, on thrashing pools, and under threads.
+
+mod harness;
+mod hash_model;
+mod hash_stress;
+mod heap_model;
+mod heap_stress;
+#[allow(dead_code, reason = "its failures are for the pool's own tests")]
+#[path = "../pool/storage.rs"]
+mod storage;
