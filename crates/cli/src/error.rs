@@ -36,6 +36,9 @@ pub(crate) enum Failure {
     /// A report: exit code 1.
     #[error(transparent)]
     Report(#[from] ReportError),
+    /// A store, or what a command found in it: exit code 1.
+    #[error("{0}")]
+    Store(String),
     /// Writing results: exit code 1, or 0 where a reader closed its pipe.
     #[error(transparent)]
     Table(#[from] TableError),

@@ -18,6 +18,7 @@ mod policies;
 mod progress;
 mod report;
 mod sim;
+mod store;
 mod tour;
 mod trace;
 

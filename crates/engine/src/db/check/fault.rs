@@ -31,7 +31,7 @@ pub enum Fault {
         pid: u32,
     },
     /// The page cannot be read, or is not what was once written there.
-    #[error("{0}")]
+    #[error("{}", unreadable(.0))]
     Unreadable(#[from] ReadError),
     /// The page contradicts itself, or what its parent says of it.
     #[error("{0}")]
@@ -125,5 +125,19 @@ fn by(parent: &Option<PageId>) -> String {
     match parent {
         Some(page) => format!(", the second time by page {page}"),
         None => ", the second time as a root".to_string(),
+    }
+}
+
+/// What is wrong, without the page, which is said anyway.
+fn unreadable(error: &ReadError) -> String {
+    match error {
+        ReadError::Checksum { stored, computed, .. } => {
+            format!("damaged: checksum stored {stored:#018x}, computed {computed:#018x}")
+        }
+        ReadError::Misplaced { found, .. } => {
+            format!("page {found} stands in its place: a write went to the wrong place")
+        }
+        ReadError::Device { source, .. } => format!("cannot be read: {source}"),
+        other => other.to_string(),
     }
 }

@@ -1,0 +1,42 @@
+//! Which commands there are for stores.
+
+use clap::Subcommand;
+
+use super::{check, dump, entry, load, scan, stat, trees};
+use crate::error::Failure;
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Print the value of a key in a store
+    Get(entry::GetArgs),
+    /// Write an entry into a store
+    Put(entry::PutArgs),
+    /// Remove an entry, or all whose keys begin with a prefix, from a store
+    Del(entry::DelArgs),
+    /// Print entries of a store in the order of their keys
+    Scan(scan::Args),
+    /// List the trees of a store
+    Trees(trees::Args),
+    /// Describe a store: of a running one its statistics, of a closed one its trees
+    Stat(stat::Args),
+    /// Write a store as text, also one that is damaged
+    Dump(dump::Args),
+    /// Make a store from a dump
+    Load(load::Args),
+    /// Look for damage in a store, page by page
+    Check(check::Args),
+}
+
+pub(crate) fn run(command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Get(args) => entry::get(args),
+        Command::Put(args) => entry::put(args),
+        Command::Del(args) => entry::del(args),
+        Command::Scan(args) => scan::run(args),
+        Command::Trees(args) => trees::run(args),
+        Command::Stat(args) => stat::run(args),
+        Command::Dump(args) => dump::run(args),
+        Command::Load(args) => load::run(args),
+        Command::Check(args) => check::run(args),
+    }
+}

@@ -1,0 +1,159 @@
+//! `millpond dump`: a store as text.
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use millpond::db::check::CATALOG;
+use millpond::db::dump::{DumpWriter, Form};
+use millpond::db::salvage::{SalvageReport, salvage};
+use millpond::db::{Db, Structure};
+use millpond::io::{FileOptions, PageStore};
+use millpond::page::PageSize;
+
+use super::check::page_size;
+use super::open::{self, StoreArgs, TreeArgs, failed, size_of};
+use crate::error::Failure;
+use crate::interrupt;
+use crate::output::{complain, write_whole};
+
+const EXAMPLES: &str = "Examples:
+  millpond dump shop.db > shop.dump
+  millpond dump shop.db --tree users --format json
+  millpond dump shop.db --salvage --out rescued.dump
+
+With --salvage, whatever is intact in a store that is damaged, or was not closed, is written, and
+what was lost is said on standard error; exit code 1 if anything was, or may have been.";
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum DumpForm {
+    /// Key, tab, value; with escapes
+    Text,
+    /// The same in hexadecimal
+    Hex,
+    /// One JSON object per line
+    Json,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Only this tree
+    #[arg(long, short, value_name = "NAME", conflicts_with = "salvage")]
+    tree: Option<String>,
+    /// How keys and values are written
+    #[arg(long, value_enum, default_value = "text", value_name = "FORM")]
+    format: DumpForm,
+    /// Write to this file, which appears only once it is whole
+    #[arg(long, short, value_name = "PATH")]
+    out: Option<PathBuf>,
+    /// Save what is intact in a store that cannot be opened
+    #[arg(long)]
+    salvage: bool,
+    /// Bytes of a page, where the file is too damaged to tell
+    #[arg(long, value_name = "SIZE", value_parser = page_size, requires = "salvage")]
+    page_size: Option<PageSize>,
+    /// Memory for pages
+    #[arg(long, value_name = "SIZE", value_parser = size_of, conflicts_with = "salvage")]
+    memory: Option<u64>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let mut report = None;
+    let mut fill = |out: &mut dyn Write| {
+        let form = match args.format {
+            DumpForm::Text => Form::Text,
+            DumpForm::Hex => Form::Hex,
+            DumpForm::Json => Form::Json,
+        };
+        let mut dump = DumpWriter::new(out, form)?;
+        dump.remark(&format!("{}", args.store.file.display()))?;
+        if args.salvage {
+            report = Some(save(args, &mut dump)?);
+        } else {
+            write(args, &mut dump)?;
+        }
+        dump.finish()?;
+        Ok(())
+    };
+    match &args.out {
+        Some(path) => write_whole(path, fill)?,
+        None => fill(&mut BufWriter::new(io::stdout().lock()))?,
+    }
+    report.as_ref().map_or(Ok(()), tell)
+}
+
+fn write<W: Write>(args: &Args, dump: &mut DumpWriter<W>) -> Result<(), Failure> {
+    let db = open::open(&args.store.file, true, args.memory)?;
+    if args.tree.is_some() {
+        let asked = TreeArgs { tree: args.tree.clone() };
+        let tree = open::tree(&db, &asked)?;
+        return write_tree(&db, tree.name(), dump);
+    }
+    for (name, entry) in db.trees().map_err(failed)? {
+        if entry.structure != Structure::Tree {
+            complain(&format!("'{name}' is a {}, and only trees are dumped", entry.structure));
+            continue;
+        }
+        write_tree(&db, &name, dump)?;
+    }
+    Ok(())
+}
+
+fn write_tree<W: Write>(db: &Db, name: &str, dump: &mut DumpWriter<W>) -> Result<(), Failure> {
+    let tree = db.open_tree(name).map_err(failed)?;
+    dump.tree(name)?;
+    let mut range = tree.iter().as_scan();
+    while let Some((key, value)) = range.next_entry().map_err(failed)? {
+        dump.entry(key, value)?;
+        if interrupt::asked() {
+            return Err(Failure::Interrupted);
+        }
+    }
+    Ok(())
+}
+
+fn save<W: Write>(args: &Args, dump: &mut DumpWriter<W>) -> Result<SalvageReport, Failure> {
+    let options = FileOptions { read_only: true, ..FileOptions::default() };
+    let store = PageStore::open_for_salvage(&args.store.file, args.page_size, &options);
+    let store = store.map_err(|error| Failure::Store(error.to_string()))?;
+    match salvage(&store, CATALOG, dump) {
+        Ok(report) => Ok(report),
+        Err(millpond::db::salvage::SalvageError::Write(error)) => Err(error.into()),
+        Err(other) => Err(Failure::Store(other.to_string())),
+    }
+}
+
+/// Says what was saved and what was lost.
+fn tell(report: &SalvageReport) -> Result<(), Failure> {
+    for loss in &report.losses {
+        complain(&loss.to_string());
+    }
+    if report.losses_left_out > 0 {
+        complain(&format!("… and {} further losses", report.losses_left_out));
+    }
+    for (name, kind) in &report.skipped {
+        complain(&format!("'{name}' is a {kind}, and only trees are saved"));
+    }
+    for tree in &report.trees {
+        let found = match tree.found {
+            0 => String::new(),
+            found => format!(
+                ", and {found} in pages that nothing refers to: they fill gaps, and may be out \
+                 of date"
+            ),
+        };
+        complain(&format!("tree '{}': {} entries{found}", tree.name, tree.entries));
+    }
+    if report.is_complete() {
+        return Ok(());
+    }
+    let why = if report.was_closed {
+        "something was lost"
+    } else {
+        "the store was not closed: what was written last may be missing"
+    };
+    Err(Failure::Store(format!("{} entries saved, but {why}", report.entries())))
+}

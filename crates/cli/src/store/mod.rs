@@ -1,0 +1,14 @@
+//! The commands that work on a store file.
+
+mod check;
+mod command;
+mod dump;
+mod entry;
+mod load;
+mod notation;
+mod open;
+mod scan;
+mod stat;
+mod trees;
+
+pub(crate) use command::{Command, run};

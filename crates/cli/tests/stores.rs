@@ -1,0 +1,303 @@
+//! The commands that work on stores, as a user meets them: output and exit codes.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+struct Shop {
+    folder: TempDir,
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+impl Shop {
+    fn new() -> Shop {
+        Shop { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_millpond"));
+        command.args(args).current_dir(self.folder.path());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// What the command prints, which must succeed.
+    #[track_caller]
+    fn ok(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    /// What the command says on standard error when it fails with this code.
+    #[track_caller]
+    fn fails(&self, code: i32, args: &[&str]) -> String {
+        let output = self.run(args);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {error}");
+        error
+    }
+
+    fn load(&self, file: &str, dump: &str) {
+        let mut child = self.command(&["load", file]).stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(dump.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success());
+    }
+
+    /// A store with 3000 rows in `rows` and 3 in `names`.
+    fn filled(&self) -> &'static str {
+        let mut dump =
+            "@millpond-dump 1 text\n@tree names\nada\tL\\tb\nbob\t\nzoë\tü\n@tree rows\n"
+                .to_string();
+        for i in 0..3000 {
+            dump.push_str(&format!("row {i:05}\tvalue {i}\n"));
+        }
+        dump.push_str("@end 3003\n");
+        self.load("shop.db", &dump);
+        "shop.db"
+    }
+}
+
+#[test]
+fn an_entry_is_put_read_and_removed() {
+    let shop = Shop::new();
+    let error = shop.fails(1, &["put", "a.db", "k", "v"]);
+    assert!(error.contains("there is no store at a.db"), "{error}");
+    shop.ok(&["put", "a.db", "k", r"v\x00\n", "--create"]);
+    assert_eq!(shop.ok(&["get", "a.db", "k"]), "v\\x00\\n\n");
+    assert_eq!(
+        shop.ok(&["get", "a.db", "k", "--hex"].map(|a| if a == "k" { "6b" } else { a })),
+        "76000a\n"
+    );
+    assert_eq!(shop.run(&["get", "a.db", "0x6b", "--raw"]).stdout, b"v\0\n");
+    let json = shop.ok(&["get", "a.db", "k", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["command"], "get");
+    assert_eq!(json["rows"][0]["value"], "v\\x00\\n");
+    let error = shop.fails(1, &["put", "a.db", "k", "w", "--if-absent"]);
+    assert!(error.contains("already"), "{error}");
+    shop.ok(&["del", "a.db", "k"]);
+    assert!(shop.fails(1, &["get", "a.db", "k"]).contains("'k' is not in tree 'main'"));
+    assert!(shop.fails(1, &["del", "a.db", "k"]).contains("not in tree"));
+    assert!(shop.fails(2, &["get", "a.db", r"\q"]).contains("backslash"));
+}
+
+#[test]
+fn a_large_value_comes_from_a_file_and_goes_to_one() {
+    let shop = Shop::new();
+    let large: Vec<u8> = (0..300_000u32).map(|i| (i / 7) as u8).collect();
+    fs::write(shop.path("photo"), &large).unwrap();
+    shop.ok(&["put", "a.db", "photo", "--value-file", "photo", "--create"]);
+    assert_eq!(shop.run(&["get", "a.db", "photo", "--raw"]).stdout, large);
+    shop.ok(&["check", "a.db"]);
+}
+
+#[test]
+fn numbers_are_keys_in_their_order() {
+    let shop = Shop::new();
+    for key in ["5", "-7", "1000", "0"] {
+        let args =
+            ["put", "n.db", key, key, "--create", "--key-type", "i64", "--value-type", "i32"];
+        shop.ok(&args);
+    }
+    let scan = ["scan", "n.db", "--key-type", "i64", "--value-type", "i32"];
+    assert_eq!(shop.ok(&scan), "-7\t-7\n0\t0\n5\t5\n1000\t1000\n");
+    let range = [&scan[..], &["--from", "-7", "--to", "5", "--reverse", "--keys"]].concat();
+    assert_eq!(shop.ok(&range), "0\n-7\n");
+    assert!(shop.fails(2, &["get", "n.db", "x", "--key-type", "u64"]).contains("'x' is no u64"));
+    let prefix = [&scan[..], &["--prefix", "1"]].concat();
+    assert!(shop.fails(2, &prefix).contains("--from"));
+}
+
+#[test]
+fn scans_are_bounded_as_asked() {
+    let shop = Shop::new();
+    let file = shop.filled();
+    let scan = |more: &[&str]| shop.ok(&[&["scan", file, "--tree", "rows"], more].concat());
+    assert_eq!(scan(&["--count"]), "3000\n");
+    assert_eq!(scan(&["--prefix", "row 0012", "--count"]), "10\n");
+    assert_eq!(scan(&["--limit", "1"]), "row 00000\tvalue 0\n");
+    assert_eq!(scan(&["-n", "2", "--reverse", "--keys"]), "row 02999\nrow 02998\n");
+    assert_eq!(scan(&["--from", "row 00007", "--to", "row 00009"]).lines().count(), 2);
+    let json = scan(&["--prefix", "row 0000", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["command"], &json["params"]["tree"]), (&"scan".into(), &"rows".into()));
+    assert_eq!(json["rows"].as_array().unwrap().len(), 10);
+    assert_eq!(json["rows"][3]["value"], "value 3");
+    let none: serde_json::Value =
+        serde_json::from_str(&scan(&["--prefix", "x", "--json"])).unwrap();
+    assert_eq!(none["rows"], serde_json::json!([]));
+    assert_eq!(shop.ok(&["scan", file, "-t", "names"]), "ada\tL\\tb\nbob\t\nzoë\tü\n");
+    let error = shop.fails(2, &["scan", file]);
+    assert!(error.contains("which tree") && error.contains("names, rows"), "{error}");
+    let error = shop.fails(1, &["scan", file, "--tree", "row"]);
+    assert!(error.contains("no tree 'row'") && error.contains("names, rows"), "{error}");
+    shop.ok(&["del", file, "--prefix", "row 01", "--tree", "rows"]);
+    assert_eq!(scan(&["--count"]), "2000\n");
+    shop.ok(&["check", file]);
+}
+
+#[test]
+fn trees_and_stat_describe_a_closed_store() {
+    let shop = Shop::new();
+    let file = shop.filled();
+    let trees = shop.ok(&["trees", file, "--format", "csv"]);
+    let lines: Vec<&str> = trees.lines().collect();
+    assert_eq!(lines.len(), 3);
+    assert!(lines[0].starts_with("name,kind,id,root") && lines[1].starts_with("names,tree,1,"));
+    let stat: serde_json::Value =
+        serde_json::from_str(&shop.ok(&["stat", file, "--json"])).unwrap();
+    assert_eq!((&stat["params"]["clean"], &stat["params"]["sound"]), (&true.into(), &true.into()));
+    let rows = stat["rows"].as_array().unwrap();
+    assert_eq!(rows[2]["name"], "rows");
+    assert_eq!(rows[2]["rows"], 3000);
+    assert!(rows[2]["leaf_fill"].as_f64().unwrap() > 0.8, "{}", rows[2]);
+    let table = shop.ok(&["stat", file]);
+    assert!(table.contains("closed cleanly") && table.contains("leaf_fill"), "{table}");
+    assert!(shop.fails(1, &["stat", file, "--watch"]).contains("not in use"));
+    let prometheus = shop.ok(&["stat", file, "--prometheus"]);
+    assert!(prometheus.contains("millpond_frames{store=\"shop.db\"}"), "{prometheus}");
+}
+
+#[test]
+fn a_running_store_shows_its_statistics_and_is_left_alone() {
+    let shop = Shop::new();
+    let db = millpond::db::Db::open(shop.path("run.db"), Default::default()).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    tree.put(b"a", b"b").unwrap();
+    let stat_file = millpond::db::stat_file::stat_path(&shop.path("run.db"));
+    while !stat_file.exists() {
+        std::thread::yield_now();
+    }
+    let stat = shop.ok(&["stat", "run.db", "--format", "json"]);
+    let stat: serde_json::Value = serde_json::from_str(&stat).unwrap();
+    assert_eq!(stat["params"]["pid"], std::process::id());
+    assert_eq!(stat["params"]["running"], true);
+    assert!(stat["rows"][0]["references"].is_u64() && stat["rows"][0]["frames"].is_u64());
+    assert!(shop.ok(&["stat", "run.db"]).contains("open in process"));
+    for command in ["get", "check", "dump"] {
+        let args = [command, "run.db", "a"];
+        let args = if command == "get" { &args[..] } else { &args[..2] };
+        let error = shop.fails(1, args);
+        assert!(error.contains(&std::process::id().to_string()), "{error}");
+    }
+    drop(tree);
+    db.close().unwrap();
+    assert_eq!(shop.ok(&["get", "run.db", "a"]), "b\n");
+}
+
+#[test]
+fn dumps_come_back_through_load_in_every_form() {
+    let shop = Shop::new();
+    let file = shop.filled();
+    let dump = shop.ok(&["dump", file]);
+    assert!(dump.starts_with("@millpond-dump 1 text\n# shop.db\n@tree names\nada\tL\\tb\n"));
+    assert!(dump.ends_with("row 02999\tvalue 2999\n@end 3003\n"));
+    for (form, page) in [("text", "4KiB"), ("hex", "16KiB"), ("json", "64KiB")] {
+        let (out, new) = (format!("{form}.dump"), format!("{form}.db"));
+        shop.ok(&["dump", file, "--format", form, "--out", &out]);
+        shop.ok(&["load", &new, &out, "--page-size", page]);
+        shop.ok(&["check", &new]);
+        let again = shop.ok(&["dump", &new]);
+        assert_eq!(
+            again.lines().skip(2).collect::<Vec<_>>(),
+            dump.lines().skip(2).collect::<Vec<_>>()
+        );
+    }
+    let only = shop.ok(&["dump", file, "--tree", "names", "--format", "json"]);
+    assert_eq!(only.lines().count(), 6);
+    let error = shop.fails(1, &["load", file, "text.dump"]);
+    assert!(error.contains("exists") && error.contains("--add"), "{error}");
+    shop.ok(&["load", file, "text.dump", "--add"]);
+    assert_eq!(shop.ok(&["scan", file, "-t", "rows", "--count"]), "3000\n");
+    fs::write(shop.path("bad.dump"), "@millpond-dump 1 text\n@tree t\na\tb\n").unwrap();
+    let error = shop.fails(1, &["load", "bad.db", "bad.dump"]);
+    assert!(error.contains("line 4") && error.contains("@end"), "{error}");
+    assert!(shop.fails(1, &["load", "x.db", "shop.db"]).contains("line 1"));
+    assert!(!shop.path("x.db").exists());
+}
+
+#[test]
+fn damage_is_found_named_and_survived() {
+    let shop = Shop::new();
+    let file = shop.filled();
+    let output = shop.run(&["check", file]);
+    assert!(output.status.success() && output.stdout.is_empty());
+    assert!(text(&output.stderr).contains("pages of 4 KiB were read"));
+    let mut bytes = fs::read(shop.path(file)).unwrap();
+    // A leaf of the rows, neither the first nor the last.
+    let needle = b"value 1500";
+    let at = bytes.windows(needle.len()).position(|w| w == needle).unwrap();
+    let page = at / 4096;
+    bytes[at] ^= 1;
+    fs::write(shop.path(file), &bytes).unwrap();
+    let output = shop.run(&["check", file]);
+    assert_eq!(output.status.code(), Some(1));
+    let found = text(&output.stdout);
+    let start = format!("page {page} (offset {}, rows): ", page * 4096);
+    assert!(found.starts_with(&start) && found.contains("checksum"), "{found}");
+    assert!(text(&output.stderr).contains("1 problem found"));
+    let json = shop.run(&["check", file, "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&text(&json.stdout)).unwrap();
+    assert_eq!((&json["rows"][0]["page"], &json["params"]["sound"]), (&page.into(), &false.into()));
+    shop.fails(1, &["dump", file]);
+    let output = shop.run(&["dump", file, "--salvage", "--out", "saved.dump"]);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("keys from \"") && error.contains("something was lost"), "{error}");
+    shop.ok(&["load", "saved.db", "saved.dump"]);
+    let left: u64 = shop.ok(&["scan", "saved.db", "-t", "rows", "--count"]).trim().parse().unwrap();
+    assert!((2700..3000).contains(&left), "{left}");
+    assert_eq!(shop.ok(&["scan", "saved.db", "-t", "names", "--count"]), "3\n");
+}
+
+#[test]
+fn a_store_that_was_not_closed_is_not_opened_but_saved() {
+    let shop = Shop::new();
+    let db = millpond::db::Db::open(shop.path("run.db"), Default::default()).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    for i in 0..5000u32 {
+        tree.put(&i.to_be_bytes(), &[7; 20]).unwrap();
+    }
+    db.flush().unwrap();
+    // What a crash leaves behind.
+    fs::copy(shop.path("run.db"), shop.path("crashed.db")).unwrap();
+    let error = shop.fails(1, &["scan", "crashed.db"]);
+    assert!(error.contains("was not shut down") && error.contains("--salvage"), "{error}");
+    let check = shop.run(&["check", "crashed.db"]);
+    assert_eq!(check.status.code(), Some(1));
+    assert!(text(&check.stdout).contains("was not closed"));
+    let output = shop.run(&["dump", "crashed.db", "--salvage", "--out", "saved.dump"]);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(error.contains("5000 entries saved") && error.contains("not closed"), "{error}");
+    shop.ok(&["load", "saved.db", "saved.dump"]);
+    assert_eq!(shop.ok(&["scan", "saved.db", "--count"]), "5000\n");
+}
+
+#[test]
+fn what_is_no_store_says_so() {
+    let shop = Shop::new();
+    fs::write(shop.path("text"), "no store at all\n".repeat(9000)).unwrap();
+    assert!(shop.fails(1, &["get", "text", "a"]).contains("no Millpond store"));
+    assert!(shop.fails(1, &["check", "text"]).contains("nothing can be salvaged"));
+    assert!(shop.fails(1, &["check", "absent"]).contains("absent"));
+    shop.fails(2, &["put", "new.db", "a", "b", "--create", "--page-size", "5000"]);
+    for command in ["get", "put", "del", "scan", "trees", "stat", "dump", "load", "check"] {
+        let help = shop.ok(&[command, "--help"]);
+        assert!(help.contains("Examples:\n  millpond "), "{command}: {help}");
+    }
+}
