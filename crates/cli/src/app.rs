@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use millpond_lab::registry::Registry;
 
-use crate::{interrupt, output, policies, report, sim, store, tour, trace};
+use crate::{bench, interrupt, output, policies, report, sim, store, tour, trace};
 
 const ABOUT: &str =
     "The laboratory of page replacement: every known policy, measured on real traces";
@@ -29,6 +29,8 @@ enum Command {
     Trace(trace::Args),
     /// Turn result directories into one page
     Report(report::Args),
+    /// Measure the engine live: key-value, TPC-C, scans, ramp-up, ladders
+    Bench(bench::Args),
     #[command(flatten)]
     Store(store::Command),
 }
@@ -43,6 +45,7 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Command::Sim(args) => sim::run(args, &registry),
         Command::Trace(args) => trace::run(args, &registry),
         Command::Report(args) => report::run(args),
+        Command::Bench(args) => bench::run(args),
         Command::Store(command) => store::run(command),
     };
     match result {

@@ -1,5 +1,6 @@
 //! What a command can fail with, and the exit code that says so.
 
+use millpond_bench::error::BenchError;
 use millpond_lab::curve::CurveError;
 use millpond_lab::registry::PolicyError;
 use millpond_lab::report::ReportError;
@@ -39,6 +40,9 @@ pub(crate) enum Failure {
     /// A store, or what a command found in it: exit code 1.
     #[error("{0}")]
     Store(String),
+    /// A live run: exit code 1, 2 for options that cannot be, or 130 if it was stopped.
+    #[error(transparent)]
+    Bench(#[from] BenchError),
     /// Writing results: exit code 1, or 0 where a reader closed its pipe.
     #[error(transparent)]
     Table(#[from] TableError),
@@ -60,7 +64,8 @@ impl Failure {
             Failure::Sweep(SweepError::Policy(_) | SweepError::Plan(_)) => 2,
             Failure::Curve(CurveError::Policy(_) | CurveError::Offline(_)) => 2,
             Failure::Trace(TraceError::Options(_)) => 2,
-            Failure::Interrupted => 130,
+            Failure::Bench(error) if error.is_usage() => 2,
+            Failure::Interrupted | Failure::Bench(BenchError::Stopped) => 130,
             _ => 1,
         }
     }

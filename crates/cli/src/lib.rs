@@ -10,6 +10,7 @@
 //! ```
 
 mod app;
+mod bench;
 mod curve;
 mod error;
 mod interrupt;

@@ -8,8 +8,10 @@ mod curves;
 mod data;
 mod heatmap;
 mod html;
+mod lines;
 mod page;
 mod tradeoff;
 
 pub use data::{ReportData, ReportError};
+pub use lines::{Line, LinePlot};
 pub use page::{ReportOptions, render};

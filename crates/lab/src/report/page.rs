@@ -23,7 +23,7 @@ pub struct ReportOptions {
     pub note: Option<String>,
 }
 
-const STYLE: &str = include_str!("style.css");
+pub(super) const STYLE: &str = include_str!("style.css");
 const ROWS_MAX: usize = 2000;
 
 /// The report as one HTML page.

@@ -1,0 +1,499 @@
+//! A test bed: an engine that is loaded with a workload and can be run again and again.
+//!
+//! Each combination of strategies is compiled with its own drivers; a [`Bed`] hides which one it
+//! is, at the price of one virtual call per run.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use millpond::btree::{InnerKind, LeafKind, OverflowKind};
+use millpond::db::memory_limit::SystemRoots;
+use millpond::db::modes::{Combination, Visit, seat_for};
+use millpond::db::{EvictionMode, LatchingMode, Options, Plan, ReclamationMode};
+use millpond::io::{Device, FileDevice, MemoryDevice, PageStore, SlowDevice};
+use millpond::page::{PageSize, PageType};
+use millpond::pool::recorder::Recorder;
+use millpond::pool::{
+    Evictors, Latching, Mode, Optimistic, Pool, PoolOptions, Reclamation, Twin, Unlatched, Workers,
+};
+use millpond_base::{PageId, Reason, Seed, Size};
+use millpond_policies::contract::Shape;
+use millpond_workload::live::Store;
+use millpond_workload::tpcc::{self, Tables};
+
+use crate::client::{Clients, Workload};
+use crate::counts::Counts;
+use crate::error::BenchError;
+use crate::runner::{self, Observer, Outcome, RunSpec};
+use crate::setup::{DeviceSpec, Engine, Setup};
+use crate::store::TreeStore;
+
+/// What is known of a bed beside its runs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Facts {
+    /// Which engine.
+    pub engine: Engine,
+    /// The policy, translation and latching; empty where there is none.
+    pub policy: String,
+    /// How page ids become frames.
+    pub translation: String,
+    /// How threads keep out of each other's way.
+    pub latching: String,
+    /// Bytes of a page.
+    pub page_size: u32,
+    /// Frames of the pool; `None` for the twin.
+    pub frames: Option<u32>,
+    /// Pages of the data after loading.
+    pub pages: u64,
+    /// Rows that were loaded.
+    pub rows: u64,
+    /// Seconds that loading took.
+    pub load_s: f64,
+}
+
+/// An engine, loaded.
+pub trait Bed: Send {
+    /// What is known of it.
+    fn facts(&self) -> &Facts;
+
+    /// Runs the workload. `at_start` is called between warm-up and measurement.
+    ///
+    /// # Errors
+    /// What a client reports, or that the observer ended it too early.
+    fn run(
+        &mut self,
+        spec: &RunSpec,
+        at_start: &mut dyn FnMut(Option<&Recorder>) -> Result<(), BenchError>,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, BenchError>;
+
+    /// The workload, and with it the number of threads, that the next run has.
+    fn set_workload(&mut self, workload: Workload);
+
+    /// Bytes of a row of each class that a scan has seen.
+    fn row_bytes(&self) -> Vec<f64>;
+
+    /// TPC-C's consistency conditions; `None` for other workloads.
+    ///
+    /// # Errors
+    /// What the store reports.
+    fn check(&self) -> Result<Option<tpcc::Report>, BenchError>;
+
+    /// Its recorder, where it was compiled with one.
+    fn recorder(&self) -> Option<&Recorder>;
+
+    /// Closes the store and opens it again with a pool of another size, empty: a cold start.
+    /// Nothing happens to a twin.
+    ///
+    /// # Errors
+    /// The store could not be closed or opened.
+    fn reopen(&mut self, pool: Option<Size>) -> Result<(), BenchError>;
+}
+
+/// Loads `workload` into an engine.
+///
+/// # Errors
+/// Options that cannot be, or what loading reports.
+pub fn prepare(
+    setup: &Setup,
+    workload: &Workload,
+    observer: &mut dyn Observer,
+) -> Result<Box<dyn Bed>, BenchError> {
+    observer.begin(&format!("loading {} into {}", workload.name(), setup.engine));
+    let latching = setup.options.lab.latching;
+    if setup.engine == Engine::Twin {
+        return match latching {
+            LatchingMode::Optimistic => Ok(Box::new(TwinBed::<Optimistic>::new(setup, workload)?)),
+            LatchingMode::None => Ok(Box::new(TwinBed::<Unlatched>::new(setup, workload)?)),
+            LatchingMode::Latched => Err(BenchError::Usage(
+                "the twin is compiled with latching = optimistic or none".to_string(),
+            )),
+        };
+    }
+    let plan = plan(setup, Some(64))?;
+    let translation = setup.options.lab.translation;
+    Combination::choose(translation, latching, &plan.policy, setup.records)?
+        .visit(Prepare { setup, workload })
+}
+
+struct Prepare<'a> {
+    setup: &'a Setup,
+    workload: &'a Workload,
+}
+
+impl Visit for Prepare<'_> {
+    type Output = Result<Box<dyn Bed>, BenchError>;
+
+    fn visit<M: Mode>(self) -> Self::Output {
+        Ok(Box::new(PoolBed::<M>::new(self.setup, self.workload)?))
+    }
+}
+
+/// What the options come to with so many frames, or with the pool's own size in bytes.
+fn plan(setup: &Setup, frames: Option<u32>) -> Result<Plan, BenchError> {
+    let mut options: Options = setup.options.clone();
+    options.lab.frames = frames;
+    options.lab.tiny_pages = true;
+    if let (None, Some(Size::Bytes(bytes))) = (frames, setup.pool) {
+        options.memory = Some(bytes);
+    }
+    Ok(options.plan(&SystemRoots::default(), None)?)
+}
+
+/// Threads that are not to be: an unlatched store has one.
+fn check_threads(latching: LatchingMode, workload: &Workload) -> Result<(), BenchError> {
+    let threads = match workload {
+        Workload::Ycsb(config) => config.threads,
+        Workload::Tpcc(config) | Workload::Scan(config) => config.threads,
+    };
+    if latching == LatchingMode::None && threads > 1 {
+        return Err(BenchError::Usage("latching = none is for one thread".to_string()));
+    }
+    Ok(())
+}
+
+/// What both kinds of beds share: the workload and those who run it.
+struct Crew {
+    workload: Workload,
+    clients: Option<Clients>,
+    seed: Seed,
+    facts: Facts,
+    latching: LatchingMode,
+}
+
+impl Crew {
+    fn new(setup: &Setup, workload: &Workload) -> Crew {
+        let options = &setup.options;
+        let facts = Facts {
+            engine: setup.engine,
+            policy: String::new(),
+            translation: String::new(),
+            latching: options.lab.latching.to_string(),
+            page_size: options.page_size.unwrap_or(millpond::db::options::PAGE_SIZE_DEFAULT),
+            frames: None,
+            pages: 0,
+            rows: 0,
+            load_s: 0.0,
+        };
+        let (workload, seed) = (*workload, Seed(options.lab.seed));
+        Crew { workload, clients: None, seed, facts, latching: options.lab.latching }
+    }
+
+    fn load<S: Store>(&mut self, store: &S, threads: u32) -> Result<(), BenchError> {
+        let start = Instant::now();
+        let threads = if self.latching == LatchingMode::None { 1 } else { threads };
+        self.facts.rows = self.workload.load(store, self.seed, threads)?;
+        self.facts.load_s = start.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    fn run<S: Store>(
+        &mut self,
+        store: &S,
+        spec: &RunSpec,
+        counts: &dyn Fn() -> Option<Counts>,
+        at_start: &mut dyn FnMut() -> Result<(), BenchError>,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, BenchError> {
+        check_threads(self.latching, &self.workload)?;
+        let clients = match &mut self.clients {
+            Some(clients) => clients,
+            none => none.insert(self.workload.clients(store, self.seed)?),
+        };
+        runner::run(store, &self.workload, clients, spec, counts, at_start, observer)
+    }
+
+    fn set_workload(&mut self, workload: Workload) {
+        if workload != self.workload {
+            (self.workload, self.clients) = (workload, None);
+        }
+    }
+
+    fn row_bytes(&self) -> Vec<f64> {
+        match &self.clients {
+            Some(Clients::Scan(all)) => all.iter().take(2).map(|s| s.row_bytes()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn check<S: Store>(&self, store: &S) -> Result<Option<tpcc::Report>, BenchError> {
+        let Workload::Tpcc(_) = self.workload else { return Ok(None) };
+        let tables = Tables::open(store)?;
+        let mut session = store.session().map_err(millpond_workload::live::DriveError::Store)?;
+        Ok(Some(tpcc::check(&mut session, &tables)?))
+    }
+}
+
+struct TwinBed<L: Latching> {
+    store: TreeStore<Twin<L>>,
+    crew: Crew,
+}
+
+impl<L: Latching> TwinBed<L> {
+    fn new(setup: &Setup, workload: &Workload) -> Result<TwinBed<L>, BenchError> {
+        let mut crew = Crew::new(setup, workload);
+        check_threads(crew.latching, workload)?;
+        let twin = Arc::new(Twin::<L>::new(crew.facts.page_size as usize)?);
+        let store = TreeStore::new(twin);
+        crew.load(&store, setup.load_threads)?;
+        crew.facts.pages = store.pages().len();
+        Ok(TwinBed { store, crew })
+    }
+}
+
+impl<L: Latching> Bed for TwinBed<L> {
+    fn facts(&self) -> &Facts {
+        &self.crew.facts
+    }
+
+    fn run(
+        &mut self,
+        spec: &RunSpec,
+        at_start: &mut dyn FnMut(Option<&Recorder>) -> Result<(), BenchError>,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, BenchError> {
+        self.crew.run(&self.store, spec, &|| None, &mut || at_start(None), observer)
+    }
+
+    fn set_workload(&mut self, workload: Workload) {
+        self.crew.set_workload(workload);
+    }
+
+    fn row_bytes(&self) -> Vec<f64> {
+        self.crew.row_bytes()
+    }
+
+    fn check(&self) -> Result<Option<tpcc::Report>, BenchError> {
+        self.crew.check(&self.store)
+    }
+
+    fn recorder(&self) -> Option<&Recorder> {
+        None
+    }
+
+    fn reopen(&mut self, _: Option<Size>) -> Result<(), BenchError> {
+        Ok(())
+    }
+}
+
+/// A store that is open: trees, pool, its threads, and the pages below.
+struct Ground<M: Mode> {
+    store: TreeStore<Pool<M>>,
+    workers: Workers<M>,
+    pages: Arc<PageStore>,
+}
+
+struct PoolBed<M: Mode> {
+    ground: Option<Ground<M>>,
+    /// The device without what slows it down.
+    device: Arc<dyn Device>,
+    setup: Setup,
+    crew: Crew,
+}
+
+/// The device that a run writes to, before it is slowed down.
+fn make_device(setup: &Setup) -> Result<Arc<dyn Device>, BenchError> {
+    match &setup.device {
+        DeviceSpec::Memory | DeviceSpec::Slow(_) => Ok(Arc::new(MemoryDevice::new())),
+        DeviceSpec::File(path) => {
+            let device = FileDevice::create(path, &setup.options.file_options())?;
+            setup.options.check_device(&device)?;
+            Ok(Arc::new(device))
+        }
+    }
+}
+
+fn pool_options(setup: &Setup, frames: u32) -> PoolOptions {
+    let (options, lab) = (&setup.options, &setup.options.lab);
+    let mut pool = PoolOptions::new(frames);
+    pool.reclamation = match lab.reclamation {
+        ReclamationMode::Epoch => Reclamation::Epoch,
+        ReclamationMode::Version => Reclamation::Version,
+    };
+    pool.evictors = match options.eviction {
+        EvictionMode::Worker => Evictors::Workers,
+        EvictionMode::Threads(threads) => Evictors::Threads(threads.get()),
+    };
+    pool.batch = lab.batch.unwrap_or(pool.batch);
+    pool.background_writer = lab.background_writer;
+    pool.prefault = options.prefault;
+    pool.nodes = options.numa_nodes;
+    pool.sample_period = lab.latency_sample_period;
+    pool.seed = lab.seed;
+    pool
+}
+
+impl<M: Mode> PoolBed<M> {
+    fn new(setup: &Setup, workload: &Workload) -> Result<PoolBed<M>, BenchError> {
+        let crew = Crew::new(setup, workload);
+        check_threads(crew.latching, workload)?;
+        let device = make_device(setup)?;
+        let mut bed = PoolBed { ground: None, device, setup: setup.clone(), crew };
+        let page_size = u64::from(bed.crew.facts.page_size);
+        let size = match page_size {
+            512 => PageSize::TINY,
+            _ => PageSize::new(page_size).map_err(|error| BenchError::Usage(error.to_string()))?,
+        };
+        let pages = Arc::new(PageStore::create_on(bed.device.clone(), size)?);
+        let frames = bed.frames_to_load()?;
+        let ground = bed.open(pages, frames, &[])?;
+        bed.crew.load(&ground.store, setup.load_threads)?;
+        bed.crew.facts.pages = ground.pages.allocated_pages();
+        bed.ground = Some(ground);
+        let is_slow = matches!(setup.device, DeviceSpec::Slow(_));
+        if setup.cold || is_slow || matches!(setup.pool, Some(Size::Share(_))) {
+            bed.reopen(setup.pool)?;
+        }
+        Ok(bed)
+    }
+
+    /// Frames while loading: the run's own, or enough for the data if the size is not known yet.
+    fn frames_to_load(&self) -> Result<u32, BenchError> {
+        match self.setup.pool {
+            Some(Size::Frames(_) | Size::Bytes(_)) => self.frames(self.setup.pool),
+            Some(Size::Share(_)) => self.frames(None),
+            None => self.frames(None),
+        }
+    }
+
+    /// Frames of a pool of some size.
+    fn frames(&self, size: Option<Size>) -> Result<u32, BenchError> {
+        let page_size = u64::from(self.crew.facts.page_size);
+        let narrow = |frames: u64| frames.clamp(8, u64::from(u32::MAX)) as u32;
+        Ok(match size {
+            Some(Size::Frames(frames)) => narrow(frames),
+            Some(Size::Bytes(bytes)) => {
+                let setup = Setup { pool: Some(Size::Bytes(bytes)), ..self.setup.clone() };
+                plan(&setup, None)?.budget.frames
+            }
+            Some(Size::Share(share)) => narrow((share * self.crew.facts.pages as f64) as u64),
+            None => {
+                let known = self.crew.facts.pages * page_size;
+                let data = known.max(self.crew.workload.bytes_loaded());
+                let bytes = data * 5 / 4 + self.setup.growth + (8 << 20);
+                narrow(bytes.min(memory_available()) / page_size)
+            }
+        })
+    }
+
+    /// Opens trees on a pool of so many frames over `pages`.
+    fn open(
+        &mut self,
+        pages: Arc<PageStore>,
+        frames: u32,
+        roots: &[(String, PageId)],
+    ) -> Result<Ground<M>, BenchError> {
+        let plan = plan(&self.setup, Some(frames))?;
+        let shape = Shape { frames, pages_dense: None, seed: plan.seed.0 };
+        let seated = seat_for::<M::Touch>(&plan.policy, &shape)?;
+        let options = pool_options(&self.setup, frames);
+        let pool = Arc::new(Pool::<M>::open(options, pages.clone(), seated)?);
+        pool.register(PageType::BTREE_INNER, &InnerKind);
+        pool.register(PageType::BTREE_LEAF, &LeafKind);
+        pool.register(PageType::OVERFLOW, &OverflowKind);
+        let workers = Workers::start(pool.clone())?;
+        let store = match TreeStore::open(pool, roots) {
+            Ok(store) => store,
+            Err(error) => return Err(BenchError::Drive(Box::new(error))),
+        };
+        self.crew.facts.frames = Some(frames);
+        self.crew.facts.policy = plan.policy.spec.to_string();
+        self.crew.facts.translation = self.setup.options.lab.translation.to_string();
+        Ok(Ground { store, workers, pages })
+    }
+
+    /// Writes everything and closes the pages; says where the trees are.
+    fn close(&mut self) -> Result<Vec<(String, PageId)>, BenchError> {
+        let Ground { store, workers, pages } = self.ground.take().ok_or(BenchError::Closed)?;
+        let pool = store.pages().clone();
+        drop(workers);
+        pool.flush(Reason::Recov)?;
+        pool.return_ids()?;
+        let roots = store.roots();
+        drop((store, pool));
+        pages.close(None)?;
+        Ok(roots)
+    }
+
+    /// The device as the run shall see it.
+    fn device_for_run(&mut self) -> Result<Arc<dyn Device>, BenchError> {
+        if let DeviceSpec::File(path) = &self.setup.device {
+            self.device = Arc::new(FileDevice::open(path, &self.setup.options.file_options())?);
+        }
+        let device = self.device.clone();
+        Ok(match self.setup.device {
+            DeviceSpec::Slow(profile) => {
+                Arc::new(SlowDevice::new(device, profile, self.setup.options.lab.seed))
+            }
+            _ => device,
+        })
+    }
+
+    fn ground(&self) -> Result<&Ground<M>, BenchError> {
+        self.ground.as_ref().ok_or(BenchError::Closed)
+    }
+}
+
+/// Three quarters of the memory that may still be used.
+fn memory_available() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("MemAvailable:"));
+    let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+    let limit = SystemRoots::default().default_memory().saturating_mul(3);
+    kib.map_or(limit, |kib| limit.min((kib << 10) / 4 * 3))
+}
+
+impl<M: Mode> Bed for PoolBed<M> {
+    fn facts(&self) -> &Facts {
+        &self.crew.facts
+    }
+
+    fn run(
+        &mut self,
+        spec: &RunSpec,
+        at_start: &mut dyn FnMut(Option<&Recorder>) -> Result<(), BenchError>,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, BenchError> {
+        let Ground { store, .. } = self.ground.as_ref().ok_or(BenchError::Closed)?;
+        let pool = store.pages();
+        let counts = || Some(Counts::of(pool.counters()));
+        let recorder = M::RECORDS.then(|| pool.recorder());
+        self.crew.run(store, spec, &counts, &mut || at_start(recorder), observer)
+    }
+
+    fn set_workload(&mut self, workload: Workload) {
+        self.crew.set_workload(workload);
+    }
+
+    fn row_bytes(&self) -> Vec<f64> {
+        self.crew.row_bytes()
+    }
+
+    fn check(&self) -> Result<Option<tpcc::Report>, BenchError> {
+        self.crew.check(&self.ground()?.store)
+    }
+
+    fn recorder(&self) -> Option<&Recorder> {
+        let ground = self.ground.as_ref()?;
+        M::RECORDS.then(|| ground.store.pages().recorder())
+    }
+
+    fn reopen(&mut self, pool: Option<Size>) -> Result<(), BenchError> {
+        let roots = self.close()?;
+        let device = self.device_for_run()?;
+        let pages = Arc::new(PageStore::open_on(device, None, false)?);
+        let frames = self.frames(pool)?;
+        self.ground = Some(self.open(pages, frames, &roots)?);
+        Ok(())
+    }
+}
+
+impl<M: Mode> Drop for PoolBed<M> {
+    fn drop(&mut self) {
+        self.ground = None;
+        if let DeviceSpec::File(path) = &self.setup.device {
+            // The file was ours alone; a leftover does no harm but for its room.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Workloads, and the clients that run them.
+
+use millpond_base::Seed;
+use millpond_workload::live::{DriveError, Scan, Session, Store, TableId};
+use millpond_workload::tpcc::{self, Kind, Tables};
+use millpond_workload::ycsb::{self, LoadOrder, Operation};
+
+use crate::error::BenchError;
+
+/// What is run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Workload {
+    /// Key-value operations.
+    Ycsb(ycsb::Config),
+    /// TPC-C.
+    Tpcc(tpcc::Config),
+    /// Threads that scan TPC-C's orders and order lines in turn, without end (leanstore VI-C).
+    Scan(tpcc::Config),
+}
+
+/// What a step of a client did.
+#[derive(Clone, Copy, Debug)]
+pub struct Done {
+    /// Which kind of work it was: an index into [`Workload::classes`].
+    pub class: u8,
+    /// How many transactions, or rows, it counts for.
+    pub count: u32,
+}
+
+/// Kinds of work that a client tells apart, at most.
+pub const CLASSES_MAX: usize = 6;
+
+/// One thread's work, step by step.
+pub trait Client: Send {
+    /// Does the next piece of work.
+    ///
+    /// # Errors
+    /// What the workload or the store reports.
+    fn step<S: Session>(&mut self, session: &mut S) -> Result<Done, DriveError<S::Error>>;
+}
+
+impl Client for ycsb::Worker {
+    #[inline(always)]
+    fn step<S: Session>(&mut self, session: &mut S) -> Result<Done, DriveError<S::Error>> {
+        let step = ycsb::Worker::step(self, session)?;
+        Ok(Done { class: step.operation as u8, count: 1 })
+    }
+}
+
+impl Client for tpcc::Worker {
+    #[inline(always)]
+    fn step<S: Session>(&mut self, session: &mut S) -> Result<Done, DriveError<S::Error>> {
+        let step = tpcc::Worker::step(self, session)?;
+        // NewOrders that were rolled back are a class of their own, behind the five kinds.
+        let class = if step.rolled_back { Kind::ALL.len() as u8 } else { step.kind as u8 };
+        Ok(Done { class, count: 1 })
+    }
+}
+
+/// Rows of a scan between two looks at the clock.
+const ROWS_PER_STEP: u32 = 100_000;
+
+/// Scans one table, and again, and again.
+#[derive(Clone, Debug)]
+pub struct Scanner {
+    table: TableId,
+    class: u8,
+    /// Where the next step begins: behind the last row seen.
+    next: Vec<u8>,
+    /// What the rows add up to: keeps their reading from being optimised away.
+    sum: u64,
+    /// Bytes of keys and values seen.
+    bytes: u64,
+    rows: u64,
+}
+
+impl Scanner {
+    fn new(table: TableId, class: u8) -> Scanner {
+        Scanner { table, class, next: Vec::new(), sum: 0, bytes: 0, rows: 0 }
+    }
+
+    /// Bytes of keys and values per row seen.
+    pub fn row_bytes(&self) -> f64 {
+        self.bytes as f64 / self.rows.max(1) as f64
+    }
+}
+
+impl Client for Scanner {
+    fn step<S: Session>(&mut self, session: &mut S) -> Result<Done, DriveError<S::Error>> {
+        let Scanner { table, class, next, sum, bytes, rows } = self;
+        let start = std::mem::take(next);
+        let mut seen = 0u32;
+        session.scan(*table, Scan { start: &start, ..Scan::whole() }, |key, value| {
+            seen += 1;
+            *bytes += (key.len() + value.len()) as u64;
+            if let Some(head) = value.first_chunk::<8>() {
+                *sum = sum.wrapping_add(u64::from_le_bytes(*head));
+            }
+            if seen == ROWS_PER_STEP {
+                // The smallest key behind this one.
+                next.extend_from_slice(key);
+                next.push(0);
+            }
+            seen < ROWS_PER_STEP
+        })?;
+        *rows += u64::from(seen);
+        std::hint::black_box(*sum);
+        Ok(Done { class: *class, count: seen })
+    }
+}
+
+/// The clients of all threads of a run.
+#[derive(Debug)]
+pub enum Clients {
+    /// Key-value workers.
+    Ycsb(Vec<ycsb::Worker>),
+    /// TPC-C workers.
+    Tpcc(Vec<tpcc::Worker>),
+    /// Scanners.
+    Scan(Vec<Scanner>),
+}
+
+impl Workload {
+    /// The command's name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Workload::Ycsb(_) => "ycsb",
+            Workload::Tpcc(_) => "tpcc",
+            Workload::Scan(_) => "scan",
+        }
+    }
+
+    /// The kinds of work, by [`Done::class`].
+    pub fn classes(&self) -> Vec<&'static str> {
+        match self {
+            Workload::Ycsb(_) => Operation::ALL.iter().map(|o| o.name()).collect(),
+            Workload::Tpcc(_) => {
+                Kind::ALL.iter().map(|k| k.name()).chain(["rolled-back"]).collect()
+            }
+            Workload::Scan(_) => vec!["order", "order_line"],
+        }
+    }
+
+    /// The same workload for so many threads.
+    pub fn with_threads(mut self, threads: u32) -> Workload {
+        match &mut self {
+            Workload::Ycsb(config) => config.threads = threads,
+            Workload::Tpcc(config) | Workload::Scan(config) => config.threads = threads,
+        }
+        self
+    }
+
+    /// Of so many steps one is timed, so that the clock costs less than 2 % of the step.
+    pub(crate) fn period(&self) -> u64 {
+        match self {
+            Workload::Ycsb(_) => 32,
+            Workload::Tpcc(_) | Workload::Scan(_) => 1,
+        }
+    }
+
+    /// About how many bytes the loaded data takes in pages: for choosing a pool's size.
+    pub fn bytes_loaded(&self) -> u64 {
+        match self {
+            Workload::Ycsb(config) => {
+                let row = (config.shape.key_len() + config.shape.value_len() + 14) as u64;
+                let fill_percent = if config.load_order == LoadOrder::Random { 66 } else { 95 };
+                config.rows * row * 100 / fill_percent
+            }
+            Workload::Tpcc(config) | Workload::Scan(config) => {
+                let scale = config.scale;
+                let of_warehouse = u64::from(scale.items) * 450
+                    + u64::from(scale.customers) * 10 * (950 + 12 * 90 + 110);
+                u64::from(scale.warehouses) * of_warehouse + u64::from(scale.items) * 130
+            }
+        }
+    }
+
+    /// About how many bytes so many operations add.
+    pub fn bytes_added(&self, operations: u64) -> u64 {
+        match self {
+            Workload::Ycsb(config) if config.mix.insert == 0 => 0,
+            Workload::Ycsb(config) => operations * (config.shape.value_len() as u64 + 30) * 3 / 2,
+            Workload::Tpcc(_) => operations * 700,
+            Workload::Scan(_) => 0,
+        }
+    }
+
+    /// Operations that a thread does in a second at most: for the same purpose.
+    pub fn rate_max(&self) -> u64 {
+        if cfg!(debug_assertions) {
+            return 10_000;
+        }
+        match self {
+            Workload::Ycsb(_) => 2_000_000,
+            Workload::Tpcc(_) | Workload::Scan(_) => 80_000,
+        }
+    }
+
+    /// Makes the tables and fills them; returns how many rows.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn load<S: Store>(&self, store: &S, seed: Seed, threads: u32) -> Result<u64, BenchError> {
+        match self {
+            Workload::Ycsb(config) => {
+                config.validate()?;
+                let table = ycsb::create(store).map_err(DriveError::Store)?;
+                load_rows(store, table, config, seed, threads)
+            }
+            Workload::Tpcc(config) | Workload::Scan(config) => {
+                config.validate()?;
+                let tables = Tables::create(store)?;
+                Ok(tpcc::load(store, &tables, &config.scale, seed, threads)?)
+            }
+        }
+    }
+
+    /// The clients for a store that was loaded.
+    ///
+    /// # Errors
+    /// A table is missing, or the configuration cannot be.
+    pub fn clients<S: Store>(&self, store: &S, seed: Seed) -> Result<Clients, BenchError> {
+        match self {
+            Workload::Ycsb(config) => {
+                let table = store.table(ycsb::TABLE).map_err(DriveError::Store)?;
+                let no_table = DriveError::<S::Error>::NoTable { table: ycsb::TABLE };
+                let table = table.ok_or(no_table)?;
+                let worker = |thread| ycsb::Worker::new(config, table, seed, thread);
+                let workers: Result<_, _> = (0..config.threads).map(worker).collect();
+                Ok(Clients::Ycsb(workers?))
+            }
+            Workload::Tpcc(config) => {
+                let tables = Tables::open(store)?;
+                let worker = |thread| tpcc::Worker::new(config, tables, seed, thread);
+                let workers: Result<_, _> = (0..config.threads).map(worker).collect();
+                Ok(Clients::Tpcc(workers?))
+            }
+            Workload::Scan(config) => {
+                let tables = Tables::open(store)?;
+                let both = [tables.order, tables.order_line];
+                let scanner = |thread: u32| {
+                    let class = thread % 2;
+                    Scanner::new(both[class as usize], class as u8)
+                };
+                Ok(Clients::Scan((0..config.threads).map(scanner).collect()))
+            }
+        }
+    }
+}
+
+/// Loads the rows of a key-value run, each thread its part.
+fn load_rows<S: Store>(
+    store: &S,
+    table: TableId,
+    config: &ycsb::Config,
+    seed: Seed,
+    threads: u32,
+) -> Result<u64, BenchError> {
+    let load = |part: u32| -> Result<u64, DriveError<S::Error>> {
+        let mut session = store.session()?;
+        ycsb::load(&mut session, table, config, seed, (part, threads.max(1)))
+    };
+    std::thread::scope(|scope| {
+        let load = &load;
+        let helpers: Vec<_> = (1..threads).map(|part| scope.spawn(move || load(part))).collect();
+        let mut rows = load(0);
+        for helper in helpers {
+            let theirs = helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            rows = rows.and_then(|rows| Ok(rows + theirs?));
+        }
+        Ok(rows?)
+    })
+}

@@ -1,0 +1,158 @@
+//! Several setups against each other, in one run.
+//!
+//! All are loaded first and stay loaded. Then rounds follow: in each, every step runs once, and
+//! each round begins with another step, so that neither what comes before nor a slow hour of the
+//! machine favours one of them. Ratios are taken within the rounds.
+
+use crate::bed::{Bed, Facts, prepare};
+use crate::client::Workload;
+use crate::error::BenchError;
+use crate::interval::Interval;
+use crate::runner::{Observer, Outcome, RunSpec};
+use crate::setup::{Engine, Setup};
+
+/// One of the setups.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Step {
+    /// Its name in results.
+    pub name: String,
+    /// The engine.
+    pub setup: Setup,
+    /// What it runs.
+    pub workload: Workload,
+}
+
+/// What a step came to.
+#[derive(Clone, Debug)]
+pub struct StepResult {
+    /// Its name.
+    pub name: String,
+    /// Its bed.
+    pub facts: Facts,
+    /// Its rounds, in order; as many for each step.
+    pub rounds: Vec<Outcome>,
+    /// Its throughput.
+    pub throughput: Interval,
+    /// Its throughput over the first step's.
+    pub to_first: Interval,
+    /// Its throughput over the last step's.
+    pub to_last: Interval,
+}
+
+/// The five steps of leanstore fig. 7, from a classic pool to no pool, on otherwise equal setups.
+pub fn ladder(base: &Setup, workload: &Workload) -> Vec<Step> {
+    use millpond::db::{LatchingMode as L, TranslationMode as T};
+    let step = |name: &str, engine, translation, latching, policy: &str| {
+        let mut setup = Setup { engine, records: false, ..base.clone() };
+        setup.options.lab.translation = translation;
+        setup.options.lab.latching = latching;
+        setup.options.policy = policy.to_string();
+        Step { name: name.to_string(), setup, workload: *workload }
+    };
+    vec![
+        step("baseline", Engine::Pool, T::Hashed, L::Latched, "lru"),
+        step("+swizzling", Engine::Pool, T::Swizzled, L::Latched, "lru"),
+        step("+lean-evict", Engine::Pool, T::Swizzled, L::Latched, "lean-evict"),
+        step("+optimistic", Engine::Pool, T::Swizzled, L::Optimistic, "lean-evict"),
+        step("twin", Engine::Twin, T::Swizzled, L::Optimistic, "lean-evict"),
+    ]
+}
+
+/// The steps of leanstore table I: one thread, all threads, with a warehouse for each, with memory
+/// touched beforehand, with the pool divided among `nodes` memory nodes.
+pub fn affinity(base: &Setup, workload: &Workload, threads: u32, nodes: u32) -> Vec<Step> {
+    let step = |name: &str, threads: u32, has_affinity: bool, prefault: bool, nodes: u32| {
+        let mut setup = base.clone();
+        setup.options.prefault = prefault;
+        setup.options.numa_nodes = Some(nodes);
+        let mut workload = workload.with_threads(threads);
+        if let Workload::Tpcc(config) = &mut workload {
+            config.has_affinity = has_affinity;
+        }
+        Step { name: name.to_string(), setup, workload }
+    };
+    vec![
+        step("one thread", 1, false, false, 1),
+        step("baseline", threads, false, false, 1),
+        step("+affinity", threads, true, false, 1),
+        step("+prefault", threads, true, true, 1),
+        step("+numa", threads, true, true, nodes),
+    ]
+}
+
+/// Runs the steps against each other, `rounds` times.
+///
+/// An observer that stops the contest gets what the rounds that were finished say.
+///
+/// # Errors
+/// What a step reports, or that not even one round was finished.
+pub fn contest(
+    steps: &[Step],
+    rounds: u32,
+    spec: &RunSpec,
+    observer: &mut dyn Observer,
+) -> Result<Vec<StepResult>, BenchError> {
+    let mut beds: Vec<Box<dyn Bed>> = Vec::new();
+    for step in steps {
+        observer.begin(&format!("{}: loading", step.name));
+        beds.push(prepare(&step.setup, &step.workload, observer)?);
+        if observer.stop() {
+            return Err(BenchError::Stopped);
+        }
+    }
+    let mut outcomes: Vec<Vec<Outcome>> = steps.iter().map(|_| Vec::new()).collect();
+    'rounds: for round in 0..rounds as usize {
+        let mut of_round: Vec<Option<Outcome>> = steps.iter().map(|_| None).collect();
+        for turn in 0..steps.len() {
+            let at = (round + turn) % steps.len();
+            observer.begin(&format!("round {} of {rounds}: {}", round + 1, steps[at].name));
+            match beds[at].run(spec, &mut |_| Ok(()), observer) {
+                Ok(outcome) if !outcome.was_stopped => of_round[at] = Some(outcome),
+                Ok(_) | Err(BenchError::Stopped) => break 'rounds,
+                Err(error) => return Err(error),
+            }
+        }
+        for (all, one) in outcomes.iter_mut().zip(of_round) {
+            all.extend(one);
+        }
+    }
+    for (step, bed) in steps.iter().zip(&beds) {
+        if let Some(report) = bed.check()?
+            && !report.is_consistent()
+        {
+            let error = format!("{}: the data is inconsistent: {report:?}", step.name);
+            return Err(BenchError::Drive(error.into()));
+        }
+    }
+    results(steps, &beds, outcomes)
+}
+
+fn results(
+    steps: &[Step],
+    beds: &[Box<dyn Bed>],
+    outcomes: Vec<Vec<Outcome>>,
+) -> Result<Vec<StepResult>, BenchError> {
+    let speeds: Vec<Vec<f64>> = outcomes
+        .iter()
+        .map(|rounds| rounds.iter().map(|outcome| outcome.throughput_per_s).collect())
+        .collect();
+    let (Some(first), Some(last)) = (speeds.first(), speeds.last()) else {
+        return Ok(Vec::new());
+    };
+    let mut all = Vec::new();
+    for ((step, bed), (rounds, mine)) in
+        steps.iter().zip(beds).zip(outcomes.into_iter().zip(&speeds))
+    {
+        // No interval without a round.
+        let none = || BenchError::Stopped;
+        all.push(StepResult {
+            name: step.name.clone(),
+            facts: bed.facts().clone(),
+            rounds,
+            throughput: Interval::of(mine).ok_or_else(none)?,
+            to_first: Interval::of_ratios(mine, first).ok_or_else(none)?,
+            to_last: Interval::of_ratios(mine, last).ok_or_else(none)?,
+        });
+    }
+    Ok(all)
+}

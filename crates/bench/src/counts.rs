@@ -1,0 +1,121 @@
+//! What is counted beside the operations: the pool's events, processor time, memory.
+
+use std::fs;
+
+use millpond::pool::counters::{Counter, Counters};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Events of a store, since it was opened or in between two moments.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counts {
+    /// Page references, those of inner pages included.
+    pub references: u64,
+    /// References whose page was not in memory.
+    pub misses: u64,
+    /// References to leaves.
+    pub leaf_references: u64,
+    /// Misses of leaves.
+    pub leaf_misses: u64,
+    /// Pages read.
+    pub reads: u64,
+    /// Pages written.
+    pub writes: u64,
+    /// Operations that began anew because somebody else was faster.
+    pub restarts: u64,
+}
+
+impl Counts {
+    /// What a pool has counted.
+    pub fn of(counters: &Counters) -> Counts {
+        let get = |counter| counters.get(counter);
+        Counts {
+            references: get(Counter::References),
+            misses: get(Counter::Misses),
+            leaf_references: get(Counter::LeafReferences),
+            leaf_misses: get(Counter::LeafMisses),
+            reads: get(Counter::Reads),
+            writes: get(Counter::WritesSynch)
+                + get(Counter::WritesReplace)
+                + get(Counter::WritesRecov),
+            restarts: get(Counter::Restarts),
+        }
+    }
+
+    /// What happened since an earlier moment.
+    pub fn since(&self, earlier: &Counts) -> Counts {
+        Counts {
+            references: self.references.saturating_sub(earlier.references),
+            misses: self.misses.saturating_sub(earlier.misses),
+            leaf_references: self.leaf_references.saturating_sub(earlier.leaf_references),
+            leaf_misses: self.leaf_misses.saturating_sub(earlier.leaf_misses),
+            reads: self.reads.saturating_sub(earlier.reads),
+            writes: self.writes.saturating_sub(earlier.writes),
+            restarts: self.restarts.saturating_sub(earlier.restarts),
+        }
+    }
+
+    /// Adds what happened elsewhere.
+    pub fn add(&mut self, other: &Counts) {
+        self.references += other.references;
+        self.misses += other.misses;
+        self.leaf_references += other.leaf_references;
+        self.leaf_misses += other.leaf_misses;
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.restarts += other.restarts;
+    }
+
+    /// References that found their page in memory, over all; 1 where nothing was referenced.
+    pub fn hit_ratio(&self) -> f64 {
+        ratio(self.references, self.misses)
+    }
+
+    /// The same for leaves alone.
+    pub fn leaf_hit_ratio(&self) -> f64 {
+        ratio(self.leaf_references, self.leaf_misses)
+    }
+}
+
+fn ratio(references: u64, misses: u64) -> f64 {
+    if references == 0 {
+        return 1.0;
+    }
+    1.0 - misses.min(references) as f64 / references as f64
+}
+
+/// Processor seconds of this process, all threads together.
+pub(crate) fn cpu_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// Bytes of this process that are in memory; `None` where the system does not tell.
+pub(crate) fn resident_bytes() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_hits_over_all_references() {
+        let counts = Counts { references: 10, misses: 1, ..Counts::default() };
+        assert_eq!(counts.hit_ratio(), 0.9);
+        assert_eq!(Counts::default().hit_ratio(), 1.0);
+        let later = Counts { references: 30, misses: 11, reads: 5, ..Counts::default() };
+        assert_eq!(later.since(&counts).hit_ratio(), 0.5);
+        assert_eq!(later.since(&counts).reads, 5);
+    }
+
+    #[test]
+    fn the_process_has_used_time_and_memory() {
+        assert!(cpu_seconds() > 0.0);
+        if let Some(bytes) = resident_bytes() {
+            assert!(bytes > 1 << 18, "{bytes}");
+        }
+    }
+}

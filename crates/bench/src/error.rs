@@ -1,0 +1,82 @@
+//! What a run can fail with.
+
+use std::error::Error;
+
+use millpond::db::modes::SeatError;
+use millpond::db::{CombinationError, OptionsError};
+use millpond::io::{CloseError, CreateError, OpenError, OpenFileError};
+use millpond::pool::PoolError;
+use millpond_workload::live::DriveError;
+use millpond_workload::{tpcc, ycsb};
+
+/// Why a run could not be done, or not to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BenchError {
+    /// The run asks for something that cannot be.
+    #[error("{0}")]
+    Usage(String),
+    /// Options of the store that cannot be.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    /// Strategies that are not compiled together.
+    #[error(transparent)]
+    Combination(#[from] CombinationError),
+    /// A policy that cannot take its seat.
+    #[error(transparent)]
+    Seat(#[from] SeatError),
+    /// A key-value run that cannot be.
+    #[error(transparent)]
+    Ycsb(#[from] ycsb::ConfigError),
+    /// A TPC-C run that cannot be.
+    #[error(transparent)]
+    Tpcc(#[from] tpcc::ConfigError),
+    /// The pool failed.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    /// The file could not be opened.
+    #[error(transparent)]
+    File(#[from] OpenFileError),
+    /// The store could not be made.
+    #[error(transparent)]
+    Create(#[from] CreateError),
+    /// The store could not be opened again.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The store could not be closed.
+    #[error(transparent)]
+    Close(#[from] CloseError),
+    /// An operation of the workload failed.
+    #[error("the run failed: {0}")]
+    Drive(Box<dyn Error + Send + Sync>),
+    /// The recording of references failed.
+    #[error("the trace could not be recorded: {0}")]
+    Record(String),
+    /// The store is gone, because it could not be opened again before.
+    #[error("the store of this run is closed after an earlier failure: start the run anew")]
+    Closed,
+    /// The run was stopped before anything was measured.
+    #[error("stopped before anything was measured")]
+    Stopped,
+}
+
+impl BenchError {
+    /// Whether the command line is at fault, not the run.
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            BenchError::Usage(_)
+                | BenchError::Options(_)
+                | BenchError::Combination(_)
+                | BenchError::Seat(_)
+                | BenchError::Ycsb(_)
+                | BenchError::Tpcc(_)
+        )
+    }
+}
+
+impl<E: Error + Send + Sync + 'static> From<DriveError<E>> for BenchError {
+    fn from(error: DriveError<E>) -> BenchError {
+        BenchError::Drive(Box::new(error))
+    }
+}

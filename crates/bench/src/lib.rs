@@ -1,0 +1,22 @@
+//! Live runs of the engine: workloads on the pool in each of its compiled combinations and on the
+//! in-memory twin, measured.
+//!
+//! - [`store`]: the trees as the store that the drivers of `millpond-workload` speak to.
+//! - [`runner`]: threads, phases, clocks, for any store: other engines run the very same loop.
+//! - [`bed`]: an engine that is loaded and can be run again and again, whatever its combination.
+//! - [`contest`]: several of them against each other, in interleaved rounds, with intervals.
+//! - [`record`]: the page references of a run as a trace.
+//! - [`table`]: results as rows.
+#![deny(missing_docs)]
+
+pub mod bed;
+pub mod client;
+pub mod contest;
+pub mod counts;
+pub mod error;
+pub mod interval;
+pub mod record;
+pub mod runner;
+pub mod setup;
+pub mod store;
+pub mod table;

@@ -1,0 +1,131 @@
+//! How the engine under test is set up.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use millpond::db::Options;
+use millpond::io::SlowProfile;
+use millpond_base::Size;
+
+/// Which engine of ours.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Engine {
+    /// Trees on the buffer pool.
+    #[default]
+    Pool,
+    /// The same trees on plain memory (leanstore V-A).
+    Twin,
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Engine::Pool => "pool",
+            Engine::Twin => "twin",
+        })
+    }
+}
+
+/// Where the pages go that the pool evicts.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub enum DeviceSpec {
+    /// Memory: no device at all.
+    #[default]
+    Memory,
+    /// A file, made by the run and removed after it.
+    File(PathBuf),
+    /// Memory that takes as long as a stated drive. Loading is not slowed down.
+    Slow(SlowProfile),
+}
+
+impl FromStr for DeviceSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<DeviceSpec, String> {
+        if text == "memory" {
+            return Ok(DeviceSpec::Memory);
+        }
+        if let Some(path) = text.strip_prefix("file:").filter(|path| !path.is_empty()) {
+            return Ok(DeviceSpec::File(PathBuf::from(path)));
+        }
+        match text.strip_prefix("slow:") {
+            Some(name) => match name.parse::<SlowProfile>() {
+                Ok(profile) => Ok(DeviceSpec::Slow(profile)),
+                Err(error) => Err(error.to_string()),
+            },
+            None => Err(format!(
+                "device '{text}' is none: memory, file:PATH, or slow:nvme|sata|disk|array"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for DeviceSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeviceSpec::Memory => f.write_str("memory"),
+            DeviceSpec::File(path) => write!(f, "file:{}", path.display()),
+            DeviceSpec::Slow(profile) => write!(f, "slow:{}", profile.name),
+        }
+    }
+}
+
+/// The engine under test.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Setup {
+    /// Which one.
+    pub engine: Engine,
+    /// Its options. `memory` and `lab.frames` are set by the run, from `pool`.
+    pub options: Options,
+    /// How large the pool is: frames, bytes for everything, or a share of the loaded pages.
+    /// `None`: so large that nothing is evicted.
+    pub pool: Option<Size>,
+    /// Where evicted pages go.
+    pub device: DeviceSpec,
+    /// Whether page references can be recorded.
+    pub records: bool,
+    /// Begin with an empty pool instead of what loading left in it.
+    pub cold: bool,
+    /// Bytes by which the data may grow during all runs: room that a pool without a size has.
+    pub growth: u64,
+    /// Threads that load.
+    pub load_threads: u32,
+}
+
+impl Setup {
+    /// The default pool in memory, large enough for everything.
+    pub fn new() -> Setup {
+        Setup {
+            engine: Engine::Pool,
+            options: Options::new(),
+            pool: None,
+            device: DeviceSpec::Memory,
+            records: false,
+            cold: false,
+            growth: 64 << 20,
+            load_threads: 1,
+        }
+    }
+}
+
+impl Default for Setup {
+    fn default() -> Setup {
+        Setup::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_printed_as_they_are_read() {
+        for text in ["memory", "file:/tmp/x", "slow:nvme", "slow:array"] {
+            assert_eq!(text.parse::<DeviceSpec>().unwrap().to_string(), text);
+        }
+        for wrong in ["", "disk", "file:", "slow:", "slow:tape"] {
+            assert!(wrong.parse::<DeviceSpec>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Millpond's trees as a store that the drivers of live runs speak to.
+//!
+//! One type for every memory: the in-memory twin and each compiled combination of the pool. What
+//! lies between a driver and a tree is an index into a short array; the closures are handed
+//! through, so nothing is copied, allocated or called virtually that the tree does not do itself.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use millpond::btree::{BTree, BulkError, BulkOptions, Cursor, WriteError};
+use millpond::pool::{Pages, PoolError};
+use millpond_base::PageId;
+use millpond_workload::live::{Direction, Extent, Scan, Session, Store, TableId};
+
+/// Tables that a store can have.
+pub const TABLES_MAX: usize = 64;
+
+/// What an operation on a table failed with.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TreeStoreError {
+    /// The memory behind the trees failed.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    /// A row could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// Sorted rows could not be loaded.
+    #[error(transparent)]
+    Bulk(#[from] BulkError),
+    /// No more tables.
+    #[error("a store of a run has at most {TABLES_MAX} tables, '{name}' would be one more")]
+    TooManyTables {
+        /// The table that was to be made.
+        name: String,
+    },
+    /// The session does not know the table.
+    #[error("there is no table {table}, or it was made after the session was opened")]
+    NoTable {
+        /// The number asked for.
+        table: u32,
+    },
+}
+
+struct Table<P: Pages> {
+    name: String,
+    tree: BTree<P>,
+}
+
+/// Named trees in one memory.
+pub struct TreeStore<P: Pages> {
+    pages: Arc<P>,
+    /// Filled from the front; what is set stays where it is, so that sessions can borrow it.
+    tables: Box<[OnceLock<Table<P>>]>,
+    making: Mutex<()>,
+}
+
+impl<P: Pages> TreeStore<P> {
+    /// No tables yet.
+    pub fn new(pages: Arc<P>) -> TreeStore<P> {
+        let tables = (0..TABLES_MAX).map(|_| OnceLock::new()).collect();
+        TreeStore { pages, tables, making: Mutex::new(()) }
+    }
+
+    /// The tables of an earlier store on the same pages, see [`TreeStore::roots`].
+    ///
+    /// # Errors
+    /// No memory, or too many tables.
+    pub fn open(pages: Arc<P>, roots: &[(String, PageId)]) -> Result<TreeStore<P>, TreeStoreError> {
+        let store = TreeStore::new(pages);
+        for (name, root) in roots {
+            store.add(name, |pages, owner| BTree::open(pages, owner, *root))?;
+        }
+        Ok(store)
+    }
+
+    /// The names of the tables and where their trees begin.
+    pub fn roots(&self) -> Vec<(String, PageId)> {
+        self.made().map(|table| (table.name.clone(), table.tree.root())).collect()
+    }
+
+    /// The memory.
+    pub fn pages(&self) -> &Arc<P> {
+        &self.pages
+    }
+
+    /// The tree of a table.
+    pub fn tree(&self, table: TableId) -> Option<&BTree<P>> {
+        Some(&self.tables.get(table.0 as usize)?.get()?.tree)
+    }
+
+    fn made(&self) -> impl Iterator<Item = &Table<P>> {
+        self.tables.iter().map_while(OnceLock::get)
+    }
+
+    fn find(&self, name: &str) -> Option<TableId> {
+        self.made().position(|table| table.name == name).map(|at| TableId(at as u32))
+    }
+
+    fn add(
+        &self,
+        name: &str,
+        make: impl FnOnce(Arc<P>, u32) -> Result<BTree<P>, PoolError>,
+    ) -> Result<TableId, TreeStoreError> {
+        let _alone = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(table) = self.find(name) {
+            return Ok(table);
+        }
+        let at = self.made().count();
+        let Some(place) = self.tables.get(at) else {
+            return Err(TreeStoreError::TooManyTables { name: name.to_string() });
+        };
+        let tree = make(self.pages.clone(), at as u32 + 1)?;
+        let table = Table { name: name.to_string(), tree };
+        let was_free = place.set(table).is_ok();
+        debug_assert!(was_free, "tables are made one at a time");
+        Ok(TableId(at as u32))
+    }
+}
+
+impl<P: Pages> Store for TreeStore<P> {
+    type Error = TreeStoreError;
+    type Session<'s> = TreeSession<'s, P>;
+
+    fn create_table(&self, name: &str) -> Result<TableId, TreeStoreError> {
+        self.add(name, BTree::create)
+    }
+
+    fn table(&self, name: &str) -> Result<Option<TableId>, TreeStoreError> {
+        Ok(self.find(name))
+    }
+
+    fn session(&self) -> Result<TreeSession<'_, P>, TreeStoreError> {
+        let open = |table| Open { tree: Table::tree(table), cursor: None, sweep: None };
+        Ok(TreeSession { tables: self.made().map(open).collect() })
+    }
+}
+
+impl<P: Pages> Table<P> {
+    fn tree(&self) -> &BTree<P> {
+        &self.tree
+    }
+}
+
+/// A table as one thread uses it. Cursors stay, so that their memory is used again.
+struct Open<'s, P: Pages> {
+    tree: &'s BTree<P>,
+    cursor: Option<Cursor<'s, P>>,
+    /// For scans of the whole table, which the pool may treat as such.
+    sweep: Option<Cursor<'s, P>>,
+}
+
+/// One thread's way into a [`TreeStore`].
+pub struct TreeSession<'s, P: Pages> {
+    tables: Vec<Open<'s, P>>,
+}
+
+impl<'s, P: Pages> TreeSession<'s, P> {
+    #[inline(always)]
+    fn tree(&self, table: TableId) -> Result<&'s BTree<P>, TreeStoreError> {
+        match self.tables.get(table.0 as usize) {
+            Some(open) => Ok(open.tree),
+            None => Err(TreeStoreError::NoTable { table: table.0 }),
+        }
+    }
+}
+
+impl<P: Pages> Session for TreeSession<'_, P> {
+    type Error = TreeStoreError;
+
+    #[inline]
+    fn get<R>(
+        &mut self,
+        table: TableId,
+        key: &[u8],
+        read: impl FnMut(&[u8]) -> R,
+    ) -> Result<Option<R>, TreeStoreError> {
+        Ok(self.tree(table)?.get(key, read)?)
+    }
+
+    #[inline]
+    fn insert(&mut self, table: TableId, key: &[u8], value: &[u8]) -> Result<bool, TreeStoreError> {
+        Ok(self.tree(table)?.insert(key, value)?)
+    }
+
+    #[inline]
+    fn put(&mut self, table: TableId, key: &[u8], value: &[u8]) -> Result<(), TreeStoreError> {
+        self.tree(table)?.upsert(key, value)?;
+        Ok(())
+    }
+
+    #[inline]
+    fn update<R>(
+        &mut self,
+        table: TableId,
+        key: &[u8],
+        change: impl FnMut(&mut [u8]) -> R,
+    ) -> Result<Option<R>, TreeStoreError> {
+        Ok(self.tree(table)?.update_in_place(key, change)?)
+    }
+
+    #[inline]
+    fn remove(&mut self, table: TableId, key: &[u8]) -> Result<bool, TreeStoreError> {
+        Ok(self.tree(table)?.remove(key)?)
+    }
+
+    fn scan(
+        &mut self,
+        table: TableId,
+        scan: Scan<'_>,
+        mut visit: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), TreeStoreError> {
+        let Some(open) = self.tables.get_mut(table.0 as usize) else {
+            return Err(TreeStoreError::NoTable { table: table.0 });
+        };
+        let tree = open.tree;
+        let cursor = match scan.extent {
+            Extent::Rows(_) => open.cursor.get_or_insert_with(|| tree.cursor()),
+            Extent::Whole => open.sweep.get_or_insert_with(|| tree.cursor().as_scan()),
+        };
+        match scan.direction {
+            Direction::Ascending => {
+                let mut more = cursor.seek(scan.start)?;
+                while more && visit(cursor.key(), cursor.value()) {
+                    more = cursor.next()?;
+                }
+            }
+            Direction::Descending => {
+                let mut more = cursor.seek_for_prev(scan.start)?;
+                while more && visit(cursor.key(), cursor.value()) {
+                    more = cursor.prev()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn load_sorted(
+        &mut self,
+        table: TableId,
+        mut next: impl FnMut(&mut Vec<u8>, &mut Vec<u8>) -> bool,
+    ) -> Result<u64, TreeStoreError> {
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        let rows = std::iter::from_fn(move || {
+            next(&mut key, &mut value).then(|| (key.clone(), value.clone()))
+        });
+        Ok(self.tree(table)?.bulk_load(rows, BulkOptions::default())?)
+    }
+}

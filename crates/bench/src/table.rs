@@ -1,0 +1,131 @@
+//! Results as rows: flat, with the same columns for every command.
+
+use millpond_lab::table::{Table, Value};
+
+use crate::bed::Facts;
+use crate::contest::StepResult;
+use crate::interval::Interval;
+use crate::runner::{Outcome, Tick};
+use crate::setup::Engine;
+
+/// A row being made: names and values in order.
+#[derive(Clone, Debug, Default)]
+pub struct Row(Vec<(String, Value)>);
+
+impl Row {
+    /// A row that begins with its step, its engine and its number of threads.
+    pub fn new(step: &str, engine: &str, threads: u32) -> Row {
+        Row::default().with("step", step).with("engine", engine).with("threads", threads)
+    }
+
+    /// The row with one column more.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Row {
+        self.0.push((name.to_string(), value.into()));
+        self
+    }
+
+    /// An interval as three columns: its mean and both ends.
+    #[must_use]
+    pub fn with_interval(self, name: &str, interval: &Interval) -> Row {
+        self.with(name, interval.mean)
+            .with(&format!("{name}_low"), interval.low)
+            .with(&format!("{name}_high"), interval.high)
+    }
+
+    /// What every run has: throughput, latencies, hit ratio, reads and writes per transaction.
+    #[must_use]
+    pub fn with_outcome(self, outcome: &Outcome, engine: Engine) -> Row {
+        let per_tx = |events: u64| events as f64 / outcome.transactions.max(1) as f64;
+        // The twin has no counters because it has no misses.
+        let counts = match engine {
+            Engine::Twin => Some(crate::counts::Counts::default()),
+            Engine::Pool => outcome.counts,
+        };
+        let of = |read: &dyn Fn(&crate::counts::Counts) -> f64| counts.as_ref().map(read);
+        self.with("throughput_per_s", outcome.throughput_per_s)
+            .with("p50_us", outcome.latency_us(0.50))
+            .with("p99_us", outcome.latency_us(0.99))
+            .with("hit_ratio", of(&|c| c.hit_ratio()))
+            .with("reads_per_tx", of(&|c| per_tx(c.reads)))
+            .with("writes_per_tx", of(&|c| per_tx(c.writes)))
+            .with("p999_us", outcome.latency_us(0.999))
+            .with("leaf_hit_ratio", of(&|c| c.leaf_hit_ratio()))
+            .with("references_per_tx", of(&|c| per_tx(c.references)))
+            .with("restarts_per_tx", of(&|c| per_tx(c.restarts)))
+            .with("cpu_us_per_tx", outcome.cpu_s * 1e6 / outcome.transactions.max(1) as f64)
+            .with("rss_mib", outcome.resident_bytes.map(|bytes| bytes as f64 / 1048576.0))
+            .with("transactions", outcome.transactions)
+            .with("seconds", outcome.seconds)
+    }
+
+    /// What is known of the engine that ran.
+    #[must_use]
+    pub fn with_facts(self, facts: &Facts) -> Row {
+        self.with("policy", facts.policy.as_str())
+            .with("translation", facts.translation.as_str())
+            .with("latching", facts.latching.as_str())
+            .with("page_size", facts.page_size)
+            .with("pool_frames", facts.frames)
+            .with("data_pages", facts.pages)
+            .with("rows_loaded", facts.rows)
+            .with("load_s", facts.load_s)
+    }
+}
+
+/// Rows under each other; columns are those of all of them.
+pub fn table(rows: impl IntoIterator<Item = Row>) -> Table {
+    let mut all = Table::default();
+    for Row(fields) in rows {
+        let mut one = Table::new(fields.iter().map(|(name, _)| name.as_str()));
+        one.rows.push(fields.into_iter().map(|(_, value)| value).collect());
+        all.append(one);
+    }
+    all
+}
+
+/// The row of one step of a contest: its rounds together, and its ratios.
+pub fn contest_row(workload: &str, result: &StepResult) -> Option<Row> {
+    let first = result.rounds.first()?;
+    let mut all = first.clone();
+    for round in &result.rounds[1..] {
+        // Cannot fail: histograms of one kind that grow by themselves.
+        let _ = all.latency.add(&round.latency);
+        all.transactions += round.transactions;
+        all.seconds += round.seconds;
+        all.cpu_s += round.cpu_s;
+        all.resident_bytes = round.resident_bytes;
+        if let (Some(sum), Some(part)) = (&mut all.counts, &round.counts) {
+            sum.add(part);
+        }
+    }
+    all.throughput_per_s = result.throughput.mean;
+    let facts = &result.facts;
+    Some(
+        Row::new(&result.name, &facts.engine.to_string(), all.threads)
+            .with_outcome(&all, facts.engine)
+            .with("workload", workload)
+            .with("rounds", result.rounds.len() as u64)
+            .with("throughput_low", result.throughput.low)
+            .with("throughput_high", result.throughput.high)
+            .with_interval("ratio_to_first", &result.to_first)
+            .with_interval("ratio_to_last", &result.to_last)
+            .with_facts(facts),
+    )
+}
+
+/// A time series as rows, each beginning with the columns of `head`.
+pub fn series_rows(head: &Row, series: &[Tick]) -> Vec<Row> {
+    series
+        .iter()
+        .map(|tick| {
+            let rate = |events: u64| events as f64 / tick.seconds.max(1e-9);
+            head.clone()
+                .with("second", tick.at_s)
+                .with("throughput_per_s", rate(tick.transactions))
+                .with("hit_ratio", tick.counts.map(|c| c.hit_ratio()))
+                .with("reads_per_s", tick.counts.map(|c| rate(c.reads)))
+                .with("writes_per_s", tick.counts.map(|c| rate(c.writes)))
+        })
+        .collect()
+}

@@ -1,0 +1,95 @@
+//! The trees keep the promises that the drivers rely on, in every combination, also while the
+//! pool thrashes.
+
+use std::sync::Arc;
+
+use millpond::btree::{InnerKind, LeafKind, OverflowKind};
+use millpond::db::modes::{Combination, Visit, seat_for};
+use millpond::db::policy_choice::PolicyChoice;
+use millpond::io::{MemoryDevice, PageStore};
+use millpond::page::{PageSize, PageType};
+use millpond::pool::counters::Counter;
+use millpond::pool::{Mode, Optimistic, Pool, PoolOptions, Twin, Workers};
+use millpond_base::Seed;
+use millpond_bench::store::{TABLES_MAX, TreeStore, TreeStoreError};
+use millpond_policies::contract::Shape;
+use millpond_workload::live::{Session, Store, TableId, check_contract};
+
+#[test]
+fn the_twin_keeps_the_contract() {
+    for page_size in [512, 4096] {
+        let store = TreeStore::new(Arc::new(Twin::<Optimistic>::new(page_size).unwrap()));
+        check_contract(&store, Seed(7), 4000).unwrap();
+    }
+}
+
+/// Checks a combination on so few frames that it evicts all the time.
+struct Thrash {
+    frames: u32,
+    policy: &'static str,
+}
+
+impl Visit for Thrash {
+    type Output = ();
+
+    fn visit<M: Mode>(self) {
+        let device = Arc::new(MemoryDevice::new());
+        let pages = Arc::new(PageStore::create_on(device, PageSize::TINY).unwrap());
+        let policy = PolicyChoice::parse(self.policy).unwrap();
+        let shape = Shape { frames: self.frames, pages_dense: None, seed: 3 };
+        let seated = seat_for::<M::Touch>(&policy, &shape).unwrap();
+        let options = PoolOptions { batch: 2, ..PoolOptions::new(self.frames) };
+        let pool = Arc::new(Pool::<M>::open(options, pages, seated).unwrap());
+        pool.register(PageType::BTREE_INNER, &InnerKind);
+        pool.register(PageType::BTREE_LEAF, &LeafKind);
+        pool.register(PageType::OVERFLOW, &OverflowKind);
+        let workers = Workers::start(pool.clone()).unwrap();
+        let store = TreeStore::new(pool.clone());
+        check_contract(&store, Seed(11), 1500).unwrap();
+        drop(workers);
+        assert!(pool.counters().get(Counter::Evictions) > 100, "it never thrashed");
+    }
+}
+
+#[test]
+fn every_combination_for_threads_keeps_the_contract_while_it_thrashes() {
+    let combinations = [
+        (Combination::Lean, "lean-evict"),
+        (Combination::Untouched, "random"),
+        (Combination::Listed, "arc"),
+        (Combination::Dated, "watt"),
+        (Combination::Baseline, "lru"),
+        (Combination::LadderSwips, "lru"),
+        (Combination::LadderLean, "lean-evict"),
+        (Combination::NoSwips, "random"),
+        (Combination::Recording, "lean-evict"),
+    ];
+    for (combination, policy) in combinations {
+        combination.visit(Thrash { frames: 48, policy });
+    }
+}
+
+#[test]
+fn tables_are_found_by_name_and_again_by_their_roots() {
+    let twin = Arc::new(Twin::<Optimistic>::new(512).unwrap());
+    let store = TreeStore::new(twin);
+    let names: Vec<String> = (0..TABLES_MAX).map(|i| format!("t{i}")).collect();
+    for (i, name) in names.iter().enumerate() {
+        assert_eq!(store.create_table(name).unwrap(), TableId(i as u32));
+    }
+    assert_eq!(store.create_table("t5").unwrap(), TableId(5));
+    let error = store.create_table("more").unwrap_err();
+    assert!(matches!(error, TreeStoreError::TooManyTables { .. }), "{error}");
+    assert_eq!(store.roots().len(), TABLES_MAX);
+    assert_eq!(store.roots()[3].0, "t3");
+}
+
+#[test]
+fn a_table_that_a_session_does_not_know_is_an_error_and_no_panic() {
+    let store = TreeStore::new(Arc::new(Twin::<Optimistic>::new(512).unwrap()));
+    let mut session = store.session().unwrap();
+    let late = store.create_table("late").unwrap();
+    let error = session.get(late, b"k", |_| ()).unwrap_err();
+    assert!(matches!(error, TreeStoreError::NoTable { table: 0 }), "{error}");
+    assert!(session.insert(TableId(9), b"k", b"v").is_err());
+}

@@ -1,0 +1,222 @@
+//! The subcommands of `millpond bench`, and the two that run one workload once.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use millpond::pool::recorder::Recorder;
+use millpond_bench::bed::{Bed, prepare};
+use millpond_bench::client::Workload;
+use millpond_bench::error::BenchError;
+use millpond_bench::record::Recording;
+use millpond_bench::runner::{Observer, Outcome, RunSpec};
+use millpond_bench::setup::Setup;
+use millpond_bench::table::{Row, series_rows, table};
+use millpond_lab::report::LinePlot;
+use serde_json::{Value as Json, json};
+
+use super::engine::{Duty, EngineArgs, growth, joined};
+use super::live::Live;
+use super::results::{ResultArgs, line, write_file};
+use super::workload::{TpccArgs, YcsbArgs};
+use super::{contest, ramp_up, scan};
+use crate::error::Failure;
+use crate::output::complain;
+
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Key-value operations: lookups, updates, inserts, scans
+    Ycsb(Box<YcsbCommand>),
+    /// TPC-C in full, its consistency checked after the run
+    Tpcc(Box<TpccCommand>),
+    /// Two tables scanned without end, over pool sizes (leanstore VI-C)
+    Scan(Box<scan::Args>),
+    /// A cold start on slow devices: throughput over time (leanstore VI-A)
+    RampUp(Box<ramp_up::Args>),
+    /// From a classic pool to no pool, step by step (leanstore fig. 7)
+    Ladder(Box<contest::LadderArgs>),
+    /// What a home warehouse, touched memory and memory nodes bring (leanstore table I)
+    Affinity(Box<contest::AffinityArgs>),
+}
+
+const YCSB_EXAMPLES: &str = "Examples:
+  millpond bench ycsb --rows 5000000 --threads 2
+  millpond bench ycsb --rows 5000000 --theta 0.99 --engine twin
+  millpond bench ycsb --shape watt --pool 20% --device file:/data/bench --policy watt
+  millpond bench ycsb --scans 100 --load ascending --json
+  millpond bench ycsb --updates 50 --pool 256MiB --series series.csv --plot series.html";
+
+#[derive(clap::Args, Debug)]
+#[command(after_help = YCSB_EXAMPLES)]
+struct YcsbCommand {
+    #[command(flatten)]
+    workload: YcsbArgs,
+    #[command(flatten)]
+    common: Common,
+}
+
+const TPCC_EXAMPLES: &str = "Examples:
+  millpond bench tpcc --warehouses 5 --seconds 30
+  millpond bench tpcc --warehouses 5 --engine twin --json
+  millpond bench tpcc --warehouses 5 --pool 30% --device slow:nvme --threads 4
+  millpond bench tpcc --warehouses 1 --operations 20000 --record tpcc.parquet
+  valgrind --tool=callgrind millpond bench tpcc --scale tiny --operations 1000";
+
+#[derive(clap::Args, Debug)]
+#[command(after_help = TPCC_EXAMPLES)]
+struct TpccCommand {
+    #[command(flatten)]
+    workload: TpccArgs,
+    /// Do not check the data's consistency after the run
+    #[arg(long)]
+    no_check: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// What a single run has.
+#[derive(clap::Args, Debug)]
+struct Common {
+    #[command(flatten)]
+    engine: EngineArgs,
+    #[command(flatten)]
+    duty: Duty,
+    #[command(flatten)]
+    results: ResultArgs,
+    /// Write the time series to this file: .csv, .json or .parquet
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    series: Option<PathBuf>,
+    /// Record the page references of the measurement as a trace
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    record: Option<PathBuf>,
+    /// Also record what operations referenced that had to begin anew
+    #[arg(long, requires = "record", help_heading = "Results")]
+    record_restarts: bool,
+    /// Record so many references at most
+    #[arg(long, requires = "record", value_name = "N", help_heading = "Results")]
+    record_max: Option<u64>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    match &args.command {
+        Command::Ycsb(args) => {
+            let workload = args.workload.workload(args.common.duty.threads())?;
+            single("ycsb", workload, args.workload.params(), &args.common, true)
+        }
+        Command::Tpcc(args) => {
+            let workload = args.workload.workload(1, args.common.duty.threads());
+            single("tpcc", workload, args.workload.params(1), &args.common, !args.no_check)
+        }
+        Command::Scan(args) => scan::run(args),
+        Command::RampUp(args) => ramp_up::run(args),
+        Command::Ladder(args) => contest::ladder(args),
+        Command::Affinity(args) => contest::affinity(args),
+    }
+}
+
+/// What a single run came to.
+struct Measured {
+    outcome: Outcome,
+    /// References that were recorded.
+    recorded: Option<u64>,
+    bed: Box<dyn Bed>,
+}
+
+/// The run itself, recorded if it is to be.
+fn measure(
+    common: &Common,
+    setup: &Setup,
+    workload: &Workload,
+    spec: &RunSpec,
+    live: &mut Live,
+) -> Result<Measured, Failure> {
+    let mut bed = prepare(setup, workload, live)?;
+    live.begin(workload.name());
+    let most = common.record_max.unwrap_or(u64::MAX);
+    let recording = match &common.record {
+        Some(path) => Some(Recording::create(path, most, common.record_restarts)?),
+        None => None,
+    };
+    let mut start = |recorder: Option<&Recorder>| match (&recording, recorder) {
+        (Some(recording), Some(recorder)) => {
+            recording.start(recorder);
+            Ok(())
+        }
+        (Some(_), None) => Err(BenchError::Usage("the twin cannot record: it has no pool".into())),
+        (None, _) => Ok(()),
+    };
+    let outcome = bed.run(spec, &mut start, live)?;
+    let recorded = match (recording, bed.recorder()) {
+        (Some(recording), Some(recorder)) => Some(recording.finish(recorder)?),
+        _ => None,
+    };
+    Ok(Measured { outcome, recorded, bed })
+}
+
+fn single(
+    name: &str,
+    workload: Workload,
+    params: Json,
+    common: &Common,
+    check: bool,
+) -> Result<(), Failure> {
+    common.results.check()?;
+    let spec = common.duty.spec()?;
+    let mut setup = common.engine.setup()?;
+    setup.records = common.record.is_some();
+    setup.growth = growth(&workload, &spec, common.duty.threads(), 1);
+    let mut live = Live::new(common.duty.quiet);
+    let measured = measure(common, &setup, &workload, &spec, &mut live);
+    live.finish();
+    let Measured { outcome, recorded, bed } = measured?;
+    let report = if check { bed.check()? } else { None };
+    let facts = bed.facts();
+    let head = Row::new(name, &facts.engine.to_string(), outcome.threads);
+    let mut row = head.clone().with_outcome(&outcome, facts.engine);
+    for (class, count) in workload.classes().into_iter().zip(outcome.by_class) {
+        row = row.with(&format!("{}_per_s", class.replace('-', "_")), rate(count, &outcome));
+    }
+    if let Some(recorded) = recorded {
+        row = row.with("recorded", recorded);
+    }
+    if let Some(report) = &report {
+        row = row.with("violations", report.violations.len() as u64);
+    }
+    let row = row.with_facts(facts);
+    let command = format!("bench {name}");
+    let params = joined([params, common.duty.params(), common.engine.params(), extra(common)]);
+    let series = series_rows(&head, &outcome.series);
+    common.results.draw(|| LinePlot {
+        title: format!("{name}: throughput over time"),
+        note: format!("{} threads, {}, {}", outcome.threads, facts.engine, facts.policy),
+        x: "second".to_string(),
+        y: "transactions per second".to_string(),
+        lines: vec![line(name, &table(series.clone()), "second", "throughput_per_s")],
+    })?;
+    if let Some(path) = &common.series {
+        write_file(path, &command, &params, series)?;
+    }
+    common.results.write(&command, &params, &table([row]))?;
+    if let Some(report) = report.filter(|report| !report.is_consistent()) {
+        report.violations.iter().take(20).for_each(|violation| complain(&violation.to_string()));
+        let count = report.violations.len();
+        return Err(Failure::Partly(format!("the data is inconsistent: {count} violations")));
+    }
+    if outcome.was_stopped { Err(Failure::Interrupted) } else { Ok(()) }
+}
+
+fn rate(count: u64, outcome: &Outcome) -> f64 {
+    count as f64 / outcome.seconds.max(1e-9)
+}
+
+fn extra(common: &Common) -> Json {
+    json!({
+        "record": common.record.as_ref().map(|path| path.display().to_string()),
+        "record_restarts": common.record_restarts,
+    })
+}

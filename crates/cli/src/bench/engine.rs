@@ -1,0 +1,223 @@
+//! The flags that choose the engine, and those that say how long a run is.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+use millpond::db::{
+    DirectIo, EvictionMode, LatchingMode, Options, ReclamationMode, Submission, TranslationMode,
+};
+use millpond_base::Size;
+use millpond_bench::client::Workload;
+use millpond_bench::runner::{Length, RunSpec};
+use millpond_bench::setup::{DeviceSpec, Engine, Setup};
+use serde_json::{Value as Json, json};
+
+use crate::error::Failure;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum EngineArg {
+    /// Trees on the buffer pool
+    Pool,
+    /// The same trees on plain memory
+    Twin,
+}
+
+/// The engine and its strategies.
+#[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "Engine")]
+pub(crate) struct EngineArgs {
+    /// The engine: the buffer pool, or its in-memory twin
+    #[arg(long, value_enum, default_value = "pool")]
+    engine: EngineArg,
+    /// Size of the pool: bytes for everything (2GiB), frames (50000) or % of the loaded pages;
+    /// without it nothing is ever evicted
+    #[arg(long, value_name = "SIZE")]
+    pool: Option<String>,
+    /// Bytes of a page
+    #[arg(long, default_value_t = 4096, value_name = "BYTES")]
+    page_size: u32,
+    /// The replacement policy: lean-evict, lru, 'watt(write_weight=2)'
+    #[arg(long, short, default_value = "lean-evict", value_name = "POLICY")]
+    policy: String,
+    /// How references become frames: swizzled or hashed
+    #[arg(long, default_value = "swizzled", value_name = "HOW")]
+    translation: TranslationMode,
+    /// How threads are kept apart: optimistic, latched, or none for one thread
+    #[arg(long, default_value = "optimistic", value_name = "HOW")]
+    latching: LatchingMode,
+    /// When frames are used again: version or epoch
+    #[arg(long, default_value = "version", value_name = "HOW")]
+    reclamation: ReclamationMode,
+    /// Who evicts: worker, or threads(N)
+    #[arg(long, default_value = "worker", value_name = "WHO")]
+    eviction: EvictionMode,
+    /// Victims that are looked for at once
+    #[arg(long, value_name = "FRAMES")]
+    batch: Option<u32>,
+    /// No thread that writes dirty pages in the background
+    #[arg(long)]
+    no_background_writer: bool,
+    /// Touch the pool's memory before the run
+    #[arg(long)]
+    prefault: bool,
+    /// Divide the pool among so many memory nodes, real or pretended
+    #[arg(long, value_name = "N")]
+    nodes: Option<u32>,
+    /// Where evicted pages go: memory, file:PATH, or slow:nvme|sata|disk|array
+    #[arg(long, default_value = "memory", value_name = "DEVICE")]
+    device: DeviceSpec,
+    /// Bypass the page cache: auto, on or off
+    #[arg(long, default_value = "auto", value_name = "WHEN")]
+    direct_io: DirectIo,
+    /// How I/O is submitted: auto, sync or uring
+    #[arg(long, default_value = "auto", value_name = "HOW")]
+    submission: Submission,
+    /// Seed of data, workload and policy
+    #[arg(long, default_value_t = 1, value_name = "SEED")]
+    seed: u64,
+}
+
+impl EngineArgs {
+    pub(crate) fn setup(&self) -> Result<Setup, Failure> {
+        let mut options = Options::new().page_size(self.page_size).policy(self.policy.as_str());
+        options.direct_io = self.direct_io;
+        options.submission = self.submission;
+        options.eviction = self.eviction;
+        options.prefault = self.prefault;
+        options.numa_nodes = self.nodes;
+        options = options.lab(|lab| {
+            lab.translation = self.translation;
+            lab.latching = self.latching;
+            lab.reclamation = self.reclamation;
+            lab.batch = self.batch;
+            lab.background_writer = !self.no_background_writer;
+            lab.tiny_pages = true;
+            lab.seed = self.seed;
+        });
+        let engine = match self.engine {
+            EngineArg::Pool => Engine::Pool,
+            EngineArg::Twin => Engine::Twin,
+        };
+        let pool = self.pool.as_deref().map(size).transpose()?;
+        let device = self.device.clone();
+        Ok(Setup { engine, options, pool, device, load_threads: cores(), ..Setup::new() })
+    }
+
+    pub(crate) fn params(&self) -> Json {
+        json!({
+            "engine": self.setup().map(|setup| setup.engine.to_string()).unwrap_or_default(),
+            "pool": self.pool,
+            "page_size": self.page_size,
+            "policy": self.policy,
+            "translation": self.translation.to_string(),
+            "latching": self.latching.to_string(),
+            "reclamation": self.reclamation.to_string(),
+            "eviction": self.eviction.to_string(),
+            "batch": self.batch,
+            "background_writer": !self.no_background_writer,
+            "prefault": self.prefault,
+            "nodes": self.nodes,
+            "device": self.device.to_string(),
+            "direct_io": self.direct_io.to_string(),
+            "submission": self.submission.to_string(),
+            "seed": self.seed,
+        })
+    }
+}
+
+/// A size as it is written.
+pub(crate) fn size(text: &str) -> Result<Size, Failure> {
+    text.parse().map_err(|error: millpond_base::SizeError| Failure::Usage(error.to_string()))
+}
+
+/// Cores of the machine.
+pub(crate) fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
+}
+
+/// How long, and with how many threads.
+#[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "Run")]
+pub(crate) struct Duty {
+    /// Threads that run the workload
+    #[arg(long, short, default_value_t = 1, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
+    threads: u32,
+    /// Seconds of measurement
+    #[arg(long, short, default_value = "10", value_name = "S")]
+    seconds: f64,
+    /// So many operations instead of seconds: the same work each time
+    #[arg(long, value_name = "N", conflicts_with = "seconds")]
+    operations: Option<u64>,
+    /// Seconds before anything is counted; by default 1, with --operations none
+    #[arg(long, value_name = "S")]
+    warm_up: Option<f64>,
+    /// Seconds between two points of the time series
+    #[arg(long, default_value = "1", value_name = "S")]
+    interval: f64,
+    /// No live progress line
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Seconds of a flag.
+pub(crate) fn seconds(name: &str, s: f64) -> Result<Duration, Failure> {
+    Duration::try_from_secs_f64(s).map_err(|_| {
+        Failure::Usage(format!("--{name} cannot be {s}: a number of seconds is needed"))
+    })
+}
+
+impl Duty {
+    pub(crate) fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    pub(crate) fn spec(&self) -> Result<RunSpec, Failure> {
+        let warm_up = self.warm_up.map(|s| seconds("warm-up", s)).transpose()?;
+        let measure = match self.operations {
+            Some(operations) => Length::Operations(operations),
+            None => Length::Time(seconds("seconds", self.seconds)?),
+        };
+        let warm_up = match (warm_up, self.operations) {
+            (Some(time), _) if time.is_zero() => Length::NONE,
+            (Some(time), _) => Length::Time(time),
+            (None, Some(_)) => Length::NONE,
+            (None, None) => Length::Time(Duration::from_secs(1)),
+        };
+        let interval = seconds("interval", self.interval)?.max(Duration::from_millis(1));
+        Ok(RunSpec { warm_up, measure, interval })
+    }
+
+    pub(crate) fn params(&self) -> Json {
+        json!({
+            "threads": self.threads,
+            "seconds": if self.operations.is_some() { None } else { Some(self.seconds) },
+            "operations": self.operations,
+            "warm_up": self.warm_up,
+        })
+    }
+}
+
+/// By how many bytes the data may grow while `workload` runs as `spec` says, `rounds` times.
+pub(crate) fn growth(workload: &Workload, spec: &RunSpec, threads: u32, rounds: u32) -> u64 {
+    let operations = |length: Length| match length {
+        Length::Operations(n) => n,
+        Length::Time(time) => {
+            let per_second = workload.rate_max().saturating_mul(u64::from(threads));
+            (time.as_secs_f64().min(1e6) * per_second as f64) as u64
+        }
+    };
+    let all = operations(spec.warm_up).saturating_add(operations(spec.measure));
+    workload.bytes_added(all.saturating_mul(u64::from(rounds)).min(1 << 40)) + (16 << 20)
+}
+
+/// Parameters of several parts in one object.
+pub(crate) fn joined(parts: impl IntoIterator<Item = Json>) -> Json {
+    let mut all = serde_json::Map::new();
+    for part in parts {
+        if let Json::Object(fields) = part {
+            all.extend(fields);
+        }
+    }
+    Json::Object(all)
+}

@@ -1,0 +1,12 @@
+//! `millpond bench`: live runs of the engine.
+
+mod command;
+mod contest;
+mod engine;
+mod live;
+mod ramp_up;
+mod results;
+mod scan;
+mod workload;
+
+pub(crate) use command::{Args, run};

@@ -1,0 +1,91 @@
+//! Where the results of a live run go: the table, a plot, the time series.
+
+use std::path::{Path, PathBuf};
+
+use millpond_bench::table::Row;
+use millpond_lab::report::{Line, LinePlot};
+use millpond_lab::table::Table;
+use serde_json::Value as Json;
+
+use crate::error::Failure;
+use crate::output::{Form, Output, write_whole};
+
+/// Form and place of what a run came to.
+#[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "Results")]
+pub(crate) struct ResultArgs {
+    #[command(flatten)]
+    output: Output,
+    /// The same as --format json
+    #[arg(long, conflicts_with_all = ["format", "csv"])]
+    json: bool,
+    /// The same as --format csv
+    #[arg(long, conflicts_with = "format")]
+    csv: bool,
+    /// Draw a plot into this HTML file
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+}
+
+impl ResultArgs {
+    fn output(&self) -> Output {
+        let mut output = self.output.clone();
+        if self.json {
+            output.format = Form::Json;
+        } else if self.csv {
+            output.format = Form::Csv;
+        }
+        output
+    }
+
+    /// Fails early for what cannot work at the end.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.output().check()
+    }
+
+    /// Writes the rows; for people, without the columns that say nothing.
+    pub(crate) fn write(&self, command: &str, params: &Json, table: &Table) -> Result<(), Failure> {
+        let output = self.output();
+        let table = match output.format {
+            Form::Table => &table.without_idle_columns(9),
+            _ => table,
+        };
+        output.write(command, params, table)
+    }
+
+    /// Draws the plot, if one is asked for.
+    pub(crate) fn draw(&self, plot: impl FnOnce() -> LinePlot) -> Result<(), Failure> {
+        let Some(path) = &self.plot else { return Ok(()) };
+        let html = plot().render();
+        write_whole(path, |out| Ok(out.write_all(html.as_bytes())?))
+    }
+}
+
+/// Writes rows to a file whose name says the form: .csv, .json or .parquet.
+pub(crate) fn write_file(
+    path: &Path,
+    command: &str,
+    params: &Json,
+    rows: Vec<Row>,
+) -> Result<(), Failure> {
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+    let format = match extension {
+        "csv" => Form::Csv,
+        "json" => Form::Json,
+        "parquet" => Form::Parquet,
+        _ => {
+            let name = path.display();
+            let text = format!("{name}: end the name in .csv, .json or .parquet");
+            return Err(Failure::Usage(text));
+        }
+    };
+    let output = Output { format, out: Some(path.to_path_buf()) };
+    output.write(command, params, &millpond_bench::table::table(rows))
+}
+
+/// A line of a plot from two columns of rows.
+pub(crate) fn line(label: &str, table: &Table, x: &str, y: &str) -> Line {
+    let number = |row: usize, name: &str| table.get(row, name).and_then(|v| v.number());
+    let points = (0..table.rows.len()).filter_map(|row| Some((number(row, x)?, number(row, y)?)));
+    Line { label: label.to_string(), points: points.collect() }
+}

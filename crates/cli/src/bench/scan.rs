@@ -1,0 +1,114 @@
+//! `millpond bench scan`: two tables scanned without end, over pool sizes (leanstore VI-C).
+
+use millpond_base::Size;
+use millpond_bench::bed::{Bed, prepare};
+use millpond_bench::client::Workload;
+use millpond_bench::error::BenchError;
+use millpond_bench::runner::{Observer, Outcome};
+use millpond_bench::table::{Row, table};
+use millpond_lab::report::{Line, LinePlot};
+use millpond_workload::tpcc;
+use serde_json::json;
+
+use super::engine::{Duty, EngineArgs, joined, size};
+use super::live::Live;
+use super::results::ResultArgs;
+use super::workload::TpccScale;
+use crate::error::Failure;
+
+const EXAMPLES: &str = "Examples:
+  millpond bench scan --warehouses 5 --device slow:nvme
+  millpond bench scan --warehouses 20 --pools 10%,25%,50%,100% --device file:/data/bench --json
+
+One thread scans the orders, the other one the order lines, over and over; each row of the result
+is one of them with one pool.";
+
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    scale: TpccScale,
+    /// Pool sizes, separated by commas; % are shares of the loaded pages
+    #[arg(long, default_value = "5%,10%,20%,40%", value_delimiter = ',', value_name = "SIZES")]
+    pools: Vec<String>,
+    #[command(flatten)]
+    engine: EngineArgs,
+    #[command(flatten)]
+    duty: Duty,
+    #[command(flatten)]
+    results: ResultArgs,
+}
+
+/// The two tables' rows for one pool.
+fn rows_of(name: &str, outcome: &Outcome, bed: &dyn Bed, classes: &[&str]) -> Vec<Row> {
+    let facts = bed.facts();
+    let bytes = bed.row_bytes();
+    let seconds = outcome.seconds.max(1e-9);
+    let row = |(index, class): (usize, &&str)| {
+        let per_s = outcome.by_class[index] as f64 / seconds;
+        let row_bytes = bytes.get(index).copied().unwrap_or(0.0);
+        let reads = outcome.counts.map(|counts| counts.reads as f64 / seconds);
+        let step = format!("{name} {class}");
+        Row::new(&step, &facts.engine.to_string(), outcome.threads)
+            .with("table", *class)
+            .with("pool", name)
+            .with("rows_per_s", per_s)
+            .with("mib_per_s", per_s * row_bytes / 1048576.0)
+            .with("reads_per_s", reads)
+            .with_outcome(outcome, facts.engine)
+            .with_facts(facts)
+    };
+    classes.iter().enumerate().map(row).collect()
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    args.results.check()?;
+    let sizes: Vec<Size> = args.pools.iter().map(|text| size(text)).collect::<Result<_, _>>()?;
+    let spec = args.duty.spec()?;
+    let config = tpcc::Config::standard(args.scale.scale(1), args.duty.threads().max(2));
+    let workload = Workload::Scan(config);
+    let mut live = Live::new(args.duty.quiet);
+    let mut bed = prepare(&args.engine.setup()?, &workload, &mut live)?;
+    let (mut rows, mut lines) = (Vec::new(), Vec::new());
+    lines.extend(
+        workload
+            .classes()
+            .iter()
+            .map(|class| Line { label: class.to_string(), points: Vec::new() }),
+    );
+    let mut was_stopped = false;
+    for (name, size) in args.pools.iter().zip(sizes) {
+        bed.reopen(Some(size))?;
+        live.begin(&format!("pool of {name}"));
+        let outcome = match bed.run(&spec, &mut |_| Ok(()), &mut live) {
+            Err(BenchError::Stopped) => {
+                was_stopped = true;
+                break;
+            }
+            outcome => outcome?,
+        };
+        was_stopped = outcome.was_stopped;
+        let of_size = rows_of(name, &outcome, bed.as_ref(), &workload.classes());
+        let shown = table(of_size.clone());
+        for (index, line) in lines.iter_mut().enumerate() {
+            let number = |column| shown.get(index, column).and_then(|value| value.number());
+            line.points.extend(number("pool_frames").zip(number("mib_per_s")));
+        }
+        rows.extend(of_size);
+        if was_stopped {
+            break;
+        }
+    }
+    live.finish();
+    let own = json!({ "pools": args.pools });
+    let parts = [args.scale.params(1), args.duty.params(), args.engine.params(), own];
+    args.results.draw(|| LinePlot {
+        title: "Two scans at once, over the pool's size".to_string(),
+        note: format!("Device: {}", args.engine.params()["device"]),
+        x: "frames".to_string(),
+        y: "MiB of rows per second".to_string(),
+        lines,
+    })?;
+    args.results.write("bench scan", &joined(parts), &table(rows))?;
+    if was_stopped { Err(Failure::Interrupted) } else { Ok(()) }
+}

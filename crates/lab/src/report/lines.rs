@@ -1,0 +1,109 @@
+//! A page with one plot of plain lines: time series, sweeps, rounds.
+
+use std::fmt::Write;
+
+use super::curves::{HEIGHT, WIDTH, across, grid, legend, series_class, upwards};
+use super::html::{escaped, short};
+use super::page::STYLE;
+
+/// A named line.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Line {
+    /// Its name in the legend.
+    pub label: String,
+    /// Its points, from left to right.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// A plot of lines over straight axes; the vertical one begins at zero.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct LinePlot {
+    /// The page's heading.
+    pub title: String,
+    /// A paragraph below it, as plain text.
+    pub note: String,
+    /// The name of the horizontal axis.
+    pub x: String,
+    /// The name of the vertical axis.
+    pub y: String,
+    /// The lines.
+    pub lines: Vec<Line>,
+}
+
+impl LinePlot {
+    /// The plot as one self-contained HTML page.
+    pub fn render(&self) -> String {
+        let title = escaped(&self.title);
+        let labels: Vec<&str> = self.lines.iter().map(|line| line.label.as_str()).collect();
+        format!(
+            "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+             <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
+             <title>{title}</title><style>{STYLE}</style></head><body><main><h1>{title}</h1>\
+             <p>{}</p>{}<figure>{}</figure></main></body></html>\n",
+            escaped(&self.note),
+            legend(&labels),
+            self.svg()
+        )
+    }
+
+    fn svg(&self) -> String {
+        let points = || self.lines.iter().flat_map(|line| line.points.iter());
+        let x = across(points().map(|p| p.0), false);
+        let y = upwards(points().map(|p| p.1).chain([0.0]));
+        let mut svg = format!(
+            "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{} over {}\">{}",
+            escaped(&self.y),
+            escaped(&self.x),
+            grid(&x, &y, &self.x, &self.y)
+        );
+        for (index, line) in self.lines.iter().enumerate() {
+            let place = |(a, b): &(f64, f64)| format!("{:.1},{:.1}", x.place(*a), y.place(*b));
+            let path: Vec<String> = line.points.iter().map(place).collect();
+            let _ = write!(
+                svg,
+                "<g class=\"series {}\"><title>{}</title><polyline points=\"{}\"/>",
+                series_class(index),
+                escaped(&line.label),
+                path.join(" ")
+            );
+            for (a, b) in &line.points {
+                let _ = write!(
+                    svg,
+                    "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.5\"><title>{}, {}: {}</title>\
+                     </circle>",
+                    x.place(*a),
+                    y.place(*b),
+                    escaped(&line.label),
+                    short(*a),
+                    short(*b)
+                );
+            }
+            svg.push_str("</g>");
+        }
+        svg + "</svg>"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_and_point_is_drawn_and_names_are_escaped() {
+        let line = |label: &str, points: &[(f64, f64)]| Line {
+            label: label.to_string(),
+            points: points.to_vec(),
+        };
+        let plot = LinePlot {
+            title: "a<b".to_string(),
+            x: "second".to_string(),
+            y: "tx/s".to_string(),
+            lines: vec![line("pool", &[(1.0, 10.0), (2.0, 20.0)]), line("none", &[])],
+            ..LinePlot::default()
+        };
+        let html = plot.render();
+        assert!(html.contains("<h1>a&lt;b</h1>") && !html.contains("a<b<"), "{html}");
+        assert_eq!(html.matches("<circle").count(), 2);
+        assert_eq!(html.matches("<polyline points").count(), 2 + 2, "two lines and their keys");
+    }
+}
