@@ -111,3 +111,35 @@ impl<P: Pages> HashIndex<P> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::hash_index::{HashIndex, WriteError};
+    use crate::pool::{Optimistic, Twin};
+
+    #[test]
+    fn keys_that_collide_in_all_bits_are_refused_and_the_others_stay() {
+        let twin = Arc::new(Twin::<Optimistic>::new(512).unwrap());
+        let mut index = HashIndex::create(twin, 1, 1).unwrap();
+        // As if hashes had no more bits than the root uses.
+        index.bits_max = index.form.bits();
+        let mut inserted = Vec::new();
+        let mut refused = 0;
+        for n in 0..2000u32 {
+            match index.insert(&n.to_be_bytes(), &[n as u8; 20]) {
+                Ok(new) => {
+                    assert!(new);
+                    inserted.push(n);
+                }
+                Err(WriteError::Collisions { bits: 5 }) => refused += 1,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert!(refused > 1000, "32 buckets do not hold 1000 entries");
+        assert_eq!(index.check().unwrap().violations, []);
+        assert_eq!(index.len().unwrap(), inserted.len() as u64);
+        assert!(inserted.iter().all(|n| index.contains(&n.to_be_bytes()).unwrap()));
+    }
+}
