@@ -135,6 +135,11 @@ pub struct Report {
     pub violations: Vec<(PageId, Violation)>,
 }
 
+/// The seed of an index, which its root says.
+pub fn seed_in(root: &[u8]) -> u64 {
+    PageBuffer::copy_of(root).view().u64(SEED)
+}
+
 /// What is wrong with a page of a hash index, as far as it shows by itself.
 pub fn check_page(page: &[u8], seed: u64) -> Vec<Violation> {
     let copy = PageBuffer::copy_of(page);

@@ -44,7 +44,7 @@ mod kind;
 mod lookup;
 mod shrink;
 
-pub use check::{Report, Violation, check_page};
+pub use check::{Report, Violation, check_page, seed_in};
 pub use entries::{Entries, HashStats, Position};
 pub use error::WriteError;
 pub use index::{HashIndex, Limits};

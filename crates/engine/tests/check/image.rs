@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use millpond::btree::{BTree, InnerKind, LeafKind, OverflowKind, StoredNode};
 use millpond::db::check::{CheckOptions, Fault, Named, Report, Roots, Structure, check_store};
+use millpond::hash_index::{self, HashIndex};
+use millpond::heap::{self, Heap};
 use millpond::io::{MemoryDevice, PageStore};
 use millpond::page::superblock::Superblock;
 use millpond::page::{PageBuffer, PageHeader, PageSize, PageType, free_map};
@@ -28,6 +30,8 @@ impl Mode for Swizzled {
 pub const CATALOG: u32 = 1;
 pub const WORDS: u32 = 2;
 pub const LARGE: u32 = 3;
+pub const INDEX: u32 = 4;
+pub const HEAP: u32 = 5;
 
 fn decode(key: &[u8], value: &[u8]) -> Result<Option<Named>, String> {
     let name = String::from_utf8_lossy(key).into_owned();
@@ -35,7 +39,12 @@ fn decode(key: &[u8], value: &[u8]) -> Result<Option<Named>, String> {
         return Err("too short".to_string());
     };
     let (owner, root) = (u32::from_le_bytes(*owner), PageId(u64::from_le_bytes(*root)));
-    Ok(Some(Named { name, owner, kind: Structure::Tree, root }))
+    let kind = match owner {
+        INDEX => Structure::Hash,
+        HEAP => Structure::Heap,
+        _ => Structure::Tree,
+    };
+    Ok(Some(Named { name, owner, kind, root }))
 }
 
 pub const ROOTS: Roots = Roots { owner: CATALOG, decode };
@@ -48,20 +57,29 @@ pub struct Image {
     pub roots: BTreeMap<u32, PageId>,
 }
 
+/// A new store in memory, and a pool over it.
+fn make(size: PageSize) -> (Arc<MemoryDevice>, Arc<PageStore>, Arc<Pool<Swizzled>>) {
+    let device = Arc::new(MemoryDevice::new());
+    let store = Arc::new(PageStore::create_on(device.clone(), size).unwrap());
+    let shape = Shape { frames: 64, pages_dense: None, seed: 1 };
+    let spec = Spec::parse("lean-evict").unwrap();
+    let seated = Seated::exact::<LeanEvict>(&spec, &shape).unwrap();
+    let options = PoolOptions { background_writer: false, ..PoolOptions::new(64) };
+    let pool = Arc::new(Pool::<Swizzled>::open(options, store.clone(), seated).unwrap());
+    pool.register(PageType::BTREE_INNER, &InnerKind);
+    pool.register(PageType::BTREE_LEAF, &LeafKind);
+    pool.register(PageType::OVERFLOW, &OverflowKind);
+    for (page_type, kind) in hash_index::KINDS.into_iter().chain(heap::KINDS) {
+        pool.register(page_type, kind);
+    }
+    (device, store, pool)
+}
+
 impl Image {
     /// A store with a tree of words, several levels high, and one of a few values in overflow
     /// pages; some pages were freed again.
     pub fn build(size: PageSize) -> Image {
-        let device = Arc::new(MemoryDevice::new());
-        let store = Arc::new(PageStore::create_on(device.clone(), size).unwrap());
-        let shape = Shape { frames: 64, pages_dense: None, seed: 1 };
-        let spec = Spec::parse("lean-evict").unwrap();
-        let seated = Seated::exact::<LeanEvict>(&spec, &shape).unwrap();
-        let options = PoolOptions { background_writer: false, ..PoolOptions::new(64) };
-        let pool = Arc::new(Pool::<Swizzled>::open(options, store.clone(), seated).unwrap());
-        pool.register(PageType::BTREE_INNER, &InnerKind);
-        pool.register(PageType::BTREE_LEAF, &LeafKind);
-        pool.register(PageType::OVERFLOW, &OverflowKind);
+        let (device, store, pool) = make(size);
         let catalog = BTree::create(pool.clone(), CATALOG).unwrap();
         let words = BTree::create(pool.clone(), WORDS).unwrap();
         let large = BTree::create(pool.clone(), LARGE).unwrap();
@@ -86,6 +104,34 @@ impl Image {
         pool.return_ids().unwrap();
         store.close(Some(catalog.root())).unwrap();
         Image { bytes: device.to_bytes(), size, roots }
+    }
+
+    /// A store with a hash index and a heap.
+    pub fn build_others(size: PageSize) -> Image {
+        let (device, store, pool) = make(size);
+        let catalog = BTree::create(pool.clone(), CATALOG).unwrap();
+        let index = HashIndex::create(pool.clone(), INDEX, 77).unwrap();
+        let heap = Heap::create(pool.clone(), HEAP).unwrap();
+        for i in 0u32..3000 {
+            index.insert(&i.to_le_bytes(), &[i as u8; 12]).unwrap();
+            heap.append(&vec![i as u8; 10 + i as usize % 30]).unwrap();
+        }
+        let roots = [(CATALOG, catalog.root()), (INDEX, index.root()), (HEAP, heap.root())];
+        for (name, (owner, root)) in [("index", roots[1]), ("heap", roots[2])] {
+            let mut value = owner.to_le_bytes().to_vec();
+            value.extend(root.0.to_le_bytes());
+            catalog.insert(name.as_bytes(), &value).unwrap();
+        }
+        pool.flush(Reason::Recov).unwrap();
+        pool.return_ids().unwrap();
+        store.close(Some(catalog.root())).unwrap();
+        Image { bytes: device.to_bytes(), size, roots: BTreeMap::from(roots) }
+    }
+
+    /// The pages in use of some type.
+    pub fn of_type(&self, page_type: PageType) -> Vec<PageId> {
+        let pages = (2..self.pages()).map(PageId);
+        pages.filter(|p| self.header(*p).kind == page_type && self.is_taken(*p)).collect()
     }
 
     pub fn pages(&self) -> u64 {

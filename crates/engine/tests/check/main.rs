@@ -2,6 +2,7 @@
 
 mod dump;
 mod image;
+mod others;
 mod salvage;
 
 use std::sync::LazyLock;

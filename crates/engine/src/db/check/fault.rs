@@ -5,6 +5,7 @@ use millpond_base::PageId;
 use crate::btree::Violation;
 use crate::io::ReadError;
 use crate::page::superblock::SuperblockError;
+use crate::{hash_index, heap};
 
 /// One thing that is wrong.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -36,15 +37,15 @@ pub enum Fault {
     /// The page contradicts itself, or what its parent says of it.
     #[error("{0}")]
     Node(#[from] Violation),
+    /// The same for a page of a hash index.
+    #[error("{0}")]
+    Hash(#[from] hash_index::Violation),
+    /// The same for a page of a heap.
+    #[error("{0}")]
+    Heap(#[from] heap::Violation),
     /// A page of another type stands where a structure has its root, or a child.
     #[error("the page has type {found}, which does not belong here")]
     Type {
-        /// Type as the page says.
-        found: u8,
-    },
-    /// No known page has this type.
-    #[error("there is no page type {found}")]
-    UnknownType {
         /// Type as the page says.
         found: u8,
     },

@@ -5,21 +5,18 @@
 //! per level. Levels fall by one from parent to child, so that no damage makes the walk endless;
 //! where pages have no levels, the bits do.
 
-use std::sync::Arc;
-
 use millpond_base::PageId;
 
 use super::fault::Fault;
 use super::reader::{BATCH, PageReader};
 use super::report::{Problem, StructureReport};
 use super::structure::{Named, Roots, owns};
-use crate::btree::{
-    Fences, LargePart, StoredNode, StoredValue, Violation, overflow_parts, register,
-};
+use crate::btree::{Fences, LargePart, StoredNode, StoredValue, Violation, overflow_parts};
 use crate::db::catalog::Structure;
 use crate::io::PageStore;
-use crate::page::{PageHeader, PageType, View};
+use crate::page::{PageHeader, View};
 use crate::pool::{Kind, Swip};
+use crate::{hash_index, heap};
 
 /// Problems, of which so many are kept.
 pub(crate) struct Findings {
@@ -113,7 +110,8 @@ pub(crate) struct Walk<'s> {
     pub(crate) structures: Vec<StructureReport>,
     pub(crate) findings: Findings,
     pub(crate) reader: PageReader,
-    kinds: Vec<(PageType, Arc<dyn Kind>)>,
+    /// By structure: the seed of a hash index.
+    seeds: Vec<u64>,
     catalog: Roots,
     stack: Vec<Visit>,
 }
@@ -136,7 +134,7 @@ impl<'s> Walk<'s> {
             structures: Vec::new(),
             findings: Findings { problems: Vec::new(), left_out: 0, kept_max, page_bytes },
             reader: PageReader::new(store.page_size().bytes()),
-            kinds: register(),
+            seeds: Vec::new(),
             catalog,
             stack: Vec::new(),
         }
@@ -146,6 +144,7 @@ impl<'s> Walk<'s> {
     pub(crate) fn add(&mut self, found: Named) {
         let Named { name, owner, kind, root } = found;
         let structure = self.structures.len();
+        self.seeds.push(0);
         self.structures.push(StructureReport { name, owner, kind, root, ..Default::default() });
         self.stack.push(Visit { page: root, parent: None, at: 0, structure, role: Role::Root });
     }
@@ -228,7 +227,7 @@ impl<'s> Walk<'s> {
             Role::Large(part) => self.look_at_value(visit, part, page),
             Role::Root if kind == Structure::Tree => self.look_at_node(visit, page),
             Role::Node { .. } => self.look_at_node(visit, page),
-            Role::Root | Role::Other => self.look_at_other(visit, kind, header.kind, page),
+            Role::Root | Role::Other => self.look_at_other(visit, kind, page, bytes),
         }
     }
 
@@ -317,26 +316,35 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// A page of a structure that is known only by where its swips are.
-    fn look_at_other(&mut self, visit: &Visit, kind: Structure, found: PageType, page: View<'_>) {
+    /// A page of a structure that is no tree: looked at by itself, and its swips followed.
+    fn look_at_other(&mut self, visit: &Visit, kind: Structure, page: View<'_>, bytes: &[u8]) {
+        let found = PageHeader::read(bytes).kind;
         if !owns(kind, found) {
             return self.fault(visit, Fault::Type { found: found.0 });
+        }
+        if matches!(visit.role, Role::Root)
+            && let Some(seed) = self.seeds.get_mut(visit.structure)
+        {
+            *seed = hash_index::seed_in(bytes);
+        }
+        let seed = self.seeds.get(visit.structure).copied().unwrap_or(0);
+        let wrong: Vec<Fault> = match kind {
+            Structure::Hash => {
+                hash_index::check_page(bytes, seed).into_iter().map(Fault::from).collect()
+            }
+            Structure::Heap => heap::check_page(bytes).into_iter().map(Fault::from).collect(),
+            Structure::Tree => Vec::new(),
+        };
+        if !wrong.is_empty() {
+            return wrong.into_iter().for_each(|fault| self.fault(visit, fault));
         }
         if let Some(report) = self.structures.get_mut(visit.structure) {
             report.other_pages += 1;
         }
-        let Some((_, kind)) = self.kinds.iter().find(|(page_type, _)| *page_type == found) else {
-            return;
-        };
-        let mut swips = Vec::new();
-        kind.clone().swips(page, &mut |at| {
-            swips.push((at, Swip(page.u64(at))));
-            swips.len() < page.len() / 8
-        });
-        for (at, swip) in swips.into_iter().rev() {
-            if swip != Swip::NULL {
-                self.push(visit, at, swip, Role::Other);
-            }
+        let mut kinds = hash_index::KINDS.iter().chain(&heap::KINDS);
+        let Some((_, kind)) = kinds.find(|(page_type, _)| *page_type == found) else { return };
+        for (at, swip) in swips_of(*kind, page).into_iter().rev() {
+            self.push(visit, at, swip, Role::Other);
         }
     }
 
@@ -357,4 +365,15 @@ impl<'s> Walk<'s> {
             self.fault(visit, Fault::Catalog { entry, why });
         }
     }
+}
+
+/// The swips of a page that refer to something, with their offsets.
+fn swips_of(kind: &dyn Kind, page: View<'_>) -> Vec<(usize, Swip)> {
+    let mut swips = Vec::new();
+    kind.swips(page, &mut |at| {
+        swips.push((at, Swip(page.u64(at))));
+        swips.len() < page.len() / 8
+    });
+    swips.retain(|(_, swip)| *swip != Swip::NULL);
+    swips
 }
