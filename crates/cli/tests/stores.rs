@@ -289,6 +289,31 @@ fn a_store_that_was_not_closed_is_not_opened_but_saved() {
 }
 
 #[test]
+fn a_store_larger_than_memory_that_was_cut_down_is_saved_in_large_part_and_invents_nothing() {
+    let shop = Shop::new();
+    let options = millpond::db::Options::new().memory(4 << 20);
+    let db = millpond::db::Db::open(shop.path("run.db"), options).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    let mut random = fastrand::Rng::with_seed(5);
+    for _ in 0..60_000 {
+        let key = random.u32(..100_000);
+        tree.put(&key.to_be_bytes(), &[key as u8; 150]).unwrap();
+    }
+    fs::copy(shop.path("run.db"), shop.path("crashed.db")).unwrap();
+    assert_eq!(shop.run(&["check", "crashed.db"]).status.code(), Some(1));
+    let args = ["dump", "crashed.db", "--salvage", "--format", "hex"];
+    let dump = text(&shop.run(&args).stdout);
+    let mut entries = 0;
+    for line in dump.lines().filter(|line| !line.starts_with(['@', '#'])) {
+        let (key, value) = line.split_once('\t').unwrap();
+        assert_eq!((key.len(), value), (8, key[6..].repeat(150).as_str()));
+        assert!(tree.contains(&u32::from_str_radix(key, 16).unwrap().to_be_bytes()).unwrap());
+        entries += 1;
+    }
+    assert!(entries > 20_000, "{entries} of {}", tree.len().unwrap());
+}
+
+#[test]
 fn what_is_no_store_says_so() {
     let shop = Shop::new();
     fs::write(shop.path("text"), "no store at all\n".repeat(9000)).unwrap();

@@ -89,7 +89,7 @@ fn summary(report: &Report) -> String {
         lost => format!("{} are free, {lost} cannot be reached", counts.free),
     };
     format!(
-        "{}: {} pages of {} were read, {} of {} structures are in use, {free}",
+        "{}: {} pages of {} were read, {} are in use by {} structures, {free}",
         report.path.display(),
         report.pages,
         report.page_size,
