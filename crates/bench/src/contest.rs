@@ -37,6 +37,11 @@ pub struct StepResult {
     pub to_first: Interval,
     /// Its throughput over the last step's.
     pub to_last: Interval,
+    /// Transactions per processor second, over the first step's and over the last step's: what
+    /// remains comparable where others use the machine, too.
+    pub cpu_to_first: Interval,
+    /// The same, over the last step's.
+    pub cpu_to_last: Interval,
 }
 
 /// The five steps of leanstore fig. 7, from a classic pool to no pool, on otherwise equal setups.
@@ -124,34 +129,39 @@ pub fn contest(
             return Err(BenchError::Drive(error.into()));
         }
     }
-    results(steps, &beds, outcomes)
+    results(steps, &beds, &outcomes)
 }
 
 fn results(
     steps: &[Step],
     beds: &[Box<dyn Bed>],
-    outcomes: Vec<Vec<Outcome>>,
+    outcomes: &[Vec<Outcome>],
 ) -> Result<Vec<StepResult>, BenchError> {
-    let speeds: Vec<Vec<f64>> = outcomes
-        .iter()
-        .map(|rounds| rounds.iter().map(|outcome| outcome.throughput_per_s).collect())
-        .collect();
-    let (Some(first), Some(last)) = (speeds.first(), speeds.last()) else {
-        return Ok(Vec::new());
+    let of_rounds = |speed: fn(&Outcome) -> f64| -> Vec<Vec<f64>> {
+        outcomes.iter().map(|rounds| rounds.iter().map(speed).collect()).collect()
+    };
+    let speeds = of_rounds(|outcome| outcome.throughput_per_s);
+    let per_cpu = of_rounds(|outcome| outcome.transactions as f64 / outcome.cpu_s.max(1e-9));
+    let ends = |of: &[Vec<f64>], step: usize| {
+        let last = of.len() - 1;
+        let first = Interval::of_ratios(&of[step], &of[0]);
+        first.zip(Interval::of_ratios(&of[step], &of[last]))
     };
     let mut all = Vec::new();
-    for ((step, bed), (rounds, mine)) in
-        steps.iter().zip(beds).zip(outcomes.into_iter().zip(&speeds))
-    {
+    for (at, rounds) in outcomes.iter().enumerate() {
         // No interval without a round.
         let none = || BenchError::Stopped;
+        let (to_first, to_last) = ends(&speeds, at).ok_or_else(none)?;
+        let (cpu_to_first, cpu_to_last) = ends(&per_cpu, at).ok_or_else(none)?;
         all.push(StepResult {
-            name: step.name.clone(),
-            facts: bed.facts().clone(),
-            rounds,
-            throughput: Interval::of(mine).ok_or_else(none)?,
-            to_first: Interval::of_ratios(mine, first).ok_or_else(none)?,
-            to_last: Interval::of_ratios(mine, last).ok_or_else(none)?,
+            name: steps[at].name.clone(),
+            facts: beds[at].facts().clone(),
+            rounds: rounds.clone(),
+            throughput: Interval::of(&speeds[at]).ok_or_else(none)?,
+            to_first,
+            to_last,
+            cpu_to_first,
+            cpu_to_last,
         });
     }
     Ok(all)

@@ -166,6 +166,9 @@ impl Shared {
     }
 }
 
+/// The longest latency that is told from longer ones, in nanoseconds: ten minutes.
+const LATENCY_NS_MAX: u64 = 600_000_000_000;
+
 /// One thread's results.
 struct Share {
     latency: Histogram<u64>,
@@ -176,8 +179,9 @@ struct Share {
 
 impl Share {
     fn new() -> Share {
-        // Cannot fail: two digits are allowed, and the histogram grows by itself.
-        let latency = Histogram::new(2).expect("two significant digits");
+        // Cannot fail: the bounds lie far enough apart, and two digits are allowed. They are fixed,
+        // because a value beyond them must not make a histogram grow in the middle of a run.
+        let latency = Histogram::new_with_bounds(1, LATENCY_NS_MAX, 2).expect("valid bounds");
         Share { latency, by_class: [0; CLASSES_MAX], transactions: 0, seconds: 0.0 }
     }
 
@@ -389,7 +393,7 @@ fn merged(shares: &[Share], cpu_s: f64) -> Outcome {
     let mut all = Share::new();
     let mut throughput_per_s = 0.0;
     for share in shares {
-        // Cannot fail: histograms of one kind that grow by themselves.
+        // Cannot fail: histograms with the same bounds.
         let _ = all.latency.add(&share.latency);
         all.transactions += share.transactions;
         all.seconds += share.seconds / shares.len() as f64;

@@ -89,7 +89,7 @@ pub fn contest_row(workload: &str, result: &StepResult) -> Option<Row> {
     let first = result.rounds.first()?;
     let mut all = first.clone();
     for round in &result.rounds[1..] {
-        // Cannot fail: histograms of one kind that grow by themselves.
+        // Cannot fail: histograms with the same bounds.
         let _ = all.latency.add(&round.latency);
         all.transactions += round.transactions;
         all.seconds += round.seconds;
@@ -110,6 +110,8 @@ pub fn contest_row(workload: &str, result: &StepResult) -> Option<Row> {
             .with("throughput_high", result.throughput.high)
             .with_interval("ratio_to_first", &result.to_first)
             .with_interval("ratio_to_last", &result.to_last)
+            .with_interval("cpu_ratio_to_first", &result.cpu_to_first)
+            .with_interval("cpu_ratio_to_last", &result.cpu_to_last)
             .with_facts(facts),
     )
 }

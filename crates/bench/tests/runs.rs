@@ -51,6 +51,17 @@ fn a_run_does_exactly_its_operations_and_counts_each() {
 }
 
 #[test]
+fn latencies_of_all_transactions_add_up_to_the_time_of_the_run() {
+    let mut bed = prepare(&Setup::new(), &orders(1, 1), &mut Unwatched).unwrap();
+    let outcome = run(bed.as_mut(), &operations(400));
+    assert_eq!(outcome.latency.len(), 400, "every transaction is timed");
+    let sum_s = outcome.latency.mean() * 400.0 / 1e9;
+    assert!(sum_s < outcome.seconds * 1.05, "{sum_s} of {}", outcome.seconds);
+    assert!(sum_s > outcome.seconds * 0.5, "{sum_s} of {}", outcome.seconds);
+    assert!(outcome.latency_us(0.5) <= outcome.latency_us(0.99));
+}
+
+#[test]
 fn a_pool_smaller_than_its_data_misses_and_one_that_fits_does_not() {
     let workload = orders(1, 2);
     let fits = prepare(&Setup::new(), &workload, &mut Unwatched).unwrap();
