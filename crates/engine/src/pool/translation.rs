@@ -225,8 +225,9 @@ impl<M: Mode> Pool<M> {
     }
 }
 
+/// A validated swip that refers to nothing: the page is not what its structure made of it.
 #[cold]
-fn null_swip(page: Option<PageId>, at: usize) -> Jump {
+pub(crate) fn null_swip(page: Option<PageId>, at: usize) -> Jump {
     let what = format!("no page is referred to at byte {at}");
     Jump::failed(PoolError::Corrupt { page: page.unwrap_or_default(), what })
 }

@@ -22,6 +22,7 @@ use crate::pool::kind::ANCHOR_SWIP;
 use crate::pool::latch::Latching;
 use crate::pool::pages::{Anchor, NewPage, Op, Pages};
 use crate::pool::swip::Swip;
+use crate::pool::translation::null_swip;
 
 /// Alignment of frames: direct I/O's, so that pages lie exactly as in the pool.
 const ALIGN: usize = FRAME_HEADER;
@@ -186,7 +187,7 @@ impl<L: Latching> Pages for Twin<L> {
     fn child<'o>(&'o self, parent: &Read<'o, Self>, at: usize, _: Mark) -> Try<Read<'o, Self>> {
         let word = parent.swip(at);
         parent.validate()?;
-        let frame = word.frame().ok_or(Jump::Restart)?;
+        let frame = word.frame().ok_or_else(|| null_swip(parent.header().page(), at))?;
         // SAFETY: the parent had not changed after the swip was read, so the word is a swip that
         // this twin made, of a frame that it keeps.
         let child = unsafe { Read::begin(parent.op(), frame) }?;
@@ -203,7 +204,7 @@ impl<L: Latching> Pages for Twin<L> {
     ) -> Try<Write<'o, Self>> {
         let word = parent.swip(at);
         parent.validate()?;
-        let frame = word.frame().ok_or(Jump::Restart)?;
+        let frame = word.frame().ok_or_else(|| null_swip(parent.header().page(), at))?;
         // SAFETY: as in `child`.
         let child = unsafe { Write::begin(parent.op(), frame) }?;
         parent.validate()?;
@@ -216,7 +217,8 @@ impl<L: Latching> Pages for Twin<L> {
         at: usize,
         _: Mark,
     ) -> Try<Write<'o, Self>> {
-        let frame = Swip(parent.view().u64(at)).frame().ok_or(Jump::Restart)?;
+        let frame = Swip(parent.view().u64(at)).frame();
+        let frame = frame.ok_or_else(|| null_swip(parent.header().page(), at))?;
         // SAFETY: the parent is held, so the word is a swip that this twin made.
         unsafe { Write::begin(parent.op(), frame) }
     }
@@ -332,6 +334,17 @@ mod tests {
             root.validate()
         })
         .unwrap();
+    }
+
+    #[test]
+    fn a_reference_to_nothing_is_an_error_and_no_endless_restart() {
+        let twin = Twin::<Optimistic>::new(4096).unwrap();
+        let (anchor, _) = twin.anchor_new(LEAF).unwrap();
+        let result = twin.run(|op| {
+            let root = Read::root(op, anchor, Mark::READ)?;
+            root.child(64, Mark::READ).map(|_| ())
+        });
+        assert!(matches!(result, Err(PoolError::Corrupt { .. })), "{result:?}");
     }
 
     #[test]
