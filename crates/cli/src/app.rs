@@ -7,8 +7,7 @@ use millpond_lab::registry::Registry;
 
 use crate::{bench, interrupt, output, policies, report, sim, store, tour, trace};
 
-const ABOUT: &str =
-    "A storage engine at memory speed, and the laboratory of page replacement";
+const ABOUT: &str = "A storage engine at memory speed, and the laboratory of page replacement";
 
 #[derive(Parser, Debug)]
 #[command(name = "millpond", version, about = ABOUT, max_term_width = 100)]
