@@ -4,8 +4,10 @@
 use std::sync::Arc;
 
 use super::store::Store;
-use super::store_tree::StoreTree;
+use super::store_handle::{StoreHashIndex, StoreHeap, StoreTree};
 use crate::btree::{Range, ValueReader};
+use crate::hash_index::Entries;
+use crate::heap::Records;
 use crate::pool::Pool;
 
 /// Declares an enum with a variant per combination `M`, each holding a `$of<M>`.
@@ -87,6 +89,8 @@ pub(super) use by_combination;
 type Shared<M> = Arc<Store<M>>;
 type PoolRange<'t, M> = Range<'t, Pool<M>>;
 type PoolReader<'t, M> = ValueReader<'t, Pool<M>>;
+type PoolEntries<'t, M> = Entries<'t, Pool<M>>;
+type PoolRecords<'t, M> = Records<'t, Pool<M>>;
 
 any! {
     /// A store.
@@ -105,4 +109,61 @@ any! {
 any! {
     /// A large value being read.
     AnyReader<'t>: PoolReader
+}
+/// The same three macros for what is compiled for fewer combinations: those that a user's choice
+/// of a policy leads to.
+macro_rules! any_few {
+    ($(#[$meta:meta])* $name:ident $(<$life:lifetime>)?: $of:ident) => {
+        $(#[$meta])*
+        pub(super) enum $name $(<$life>)? {
+            Lean($of<$($life,)? $crate::db::modes::Lean>),
+            Untouched($of<$($life,)? $crate::db::modes::Untouched>),
+            Listed($of<$($life,)? $crate::db::modes::Listed>),
+            Dated($of<$($life,)? $crate::db::modes::Dated>),
+        }
+    };
+}
+
+macro_rules! each_few {
+    ($name:ident, $any:expr, $held:ident => $body:expr) => {
+        match $any {
+            $name::Lean($held) => $body,
+            $name::Untouched($held) => $body,
+            $name::Listed($held) => $body,
+            $name::Dated($held) => $body,
+        }
+    };
+}
+pub(super) use each_few;
+
+macro_rules! turn_few {
+    ($name:ident => $to:ident, $any:expr, $held:ident => $body:expr $(, else $other:expr)?) => {
+        match $any {
+            $name::Lean($held) => $to::Lean($body),
+            $name::Untouched($held) => $to::Untouched($body),
+            $name::Listed($held) => $to::Listed($body),
+            $name::Dated($held) => $to::Dated($body),
+            $(_ => $other,)?
+        }
+    };
+}
+pub(super) use turn_few;
+
+any_few! {
+    /// A hash index's handle.
+    #[derive(Clone)]
+    AnyHashIndex: StoreHashIndex
+}
+any_few! {
+    /// The entries of a hash index.
+    AnyEntries<'t>: PoolEntries
+}
+any_few! {
+    /// A heap's handle.
+    #[derive(Clone)]
+    AnyHeap: StoreHeap
+}
+any_few! {
+    /// The records of a heap.
+    AnyRecords<'t>: PoolRecords
 }

@@ -22,7 +22,10 @@ pub(super) fn stats<M: Mode>(pool: &Pool<M>, pages: &PageStore, opened: Instant)
     stats.uptime_s = opened.elapsed().as_secs_f64();
     stats.store_pages = pages.pages();
     stats.free_pages = pages.free_pages();
-    stats.syncs = pages.counts().syncs;
+    let counts = pages.counts();
+    stats.syncs = counts.syncs;
+    stats.checksum_failures = counts.damaged_reads;
+    stats.file_extensions = counts.growths;
     let step = frames.div_ceil(LOOKS).max(1);
     let (mut cooling, mut dirty) = (0u64, 0u64);
     for id in (0..frames).step_by(step as usize) {

@@ -9,6 +9,7 @@ use super::options::OptionsError;
 use crate::btree::{BulkError, StreamError, WriteError};
 use crate::io::{CloseError, CreateError, DeviceError, OpenError, OpenFileError, SyncError};
 use crate::pool::PoolError;
+use crate::{hash_index, heap};
 
 /// An error of a store or of something in it.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +54,12 @@ pub enum Error {
     /// An entry could not be written.
     #[error(transparent)]
     Write(WriteError),
+    /// An entry could not be written into a hash index.
+    #[error(transparent)]
+    HashWrite(hash_index::WriteError),
+    /// A record could not be written into a heap.
+    #[error(transparent)]
+    HeapWrite(heap::WriteError),
     /// A value could not be streamed.
     #[error(transparent)]
     Stream(StreamError),
@@ -60,9 +67,9 @@ pub enum Error {
     #[error(transparent)]
     Bulk(#[from] BulkError),
     /// A key or value is not of the type that it is read as.
-    #[error("in tree '{tree}': {source}")]
+    #[error("in '{tree}': {source}")]
     Decode {
-        /// The tree.
+        /// The tree, hash index or heap.
         tree: String,
         /// What is wrong.
         source: DecodeError,
@@ -72,6 +79,14 @@ pub enum Error {
     NoTree {
         /// The name.
         name: String,
+    },
+    /// There is no hash index, or no heap, of that name.
+    #[error("there is no {wanted} '{name}': create it, or see the list of trees")]
+    NoStructure {
+        /// The name.
+        name: String,
+        /// What was asked for.
+        wanted: Structure,
     },
     /// The name is taken.
     #[error("'{name}' exists already: open it, or choose another name")]
@@ -86,6 +101,17 @@ pub enum Error {
         name: String,
         /// What it is.
         found: Structure,
+        /// What was asked for.
+        wanted: Structure,
+    },
+    /// The store runs with strategies that only trees are compiled for.
+    #[error(
+        "'{name}': no {wanted} is compiled for translation, latching or recording as they are set; \
+         leave them as they are by default"
+    )]
+    TreesOnly {
+        /// The name.
+        name: String,
         /// What was asked for.
         wanted: Structure,
     },
@@ -126,6 +152,24 @@ impl From<WriteError> for Error {
         match error {
             WriteError::Pool(error) => Error::Pool(error),
             other => Error::Write(other),
+        }
+    }
+}
+
+impl From<hash_index::WriteError> for Error {
+    fn from(error: hash_index::WriteError) -> Error {
+        match error {
+            hash_index::WriteError::Pool(error) => Error::Pool(error),
+            other => Error::HashWrite(other),
+        }
+    }
+}
+
+impl From<heap::WriteError> for Error {
+    fn from(error: heap::WriteError) -> Error {
+        match error {
+            heap::WriteError::Pool(error) => Error::Pool(error),
+            other => Error::HeapWrite(other),
         }
     }
 }

@@ -3,13 +3,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::any::{AnyStore, AnyTree, by_combination, each, turn};
-use super::catalog::Entry;
+use super::any::{AnyHashIndex, AnyHeap, AnyStore, AnyTree, by_combination, each, turn, turn_few};
+use super::catalog::{Entry, Structure};
 use super::error::Error;
+use super::hash_index::HashIndex;
+use super::heap::Heap;
 use super::key::Key;
 use super::modes::Combination;
 use super::options::Options;
 use super::policy_choice::PolicyChoice;
+use super::raw_hash_index::RawHashIndex;
+use super::raw_heap::RawHeap;
 use super::raw_tree::RawTree;
 use super::stats::Stats;
 use super::store::{Prepared, Store};
@@ -21,7 +25,7 @@ use crate::pool::recorder::Recorder;
 /// A store.
 ///
 /// A handle: clones are cheap and may be used from any thread. The store closes when the last
-/// handle goes, those of its trees among them; [`Db::close`] does it where errors can be seen.
+/// handle goes, those of its structures among them; [`Db::close`] does it where errors can be seen.
 ///
 /// ```
 /// use millpond::db::{Db, Options};
@@ -129,7 +133,107 @@ impl Db {
     /// # Errors
     /// [`Error::NoTree`], [`Error::TreeInUse`], or the store failed.
     pub fn drop_tree(&self, name: &str) -> Result<(), Error> {
-        each!(AnyStore, &self.store, store => store.drop_tree(name))
+        self.drop_structure(name, Structure::Tree)
+    }
+
+    /// The hash index of that name, with keys and values of these types; made if there is none.
+    /// It finds a key faster than a tree does, and has no order. The types are not stored.
+    ///
+    /// # Errors
+    /// [`Error::Name`], [`Error::OtherKind`], [`Error::TreesOnly`], or the store failed.
+    pub fn hash_index<K: Key, V: Value>(&self, name: &str) -> Result<HashIndex<K, V>, Error> {
+        Ok(self.raw_hash_index(name)?.typed())
+    }
+
+    /// The hash index of that name, of byte strings; made if there is none.
+    ///
+    /// # Errors
+    /// As [`Db::hash_index`].
+    pub fn raw_hash_index(&self, name: &str) -> Result<RawHashIndex, Error> {
+        let index = turn_few!(
+            AnyStore => AnyHashIndex, &self.store, store => store.hash_index(name)?,
+            else return Err(trees_only(name, Structure::Hash))
+        );
+        Ok(RawHashIndex::new(index))
+    }
+
+    /// The hash index of that name, which must exist.
+    ///
+    /// # Errors
+    /// [`Error::NoStructure`], or as [`Db::hash_index`].
+    pub fn open_hash_index(&self, name: &str) -> Result<RawHashIndex, Error> {
+        let index = turn_few!(
+            AnyStore => AnyHashIndex, &self.store, store => store.open_hash_index(name)?,
+            else return Err(trees_only(name, Structure::Hash))
+        );
+        Ok(RawHashIndex::new(index))
+    }
+
+    /// A new, empty hash index of that name.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], or as [`Db::hash_index`].
+    pub fn create_hash_index(&self, name: &str) -> Result<RawHashIndex, Error> {
+        let index = turn_few!(
+            AnyStore => AnyHashIndex, &self.store, store => store.create_hash_index(name)?,
+            else return Err(trees_only(name, Structure::Hash))
+        );
+        Ok(RawHashIndex::new(index))
+    }
+
+    /// The heap of that name, with records of this type; made if there is none. The type is not
+    /// stored.
+    ///
+    /// # Errors
+    /// [`Error::Name`], [`Error::OtherKind`], [`Error::TreesOnly`], or the store failed.
+    pub fn heap<V: Value>(&self, name: &str) -> Result<Heap<V>, Error> {
+        Ok(self.raw_heap(name)?.typed())
+    }
+
+    /// The heap of that name, of byte strings; made if there is none.
+    ///
+    /// # Errors
+    /// As [`Db::heap`].
+    pub fn raw_heap(&self, name: &str) -> Result<RawHeap, Error> {
+        let heap = turn_few!(
+            AnyStore => AnyHeap, &self.store, store => store.heap(name)?,
+            else return Err(trees_only(name, Structure::Heap))
+        );
+        Ok(RawHeap::new(heap))
+    }
+
+    /// The heap of that name, which must exist.
+    ///
+    /// # Errors
+    /// [`Error::NoStructure`], or as [`Db::heap`].
+    pub fn open_heap(&self, name: &str) -> Result<RawHeap, Error> {
+        let heap = turn_few!(
+            AnyStore => AnyHeap, &self.store, store => store.open_heap(name)?,
+            else return Err(trees_only(name, Structure::Heap))
+        );
+        Ok(RawHeap::new(heap))
+    }
+
+    /// A new, empty heap of that name.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], or as [`Db::heap`].
+    pub fn create_heap(&self, name: &str) -> Result<RawHeap, Error> {
+        let heap = turn_few!(
+            AnyStore => AnyHeap, &self.store, store => store.create_heap(name)?,
+            else return Err(trees_only(name, Structure::Heap))
+        );
+        Ok(RawHeap::new(heap))
+    }
+
+    /// Removes a tree, hash index or heap, as `kind` says, and gives all its pages back. Nobody
+    /// may have a handle of it any more.
+    ///
+    /// # Errors
+    /// [`Error::NoTree`] or [`Error::NoStructure`], [`Error::OtherKind`], [`Error::TreeInUse`], or
+    /// the store failed.
+    pub fn drop_structure(&self, name: &str, kind: Structure) -> Result<(), Error> {
+        each!(AnyStore, &self.store, store => store.drop_structure(name, kind))
     }
 
     /// Everything that has a name, in order.
@@ -177,6 +281,10 @@ impl Db {
     pub fn close(self) -> Result<(), Error> {
         each!(AnyStore, self.store, store => store.close())
     }
+}
+
+fn trees_only(name: &str, wanted: Structure) -> Error {
+    Error::TreesOnly { name: name.to_string(), wanted }
 }
 
 fn choose(options: &Options) -> Result<Combination, Error> {

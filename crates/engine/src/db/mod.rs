@@ -1,11 +1,11 @@
 //! What users call: a store ([`Db`]), its trees, keys and values, options, statistics.
 //!
 //! ```text
-//! Db, RawTree, Tree<K, V>    enums over the compiled combinations, typed keys and values on top
-//! Store<M>, StoreTree<M>     one combination: what measurements use
-//! catalog, housekeeping      names of trees; what is done once a second
-//! modes                      which combinations there are
-//! options, budget            what the user asked for, and how many frames that gives
+//! Db, RawTree, Tree<K, V>, …  enums over the compiled combinations, typed keys and values on top
+//! Store<M>, StoreTree<M>, …   one combination: what measurements use
+//! catalog, housekeeping       names of structures; what is done once a second
+//! modes                       which combinations there are
+//! options, budget             what the user asked for, and how many frames that gives
 //! ```
 //! The modules with an enum over all combinations hold the tree's code ten times over; unit tests
 //! have no use for them, and are built without.
@@ -22,6 +22,10 @@ pub mod dump;
 pub mod error;
 #[cfg(not(test))]
 mod handle;
+#[cfg(not(test))]
+pub mod hash_index;
+#[cfg(not(test))]
+pub mod heap;
 mod housekeeping;
 pub mod key;
 pub mod key_range;
@@ -31,12 +35,18 @@ pub mod modes;
 pub mod options;
 pub mod policy_choice;
 #[cfg(not(test))]
+pub mod raw_hash_index;
+#[cfg(not(test))]
+pub mod raw_heap;
+#[cfg(not(test))]
 pub mod raw_tree;
 pub mod salvage;
+#[cfg(not(test))]
+mod scan_count;
 pub mod stat_file;
 pub mod stats;
 pub mod store;
-mod store_tree;
+mod store_handle;
 #[cfg(not(test))]
 pub mod tree;
 pub mod value;
@@ -49,16 +59,24 @@ pub use codec::DecodeError;
 pub use error::Error;
 #[cfg(not(test))]
 pub use handle::Db;
+#[cfg(not(test))]
+pub use hash_index::{Entries, HashIndex};
+#[cfg(not(test))]
+pub use heap::{Heap, Records};
 pub use key::Key;
 pub use key_range::KeyRange;
 pub use modes::{Combination, CombinationError};
 pub use options::{Lab, Options, OptionsError, Plan};
 #[cfg(not(test))]
+pub use raw_hash_index::{RawEntries, RawHashIndex};
+#[cfg(not(test))]
+pub use raw_heap::{RawHeap, RawRecords};
+#[cfg(not(test))]
 pub use raw_tree::{RawRange, RawReader, RawTree};
 pub use stat_file::{Freshness, Published, Publisher};
 pub use stats::{Latency, Stats};
 pub use store::Store;
-pub use store_tree::StoreTree;
+pub use store_handle::{StoreHandle, StoreHashIndex, StoreHeap, StoreTree};
 #[cfg(not(test))]
 pub use tree::{Range, Tree};
 pub use value::Value;

@@ -19,6 +19,9 @@
 //! Alone        swizzled     none        cooling   what latching costs; one thread
 //! Recording    swizzled     optimistic  cooling   the default, recording its page references
 //! ```
+//! The first four are all that a user's choice of a policy leads to. Hash indexes and heaps are
+//! compiled for them only: the others are for measuring trees.
+//!
 //! Policies by hot half: `nothing` `random`, `fifo`, `loop`, …; `central` `lru`, `2q`, `arc`,
 //! `lirs`, …; `cooling` `lean-evict`; `watt` `watt`. [`HotHalf::policies`] lists them.
 
@@ -53,6 +56,7 @@ where
     type Touch = T;
     const SWIZZLES: bool = SWIZZLES;
     const RECORDS: bool = RECORDS;
+    const TREES_ONLY: bool = !SWIZZLES || !L::OPTIMISTIC || RECORDS;
 }
 
 /// Which hot half a policy has, as far as one is compiled.
@@ -168,6 +172,11 @@ macro_rules! combinations {
             /// Whether page references can be recorded.
             pub fn records(self) -> bool {
                 match self { $(Combination::$name => $records,)* }
+            }
+
+            /// Whether stores that run with it have no hash indexes and no heaps.
+            pub fn has_trees_only(self) -> bool {
+                match self { $(Combination::$name => <$name as Mode>::TREES_ONLY,)* }
             }
 
             /// Hands the combination's type to `visit`.

@@ -6,12 +6,12 @@
 
 use std::io;
 use std::ops::{Bound, RangeBounds};
-use std::time::Instant;
 
 use super::any::{AnyRange, AnyReader, AnyTree, each, turn};
 use super::error::Error;
 use super::key::Key;
 use super::key_range::KeyRange;
+use super::scan_count::ScanCount;
 use super::tree::Tree;
 use super::value::Value;
 use crate::btree::{BulkOptions, Entry as BytesEntry, Limits, Report, TreeStats};
@@ -19,9 +19,9 @@ use crate::page::Scratch;
 use crate::pool::PoolError;
 use crate::pool::counters::{Counter, Timing};
 
-const GET: (Counter, Timing) = (Counter::Gets, Timing::GetTime);
-const PUT: (Counter, Timing) = (Counter::Puts, Timing::PutTime);
-const DELETE: (Counter, Timing) = (Counter::Deletes, Timing::DeleteTime);
+pub(super) const GET: (Counter, Timing) = (Counter::Gets, Timing::GetTime);
+pub(super) const PUT: (Counter, Timing) = (Counter::Puts, Timing::PutTime);
+pub(super) const DELETE: (Counter, Timing) = (Counter::Deletes, Timing::DeleteTime);
 
 /// An owned entry.
 pub type RawEntry = (Vec<u8>, Vec<u8>);
@@ -240,7 +240,10 @@ impl RawTree {
     pub fn key_range(&self, range: &KeyRange) -> RawRange<'_> {
         let (start, end) = bounds(range);
         let any = turn!(AnyTree => AnyRange, &self.any, tree => tree.btree().range(start, end));
-        RawRange { any, count: ScanCount::begin(self), is_over: range.is_empty() }
+        let count = each!(AnyTree, &self.any, tree => {
+            ScanCount::begin(tree.store().pool().counters(), tree.store().pool().latencies())
+        });
+        RawRange { tree: self, any, count, is_over: range.is_empty() }
     }
 
     /// The first entry.
@@ -375,39 +378,13 @@ fn bounds(range: &KeyRange) -> (Bound<&[u8]>, Bound<&[u8]>) {
     (range.start.as_ref().map(Vec::as_slice), range.end.as_ref().map(Vec::as_slice))
 }
 
-/// Counts a scan when it is over.
-struct ScanCount<'t> {
-    tree: &'t RawTree,
-    rows: u64,
-    started: Option<Instant>,
-}
-
-impl<'t> ScanCount<'t> {
-    fn begin(tree: &'t RawTree) -> ScanCount<'t> {
-        let started = each!(AnyTree, &tree.any, tree => {
-            tree.store().pool().latencies().start(Timing::ScanTime)
-        });
-        ScanCount { tree, rows: 0, started }
-    }
-}
-
-impl Drop for ScanCount<'_> {
-    fn drop(&mut self) {
-        each!(AnyTree, &self.tree.any, tree => {
-            let pool = tree.store().pool();
-            pool.counters().count(Counter::Scans);
-            pool.counters().add(Counter::ScanRows, self.rows);
-            pool.latencies().stop(Timing::ScanTime, self.started);
-        });
-    }
-}
-
 /// The entries of a range, from both ends.
 ///
 /// As an iterator it gives owned entries; [`RawRange::next_entry`] lends them. It looks at copies
 /// of leaves, so it holds nobody up and sees each leaf as it was at some moment. After an error it
 /// ends.
 pub struct RawRange<'t> {
+    tree: &'t RawTree,
     any: AnyRange<'t>,
     count: ScanCount<'t>,
     is_over: bool,
@@ -444,7 +421,7 @@ impl RawRange<'_> {
         if self.is_over {
             return Ok(false);
         }
-        each!(AnyTree, &self.count.tree.any, tree => tree.store().may_read())?;
+        each!(AnyTree, &self.tree.any, tree => tree.store().may_read())?;
         Ok(true)
     }
 
@@ -474,7 +451,7 @@ impl RawRange<'_> {
 
     /// The name of the tree.
     pub(super) fn tree_name(&self) -> &str {
-        self.count.tree.name()
+        self.tree.name()
     }
 
     pub(super) fn end(&mut self) {

@@ -11,8 +11,8 @@
 //! were taken ahead, and marks the file as clean, in this order; only then is the file opened
 //! again without a log.
 //!
-//! Each named tree is opened once and shared by all its handles: its root hangs below one anchor,
-//! or there would be two swips to one page.
+//! Each named structure is opened once and shared by all its handles: its root hangs below one
+//! anchor, or there would be two swips to one page.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Instant, SystemTime};
 
-use millpond_base::{FrameId, PageId, Reason};
+use millpond_base::{FrameId, Reason};
 use millpond_policies::contract::Shape;
 
 use super::catalog::{Catalog, Entry, Structure};
@@ -31,12 +31,13 @@ use super::memory_limit::SystemRoots;
 use super::modes::seat_for;
 use super::options::{Options, PAGE_SIZE_DEFAULT, Plan};
 use super::stat_file::{PUBLISH_PERIOD, Publisher};
-use super::store_tree::{OpenTree, StoreTree};
-use crate::btree::{BTree, InnerKind, LeafKind, OverflowKind};
+use super::store_handle::{Opened, StoreHandle, StoreHashIndex, StoreHeap, StoreTree};
+use crate::btree::{InnerKind, LeafKind, OverflowKind};
 use crate::io::{CreateError, Device, FileDevice, PageStore};
 use crate::page::{PageSize, PageType};
 use crate::pool::counters::{Counter, Timing};
 use crate::pool::{Evictors, Latching, Mode, Pool, PoolOptions, Reclamation, Workers};
+use crate::{hash_index, heap};
 
 /// Passes over the frames that [`Store::flush`] makes at most.
 const FLUSH_PASSES: u32 = 4;
@@ -52,30 +53,42 @@ pub(super) struct Prepared {
 struct Named<M: Mode> {
     /// `None` only in a store that is open for reading and has never had one.
     catalog: Option<Catalog<Pool<M>>>,
-    open: HashMap<String, Arc<OpenTree<M>>>,
+    open: HashMap<String, Opened<M>>,
     /// Splits and merges of trees that were dropped.
     gone: (u64, u64),
 }
 
 impl<M: Mode> Named<M> {
+    /// What has that name, if anything has.
+    fn entry(&self, name: &str) -> Result<Option<Entry>, Error> {
+        self.catalog.as_ref().map_or(Ok(None), |catalog| catalog.get(name))
+    }
+
+    /// Makes a structure and enters it into the catalog.
     fn create(
         &mut self,
+        pool: &Arc<Pool<M>>,
         name: &str,
         structure: Structure,
-        make: impl FnOnce(u32) -> Result<PageId, Error>,
-    ) -> Result<Entry, Error> {
+    ) -> Result<Opened<M>, Error> {
         let Some(catalog) = &mut self.catalog else { return Err(Error::ReadOnly) };
         if catalog.get(name)?.is_some() {
             return Err(Error::Exists { name: name.to_string() });
         }
         let owner = catalog.new_owner();
-        let root = make(owner)?;
+        let made = Opened::create(pool, name, owner, structure)?;
         let created = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         let created_ms = u64::try_from(created.as_millis()).unwrap_or(u64::MAX);
-        let entry = Entry { owner, structure, root, created_ms };
-        // Should this fail, the structure's first pages are lost: `check` finds them.
-        catalog.insert(name, &entry)?;
-        Ok(entry)
+        let entry = Entry { owner, structure, root: made.root(), created_ms };
+        if let Err(error) = catalog.insert(name, &entry) {
+            // Nobody will ever know of its pages.
+            if let Err(error) = made.destroy() {
+                tracing::warn!(%error, "the first pages of '{name}' are lost: `check` finds them");
+            }
+            return Err(error);
+        }
+        self.open.insert(name.to_string(), made.clone());
+        Ok(made)
     }
 }
 
@@ -231,6 +244,9 @@ impl<M: Mode> Store<M> {
         pool.register(PageType::BTREE_INNER, &InnerKind);
         pool.register(PageType::BTREE_LEAF, &LeafKind);
         pool.register(PageType::OVERFLOW, &OverflowKind);
+        for (page_type, kind) in hash_index::KINDS.into_iter().chain(heap::KINDS) {
+            pool.register(page_type, kind);
+        }
         let pool = Arc::new(pool);
         let workers = Workers::start(pool.clone())?;
         let catalog = match pages.catalog_root() {
@@ -251,6 +267,10 @@ impl<M: Mode> Store<M> {
             alone: (!M::Latching::THREADS).then(|| std::thread::current().id()),
             is_open: true,
         };
+        if let Some(publisher) = &store.publisher {
+            // From now on others can look at it.
+            publisher.maybe_publish(|| store.stats());
+        }
         if !options.read_only {
             store.house = Some(store.keep_house()?);
         }
@@ -318,19 +338,78 @@ impl<M: Mode> Store<M> {
         self.named.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What has that name, which must be a `kind`; `None` if nothing has it.
+    fn find(&self, name: &str, kind: Structure) -> Result<Option<Opened<M>>, Error> {
+        self.may_read()?;
+        let mut named = self.named();
+        if let Some(open) = named.open.get(name) {
+            expect(name, open.kind(), kind)?;
+            return Ok(Some(open.clone()));
+        }
+        let Some(entry) = named.entry(name)? else { return Ok(None) };
+        expect(name, entry.structure, kind)?;
+        let opened = Opened::open(&self.pool, name, &entry)?;
+        named.open.insert(name.to_string(), opened.clone());
+        Ok(Some(opened))
+    }
+
+    /// What has that name, which must exist.
+    fn existing(&self, name: &str, kind: Structure) -> Result<Opened<M>, Error> {
+        self.find(name, kind)?.ok_or_else(|| missing(name, kind))
+    }
+
+    /// A new structure of that name.
+    fn create(&self, name: &str, kind: Structure) -> Result<Opened<M>, Error> {
+        self.may_write()?;
+        self.named().create(&self.pool, name, kind)
+    }
+
+    /// What has that name; it is made if nothing has.
+    fn found_or_new(&self, name: &str, kind: Structure) -> Result<Opened<M>, Error> {
+        if let Some(opened) = self.find(name, kind)? {
+            return Ok(opened);
+        }
+        if self.is_read_only() {
+            return Err(missing(name, kind));
+        }
+        match self.create(name, kind) {
+            // Another thread was faster.
+            Err(Error::Exists { .. }) => self.existing(name, kind),
+            other => other,
+        }
+    }
+
+    fn as_tree(self: &Arc<Self>, name: &str, opened: Opened<M>) -> Result<StoreTree<M>, Error> {
+        match opened {
+            Opened::Tree(tree) => Ok(StoreHandle::new(self.clone(), tree)),
+            other => Err(other_kind(name, other.kind(), Structure::Tree)),
+        }
+    }
+
+    fn as_hash_index(
+        self: &Arc<Self>,
+        name: &str,
+        opened: Opened<M>,
+    ) -> Result<StoreHashIndex<M>, Error> {
+        match opened {
+            Opened::Hash(index) => Ok(StoreHandle::new(self.clone(), index)),
+            other => Err(other_kind(name, other.kind(), Structure::Hash)),
+        }
+    }
+
+    fn as_heap(self: &Arc<Self>, name: &str, opened: Opened<M>) -> Result<StoreHeap<M>, Error> {
+        match opened {
+            Opened::Heap(heap) => Ok(StoreHandle::new(self.clone(), heap)),
+            other => Err(other_kind(name, other.kind(), Structure::Heap)),
+        }
+    }
+
     /// The tree of that name; it is made if there is none.
     ///
     /// # Errors
     /// [`Error`]: the name cannot be or is another structure's, or the store failed.
     pub fn tree(self: &Arc<Self>, name: &str) -> Result<StoreTree<M>, Error> {
-        match self.open_tree(name) {
-            Err(Error::NoTree { .. }) if !self.is_read_only() => match self.create_tree(name) {
-                // Another thread was faster.
-                Err(Error::Exists { .. }) => self.open_tree(name),
-                other => other,
-            },
-            other => other,
-        }
+        self.as_tree(name, self.found_or_new(name, Structure::Tree)?)
     }
 
     /// The tree of that name.
@@ -338,21 +417,7 @@ impl<M: Mode> Store<M> {
     /// # Errors
     /// [`Error::NoTree`], or as [`Store::tree`].
     pub fn open_tree(self: &Arc<Self>, name: &str) -> Result<StoreTree<M>, Error> {
-        self.may_read()?;
-        let mut named = self.named();
-        if let Some(tree) = named.open.get(name) {
-            return Ok(StoreTree::new(self.clone(), tree.clone()));
-        }
-        let entry = match &named.catalog {
-            Some(catalog) => catalog.get(name)?,
-            None => None,
-        };
-        let entry = entry.ok_or_else(|| Error::NoTree { name: name.to_string() })?;
-        expect_tree(name, &entry)?;
-        let tree = BTree::open(self.pool.clone(), entry.owner, entry.root)?;
-        let tree = Arc::new(OpenTree::new(name, tree));
-        named.open.insert(name.to_string(), tree.clone());
-        Ok(StoreTree::new(self.clone(), tree))
+        self.as_tree(name, self.existing(name, Structure::Tree)?)
     }
 
     /// A new, empty tree.
@@ -360,34 +425,55 @@ impl<M: Mode> Store<M> {
     /// # Errors
     /// [`Error::Exists`], or as [`Store::tree`].
     pub fn create_tree(self: &Arc<Self>, name: &str) -> Result<StoreTree<M>, Error> {
-        self.may_write()?;
-        let mut named = self.named();
-        let mut made = None;
-        named.create(name, Structure::Tree, |owner| {
-            let tree = BTree::create(self.pool.clone(), owner)?;
-            let root = tree.root();
-            made = Some(tree);
-            Ok(root)
-        })?;
-        let made = made.ok_or_else(|| Error::NoTree { name: name.to_string() })?;
-        let tree = Arc::new(OpenTree::new(name, made));
-        named.open.insert(name.to_string(), tree.clone());
-        Ok(StoreTree::new(self.clone(), tree))
+        self.as_tree(name, self.create(name, Structure::Tree)?)
     }
 
-    /// Enters a structure that is no tree: `make` makes it, for the owner whose id it is given,
-    /// and answers with its root. Its pages' kinds must have been registered with the pool.
+    /// The hash index of that name; it is made if there is none.
     ///
     /// # Errors
-    /// [`Error::Exists`], what `make` answers, or as [`Store::tree`].
-    pub fn create_structure(
-        &self,
-        name: &str,
-        kind: Structure,
-        make: impl FnOnce(u32) -> Result<PageId, Error>,
-    ) -> Result<Entry, Error> {
-        self.may_write()?;
-        self.named().create(name, kind, make)
+    /// As [`Store::tree`].
+    pub fn hash_index(self: &Arc<Self>, name: &str) -> Result<StoreHashIndex<M>, Error> {
+        self.as_hash_index(name, self.found_or_new(name, Structure::Hash)?)
+    }
+
+    /// The hash index of that name.
+    ///
+    /// # Errors
+    /// [`Error::NoStructure`], or as [`Store::tree`].
+    pub fn open_hash_index(self: &Arc<Self>, name: &str) -> Result<StoreHashIndex<M>, Error> {
+        self.as_hash_index(name, self.existing(name, Structure::Hash)?)
+    }
+
+    /// A new, empty hash index.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], or as [`Store::tree`].
+    pub fn create_hash_index(self: &Arc<Self>, name: &str) -> Result<StoreHashIndex<M>, Error> {
+        self.as_hash_index(name, self.create(name, Structure::Hash)?)
+    }
+
+    /// The heap of that name; it is made if there is none.
+    ///
+    /// # Errors
+    /// As [`Store::tree`].
+    pub fn heap(self: &Arc<Self>, name: &str) -> Result<StoreHeap<M>, Error> {
+        self.as_heap(name, self.found_or_new(name, Structure::Heap)?)
+    }
+
+    /// The heap of that name.
+    ///
+    /// # Errors
+    /// [`Error::NoStructure`], or as [`Store::tree`].
+    pub fn open_heap(self: &Arc<Self>, name: &str) -> Result<StoreHeap<M>, Error> {
+        self.as_heap(name, self.existing(name, Structure::Heap)?)
+    }
+
+    /// A new, empty heap.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], or as [`Store::tree`].
+    pub fn create_heap(self: &Arc<Self>, name: &str) -> Result<StoreHeap<M>, Error> {
+        self.as_heap(name, self.create(name, Structure::Heap)?)
     }
 
     /// What the catalog knows of a name.
@@ -396,53 +482,38 @@ impl<M: Mode> Store<M> {
     /// [`Error::NoTree`], or the catalog cannot be read.
     pub fn entry(&self, name: &str) -> Result<Entry, Error> {
         self.may_read()?;
-        let entry = self.named().catalog.as_ref().map_or(Ok(None), |catalog| catalog.get(name))?;
-        entry.ok_or_else(|| Error::NoTree { name: name.to_string() })
+        self.named().entry(name)?.ok_or_else(|| missing(name, Structure::Tree))
     }
 
-    /// Strikes the name of a structure that is no tree, whose pages the caller has freed.
+    /// Removes a structure, which must be a `kind`, and gives all its pages back. Nobody may have
+    /// a handle of it.
     ///
     /// # Errors
-    /// [`Error::NoTree`], [`Error::OtherKind`] for a tree, or the store failed.
-    pub fn forget_structure(&self, name: &str, kind: Structure) -> Result<(), Error> {
-        self.may_write()?;
-        let found = self.entry(name)?.structure;
-        if found != kind || kind == Structure::Tree {
-            return Err(Error::OtherKind { name: name.to_string(), found, wanted: kind });
-        }
-        if let Some(catalog) = &self.named().catalog {
-            catalog.remove(name)?;
-        }
-        Ok(())
-    }
-
-    /// Removes a tree and gives all its pages back. Nobody may have a handle of it.
-    ///
-    /// # Errors
-    /// [`Error::NoTree`], [`Error::TreeInUse`], or the store failed.
-    pub fn drop_tree(&self, name: &str) -> Result<(), Error> {
+    /// [`Error::NoTree`] or [`Error::NoStructure`], [`Error::OtherKind`], [`Error::TreeInUse`], or
+    /// the store failed.
+    pub fn drop_structure(&self, name: &str, kind: Structure) -> Result<(), Error> {
         self.may_write()?;
         let mut named = self.named();
-        let Named { catalog: Some(catalog), open, gone } = &mut *named else {
-            return Err(Error::ReadOnly);
-        };
-        let entry = catalog.get(name)?;
-        let entry = entry.ok_or_else(|| Error::NoTree { name: name.to_string() })?;
-        expect_tree(name, &entry)?;
-        let tree = match open.remove(name).map(Arc::try_unwrap) {
-            None => BTree::open(self.pool.clone(), entry.owner, entry.root)?,
-            Some(Ok(tree)) => tree.into_tree(),
-            Some(Err(tree)) => {
-                let handles = Arc::strong_count(&tree) - 1;
-                open.insert(name.to_string(), tree);
+        let entry = named.entry(name)?.ok_or_else(|| missing(name, kind))?;
+        expect(name, entry.structure, kind)?;
+        let opened = match named.open.remove(name) {
+            None => Opened::open(&self.pool, name, &entry)?,
+            Some(opened) if opened.others() > 0 => {
+                let handles = opened.others();
+                named.open.insert(name.to_string(), opened);
                 return Err(Error::TreeInUse { name: name.to_string(), handles });
             }
+            Some(opened) => opened,
         };
-        let counters = tree.counters();
-        gone.0 += counters.leaf_splits + counters.inner_splits;
-        gone.1 += counters.leaf_merges + counters.inner_merges;
-        catalog.remove(name)?;
-        Ok(tree.destroy()?)
+        let removed = named.catalog.as_ref().map_or(Ok(false), |catalog| catalog.remove(name));
+        if let Err(error) = removed {
+            // It keeps its anchor: a second one would make a second swip to its root.
+            named.open.insert(name.to_string(), opened);
+            return Err(error);
+        }
+        let (splits, merges) = opened.tally();
+        named.gone = (named.gone.0 + splits, named.gone.1 + merges);
+        Ok(opened.destroy()?)
     }
 
     /// All names and what they stand for, in order.
@@ -482,10 +553,9 @@ impl<M: Mode> Store<M> {
         let mut stats = super::census::stats(&self.pool, &self.pages, self.opened);
         let named = self.named();
         (stats.splits, stats.merges) = named.gone;
-        for tree in named.open.values() {
-            let counters = tree.tree().counters();
-            stats.splits += counters.leaf_splits + counters.inner_splits;
-            stats.merges += counters.leaf_merges + counters.inner_merges;
+        for (splits, merges) in named.open.values().map(Opened::tally) {
+            stats.splits += splits;
+            stats.merges += merges;
         }
         stats
     }
@@ -528,12 +598,20 @@ impl<M: Mode> Store<M> {
     }
 }
 
-fn expect_tree(name: &str, entry: &Entry) -> Result<(), Error> {
-    if entry.structure == Structure::Tree {
-        return Ok(());
+fn other_kind(name: &str, found: Structure, wanted: Structure) -> Error {
+    Error::OtherKind { name: name.to_string(), found, wanted }
+}
+
+fn expect(name: &str, found: Structure, wanted: Structure) -> Result<(), Error> {
+    if found == wanted { Ok(()) } else { Err(other_kind(name, found, wanted)) }
+}
+
+fn missing(name: &str, wanted: Structure) -> Error {
+    let name = name.to_string();
+    match wanted {
+        Structure::Tree => Error::NoTree { name },
+        Structure::Hash | Structure::Heap => Error::NoStructure { name, wanted },
     }
-    let (found, wanted) = (entry.structure, Structure::Tree);
-    Err(Error::OtherKind { name: name.to_string(), found, wanted })
 }
 
 impl<M: Mode> Drop for Store<M> {

@@ -48,7 +48,7 @@ impl<K, V> fmt::Debug for Tree<K, V> {
     }
 }
 
-fn decoded<T>(name: &str, decoded: Result<T, DecodeError>) -> Result<T, Error> {
+pub(super) fn decoded<T>(name: &str, decoded: Result<T, DecodeError>) -> Result<T, Error> {
     decoded.map_err(|source| Error::Decode { tree: name.to_string(), source })
 }
 

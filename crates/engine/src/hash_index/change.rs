@@ -74,7 +74,7 @@ impl<P: Pages> HashIndex<P> {
     /// # Errors
     /// As [`HashIndex::insert`].
     pub fn upsert(&self, key: &[u8], value: &[u8]) -> Result<bool, WriteError> {
-        Ok(self.put(key, value, When::Always, None)?.existed)
+        self.upsert_into(key, value, None)
     }
 
     /// The same, answering with the value that was replaced.
@@ -87,8 +87,27 @@ impl<P: Pages> HashIndex<P> {
         value: &[u8],
     ) -> Result<Option<Vec<u8>>, WriteError> {
         let mut old = Vec::new();
-        let outcome = self.put(key, value, When::Always, Some(&mut old))?;
-        Ok(outcome.existed.then_some(old))
+        Ok(self.upsert_into(key, value, Some(&mut old))?.then_some(old))
+    }
+
+    /// As [`HashIndex::upsert`]; the value that was replaced goes to `old`.
+    pub(crate) fn upsert_into(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        old: Option<&mut Vec<u8>>,
+    ) -> Result<bool, WriteError> {
+        Ok(self.put(key, value, When::Always, old)?.existed)
+    }
+
+    /// As [`HashIndex::remove`]; the value that was removed goes to `old`.
+    pub(crate) fn remove_into(
+        &self,
+        key: &[u8],
+        old: Option<&mut Vec<u8>>,
+    ) -> Result<bool, PoolError> {
+        let change = Change { key, hash: self.hash(key), new: None, when: When::Present };
+        Ok(self.change(&change, old)?.applied)
     }
 
     /// Replaces the value of a key; `false`, and nothing changed, if the key is not there.
@@ -126,7 +145,7 @@ impl<P: Pages> HashIndex<P> {
     /// # Errors
     /// The memory behind the index failed.
     pub fn remove(&self, key: &[u8]) -> Result<bool, PoolError> {
-        Ok(self.take(key, None)?.applied)
+        self.remove_into(key, None)
     }
 
     /// The same, answering with the value that was removed.
@@ -135,7 +154,7 @@ impl<P: Pages> HashIndex<P> {
     /// The memory behind the index failed.
     pub fn remove_returning(&self, key: &[u8]) -> Result<Option<Vec<u8>>, PoolError> {
         let mut old = Vec::new();
-        Ok(self.take(key, Some(&mut old))?.applied.then_some(old))
+        Ok(self.remove_into(key, Some(&mut old))?.then_some(old))
     }
 
     /// Lets `f` change the bytes of a value, but not how many they are; `None` if the key is not
@@ -194,11 +213,6 @@ impl<P: Pages> HashIndex<P> {
         }
     }
 
-    fn take(&self, key: &[u8], old: Option<&mut Vec<u8>>) -> Result<Outcome, PoolError> {
-        let change = Change { key, hash: self.hash(key), new: None, when: When::Present };
-        self.change(&change, old)
-    }
-
     /// A change that needs no room.
     fn change(
         &self,
@@ -216,7 +230,7 @@ impl<P: Pages> HashIndex<P> {
     }
 
     /// The bucket at `place`, latched exclusively; `None` if there is none.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn bucket_to_write<'o>(&self, place: &Place<'o, P>) -> Try<Option<Write<'o, P>>> {
         if place.is_empty() {
             place.directory.validate()?;
@@ -233,7 +247,7 @@ impl<P: Pages> HashIndex<P> {
         change: &Change<'_>,
         old: Option<&mut Vec<u8>>,
     ) -> Try<Step> {
-        let place = self.descend::<false>(op, change.hash)?;
+        let place = self.descend_here::<false>(op, change.hash)?;
         let Some(mut page) = self.bucket_to_write(&place)? else {
             return self.attempt_first(op, place, change);
         };

@@ -123,8 +123,18 @@ impl<P: Pages> Place<'_, P> {
 
 impl<P: Pages> HashIndex<P> {
     /// The lowest directory on the way of `hash`; `KEEP` keeps the one above it, too.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn descend<'o, const KEEP: bool>(
+        &self,
+        op: &'o Op<'o, P>,
+        hash: u64,
+    ) -> Try<Place<'o, P>> {
+        self.descend_here::<KEEP>(op, hash)
+    }
+
+    /// The same, compiled where it is called: for lookups and changes of one entry.
+    #[inline(always)]
+    pub(crate) fn descend_here<'o, const KEEP: bool>(
         &self,
         op: &'o Op<'o, P>,
         hash: u64,

@@ -46,16 +46,20 @@ impl<P: Pages> HashIndex<P> {
     ///
     /// # Errors
     /// The memory behind the index failed.
-    #[inline]
     pub fn contains(&self, key: &[u8]) -> Result<bool, PoolError> {
         self.find(key, None)
     }
 
-    #[inline(always)]
-    fn find(&self, key: &[u8], mut scratch: Option<&mut Scratch>) -> Result<bool, PoolError> {
+    /// Whether `key` is there; if so, its value goes to `scratch`.
+    #[inline]
+    pub(crate) fn find(
+        &self,
+        key: &[u8],
+        mut scratch: Option<&mut Scratch>,
+    ) -> Result<bool, PoolError> {
         let hash = self.hash(key);
         self.pages.run(|op| {
-            let place = self.descend::<false>(op, hash)?;
+            let place = self.descend_here::<false>(op, hash)?;
             if place.is_empty() {
                 place.directory.validate()?;
                 return Ok(false);

@@ -101,10 +101,17 @@ pub(crate) struct Place<'o, P: Pages> {
     pub(crate) depth: u8,
 }
 
+// The way down is long once it is compiled, and each compiled combination has it: functions here
+// are compiled once, and only lookups and updates have a copy of their own.
 impl<P: Pages> Heap<P> {
     /// The root, and its level, which counts after validation.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn root_page<'o>(&self, op: &'o Op<'o, P>) -> Try<(Read<'o, P>, u8)> {
+        self.root_page_here(op)
+    }
+
+    #[inline(always)]
+    fn root_page_here<'o>(&self, op: &'o Op<'o, P>) -> Try<(Read<'o, P>, u8)> {
         let root = Read::root(op, self.anchor, mark(Use::Read, 0))?;
         let level = root.view().u8(LEVEL);
         if !is_directory(root.view(), level) {
@@ -114,8 +121,19 @@ impl<P: Pages> Heap<P> {
     }
 
     /// A directory of level `level` below another.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn directory_below<'o>(
+        &self,
+        parent: &Read<'o, P>,
+        at: usize,
+        level: u8,
+        depth: u8,
+    ) -> Try<Read<'o, P>> {
+        self.directory_below_here(parent, at, level, depth)
+    }
+
+    #[inline(always)]
+    fn directory_below_here<'o>(
         &self,
         parent: &Read<'o, P>,
         at: usize,
@@ -127,9 +145,14 @@ impl<P: Pages> Heap<P> {
     }
 
     /// The place of data page `number`; `None` if there is no such page.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn place<'o>(&self, op: &'o Op<'o, P>, number: u64) -> Try<Option<Place<'o, P>>> {
-        let (mut directory, mut level) = self.root_page(op)?;
+        self.place_here(op, number)
+    }
+
+    #[inline(always)]
+    fn place_here<'o>(&self, op: &'o Op<'o, P>, number: u64) -> Try<Option<Place<'o, P>>> {
+        let (mut directory, mut level) = self.root_page_here(op)?;
         if number / self.form.fan_out() as u64 >= span(self.form, level) {
             directory.validate()?;
             return Ok(None);
@@ -147,26 +170,36 @@ impl<P: Pages> Heap<P> {
             }
             level -= 1;
             depth += 1;
-            directory = self.directory_below(&directory, at, level, depth)?;
+            directory = self.directory_below_here(&directory, at, level, depth)?;
         }
     }
 
     /// Data page `number`, to read; `None` if there is none.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn data_page<'o>(&self, op: &'o Op<'o, P>, number: u64) -> Try<Option<Read<'o, P>>> {
-        let Some(place) = self.place(op, number)? else { return Ok(None) };
+        self.data_page_here(op, number)
+    }
+
+    /// The same, compiled where it is called: for lookups.
+    #[inline(always)]
+    pub(crate) fn data_page_here<'o>(
+        &self,
+        op: &'o Op<'o, P>,
+        number: u64,
+    ) -> Try<Option<Read<'o, P>>> {
+        let Some(place) = self.place_here(op, number)? else { return Ok(None) };
         let page = place.directory.child(place.at, mark(Use::Read, place.depth + 1))?;
         if Data(page.view()).is_data() { Ok(Some(page)) } else { wrong(&page) }
     }
 
     /// The same, latched exclusively.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn data_page_to_write<'o>(
         &self,
         op: &'o Op<'o, P>,
         id: RecordId,
     ) -> Try<Option<Write<'o, P>>> {
-        let Some(place) = self.place(op, id.page())? else { return Ok(None) };
+        let Some(place) = self.place_here(op, id.page())? else { return Ok(None) };
         let to = mark(Use::Write, place.depth + 1);
         Ok(Some(sound(place.directory.child_exclusive(place.at, to)?)?))
     }

@@ -17,8 +17,17 @@ impl<P: Pages> Heap<P> {
     #[inline]
     pub fn get<R>(&self, id: RecordId, f: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, PoolError> {
         let mut scratch = Scratch::default();
-        let found = self.pages.run(|op| self.attempt_get(op, id, &mut scratch))?;
-        Ok(if found { Some(f(scratch.bytes())) } else { None })
+        Ok(if self.get_scratch(id, &mut scratch)? { Some(f(scratch.bytes())) } else { None })
+    }
+
+    /// Whether there is such a record; if so, it goes to `scratch`.
+    #[inline]
+    pub(crate) fn get_scratch(
+        &self,
+        id: RecordId,
+        scratch: &mut Scratch,
+    ) -> Result<bool, PoolError> {
+        self.pages.run(|op| self.attempt_get(op, id, scratch))
     }
 
     /// A copy of a record.
@@ -42,9 +51,9 @@ impl<P: Pages> Heap<P> {
         })
     }
 
-    #[inline]
+    #[inline(never)]
     fn attempt_get<'o>(&self, op: &'o Op<'o, P>, id: RecordId, scratch: &mut Scratch) -> Try<bool> {
-        let Some(page) = self.data_page(op, id.page())? else { return Ok(false) };
+        let Some(page) = self.data_page_here(op, id.page())? else { return Ok(false) };
         let data = Data(page.view());
         match data.item(id.slot()) {
             None | Some(Item { form: Form::Guest, .. }) => {

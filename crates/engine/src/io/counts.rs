@@ -16,10 +16,12 @@ pub(super) struct Counters {
     pub(super) reads: AtomicU64,
     pub(super) read_requests: AtomicU64,
     pub(super) read_errors: AtomicU64,
+    pub(super) damaged_reads: AtomicU64,
     pub(super) writes: [AtomicU64; REASONS],
     pub(super) write_requests: AtomicU64,
     pub(super) write_errors: AtomicU64,
     pub(super) syncs: AtomicU64,
+    pub(super) growths: AtomicU64,
     pub(super) grown_bytes: AtomicU64,
 }
 
@@ -36,12 +38,14 @@ impl Counters {
             read_bytes: reads * page_bytes,
             read_requests: self.read_requests.load(Relaxed),
             read_errors: self.read_errors.load(Relaxed),
+            damaged_reads: self.damaged_reads.load(Relaxed),
             writes,
             writes_by_reason,
             write_bytes: writes * page_bytes,
             write_requests: self.write_requests.load(Relaxed),
             write_errors: self.write_errors.load(Relaxed),
             syncs: self.syncs.load(Relaxed),
+            growths: self.growths.load(Relaxed),
             grown_bytes: self.grown_bytes.load(Relaxed),
         }
     }
@@ -60,6 +64,9 @@ pub struct StoreCounts {
     pub read_requests: u64,
     /// Pages that could not be read, or were not sound.
     pub read_errors: u64,
+    /// Those of them that were read and were not what was written: a wrong checksum, or another
+    /// page in their place.
+    pub damaged_reads: u64,
     /// Pages written.
     pub writes: u64,
     /// Pages written, by reason: see [`StoreCounts::writes_for`].
@@ -72,6 +79,8 @@ pub struct StoreCounts {
     pub write_errors: u64,
     /// Synchronisations asked for.
     pub syncs: u64,
+    /// Times the store grew.
+    pub growths: u64,
     /// Bytes by which the store grew, each written once as a zero.
     pub grown_bytes: u64,
 }

@@ -316,6 +316,9 @@ impl PageStore {
         let counters = &self.counters;
         let counter = if answer.is_ok() { &counters.reads } else { &counters.read_errors };
         Counters::add(counter, 1);
+        if matches!(answer, Err(ReadError::Checksum { .. } | ReadError::Misplaced { .. })) {
+            Counters::add(&counters.damaged_reads, 1);
+        }
     }
 
     fn check_read(&self, page: PageId, buffer_bytes: usize) -> Result<(), ReadError> {
@@ -556,6 +559,7 @@ impl PageStore {
             Err(error) if error.is_disk_full() => grow_by(needed)?,
             other => other?,
         };
+        Counters::add(&self.counters.growths, 1);
         Counters::add(&self.counters.grown_bytes, ((pages - old) * page_bytes) as usize);
         let mut free = self.free_map();
         free.extend(pages, |page| self.is_reserved(page));

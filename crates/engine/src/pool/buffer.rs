@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use millpond_base::sync::{Mutex, MutexGuard};
@@ -48,6 +48,8 @@ pub trait Mode: Send + Sync + 'static {
     const SWIZZLES: bool;
     /// Whether page references can be recorded.
     const RECORDS: bool = false;
+    /// Whether stores with these strategies have trees only, so that less is compiled.
+    const TREES_ONLY: bool = false;
 }
 
 /// Who evicts.
@@ -131,6 +133,8 @@ pub struct Pool<M: Mode> {
     pub(crate) recorder: Recorder,
     nodes: Nodes,
     kinds: Box<[OnceLock<&'static dyn Kind>; 256]>,
+    /// A type of pages that were found to hold swips and have no kind; 0: none was.
+    unregistered: AtomicU8,
     ids: Mutex<Vec<PageId>>,
     /// Held while page ids are fetched from storage, which may do I/O.
     refill: Mutex<()>,
@@ -210,6 +214,7 @@ impl<M: Mode> Pool<M> {
             recorder: Recorder::default(),
             nodes,
             kinds: Box::new([const { OnceLock::new() }; 256]),
+            unregistered: AtomicU8::new(0),
             ids: Mutex::default(),
             refill: Mutex::default(),
             anchors: Mutex::default(),
@@ -233,6 +238,25 @@ impl<M: Mode> Pool<M> {
     #[inline]
     pub(crate) fn kind(&self, page: View<'_>) -> Option<&'static dyn Kind> {
         self.kinds[usize::from(PageHeader::type_in(page).0)].get().copied()
+    }
+
+    /// Whether the swips of the page in `parent`, which this thread holds, can be found. If not, it
+    /// is remembered: pointers in such a page would reach storage, so nothing is written any more.
+    pub(crate) fn knows_swips_of(&self, parent: NonNull<Frame>) -> bool {
+        let view = self.view(parent);
+        let known = !M::SWIZZLES || self.kind(view).is_some();
+        if !known {
+            self.unregistered.store(PageHeader::type_in(view).0, Ordering::Relaxed);
+        }
+        known
+    }
+
+    /// Fails once a page was found whose swips the pool cannot find.
+    pub(crate) fn all_registered(&self) -> Result<(), PoolError> {
+        match self.unregistered.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            page_type => Err(PoolError::Unregistered { page_type }),
+        }
     }
 
     /// Number of frames.
@@ -633,6 +657,7 @@ impl<M: Mode> Pages for Pool<M> {
             && let Some(child) = word.frame()
         {
             self.header(child).set_parent(Some(parent));
+            self.knows_swips_of(parent);
         }
     }
 

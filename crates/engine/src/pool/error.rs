@@ -60,6 +60,16 @@ pub enum PoolError {
         /// Why not.
         reason: String,
     },
+    /// Pages of a type refer to others, and the pool cannot find where: it could neither evict
+    /// what they refer to nor write them.
+    #[error(
+        "pages of type {page_type} refer to other pages, and the pool was not told where: register \
+         their `Kind` (`Pool::register`) before the first of them is used"
+    )]
+    Unregistered {
+        /// The type, see [`PageType`](crate::page::PageType).
+        page_type: u8,
+    },
     /// A page does not hold what its parent says.
     #[error("page {page} is not what its parent says ({what}): run `check` on the store")]
     Corrupt {

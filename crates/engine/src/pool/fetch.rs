@@ -29,8 +29,8 @@ impl<M: Mode> Pool<M> {
                 Ok(())
             }
             Jump::Cold(cold) => match *cold {
-                Cold::Load(load) => self.load(&load),
-                Cold::Room(frames) => self.make_room(frames),
+                Cold::Load(load) => self.all_registered().and_then(|()| self.load(&load)),
+                Cold::Room(frames) => self.all_registered().and_then(|()| self.make_room(frames)),
                 Cold::Failed(error) => Err(error),
             },
         }
@@ -145,7 +145,7 @@ impl<M: Mode> Pool<M> {
             self.in_flight.arrive(load.page, arrived);
             return;
         }
-        let place = if parent.page() == load.parent_page {
+        let place = if parent.page() == load.parent_page && self.knows_swips_of(load.parent) {
             self.find_swip(load.parent, load.at, Swip::evicted(load.page), arrived.frame)
         } else {
             None
@@ -186,9 +186,10 @@ impl<M: Mode> Pool<M> {
         arrived: Arrived,
         mark: Mark,
     ) -> Try<NonNull<Frame>> {
-        if M::SWIZZLES && Swip(self.view(parent).u64(at)) != Swip::evicted(page) {
+        let fits = !M::SWIZZLES || Swip(self.view(parent).u64(at)) == Swip::evicted(page);
+        if !fits || !self.knows_swips_of(parent) {
             self.in_flight.arrive(page, arrived);
-            return Err(Jump::Restart);
+            return Err(self.all_registered().map_or_else(Jump::failed, |()| Jump::Restart));
         }
         if arrived.prefetched {
             self.counters.count(Counter::PrefetchHits);

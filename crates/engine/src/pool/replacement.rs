@@ -302,6 +302,7 @@ impl<M: Mode> Pool<M> {
             } else if Instant::now() > deadline {
                 return Err(PoolError::Full { frames: self.frames() });
             } else {
+                self.all_registered()?;
                 self.epochs.step();
                 if !self.drop_abandoned() {
                     millpond_base::sync::thread::yield_now();

@@ -118,6 +118,7 @@ impl<M: Mode> Pool<M> {
     /// # Errors
     /// The first error of the storage; pages whose write failed are dirty again.
     pub fn write_frames(&self, frames: &[FrameId], reason: Reason) -> Result<u32, PoolError> {
+        self.all_registered()?;
         let (mut written, mut first) = (0, None);
         for batch in frames.chunks(BATCH_MAX) {
             let (count, error) = self.write_batch(batch, reason);

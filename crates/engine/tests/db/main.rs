@@ -5,6 +5,7 @@ mod errors;
 mod life;
 mod memory;
 mod stores;
+mod structures;
 mod threads;
 mod typed;
 

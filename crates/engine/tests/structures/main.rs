@@ -5,6 +5,7 @@ mod hash_model;
 mod hash_stress;
 mod heap_model;
 mod heap_stress;
+mod registration;
 #[allow(dead_code, reason = "its failures are for the pool's own tests")]
 #[path = "../pool/storage.rs"]
 mod storage;

@@ -1,0 +1,248 @@
+//! A named structure of a store in one combination: a tree, a hash index or a heap.
+
+use std::sync::Arc;
+
+use millpond_base::PageId;
+
+use super::catalog::{Entry, Structure};
+use super::error::Error;
+use super::store::Store;
+use crate::btree::BTree;
+use crate::hash_index::HashIndex;
+use crate::heap::Heap;
+use crate::pool::counters::{Counter, Timing};
+use crate::pool::{Mode, Pool, PoolError};
+
+/// A structure with its name, shared by all its handles.
+pub(super) struct Open<S> {
+    name: String,
+    structure: S,
+}
+
+type Shared<S> = Arc<Open<S>>;
+
+fn shared<S>(name: &str, structure: S) -> Shared<S> {
+    Arc::new(Open { name: name.to_string(), structure })
+}
+
+/// Whatever has a name, once it is open.
+pub(super) enum Opened<M: Mode> {
+    Tree(Shared<BTree<Pool<M>>>),
+    Hash(Shared<HashIndex<Pool<M>>>),
+    Heap(Shared<Heap<Pool<M>>>),
+}
+
+impl<M: Mode> Clone for Opened<M> {
+    fn clone(&self) -> Self {
+        match self {
+            Opened::Tree(tree) => Opened::Tree(tree.clone()),
+            Opened::Hash(index) => Opened::Hash(index.clone()),
+            Opened::Heap(heap) => Opened::Heap(heap.clone()),
+        }
+    }
+}
+
+/// A seed that nobody outside can know: else strangers could choose keys that collide.
+fn secret_seed(owner: u32) -> u64 {
+    use std::hash::BuildHasher;
+    std::hash::RandomState::new().hash_one(owner)
+}
+
+impl<M: Mode> Opened<M> {
+    /// A new, empty structure.
+    pub(super) fn create(
+        pool: &Arc<Pool<M>>,
+        name: &str,
+        owner: u32,
+        kind: Structure,
+    ) -> Result<Opened<M>, Error> {
+        let pool = pool.clone();
+        if kind == Structure::Tree {
+            return Ok(Opened::Tree(shared(name, BTree::create(pool, owner)?)));
+        }
+        if M::TREES_ONLY {
+            return Err(Error::TreesOnly { name: name.to_string(), wanted: kind });
+        }
+        Ok(if kind == Structure::Hash {
+            let index = HashIndex::create(pool, owner, secret_seed(owner))?;
+            Opened::Hash(shared(name, index))
+        } else {
+            Opened::Heap(shared(name, Heap::create(pool, owner)?))
+        })
+    }
+
+    /// The one that the catalog tells of.
+    pub(super) fn open(pool: &Arc<Pool<M>>, name: &str, entry: &Entry) -> Result<Opened<M>, Error> {
+        let (pool, owner, root) = (pool.clone(), entry.owner, entry.root);
+        if entry.structure == Structure::Tree {
+            return Ok(Opened::Tree(shared(name, BTree::open(pool, owner, root)?)));
+        }
+        if M::TREES_ONLY {
+            return Err(Error::TreesOnly { name: name.to_string(), wanted: entry.structure });
+        }
+        Ok(if entry.structure == Structure::Hash {
+            Opened::Hash(shared(name, HashIndex::open(pool, owner, root)?))
+        } else {
+            Opened::Heap(shared(name, Heap::open(pool, owner, root)?))
+        })
+    }
+
+    pub(super) fn kind(&self) -> Structure {
+        match self {
+            Opened::Tree(_) => Structure::Tree,
+            Opened::Hash(_) => Structure::Hash,
+            Opened::Heap(_) => Structure::Heap,
+        }
+    }
+
+    pub(super) fn root(&self) -> PageId {
+        match self {
+            Opened::Tree(tree) => tree.structure.root(),
+            Opened::Hash(index) => index.structure.root(),
+            Opened::Heap(heap) => heap.structure.root(),
+        }
+    }
+
+    /// Holds of it besides this one.
+    pub(super) fn others(&self) -> usize {
+        let holds = match self {
+            Opened::Tree(tree) => Arc::strong_count(tree),
+            Opened::Hash(index) => Arc::strong_count(index),
+            Opened::Heap(heap) => Arc::strong_count(heap),
+        };
+        holds - 1
+    }
+
+    /// Splits and merges since it was opened; only trees count them.
+    pub(super) fn tally(&self) -> (u64, u64) {
+        let Opened::Tree(tree) = self else { return (0, 0) };
+        let counters = tree.structure.counters();
+        let splits = counters.leaf_splits + counters.inner_splits;
+        (splits, counters.leaf_merges + counters.inner_merges)
+    }
+
+    /// Frees all its pages; nothing happens if somebody else holds it.
+    pub(super) fn destroy(self) -> Result<(), PoolError> {
+        match self {
+            Opened::Tree(tree) => {
+                Arc::into_inner(tree).map_or(Ok(()), |tree| tree.structure.destroy())
+            }
+            // There is none; but the compiler must know, or it compiles what follows.
+            Opened::Hash(_) | Opened::Heap(_) if M::TREES_ONLY => Ok(()),
+            Opened::Hash(index) => {
+                Arc::into_inner(index).map_or(Ok(()), |index| index.structure.destroy())
+            }
+            Opened::Heap(heap) => {
+                Arc::into_inner(heap).map_or(Ok(()), |heap| heap.structure.destroy())
+            }
+        }
+    }
+}
+
+/// A handle of a named structure; see [`StoreTree`], [`StoreHashIndex`] and [`StoreHeap`].
+pub struct StoreHandle<M: Mode, S> {
+    // First, so that it goes first: a store that closes has no structures in use.
+    open: Shared<S>,
+    store: Arc<Store<M>>,
+}
+
+/// A handle of a named tree.
+pub type StoreTree<M> = StoreHandle<M, BTree<Pool<M>>>;
+/// A handle of a named hash index.
+pub type StoreHashIndex<M> = StoreHandle<M, HashIndex<Pool<M>>>;
+/// A handle of a named heap.
+pub type StoreHeap<M> = StoreHandle<M, Heap<Pool<M>>>;
+
+impl<M: Mode, S> Clone for StoreHandle<M, S> {
+    fn clone(&self) -> Self {
+        StoreHandle { open: self.open.clone(), store: self.store.clone() }
+    }
+}
+
+impl<M: Mode> StoreTree<M> {
+    /// The tree itself, for code that is compiled for a combination. Its operations are not
+    /// counted as lookups or writes, and a store that is open for reading must not be written to.
+    #[inline(always)]
+    pub fn btree(&self) -> &BTree<Pool<M>> {
+        &self.open.structure
+    }
+}
+
+#[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
+impl<M: Mode, S> StoreHandle<M, S> {
+    pub(super) fn new(store: Arc<Store<M>>, open: Arc<Open<S>>) -> StoreHandle<M, S> {
+        StoreHandle { open, store }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.open.name
+    }
+
+    /// The store that it is in.
+    pub fn store(&self) -> &Arc<Store<M>> {
+        &self.store
+    }
+
+    /// The structure itself, for code that is compiled for a combination. Its operations are not
+    /// counted as lookups or writes, and a store that is open for reading must not be written to.
+    #[inline(always)]
+    pub fn structure(&self) -> &S {
+        &self.open.structure
+    }
+
+    /// Reads, counted and, now and then, timed.
+    #[inline(always)]
+    pub(super) fn read<R, E: Into<Error>>(
+        &self,
+        (counter, timing): (Counter, Timing),
+        work: impl FnOnce(&S) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        self.store.may_read()?;
+        self.work(counter, timing, work)
+    }
+
+    /// Writes, counted and, now and then, timed.
+    #[inline(always)]
+    pub(super) fn write<R, E: Into<Error>>(
+        &self,
+        (counter, timing): (Counter, Timing),
+        work: impl FnOnce(&S) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        self.store.may_write()?;
+        self.work(counter, timing, work)
+    }
+
+    #[inline(always)]
+    fn work<R, E: Into<Error>>(
+        &self,
+        counter: Counter,
+        timing: Timing,
+        work: impl FnOnce(&S) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        let pool = self.store.pool();
+        pool.counters().count(counter);
+        let started = pool.latencies().start(timing);
+        let result = work(&self.open.structure);
+        pool.latencies().stop(timing, started);
+        result.map_err(Into::into)
+    }
+
+    /// Does what is neither counted nor timed.
+    pub(super) fn look<R, E: Into<Error>>(
+        &self,
+        work: impl FnOnce(&S) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        self.store.may_read()?;
+        work(&self.open.structure).map_err(Into::into)
+    }
+
+    /// The same for what changes the structure.
+    pub(super) fn alter<R, E: Into<Error>>(
+        &self,
+        work: impl FnOnce(&S) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        self.store.may_write()?;
+        work(&self.open.structure).map_err(Into::into)
+    }
+}
