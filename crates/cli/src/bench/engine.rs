@@ -34,7 +34,7 @@ pub(crate) struct EngineArgs {
     #[arg(long, value_name = "SIZE")]
     pool: Option<String>,
     /// Bytes of a page
-    #[arg(long, default_value_t = 4096, value_name = "BYTES")]
+    #[arg(long, default_value_t = 8192, value_name = "BYTES")]
     page_size: u32,
     /// The replacement policy: lean-evict, lru, 'watt(write_weight=2)'
     #[arg(long, short, default_value = "lean-evict", value_name = "POLICY")]

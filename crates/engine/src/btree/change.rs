@@ -477,6 +477,7 @@ pub(crate) fn held_anchor<'o, P: Pages>(op: &'o Op<'o, P>, anchor: Anchor) -> Tr
     Read::anchor(op, anchor)?.upgrade()
 }
 
+#[inline(always)]
 fn payload_for<'a, P: Pages>(built: &Option<(Write<'_, P>, &Built)>, new: New<'a>) -> Payload<'a> {
     match (built, new) {
         (Some((anchor, built)), _) => {
@@ -489,6 +490,7 @@ fn payload_for<'a, P: Pages>(built: &Option<(Write<'_, P>, &Built)>, new: New<'a
 }
 
 /// The built pages' swip lies in the leaf now.
+#[inline(always)]
 fn take_over<P: Pages>(op: &Op<'_, P>, built: Option<(Write<'_, P>, &Built)>, leaf: &Write<'_, P>) {
     if let Some((mut anchor, _)) = built {
         let swip = Swip(anchor.view().u64(ANCHOR_SWIP));

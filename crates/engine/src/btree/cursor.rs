@@ -272,8 +272,8 @@ impl<P: Pages> Cursor<'_, P> {
                     return Ok(true);
                 }
                 at += 1;
-            } else if self.step(true)? {
-                at = self.begin;
+            } else if let Some(first) = self.step(true)? {
+                at = first;
             } else {
                 return Ok(false);
             }
@@ -289,21 +289,22 @@ impl<P: Pages> Cursor<'_, P> {
                 if self.show(behind)? {
                     return Ok(true);
                 }
-            } else if self.step(false)? {
-                behind = self.end;
+            } else if let Some(end) = self.step(false)? {
+                behind = end;
             } else {
                 return Ok(false);
             }
         }
     }
 
-    /// Goes to the next leaf in a direction; `false`, and nowhere, if there is none.
-    fn step(&mut self, forward: bool) -> Result<bool, PoolError> {
+    /// Goes to the next leaf in a direction, and answers with its first entry, or with the one
+    /// behind its last; `None`, and nowhere, if there is no leaf.
+    fn step(&mut self, forward: bool) -> Result<Option<usize>, PoolError> {
         self.valid = false;
-        let Some(fence) = self.fence_ahead(forward) else { return Ok(false) };
+        let Some(fence) = self.fence_ahead(forward) else { return Ok(None) };
         if forward == self.forward && self.current + 1 < self.batch.len() {
             self.look(self.current + 1);
-            return Ok(true);
+            return Ok(Some(if forward { self.begin } else { self.end }));
         }
         if forward != self.forward {
             self.restart(forward);
@@ -311,7 +312,10 @@ impl<P: Pages> Cursor<'_, P> {
         let leaves = (self.entered / PATIENCE).clamp(1, LEAVES_MAX);
         let seek = if forward { Seek::At(&fence) } else { Seek::Below(&fence) };
         self.fetch(seek, leaves)?;
-        Ok(true)
+        // The leaf may have merged or shared with its neighbour meanwhile: what lies on this side
+        // of the fence was seen already.
+        let (at, _) = place_in(self.batch.leaf(self.current), &fence);
+        Ok(Some(if forward { at.max(self.begin) } else { at.min(self.end) }))
     }
 
     /// The fence of the present leaf in a direction, if there may be entries within the bounds

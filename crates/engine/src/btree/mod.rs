@@ -18,6 +18,7 @@ mod node;
 mod overflow;
 mod range;
 mod range_delete;
+mod shift;
 mod split;
 mod stats;
 mod stored;

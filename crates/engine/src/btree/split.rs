@@ -7,7 +7,7 @@
 use crate::btree::descend::{Place, Seek, sound};
 use crate::btree::node::edit::{Edit, Payload, put_swip, reference_at};
 use crate::btree::node::layout::{INNER_SLOT, LAST_CHILD, Node, Value, rest_of};
-use crate::btree::node::split::{cut_inner, cut_leaf};
+use crate::btree::node::split::{cut_inner, cut_leaf, trend};
 use crate::btree::tree::{BTree, corrupt};
 use crate::page::PageBuffer;
 use crate::pool::{Op, Pages, PoolError, Swip, Try, Write};
@@ -82,6 +82,13 @@ impl<P: Pages> BTree<P> {
         let node = self.child_held(&parent, index, need.level, depth)?;
         if Node::of(node.view()).free() >= need.bytes {
             return Ok(Step::Done);
+        }
+        if need.level == 0 && !follows_pattern(Node::leaf(node.view()), need) {
+            let (mut parent, mut node) = (parent, node);
+            if self.shift(op, &mut parent, index, &mut node, (need.bytes, depth))? {
+                return Ok(Step::Done);
+            }
+            return self.split_node(op, parent, index, node, need);
         }
         self.split_node(op, parent, index, node, need)
     }
@@ -160,6 +167,11 @@ impl<P: Pages> BTree<P> {
         self.tally.split(from.leaf);
         Ok(Step::Done)
     }
+}
+
+/// Whether the next insert goes on with a pattern, for which a split leaves full leaves behind.
+fn follows_pattern(leaf: Node<'_>, need: Need<'_>) -> bool {
+    need.is_new && trend(leaf, leaf.lower_bound(need.key).0) != 0
 }
 
 /// Puts `right` behind child `index`, which is `left`.

@@ -17,6 +17,7 @@ pub(crate) struct Tally {
     inner_merges: AtomicU64,
     grown: AtomicU64,
     shrunk: AtomicU64,
+    shifts: AtomicU64,
 }
 
 /// How often a tree changed its shape since it was opened.
@@ -34,6 +35,8 @@ pub struct Counters {
     pub grown: u64,
     /// Levels that the tree lost.
     pub shrunk: u64,
+    /// Full leaves that evened out with a neighbour instead of being cut.
+    pub shifts: u64,
 }
 
 impl Tally {
@@ -51,6 +54,10 @@ impl Tally {
 
     pub(crate) fn shrunk(&self) {
         self.shrunk.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn shifted(&self) {
+        self.shifts.fetch_add(1, Relaxed);
     }
 }
 
@@ -116,6 +123,7 @@ impl<P: Pages> BTree<P> {
             inner_merges: t.inner_merges.load(Relaxed),
             grown: t.grown.load(Relaxed),
             shrunk: t.shrunk.load(Relaxed),
+            shifts: t.shifts.load(Relaxed),
         }
     }
 

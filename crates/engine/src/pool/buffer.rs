@@ -29,7 +29,7 @@ use crate::pool::kind::{ANCHOR_SWIP, AnchorKind, Kind};
 use crate::pool::latch::Latching;
 use crate::pool::memory::FrameMemory;
 use crate::pool::numa::Nodes;
-use crate::pool::pages::{Anchor, NewPage, Op, Pages};
+use crate::pool::pages::{Anchor, NewPage, Op, Pages, References};
 use crate::pool::recorder::Recorder;
 use crate::pool::seat::{Seat, Seated};
 use crate::pool::storage::Storage;
@@ -592,13 +592,14 @@ impl<M: Mode> Pages for Pool<M> {
     }
 
     #[inline(always)]
-    fn leave(&self, slot: usize, references: u32, done: bool) {
+    fn leave(&self, slot: usize, made: References, done: bool) {
         if self.epochs_on {
             self.epochs.leave(slot);
         }
         let here = self.counters.of(slot);
         if done {
-            here.add(Counter::References, u64::from(references));
+            here.add(Counter::References, made.all());
+            here.add(Counter::LeafReferences, made.leaves());
         } else {
             here.count(Counter::Restarts);
         }
@@ -659,6 +660,13 @@ impl<M: Mode> Pages for Pool<M> {
             self.header(child).set_parent(Some(parent));
             self.knows_swips_of(parent);
         }
+    }
+
+    fn is_resident(&self, word: Swip) -> bool {
+        if M::SWIZZLES {
+            return word.is_swizzled();
+        }
+        matches!(self.table.find(&self.memory, word.page()), Ok(Some(_)))
     }
 
     fn prefetch<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]) {

@@ -6,7 +6,7 @@
 
 use std::ptr::NonNull;
 
-use millpond_base::{FrameId, Mark, PageId};
+use millpond_base::{FrameId, Mark, PageId, PageKind};
 use millpond_policies::contract::{Access, Recall, Touch};
 
 use crate::pool::buffer::{Mode, Pool};
@@ -65,6 +65,9 @@ impl<M: Mode> Pool<M> {
         }
         let here = self.counters.here();
         here.count(Counter::Misses);
+        if load.mark.kind() == PageKind::BTREE_LEAF {
+            here.count(Counter::LeafMisses);
+        }
         let access = self.access(load.page, load.mark, true);
         let recall = self.seat.miss(&access);
         let arrived = self

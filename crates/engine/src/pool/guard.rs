@@ -16,6 +16,10 @@ use crate::pool::latch::{Latch, Latching};
 use crate::pool::pages::{Anchor, Op, Pages};
 use crate::pool::swip::Swip;
 
+/// Bytes of a page that are asked for before it is latched exclusively: a node's header and the
+/// slots of a typical leaf.
+const PREFETCHED: usize = 384;
+
 type Token<P> = <<P as Pages>::Latching as Latching>::Token;
 
 /// The right to read a page: optimistic, or a shared hold, as the store was opened.
@@ -121,7 +125,7 @@ impl<'o, P: Pages> Read<'o, P> {
     /// A jump: a conflict, or the page must be loaded.
     #[inline(always)]
     pub fn child(&self, at: usize, mark: Mark) -> Try<Read<'o, P>> {
-        self.op.count();
+        self.op.count(mark);
         self.op.pages.child(self, at, mark)
     }
 
@@ -131,7 +135,7 @@ impl<'o, P: Pages> Read<'o, P> {
     /// A jump.
     #[inline(always)]
     pub fn child_exclusive(&self, at: usize, mark: Mark) -> Try<Write<'o, P>> {
-        self.op.count();
+        self.op.count(mark);
         self.op.pages.child_exclusive(self, at, mark)
     }
 
@@ -188,6 +192,13 @@ impl<'o, P: Pages> Write<'o, P> {
     pub(crate) unsafe fn begin(op: &'o Op<'o, P>, frame: NonNull<Frame>) -> Try<Write<'o, P>> {
         // SAFETY: a frame of the pool is mapped while the pool lives, and `op` borrows the pool.
         let latch: &'o Latch = unsafe { &(*frame.as_ptr()).latch };
+        // The processor looks ahead past an optimistic read, but not past the exchange below: what
+        // is needed next is asked for now, so that the cache misses overlap.
+        // SAFETY: each frame is followed by a page of that size, aligned to 512, and stays mapped.
+        let page: View<'o> = unsafe {
+            View::raw(frame.as_ptr().cast::<u8>().add(FRAME_HEADER), op.pages.page_size())
+        };
+        page.prefetch(0, PREFETCHED);
         if P::Latching::write(latch) {
             Ok(Write { op, frame, changed: false })
         } else {
@@ -255,7 +266,7 @@ impl<'o, P: Pages> Write<'o, P> {
     /// A jump: a conflict, or the page must be loaded.
     #[inline]
     pub fn child_exclusive(&self, at: usize, mark: Mark) -> Try<Write<'o, P>> {
-        self.op.count();
+        self.op.count(mark);
         self.op.pages.child_of_held(self, at, mark)
     }
 

@@ -38,7 +38,7 @@ pub use guard::{Read, Write};
 pub use jump::{Cold, Jump, Load, Try};
 pub use kind::{ANCHOR_SWIP, Kind, NoSwips};
 pub use latch::{Latch, Latched, Latching, Optimistic, Unlatched};
-pub use pages::{Anchor, NewPage, Op, Pages};
+pub use pages::{Anchor, NewPage, Op, Pages, References};
 pub use seat::{Seat, Seated};
 pub use storage::{PageOut, Storage};
 pub use swip::Swip;

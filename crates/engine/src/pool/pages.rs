@@ -20,7 +20,7 @@
 use std::cell::Cell;
 use std::ptr::NonNull;
 
-use millpond_base::{Mark, PageId};
+use millpond_base::{Mark, PageId, PageKind};
 
 use crate::page::PageType;
 use crate::pool::error::PoolError;
@@ -67,8 +67,8 @@ pub trait Pages: Send + Sync + Sized + 'static {
     fn local(&self) -> Self::Local;
     /// An attempt begins: enters the epoch, where there is one.
     fn enter(&self, local: Self::Local);
-    /// An attempt ended after so many page references; `done` unless it jumped.
-    fn leave(&self, local: Self::Local, references: u32, done: bool);
+    /// An attempt ended after these page references; `done` unless it jumped.
+    fn leave(&self, local: Self::Local, made: References, done: bool);
     /// Does what a jump asks for, outside any attempt. `attempt` counts from 0.
     ///
     /// # Errors
@@ -113,6 +113,8 @@ pub trait Pages: Send + Sync + Sized + 'static {
     fn swip(&self, page: &Write<'_, Self>) -> Swip;
     /// The swip `word` now lies in the page of `parent`; see [`Op::adopt`].
     fn adopt(&self, word: Swip, parent: NonNull<Frame>);
+    /// Whether the page of a swip lies in memory: a hint, which may be outdated at once.
+    fn is_resident(&self, word: Swip) -> bool;
     /// Begins to load the pages of those swips of `parent`'s page, at the byte offsets `at`, that
     /// are evicted. A hint: it never waits for I/O, and never fails.
     fn prefetch<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]);
@@ -140,7 +142,7 @@ pub trait Pages: Send + Sync + Sized + 'static {
         let local = self.local();
         let mut attempts = 0;
         loop {
-            let op = Op { pages: self, local, references: Cell::new(0) };
+            let op = Op { pages: self, local, references: Cell::new(References(0)) };
             self.enter(local);
             let result = attempt(&op);
             self.leave(local, op.references.get(), result.is_ok());
@@ -153,11 +155,29 @@ pub trait Pages: Send + Sync + Sized + 'static {
     }
 }
 
+/// How many page references an attempt made: all in the lower half, those of leaves in the upper.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct References(u64);
+
+impl References {
+    /// All of them.
+    #[inline(always)]
+    pub fn all(self) -> u64 {
+        self.0 & u64::from(u32::MAX)
+    }
+
+    /// Those of leaves of trees.
+    #[inline(always)]
+    pub fn leaves(self) -> u64 {
+        self.0 >> 32
+    }
+}
+
 /// One attempt at an operation: where its guards come from.
 pub struct Op<'p, P: Pages> {
     pub(crate) pages: &'p P,
     pub(crate) local: P::Local,
-    pub(crate) references: Cell<u32>,
+    pub(crate) references: Cell<References>,
 }
 
 impl<'p, P: Pages> Op<'p, P> {
@@ -175,8 +195,9 @@ impl<'p, P: Pages> Op<'p, P> {
 
     /// Counts one page reference.
     #[inline(always)]
-    pub fn count(&self) {
-        self.references.set(self.references.get() + 1);
+    pub fn count(&self, mark: Mark) {
+        let leaf = u64::from(mark.kind() == PageKind::BTREE_LEAF);
+        self.references.set(References(self.references.get().0 + (1 | leaf << 32)));
     }
 
     /// A new page; see [`Pages::allocate`].

@@ -20,7 +20,7 @@ use crate::pool::guard::{Read, Write};
 use crate::pool::jump::{Cold, Jump, Try};
 use crate::pool::kind::ANCHOR_SWIP;
 use crate::pool::latch::Latching;
-use crate::pool::pages::{Anchor, NewPage, Op, Pages};
+use crate::pool::pages::{Anchor, NewPage, Op, Pages, References};
 use crate::pool::swip::Swip;
 use crate::pool::translation::null_swip;
 
@@ -164,7 +164,7 @@ impl<L: Latching> Pages for Twin<L> {
     fn enter(&self, (): ()) {}
 
     #[inline(always)]
-    fn leave(&self, (): (), _: u32, _: bool) {}
+    fn leave(&self, (): (), _: References, _: bool) {}
 
     #[cold]
     fn settle(&self, jump: Jump, attempt: u32) -> Result<(), PoolError> {
@@ -247,6 +247,10 @@ impl<L: Latching> Pages for Twin<L> {
     }
 
     fn adopt(&self, _: Swip, _: NonNull<Frame>) {}
+
+    fn is_resident(&self, _: Swip) -> bool {
+        true
+    }
 
     fn prefetch<'o>(&'o self, _: &Read<'o, Self>, _: &[usize]) {}
 

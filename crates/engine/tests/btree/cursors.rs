@@ -12,6 +12,7 @@ on_each!(
     a_cursor_walks_as_the_model_does,
     a_range_gives_every_entry_once_from_both_ends,
     a_cursor_goes_on_where_the_tree_changed_around_it,
+    a_cursor_neither_repeats_nor_skips_where_leaves_share_and_merge,
     large_values_come_out_of_cursors_whole,
 );
 
@@ -144,6 +145,39 @@ fn a_cursor_goes_on_where_the_tree_changed_around_it<P: Pages>(make: Make<P>) {
         more = cursor.next().unwrap();
     }
     assert_eq!(seen, (0..2000u32).map(|i| i * 2).collect::<Vec<_>>());
+    assert_eq!(tree.check().unwrap().violations, []);
+}
+
+/// Entries are moved from leaf to leaf around a cursor that walks, upwards and downwards.
+fn a_cursor_neither_repeats_nor_skips_where_leaves_share_and_merge<P: Pages>(make: Make<P>) {
+    let tree = BTree::create(make(512), 1).unwrap();
+    for i in 0..800u32 {
+        tree.insert(&(i * 8).to_be_bytes(), b"stays").unwrap();
+    }
+    let mut random = fastrand::Rng::with_seed(14);
+    for turn in 0..8 {
+        let up = turn % 2 == 0;
+        let (mut last, mut stayed) = (None, 0);
+        let mut cursor = tree.cursor();
+        let mut more = if up { cursor.first() } else { cursor.last() }.unwrap();
+        while more {
+            let n = u32::from_be_bytes(cursor.key().try_into().unwrap());
+            assert!(last.is_none_or(|l| if up { l < n } else { l > n }), "{last:?} {n} up={up}");
+            last = Some(n);
+            stayed += u32::from(n.is_multiple_of(8));
+            for _ in 0..3 {
+                let at = (n + random.u32(..600)).saturating_sub(300) | 1;
+                match turn % 4 < 2 {
+                    true => drop(tree.upsert(&at.to_be_bytes(), &[7; 24]).unwrap()),
+                    false => drop(tree.remove(&at.to_be_bytes()).unwrap()),
+                }
+            }
+            more = if up { cursor.next() } else { cursor.prev() }.unwrap();
+        }
+        assert_eq!(stayed, 800);
+    }
+    let counters = tree.counters();
+    assert!(counters.shifts > 20 && counters.leaf_merges > 5, "{counters:?}");
     assert_eq!(tree.check().unwrap().violations, []);
 }
 

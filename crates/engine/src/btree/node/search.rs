@@ -8,6 +8,7 @@
 use std::cmp::Ordering;
 
 use crate::btree::node::layout::{HEAD, HINT_COUNT, HINTS, Node, SLOTS_HINTED, head_of, stride};
+use crate::page::View;
 
 /// Entries between two hints; 0 while there are too few entries.
 #[inline(always)]
@@ -15,11 +16,24 @@ pub(crate) fn hint_distance(count: usize) -> usize {
     count / (HINT_COUNT + 1)
 }
 
+#[inline(never)]
+fn search<const LEAF: bool>(view: View<'_>, key: &[u8]) -> (usize, bool) {
+    Node { view, leaf: LEAF }.seek(key)
+}
+
 impl Node<'_> {
     /// The first entry whose key is not below `key`, and whether it is `key`. The node must
     /// cover `key`, whose prefix is not compared.
+    ///
+    /// Not inlined: it is the bulk of a descent, and inside one there are too few registers for
+    /// both.
     #[inline(always)]
     pub(crate) fn lower_bound(self, key: &[u8]) -> (usize, bool) {
+        if self.leaf { search::<true>(self.view, key) } else { search::<false>(self.view, key) }
+    }
+
+    #[inline(always)]
+    fn seek(self, key: &[u8]) -> (usize, bool) {
         let suffix = key.get(self.prefix_len()..).unwrap_or(&[]);
         let head = head_of(suffix);
         let count = self.count();

@@ -43,7 +43,7 @@ fn middle(node: Node<'_>) -> usize {
 }
 
 /// The direction of recent inserts, if the next one, at `at`, goes on with it.
-fn trend(node: Node<'_>, at: usize) -> i8 {
+pub(crate) fn trend(node: Node<'_>, at: usize) -> i8 {
     let last = usize::from(node.view.u16(LAST_INSERT));
     let streak = node.view.u8(STREAK) as i8;
     if node.upper().is_none() && at == node.count() && at > 0 {

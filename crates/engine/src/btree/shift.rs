@@ -1,0 +1,176 @@
+//! Making room without a new page: a full leaf shares what it holds with a neighbour.
+//!
+//! Leaves that are only ever split are 69 % full after random inserts (ln 2). One that first looks
+//! whether a neighbour below the same parent has room to spare, and evens out with it, keeps them
+//! above three quarters. Inserts that follow a pattern are left to the split, which knows how to
+//! leave full leaves behind; neighbours that are not in memory are left where they are.
+
+use crate::btree::node::edit::{Edit, Payload};
+use crate::btree::node::layout::{INNER_SLOT, Node, common, rest_of};
+use crate::btree::node::split::separator;
+use crate::btree::split::{adopt_all, copy_body};
+use crate::btree::tree::BTree;
+use crate::page::PageBuffer;
+use crate::pool::{Op, Pages, Swip, Try, Write};
+
+/// A neighbour has room to spare if it could take this share of its page, in percent: each of the
+/// two is left with half of it, and less is soon used up.
+const SPARE_PERCENT: usize = 20;
+/// At so many cuts on each side of the middle the separator may be shorter.
+const WINDOW: usize = 3;
+
+/// Two neighbours, seen as one leaf.
+struct Both<'a> {
+    left: Node<'a>,
+    right: Node<'a>,
+    pages: [&'a [u8]; 2],
+    /// Of all keys of both, so what entries take below either is at most what they take here.
+    prefix: usize,
+}
+
+impl Both<'_> {
+    fn count(&self) -> usize {
+        self.left.count() + self.right.count()
+    }
+
+    fn of(&self, i: usize) -> (Node<'_>, usize) {
+        let first = self.left.count();
+        if i < first { (self.left, i) } else { (self.right, i - first) }
+    }
+
+    fn size(&self, i: usize) -> usize {
+        let (node, i) = self.of(i);
+        node.entry_len_under(i, self.prefix)
+    }
+
+    fn key(&self, i: usize) -> Vec<u8> {
+        let (node, i) = self.of(i);
+        let mut key = Vec::new();
+        node.key_to(i, &mut key);
+        key
+    }
+
+    fn separator(&self, cut: usize) -> Vec<u8> {
+        separator(&self.key(cut.saturating_sub(1)), &self.key(cut)).to_vec()
+    }
+
+    /// How many entries take half of the bytes, or nearly so many with a shorter separator.
+    fn cut(&self) -> (usize, Vec<u8>) {
+        let sizes: Vec<usize> = (0..self.count()).map(|i| self.size(i)).collect();
+        let total: usize = sizes.iter().sum();
+        let mut sum = 0;
+        let before_half = sizes.iter().take_while(|size| {
+            sum += **size;
+            sum * 2 <= total
+        });
+        let last = self.count().saturating_sub(1).max(1);
+        let middle = before_half.count().clamp(1, last);
+        let near = middle.saturating_sub(WINDOW).max(1)..=(middle + WINDOW).min(last);
+        let cuts = near.map(|cut| (cut, self.separator(cut)));
+        let best = cuts.min_by_key(|(cut, key)| (key.len(), cut.abs_diff(middle)));
+        best.unwrap_or_else(|| (middle, self.separator(middle)))
+    }
+
+    /// Bytes of some entries.
+    fn bytes(&self, entries: std::ops::Range<usize>) -> usize {
+        entries.map(|i| self.size(i)).sum()
+    }
+
+    /// Appends some entries to a draft.
+    fn push(&self, edit: &mut Edit<'_>, entries: std::ops::Range<usize>) -> bool {
+        let first = self.left.count();
+        let own = entries.start.min(first)..entries.end.min(first);
+        let others = entries.start.max(first) - first..entries.end.max(first) - first;
+        edit.push_range(self.pages[0], own) && edit.push_range(self.pages[1], others)
+    }
+}
+
+impl<P: Pages> BTree<P> {
+    /// Evens the full leaf `node`, child `index` of `parent`, out with a neighbour, if one has room
+    /// to spare; afterwards both have room for `bytes` more.
+    pub(crate) fn shift<'o>(
+        &self,
+        op: &'o Op<'o, P>,
+        parent: &mut Write<'o, P>,
+        index: usize,
+        node: &mut Write<'o, P>,
+        (bytes, depth): (usize, u8),
+    ) -> Try<bool> {
+        let last = Node::inner(parent.view()).count();
+        let neighbours = [index.checked_sub(1), (index < last).then_some(index + 1)];
+        for at in neighbours.into_iter().flatten() {
+            let word = Swip(parent.view().u64(Node::inner(parent.view()).child_at(at)));
+            if !op.pages().is_resident(word) {
+                continue;
+            }
+            let mut other = self.child_held(parent, at, 0, depth)?;
+            let (free, page) = (Node::leaf(other.view()).free(), other.view().len());
+            if free * 100 < page * SPARE_PERCENT || free / 2 < bytes {
+                continue;
+            }
+            let shifted = if at < index {
+                self.even_out(op, parent, at, &mut other, node, bytes)
+            } else {
+                self.even_out(op, parent, index, node, &mut other, bytes)
+            };
+            if shifted {
+                self.tally.shifted();
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn even_out<'o>(
+        &self,
+        op: &'o Op<'o, P>,
+        parent: &mut Write<'o, P>,
+        index: usize,
+        left: &mut Write<'o, P>,
+        right: &mut Write<'o, P>,
+        bytes: usize,
+    ) -> bool {
+        let (a, b) = (Node::leaf(left.view()), Node::leaf(right.view()));
+        let (lower, upper) = (a.lower_bytes(), b.upper_bytes());
+        let prefix = upper.as_ref().map_or(0, |upper| common(&lower, upper));
+        let both = Both { left: a, right: b, pages: [left.page(), right.page()], prefix };
+        if both.count() < 2 {
+            return false;
+        }
+        let (cut, middle) = both.cut();
+        let fences = lower.len().max(upper.as_ref().map_or(0, Vec::len)) + middle.len();
+        // Room for what is needed on both sides: else the same leaf would be back at once.
+        let room = (a.view.len() - a.slots()).saturating_sub(fences + bytes);
+        if both.bytes(0..cut) > room || both.bytes(cut..both.count()) > room {
+            return false;
+        }
+        let above = Node::inner(parent.view());
+        let entry = INNER_SLOT + rest_of(middle.len().saturating_sub(above.prefix_len()));
+        if above.free() + above.entry_len_under(index, above.prefix_len()) < entry {
+            return false;
+        }
+        let mut drafts = [PageBuffer::new(a.view.len()), PageBuffer::new(a.view.len())];
+        let [first, second] = &mut drafts;
+        let mut edit = Edit::leaf(first.bytes_mut());
+        edit.init(&lower, Some(&middle));
+        let mut whole = both.push(&mut edit, 0..cut);
+        edit.finish();
+        let mut edit = Edit::leaf(second.bytes_mut());
+        edit.init(&middle, upper.as_deref());
+        whole &= both.push(&mut edit, cut..both.count());
+        edit.finish();
+        if !whole {
+            return false;
+        }
+        for (draft, page) in drafts.iter().zip([&mut *left, &mut *right]) {
+            copy_body(draft.bytes(), page.page_mut());
+            // Overflow pages may have moved to the other leaf.
+            adopt_all(op, page);
+        }
+        let swip = left.swip();
+        let mut edit = Edit::inner(parent.page_mut());
+        edit.remove(index);
+        edit.insert(index, &middle, &Payload::Child(swip));
+        true
+    }
+}
