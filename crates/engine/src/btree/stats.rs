@@ -225,7 +225,9 @@ impl<P: Pages> BTree<P> {
         let (found, next) = self.pages.run(|op| {
             let Some(place) = self.place(op, Seek::At(key), 0)? else { return Ok((0, None)) };
             let mut leaf = Node::leaf(place.node.view());
-            let mut found = leaf.count() as u64;
+            // A leaf that merged meanwhile covers keys below this one, which were counted already.
+            let before = if key.is_empty() { 0 } else { leaf.lower_bound(key).0 };
+            let mut found = leaf.count().saturating_sub(before) as u64;
             let mut next = leaf.upper_bytes();
             place.node.validate()?;
             let Some(parent) = place.parent else { return Ok((found, next)) };

@@ -10,9 +10,9 @@
 //! 2. The threads that share a slot are in no epoch older than the one in which the slot was last
 //!    seen empty.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use millpond_base::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-use crate::pool::thread_slot::{OWNED, SLOTS};
+use crate::pool::thread_slot::OWNED;
 
 /// When a frame that was given up is used again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -25,6 +25,9 @@ pub enum Reclamation {
 }
 
 const OUTSIDE: u64 = u64::MAX;
+
+/// Slots with an epoch of their own. Loom tries all orders of all accesses: there it is few.
+const LOCALS: usize = if cfg!(loom) { 2 } else { OWNED };
 
 #[repr(align(128))]
 struct Local(AtomicU64);
@@ -52,7 +55,7 @@ impl Epochs {
     pub fn new() -> Epochs {
         Epochs {
             global: Local(AtomicU64::new(1)),
-            locals: (0..SLOTS).map(|_| Local(AtomicU64::new(OUTSIDE))).collect(),
+            locals: (0..LOCALS).map(|_| Local(AtomicU64::new(OUTSIDE))).collect(),
             sharers: AtomicU32::new(0),
             empty_at: AtomicU64::new(1),
             given_up: AtomicU64::new(0),
@@ -62,7 +65,7 @@ impl Epochs {
     /// The thread of `slot` enters the present epoch.
     #[inline]
     pub fn enter(&self, slot: usize) {
-        if slot < OWNED {
+        if slot < LOCALS {
             let now = self.global.0.load(Ordering::Relaxed);
             self.locals[slot].0.store(now, Ordering::Relaxed);
         } else {
@@ -75,7 +78,7 @@ impl Epochs {
     /// The thread of `slot` leaves its epoch.
     #[inline]
     pub fn leave(&self, slot: usize) {
-        if slot < OWNED {
+        if slot < LOCALS {
             self.locals[slot].0.store(OUTSIDE, Ordering::Release);
         } else {
             self.sharers.fetch_sub(1, Ordering::Release);
@@ -90,6 +93,8 @@ impl Epochs {
         if steps {
             self.global.0.fetch_add(1, Ordering::AcqRel);
         }
+        // The page must be out of reach before the epoch is read.
+        fence(Ordering::SeqCst);
         (self.global.0.load(Ordering::Acquire), steps)
     }
 
@@ -100,9 +105,11 @@ impl Epochs {
 
     /// The oldest epoch that a thread may be in; frames given up before it may be used.
     pub fn oldest(&self) -> u64 {
-        fence(Ordering::SeqCst);
         let global = self.global.0.load(Ordering::Acquire);
-        let locals = self.locals[..OWNED].iter().map(|l| l.0.load(Ordering::Acquire));
+        // Whoever is not seen now was in no epoch before this one, and finds nothing that was given
+        // up before it.
+        fence(Ordering::SeqCst);
+        let locals = self.locals.iter().map(|l| l.0.load(Ordering::Acquire));
         let oldest = locals.min().unwrap_or(OUTSIDE).min(global);
         if self.sharers.load(Ordering::Acquire) == 0 {
             self.empty_at.store(global, Ordering::Release);
@@ -115,6 +122,7 @@ impl Epochs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pool::thread_slot::SLOTS;
 
     #[test]
     fn a_frame_waits_for_the_thread_that_was_there_before() {

@@ -263,17 +263,23 @@ impl<M: Mode> Pool<M> {
 
     /// See [`crate::pool::Pages::prefetch`].
     pub(crate) fn prefetch_children(&self, parent: &Read<'_, Self>, at: &[usize]) {
+        if self.reads_ahead() && self.order_children(parent, at) > 0 {
+            // Whatever came in between: those who need the pages meanwhile wait for the reads.
+            self.sleep.work.ring();
+        }
+    }
+
+    /// Orders the reads of [`Pool::prefetch_children`], as many as it may; says how many.
+    fn order_children(&self, parent: &Read<'_, Self>, at: &[usize]) -> u32 {
         // Frames for pages that may not be used are not worth an eviction under way.
         const KEPT: u32 = 4;
         // Pages that nobody came for must not fill the pool.
         let most = (self.frames() / 8).max(1) as usize;
-        if !self.reads_ahead() {
-            return;
-        }
+        let mut ordered = 0;
         for place in at {
             let word = parent.swip(*place);
             if parent.validate().is_err() || self.free.len() <= KEPT {
-                return;
+                return ordered;
             }
             if !word.is_evicted() || (!M::SWIZZLES && self.is_in_table(word.page())) {
                 continue;
@@ -296,17 +302,18 @@ impl<M: Mode> Pool<M> {
             let crowded = self.in_flight.len() > most && !self.drop_abandoned();
             let Some(frame) = (if crowded { None } else { self.take_free() }) else {
                 self.in_flight.end(load.page);
-                return;
+                return ordered;
             };
             if !self.writes.order_read(load.page, self.header(frame).id()) {
                 // The background thread has gone home: nobody would read it.
                 self.give_back_unused(frame);
                 self.in_flight.end(load.page);
-                return;
+                return ordered;
             }
             self.counters.count(Counter::Prefetches);
+            ordered += 1;
         }
-        self.sleep.work.ring();
+        ordered
     }
 
     fn is_in_table(&self, page: PageId) -> bool {

@@ -269,6 +269,8 @@ impl<M: Mode> Pool<M> {
         self.refill_ids(frames)?;
         let least = frames.min(self.frames() / 2);
         if self.free.len() >= least {
+            // They may be waiting for a thread to leave its epoch: it needs the processor.
+            millpond_base::sync::thread::yield_now();
             return Ok(());
         }
         self.wait_for(None, least, || (self.free.len() >= least).then_some(()))

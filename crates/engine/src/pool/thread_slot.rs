@@ -14,12 +14,14 @@
 //!    new owner already.
 //!
 //! The atomics are std's also under a model checker: nothing that is checked depends on them.
+//! All tasks of a schedule that shuttle draws share one thread of the system; there the task is
+//! what a slot belongs to.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Slots with one owner each.
-pub const OWNED: usize = 63;
+/// Slots with one owner each; few where schedules are drawn, since each look at one is a step.
+pub const OWNED: usize = if cfg!(shuttle) { 7 } else { 63 };
 /// The slot of all the others.
 pub const SHARED: usize = OWNED;
 /// Slots of a table: a power of two, so that masking an index proves it in range.
@@ -52,12 +54,20 @@ impl Drop for Lease {
 
 /// The calling thread's slot, below [`SLOTS`]; the thread owns it if it is below [`OWNED`].
 #[inline(always)]
+#[cfg(not(shuttle))]
 pub fn thread_slot() -> usize {
     let slot = SLOT.get();
     if slot < SLOTS { slot } else { assign() }
 }
 
+/// The running task's slot; tasks that come late share one.
+#[cfg(shuttle)]
+pub fn thread_slot() -> usize {
+    shuttle::current::get_current_task().map_or(SHARED, |task| usize::from(task).min(SHARED))
+}
+
 #[cold]
+#[cfg_attr(shuttle, expect(dead_code))]
 fn assign() -> usize {
     let slot = LEASE.try_with(|lease| {
         let slot = take();
