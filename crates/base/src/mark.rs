@@ -101,6 +101,18 @@ impl Mark {
         Mark(op as u32)
     }
 
+    /// The mark as 24 bits, to be packed.
+    #[inline]
+    pub fn to_bits(self) -> u32 {
+        self.0
+    }
+
+    /// What [`Mark::to_bits`] gave; other bits are dropped.
+    #[inline]
+    pub fn from_bits(bits: u32) -> Mark {
+        Mark(bits & ((1 << 24) - 1))
+    }
+
     /// The same mark with a write reason.
     pub fn with_reason(self, reason: Reason) -> Mark {
         Mark((self.0 & !(7 << REASON_SHIFT)) | ((reason as u32) << REASON_SHIFT))

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use millpond::db::Stats;
 use millpond::pool::counters::{Counter, Counters};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -38,6 +39,19 @@ impl Counts {
                 + get(Counter::WritesReplace)
                 + get(Counter::WritesRecov),
             restarts: get(Counter::Restarts),
+        }
+    }
+
+    /// What a store has counted.
+    pub fn of_stats(stats: &Stats) -> Counts {
+        Counts {
+            references: stats.references,
+            misses: stats.misses,
+            leaf_references: stats.leaf_references,
+            leaf_misses: stats.leaf_misses,
+            reads: stats.reads,
+            writes: stats.writes(),
+            restarts: stats.restarts,
         }
     }
 

@@ -1,48 +1,62 @@
 //! Recording the page references of a run as a trace.
+//!
+//! To encode a trace costs ten times as much as to note its references, and whoever does it takes
+//! processor time from the run. So a run writes references as they are, eight bytes each, to a
+//! file without a name beside the trace, and the trace is encoded when the run is over. If the
+//! process dies, the system takes that file away with it.
 
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use millpond::pool::recorder::{Recorder, Reference, Sink};
-use millpond_workload::trace::Batch;
+use millpond_workload::trace::{BATCH_LEN, Batch};
 use millpond_workload::write::{self, WriteOptions};
 
 use crate::error::BenchError;
 
+/// Bytes of a reference in the spool.
+const BYTES: usize = 8;
+
 /// A trace that is being recorded.
 pub struct Recording {
-    file: Arc<Mutex<Trace>>,
+    sink: Box<dyn write::Sink>,
+    spool: Arc<Mutex<Spool>>,
     all_attempts: bool,
 }
 
-struct Trace {
-    sink: Box<dyn write::Sink>,
-    batch: Batch,
+/// References as they are.
+struct Spool {
+    file: File,
+    bytes: Vec<u8>,
     /// References that still fit.
     left: u64,
     written: u64,
 }
 
-fn locked(trace: &Mutex<Trace>) -> MutexGuard<'_, Trace> {
-    trace.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked(spool: &Mutex<Spool>) -> MutexGuard<'_, Spool> {
+    spool.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Hands references on to the trace's file.
-struct Through(Arc<Mutex<Trace>>);
+/// Hands references on to the spool.
+struct Through(Arc<Mutex<Spool>>);
 
 impl Sink for Through {
     fn take(&mut self, references: &[Reference]) -> Result<(), String> {
-        let mut trace = locked(&self.0);
-        let Trace { sink, batch, left, written } = &mut *trace;
+        let mut spool = locked(&self.0);
+        let Spool { file, bytes, left, written } = &mut *spool;
         let count = references.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
-        batch.clear();
-        for (page, mark) in &references[..count] {
-            batch.push(page.0, *mark);
-        }
+        bytes.clear();
+        bytes.extend(references[..count].iter().flat_map(|reference| reference.to_bytes()));
         *left -= count as u64;
         *written += count as u64;
-        sink.write(batch).map_err(|error| error.to_string())
+        file.write_all(bytes).map_err(|error| error.to_string())
     }
+}
+
+fn failed(error: impl ToString) -> BenchError {
+    BenchError::Record(error.to_string())
 }
 
 impl Recording {
@@ -53,25 +67,45 @@ impl Recording {
     /// # Errors
     /// The file cannot be made.
     pub fn create(path: &Path, most: u64, all_attempts: bool) -> Result<Recording, BenchError> {
-        let sink = write::create(path, &WriteOptions::default())
-            .map_err(|error| BenchError::Record(error.to_string()))?;
-        let trace = Trace { sink, batch: Batch::default(), left: most, written: 0 };
-        Ok(Recording { file: Arc::new(Mutex::new(trace)), all_attempts })
+        let sink = write::create(path, &WriteOptions::default()).map_err(failed)?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let file = tempfile::tempfile_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
+        let spool = Spool { file, bytes: Vec::new(), left: most, written: 0 };
+        Ok(Recording { sink, spool: Arc::new(Mutex::new(spool)), all_attempts })
     }
 
     /// Begins to record.
     pub fn start(&self, recorder: &Recorder) {
-        recorder.start(Box::new(Through(self.file.clone())), self.all_attempts);
+        recorder.start(Box::new(Through(self.spool.clone())), self.all_attempts);
     }
 
-    /// Ends the recording and completes the file; says how many references it holds.
+    /// Ends the recording, and encodes and completes the trace; says how many references it holds.
     ///
     /// # Errors
     /// The file could not be written.
-    pub fn finish(self, recorder: &Recorder) -> Result<u64, BenchError> {
+    pub fn finish(mut self, recorder: &Recorder) -> Result<u64, BenchError> {
         recorder.stop().map_err(BenchError::Record)?;
-        let mut trace = locked(&self.file);
-        trace.sink.finish().map_err(|error| BenchError::Record(error.to_string()))?;
-        Ok(trace.written)
+        let mut spool = locked(&self.spool);
+        spool.file.rewind().map_err(failed)?;
+        let mut batch = Batch::with_capacity(BATCH_LEN);
+        while spool.fill(&mut batch).map_err(failed)? {
+            self.sink.write(&batch).map_err(failed)?;
+        }
+        self.sink.finish().map_err(failed)?;
+        Ok(spool.written)
+    }
+}
+
+impl Spool {
+    /// Reads the next references into `batch`; false at the end.
+    fn fill(&mut self, batch: &mut Batch) -> io::Result<bool> {
+        self.bytes.clear();
+        (&self.file).take((BATCH_LEN * BYTES) as u64).read_to_end(&mut self.bytes)?;
+        batch.clear();
+        for bytes in self.bytes.as_chunks::<BYTES>().0 {
+            let reference = Reference::from_bytes(*bytes);
+            batch.push(reference.page().0, reference.mark());
+        }
+        Ok(!batch.is_empty())
     }
 }

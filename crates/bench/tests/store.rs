@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use millpond::btree::{InnerKind, LeafKind, OverflowKind};
+use millpond::db::Options;
 use millpond::db::modes::{Combination, Visit, seat_for};
 use millpond::db::policy_choice::PolicyChoice;
 use millpond::io::{MemoryDevice, PageStore};
@@ -11,9 +12,10 @@ use millpond::page::{PageSize, PageType};
 use millpond::pool::counters::Counter;
 use millpond::pool::{Mode, Optimistic, Pool, PoolOptions, Twin, Workers};
 use millpond_base::Seed;
+use millpond_bench::db_store::{DbStore, DbStoreError};
 use millpond_bench::store::{TABLES_MAX, TreeStore, TreeStoreError};
 use millpond_policies::contract::Shape;
-use millpond_workload::live::{Session, Store, TableId, check_contract};
+use millpond_workload::live::{Scan, Session, Store, TableId, check_contract};
 
 #[test]
 fn the_twin_keeps_the_contract() {
@@ -67,6 +69,32 @@ fn every_combination_for_threads_keeps_the_contract_while_it_thrashes() {
     for (combination, policy) in combinations {
         combination.visit(Thrash { frames: 48, policy });
     }
+}
+
+#[test]
+fn a_store_as_users_open_it_keeps_the_contract_and_finds_its_tables_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.mp");
+    let options = Options::new().page_size(512).lab(|lab| {
+        lab.tiny_pages = true;
+        lab.frames = Some(48);
+    });
+    let store = DbStore::open(&path, options.clone()).unwrap();
+    check_contract(&store, Seed(11), 1500).unwrap();
+    assert!(store.counts().reads > 0, "it never thrashed");
+    assert_eq!(store.table("nobody's").unwrap(), None);
+    store.close().unwrap();
+    let again = DbStore::open(&path, options).unwrap();
+    let table = again.table("contract_sorted").unwrap().unwrap();
+    let mut rows = 0;
+    let count = |_: &[u8], _: &[u8]| {
+        rows += 1;
+        true
+    };
+    again.session().unwrap().scan(table, Scan::whole(), count).unwrap();
+    assert!(rows > 0);
+    let error = again.session().unwrap().get(TableId(9), b"k", |_| ()).unwrap_err();
+    assert!(matches!(error, DbStoreError::NoTable { table: 9 }), "{error}");
 }
 
 #[test]

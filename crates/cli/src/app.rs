@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use millpond_lab::registry::Registry;
 
-use crate::{bench, interrupt, output, policies, report, sim, store, tour, trace};
+use crate::{bench, interrupt, output, paper, policies, report, sim, store, tour, trace};
 
 const ABOUT: &str = "A storage engine at memory speed, and the laboratory of page replacement";
 
@@ -18,7 +18,7 @@ struct App {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// See what Millpond does: a comparison on real traces, and a report, in a minute
+    /// See what Millpond does: the engine at work, policies on real traces, and a report
     Tour(tour::Args),
     /// List the replacement policies, their parameters and defaults
     Policies(policies::Args),
@@ -30,6 +30,8 @@ enum Command {
     Report(report::Args),
     /// Measure the engine live: key-value, TPC-C, scans, ramp-up, ladders
     Bench(bench::Args),
+    /// Repeat experiments of the papers, beside what they print
+    Paper(paper::Args),
     #[command(flatten)]
     Store(store::Command),
 }
@@ -45,6 +47,7 @@ pub fn main_with(registry: Registry) -> ExitCode {
         Command::Trace(args) => trace::run(args, &registry),
         Command::Report(args) => report::run(args),
         Command::Bench(args) => bench::run(args),
+        Command::Paper(args) => paper::run(args, &registry),
         Command::Store(command) => store::run(command),
     };
     match result {

@@ -15,6 +15,7 @@ mod curve;
 mod error;
 mod interrupt;
 mod output;
+mod paper;
 mod policies;
 mod progress;
 mod report;

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let options = ReportOptions {
         title: args.title.clone(),
         relative_to: args.relative_to.clone(),
-        note: None,
+        ..ReportOptions::default()
     };
     let page = render(&data, &options);
     write_whole(&args.out, |out| Ok(out.write_all(page.as_bytes())?))?;

@@ -10,3 +10,6 @@ mod scan;
 mod workload;
 
 pub(crate) use command::{Args, run};
+pub(crate) use engine::cores;
+pub(crate) use live::Live;
+pub(crate) use results::ResultArgs;

@@ -11,4 +11,6 @@ mod scan;
 mod stat;
 mod trees;
 
+pub(crate) use check::look;
 pub(crate) use command::{Command, run};
+pub(crate) use open::failed;

@@ -76,3 +76,23 @@ fn a_store_that_was_asked_to_records_its_references_and_no_other() {
         }
     }
 }
+
+#[test]
+fn leaves_are_counted_apart_from_inner_pages() {
+    let db = Db::in_memory(tiny(24)).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    for i in 0..2000u32 {
+        tree.put(&i.to_be_bytes(), &[1; 40]).unwrap();
+    }
+    let height = tree.stats().unwrap().height() as u64;
+    let before = db.stats();
+    for i in 0..2000u32 {
+        assert!(tree.contains(&(i * 7919 % 2000).to_be_bytes()).unwrap());
+    }
+    let did = db.stats().since(&before);
+    // The catalog is not asked: each lookup is a way from the root to one leaf.
+    assert_eq!(did.leaf_references, 2000);
+    assert_eq!(did.references, 2000 * height);
+    assert!(0 < did.leaf_misses && did.leaf_misses <= did.misses, "{did}");
+    assert!(did.leaf_misses <= did.leaf_references, "{did}");
+}

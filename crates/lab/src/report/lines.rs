@@ -34,16 +34,26 @@ impl LinePlot {
     /// The plot as one self-contained HTML page.
     pub fn render(&self) -> String {
         let title = escaped(&self.title);
-        let labels: Vec<&str> = self.lines.iter().map(|line| line.label.as_str()).collect();
         format!(
             "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
              <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
              <title>{title}</title><style>{STYLE}</style></head><body><main><h1>{title}</h1>\
-             <p>{}</p>{}<figure>{}</figure></main></body></html>\n",
+             <p>{}</p>{}</main></body></html>\n",
             escaped(&self.note),
-            legend(&labels),
-            self.svg()
+            self.drawn("")
         )
+    }
+
+    /// The plot as a figure of a larger page, its title and note above it.
+    pub(super) fn figure(&self) -> String {
+        let caption = format!("<figcaption>{}</figcaption>", escaped(&self.title));
+        let note = format!("<p class=\"hint\">{}</p>", escaped(&self.note));
+        self.drawn(&format!("{caption}{note}"))
+    }
+
+    fn drawn(&self, above: &str) -> String {
+        let labels: Vec<&str> = self.lines.iter().map(|line| line.label.as_str()).collect();
+        format!("{}<figure>{above}{}</figure>", legend(&labels), self.svg())
     }
 
     fn svg(&self) -> String {

@@ -10,8 +10,10 @@ mod heatmap;
 mod html;
 mod lines;
 mod page;
+mod section;
 mod tradeoff;
 
 pub use data::{ReportData, ReportError};
 pub use lines::{Line, LinePlot};
 pub use page::{ReportOptions, render};
+pub use section::Section;

@@ -8,8 +8,9 @@ use super::curves::{curves, legend};
 use super::data::ReportData;
 use super::heatmap::heatmap;
 use super::html::{escaped, file_name};
+use super::section::Section;
 use super::tradeoff::tradeoff;
-use crate::table::Value;
+use crate::table::{Table, Value};
 
 /// What a report shows beside its rows.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +22,8 @@ pub struct ReportOptions {
     pub relative_to: Option<String>,
     /// A paragraph below the heading, as plain text.
     pub note: Option<String>,
+    /// Parts of their own, above those about the rows.
+    pub sections: Vec<Section>,
 }
 
 pub(super) const STYLE: &str = include_str!("style.css");
@@ -38,6 +41,7 @@ pub fn render(data: &ReportData, options: &ReportOptions) -> String {
     if let Some(note) = &options.note {
         let _ = write!(html, "<p>{}</p>", escaped(note));
     }
+    options.sections.iter().for_each(|section| html.push_str(&section.render()));
     let first = labels.first().copied().unwrap_or("");
     let fallback = labels.iter().find(|l| **l == "watt").copied().unwrap_or(first);
     let reference = options.relative_to.as_deref().unwrap_or(fallback);
@@ -83,17 +87,29 @@ fn figure(html: &mut String, caption: &str, svg: &str) {
 }
 
 fn table(html: &mut String, data: &ReportData) {
-    let shown = data.table.without_idle_columns(5);
+    let mut shown = data.table.without_idle_columns(5);
+    let count = shown.rows.len();
+    shown.rows.truncate(ROWS_MAX);
     let _ = write!(
         html,
-        "<h2>Rows</h2><details><summary>{} rows</summary><div class=\"wide\"><table><tr>",
-        shown.rows.len()
+        "<h2>Rows</h2><details><summary>{count} rows</summary><div class=\"wide\"><table>{}\
+         </table></div>",
+        table_rows(&shown)
     );
-    for column in &shown.columns {
+    if count > ROWS_MAX {
+        let _ = write!(html, "<p>Only the first {ROWS_MAX}; rows.parquet has them all.</p>");
+    }
+    html.push_str("</details>");
+}
+
+/// The rows of a table, its header among them.
+pub(super) fn table_rows(table: &Table) -> String {
+    let mut html = String::from("<tr>");
+    for column in &table.columns {
         let _ = write!(html, "<th>{}</th>", escaped(column));
     }
     html.push_str("</tr>");
-    for row in shown.rows.iter().take(ROWS_MAX) {
+    for row in &table.rows {
         html.push_str("<tr>");
         for value in row {
             let (class, text) = match value {
@@ -106,11 +122,7 @@ fn table(html: &mut String, data: &ReportData) {
         }
         html.push_str("</tr>");
     }
-    html.push_str("</table></div>");
-    if shown.rows.len() > ROWS_MAX {
-        let _ = write!(html, "<p>Only the first {ROWS_MAX}; rows.parquet has them all.</p>");
-    }
-    html.push_str("</details>");
+    html
 }
 
 fn runs(html: &mut String, runs: &[Json]) {

@@ -3,9 +3,11 @@
 mod cell;
 mod future;
 mod host;
+mod kinds;
 mod renumber;
 mod table;
 
 pub use cell::{Cell, Counts, SimOptions, Simulation, Stalled};
 pub use future::Future;
+pub use kinds::{Hits, KindHits, hits_by_kind};
 pub use renumber::Renumber;

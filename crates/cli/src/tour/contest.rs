@@ -1,48 +1,40 @@
-//! `millpond tour`: the main job once, end to end, on traces that ship with the program.
+//! The laboratory's part of the tour: policies on traces that ship with the program.
 
 use std::io::Cursor;
-use std::path::PathBuf;
-use std::time::Instant;
+use std::path::Path;
 
 use millpond_base::{Seed, Size};
 use millpond_lab::registry::Registry;
-use millpond_lab::report::{ReportData, ReportOptions, render};
-use millpond_lab::results::{ResultDir, RunInfo};
 use millpond_lab::sim::Stalled;
 use millpond_lab::sweep::{Observer, Plan, Row, Sweep, SweepError, TraceInput, rows_to_table};
 use millpond_lab::table::{Table, Value};
 use millpond_policies::config::Spec;
-use millpond_workload::formats::{ReadOptions, open_reader};
+use millpond_workload::formats::{ReadOptions, open, open_reader};
 use millpond_workload::generate::generate;
 use millpond_workload::trace::{Source, TraceError};
-use serde_json::json;
 
 use crate::error::Failure;
 use crate::interrupt;
-use crate::output::{complain, print, write_whole};
 use crate::progress::Progress;
-
-const EXAMPLES: &str = "Examples:
-  millpond tour                  results/tour-… and a report, in under a minute
-  millpond tour --results /tmp   elsewhere";
-
-#[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
-    /// Where the result directory and the report go
-    #[arg(long, default_value = "results", value_name = "DIR")]
-    results: PathBuf,
-    /// No progress
-    #[arg(long, short)]
-    quiet: bool,
-}
 
 /// One hour of an OLTP system (released on condition that the ARC paper, Megiddo and Modha,
 /// FAST'03, is cited), and page requests to web sites (CC BY 4.0, headissue GmbH, Jens Wilke).
 const RECORDED: [(&str, &[u8]); 2] = [
-    ("arc_OLTP", include_bytes!("../../../traces/arc_OLTP.txt.gz")),
-    ("cache2k_web12", include_bytes!("../../../traces/cache2k_web12.txt.gz")),
+    ("arc_OLTP", include_bytes!("../../../../traces/arc_OLTP.txt.gz")),
+    ("cache2k_web12", include_bytes!("../../../../traces/cache2k_web12.txt.gz")),
 ];
+
+/// Page references of TPC-C on this engine, of our own.
+const OWN: (&str, &[u8]) =
+    ("millpond_tpcc", include_bytes!("../../../../traces/millpond_tpcc.parquet"));
+const SYNTHETIC: &str = "dynzipf-rw (synthetic)";
+
+/// Where the traces come from.
+pub(super) const NOTE: &str = "arc_OLTP: one hour of a CODASYL database, 914,145 page references (Megiddo and Modha, ARC, \
+     FAST'03). cache2k_web12: 95,607 requests to a web site (CC BY 4.0, headissue GmbH, Jens \
+     Wilke). millpond_tpcc: 600,000 page references of TPC-C on this engine, inner pages of its \
+     trees included. dynzipf-rw: synthetic, 1.2 million references, 16.7 % writes, after WATT's \
+     table 2.";
 
 const POLICIES: &str = "lru,clock,2q,arc,lirs,s3-fifo,w-tinylfu,watt,opt";
 const SIZES: [&str; 6] = ["0.5%", "1%", "2%", "5%", "10%", "20%"];
@@ -51,7 +43,69 @@ const WRITE_POLICIES: &str = "lru,clock,arc,hyperbolic,lru-wsr,cflru(window=10%)
     watt,watt(write_weight=16),opt";
 const WRITE_SIZES: [&str; 3] = ["5%", "10%", "20%"];
 
-fn recorded() -> Vec<TraceInput> {
+/// What the laboratory's part came to.
+pub(super) struct Outcome {
+    /// All rows.
+    pub(super) table: Table,
+    /// What names the result directory.
+    pub(super) hash: String,
+    /// For the terminal.
+    pub(super) summary: String,
+}
+
+/// The laboratory's part.
+pub(super) struct Contest<'a> {
+    /// A folder for the time of the tour: Parquet is read from files only.
+    pub(super) scratch: &'a Path,
+    /// Few cells.
+    pub(super) is_quick: bool,
+    /// No progress.
+    pub(super) is_quiet: bool,
+}
+
+impl Contest<'_> {
+    /// Simulates everything.
+    pub(super) fn run(&self, registry: &Registry) -> Result<Outcome, Failure> {
+        let progress = Progress::new(self.is_quiet);
+        let mut collector = Rows { progress: &progress, rows: Vec::new(), simulated: 0 };
+        let plans = self.plans()?;
+        for plan in &plans {
+            Sweep::new(plan, registry)?.run(&mut collector)?;
+        }
+        progress.finish();
+        if interrupt::asked() {
+            return Err(Failure::Interrupted);
+        }
+        let table = rows_to_table(&collector.rows);
+        let summary = summary(&table);
+        Ok(Outcome { table, hash: plans[0].hash(), summary })
+    }
+
+    fn plans(&self) -> Result<Vec<Plan>, Failure> {
+        if self.is_quick {
+            return Ok(vec![plan(vec![self.own()?], "lru,watt,opt", &SIZES[3..5])?]);
+        }
+        let traces = recorded().chain([self.own()?]).collect();
+        Ok(vec![
+            plan(traces, POLICIES, &SIZES)?,
+            plan(vec![synthetic()], WRITE_POLICIES, &WRITE_SIZES)?,
+        ])
+    }
+
+    fn own(&self) -> Result<TraceInput, Failure> {
+        let (name, bytes) = OWN;
+        let path = self.scratch.join("own.parquet");
+        std::fs::write(&path, bytes)?;
+        Ok(TraceInput {
+            name: name.to_string(),
+            open: Box::new(move || open(&path, &ReadOptions::default())),
+            repeatable: true,
+            fingerprint: bytes.len().to_string(),
+        })
+    }
+}
+
+fn recorded() -> impl Iterator<Item = TraceInput> {
     let input = |(name, bytes): (&'static str, &'static [u8])| TraceInput {
         name: name.to_string(),
         open: Box::new(move || {
@@ -64,13 +118,13 @@ fn recorded() -> Vec<TraceInput> {
         repeatable: true,
         fingerprint: bytes.len().to_string(),
     };
-    RECORDED.into_iter().map(input).collect()
+    RECORDED.into_iter().map(input)
 }
 
 fn synthetic() -> TraceInput {
     let open = || -> Result<Box<dyn Source>, TraceError> { generate("dynzipf-rw", &[], Seed(1)) };
     TraceInput {
-        name: "dynzipf-rw (synthetic)".to_string(),
+        name: SYNTHETIC.to_string(),
         open: Box::new(open),
         repeatable: true,
         fingerprint: "seed 1".to_string(),
@@ -113,71 +167,20 @@ impl Observer for Rows<'_> {
     }
 }
 
-pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
-    let start = Instant::now();
-    print(
-        "A tour of Millpond: which page should go?\n\n\
-         1. Nine policies on two recorded traces, six cache sizes each.\n\
-         2. Reads against writes on a synthetic trace with 17 % writes.\n\
-         3. A report of both.\n\n",
-    )?;
-    let progress = Progress::new(args.quiet);
-    let mut collector = Rows { progress: &progress, rows: Vec::new(), simulated: 0 };
-    let plans = [
-        plan(recorded(), POLICIES, &SIZES)?,
-        plan(vec![synthetic()], WRITE_POLICIES, &WRITE_SIZES)?,
-    ];
-    for plan in &plans {
-        Sweep::new(plan, registry)?.run(&mut collector)?;
-    }
-    progress.finish();
-    if interrupt::asked() {
-        return Err(Failure::Interrupted);
-    }
-    let table = rows_to_table(&collector.rows);
-    let dir = ResultDir::create(&args.results, "tour", &plans[0].hash())?;
-    let info = RunInfo {
-        command: "tour".to_string(),
-        command_line: "millpond tour".to_string(),
-        params: json!({"seeds": [1]}),
-    };
-    dir.write(&info, &table, true)?;
-    let report = write_report(&dir)?;
-    print(&summary(&table))?;
-    complain(&format!("{:.1} s. Rows: {}", start.elapsed().as_secs_f64(), dir.path().display()));
-    print(&format!("\nThe report is in {}: open it in a browser.\n", report.display()))
-}
-
-fn write_report(dir: &ResultDir) -> Result<PathBuf, Failure> {
-    let data = ReportData::read(&[dir.path().to_path_buf()])?;
-    let options = ReportOptions {
-        title: "A tour of Millpond".to_string(),
-        relative_to: Some("watt".to_string()),
-        note: Some(
-            "arc_OLTP: one hour of a CODASYL database, 914,145 page references (Megiddo and \
-             Modha, ARC, FAST'03). cache2k_web12: 95,607 requests to a web site (CC BY 4.0, \
-             headissue GmbH, Jens Wilke). dynzipf-rw: synthetic, 1.2 million references, 16.7 % \
-             writes, after WATT's table 2."
-                .to_string(),
-        ),
-    };
-    let path = dir.path().join("report.html");
-    let page = render(&data, &options);
-    write_whole(&path, |out| Ok(out.write_all(page.as_bytes())?))?;
-    std::path::absolute(&path).or(Ok(path))
-}
-
-/// Hit ratios in per cent: policies down, sizes across, and the write counts of the last part.
+/// Hit ratios in per cent: policies down, sizes across; and reads and writes where pages are
+/// written.
 fn summary(table: &Table) -> String {
     let mut text = String::new();
-    for (name, _) in RECORDED {
-        text.push_str(&format!("{name}: hit ratio in % by cache size (frames)\n"));
-        text.push_str(&pivot(table, name, "hit_ratio", |x| format!("{:.2}", x * 100.0)));
-        text.push('\n');
+    for (name, _) in RECORDED.into_iter().chain([OWN]) {
+        let rows = pivot(table, name, "hit_ratio", |x| format!("{:.2}", x * 100.0));
+        if !rows.is_empty() {
+            text += &format!("{name}: hit ratio in % by cache size (frames)\n{rows}\n");
+        }
     }
-    text.push_str("dynzipf-rw (synthetic): page reads + page writes by cache size (frames)\n");
-    let both = add_reads_and_writes(table);
-    text.push_str(&pivot(&both, "dynzipf-rw (synthetic)", "io", |x| format!("{x:.0}")));
+    let rows = pivot(&add_reads_and_writes(table), SYNTHETIC, "io", |x| format!("{x:.0}"));
+    if !rows.is_empty() {
+        text += &format!("{SYNTHETIC}: page reads + page writes by cache size (frames)\n{rows}");
+    }
     text
 }
 
@@ -211,6 +214,9 @@ fn pivot(table: &Table, trace: &str, column: &str, shown: impl Fn(f64) -> String
             Some((_, values)) => values.push(value),
             None => lines.push((label, vec![value])),
         }
+    }
+    if lines.is_empty() {
+        return String::new();
     }
     let width = lines.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
     let mut out = format!("  {:width$}", "");
