@@ -431,6 +431,15 @@ impl<P: Pages> BTree<P> {
         }
     }
 
+    /// Counts the room that the removal of entry `i` makes. A count is a write to memory that all
+    /// threads share, so every eighth removal of a leaf stands for eight.
+    #[inline(always)]
+    fn note_removal(&self, leaf: Node<'_>, i: usize) {
+        if leaf.count() % 8 == 1 {
+            self.tally.loosened(8 * leaf.entry_len_under(i, leaf.prefix_len()) as u64);
+        }
+    }
+
     /// Removes entry `i` and puts the new one in its place, all guards being there.
     fn swap_entry<'o>(
         &self,
@@ -453,6 +462,9 @@ impl<P: Pages> BTree<P> {
             if Node::leaf(leaf.view()).free() + after < need {
                 return Ok(Step::Split(need - after, false));
             }
+        }
+        if matches!(change.new, New::Nothing) {
+            self.note_removal(Node::leaf(leaf.view()), i);
         }
         let mut edit = Edit::leaf(leaf.page_mut());
         edit.remove(i);

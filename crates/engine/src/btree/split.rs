@@ -165,6 +165,10 @@ impl<P: Pages> BTree<P> {
         link(&mut parent, index, &cut.separator, &left, &right);
         op.adopt(right.swip(), &parent);
         self.tally.split(from.leaf);
+        // Ascending keys leave full leaves behind, and nothing to merge.
+        if from.leaf && (count..=9 * count).contains(&(10 * cut.left)) {
+            self.tally.loosened(from.view.len() as u64);
+        }
         Ok(Step::Done)
     }
 }

@@ -18,6 +18,7 @@ pub(crate) struct Tally {
     grown: AtomicU64,
     shrunk: AtomicU64,
     shifts: AtomicU64,
+    loosened: AtomicU64,
 }
 
 /// How often a tree changed its shape since it was opened.
@@ -37,6 +38,9 @@ pub struct Counters {
     pub shrunk: u64,
     /// Full leaves that evened out with a neighbour instead of being cut.
     pub shifts: u64,
+    /// Bytes that came free in leaves, by splits in the middle and by removals, about: what a
+    /// background merge may give back, if no inserts fill them.
+    pub loosened: u64,
 }
 
 impl Tally {
@@ -46,6 +50,11 @@ impl Tally {
 
     pub(crate) fn merged(&self, leaf: bool, pages: u64) {
         if leaf { &self.leaf_merges } else { &self.inner_merges }.fetch_add(pages, Relaxed);
+    }
+
+    /// So many bytes came free in leaves.
+    pub(crate) fn loosened(&self, bytes: u64) {
+        self.loosened.fetch_add(bytes, Relaxed);
     }
 
     pub(crate) fn grown(&self) {
@@ -124,6 +133,7 @@ impl<P: Pages> BTree<P> {
             grown: t.grown.load(Relaxed),
             shrunk: t.shrunk.load(Relaxed),
             shifts: t.shifts.load(Relaxed),
+            loosened: t.loosened.load(Relaxed),
         }
     }
 

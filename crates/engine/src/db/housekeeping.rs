@@ -1,6 +1,7 @@
-//! The store's own thread: once a second it publishes statistics and grows the file ahead of
-//! need. Between two rounds it sleeps, and where nothing was asked of the pool since the last
-//! round it does nothing at all.
+//! The store's own thread: once a second it grows the file ahead of need, merges badly filled
+//! leaves ([`merging`](super::merging)) and publishes statistics. Between two rounds it sleeps, and
+//! where nothing was asked of the pool since the last round, and nothing is left to merge, it does
+//! nothing at all.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -24,13 +25,16 @@ pub(super) struct Housekeeping {
 }
 
 impl Housekeeping {
-    /// Starts the thread.
-    pub(super) fn start(round: impl Fn() + Send + 'static) -> Result<Housekeeping, PoolError> {
+    /// Starts the thread. A round is told how to find out whether it should end early.
+    pub(super) fn start(
+        mut round: impl FnMut(&dyn Fn() -> bool) + Send + 'static,
+    ) -> Result<Housekeeping, PoolError> {
         let signal = Arc::new(Signal::default());
         let theirs = signal.clone();
         let body = move || {
+            let is_over = || *theirs.stop.lock().unwrap_or_else(PoisonError::into_inner);
             loop {
-                round();
+                round(&is_over);
                 let stop = theirs.stop.lock().unwrap_or_else(PoisonError::into_inner);
                 let wait = theirs.changed.wait_timeout_while(stop, PERIOD, |stop| !*stop);
                 if *wait.unwrap_or_else(PoisonError::into_inner).0 {
@@ -67,7 +71,7 @@ mod tests {
     fn it_makes_a_round_at_once_and_ends_when_it_is_dropped() {
         let rounds = Arc::new(AtomicU32::new(0));
         let count = rounds.clone();
-        let house = Housekeeping::start(move || {
+        let house = Housekeeping::start(move |_| {
             count.fetch_add(1, Ordering::SeqCst);
         });
         let house = house.unwrap();

@@ -7,6 +7,13 @@
 //! modes                       which combinations there are
 //! options, budget             what the user asked for, and how many frames that gives
 //! ```
+//!
+//! # Housekeeping
+//!
+//! Each store that is open for writing has a thread of its own. Once a second it lets the file grow
+//! ahead of need, publishes statistics, and, when the store has little to do, merges leaves that
+//! random inserts and removals left badly filled: [`Options::background_merge`].
+//!
 //! The modules with an enum over all combinations hold the tree's code ten times over; unit tests
 //! have no use for them, and are built without.
 
@@ -31,6 +38,7 @@ pub mod key;
 pub mod key_range;
 mod key_tuples;
 pub mod memory_limit;
+mod merging;
 pub mod modes;
 pub mod options;
 pub mod policy_choice;

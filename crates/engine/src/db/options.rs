@@ -1,6 +1,6 @@
 //! How a store is opened. [`Options::memory`] is what most users set, if anything.
 //!
-//! Ten knobs are for users; what only measurements turn lies under [`Lab`]. Values are checked
+//! Eleven knobs are for users; what only measurements turn lies under [`Lab`]. Values are checked
 //! together when the store is opened, or by [`Options::check`]: setters never fail, so that they
 //! chain.
 
@@ -116,6 +116,9 @@ pub struct Options {
     pub read_only: bool,
     /// Create the store if there is none, unless `read_only`. Default: yes.
     pub create_if_missing: bool,
+    /// Merge leaves that random inserts and removals left badly filled, in the background, when the
+    /// store has little else to do. Default: yes.
+    pub background_merge: bool,
     /// What only measurements turn.
     pub lab: Lab,
 }
@@ -177,6 +180,7 @@ impl Default for Options {
             numa_nodes: None,
             read_only: false,
             create_if_missing: true,
+            background_merge: true,
             lab: Lab::default(),
         }
     }
@@ -220,6 +224,8 @@ impl Options {
         read_only: bool => read_only;
         /// Sets [`Options::create_if_missing`](#structfield.create_if_missing).
         create_if_missing: bool => create_if_missing;
+        /// Sets [`Options::background_merge`](#structfield.background_merge).
+        background_merge: bool => background_merge;
     }
 
     /// Changes [`Options::lab`](#structfield.lab):

@@ -28,6 +28,7 @@ use super::choices::{EvictionMode, ReclamationMode, TranslationMode};
 use super::error::Error;
 use super::housekeeping::Housekeeping;
 use super::memory_limit::SystemRoots;
+use super::merging::{Merging, references_of_others};
 use super::modes::seat_for;
 use super::options::{Options, PAGE_SIZE_DEFAULT, Plan};
 use super::stat_file::{PUBLISH_PERIOD, Publisher};
@@ -35,7 +36,7 @@ use super::store_handle::{Opened, StoreHandle, StoreHashIndex, StoreHeap, StoreT
 use crate::btree::{InnerKind, LeafKind, OverflowKind};
 use crate::io::{CreateError, Device, FileDevice, PageStore};
 use crate::page::{PageSize, PageType};
-use crate::pool::counters::{Counter, Timing};
+use crate::pool::counters::Timing;
 use crate::pool::{Evictors, Latching, Mode, Pool, PoolOptions, Reclamation, Workers};
 use crate::{hash_index, heap};
 
@@ -50,7 +51,7 @@ pub(super) struct Prepared {
 }
 
 /// What is behind a name.
-struct Named<M: Mode> {
+pub(super) struct Named<M: Mode> {
     /// `None` only in a store that is open for reading and has never had one.
     catalog: Option<Catalog<Pool<M>>>,
     open: HashMap<String, Opened<M>>,
@@ -59,6 +60,19 @@ struct Named<M: Mode> {
 }
 
 impl<M: Mode> Named<M> {
+    /// What has that name and is open.
+    pub(super) fn opened(&self, name: &str) -> Option<Opened<M>> {
+        self.open.get(name).cloned()
+    }
+
+    /// Owners' ids and names of trees that are open.
+    pub(super) fn trees(&self) -> impl Iterator<Item = (u32, String)> {
+        self.open.iter().filter_map(|(name, opened)| match opened {
+            Opened::Tree(tree) => Some((tree.structure().owner(), name.clone())),
+            Opened::Hash(_) | Opened::Heap(_) => None,
+        })
+    }
+
     /// What has that name, if anything has.
     fn entry(&self, name: &str) -> Result<Option<Entry>, Error> {
         self.catalog.as_ref().map_or(Ok(None), |catalog| catalog.get(name))
@@ -96,7 +110,9 @@ impl<M: Mode> Named<M> {
 pub struct Store<M: Mode> {
     pool: Arc<Pool<M>>,
     pages: Arc<PageStore>,
-    named: Mutex<Named<M>>,
+    named: Arc<Mutex<Named<M>>>,
+    /// Held by whoever drops a structure, and by the housekeeping while it works on a tree.
+    gate: Arc<Mutex<()>>,
     house: Option<Housekeeping>,
     workers: Option<Workers<M>>,
     publisher: Option<Arc<Publisher>>,
@@ -258,7 +274,8 @@ impl<M: Mode> Store<M> {
         let mut store = Store {
             pool,
             pages,
-            named: Mutex::new(named),
+            named: Arc::new(Mutex::new(named)),
+            gate: Arc::default(),
             house: None,
             workers: Some(workers),
             publisher,
@@ -272,27 +289,34 @@ impl<M: Mode> Store<M> {
             publisher.maybe_publish(|| store.stats());
         }
         if !options.read_only {
-            store.house = Some(store.keep_house()?);
+            store.house = Some(store.keep_house(options.background_merge)?);
         }
         Ok(store)
     }
 
-    fn keep_house(&self) -> Result<Housekeeping, Error> {
+    fn keep_house(&self, merge: bool) -> Result<Housekeeping, Error> {
         let (pool, pages) = (self.pool.clone(), self.pages.clone());
         let (publisher, opened) = (self.publisher.clone(), self.opened);
-        let last = std::sync::atomic::AtomicU64::new(u64::MAX);
-        let house = Housekeeping::start(move || {
+        let merging = || Merging::new(self.pool.clone(), self.named.clone(), self.gate.clone());
+        let mut merging = (merge && M::Latching::THREADS).then(merging);
+        let (mut seen, mut is_published) = (0, false);
+        let house = Housekeeping::start(move |is_over| {
             // A store that nobody uses rests, and its statistics stay right.
-            let references = pool.counters().get(Counter::References);
-            if last.swap(references, std::sync::atomic::Ordering::Relaxed) == references {
+            let references = references_of_others(pool.counters());
+            let since = references.saturating_sub(std::mem::replace(&mut seen, references));
+            let has_work = merging.as_ref().is_some_and(Merging::has_work);
+            if since == 0 && is_published && !has_work {
                 return;
             }
             if let Err(error) = pages.grow_ahead() {
                 tracing::debug!(%error, "the store could not grow ahead of need");
             }
-            if let Some(publisher) = &publisher {
-                publisher.maybe_publish(|| super::census::stats(&pool, &pages, opened));
+            if let Some(merging) = &mut merging {
+                merging.round(since, is_over);
             }
+            is_published = publisher.as_ref().is_none_or(|publisher| {
+                publisher.maybe_publish(|| super::census::stats(&pool, &pages, opened))
+            });
         })?;
         Ok(house)
     }
@@ -493,6 +517,8 @@ impl<M: Mode> Store<M> {
     /// the store failed.
     pub fn drop_structure(&self, name: &str, kind: Structure) -> Result<(), Error> {
         self.may_write()?;
+        // The background merge shall not be taken for a handle.
+        let _gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         let mut named = self.named();
         let entry = named.entry(name)?.ok_or_else(|| missing(name, kind))?;
         expect(name, entry.structure, kind)?;

@@ -19,6 +19,12 @@ pub(super) struct Open<S> {
     structure: S,
 }
 
+impl<S> Open<S> {
+    pub(super) fn structure(&self) -> &S {
+        &self.structure
+    }
+}
+
 type Shared<S> = Arc<Open<S>>;
 
 fn shared<S>(name: &str, structure: S) -> Shared<S> {

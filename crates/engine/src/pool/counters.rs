@@ -54,6 +54,9 @@ macro_rules! for_each_statistic {
                 EpochAdvances epoch_advances "steps of the global epoch";
                 Splits splits "nodes that were split";
                 Merges merges "nodes that were merged";
+                BackgroundLeaves background_leaves "leaves that the background merge looked at";
+                BackgroundPasses background_passes
+                    "times the background merge came to the end of a tree";
                 PagesAllocated pages_allocated "pages given to a structure";
                 PagesFreed pages_freed "pages given back by a structure";
                 FileExtensions file_extensions "times the file was extended";
@@ -250,6 +253,11 @@ impl Here<'_> {
     #[inline(always)]
     pub fn count(self, counter: Counter) {
         self.add(counter, 1);
+    }
+
+    /// What was counted in this row: by the calling thread, unless it shares the row.
+    pub fn get(self, counter: Counter) -> u64 {
+        self.row.0[counter as usize].load(Ordering::Relaxed)
     }
 
     /// Counts so many events, or bytes.

@@ -8,6 +8,7 @@ use crate::harness::{Make, on_each};
 on_each!(
     a_random_load_takes_half_more_than_the_data_and_a_quarter_after_the_background_merge,
     an_ascending_load_takes_a_tenth_more_than_the_data,
+    room_that_comes_up_in_leaves_is_counted,
     the_estimate_is_near_the_count,
 );
 
@@ -60,4 +61,20 @@ fn the_estimate_is_near_the_count<P: Pages>(make: Make<P>) {
     let estimate = tree.count_estimate(300).unwrap();
     assert!(estimate.abs_diff(ROWS) < ROWS / 4, "{estimate}");
     assert_eq!(tree.count().unwrap(), ROWS);
+}
+
+fn room_that_comes_up_in_leaves_is_counted<P: Pages>(make: Make<P>) {
+    let tree = loaded(make, true);
+    assert_eq!(tree.counters().loosened, 0, "full leaves only");
+    for i in (0..ROWS).filter(|i| i % 4 != 0) {
+        assert!(tree.remove(&i.to_be_bytes()).unwrap());
+    }
+    let bytes = ROWS * 3 / 4 * 128;
+    let removed = tree.counters().loosened;
+    assert!((bytes * 4 / 5..bytes * 3 / 2).contains(&removed), "{removed} of {bytes}");
+    for i in 0..ROWS {
+        let key = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        tree.upsert(&key.to_be_bytes(), &[1; 120]).unwrap();
+    }
+    assert!(tree.counters().loosened > removed + 100 * 4096, "leaves are split in the middle");
 }

@@ -4,6 +4,7 @@ mod combinations;
 mod errors;
 mod life;
 mod memory;
+mod merging;
 mod stores;
 mod structures;
 mod threads;
