@@ -13,9 +13,9 @@ pub(crate) enum Command {
     Put(entry::PutArgs),
     /// Remove an entry, or all whose keys begin with a prefix, from a store
     Del(entry::DelArgs),
-    /// Print entries of a store in the order of their keys
+    /// Print entries of a store, those of a tree in the order of their keys
     Scan(scan::Args),
-    /// List the trees of a store
+    /// List the trees, hash indexes and heaps of a store
     Trees(trees::Args),
     /// Describe a store: of a running one its statistics, of a closed one its trees
     Stat(stat::Args),

@@ -7,12 +7,11 @@ use clap::ValueEnum;
 use millpond::db::check::CATALOG;
 use millpond::db::dump::{DumpWriter, Form};
 use millpond::db::salvage::{SalvageReport, salvage};
-use millpond::db::{Db, Structure};
 use millpond::io::{FileOptions, PageStore};
 use millpond::page::PageSize;
 
 use super::check::page_size;
-use super::open::{self, StoreArgs, TreeArgs, failed, size_of};
+use super::open::{self, Opened, StoreArgs, TreeArgs, failed, size_of};
 use crate::error::Failure;
 use crate::interrupt;
 use crate::output::{complain, write_whole};
@@ -40,7 +39,7 @@ enum DumpForm {
 pub(crate) struct Args {
     #[command(flatten)]
     store: StoreArgs,
-    /// Only this tree
+    /// Only this tree, hash index or heap
     #[arg(long, short, value_name = "NAME", conflicts_with = "salvage")]
     tree: Option<String>,
     /// How keys and values are written
@@ -89,27 +88,38 @@ fn write<W: Write>(args: &Args, dump: &mut DumpWriter<W>) -> Result<(), Failure>
     let db = open::open(&args.store.file, true, args.memory)?;
     if args.tree.is_some() {
         let asked = TreeArgs { tree: args.tree.clone() };
-        let tree = open::tree(&db, &asked)?;
-        return write_tree(&db, tree.name(), dump);
+        return write_all_of(&open::structure(&db, &asked)?, dump);
     }
-    for (name, entry) in db.trees().map_err(failed)? {
-        if entry.structure != Structure::Tree {
-            complain(&format!("'{name}' is a {}, and only trees are dumped", entry.structure));
-            continue;
-        }
-        write_tree(&db, &name, dump)?;
+    for (name, kind) in open::names(&db)? {
+        write_all_of(&open::named(&db, &name, kind)?, dump)?;
     }
     Ok(())
 }
 
-fn write_tree<W: Write>(db: &Db, name: &str, dump: &mut DumpWriter<W>) -> Result<(), Failure> {
-    let tree = db.open_tree(name).map_err(failed)?;
-    dump.tree(name)?;
-    let mut range = tree.iter().as_scan();
-    while let Some((key, value)) = range.next_entry().map_err(failed)? {
+fn write_all_of<W: Write>(from: &Opened, dump: &mut DumpWriter<W>) -> Result<(), Failure> {
+    dump.structure(from.kind(), from.name())?;
+    let mut write = |key: &[u8], value: &[u8]| {
         dump.entry(key, value)?;
-        if interrupt::asked() {
-            return Err(Failure::Interrupted);
+        if interrupt::asked() { Err(Failure::Interrupted) } else { Ok(()) }
+    };
+    match from {
+        Opened::Tree(tree) => {
+            let mut range = tree.iter().as_scan();
+            while let Some((key, value)) = range.next_entry().map_err(failed)? {
+                write(key, value)?;
+            }
+        }
+        Opened::Hash(index) => {
+            for entry in index {
+                let (key, value) = entry.map_err(failed)?;
+                write(&key, &value)?;
+            }
+        }
+        Opened::Heap(heap) => {
+            for record in heap.records().map_err(failed)? {
+                let (id, record) = record.map_err(failed)?;
+                write(id.0.to_string().as_bytes(), &record)?;
+            }
         }
     }
     Ok(())
@@ -134,9 +144,6 @@ fn tell(report: &SalvageReport) -> Result<(), Failure> {
     if report.losses_left_out > 0 {
         complain(&format!("… and {} further losses", report.losses_left_out));
     }
-    for (name, kind) in &report.skipped {
-        complain(&format!("'{name}' is a {kind}, and only trees are saved"));
-    }
     for tree in &report.trees {
         let found = match tree.found {
             0 => String::new(),
@@ -145,7 +152,8 @@ fn tell(report: &SalvageReport) -> Result<(), Failure> {
                  of date"
             ),
         };
-        complain(&format!("tree '{}': {} entries{found}", tree.name, tree.entries));
+        let (kind, name) = (tree.kind, &tree.name);
+        complain(&format!("{kind} '{name}': {} entries{found}", tree.entries));
     }
     if report.is_complete() {
         return Ok(());

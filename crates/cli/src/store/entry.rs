@@ -1,17 +1,18 @@
-//! `millpond get`, `put` and `del`: one entry.
+//! `millpond get`, `put` and `del`: one entry of a tree or hash index, one record of a heap.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use millpond::db::Db;
+use clap::ValueEnum;
 use millpond::db::key_range::KeyRange;
+use millpond::db::{Db, RawHeap, RawTree};
 use millpond_lab::table::Table;
 use serde_json::json;
 
 use super::notation::Notation;
-use super::open::{self, StoreArgs, TreeArgs, failed, size_of};
+use super::open::{self, Opened, StoreArgs, TreeArgs, failed, record_id, size_of};
 use crate::error::Failure;
-use crate::output::{Form, Output, complain};
+use crate::output::{Form, Output, complain, print};
 
 const GET_EXAMPLES: &str = "Examples:
   millpond get shop.db ada --tree users
@@ -24,7 +25,7 @@ const GET_EXAMPLES: &str = "Examples:
 pub(crate) struct GetArgs {
     #[command(flatten)]
     store: StoreArgs,
-    /// The key
+    /// The key; of a heap, the number of a record
     #[arg(allow_hyphen_values = true)]
     key: String,
     #[command(flatten)]
@@ -49,21 +50,32 @@ fn row(tree: &str, key: String, value: String) -> Table {
 pub(crate) fn get(args: &GetArgs) -> Result<(), Failure> {
     let key = args.notation.key(&args.key)?;
     let db = open::open(&args.store.file, true, None)?;
-    let tree = open::tree(&db, &args.tree)?;
+    let from = open::structure(&db, &args.tree)?;
+    let missing = || missing(&args.key, &from);
     let mut out = io::stdout().lock();
-    if args.raw {
+    if let (true, Opened::Tree(tree)) = (args.raw, &from) {
         // Large values pass through piece by piece.
-        let reader = tree.reader(&key).map_err(failed)?;
-        let mut reader = reader.ok_or_else(|| missing(&args.key, tree.name()))?;
+        let mut reader = tree.reader(&key).map_err(failed)?.ok_or_else(missing)?;
         io::copy(&mut reader, &mut out)?;
-        out.flush()?;
-        return Ok(());
+        return Ok(out.flush()?);
     }
-    let value = tree.get(&key).map_err(failed)?;
-    let value = value.ok_or_else(|| missing(&args.key, tree.name()))?;
+    let value = match &from {
+        Opened::Tree(tree) => tree.get(&key),
+        Opened::Hash(index) => index.get(&key),
+        Opened::Heap(heap) => heap.get(record_id(&args.key)?),
+    };
+    let value = value.map_err(failed)?.ok_or_else(missing)?;
+    if args.raw {
+        out.write_all(&value)?;
+        return Ok(out.flush()?);
+    }
     let shown = args.notation.show_value(&value);
     if args.json {
-        let table = row(tree.name(), args.notation.show_key(&key), shown);
+        let key = match &from {
+            Opened::Heap(_) => args.key.clone(),
+            _ => args.notation.show_key(&key),
+        };
+        let table = row(from.name(), key, shown);
         let file = args.store.file.display().to_string();
         let output = Output { format: Form::Json, out: None };
         drop(out);
@@ -73,21 +85,36 @@ pub(crate) fn get(args: &GetArgs) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-fn missing(key: &str, tree: &str) -> Failure {
-    Failure::Store(format!("'{key}' is not in tree '{tree}'"))
+fn missing(key: &str, from: &Opened) -> Failure {
+    Failure::Store(format!("'{key}' is not in {}", from.title()))
 }
 
 const PUT_EXAMPLES: &str = "Examples:
   millpond put shop.db ada Lovelace --tree users --create
   millpond put shop.db 42 0x00ff --tree orders --key-type u64
-  millpond put shop.db photo --value-file photo.jpg";
+  millpond put shop.db photo --value-file photo.jpg
+  millpond put shop.db 4f1c 17 --tree sessions --create --kind hash
+  millpond put shop.db new 'first line' --tree log --create --kind heap
+
+Of a heap, `new` appends a record and prints its number.";
+
+/// What can be made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Kind {
+    /// A tree: keys in their order
+    Tree,
+    /// A hash index: keys in no order
+    Hash,
+    /// A heap: records with numbers
+    Heap,
+}
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = PUT_EXAMPLES)]
 pub(crate) struct PutArgs {
     #[command(flatten)]
     store: StoreArgs,
-    /// The key
+    /// The key; of a heap, the number of a record to replace, or `new`
     #[arg(allow_hyphen_values = true)]
     key: String,
     /// The value
@@ -106,6 +133,9 @@ pub(crate) struct PutArgs {
     /// Make the store, and the tree, if they are not there
     #[arg(long)]
     create: bool,
+    /// What to make
+    #[arg(long, value_enum, default_value = "tree", requires = "create")]
+    kind: Kind,
     /// Bytes of a page of a new store: 4KiB to 64KiB
     #[arg(long, value_name = "SIZE", value_parser = size_of, requires = "create")]
     page_size: Option<u64>,
@@ -119,37 +149,78 @@ pub(crate) fn put(args: &PutArgs) -> Result<(), Failure> {
     } else {
         open::open(&args.store.file, false, None)?
     };
-    let result = put_into(&db, args, &key, value.as_deref());
+    let result = put_into(&db, args, &key, value);
     // Also after an error: the store stays as it was.
     open::close(db)?;
     result
 }
 
-fn put_into(db: &Db, args: &PutArgs, key: &[u8], value: Option<&[u8]>) -> Result<(), Failure> {
-    let tree = if args.create && (args.tree.tree.is_some() || open::names(db)?.is_empty()) {
-        db.raw_tree(args.tree.tree.as_deref().unwrap_or("main")).map_err(failed)?
-    } else {
-        open::tree(db, &args.tree)?
+fn found_or_new(db: &Db, args: &PutArgs) -> Result<Opened, Failure> {
+    let names = open::names(db)?;
+    let asked = args.tree.tree.as_deref();
+    let exists = match asked {
+        Some(name) => names.iter().any(|(found, _)| found == name),
+        None => !names.is_empty(),
     };
-    match (value, &args.value_file) {
-        (Some(value), _) if args.if_absent => {
-            if !tree.insert_if_absent(key, value).map_err(failed)? {
-                let text = format!("'{}' is in tree '{}' already", args.key, tree.name());
-                return Err(Failure::Store(text));
-            }
-        }
-        (Some(value), _) => {
-            tree.put(key, value).map_err(failed)?;
-        }
-        (None, Some(path)) => {
-            let named = |error: io::Error| Failure::Store(format!("{}: {error}", path.display()));
-            let file = std::fs::File::open(path).map_err(named)?;
-            let length = file.metadata().map_err(named)?.len();
-            tree.put_from(key, length, io::BufReader::new(file)).map_err(failed)?;
-        }
-        (None, None) => return Err(Failure::Usage("no value was given".to_string())),
+    if !args.create || exists {
+        return open::structure(db, &args.tree);
     }
+    let name = asked.unwrap_or("main");
+    match args.kind {
+        Kind::Tree => db.create_tree(name).map(Opened::Tree),
+        Kind::Hash => db.create_hash_index(name).map(Opened::Hash),
+        Kind::Heap => db.create_heap(name).map(Opened::Heap),
+    }
+    .map_err(failed)
+}
+
+fn put_into(db: &Db, args: &PutArgs, key: &[u8], value: Option<Vec<u8>>) -> Result<(), Failure> {
+    let to = found_or_new(db, args)?;
+    if let (None, Some(path), Opened::Tree(tree)) = (&value, &args.value_file, &to) {
+        return put_file(tree, key, path);
+    }
+    let value = match (value, &args.value_file) {
+        (Some(value), _) => value,
+        (None, Some(path)) => std::fs::read(path).map_err(|error| named(path, &error))?,
+        (None, None) => return Err(Failure::Usage("no value was given".to_string())),
+    };
+    let is_new = match &to {
+        Opened::Heap(heap) => return put_record(heap, args, &value),
+        Opened::Tree(tree) if args.if_absent => tree.insert_if_absent(key, &value),
+        Opened::Hash(index) if args.if_absent => index.insert_if_absent(key, &value),
+        Opened::Tree(tree) => tree.put(key, &value).map(|_| true),
+        Opened::Hash(index) => index.put(key, &value).map(|_| true),
+    };
+    if is_new.map_err(failed)? {
+        return Ok(());
+    }
+    Err(Failure::Store(format!("'{}' is in {} already", args.key, to.title())))
+}
+
+fn named(path: &std::path::Path, error: &io::Error) -> Failure {
+    Failure::Store(format!("{}: {error}", path.display()))
+}
+
+fn put_file(tree: &RawTree, key: &[u8], path: &std::path::Path) -> Result<(), Failure> {
+    let file = std::fs::File::open(path).map_err(|error| named(path, &error))?;
+    let length = file.metadata().map_err(|error| named(path, &error))?.len();
+    tree.put_from(key, length, io::BufReader::new(file)).map_err(failed)?;
     Ok(())
+}
+
+fn put_record(heap: &RawHeap, args: &PutArgs, value: &[u8]) -> Result<(), Failure> {
+    if args.key == "new" {
+        let id = heap.append(value).map_err(failed)?;
+        return print(&format!("{}\n", id.0));
+    }
+    if args.if_absent {
+        return Err(Failure::Usage("--if-absent is for keys: a heap gives numbers".to_string()));
+    }
+    if heap.update(record_id(&args.key)?, value).map_err(failed)? {
+        return Ok(());
+    }
+    let text = format!("heap '{}' has no record {}: `new` makes one", heap.name(), args.key);
+    Err(Failure::Store(text))
 }
 
 const DEL_EXAMPLES: &str = "Examples:
@@ -161,7 +232,7 @@ const DEL_EXAMPLES: &str = "Examples:
 pub(crate) struct DelArgs {
     #[command(flatten)]
     store: StoreArgs,
-    /// The key
+    /// The key; of a heap, the number of a record
     #[arg(allow_hyphen_values = true, required_unless_present = "prefix")]
     key: Option<String>,
     /// Remove all entries whose keys begin so
@@ -188,15 +259,22 @@ fn del_from(
     key: Option<&[u8]>,
     prefix: Option<&[u8]>,
 ) -> Result<(), Failure> {
-    let tree = open::tree(db, &args.tree)?;
+    let from = open::structure(db, &args.tree)?;
     if let Some(prefix) = prefix {
+        let Opened::Tree(tree) = &from else {
+            let text = format!("--prefix is for trees, and this is {}", from.title());
+            return Err(Failure::Usage(text));
+        };
         let range = KeyRange::of_prefix::<Vec<u8>>(prefix);
         let removed = tree.remove_range(&range).map_err(failed)?;
-        complain(&format!("{removed} entries removed from tree '{}'", tree.name()));
-    } else if let Some(key) = key
-        && !tree.delete(key).map_err(failed)?
-    {
-        return Err(missing(args.key.as_deref().unwrap_or_default(), tree.name()));
+        complain(&format!("{removed} entries removed from {}", from.title()));
+        return Ok(());
     }
-    Ok(())
+    let (Some(key), Some(text)) = (key, &args.key) else { return Ok(()) };
+    let removed = match &from {
+        Opened::Tree(tree) => tree.delete(key),
+        Opened::Hash(index) => index.delete(key),
+        Opened::Heap(heap) => heap.delete(record_id(text)?),
+    };
+    if removed.map_err(failed)? { Ok(()) } else { Err(missing(text, &from)) }
 }

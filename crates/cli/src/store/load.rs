@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use millpond::btree::{BulkError, BulkOptions};
 use millpond::db::dump::{DumpReader, LoadError, Loader, load};
-use millpond::db::{Db, Error};
+use millpond::db::{Db, Error, RawHashIndex, RawHeap, Structure};
 
 use super::open::{self, StoreArgs, size_of};
 use crate::error::Failure;
@@ -16,7 +16,10 @@ use crate::progress::Progress;
 const EXAMPLES: &str = "Examples:
   millpond load new.db shop.dump
   millpond dump old.db | millpond load new.db --page-size 16KiB
-  millpond load shop.db more.dump --add";
+  millpond load shop.db more.dump --add
+
+Records of a heap are appended in the order of their numbers; they keep these where the heap had no
+gaps and the page size is the same, and standard error says where they did not.";
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -40,9 +43,18 @@ pub(crate) struct Args {
     quiet: bool,
 }
 
+/// What entries go to that are not a tree's.
+enum Target {
+    Hash(RawHashIndex),
+    Heap(RawHeap),
+}
+
 /// A store that entries go to.
 struct Into<'d> {
     db: &'d Db,
+    target: Option<Target>,
+    /// Heaps whose records did not get the ids that they had.
+    renumbered: Vec<String>,
     progress: Progress,
     entries: u64,
 }
@@ -82,6 +94,36 @@ impl Loader for Into<'_> {
         self.db.raw_tree(name)?.put(key, value)?;
         Ok(())
     }
+
+    fn begin(&mut self, kind: Structure, name: &str) -> Result<(), Error> {
+        self.target = match kind {
+            Structure::Tree => None,
+            Structure::Hash => Some(Target::Hash(self.db.raw_hash_index(name)?)),
+            Structure::Heap => Some(Target::Heap(self.db.raw_heap(name)?)),
+        };
+        Ok(())
+    }
+
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.entries += 1;
+        match &self.target {
+            Some(Target::Hash(index)) => {
+                index.put(key, value)?;
+            }
+            Some(Target::Heap(heap)) => {
+                let id = heap.append(value)?;
+                let is_same = key == id.0.to_string().as_bytes();
+                if !is_same && self.renumbered.last().is_none_or(|last| last != heap.name()) {
+                    self.renumbered.push(heap.name().to_string());
+                }
+            }
+            None => {}
+        }
+        if self.entries.is_multiple_of(4096) {
+            self.progress.show("loading", None, self.entries, "entries");
+        }
+        Ok(())
+    }
 }
 
 fn input(args: &Args) -> Result<Box<dyn BufRead>, Failure> {
@@ -109,9 +151,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     } else {
         open::create(file, args.page_size, args.memory)?
     };
-    let mut into = Into { db: &db, progress: Progress::new(args.quiet), entries: 0 };
+    let (progress, target) = (Progress::new(args.quiet), None);
+    let mut into = Into { db: &db, target, renumbered: Vec::new(), progress, entries: 0 };
     let result = load(&mut reader, &mut into, |_| {});
     into.progress.finish();
+    for name in &into.renumbered {
+        complain(&format!("the records of heap '{name}' got other numbers than they had"));
+    }
+    drop(into);
     open::close(db)?;
     match result {
         Ok(loaded) => {

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use millpond::db::{Db, Error, Options, RawTree};
+use millpond::db::{Db, Error, Options, RawHashIndex, RawHeap, RawTree, Structure};
+use millpond::heap::RecordId;
 use millpond_base::size::Size;
 
 use crate::error::Failure;
@@ -18,10 +19,10 @@ pub(crate) struct StoreArgs {
     pub file: PathBuf,
 }
 
-/// The tree that a command is about.
+/// The tree, hash index or heap that a command is about.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct TreeArgs {
-    /// The tree; needed if the store has several
+    /// The tree, hash index or heap; needed if the store has several
     #[arg(long, short, value_name = "NAME")]
     pub tree: Option<String>,
 }
@@ -76,25 +77,80 @@ pub(crate) fn close(db: Db) -> Result<(), Failure> {
     db.close().map_err(failed)
 }
 
-/// The names of a store's trees.
-pub(crate) fn names(db: &Db) -> Result<Vec<String>, Failure> {
-    let all = db.trees().map_err(failed)?;
-    let is_tree = |entry: &millpond::db::Entry| entry.structure == millpond::db::Structure::Tree;
-    Ok(all.into_iter().filter(|(_, entry)| is_tree(entry)).map(|(name, _)| name).collect())
+/// A structure of a store, whichever it is.
+pub(crate) enum Opened {
+    Tree(RawTree),
+    Hash(RawHashIndex),
+    Heap(RawHeap),
 }
 
-fn listed(names: &[String]) -> String {
-    match names {
-        [] => "it has none".to_string(),
-        names => format!("it has {}", names.join(", ")),
+impl Opened {
+    /// What it is, and its name, for messages.
+    pub(crate) fn title(&self) -> String {
+        match self {
+            Opened::Tree(tree) => format!("tree '{}'", tree.name()),
+            Opened::Hash(index) => format!("hash index '{}'", index.name()),
+            Opened::Heap(heap) => format!("heap '{}'", heap.name()),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Opened::Tree(tree) => tree.name(),
+            Opened::Hash(index) => index.name(),
+            Opened::Heap(heap) => heap.name(),
+        }
+    }
+
+    pub(crate) fn kind(&self) -> Structure {
+        match self {
+            Opened::Tree(_) => Structure::Tree,
+            Opened::Hash(_) => Structure::Hash,
+            Opened::Heap(_) => Structure::Heap,
+        }
     }
 }
 
-/// The tree that was asked for, or the only one.
-pub(crate) fn tree(db: &Db, asked: &TreeArgs) -> Result<RawTree, Failure> {
+/// The id of a heap's record, as it is typed and shown: a number.
+pub(crate) fn record_id(text: &str) -> Result<RecordId, Failure> {
+    let no_id = |error| {
+        Failure::Usage(format!("'{text}' is no id of a heap's record, which is a number: {error}"))
+    };
+    text.parse().map(RecordId).map_err(no_id)
+}
+
+/// The names of a store's structures, and what they are.
+pub(crate) fn names(db: &Db) -> Result<Vec<(String, Structure)>, Failure> {
+    let all = db.trees().map_err(failed)?;
+    Ok(all.into_iter().map(|(name, entry)| (name, entry.structure)).collect())
+}
+
+fn listed(names: &[(String, Structure)]) -> String {
+    if names.is_empty() {
+        return "it has none".to_string();
+    }
+    let names: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();
+    format!("it has {}", names.join(", "))
+}
+
+/// The structure of that name and kind.
+pub(crate) fn named(db: &Db, name: &str, kind: Structure) -> Result<Opened, Failure> {
+    match kind {
+        Structure::Tree => db.open_tree(name).map(Opened::Tree),
+        Structure::Hash => db.open_hash_index(name).map(Opened::Hash),
+        Structure::Heap => db.open_heap(name).map(Opened::Heap),
+    }
+    .map_err(failed)
+}
+
+/// The structure that was asked for, or the only one.
+pub(crate) fn structure(db: &Db, asked: &TreeArgs) -> Result<Opened, Failure> {
     let names = names(db)?;
-    let name = match (&asked.tree, &names[..]) {
-        (Some(name), _) => name,
+    let found = match (&asked.tree, &names[..]) {
+        (Some(name), _) => names.iter().find(|(found, _)| found == name).ok_or_else(|| {
+            let list = listed(&names);
+            Failure::Store(format!("there is no tree '{name}' in the store: {list}"))
+        })?,
         (None, [only]) => only,
         (None, []) => return Err(Failure::Store("the store has no trees".to_string())),
         (None, names) => {
@@ -102,10 +158,5 @@ pub(crate) fn tree(db: &Db, asked: &TreeArgs) -> Result<RawTree, Failure> {
             return Err(Failure::Usage(text));
         }
     };
-    db.open_tree(name).map_err(|error| match error {
-        Error::NoTree { name } => {
-            Failure::Store(format!("there is no tree '{name}' in the store: {}", listed(&names)))
-        }
-        other => failed(other),
-    })
+    named(db, &found.0, found.1)
 }

@@ -1,16 +1,18 @@
-//! `millpond scan`: entries in the order of their keys.
+//! `millpond scan`: entries in the order of their keys, or of a hash index in no order, or records
+//! of a heap in the order of their numbers.
 
 use std::io::{self, BufWriter, Write};
 use std::ops::Bound;
 
-use millpond::db::RawRange;
 use millpond::db::key::prefix_end;
 use millpond::db::key_range::KeyRange;
+use millpond::db::{RawEntries, RawRange, RawRecords, Structure};
+use millpond::heap::RecordId;
 use millpond_lab::results::machine;
 use serde_json::json;
 
 use super::notation::Notation;
-use super::open::{self, StoreArgs, TreeArgs, failed, size_of};
+use super::open::{self, Opened, StoreArgs, TreeArgs, failed, record_id, size_of};
 use crate::error::Failure;
 use crate::interrupt;
 
@@ -18,7 +20,11 @@ const EXAMPLES: &str = "Examples:
   millpond scan shop.db --tree users --limit 10
   millpond scan shop.db --tree users --prefix a --reverse
   millpond scan shop.db --tree orders --key-type u64 --from 100 --to 200 --json
-  millpond scan shop.db --tree orders --count";
+  millpond scan shop.db --tree orders --count
+  millpond scan shop.db --tree log --from 65536
+
+The entries of a hash index come in no order, and have no --prefix, --from, --to or --reverse. The
+records of a heap come in the order of their numbers.";
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -70,18 +76,85 @@ fn range_of(args: &Args) -> Result<KeyRange, Failure> {
     Ok(KeyRange { start, end })
 }
 
-/// Calls `each` for the entries that were asked for; answers how many.
+/// What is scanned.
+enum Rows<'t> {
+    Tree(Box<RawRange<'t>>),
+    Hash(RawEntries<'t>),
+    /// Up to, and without, a record.
+    Heap(RawRecords<'t>, Option<RecordId>),
+}
+
+fn rows<'t>(args: &Args, of: &'t Opened) -> Result<Rows<'t>, Failure> {
+    let wrong = |what: &str| {
+        Err(Failure::Usage(format!("{what} is not for a {}: {} is one", of.kind(), of.title())))
+    };
+    match of {
+        Opened::Tree(tree) => {
+            let range = tree.key_range(&range_of(args)?).as_scan();
+            let range = if args.keys || args.count { range.keys_only() } else { range };
+            Ok(Rows::Tree(Box::new(range)))
+        }
+        Opened::Hash(_) if args.prefix.is_some() => wrong("--prefix"),
+        Opened::Hash(_) if args.from.is_some() || args.to.is_some() => wrong("--from or --to"),
+        Opened::Hash(_) if args.reverse => wrong("--reverse"),
+        Opened::Hash(index) => Ok(Rows::Hash(index.iter())),
+        Opened::Heap(_) if args.prefix.is_some() => wrong("--prefix"),
+        Opened::Heap(heap) => {
+            let id = |text: &Option<String>| text.as_deref().map(record_id).transpose();
+            let from = id(&args.from)?.unwrap_or(RecordId(0));
+            Ok(Rows::Heap(heap.records_from(from).map_err(failed)?, id(&args.to)?))
+        }
+    }
+}
+
+impl Rows<'_> {
+    /// Hands the next row, its key as it is shown, to `each`; `false` if there is none.
+    fn step(
+        &mut self,
+        args: &Args,
+        each: impl FnOnce(String, &[u8]) -> io::Result<()>,
+    ) -> Result<bool, Failure> {
+        match self {
+            Rows::Tree(range) => {
+                let next = if args.reverse { range.next_entry_back() } else { range.next_entry() };
+                let Some((key, value)) = next.map_err(failed)? else { return Ok(false) };
+                each(args.notation.show_key(key), value)?;
+            }
+            Rows::Hash(entries) => {
+                let next = entries.next().transpose().map_err(failed)?;
+                let Some((key, value)) = next else { return Ok(false) };
+                each(args.notation.show_key(&key), &value)?;
+            }
+            Rows::Heap(records, to) => {
+                let is_wanted = |id: &RecordId| to.is_none_or(|to| *id < to);
+                loop {
+                    let next = if args.reverse { records.next_back() } else { records.next() };
+                    let Some((id, record)) = next.transpose().map_err(failed)? else {
+                        return Ok(false);
+                    };
+                    if is_wanted(&id) {
+                        each(id.0.to_string(), &record)?;
+                        break;
+                    }
+                    if !args.reverse {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Calls `each` for the rows that were asked for; answers how many.
 fn walk(
     args: &Args,
-    mut range: RawRange<'_>,
-    mut each: impl FnMut(u64, &[u8], &[u8]) -> io::Result<()>,
+    mut rows: Rows<'_>,
+    mut each: impl FnMut(u64, String, &[u8]) -> io::Result<()>,
 ) -> Result<u64, Failure> {
     let limit = args.limit.unwrap_or(u64::MAX);
     let mut done = 0;
-    while done < limit {
-        let next = if args.reverse { range.next_entry_back() } else { range.next_entry() };
-        let Some((key, value)) = next.map_err(failed)? else { break };
-        each(done, key, value)?;
+    while done < limit && rows.step(args, |key, value| each(done, key, value))? {
         done += 1;
         if interrupt::asked() {
             return Err(Failure::Interrupted);
@@ -91,29 +164,32 @@ fn walk(
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let bounds = range_of(args)?;
+    // What cannot be is said before anything is opened.
+    range_of(args)?;
     let db = open::open(&args.store.file, true, args.memory)?;
-    let tree = open::tree(&db, &args.tree)?;
-    let mut range = tree.key_range(&bounds).as_scan();
-    if args.keys || args.count {
-        range = range.keys_only();
-    }
+    let of = open::structure(&db, &args.tree)?;
+    let rows = rows(args, &of)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let notation = &args.notation;
     if args.json {
-        let params = json!({ "file": args.store.file.display().to_string(), "tree": tree.name() });
+        let params = json!({
+            "file": args.store.file.display().to_string(),
+            "tree": of.name(),
+            "kind": of.kind().to_string(),
+            "ordered": of.kind() != Structure::Hash,
+        });
         let head = json!({ "command": "scan", "version": env!("CARGO_PKG_VERSION"),
                            "params": params, "machine": machine() });
         let head = head.to_string();
         // Rows are written as they come: there may be more than fit into memory.
         write!(out, "{},\"rows\":[", head.strip_suffix('}').unwrap_or(&head))?;
         let rows = if args.count {
-            let count = walk(args, range, |_, _, _| Ok(()))?;
+            let count = walk(args, rows, |_, _, _| Ok(()))?;
             write!(out, "\n{}", json!({ "count": count }))?;
             1
         } else {
-            walk(args, range, |at, key, value| {
-                let mut row = json!({ "key": notation.show_key(key) });
+            walk(args, rows, |at, key, value| {
+                let mut row = json!({ "key": key });
                 if !args.keys {
                     row["value"] = notation.show_value(value).into();
                 }
@@ -122,14 +198,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         };
         writeln!(out, "{}]}}", if rows > 0 { "\n" } else { "" })?;
     } else if args.count {
-        let count = walk(args, range, |_, _, _| Ok(()))?;
+        let count = walk(args, rows, |_, _, _| Ok(()))?;
         writeln!(out, "{count}")?;
     } else if args.keys {
-        walk(args, range, |_, key, _| writeln!(out, "{}", notation.show_key(key)))?;
+        walk(args, rows, |_, key, _| writeln!(out, "{key}"))?;
     } else {
-        walk(args, range, |_, key, value| {
-            writeln!(out, "{}\t{}", notation.show_key(key), notation.show_value(value))
-        })?;
+        walk(args, rows, |_, key, value| writeln!(out, "{key}\t{}", notation.show_value(value)))?;
     }
     Ok(out.flush()?)
 }

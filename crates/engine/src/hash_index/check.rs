@@ -155,6 +155,11 @@ pub fn check_page(page: &[u8], seed: u64) -> Vec<Violation> {
     found
 }
 
+/// Whether the entries of a bucket can be read, as far as that shows without knowing the seed.
+pub fn is_readable(bucket: &[u8]) -> bool {
+    check_page(bucket, 0).iter().all(|violation| matches!(violation, Violation::Hash { .. }))
+}
+
 fn check_directory(view: View<'_>, seed: u64, found: &mut Vec<Violation>) {
     let form = Directory::of(view.len());
     if view.len() < form.swip_at(form.fan_out()) {

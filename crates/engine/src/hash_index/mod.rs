@@ -43,9 +43,13 @@ mod index;
 mod kind;
 mod lookup;
 mod shrink;
+mod stored;
 
-pub use check::{Report, Violation, check_page, seed_in};
+pub use check::{Report, Violation, check_page, is_readable, seed_in};
 pub use entries::{Entries, HashStats, Position};
 pub use error::WriteError;
 pub use index::{HashIndex, Limits};
 pub use kind::{DirectoryKind, KINDS};
+pub use stored::{
+    StoredChild, hash_of, stored_children, stored_count, stored_entry, stored_hashes,
+};

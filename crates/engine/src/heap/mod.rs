@@ -39,10 +39,12 @@ mod kind;
 mod lookup;
 mod room;
 mod scan;
+mod stored;
 mod table;
 
 pub use check::{Report, Violation, check_page};
 pub use error::WriteError;
 pub use kind::{DirectoryKind, KINDS};
 pub use scan::{HeapStats, Records};
+pub use stored::{StoredChild, stored_children, stored_numbers, stored_records};
 pub use table::{Heap, Limits, RecordId};

@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use millpond::db::Structure;
 use millpond::db::dump::{
     DumpError, DumpFault, DumpReader, DumpWriter, Form, LoadError, Loaded, Loader, load,
 };
+
+type Row = (Vec<u8>, Vec<u8>);
 
 /// A store of maps.
 #[derive(Default, PartialEq, Debug)]
 struct Maps {
     trees: BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>,
+    others: Vec<(Structure, String, Vec<Row>)>,
 }
 
 impl Loader for Maps {
@@ -36,6 +40,16 @@ impl Loader for Maps {
             return Err("no".to_string());
         }
         self.trees.entry(name.to_string()).or_default().insert(key.to_vec(), value.to_vec());
+        Ok(())
+    }
+
+    fn begin(&mut self, kind: Structure, name: &str) -> Result<(), String> {
+        self.others.push((kind, name.to_string(), Vec::new()));
+        Ok(())
+    }
+
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), String> {
+        self.others.last_mut().unwrap().2.push((key.to_vec(), value.to_vec()));
         Ok(())
     }
 }
@@ -80,6 +94,34 @@ fn every_key_and_value_comes_back_in_every_form() {
         let (back, loaded) = loaded(&dump).unwrap();
         assert_eq!(back, maps);
         assert_eq!(loaded, Loaded { trees: 5, entries, sorted: entries });
+    }
+}
+
+#[test]
+fn indexes_and_heaps_come_back_in_every_form_between_trees() {
+    let row = |key: &str| (key.as_bytes().to_vec(), b"value".to_vec());
+    for form in FORMS {
+        let mut out = DumpWriter::new(Vec::new(), form).unwrap();
+        let mut write = |kind, name, keys: &[&str]| {
+            out.structure(kind, name).unwrap();
+            keys.iter().for_each(|key| out.entry(key.as_bytes(), b"value").unwrap());
+        };
+        write(Structure::Hash, "@hash ix", &["z", "a", "\t"]);
+        write(Structure::Tree, "t", &["a", "b"]);
+        write(Structure::Heap, "log", &["65536", "65537"]);
+        write(Structure::Tree, "u", &[]);
+        write(Structure::Heap, "nothing", &[]);
+        let (maps, loaded) = loaded(&out.finish().unwrap()).unwrap();
+        assert_eq!(loaded, Loaded { trees: 5, entries: 7, sorted: 2 });
+        let names: Vec<&str> = maps.trees.keys().map(String::as_str).collect();
+        assert_eq!(names, ["t", "u"]);
+        let index = vec![row("z"), row("a"), row("\t")];
+        let expected = [
+            (Structure::Hash, "@hash ix".to_string(), index),
+            (Structure::Heap, "log".to_string(), vec![row("65536"), row("65537")]),
+            (Structure::Heap, "nothing".to_string(), Vec::new()),
+        ];
+        assert_eq!(maps.others, expected);
     }
 }
 

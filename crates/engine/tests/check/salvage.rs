@@ -13,9 +13,9 @@ use millpond_base::PageId;
 
 use crate::image::{CATALOG, Image, LARGE, ROOTS, WORDS};
 
-type Trees = BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>;
+pub type Trees = BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>;
 
-fn salvaged(image: &Image) -> (Trees, SalvageReport) {
+pub fn salvaged(image: &Image) -> (Trees, SalvageReport) {
     let device = Arc::new(MemoryDevice::from_bytes(&image.bytes));
     let store = PageStore::salvage_on(device, Some(image.size)).unwrap();
     let mut out = DumpWriter::new(Vec::new(), Form::Text).unwrap();
@@ -26,7 +26,7 @@ fn salvaged(image: &Image) -> (Trees, SalvageReport) {
     let (mut key, mut value) = (Vec::new(), Vec::new());
     loop {
         match reader.read(&mut key, &mut value).unwrap() {
-            Item::Tree(name) => {
+            Item::Structure(_, name) => {
                 trees.entry(name.clone()).or_default();
                 tree = name;
             }
@@ -47,7 +47,7 @@ fn sound() -> (Image, Trees) {
 }
 
 /// All entries of `found` are in `all`, with the same values; answers how many are missing.
-fn missing(found: &Trees, all: &Trees, tree: &str) -> usize {
+pub fn missing(found: &Trees, all: &Trees, tree: &str) -> usize {
     let (found, all) = (&found[tree], &all[tree]);
     assert!(found.iter().all(|(key, value)| all.get(key) == Some(value)));
     all.len() - found.len()

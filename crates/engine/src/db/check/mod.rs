@@ -12,6 +12,7 @@ pub use crate::db::catalog::Structure;
 pub use fault::Fault;
 pub use report::{PageCounts, Problem, Report, StructureReport};
 pub use run::{CheckError, CheckOptions, Progress, check, check_store};
+pub(crate) use structure::owns;
 pub use structure::{CATALOG, Decode, Named, Roots};
 
 pub(crate) use reader::{BATCH, PageReader};

@@ -46,7 +46,7 @@ pub struct StructureReport {
     pub root: PageId,
     /// Levels of a tree, 1 if its root is a leaf; 0 for other structures.
     pub height: u32,
-    /// Entries in a tree's leaves.
+    /// Entries of a tree or hash index, records of a heap.
     pub entries: u64,
     /// Pages of inner nodes.
     pub inner_pages: u64,

@@ -14,7 +14,7 @@ use super::structure::{Named, Roots, owns};
 use crate::btree::{Fences, LargePart, StoredNode, StoredValue, Violation, overflow_parts};
 use crate::db::catalog::Structure;
 use crate::io::PageStore;
-use crate::page::{PageHeader, View};
+use crate::page::{PageHeader, PageType, View};
 use crate::pool::{Kind, Swip};
 use crate::{hash_index, heap};
 
@@ -340,6 +340,11 @@ impl<'s> Walk<'s> {
         }
         if let Some(report) = self.structures.get_mut(visit.structure) {
             report.other_pages += 1;
+            report.entries += match found {
+                PageType::HASH_BUCKET => hash_index::stored_count(page) as u64,
+                PageType::HEAP_DATA => heap::stored_records(page, bytes).count() as u64,
+                _ => 0,
+            };
         }
         let mut kinds = hash_index::KINDS.iter().chain(&heap::KINDS);
         let Some((_, kind)) = kinds.find(|(page_type, _)| *page_type == found) else { return };

@@ -1,5 +1,7 @@
 //! The forms of a dump.
 
+use crate::db::catalog::Structure;
+
 /// How keys and values are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Form {
@@ -16,3 +18,6 @@ pub enum Form {
 pub(crate) const VERSION: u64 = 1;
 /// How the first line of text and hex begins.
 pub(crate) const HEADER: &str = "@millpond-dump ";
+/// The word, and the name of the JSON member, that a structure's section begins with.
+pub(crate) const WORDS: [(Structure, &str); 3] =
+    [(Structure::Tree, "tree"), (Structure::Hash, "hash"), (Structure::Heap, "heap")];

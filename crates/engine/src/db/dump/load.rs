@@ -2,11 +2,13 @@
 //!
 //! Entries of a tree that come in the order of their keys are loaded in bulk, page by page; from
 //! the first one that does not on, they are written one by one, and a later entry replaces an
-//! earlier one of the same key.
+//! earlier one of the same key. Records of a heap are appended in the order of the dump, and get
+//! new ids.
 
 use std::io::BufRead;
 
 use super::reader::{DumpError, DumpReader, Item};
+use crate::db::catalog::Structure;
 
 /// Where a dump is loaded to: a store.
 pub trait Loader {
@@ -29,12 +31,25 @@ pub trait Loader {
     /// # Errors
     /// The store's.
     fn put(&mut self, name: &str, key: &[u8], value: &[u8]) -> Result<(), Self::Error>;
+
+    /// Makes the hash index or heap `name` if it is not there; its entries follow.
+    ///
+    /// # Errors
+    /// The store's.
+    fn begin(&mut self, kind: Structure, name: &str) -> Result<(), Self::Error>;
+
+    /// Writes one entry into the hash index or heap that was begun last. The key of a heap's record
+    /// is the id that it had, in digits.
+    ///
+    /// # Errors
+    /// The store's.
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), Self::Error>;
 }
 
 /// What was loaded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Loaded {
-    /// Sections of trees.
+    /// Sections: trees, hash indexes and heaps.
     pub trees: u64,
     /// Entries read.
     pub entries: u64,
@@ -111,8 +126,9 @@ where
     let mut loaded = Loaded::default();
     let (mut key, mut value) = (Vec::new(), Vec::new());
     let mut tree = String::new();
-    // Whether the next entry is the first of its section.
+    // Whether the next entry is the first of a tree's section.
     let mut fresh = false;
+    let mut kind = Structure::Tree;
     let mut next = None;
     loop {
         let item = match next.take() {
@@ -124,7 +140,7 @@ where
         };
         let fail = |line| move |error| LoadError::Store { line, error };
         match item {
-            Item::End | Item::Tree(_) if fresh => {
+            Item::End | Item::Structure(..) if fresh => {
                 // A tree without entries; what ends it comes again.
                 let line = reader.line();
                 store.sorted(&tree, &mut std::iter::empty()).map_err(fail(line))?;
@@ -132,9 +148,14 @@ where
                 fresh = false;
             }
             Item::End => return Ok(loaded),
-            Item::Tree(name) => {
-                (tree, fresh) = (name, true);
+            Item::Structure(of, name) => {
+                kind = of;
                 loaded.trees += 1;
+                if kind == Structure::Tree {
+                    (tree, fresh) = (name, true);
+                } else {
+                    store.begin(kind, &name).map_err(fail(reader.line()))?;
+                }
             }
             Item::Entry if fresh => {
                 let first = Some((std::mem::take(&mut key), std::mem::take(&mut value)));
@@ -149,7 +170,11 @@ where
                 fresh = false;
             }
             Item::Entry => {
-                store.put(&tree, &key, &value).map_err(fail(reader.line()))?;
+                let put = match kind {
+                    Structure::Tree => store.put(&tree, &key, &value),
+                    Structure::Hash | Structure::Heap => store.add(&key, &value),
+                };
+                put.map_err(fail(reader.line()))?;
                 loaded.entries += 1;
             }
         }

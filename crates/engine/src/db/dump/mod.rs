@@ -5,10 +5,14 @@
 //! # a comment
 //! @tree users                      the entries that follow are in the tree `users`
 //! ada\tLovelace\n                   key, a tab, value: see `notation`
+//! @hash sessions                   the same for a hash index
+//! @heap log                        and for a heap: keys are the ids of records, in digits
+//! 65536\tfirst line\n
 //! @end 1                           how many entries there were: without it, a part is missing
 //! ```
 //! In `hex`, keys and values are pairs of hexadecimal digits. The third form is one JSON object
-//! per line: `{"millpond_dump":1}`, `{"tree":"users"}`, `{"key":"ada","value":"Lovelace"}`,
+//! per line: `{"millpond_dump":1}`, `{"tree":"users"}` (or `hash`, `heap`),
+//! `{"key":"ada","value":"Lovelace"}`,
 //! `{"end":1}`; what is no UTF-8 goes to `key_hex` and `value_hex`.
 
 mod form;

@@ -4,8 +4,9 @@ use std::io::BufRead;
 
 use serde_json::{Map, Value};
 
-use super::form::{Form, HEADER, VERSION};
+use super::form::{Form, HEADER, VERSION, WORDS};
 use super::notation::{NotationError, unescape, unhex};
+use crate::db::catalog::Structure;
 
 /// What is wrong with a dump, and in which line.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +37,10 @@ pub enum DumpFault {
         known: u64,
     },
     /// Neither an entry nor anything else.
-    #[error("neither an entry (key, a tab, value) nor `@tree NAME` nor `@end COUNT`")]
+    #[error(
+        "neither an entry (key, a tab, value) nor `@tree NAME`, `@hash NAME` or `@heap NAME` nor \
+         `@end COUNT`"
+    )]
     Line,
     /// A key, value or name cannot be read.
     #[error("{0}")]
@@ -44,11 +48,11 @@ pub enum DumpFault {
     /// A line of JSON is none.
     #[error("not the JSON of a dump: {0}")]
     Json(String),
-    /// A tree's name is not UTF-8.
-    #[error("a tree's name is no UTF-8")]
+    /// A structure's name is not UTF-8.
+    #[error("the name of a tree, hash index or heap is no UTF-8")]
     Name,
     /// An entry before the first tree.
-    #[error("an entry before the first `@tree`")]
+    #[error("an entry before the first `@tree`, `@hash` or `@heap`")]
     NoTree,
     /// The dump ends early.
     #[error("the dump ends without `@end`: its last part is missing")]
@@ -66,8 +70,9 @@ pub enum DumpFault {
 /// What a line says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Item {
-    /// Entries of this tree follow.
-    Tree(String),
+    /// Entries of this structure follow; the keys of a heap's records are the decimal digits of the
+    /// ids that they had.
+    Structure(Structure, String),
     /// An entry; its key and value are in the buffers.
     Entry,
     /// The dump is whole.
@@ -167,7 +172,7 @@ impl<R: BufRead> DumpReader<R> {
                 Form::Text | Form::Hex => self.text(key, value)?,
             };
             match item {
-                Item::Tree(_) => self.in_tree = true,
+                Item::Structure(..) => self.in_tree = true,
                 Item::Entry if !self.in_tree => return Err(DumpFault::NoTree),
                 Item::Entry => self.entries += 1,
                 Item::End => {}
@@ -182,10 +187,14 @@ impl<R: BufRead> DumpReader<R> {
     }
 
     fn text(&self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<Item, DumpFault> {
-        if let Some(name) = self.text.strip_prefix(b"@tree ") {
-            let mut bytes = Vec::new();
-            unescape(name, &mut bytes)?;
-            return Ok(Item::Tree(String::from_utf8(bytes).map_err(|_| DumpFault::Name)?));
+        for (kind, word) in WORDS {
+            let rest = self.text.strip_prefix(b"@").and_then(|t| t.strip_prefix(word.as_bytes()));
+            if let Some(name) = rest.and_then(|rest| rest.strip_prefix(b" ")) {
+                let mut bytes = Vec::new();
+                unescape(name, &mut bytes)?;
+                let name = String::from_utf8(bytes).map_err(|_| DumpFault::Name)?;
+                return Ok(Item::Structure(kind, name));
+            }
         }
         if let Some(count) = self.text.strip_prefix(b"@end ") {
             let said = std::str::from_utf8(count).ok().and_then(|text| text.trim().parse().ok());
@@ -204,8 +213,10 @@ impl<R: BufRead> DumpReader<R> {
     fn json(&self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<Item, DumpFault> {
         let object: Map<String, Value> = serde_json::from_slice(&self.text)
             .map_err(|error| DumpFault::Json(error.to_string()))?;
-        if let Some(name) = object.get("tree").and_then(Value::as_str) {
-            return Ok(Item::Tree(name.to_string()));
+        for (kind, word) in WORDS {
+            if let Some(name) = object.get(word).and_then(Value::as_str) {
+                return Ok(Item::Structure(kind, name.to_string()));
+            }
         }
         if let Some(said) = object.get("end").and_then(Value::as_u64) {
             return self.end(said);

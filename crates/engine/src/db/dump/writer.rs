@@ -4,8 +4,9 @@ use std::io::{Result, Write};
 
 use serde_json::{Map, Value, json};
 
-use super::form::{Form, HEADER, VERSION};
+use super::form::{Form, HEADER, VERSION, WORDS};
 use super::notation::{escape, hex};
+use crate::db::catalog::Structure;
 
 /// Writes a dump to anything.
 pub struct DumpWriter<W: Write> {
@@ -34,11 +35,25 @@ impl<W: Write> DumpWriter<W> {
     /// # Errors
     /// What `out` says.
     pub fn tree(&mut self, name: &str) -> Result<()> {
+        self.structure(Structure::Tree, name)
+    }
+
+    /// The entries that follow are in the structure `name`; those of a heap have the decimal
+    /// digits of their ids as keys.
+    ///
+    /// # Errors
+    /// What `out` says.
+    pub fn structure(&mut self, kind: Structure, name: &str) -> Result<()> {
+        let word = WORDS.iter().find(|(of, _)| *of == kind).map_or("tree", |(_, word)| word);
         self.line.clear();
         match self.form {
-            Form::Json => serde_json::to_writer(&mut self.line, &json!({ "tree": name }))?,
+            Form::Json => {
+                let mut object = Map::new();
+                object.insert(word.to_string(), name.into());
+                serde_json::to_writer(&mut self.line, &Value::Object(object))?;
+            }
             Form::Text | Form::Hex => {
-                self.line.extend_from_slice(b"@tree ");
+                write!(self.line, "@{word} ")?;
                 escape(name.as_bytes(), &mut self.line);
             }
         }

@@ -1,11 +1,13 @@
 //! What was saved, and what was not.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use crate::btree::Fences;
 use crate::db::check::{Problem, Structure};
 use crate::db::dump::notation::escaped;
+use crate::heap::RecordId;
 
 /// Bytes of a key that messages show.
 const KEY_SHOWN: usize = 40;
@@ -18,6 +20,11 @@ pub enum Lost {
     Keys(Fences),
     /// The value of this key.
     Value(Vec<u8>),
+    /// The entries of a hash index whose keys have these hashes, as far as no other page has them.
+    Hashes(RangeInclusive<u64>),
+    /// The records of a heap in the data pages with these numbers, as far as no other page has
+    /// them.
+    Records(RangeInclusive<u64>),
     /// Names of structures.
     Names,
 }
@@ -52,22 +59,39 @@ impl fmt::Display for Loss {
                 write!(f, "keys from {} up to {} are lost", shown(lower), shown(upper))
             }
             Lost::Value(key) => write!(f, "the value of {} is lost", shown(key)),
-            Lost::Names => write!(f, "names of trees are lost"),
+            Lost::Hashes(hashes) => {
+                let share = (u128::from(u64::MAX) + 1)
+                    / (u128::from(hashes.end().saturating_sub(*hashes.start())) + 1);
+                match share {
+                    1 => write!(f, "all entries are lost"),
+                    share => write!(f, "about one entry in {share} is lost"),
+                }
+            }
+            Lost::Records(pages) => {
+                let first = RecordId(pages.start().saturating_mul(1 << 16)).0;
+                match pages.end().checked_add(1).and_then(|end| end.checked_mul(1 << 16)) {
+                    Some(end) => write!(f, "records {first} to {} are lost", end - 1),
+                    None => write!(f, "records from {first} on are lost"),
+                }
+            }
+            Lost::Names => write!(f, "names of structures are lost"),
         }
     }
 }
 
-/// A tree, and what was saved of it.
+/// A tree, hash index or heap, and what was saved of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SalvagedTree {
     /// Its name, or one made up if that is lost.
     pub name: String,
+    /// What it is.
+    pub kind: Structure,
     /// The id that its pages carry.
     pub owner: u32,
     /// Entries reached from its root.
     pub entries: u64,
-    /// Entries in leaves that were found by looking at all pages, in place of what is lost: they
-    /// may be out of date, and some may be there twice.
+    /// Entries in leaves, buckets and data pages that were found by looking at all pages, in place
+    /// of what is lost: they may be out of date, and some may be there twice.
     pub found: u64,
     /// Ranges of keys, and values, that could not be reached from its root.
     pub losses: u64,
@@ -80,10 +104,8 @@ pub struct SalvageReport {
     pub path: PathBuf,
     /// Whether the store was closed cleanly; else what was written last may be missing.
     pub was_closed: bool,
-    /// The trees.
+    /// The trees, hash indexes and heaps.
     pub trees: Vec<SalvagedTree>,
-    /// Structures that are no trees, of which nothing is written.
-    pub skipped: Vec<(String, Structure)>,
     /// What could not be read where it belongs.
     pub losses: Vec<Loss>,
     /// Further losses that are not listed.
@@ -94,7 +116,7 @@ impl SalvageReport {
     /// Whether everything that was in the store is known to be saved.
     pub fn is_complete(&self) -> bool {
         let losses = self.losses.len() as u64 + self.losses_left_out;
-        self.was_closed && losses == 0 && self.skipped.is_empty()
+        self.was_closed && losses == 0
     }
 
     /// Entries saved.

@@ -1,15 +1,16 @@
 //! A salvage from beginning to end.
 //!
-//! Trees are walked from their roots, as far as pages are sound and fit together. If that leaves
-//! gaps, all pages of the file are looked at, and the entries of leaves that nothing refers to are
-//! written where they lie in a gap. Such leaves may be out of date: a page that was freed keeps
-//! its bytes until it is used again.
+//! Structures are walked from their roots, as far as pages are sound and fit together. If that
+//! leaves gaps, all pages of the file are looked at, and the entries of leaves that nothing refers
+//! to are written where they lie in a gap; so are those of buckets and data pages. Such pages may
+//! be out of date: a page that was freed keeps its bytes until it is used again.
 
 use std::collections::BTreeMap;
 use std::io::Write;
 
 use millpond_base::PageId;
 
+use super::others::Other;
 use super::report::{Lost, SalvageReport, SalvagedTree};
 use super::scan::fills_a_gap;
 use super::tree::{Saver, Source};
@@ -47,21 +48,28 @@ pub fn salvage<W: Write>(
     saver.report.was_closed = store.superblock().is_some_and(|block| block.clean);
     let Catalog { named, whole } = read_catalog(&mut saver, catalog)?;
     let mut names = BTreeMap::new();
+    let mut others = BTreeMap::from([(catalog.owner, None)]);
     for Named { name, owner, kind, root } in named {
         names.insert(owner, name.clone());
-        if kind != Structure::Tree {
-            saver.report.skipped.push((name, kind));
-            continue;
-        }
-        out.tree(&name)?;
-        let source = Source { name, owner };
-        let (entries, losses) =
-            saver.walk(&source, root, &mut |key, value| out.entry(key, value))?;
-        let Source { name, owner } = source;
-        saver.report.trees.push(SalvagedTree { name, owner, entries, found: 0, losses });
+        out.structure(kind, &name)?;
+        let source = Source { name: name.clone(), owner };
+        let mut sink = |key: &[u8], value: &[u8]| out.entry(key, value);
+        let (entries, losses) = if kind == Structure::Tree {
+            others.insert(owner, None);
+            saver.walk(&source, root, &mut sink)?
+        } else {
+            let mut other = Other { source, kind, seed: None };
+            let walked = saver.walk_other(&mut other, root, &mut sink)?;
+            others.insert(owner, Some(other));
+            walked
+        };
+        saver.report.trees.push(SalvagedTree { name, kind, owner, entries, found: 0, losses });
     }
     if !whole || !saver.gaps.is_empty() || !saver.report.was_closed {
         fill_gaps(&mut saver, catalog, &mut names, out)?;
+    }
+    if !whole || !saver.other_gaps.is_empty() || !saver.report.was_closed {
+        saver.fill_other_gaps(&mut others, out)?;
     }
     Ok(saver.report)
 }

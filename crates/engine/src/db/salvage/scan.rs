@@ -1,4 +1,4 @@
-//! Looking at every page of the file for leaves that no walk reached.
+//! Looking at every page of the file for what no walk reached.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use super::report::Lost;
 use super::tree::{Saver, Sink, Source};
 use crate::btree::{Fences, StoredNode};
 use crate::db::check::BATCH;
-use crate::page::{PAGE_HEADER, PageHeader, PageType, free_map};
+use crate::page::{PAGE_HEADER, PageHeader, PageType, View, free_map};
 
 /// A leaf that was found.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -35,6 +35,23 @@ impl Saver<'_> {
     /// given their owner and fences; by owner and key.
     pub(super) fn scan(&mut self, wanted: impl Fn(u32, &Fences) -> bool) -> Vec<Leaf> {
         let mut leaves = Vec::new();
+        self.each_candidate(&mut |page, view, bytes| {
+            let header = PageHeader::read(bytes);
+            if header.kind != PageType::BTREE_LEAF {
+                return;
+            }
+            let Ok(node) = StoredNode::of(view) else { return };
+            let (fences, owner) = (node.fences(), header.owner);
+            if wanted(owner, &fences) {
+                leaves.push(Leaf { owner, lower: fences.lower, page });
+            }
+        });
+        leaves.sort_unstable();
+        leaves
+    }
+
+    /// Hands every page that can be read, that no walk reached, and that is not free to `each`.
+    pub(super) fn each_candidate(&mut self, each: &mut dyn FnMut(PageId, View<'_>, &[u8])) {
         let size = self.store.page_size();
         let per_map = free_map::pages_per_map(size);
         let mut map = None;
@@ -54,24 +71,11 @@ impl Saver<'_> {
             }
             let results = self.reader.read(self.store, &batch);
             for (i, (page, result)) in batch.iter().zip(results).enumerate() {
-                if result.is_err() {
-                    continue;
-                }
-                let header = PageHeader::read(self.reader.bytes(i));
-                let is_leaf = header.kind == PageType::BTREE_LEAF;
-                let Some(node) =
-                    is_leaf.then(|| StoredNode::of(self.reader.view(i)).ok()).flatten()
-                else {
-                    continue;
-                };
-                let (fences, owner) = (node.fences(), header.owner);
-                if wanted(owner, &fences) {
-                    leaves.push(Leaf { owner, lower: fences.lower, page: *page });
+                if result.is_ok() {
+                    each(*page, self.reader.view(i), self.reader.bytes(i));
                 }
             }
         }
-        leaves.sort_unstable();
-        leaves
     }
 
     fn is_candidate(&self, page: PageId, map: Option<&[u8]>, bit: u64) -> bool {

@@ -8,6 +8,7 @@ use std::io;
 
 use millpond_base::PageId;
 
+use super::others::Gaps;
 use super::report::{Loss, Lost, SalvageReport};
 use crate::btree::{
     Fences, LargePart, StoredChild, StoredNode, StoredValue, Violation, overflow_data,
@@ -40,8 +41,8 @@ struct Next {
 
 /// A page that will not do.
 pub(super) struct Bad {
-    page: PageId,
-    fault: Fault,
+    pub(super) page: PageId,
+    pub(super) fault: Fault,
 }
 
 /// Reads pages of a store that may be damaged, and keeps account of it.
@@ -54,6 +55,8 @@ pub(super) struct Saver<'s> {
     pub(super) report: SalvageReport,
     /// Ranges of keys that were not reached, with the owner of their tree.
     pub(super) gaps: Vec<(u32, Fences)>,
+    /// The same of hash indexes and heaps.
+    pub(super) other_gaps: Gaps,
     key: Vec<u8>,
     value: Vec<u8>,
 }
@@ -68,6 +71,7 @@ impl<'s> Saver<'s> {
             reached: Bits::new(store.pages()),
             report: SalvageReport::default(),
             gaps: Vec::new(),
+            other_gaps: Gaps::default(),
             key: Vec::new(),
             value: Vec::new(),
         }
