@@ -2,6 +2,12 @@
 //! look up and scan in a tree of tiny pages, over a pool that holds a part of it.
 //!
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p millpond --test 'shuttle_*'`
+//!
+//! Seen to fail with each of these mistakes built in: a reader does not look at its parent again
+//! once it has the child; a version does not grow, or not the parent's when a child is evicted;
+//! children that moved to another node keep their old parent; a page goes before its children, or
+//! while it is being written; whoever claims a loaded page ends its flight; a cursor shows all of a
+//! leaf that merged behind it.
 #![cfg(shuttle)]
 
 #[path = "pool/schedules.rs"]
