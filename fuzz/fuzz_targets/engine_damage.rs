@@ -1,0 +1,10 @@
+//! A damaged store gives errors, and never a panic.
+#![no_main]
+
+#[path = "../bodies/engine.rs"]
+#[allow(dead_code, reason = "each target runs one of the bodies")]
+mod body;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| body::damaged_store(data));
