@@ -240,9 +240,11 @@ impl<P: Pages> Session for TreeSession<'_, P> {
         mut next: impl FnMut(&mut Vec<u8>, &mut Vec<u8>) -> bool,
     ) -> Result<u64, TreeStoreError> {
         let (mut key, mut value) = (Vec::new(), Vec::new());
-        let rows = std::iter::from_fn(move || {
+        let mut rows = std::iter::from_fn(move || {
             next(&mut key, &mut value).then(|| (key.clone(), value.clone()))
         });
+        // Not generic: a tree is built by the same code whatever its rows come from.
+        let rows: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)> = &mut rows;
         Ok(self.tree(table)?.bulk_load(rows, BulkOptions::default())?)
     }
 }

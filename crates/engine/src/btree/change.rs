@@ -165,37 +165,49 @@ impl<P: Pages> BTree<P> {
         key: &[u8],
         f: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<Option<R>, WriteError> {
-        let mut f = Some(f);
-        let done = self.pages.run(|op| {
+        let (mut f, mut result) = (Some(f), None);
+        let changed = self.update(key, &mut |value| {
+            if let Some(f) = f.take() {
+                result = Some(f(value));
+            }
+        })?;
+        Ok(result.filter(|_| changed))
+    }
+
+    /// The same; answers whether a value was changed. Not generic: it is the whole descent, and
+    /// callers bring many closures.
+    #[inline(never)]
+    fn update(&self, key: &[u8], f: &mut dyn FnMut(&mut [u8])) -> Result<bool, WriteError> {
+        let (changed, large) = self.pages.run(|op| {
             let mut leaf = self.leaf_to_write(op, key)?;
             let node = Node::leaf(leaf.view());
             let (i, equal) = node.lower_bound(key);
             if !equal {
-                return Ok(Ok(None));
+                return Ok((false, None));
             }
             if let Value::Overflow(at) = node.value(i) {
-                return Ok(Err(reference_at(node.view, at)));
+                return Ok((false, Some(reference_at(node.view, at))));
             }
             let id = leaf.id();
             let mut edit = Edit::leaf(leaf.page_mut());
-            match (edit.value_mut(i), f.take()) {
-                (Some(value), Some(f)) => Ok(Ok(Some(f(value)))),
-                _ => Err(corrupt(id, "a value reaches beyond its page")),
+            match edit.value_mut(i) {
+                Some(value) => f(value),
+                None => return Err(corrupt(id, "a value reaches beyond its page")),
             }
+            Ok((true, None))
         })?;
-        match (done, f) {
-            (Ok(result), _) => Ok(result),
-            (Err(reference), Some(f)) => self.update_large(key, reference, f),
-            (Err(_), None) => Ok(None),
+        match large {
+            None => Ok(changed),
+            Some(reference) => self.update_large(key, reference, f),
         }
     }
 
-    fn update_large<R>(
+    fn update_large(
         &self,
         key: &[u8],
         first: Reference,
-        f: impl FnOnce(&mut [u8]) -> R,
-    ) -> Result<Option<R>, WriteError> {
+        f: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<bool, WriteError> {
         let mut value = None;
         let mut reference = Some(first);
         // A value that is replaced while it is read is read again.
@@ -206,12 +218,12 @@ impl<P: Pages> BTree<P> {
             }
             reference = self.find_reference(key)?;
         }
-        let (Some(mut value), Some(reference)) = (value, reference) else { return Ok(None) };
-        let result = f(&mut value);
+        let (Some(mut value), Some(reference)) = (value, reference) else { return Ok(false) };
+        f(&mut value);
         let built = self.build(&value)?;
         let when = When::Stamp(reference.stamp);
         let outcome = self.change_built(key, &built, when, None)?;
-        Ok(outcome.applied.then_some(result))
+        Ok(outcome.applied)
     }
 
     /// Whether an entry of this size stays in a leaf.

@@ -92,7 +92,8 @@ impl<P: Pages> BTree<P> {
         })
     }
 
-    #[inline(always)]
+    /// Not inlined: it is the whole descent, and callers bring many closures.
+    #[inline(never)]
     fn find(&self, key: &[u8], scratch: &mut Scratch) -> Result<Found, PoolError> {
         self.pages.run(|op| {
             let leaf = self.leaf_for(op, key)?;
