@@ -18,7 +18,7 @@ use super::engine::{Duty, EngineArgs, growth, joined};
 use super::live::Live;
 use super::results::{ResultArgs, line, write_file};
 use super::workload::{TpccArgs, YcsbArgs};
-use super::{contest, ramp_up, scan};
+use super::{contest, outgrow, ramp_up, scan};
 use crate::error::Failure;
 use crate::output::complain;
 
@@ -36,6 +36,8 @@ enum Command {
     Tpcc(Box<TpccCommand>),
     /// Two tables scanned without end, over pool sizes (leanstore VI-C)
     Scan(Box<scan::Args>),
+    /// Throughput over pool sizes, from all data in memory to a tenth of them
+    Outgrow(Box<outgrow::Args>),
     /// A cold start on slow devices: throughput over time (leanstore VI-A)
     RampUp(Box<ramp_up::Args>),
     /// From a classic pool to no pool, step by step (leanstore fig. 7)
@@ -113,6 +115,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             single("tpcc", workload, args.workload.params(1), &args.common, !args.no_check)
         }
         Command::Scan(args) => scan::run(args),
+        Command::Outgrow(args) => outgrow::run(args),
         Command::RampUp(args) => ramp_up::run(args),
         Command::Ladder(args) => contest::ladder(args),
         Command::Affinity(args) => contest::affinity(args),

@@ -4,6 +4,7 @@ mod command;
 mod contest;
 mod engine;
 mod live;
+mod outgrow;
 mod ramp_up;
 mod results;
 mod scan;

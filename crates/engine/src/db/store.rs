@@ -365,7 +365,15 @@ impl<M: Mode> Store<M> {
     /// What has that name, which must be a `kind`; `None` if nothing has it.
     fn find(&self, name: &str, kind: Structure) -> Result<Option<Opened<M>>, Error> {
         self.may_read()?;
-        let mut named = self.named();
+        self.find_in(&mut self.named(), name, kind)
+    }
+
+    fn find_in(
+        &self,
+        named: &mut Named<M>,
+        name: &str,
+        kind: Structure,
+    ) -> Result<Option<Opened<M>>, Error> {
         if let Some(open) = named.open.get(name) {
             expect(name, open.kind(), kind)?;
             return Ok(Some(open.clone()));
@@ -390,17 +398,16 @@ impl<M: Mode> Store<M> {
 
     /// What has that name; it is made if nothing has.
     fn found_or_new(&self, name: &str, kind: Structure) -> Result<Opened<M>, Error> {
-        if let Some(opened) = self.find(name, kind)? {
+        self.may_read()?;
+        // Found or made under one lock: another thread may make or drop the same name.
+        let mut named = self.named();
+        if let Some(opened) = self.find_in(&mut named, name, kind)? {
             return Ok(opened);
         }
         if self.is_read_only() {
             return Err(missing(name, kind));
         }
-        match self.create(name, kind) {
-            // Another thread was faster.
-            Err(Error::Exists { .. }) => self.existing(name, kind),
-            other => other,
-        }
+        named.create(&self.pool, name, kind)
     }
 
     fn as_tree(self: &Arc<Self>, name: &str, opened: Opened<M>) -> Result<StoreTree<M>, Error> {
