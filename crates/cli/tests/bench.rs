@@ -123,11 +123,11 @@ fn scan_ramp_up_ladder_and_affinity_have_their_rows() {
     let scan = run(&[&["scan", "--pools", "30%,100%"], &tiny[..], &["4"]].concat());
     check(&scan, "bench scan", 4);
     assert!(scan["rows"][0]["mib_per_s"].as_f64().unwrap() > 0.0);
-    let outgrow = ["outgrow", "--rows", "3000", "--pools", "120%,30%", "--json"];
+    let outgrow = ["outgrow", "--rows", "3000", "--pools", "100%,30%", "--json"];
     let outgrow = run(&[&outgrow[..], &["--operations", "400", "--warm-up", "0"]].concat());
     check(&outgrow, "bench outgrow", 2);
     let over = |row: usize| outgrow["rows"][row]["data_over_pool"].as_f64().unwrap();
-    assert!(over(0) < 1.0 && over(1) > 2.0, "{outgrow:#}");
+    assert!(over(0) < 1.1 && over(1) > 2.0, "{outgrow:#}");
     let ramp = ["ramp-up", "--devices", "slow:nvme"];
     let ramp = run(&[&ramp[..], &tiny, &["60", "--interval", "3600"]].concat());
     check(&ramp, "bench ramp-up", 2);

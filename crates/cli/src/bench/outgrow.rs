@@ -1,11 +1,12 @@
 //! `millpond bench outgrow`: throughput as data outgrow the pool, which should fall smoothly.
 //!
-//! The data are loaded once; the store is opened again with one pool after the other, from one that
-//! holds everything to a small part of it.
+//! The data are loaded once; the store is opened again with one pool after the other, from one for
+//! all of them to one for a small part.
 
 use millpond_base::Size;
 use millpond_bench::bed::prepare;
 use millpond_bench::error::BenchError;
+use millpond_bench::runner::Observer;
 use millpond_bench::table::{Row, table};
 use millpond_lab::report::{Line, LinePlot};
 use serde_json::json;
@@ -18,7 +19,7 @@ use crate::error::Failure;
 
 const EXAMPLES: &str = "Examples:
   millpond bench outgrow --rows 2000000 --device file:/data/bench --plot outgrow.html
-  millpond bench outgrow --theta 0.99 --updates 10 --pools 110%,90%,50%,10% --device slow:nvme --json
+  millpond bench outgrow --theta 0.99 --updates 10 --pools 100%,90%,50%,10% --device slow:nvme --json
 
 Each row of the result is one pool; data_over_pool says how many times larger the data are.";
 
@@ -29,7 +30,7 @@ pub(crate) struct Args {
     workload: YcsbArgs,
     /// Pool sizes, separated by commas; % are shares of the loaded pages
     #[arg(long, value_delimiter = ',', value_name = "SIZES")]
-    #[arg(default_value = "125%,110%,100%,95%,90%,80%,65%,50%,35%,25%,20%,10%")]
+    #[arg(default_value = "100%,95%,90%,80%,65%,50%,35%,25%,20%,10%")]
     pools: Vec<String>,
     #[command(flatten)]
     engine: EngineArgs,
