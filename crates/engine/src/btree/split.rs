@@ -78,17 +78,16 @@ impl<P: Pages> BTree<P> {
             return Ok(Step::Grown);
         };
         drop(node);
-        let parent = sound(parent.upgrade()?, need.level.saturating_add(1))?;
-        let node = self.child_held(&parent, index, need.level, depth)?;
+        let mut parent = sound(parent.upgrade()?, need.level.saturating_add(1))?;
+        let mut node = self.child_held(&parent, index, need.level, depth)?;
         if Node::of(node.view()).free() >= need.bytes {
             return Ok(Step::Done);
         }
         if need.level == 0 && !follows_pattern(Node::leaf(node.view()), need) {
-            let (mut parent, mut node) = (parent, node);
+            // Done without a new page, if a neighbour has room to spare.
             if self.shift(op, &mut parent, index, &mut node, (need.bytes, depth))? {
                 return Ok(Step::Done);
             }
-            return self.split_node(op, parent, index, node, need);
         }
         self.split_node(op, parent, index, node, need)
     }

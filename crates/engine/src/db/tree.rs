@@ -87,7 +87,8 @@ impl<K: Key, V: Value> Tree<K, V> {
         found.map(|value| decoded(self.name(), value)).transpose()
     }
 
-    /// Hands the bytes of the value to `f` where they lie; `None` if there is no such key.
+    /// Hands the bytes of the value to `f`; `None` if there is no such key. They are a copy, on the
+    /// stack while they are few: what lies in the page may change until it was validated.
     /// Strings and byte strings are their own encoding, and anything else is read by its
     /// [`DecodeValue`].
     ///

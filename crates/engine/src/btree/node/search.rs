@@ -16,6 +16,7 @@ pub(crate) fn hint_distance(count: usize) -> usize {
     count / (HINT_COUNT + 1)
 }
 
+/// Not inlined: it is the bulk of a descent, and inside one there are too few registers for both.
 #[inline(never)]
 fn search<const LEAF: bool>(view: View<'_>, key: &[u8]) -> (usize, bool) {
     Node { view, leaf: LEAF }.seek(key)
@@ -24,9 +25,6 @@ fn search<const LEAF: bool>(view: View<'_>, key: &[u8]) -> (usize, bool) {
 impl Node<'_> {
     /// The first entry whose key is not below `key`, and whether it is `key`. The node must
     /// cover `key`, whose prefix is not compared.
-    ///
-    /// Not inlined: it is the bulk of a descent, and inside one there are too few registers for
-    /// both.
     #[inline(always)]
     pub(crate) fn lower_bound(self, key: &[u8]) -> (usize, bool) {
         if self.leaf { search::<true>(self.view, key) } else { search::<false>(self.view, key) }
