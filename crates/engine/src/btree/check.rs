@@ -8,6 +8,7 @@ use std::collections::HashSet;
 
 use millpond_base::{Mark, PageId};
 
+use crate::btree::kind::is_swip;
 use crate::btree::node::layout::*;
 use crate::btree::node::search::hint_distance;
 use crate::btree::overflow::{BODY, STAMP, data_max, fan_out, level_for, used};
@@ -122,6 +123,13 @@ pub enum Violation {
     Missing {
         /// Which child.
         child: usize,
+    },
+    /// The page held a reference there when the walk came by, and holds none now: the tree is
+    /// being changed.
+    #[error("the reference at byte {at} is gone: the tree was changed during the walk")]
+    Moved {
+        /// Where.
+        at: usize,
     },
 }
 
@@ -270,16 +278,13 @@ impl<P: Pages> BTree<P> {
         let mut stack = vec![Visit { path: vec![ANCHOR_SWIP], role: Role::Root }];
         let mut copy = PageBuffer::new(self.pages.page_size());
         while let Some(visit) = stack.pop() {
-            let id = self.pages.run(|op| {
-                let mut page = Read::anchor(op, self.anchor)?;
-                for at in &visit.path {
-                    page = page.child(*at, Mark::READ)?;
+            let id = match self.copy_at(&visit.path, &mut copy)? {
+                Ok(id) => id,
+                Err(moved) => {
+                    report.violations.push(moved);
+                    continue;
                 }
-                page.view().copy_into(0, copy.bytes_mut());
-                let id = page.header().page().unwrap_or_default();
-                page.validate()?;
-                Ok(id)
-            })?;
+            };
             report.pages.push(id);
             let mut found = Vec::new();
             let header = PageHeader::read(copy.bytes());
@@ -297,6 +302,30 @@ impl<P: Pages> BTree<P> {
             report.violations.extend(found.into_iter().map(|violation| (id, violation)));
         }
         Ok(report)
+    }
+
+    /// Copies the page that `path` leads to. What lies there is followed only where the page above
+    /// has a reference in that place still: bytes that are none must not be taken for one.
+    fn copy_at(
+        &self,
+        path: &[usize],
+        copy: &mut PageBuffer,
+    ) -> Result<Result<PageId, (PageId, Violation)>, PoolError> {
+        self.pages.run(|op| {
+            let mut page = Read::anchor(op, self.anchor)?;
+            for (depth, &at) in path.iter().enumerate() {
+                if depth > 0 && !is_swip(page.view(), at) {
+                    let id = page.header().page().unwrap_or_default();
+                    page.validate()?;
+                    return Ok(Err((id, Violation::Moved { at })));
+                }
+                page = page.child(at, Mark::READ)?;
+            }
+            page.view().copy_into(0, copy.bytes_mut());
+            let id = page.header().page().unwrap_or_default();
+            page.validate()?;
+            Ok(Ok(id))
+        })
     }
 
     fn check_visit(

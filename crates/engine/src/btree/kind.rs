@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::btree::node::layout::{LAST_CHILD, Node, Value};
+use crate::btree::node::layout::{KIND, LAST_CHILD, Node, Value};
 use crate::btree::overflow::{BODY, fan_out};
 use crate::page::{PageType, View};
 use crate::pool::Kind;
@@ -26,6 +26,23 @@ pub fn register() -> Vec<(PageType, Arc<dyn Kind>)> {
         (PageType::BTREE_LEAF, Arc::new(LeafKind)),
         (PageType::OVERFLOW, Arc::new(OverflowKind)),
     ]
+}
+
+/// Whether a page of a tree, of whatever type, has a swip at byte `at`; a page that is no sound
+/// node has none.
+pub(crate) fn is_swip(page: View<'_>, at: usize) -> bool {
+    let mut found = false;
+    let mut visit = |swip| {
+        found |= swip == at;
+        !found
+    };
+    match PageType(page.u8(KIND)) {
+        PageType::BTREE_INNER if Node::inner(page).is_sound() => InnerKind.swips(page, &mut visit),
+        PageType::BTREE_LEAF if Node::leaf(page).is_sound() => LeafKind.swips(page, &mut visit),
+        PageType::OVERFLOW => OverflowKind.swips(page, &mut visit),
+        _ => {}
+    }
+    found
 }
 
 fn scan(kind: &dyn Kind, page: View<'_>, word: u64) -> Option<usize> {

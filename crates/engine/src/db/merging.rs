@@ -49,7 +49,7 @@ impl Progress {
 pub(super) struct Merging<M: Mode> {
     pool: Arc<Pool<M>>,
     named: Arc<Mutex<Named<M>>>,
-    /// Held while a tree is worked on: whoever drops one takes it first.
+    /// Held while a tree is worked on: whoever drops one, or wants one at rest, takes it first.
     gate: Arc<Mutex<()>>,
     /// By the owner's id.
     progress: HashMap<u32, Progress>,

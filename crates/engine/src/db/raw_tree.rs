@@ -294,12 +294,13 @@ impl RawTree {
         each!(AnyTree, &self.any, tree => tree.look(|tree| tree.stats()))
     }
 
-    /// Walks the whole tree and says what is wrong with it.
+    /// Walks the whole tree and says what is wrong with it. The background merge waits meanwhile;
+    /// what others change during the walk may be reported as faults that are none.
     ///
     /// # Errors
     /// As [`RawTree::get_with`].
     pub fn check(&self) -> Result<Report, Error> {
-        each!(AnyTree, &self.any, tree => tree.look(|tree| tree.check()))
+        each!(AnyTree, &self.any, tree => tree.look_at_rest(|tree| tree.check()))
     }
 
     /// Packs badly filled leaves among the next `leaves` ones; answers whether the end of the tree

@@ -321,6 +321,11 @@ impl<M: Mode> Store<M> {
         Ok(house)
     }
 
+    /// The background merge changes nothing until the guard goes.
+    pub(super) fn keep_from_merging(&self) -> MutexGuard<'_, ()> {
+        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The buffer pool.
     pub fn pool(&self) -> &Arc<Pool<M>> {
         &self.pool
@@ -525,7 +530,7 @@ impl<M: Mode> Store<M> {
     pub fn drop_structure(&self, name: &str, kind: Structure) -> Result<(), Error> {
         self.may_write()?;
         // The background merge shall not be taken for a handle.
-        let _gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        let _gate = self.keep_from_merging();
         let mut named = self.named();
         let entry = named.entry(name)?.ok_or_else(|| missing(name, kind))?;
         expect(name, entry.structure, kind)?;

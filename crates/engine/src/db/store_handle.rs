@@ -243,7 +243,16 @@ impl<M: Mode, S> StoreHandle<M, S> {
         work(&self.open.structure).map_err(Into::into)
     }
 
-    /// The same for what changes the structure.
+    /// The same while the background merge leaves the structure alone.
+    pub(super) fn look_at_rest<R, E: Into<Error>>(
+        &self,
+        work: impl FnOnce(&S) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        let _rest = self.store.keep_from_merging();
+        self.look(work)
+    }
+
+    /// As [`StoreHandle::look`], for what changes the structure.
     pub(super) fn alter<R, E: Into<Error>>(
         &self,
         work: impl FnOnce(&S) -> Result<R, E>,

@@ -60,3 +60,34 @@ fn threads_that_open_and_drop_the_same_name_get_a_tree_or_an_error() {
     let _ = db.drop_tree("shared");
     assert!(db.trees().unwrap().is_empty());
 }
+
+#[test]
+fn a_check_ends_without_an_error_while_others_change_the_tree_and_is_right_when_only_merges_do() {
+    let db = Db::in_memory(tiny(200)).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    let rows =
+        |thread: u64| (0..600u64).map(move |i| [(i * 7919 % 600) as u8, i as u8, thread as u8]);
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..2)
+            .map(|thread| {
+                let tree = &tree;
+                scope.spawn(move || {
+                    for round in 0..8 {
+                        for key in rows(thread) {
+                            // Some values go into pages of their own.
+                            let len = if key[1] == 7 { 900 } else { usize::from(key[1]) / 8 };
+                            tree.put(&key, &vec![round; len]).unwrap();
+                        }
+                        for key in rows(thread).filter(|key| key[1] % 5 != 0) {
+                            tree.delete(&key).unwrap();
+                        }
+                    }
+                })
+            })
+            .collect();
+        while !writers.iter().all(|writer| writer.is_finished()) {
+            tree.check().unwrap();
+        }
+    });
+    assert_eq!(tree.check().unwrap().violations, []);
+}
