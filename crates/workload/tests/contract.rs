@@ -1,6 +1,7 @@
 //! The contract's check passes a store that keeps it, and finds each way of breaking it.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use millpond_base::Seed;
 use millpond_workload::live::{
@@ -27,11 +28,14 @@ enum Fault {
 struct Faulty {
     inner: MemoryStore,
     fault: Fault,
+    /// Reads of the counter by updates that are not atomic.
+    reads: Arc<AtomicU32>,
 }
 
 struct FaultySession {
     inner: MemorySession,
     fault: Fault,
+    reads: Arc<AtomicU32>,
 }
 
 impl Store for Faulty {
@@ -52,7 +56,8 @@ impl Store for Faulty {
     }
 
     fn session(&self) -> Result<FaultySession, MemoryError> {
-        Ok(FaultySession { inner: self.inner.session()?, fault: self.fault })
+        let (inner, reads) = (self.inner.session()?, self.reads.clone());
+        Ok(FaultySession { inner, fault: self.fault, reads })
     }
 }
 
@@ -106,8 +111,11 @@ impl Session for FaultySession {
                 };
                 let answer = change(&mut value);
                 if key == b"counter" {
-                    // Long enough for the other thread to come in between.
-                    std::thread::sleep(Duration::from_micros(1));
+                    // Until the other thread has read it, too: one of the first two is lost.
+                    self.reads.fetch_add(1, Ordering::SeqCst);
+                    while self.reads.load(Ordering::SeqCst) < 2 {
+                        std::thread::yield_now();
+                    }
                 }
                 self.inner.put(table, key, &value)?;
                 Ok(Some(answer))
@@ -165,7 +173,8 @@ impl Session for FaultySession {
 }
 
 fn outcome(fault: Fault) -> Result<(), Breach<MemoryError>> {
-    check_contract(&Faulty { inner: MemoryStore::new(), fault }, Seed(1), 3000)
+    let reads = Arc::new(AtomicU32::new(0));
+    check_contract(&Faulty { inner: MemoryStore::new(), fault, reads }, Seed(1), 3000)
 }
 
 #[test]
