@@ -122,10 +122,15 @@ impl<P: Pages> BTree<P> {
     ) -> Try<Step> {
         let node = Node::of(left.view());
         let count = node.count();
-        if count < if node.leaf { 2 } else { 1 } {
+        let (at, is_there) = node.lower_bound(need.key);
+        if node.leaf && is_there && need.is_new {
+            // Somebody else inserted the key meanwhile.
+            return Ok(Step::Done);
+        }
+        // An entry of a leaf can be cut off from one that is to come.
+        if count < if node.leaf && !need.is_new { 2 } else { 1 } {
             return Err(corrupt(left.id(), "a node with too few entries to split is full"));
         }
-        let at = node.lower_bound(need.key).0;
         let cut = if node.leaf {
             cut_leaf(node, need.is_new.then_some((need.key, at)))
         } else {

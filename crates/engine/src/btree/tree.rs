@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use millpond_base::{Mark, PageId, PageKind};
 
 use crate::btree::node::edit::Edit;
-use crate::btree::node::layout::{LEAF_SLOT, REFERENCE_ROOM, SLOTS_HINTED};
+use crate::btree::node::layout::{INNER_SLOT, LEAF_SLOT, REFERENCE_ROOM, SLOTS_HINTED};
 use crate::btree::stats::Tally;
 use crate::page::PageType;
 use crate::pool::{Anchor, Jump, NewPage, Op, Pages, PoolError, Read, Try};
@@ -27,11 +27,13 @@ pub(crate) const VALUE_MAX: u64 = 1 << 30;
 
 /// What fits into a tree of some page size.
 ///
-/// Both fences of a node and two entries always fit on its page, so that every node that
-/// overflows can be split: each gets a quarter of the page, less the header.
+/// Both fences of a node and an entry of the longest key always fit on its page: a key gets a third
+/// of it. So a leaf that is full can be cut until the entry to come has one to itself, and an inner
+/// node until the separator to come has. Four entries of a leaf fit if their values are in it: one
+/// that would take more than a quarter of the page goes to overflow pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Most bytes of a key: 951 at a page size of 4096, 1975 at 8192.
+    /// Most bytes of a key: 1275 at a page size of 4096, 2641 at 8192.
     pub key_max: usize,
     /// Most bytes of a key and its value together that stay in a leaf; a larger value goes to
     /// overflow pages.
@@ -43,10 +45,10 @@ pub struct Limits {
 impl Limits {
     /// The limits at a page size in bytes.
     pub const fn of(page_size: usize) -> Limits {
-        let quarter = (page_size - SLOTS_HINTED) / 4;
+        let room = page_size - SLOTS_HINTED;
         Limits {
-            key_max: quarter - LEAF_SLOT - REFERENCE_ROOM,
-            inline_max: quarter - LEAF_SLOT,
+            key_max: room / 3 - INNER_SLOT - REFERENCE_ROOM,
+            inline_max: room / 4 - LEAF_SLOT,
             value_max: VALUE_MAX,
         }
     }

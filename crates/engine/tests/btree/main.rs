@@ -7,6 +7,7 @@ mod bulk;
 mod cursors;
 mod damage;
 mod harness;
+mod long_keys;
 mod model;
 mod space;
 mod stress;

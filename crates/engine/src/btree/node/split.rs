@@ -97,13 +97,14 @@ fn settle(node: Node<'_>, wanted: Cut, first: usize, middle: usize) -> Cut {
     found.unwrap_or(wanted)
 }
 
-/// Where to cut a leaf of at least two entries; `new` is a key to be inserted, and its place.
+/// Where to cut a leaf of at least two entries, or of one, beside which `new` finds no room; `new`
+/// is a key to be inserted, and its place.
 pub(crate) fn cut_leaf(node: Node<'_>, new: Option<(&[u8], usize)>) -> Cut {
     let count = node.count();
     let last = count.saturating_sub(1).max(1);
     let middle = middle(node).clamp(1, last);
     if let Some((key, at)) = new
-        && trend(node, at) != 0
+        && (count == 1 || trend(node, at) != 0)
         && at <= count
     {
         // The new key goes to the smaller part, at its edge.
