@@ -236,18 +236,18 @@ fn damage_is_found_named_and_survived() {
     let file = shop.filled();
     let output = shop.run(&["check", file]);
     assert!(output.status.success() && output.stdout.is_empty());
-    assert!(text(&output.stderr).contains("pages of 8 KiB were read"));
+    assert!(text(&output.stderr).contains("pages of 4 KiB were read"));
     let mut bytes = fs::read(shop.path(file)).unwrap();
     // A leaf of the rows, neither the first nor the last.
     let needle = b"value 1500";
     let at = bytes.windows(needle.len()).position(|w| w == needle).unwrap();
-    let page = at / 8192;
+    let page = at / 4096;
     bytes[at] ^= 1;
     fs::write(shop.path(file), &bytes).unwrap();
     let output = shop.run(&["check", file]);
     assert_eq!(output.status.code(), Some(1));
     let found = text(&output.stdout);
-    let start = format!("page {page} (offset {}, rows): ", page * 8192);
+    let start = format!("page {page} (offset {}, rows): ", page * 4096);
     assert!(found.starts_with(&start) && found.contains("checksum"), "{found}");
     assert!(text(&output.stderr).contains("1 problem found"));
     let json = shop.run(&["check", file, "--format", "json"]);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
+use millpond::db::options::PAGE_SIZE_DEFAULT;
 use millpond::db::{
     DirectIo, EvictionMode, LatchingMode, Options, ReclamationMode, Submission, TranslationMode,
 };
@@ -34,7 +35,7 @@ pub(crate) struct EngineArgs {
     #[arg(long, value_name = "SIZE")]
     pool: Option<String>,
     /// Bytes of a page
-    #[arg(long, default_value_t = 8192, value_name = "BYTES")]
+    #[arg(long, default_value_t = PAGE_SIZE_DEFAULT, value_name = "BYTES")]
     page_size: u32,
     /// The replacement policy: lean-evict, lru, 'watt(write_weight=2)'
     #[arg(long, short, default_value = "lean-evict", value_name = "POLICY")]

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use millpond::db::Options;
-use millpond::db::options::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MIN};
 use millpond_base::Seed;
 use millpond_bench::client::Workload;
 use millpond_bench::db_store::DbStore;
@@ -33,7 +32,6 @@ pub(super) struct Course {
     scale: Scale,
     /// Bytes of memory while the data is larger, and afterwards.
     memory: [u64; 2],
-    page_size: u32,
     warm_up: Duration,
     measure: Duration,
     interval: Duration,
@@ -45,19 +43,17 @@ impl Course {
         Course {
             scale: Scale::full(1),
             memory: [24 * MIB, 256 * MIB],
-            page_size: PAGE_SIZE_DEFAULT,
             warm_up: Duration::from_secs(1),
             measure: Duration::from_secs(3),
             interval: Duration::from_millis(200),
         }
     }
 
-    /// A twenty-fifth of it, in the smallest pages.
+    /// A twenty-fifth of it.
     pub(super) fn quick() -> Course {
         Course {
             scale: Scale::tiny(4),
             memory: [2 * MIB, 32 * MIB],
-            page_size: PAGE_SIZE_MIN,
             warm_up: Duration::from_millis(50),
             measure: Duration::from_millis(200),
             interval: Duration::from_millis(25),
@@ -105,7 +101,7 @@ pub(super) fn run(path: &Path, course: &Course, quiet: bool) -> Result<Report, F
     for (name, memory) in ["larger than memory", "in memory"].into_iter().zip(course.memory) {
         let store = match store.take() {
             Some(store) => store,
-            None => open(path, course, memory)?,
+            None => open(path, memory)?,
         };
         let run = measure(&store, course, (name, memory), quiet)?;
         if runs.is_empty() {
@@ -131,8 +127,8 @@ pub(super) fn run(path: &Path, course: &Course, quiet: bool) -> Result<Report, F
     Ok(report(&runs, &format!("{} {}", loaded.text.trim(), sound.trim())))
 }
 
-fn open(path: &Path, course: &Course, memory: u64) -> Result<DbStore, Failure> {
-    let options = Options::new().memory(memory).page_size(course.page_size);
+fn open(path: &Path, memory: u64) -> Result<DbStore, Failure> {
+    let options = Options::new().memory(memory);
     DbStore::open(path, options).map_err(failed)
 }
 
@@ -146,7 +142,7 @@ fn load(path: &Path, course: &Course, quiet: bool) -> Result<Loaded, Failure> {
     watch.begin("loading TPC-C");
     let start = Instant::now();
     let memory = course.memory[0];
-    let store = open(path, course, memory)?;
+    let store = open(path, memory)?;
     let rows = course.workload().load(&store, Seed(1), cores());
     watch.finish();
     let (rows, stats) = (rows?, store.db().stats());

@@ -15,7 +15,7 @@ use super::policy_choice::{PolicyChoice, PolicyError};
 use crate::io::{self, FileDevice, FileOptions};
 
 /// The page size of a new store whose options name none.
-pub const PAGE_SIZE_DEFAULT: u32 = 8192;
+pub const PAGE_SIZE_DEFAULT: u32 = 4096;
 /// The smallest page size that users may set.
 pub const PAGE_SIZE_MIN: u32 = 4096;
 /// The largest page size.
@@ -97,7 +97,7 @@ pub struct Options {
     /// [`SystemRoots::default_memory`].
     pub memory: Option<u64>,
     /// Bytes of a page, a power of two from 4096 to 65536; fixed when the store is created.
-    /// Default: that of the store, 8192 for a new one.
+    /// Default: that of the store, 4096 for a new one.
     pub page_size: Option<u32>,
     /// The replacement policy as `millpond policies` lists them, such as `watt(write_weight=2)`.
     /// Default: `lean-evict`.
