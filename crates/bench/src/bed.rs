@@ -4,7 +4,7 @@
 //! is, at the price of one virtual call per run.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use millpond::btree::{InnerKind, LeafKind, OverflowKind};
 use millpond::db::memory_limit::SystemRoots;
@@ -24,6 +24,7 @@ use millpond_workload::tpcc::{self, Tables};
 use crate::client::{Clients, Workload};
 use crate::counts::Counts;
 use crate::error::BenchError;
+use crate::probe::reads_per_second;
 use crate::runner::{self, Observer, Outcome, RunSpec};
 use crate::setup::{DeviceSpec, Engine, Setup};
 use crate::store::TreeStore;
@@ -88,6 +89,13 @@ pub trait Bed: Send {
     /// # Errors
     /// The store could not be closed or opened.
     fn reopen(&mut self, pool: Option<Size>) -> Result<(), BenchError>;
+
+    /// Pages per second that the device gives to so many threads which read the data at random,
+    /// one page at a time each, past the pool; `None` where there is no device.
+    ///
+    /// # Errors
+    /// A page could not be read.
+    fn probe(&self, depth: u32, time: Duration) -> Result<Option<f64>, BenchError>;
 }
 
 /// Loads `workload` into an engine.
@@ -274,6 +282,10 @@ impl<L: Latching> Bed for TwinBed<L> {
     fn reopen(&mut self, _: Option<Size>) -> Result<(), BenchError> {
         Ok(())
     }
+
+    fn probe(&self, _: u32, _: Duration) -> Result<Option<f64>, BenchError> {
+        Ok(None)
+    }
 }
 
 /// A store that is open: trees, pool, its threads, and the pages below.
@@ -420,13 +432,17 @@ impl<M: Mode> PoolBed<M> {
         if let DeviceSpec::File(path) = &self.setup.device {
             self.device = Arc::new(FileDevice::open(path, &self.setup.options.file_options())?);
         }
+        Ok(self.device_slowed())
+    }
+
+    fn device_slowed(&self) -> Arc<dyn Device> {
         let device = self.device.clone();
-        Ok(match self.setup.device {
+        match self.setup.device {
             DeviceSpec::Slow(profile) => {
                 Arc::new(SlowDevice::new(device, profile, self.setup.options.lab.seed))
             }
             _ => device,
-        })
+        }
     }
 
     fn ground(&self) -> Result<&Ground<M>, BenchError> {
@@ -485,6 +501,16 @@ impl<M: Mode> Bed for PoolBed<M> {
         let frames = self.frames(pool)?;
         self.ground = Some(self.open(pages, frames, &roots)?);
         Ok(())
+    }
+
+    fn probe(&self, depth: u32, time: Duration) -> Result<Option<f64>, BenchError> {
+        if self.setup.device == DeviceSpec::Memory {
+            return Ok(None);
+        }
+        let device = self.device_slowed();
+        let (page_size, seed) = (self.crew.facts.page_size as usize, self.crew.seed);
+        let pages = self.crew.facts.pages;
+        Ok(Some(reads_per_second(device.as_ref(), page_size, pages, depth, time, seed)?))
     }
 }
 

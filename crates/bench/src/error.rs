@@ -4,7 +4,7 @@ use std::error::Error;
 
 use millpond::db::modes::SeatError;
 use millpond::db::{CombinationError, OptionsError};
-use millpond::io::{CloseError, CreateError, OpenError, OpenFileError};
+use millpond::io::{CloseError, CreateError, DeviceError, OpenError, OpenFileError};
 use millpond::pool::PoolError;
 use millpond_workload::live::DriveError;
 use millpond_workload::{tpcc, ycsb};
@@ -34,6 +34,9 @@ pub enum BenchError {
     /// The pool failed.
     #[error(transparent)]
     Pool(#[from] PoolError),
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// The file could not be opened.
     #[error(transparent)]
     File(#[from] OpenFileError),

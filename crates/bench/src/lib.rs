@@ -7,6 +7,7 @@
 //! - [`bed`]: an engine that is loaded and can be run again and again, whatever its combination.
 //! - [`contest`]: several of them against each other, in interleaved rounds, with intervals.
 //! - [`hit_table`]: what policies make of the engine's own references (leanstore VI-B).
+//! - [`probe`]: what the device below a store gives by itself.
 //! - [`record`]: the page references of a run as a trace.
 //! - [`table`]: results as rows.
 #![deny(missing_docs)]
@@ -19,6 +20,7 @@ pub mod db_store;
 pub mod error;
 pub mod hit_table;
 pub mod interval;
+pub mod probe;
 pub mod record;
 pub mod runner;
 pub mod setup;

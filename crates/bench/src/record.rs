@@ -15,6 +15,7 @@ use millpond_workload::trace::{BATCH_LEN, Batch};
 use millpond_workload::write::{self, WriteOptions};
 
 use crate::error::BenchError;
+use crate::runner::Observer;
 
 /// Bytes of a reference in the spool.
 const BYTES: usize = 8;
@@ -80,16 +81,27 @@ impl Recording {
     }
 
     /// Ends the recording, and encodes and completes the trace; says how many references it holds.
+    /// The observer hears how far it is.
     ///
     /// # Errors
     /// The file could not be written.
-    pub fn finish(mut self, recorder: &Recorder) -> Result<u64, BenchError> {
+    pub fn finish(
+        mut self,
+        recorder: &Recorder,
+        observer: &mut dyn Observer,
+    ) -> Result<u64, BenchError> {
         recorder.stop().map_err(BenchError::Record)?;
         let mut spool = locked(&self.spool);
         spool.file.rewind().map_err(failed)?;
         let mut batch = Batch::with_capacity(BATCH_LEN);
+        let (mut done, mut said) = (0, None);
         while spool.fill(&mut batch).map_err(failed)? {
             self.sink.write(&batch).map_err(failed)?;
+            done += batch.len() as u64;
+            let percent = done * 100 / spool.written.max(1);
+            if said.replace(percent) != Some(percent) {
+                observer.begin(&format!("writing the trace, {percent} %"));
+            }
         }
         self.sink.finish().map_err(failed)?;
         Ok(spool.written)

@@ -126,6 +126,26 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Several rounds of one thing as one; its throughput is their mean. `None` for none.
+    pub fn of_rounds(rounds: &[Outcome]) -> Option<Outcome> {
+        let mut all = rounds.first()?.clone();
+        for round in &rounds[1..] {
+            // Cannot fail: histograms with the same bounds.
+            let _ = all.latency.add(&round.latency);
+            all.transactions += round.transactions;
+            all.seconds += round.seconds;
+            all.cpu_s += round.cpu_s;
+            all.resident_bytes = round.resident_bytes;
+            all.throughput_per_s += round.throughput_per_s;
+            all.was_stopped |= round.was_stopped;
+            if let (Some(sum), Some(part)) = (&mut all.counts, &round.counts) {
+                sum.add(part);
+            }
+        }
+        all.throughput_per_s /= rounds.len() as f64;
+        Some(all)
+    }
+
     /// Latency in microseconds below which this share of the transactions stayed.
     pub fn latency_us(&self, quantile: f64) -> f64 {
         self.latency.value_at_quantile(quantile) as f64 / 1e3

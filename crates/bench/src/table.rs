@@ -86,19 +86,7 @@ pub fn table(rows: impl IntoIterator<Item = Row>) -> Table {
 
 /// The row of one step of a contest: its rounds together, and its ratios.
 pub fn contest_row(workload: &str, result: &StepResult) -> Option<Row> {
-    let first = result.rounds.first()?;
-    let mut all = first.clone();
-    for round in &result.rounds[1..] {
-        // Cannot fail: histograms with the same bounds.
-        let _ = all.latency.add(&round.latency);
-        all.transactions += round.transactions;
-        all.seconds += round.seconds;
-        all.cpu_s += round.cpu_s;
-        all.resident_bytes = round.resident_bytes;
-        if let (Some(sum), Some(part)) = (&mut all.counts, &round.counts) {
-            sum.add(part);
-        }
-    }
+    let mut all = Outcome::of_rounds(&result.rounds)?;
     all.throughput_per_s = result.throughput.mean;
     let facts = &result.facts;
     Some(

@@ -211,7 +211,7 @@ fn a_recorded_run_is_a_trace_of_its_references() {
         Ok(())
     };
     let outcome = bed.run(&operations(200), &mut start, &mut Unwatched).unwrap();
-    let written = recording.finish(bed.recorder().unwrap()).unwrap();
+    let written = recording.finish(bed.recorder().unwrap(), &mut Unwatched).unwrap();
     assert_eq!(written, 5000.min(outcome.counts.unwrap().references));
     let mut source = formats::open(&path, &ReadOptions::default()).unwrap();
     let mut batch = Batch::with_capacity(BATCH_LEN);

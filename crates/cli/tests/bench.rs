@@ -128,6 +128,16 @@ fn scan_ramp_up_ladder_and_affinity_have_their_rows() {
     check(&outgrow, "bench outgrow", 2);
     let over = |row: usize| outgrow["rows"][row]["data_over_pool"].as_f64().unwrap();
     assert!(over(0) < 1.1 && over(1) > 2.0, "{outgrow:#}");
+    let probed =
+        ["outgrow", "--rows", "3000", "--pools", "30%", "--rounds", "2", "--probe", "0.02"];
+    let run_of_it = ["--operations", "200", "--warm-up", "0", "--device", "slow:nvme", "--json"];
+    let probed = run(&[&probed[..], &run_of_it].concat());
+    check(&probed, "bench outgrow", 1);
+    let row = &probed["rows"][0];
+    let number = |column: &str| row[column].as_f64().unwrap();
+    assert_eq!(number("rounds"), 2.0);
+    assert!(number("device_reads_per_s") > 0.0 && number("reads_per_s") > 0.0);
+    assert!(number("share_of_device_low") <= number("share_of_device"));
     let ramp = ["ramp-up", "--devices", "slow:nvme"];
     let ramp = run(&[&ramp[..], &tiny, &["60", "--interval", "3600"]].concat());
     check(&ramp, "bench ramp-up", 2);

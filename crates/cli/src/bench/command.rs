@@ -155,7 +155,7 @@ fn measure(
     };
     let outcome = bed.run(spec, &mut start, live)?;
     let recorded = match (recording, bed.recorder()) {
-        (Some(recording), Some(recorder)) => Some(recording.finish(recorder)?),
+        (Some(recording), Some(recorder)) => Some(recording.finish(recorder, live)?),
         _ => None,
     };
     Ok(Measured { outcome, recorded, bed })

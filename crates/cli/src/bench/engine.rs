@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-use millpond::db::options::PAGE_SIZE_DEFAULT;
+use millpond::db::options::{PAGE_SIZE_DEFAULT, POLICY_DEFAULT};
 use millpond::db::{
     DirectIo, EvictionMode, LatchingMode, Options, ReclamationMode, Submission, TranslationMode,
 };
@@ -38,7 +38,7 @@ pub(crate) struct EngineArgs {
     #[arg(long, default_value_t = PAGE_SIZE_DEFAULT, value_name = "BYTES")]
     page_size: u32,
     /// The replacement policy: lean-evict, lru, 'watt(write_weight=2)'
-    #[arg(long, short, default_value = "lean-evict", value_name = "POLICY")]
+    #[arg(long, short, default_value = POLICY_DEFAULT, value_name = "POLICY")]
     policy: String,
     /// How references become frames: swizzled or hashed
     #[arg(long, default_value = "swizzled", value_name = "HOW")]

@@ -3,15 +3,18 @@
 //! The data are loaded once; the store is opened again with one pool after the other, from one for
 //! all of them to one for a small part.
 
+use std::time::Duration;
+
 use millpond_base::Size;
-use millpond_bench::bed::prepare;
+use millpond_bench::bed::{Bed, Facts, prepare};
 use millpond_bench::error::BenchError;
-use millpond_bench::runner::Observer;
+use millpond_bench::interval::Interval;
+use millpond_bench::runner::{Observer, Outcome, RunSpec};
 use millpond_bench::table::{Row, table};
 use millpond_lab::report::{Line, LinePlot};
 use serde_json::json;
 
-use super::engine::{Duty, EngineArgs, joined, size};
+use super::engine::{Duty, EngineArgs, joined, seconds, size};
 use super::live::Live;
 use super::results::ResultArgs;
 use super::workload::YcsbArgs;
@@ -19,6 +22,7 @@ use crate::error::Failure;
 
 const EXAMPLES: &str = "Examples:
   millpond bench outgrow --rows 2000000 --device file:/data/bench --plot outgrow.html
+  millpond bench outgrow --pools 20% --rounds 9 --probe 1 --device file:/data/bench
   millpond bench outgrow --theta 0.99 --updates 10 --pools 100%,90%,50%,10% --device slow:nvme --json
 
 Each row of the result is one pool; data_over_pool says how many times larger the data are.";
@@ -32,6 +36,14 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',', value_name = "SIZES")]
     #[arg(default_value = "100%,95%,90%,80%,65%,50%,35%,25%,20%,10%")]
     pools: Vec<String>,
+    /// Rounds: in each, every pool has its turn, cold; more than one give intervals
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    rounds: u32,
+    /// Before each turn, read from the device alone for so many seconds, with as many threads:
+    /// share_of_device is what the run's reads come to beside that
+    #[arg(long, default_value = "0", value_name = "S")]
+    probe: f64,
     #[command(flatten)]
     engine: EngineArgs,
     #[command(flatten)]
@@ -40,49 +52,107 @@ pub(crate) struct Args {
     results: ResultArgs,
 }
 
+/// A pool size, and what its rounds came to.
+struct Course {
+    name: String,
+    size: Size,
+    outcomes: Vec<Outcome>,
+    /// Pages per second that the device gave before each round.
+    probes: Vec<f64>,
+    facts: Option<Facts>,
+}
+
+impl Course {
+    fn new(name: &str) -> Result<Course, Failure> {
+        let (name, size) = (name.to_string(), size(name)?);
+        Ok(Course { name, size, outcomes: Vec::new(), probes: Vec::new(), facts: None })
+    }
+
+    /// One round: a cold start, the probe if one is wanted, the run. Whether to go on.
+    fn round(
+        &mut self,
+        bed: &mut dyn Bed,
+        spec: &RunSpec,
+        (threads, probe): (u32, Duration),
+        live: &mut Live,
+    ) -> Result<bool, BenchError> {
+        live.begin(&format!("pool of {}", self.name));
+        bed.reopen(Some(self.size))?;
+        let probed = if probe.is_zero() { None } else { bed.probe(threads, probe)? };
+        let outcome = match bed.run(spec, &mut |_| Ok(()), live) {
+            Err(BenchError::Stopped) => return Ok(false),
+            outcome => outcome?,
+        };
+        let was_stopped = outcome.was_stopped;
+        // What was stopped counts if there is nothing else.
+        if !was_stopped || self.outcomes.is_empty() {
+            self.outcomes.push(outcome);
+            self.probes.extend(probed);
+        }
+        self.facts = Some(bed.facts().clone());
+        Ok(!was_stopped)
+    }
+
+    fn row(&self) -> Option<(Row, Option<(f64, f64)>)> {
+        let (all, facts) = (Outcome::of_rounds(&self.outcomes)?, self.facts.as_ref()?);
+        let rates: Vec<f64> = self.outcomes.iter().map(|o| o.throughput_per_s).collect();
+        let over = facts.frames.map(|frames| facts.pages as f64 / f64::from(frames.max(1)));
+        let mut row = Row::new(&self.name, &facts.engine.to_string(), all.threads)
+            .with_outcome(&all, facts.engine)
+            .with_facts(facts)
+            .with("data_over_pool", over)
+            .with("rounds", self.outcomes.len() as u64);
+        if self.outcomes.len() > 1
+            && let Some(interval) = Interval::of(&rates)
+        {
+            row = row.with("throughput_low", interval.low).with("throughput_high", interval.high);
+        }
+        let reads = self.outcomes.iter().map(|outcome| {
+            outcome.counts.map_or(0.0, |counts| counts.reads as f64 / outcome.seconds.max(1e-9))
+        });
+        let reads: Vec<f64> = reads.collect();
+        row = row.with("reads_per_s", Interval::of(&reads).map(|interval| interval.mean));
+        if let Some(probe) = Interval::of(&self.probes) {
+            row = row.with("device_reads_per_s", probe.mean);
+            if let Some(share) = Interval::of_ratios(&reads, &self.probes) {
+                row = row.with_interval("share_of_device", &share);
+            }
+        }
+        Some((row, over.map(|over| (over, all.throughput_per_s))))
+    }
+}
+
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.results.check()?;
-    let sizes: Vec<Size> = args.pools.iter().map(|text| size(text)).collect::<Result<_, _>>()?;
-    let spec = args.duty.spec()?;
+    let courses = args.pools.iter().map(|name| Course::new(name));
+    let mut courses: Vec<Course> = courses.collect::<Result<_, _>>()?;
+    let (spec, probe) = (args.duty.spec()?, seconds("probe", args.probe)?);
     let workload = args.workload.workload(args.duty.threads())?;
     let mut live = Live::new(args.duty.quiet);
     let mut bed = prepare(&args.engine.setup()?, &workload, &mut live)?;
-    let (mut rows, mut points) = (Vec::new(), Vec::new());
-    let mut was_stopped = false;
-    for (name, size) in args.pools.iter().zip(sizes) {
-        bed.reopen(Some(size))?;
-        live.begin(&format!("pool of {name}"));
-        let outcome = match bed.run(&spec, &mut |_| Ok(()), &mut live) {
-            Err(BenchError::Stopped) => {
-                was_stopped = true;
-                break;
+    let mut goes_on = true;
+    'rounds: for _ in 0..args.rounds {
+        for course in &mut courses {
+            goes_on = course.round(bed.as_mut(), &spec, (args.duty.threads(), probe), &mut live)?;
+            if !goes_on {
+                break 'rounds;
             }
-            outcome => outcome?,
-        };
-        was_stopped = outcome.was_stopped;
-        let facts = bed.facts();
-        let row = Row::new(name, &facts.engine.to_string(), outcome.threads)
-            .with_outcome(&outcome, facts.engine)
-            .with_facts(facts);
-        let shown = table([row.clone()]);
-        let number = |column| shown.get(0, column).and_then(|value| value.number());
-        let ratio = number("data_pages").zip(number("pool_frames")).map(|(d, p)| d / p.max(1.0));
-        points.extend(ratio.zip(number("throughput_per_s")));
-        rows.push(row.with("data_over_pool", ratio));
-        if was_stopped {
-            break;
         }
     }
     live.finish();
-    let own = json!({ "pools": args.pools });
+    let (rows, points): (Vec<Row>, Vec<_>) = courses.iter().filter_map(Course::row).unzip();
+    let own = json!({ "pools": args.pools, "rounds": args.rounds, "probe": args.probe });
     let parts = [args.workload.params(), args.duty.params(), args.engine.params(), own];
     args.results.draw(|| LinePlot {
         title: "As data outgrow the pool".to_string(),
         note: format!("Device: {}", args.engine.params()["device"]),
         x: "data over pool".to_string(),
         y: "operations per second".to_string(),
-        lines: vec![Line { label: "throughput".to_string(), points }],
+        lines: vec![Line {
+            label: "throughput".to_string(),
+            points: points.into_iter().flatten().collect(),
+        }],
     })?;
     args.results.write("bench outgrow", &joined(parts), &table(rows))?;
-    if was_stopped { Err(Failure::Interrupted) } else { Ok(()) }
+    if goes_on { Ok(()) } else { Err(Failure::Interrupted) }
 }
