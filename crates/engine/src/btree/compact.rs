@@ -8,13 +8,14 @@
 use std::ops::Range;
 
 use crate::btree::descend::{Place, Seek, sound};
+use crate::btree::merge::LOADS_MAX;
 use crate::btree::node::edit::{Edit, Payload};
 use crate::btree::node::layout::{LAST_CHILD, Node, common};
 use crate::btree::node::split::separator;
 use crate::btree::split::{adopt_all, copy_body};
 use crate::btree::tree::BTree;
 use crate::page::{PAGE_HEADER, PageBuffer};
-use crate::pool::{Op, Pages, PoolError, Swip, Try, Write};
+use crate::pool::{Jump, Op, Pages, PoolError, Swip, Try, Write};
 
 /// Most leaves that are packed into one less.
 const WIDTH_MAX: usize = 6;
@@ -43,7 +44,12 @@ impl<P: Pages> BTree<P> {
         let mut key = std::mem::take(&mut *self.compact_from());
         let mut looked = 0;
         while looked < leaves {
-            let step = self.pages.run(|op| self.compact_step(op, &key))?;
+            let mut loads = 0;
+            let step = self.pages.run(|op| {
+                let step = self.compact_step(op, &key, loads >= LOADS_MAX);
+                loads += u32::from(step.as_ref().is_err_and(Jump::is_load));
+                step
+            })?;
             looked += step.leaves.max(1);
             if step.merged {
                 self.merge_above(&key)?;
@@ -57,7 +63,9 @@ impl<P: Pages> BTree<P> {
         Ok(false)
     }
 
-    fn compact_step<'o>(&self, op: &'o Op<'o, P>, key: &[u8]) -> Try<Step> {
+    /// Packs the leaves from that of `key` on, or goes on to the next one: if there is nothing to
+    /// pack, or `alone`, since its neighbours cannot be had at the same time.
+    fn compact_step<'o>(&self, op: &'o Op<'o, P>, key: &[u8], alone: bool) -> Try<Step> {
         let done = Step { leaves: 1, merged: false, next: None };
         let Some(place) = self.place(op, Seek::At(key), 0)? else { return Ok(done) };
         let Place { parent, index, node, depth } = place;
@@ -67,6 +75,9 @@ impl<P: Pages> BTree<P> {
         };
         let next = Node::leaf(node.view()).upper_bytes();
         node.validate()?;
+        if alone {
+            return Ok(Step { next, ..done });
+        }
         drop(node);
         let mut parent = sound(parent.upgrade()?, 1)?;
         let last = Node::inner(parent.view()).count();

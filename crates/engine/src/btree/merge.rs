@@ -12,16 +12,23 @@ use crate::btree::node::layout::{LAST_CHILD, Node, common, rest_of, stride};
 use crate::btree::split::{adopt_all, copy_body};
 use crate::btree::tree::BTree;
 use crate::page::{PAGE_HEADER, PageBuffer};
-use crate::pool::{Op, Pages, PoolError, Swip, Try, Write};
+use crate::pool::{Jump, Op, Pages, PoolError, Swip, Try, Write};
 
 /// A merged node leaves at least a tenth of its page free: else the next insert splits it.
 const FILL_NUM: usize = 9;
 const FILL_DEN: usize = 10;
 
+/// Loads after which neighbours are left as they are, where their going together is not necessary.
+/// All pages for it must be in memory at once: a policy that evicts what came last, such as MRU,
+/// may never let them.
+pub(crate) const LOADS_MAX: u32 = 64;
+
 #[derive(PartialEq, Eq)]
 enum Step {
     /// Nothing to do here.
     Fine,
+    /// Nothing to do here, and nothing above.
+    Top,
     Merged,
     Shrunk,
 }
@@ -30,25 +37,59 @@ impl<P: Pages> BTree<P> {
     /// Merges the leaf of `key` with a neighbour, if it is thin, and so on upwards.
     #[cold]
     pub(crate) fn merge(&self, key: &[u8]) -> Result<(), PoolError> {
-        self.merge_from(key, 0)
+        self.climb(key, (0, false), LOADS_MAX)?;
+        self.shrink()
     }
 
     /// Merges the parent of the leaf of `key`, if it is thin, and so on upwards.
     pub(crate) fn merge_above(&self, key: &[u8]) -> Result<(), PoolError> {
-        self.merge_from(key, 1)
+        self.climb(key, (1, false), LOADS_MAX)?;
+        self.shrink()
     }
 
-    fn merge_from(&self, key: &[u8], lowest: u8) -> Result<(), PoolError> {
+    /// Merges all thin nodes above `key`, however many loads it takes. Whole runs of leaves may be
+    /// gone, so that a node is thin though nothing below it merged; and leaves become neighbours
+    /// when their parents merge. A tree without entries ends as one leaf.
+    pub(crate) fn merge_all(&self, key: &[u8]) -> Result<(), PoolError> {
+        while self.climb(key, (0, true), u32::MAX)? {}
+        self.shrink()
+    }
+
+    /// Merges what is thin from a level up, to the first level where nothing merges or, `to_top`,
+    /// to the root; whether anything did.
+    fn climb(
+        &self,
+        key: &[u8],
+        (lowest, to_top): (u8, bool),
+        loads_max: u32,
+    ) -> Result<bool, PoolError> {
+        let mut any = false;
         for level in lowest..u8::MAX {
             let mut merged = false;
-            while self.pages.run(|op| self.merge_attempt(op, key, level))? == Step::Merged {
-                merged = true;
-            }
-            if !merged {
+            let last = loop {
+                match self.merge_once(key, level, loads_max)? {
+                    Step::Merged => merged = true,
+                    other => break other,
+                }
+            };
+            any |= merged;
+            if last == Step::Top || !(merged || to_top) {
                 break;
             }
         }
-        self.shrink()
+        Ok(any)
+    }
+
+    fn merge_once(&self, key: &[u8], level: u8, loads_max: u32) -> Result<Step, PoolError> {
+        let mut loads = 0;
+        self.pages.run(|op| {
+            if loads >= loads_max {
+                return Ok(Step::Fine);
+            }
+            let step = self.merge_attempt(op, key, level);
+            loads += u32::from(step.as_ref().is_err_and(Jump::is_load));
+            step
+        })
     }
 
     /// Takes levels off while the root has one child only.
@@ -88,11 +129,11 @@ impl<P: Pages> BTree<P> {
     }
 
     fn merge_attempt<'o>(&self, op: &'o Op<'o, P>, key: &[u8], level: u8) -> Try<Step> {
-        let Some(place) = self.place(op, Seek::At(key), level)? else { return Ok(Step::Fine) };
+        let Some(place) = self.place(op, Seek::At(key), level)? else { return Ok(Step::Top) };
         let Place { parent, index, node, depth } = place;
         let Some(parent) = parent else {
             node.validate()?;
-            return Ok(Step::Fine);
+            return Ok(Step::Top);
         };
         let thin = is_thin(Node::of(node.view()));
         node.validate()?;

@@ -62,7 +62,7 @@ impl<P: Pages> BTree<P> {
                 continue;
             }
             if step.thin {
-                self.merge(&key)?;
+                self.merge_all(&key)?;
             }
             match step.next {
                 Some(next) if next > key => key = next,

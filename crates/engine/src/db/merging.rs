@@ -118,6 +118,9 @@ fn step<M: Mode>(
     let _gate = gate.lock().unwrap_or_else(PoisonError::into_inner);
     let opened = named.lock().unwrap_or_else(PoisonError::into_inner).opened(name);
     let Some(Opened::Tree(tree)) = opened else { return true };
+    if tree.is_resting() {
+        return true;
+    }
     let tree = tree.structure();
     let loosened = tree.counters().loosened;
     let progress = progress.entry(tree.owner()).or_default();
@@ -145,5 +148,32 @@ fn step<M: Mode>(
             progress.under_way = false;
             true
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::modes::Lean;
+    use crate::db::{Options, Store};
+    use crate::io::MemoryDevice;
+
+    #[test]
+    fn a_tree_that_wants_to_rest_is_left_alone_until_it_does_no_more() {
+        let options = Options::new().memory(8 << 20).background_merge(false);
+        let store = Store::<Lean>::open_on(Arc::new(MemoryDevice::new()), &options).unwrap();
+        let (tree, mut merging) = (store.tree("t").unwrap(), store.merging());
+        let mut random = fastrand::Rng::with_seed(4);
+        for _ in 0..3000 {
+            tree.btree().upsert(&random.u64(..).to_be_bytes(), &[1; 100]).unwrap();
+        }
+        let leaves = || store.pool().counters().get(Counter::BackgroundLeaves);
+        let rested = tree.alter_at_rest(|_| {
+            merging.round(0, &|| false);
+            Ok::<_, crate::pool::PoolError>(leaves())
+        });
+        assert_eq!(rested.unwrap(), 0);
+        merging.round(0, &|| false);
+        assert!(leaves() > 0);
     }
 }

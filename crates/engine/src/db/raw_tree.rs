@@ -329,7 +329,9 @@ impl RawTree {
         rows: &mut dyn Iterator<Item = RawEntry>,
         options: BulkOptions,
     ) -> Result<u64, Error> {
-        each!(AnyTree, &self.any, tree => tree.alter(|tree| tree.bulk_load(rows, options)))
+        each!(AnyTree, &self.any, tree => {
+            tree.alter_at_rest(|tree| tree.bulk_load(rows, options))
+        })
     }
 
     /// The value of `key` as a stream; `None` if there is no such key.

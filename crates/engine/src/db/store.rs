@@ -297,8 +297,7 @@ impl<M: Mode> Store<M> {
     fn keep_house(&self, merge: bool) -> Result<Housekeeping, Error> {
         let (pool, pages) = (self.pool.clone(), self.pages.clone());
         let (publisher, opened) = (self.publisher.clone(), self.opened);
-        let merging = || Merging::new(self.pool.clone(), self.named.clone(), self.gate.clone());
-        let mut merging = (merge && M::Latching::THREADS).then(merging);
+        let mut merging = (merge && M::Latching::THREADS).then(|| self.merging());
         let (mut seen, mut is_published) = (0, false);
         let house = Housekeeping::start(move |is_over| {
             // A store that nobody uses rests, and its statistics stay right.
@@ -319,6 +318,11 @@ impl<M: Mode> Store<M> {
             });
         })?;
         Ok(house)
+    }
+
+    /// What merges leaves in the background, at its beginning.
+    pub(super) fn merging(&self) -> Merging<M> {
+        Merging::new(self.pool.clone(), self.named.clone(), self.gate.clone())
     }
 
     /// The background merge changes nothing until the guard goes.

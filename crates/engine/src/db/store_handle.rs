@@ -1,6 +1,7 @@
 //! A named structure of a store in one combination: a tree, a hash index or a heap.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use millpond_base::PageId;
 
@@ -17,18 +18,34 @@ use crate::pool::{Mode, Pool, PoolError};
 pub(super) struct Open<S> {
     name: String,
     structure: S,
+    /// Those who want the background merge to leave it alone.
+    resting: AtomicU32,
 }
 
 impl<S> Open<S> {
     pub(super) fn structure(&self) -> &S {
         &self.structure
     }
+
+    /// Whether somebody wants the background merge to leave it alone.
+    pub(super) fn is_resting(&self) -> bool {
+        self.resting.load(Ordering::Acquire) > 0
+    }
+}
+
+/// As long as it lives, the background merge leaves a structure alone.
+struct Rest<'a>(&'a AtomicU32);
+
+impl Drop for Rest<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
 }
 
 type Shared<S> = Arc<Open<S>>;
 
 fn shared<S>(name: &str, structure: S) -> Shared<S> {
-    Arc::new(Open { name: name.to_string(), structure })
+    Arc::new(Open { name: name.to_string(), structure, resting: AtomicU32::new(0) })
 }
 
 /// Whatever has a name, once it is open.
@@ -243,13 +260,31 @@ impl<M: Mode, S> StoreHandle<M, S> {
         work(&self.open.structure).map_err(Into::into)
     }
 
+    /// Keeps the background merge from the structure. Nothing is held meanwhile: whoever has this
+    /// may call anything.
+    fn rest(&self) -> Rest<'_> {
+        self.open.resting.fetch_add(1, Ordering::AcqRel);
+        // A step that began before is over when its gate can be passed, the next one will see.
+        drop(self.store.keep_from_merging());
+        Rest(&self.open.resting)
+    }
+
     /// The same while the background merge leaves the structure alone.
     pub(super) fn look_at_rest<R, E: Into<Error>>(
         &self,
         work: impl FnOnce(&S) -> Result<R, E>,
     ) -> Result<R, Error> {
-        let _rest = self.store.keep_from_merging();
+        let _rest = self.rest();
         self.look(work)
+    }
+
+    /// As [`StoreHandle::alter`], while the background merge leaves the structure alone.
+    pub(super) fn alter_at_rest<R, E: Into<Error>>(
+        &self,
+        work: impl FnOnce(&S) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        let _rest = self.rest();
+        self.alter(work)
     }
 
     /// As [`StoreHandle::look`], for what changes the structure.

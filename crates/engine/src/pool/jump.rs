@@ -56,6 +56,11 @@ pub struct Load {
 // `Load::parent` is an address to compare and to latch through the pool
 // that made it, whose frames are never unmapped while the pool lives.
 impl Jump {
+    /// Whether a page has to be read first.
+    pub fn is_load(&self) -> bool {
+        matches!(self, Jump::Cold(cold) if matches!(**cold, Cold::Load(_)))
+    }
+
     /// The attempt needs `frames` free frames before it starts again.
     #[cold]
     pub fn room(frames: u32) -> Jump {

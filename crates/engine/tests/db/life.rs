@@ -82,6 +82,27 @@ fn a_dropped_tree_gives_all_its_pages_back() {
     assert_eq!(free_pages(&reopen(db, &path)), free);
 }
 
+/// Runs of leaves go at once, and with them all that an inner node had, or all but one: the less
+/// fits into a node, the more often.
+#[test]
+fn a_cleared_tree_is_one_leaf_whatever_its_shape_was() {
+    let db = Db::in_memory(tiny(2000)).unwrap();
+    for rows in (1..500u32).step_by(7) {
+        let tree = db.raw_tree("t").unwrap();
+        for i in 0..rows {
+            // Neighbours differ late, and have no more in common with others.
+            let group = (i / 3).wrapping_mul(0x9e37_79b9).to_be_bytes();
+            let mut key = group.repeat(13);
+            key.push(i as u8);
+            tree.put(&key, &[7; 60]).unwrap();
+        }
+        assert_eq!(tree.clear().unwrap(), u64::from(rows));
+        assert_eq!(tree.stats().unwrap().height(), 1, "{rows} rows");
+        drop(tree);
+        db.drop_tree("t").unwrap();
+    }
+}
+
 fn reopen(db: Db, path: &std::path::Path) -> Db {
     db.close().unwrap();
     Db::open(path, tiny(48)).unwrap()

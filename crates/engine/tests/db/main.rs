@@ -1,5 +1,6 @@
 //! Stores as users see them: trees by name, every combination, closing and opening again.
 
+mod busy;
 mod combinations;
 mod errors;
 mod life;
