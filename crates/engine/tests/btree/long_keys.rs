@@ -55,7 +55,7 @@ fn come_and_go<P: Pages>(tree: &BTree<P>, order: &[u32], len: usize, families: u
     let mut random = fastrand::Rng::with_seed(6);
     for round in 0..8 * order.len() {
         let key = key(random.u32(..order.len() as u32), len, families);
-        let removals = if round / order.len() % 2 == 0 { 80 } else { 30 };
+        let removals = if (round / order.len()).is_multiple_of(2) { 80 } else { 30 };
         if random.u32(..100) < removals {
             assert_eq!(tree.remove(&key).unwrap(), map.remove(&key).is_some());
         } else {
