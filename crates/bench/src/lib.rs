@@ -10,19 +10,35 @@
 //! - [`probe`]: what the device below a store gives by itself.
 //! - [`record`]: the page references of a run as a trace.
 //! - [`table`]: results as rows.
+//!
+//! Without the feature `runs`, [`store`] is all that there is.
 #![deny(missing_docs)]
+#![cfg_attr(not(feature = "runs"), allow(rustdoc::broken_intra_doc_links))]
 
+#[cfg(feature = "runs")]
 pub mod bed;
+#[cfg(feature = "runs")]
 pub mod client;
+#[cfg(feature = "runs")]
 pub mod contest;
+#[cfg(feature = "runs")]
 pub mod counts;
+#[cfg(feature = "runs")]
 pub mod db_store;
+#[cfg(feature = "runs")]
 pub mod error;
+#[cfg(feature = "runs")]
 pub mod hit_table;
+#[cfg(feature = "runs")]
 pub mod interval;
+#[cfg(feature = "runs")]
 pub mod probe;
+#[cfg(feature = "runs")]
 pub mod record;
+#[cfg(feature = "runs")]
 pub mod runner;
+#[cfg(feature = "runs")]
 pub mod setup;
 pub mod store;
+#[cfg(feature = "runs")]
 pub mod table;

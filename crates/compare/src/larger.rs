@@ -14,6 +14,7 @@ use millpond_workload::ycsb::UpdateStyle;
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup::MemoryGroup;
+use crate::device::Device;
 use crate::engine::Settings;
 use crate::roster;
 use crate::timed::{Measured, Timing};
@@ -99,6 +100,7 @@ impl Order {
             threads: self.threads,
             warm: Duration::from_secs_f64(self.warm_s),
             time: Duration::from_secs_f64(self.seconds),
+            device: Device::of(&self.root),
         };
         let mut engine = roster::make(&self.engine, &self.root, &settings)?;
         engine.open(&settings)?;

@@ -6,24 +6,29 @@
 //! how to run it, and how each engine is configured.
 
 pub mod cgroup;
+pub mod device;
 pub mod engine;
 pub mod engines;
 pub mod larger;
 #[cfg(any(
+    feature = "berkeleydb",
     feature = "fjall",
     feature = "lmdb",
     feature = "redb",
     feature = "rocksdb",
-    feature = "sqlite"
+    feature = "sqlite",
+    feature = "wiredtiger"
 ))]
 mod names;
+#[cfg(any(feature = "berkeleydb", feature = "wiredtiger"))]
+mod native;
 pub mod plot;
 pub mod ratio;
 pub mod report;
 pub mod roster;
 pub mod run;
 pub mod stand;
-#[cfg(any(feature = "fjall", feature = "rocksdb"))]
+#[cfg(any(feature = "fjall", feature = "rocksdb", feature = "wiredtiger"))]
 mod stripes;
 pub mod timed;
 pub mod workload;

@@ -37,14 +37,14 @@ impl<T: Clone> Names<T> {
     }
 
     /// All handles, for a session.
-    #[cfg(any(feature = "fjall", feature = "lmdb", feature = "sqlite"))]
+    #[cfg(any(feature = "berkeleydb", feature = "fjall", feature = "lmdb", feature = "sqlite"))]
     pub(crate) fn handles(&self) -> Vec<T> {
         let tables = self.0.read().unwrap_or_else(PoisonError::into_inner);
         tables.iter().map(|table| table.1.clone()).collect()
     }
 
     /// All names.
-    #[cfg(any(feature = "redb", feature = "rocksdb"))]
+    #[cfg(any(feature = "redb", feature = "rocksdb", feature = "wiredtiger"))]
     pub(crate) fn names(&self) -> Vec<Arc<str>> {
         let tables = self.0.read().unwrap_or_else(PoisonError::into_inner);
         tables.iter().map(|table| table.0.clone()).collect()

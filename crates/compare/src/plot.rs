@@ -26,11 +26,11 @@ p { color: #5b6673; }
 pub fn page(title: &str, note: &str, rows: &[Row]) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
-    let _ = write!(
+    let _ = writeln!(
         out,
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title>\
-         <style>{STYLE}</style><h1>{title}</h1><p>{note}</p>\n",
+         <style>{STYLE}</style><h1>{title}</h1><p>{note}</p>",
         title = escaped(title),
         note = escaped(note),
     );
@@ -119,6 +119,8 @@ mod tests {
             p50_us: None,
             p99_us: None,
             bytes_per_raw: None,
+            reads_per_op: None,
+            read_bytes_per_op: None,
         };
         let ratio = Ratio::of([(2.0, 1.0), (2.0, 1.0)]);
         let rows =

@@ -25,6 +25,10 @@ pub struct Row {
     pub p99_us: Option<f64>,
     /// Bytes on disk over bytes of keys and values: the median of the rounds.
     pub bytes_per_raw: Option<f64>,
+    /// Read requests to the device per operation: the median of the rounds.
+    pub reads_per_op: Option<f64>,
+    /// Bytes read from the device per operation: the median of the rounds.
+    pub read_bytes_per_op: Option<f64>,
 }
 
 /// The engine that the others are compared with: the first of the plan.
@@ -79,6 +83,10 @@ pub fn rows(plan: &Plan, samples: &[Sample]) -> Vec<Row> {
                     bytes_per_raw: median(
                         theirs.iter().filter_map(|s| s.bytes).map(|bytes| bytes as f64 / raw),
                     ),
+                    reads_per_op: median(theirs.iter().filter_map(|s| s.measured.reads_per_op)),
+                    read_bytes_per_op: median(
+                        theirs.iter().filter_map(|s| s.measured.read_bytes_per_op),
+                    ),
                 });
             }
         }
@@ -102,6 +110,8 @@ pub fn table(plan: &Plan, rows: &[Row]) -> Table {
         "p50_us",
         "p99_us",
         "bytes_per_raw",
+        "reads_per_tx",
+        "read_bytes_per_tx",
     ]);
     for row in rows {
         table.rows.push(vec![
@@ -116,6 +126,8 @@ pub fn table(plan: &Plan, rows: &[Row]) -> Table {
             row.p50_us.into(),
             row.p99_us.into(),
             row.bytes_per_raw.into(),
+            row.reads_per_op.into(),
+            row.read_bytes_per_op.map(f64::round).into(),
         ]);
     }
     table
@@ -148,7 +160,7 @@ mod tests {
     }
 
     fn sample(workload: Workload, engine: &str, round: u32, rate: f64) -> Sample {
-        let measured = Measured { rate, p50_us: Some(2.0), p99_us: None };
+        let measured = Measured { p50_us: Some(2.0), ..Measured::of_rate(rate) };
         let bytes = (workload == Workload::LoadRandom).then_some(1920);
         Sample { workload, engine: engine.to_string(), threads: 1, round, measured, bytes }
     }

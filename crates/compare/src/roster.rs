@@ -28,6 +28,10 @@ fn all() -> Vec<(&'static str, Make)> {
         Lmdb,
         #[cfg(feature = "rocksdb")]
         Rocks,
+        #[cfg(feature = "wiredtiger")]
+        WiredTiger,
+        #[cfg(feature = "berkeleydb")]
+        BerkeleyDb,
         #[cfg(feature = "redb")]
         Redb,
         #[cfg(feature = "fjall")]
@@ -50,8 +54,8 @@ pub fn names() -> Vec<&'static str> {
 pub fn make(name: &str, root: &Path, settings: &Settings) -> anyhow::Result<Box<dyn Contestant>> {
     match all().into_iter().find(|engine| engine.0 == name) {
         Some((_, make)) => Ok(make(root, settings)),
-        None if name == "rocksdb" => anyhow::bail!(
-            "this program was built without RocksDB: build it with --features rocksdb, as \
+        None if matches!(name, "rocksdb" | "wiredtiger" | "berkeleydb") => anyhow::bail!(
+            "this program was built without {name}: build it with --features {name}, as \
              docs/compare.md says"
         ),
         None => anyhow::bail!("there is no engine '{name}'; this build has {}", names().join(", ")),

@@ -90,7 +90,7 @@ impl Plan {
 
     fn timing(&self, threads: u32) -> Timing {
         let [warm, time] = [self.warm_s, self.seconds].map(Duration::from_secs_f64);
-        Timing { threads, warm, time }
+        Timing { threads, warm, time, device: None }
     }
 
     fn runs(&self, workload: Workload) -> bool {
@@ -185,9 +185,8 @@ impl Run<'_> {
             }
             let seed = Seed(self.plan.seed);
             let loaded = self.engines[at].load(&self.plan.data, order, seed);
-            let result = loaded.map(|Loaded { rate, bytes }| {
-                (Measured { rate, p50_us: None, p99_us: None }, Some(bytes))
-            });
+            let result =
+                loaded.map(|Loaded { rate, bytes }| (Measured::of_rate(rate), Some(bytes)));
             self.note((at, order, 1, round), result);
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
+use crate::device::{Device, Reads};
 use millpond_workload::live::{Access, Session, Store, TableId, full_scan};
 
 /// How a slice is run.
@@ -14,6 +15,8 @@ pub struct Timing {
     pub warm: Duration,
     /// For how long then.
     pub time: Duration,
+    /// The device whose reads are counted.
+    pub device: Option<Device>,
 }
 
 /// What a slice gave.
@@ -25,6 +28,17 @@ pub struct Measured {
     pub p50_us: Option<f64>,
     /// Microseconds that 99 % of the operations took at most.
     pub p99_us: Option<f64>,
+    /// Read requests to the device per operation, those of other processes included.
+    pub reads_per_op: Option<f64>,
+    /// Bytes that this process read from the device per operation.
+    pub read_bytes_per_op: Option<f64>,
+}
+
+impl Measured {
+    /// Nothing but a rate.
+    pub fn of_rate(rate: f64) -> Measured {
+        Measured { rate, p50_us: None, p99_us: None, reads_per_op: None, read_bytes_per_op: None }
+    }
 }
 
 /// The clock is read around one operation in so many.
@@ -35,6 +49,8 @@ pub const PERIOD: u32 = 16;
 struct Part {
     rate: f64,
     nanos: Vec<u32>,
+    /// What the first thread saw of the device, and in how many seconds.
+    reads: Option<(Reads, f64)>,
 }
 
 /// Runs `step` in several threads, each with a session of its own and what `make` makes for it.
@@ -59,6 +75,8 @@ pub fn timed<S: Store, W>(
         while warm.elapsed() < timing.warm {
             step(&mut worker, &mut session)?;
         }
+        let reads = || timing.device.filter(|_| thread == 0).and_then(|device| device.reads());
+        let reads_before = reads();
         let (start, mut done) = (Instant::now(), 0u64);
         loop {
             for _ in 1..PERIOD {
@@ -71,7 +89,10 @@ pub fn timed<S: Store, W>(
             done += u64::from(PERIOD);
             let elapsed = after - start;
             if elapsed >= timing.time {
-                part.rate = done as f64 / elapsed.as_secs_f64();
+                let seconds = elapsed.as_secs_f64();
+                part.rate = done as f64 / seconds;
+                let count = |(before, after)| (after - before, seconds);
+                part.reads = reads_before.zip(reads()).map(count);
                 return Ok(part);
             }
         }
@@ -100,7 +121,7 @@ pub fn timed_scans<S: Store>(
             anyhow::ensure!(seen.rows > 0, "the table is empty");
             rows += seen.rows;
         }
-        Ok(Part { rate: rows as f64 / start.elapsed().as_secs_f64(), nanos: Vec::new() })
+        Ok(Part { rate: rows as f64 / start.elapsed().as_secs_f64(), ..Part::default() })
     })
 }
 
@@ -117,14 +138,24 @@ fn parts(
         };
         all.into_iter().map(join).collect::<anyhow::Result<Vec<Part>>>()
     })?;
-    let rate = parts.iter().map(|part| part.rate).sum();
+    let rate: f64 = parts.iter().map(|part| part.rate).sum();
+    let reads = parts.iter().find_map(|part| part.reads);
+    let per_op = |count: fn(Reads) -> u64| {
+        reads.map(|(reads, seconds)| count(reads) as f64 / seconds / rate)
+    };
     let mut nanos: Vec<u32> = parts.into_iter().flat_map(|part| part.nanos).collect();
     nanos.sort_unstable();
     let quantile = |percent: usize| {
         let at = (nanos.len() * percent / 100).min(nanos.len().saturating_sub(1));
         nanos.get(at).map(|nanos| f64::from(*nanos) / 1000.0)
     };
-    Ok(Measured { rate, p50_us: quantile(50), p99_us: quantile(99) })
+    Ok(Measured {
+        rate,
+        p50_us: quantile(50),
+        p99_us: quantile(99),
+        reads_per_op: per_op(|reads| reads.requests),
+        read_bytes_per_op: per_op(|reads| reads.bytes),
+    })
 }
 
 #[cfg(test)]
@@ -134,8 +165,12 @@ mod tests {
     use super::*;
     use millpond_workload::live::MemoryStore;
 
-    const SHORT: Timing =
-        Timing { threads: 3, warm: Duration::from_millis(1), time: Duration::from_millis(20) };
+    const SHORT: Timing = Timing {
+        threads: 3,
+        warm: Duration::from_millis(1),
+        time: Duration::from_millis(20),
+        device: None,
+    };
 
     #[test]
     fn steps_are_counted_and_the_error_of_one_thread_ends_the_slice() {

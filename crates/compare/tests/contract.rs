@@ -4,7 +4,7 @@
 use millpond_base::Seed;
 use millpond_compare::engine::{Engine, Settings};
 use millpond_compare::engines;
-use millpond_workload::live::{Access, Scan, Session, Store, check_contract};
+use millpond_workload::live::{Access, Scan, Session, check_contract};
 
 const SETTINGS: Settings =
     Settings { cache: 32 << 20, threads: 2, disk_max: 1 << 30, is_tight: false };
@@ -82,6 +82,10 @@ engines! {
     fjall: super::engines::Fjall;
     #[cfg(feature = "rocksdb")]
     rocksdb: super::engines::Rocks;
+    #[cfg(feature = "wiredtiger")]
+    wiredtiger: super::engines::WiredTiger;
+    #[cfg(feature = "berkeleydb")]
+    berkeleydb: super::engines::BerkeleyDb;
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use super::steps::{Step, Work, steps};
+use super::steps::{ON_REQUEST, Step, Work, steps};
 use super::tally::Tally;
 use crate::tidy;
 use crate::tree::root;
@@ -35,7 +35,8 @@ pub fn main(arguments: &[String]) -> Result<bool> {
     let choice = Choice::of(arguments, &steps)?;
     if choice.list {
         for step in &steps {
-            println!("{:<11} {}", step.name, step.about);
+            let when = if ON_REQUEST.contains(&step.name) { " (only if named)" } else { "" };
+            println!("{:<11} {}{when}", step.name, step.about);
         }
         return Ok(true);
     }
@@ -70,7 +71,11 @@ impl Choice {
 
     fn takes(&self, name: &str) -> bool {
         let is_named = |list: &[String]| list.iter().any(|n| n == name);
-        (self.only.is_empty() || is_named(&self.only)) && !is_named(&self.skip)
+        let is_asked_for = match self.only.is_empty() {
+            true => !ON_REQUEST.contains(&name),
+            false => is_named(&self.only),
+        };
+        is_asked_for && !is_named(&self.skip)
     }
 }
 
@@ -176,6 +181,8 @@ mod tests {
         assert!(only.takes("tidy") && only.takes("format") && !only.takes("clippy"));
         let skip = choice(&["--skip", "clippy"]).unwrap();
         assert!(skip.takes("tidy") && !skip.takes("clippy"));
+        let named = choice(&["--only", "compare-all"]).unwrap();
+        assert!(named.takes("compare-all") && !skip.takes("compare-all"));
     }
 
     #[test]

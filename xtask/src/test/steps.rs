@@ -15,6 +15,9 @@ pub enum Work {
     Skip(String),
 }
 
+/// Steps that cost too much to be run without being named.
+pub const ON_REQUEST: [&str; 1] = ["compare-all"];
+
 /// One step.
 pub struct Step {
     pub name: &'static str,
@@ -50,6 +53,7 @@ pub fn steps(root: &Path) -> Vec<Step> {
         step("rustdoc", "the documentation builds without a warning", rustdoc()),
         step("example", "a user's own policy, in a crate of its own", example(root)),
         step("compare", "the comparison, without the engines that are C", compare(root)),
+        step("compare-all", "the comparison's lints, and tests of its engines", compare_all(root)),
         step("shuttle", "threads under a scheduler that tries many orders", model(root, "shuttle")),
         step("loom", "the latch under every order that memory allows", model(root, "loom")),
         step("fuzz-check", "the fuzz targets compile", fuzz(root)),
@@ -83,6 +87,18 @@ fn compare(root: &Path) -> Work {
     let arguments = ["--manifest-path", COMPARE, "--no-default-features", "--target-dir", &target];
     let test = [&["cargo", "test"], &arguments[..]].concat();
     Work::Run(vec![format, Line::new(&test)])
+}
+
+/// With its default features, which cost five minutes of processor time: on request.
+fn compare_all(root: &Path) -> Work {
+    if !root.join(COMPARE).is_file() {
+        return Work::Skip(format!("there is no {COMPARE} yet"));
+    }
+    let target = format!("{}/compare", target_directory(root));
+    let arguments = ["--manifest-path", COMPARE, "--all-targets", "--target-dir", &target];
+    let clippy = [&["cargo", "clippy"], &arguments[..], &["--", "-D", "warnings"]].concat();
+    let test = [&["cargo", "test"], &arguments[..]].concat();
+    Work::Run(vec![Line::new(&clippy), Line::new(&test)])
 }
 
 /// Tests under the model checker `name`. They have a target directory of their own: the flag
@@ -181,6 +197,6 @@ mod tests {
         let steps = steps(Path::new("no-such-directory"));
         let skipped = steps.iter().filter(|s| matches!(s.work, Work::Skip(_)));
         let names: Vec<_> = skipped.map(|s| s.name).collect();
-        assert_eq!(names, ["example", "compare", "shuttle", "loom", "fuzz-check"]);
+        assert_eq!(names, ["example", "compare", "compare-all", "shuttle", "loom", "fuzz-check"]);
     }
 }

@@ -1,9 +1,15 @@
 //! Millpond as it is by default: swizzled, optimistically latched, lean eviction, direct I/O.
 //!
 //! The adapter stands on the trees and the pool, so that what is measured is the engine and not a
-//! translation of names. Tables are found again by a tree that maps their names to their roots;
-//! its own root is what the store calls its catalog.
+//! translation of names. When the store is closed, a tree is made of its tables, whose root is
+//! what the store calls its catalog:
+//!
+//! ```text
+//! key    the table's number, 4 bytes, big-endian
+//! value  page of the root, 8 bytes, little-endian; then the table's name
+//! ```
 
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,18 +20,18 @@ use millpond::db::{Lab, Options};
 use millpond::io::{FileOptions, PageStore};
 use millpond::page::PageSize;
 use millpond::pool::{Kind, Mode, Optimistic, Pool, PoolOptions, Seated, Workers};
-use millpond_base::Reason;
+use millpond_base::{PageId, Reason};
+use millpond_bench::store::{TreeSession, TreeStore, TreeStoreError};
 use millpond_policies::contract::{Rules, Shape};
 use millpond_policies::policy::LeanEvict;
 use millpond_workload::live::{Store, TableId};
 
-use super::tree::{Entry, Tables, TreeError, TreeSession, entries};
 use crate::engine::{Engine, Settings};
 
 /// Bytes of a page: the engine's default.
 pub(super) const PAGE_SIZE: u32 = millpond::db::options::PAGE_SIZE_DEFAULT;
 
-/// The tree of names carries this owner; tables count from 1.
+/// The catalog carries this owner; tables count from 1.
 const CATALOG: u32 = 0;
 
 /// The default combination.
@@ -44,36 +50,45 @@ pub struct Millpond {
     // Before the pool, so that no thread works on it while the rest is dropped.
     workers: Workers<Lean>,
     store: Arc<PageStore>,
-    catalog: Tree,
-    tables: Tables<Pool<Lean>>,
-}
-
-impl Millpond {
-    fn pool(&self) -> &Arc<Pool<Lean>> {
-        self.workers.pool()
-    }
+    tables: TreeStore<Pool<Lean>>,
 }
 
 impl Store for Millpond {
-    type Error = TreeError;
+    type Error = TreeStoreError;
     type Session<'s> = TreeSession<'s, Pool<Lean>>;
 
-    fn create_table(&self, name: &str) -> Result<TableId, TreeError> {
-        self.tables.find_or(name, |owner| {
-            let tree = Tree::create(self.pool().clone(), owner)?;
-            let entry = Entry { owner, root: tree.root() };
-            self.catalog.upsert(name.as_bytes(), &entry.to_bytes())?;
-            Ok(tree)
-        })
+    fn create_table(&self, name: &str) -> Result<TableId, TreeStoreError> {
+        self.tables.create_table(name)
     }
 
-    fn table(&self, name: &str) -> Result<Option<TableId>, TreeError> {
-        Ok(self.tables.find(name))
+    fn table(&self, name: &str) -> Result<Option<TableId>, TreeStoreError> {
+        self.tables.table(name)
     }
 
-    fn session(&self) -> Result<TreeSession<'_, Pool<Lean>>, TreeError> {
-        Ok(self.tables.session())
+    fn session(&self) -> Result<TreeSession<'_, Pool<Lean>>, TreeStoreError> {
+        self.tables.session()
     }
+}
+
+/// Names and roots of all tables, in the order of their numbers.
+fn read_catalog(catalog: &Tree) -> anyhow::Result<Vec<(String, PageId)>> {
+    let mut found = Vec::new();
+    catalog.scan(Bound::Unbounded, Bound::Unbounded, |_, value| {
+        if let Some((root, name)) = value.split_first_chunk::<8>() {
+            let name = String::from_utf8_lossy(name).into_owned();
+            found.push((name, PageId(u64::from_le_bytes(*root))));
+        }
+        true
+    })?;
+    Ok(found)
+}
+
+fn write_catalog(catalog: &Tree, roots: &[(String, PageId)]) -> anyhow::Result<()> {
+    for (at, (name, root)) in roots.iter().enumerate() {
+        let value = [&root.0.to_le_bytes()[..], name.as_bytes()].concat();
+        catalog.upsert(&(at as u32).to_be_bytes(), &value)?;
+    }
+    Ok(())
 }
 
 impl Engine for Millpond {
@@ -95,19 +110,16 @@ impl Engine for Millpond {
             pool.register(page_type, &**kind);
         }
         let workers = Workers::start(pool.clone())?;
-        let tables = Tables::new();
-        let catalog = match store.catalog_root() {
-            Some(root) => Tree::open(pool.clone(), CATALOG, root)?,
-            None => Tree::create(pool.clone(), CATALOG)?,
+        let roots = match store.catalog_root() {
+            Some(root) => read_catalog(&Tree::open(pool.clone(), CATALOG, root)?)?,
+            None => Vec::new(),
         };
-        for (name, Entry { owner, root }) in entries(&catalog)? {
-            tables.find_or(&name, |_| Ok(Tree::open(pool.clone(), owner, root)?))?;
-        }
-        Ok(Millpond { workers, store, catalog, tables })
+        let tables = TreeStore::open(pool, &roots)?;
+        Ok(Millpond { workers, store, tables })
     }
 
     fn settle(&self) -> anyhow::Result<()> {
-        self.pool().flush(Reason::Synch)?;
+        self.tables.pages().flush(Reason::Synch)?;
         self.store.sync()?;
         Ok(())
     }
@@ -118,8 +130,13 @@ impl Engine for Millpond {
     }
 
     fn close(self) -> anyhow::Result<()> {
-        let Millpond { workers, store, catalog, .. } = self;
-        let pool = workers.pool().clone();
+        let Millpond { workers, store, tables } = self;
+        let pool = tables.pages().clone();
+        let catalog = match store.catalog_root() {
+            Some(root) => Tree::open(pool.clone(), CATALOG, root)?,
+            None => Tree::create(pool.clone(), CATALOG)?,
+        };
+        write_catalog(&catalog, &tables.roots())?;
         drop(workers);
         pool.flush(Reason::Synch)?;
         pool.return_ids()?;

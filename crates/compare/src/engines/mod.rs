@@ -1,5 +1,7 @@
 //! The engines: one adapter each, and each configured as its own documentation advises.
 
+#[cfg(feature = "berkeleydb")]
+mod berkeleydb;
 #[cfg(feature = "fjall")]
 mod fjall;
 #[cfg(feature = "lmdb")]
@@ -11,9 +13,12 @@ mod redb;
 mod rocksdb;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-mod tree;
 mod twin;
+#[cfg(feature = "wiredtiger")]
+mod wiredtiger;
 
+#[cfg(feature = "berkeleydb")]
+pub use berkeleydb::BerkeleyDb;
 #[cfg(feature = "fjall")]
 pub use fjall::Fjall;
 #[cfg(feature = "lmdb")]
@@ -25,5 +30,6 @@ pub use redb::Redb;
 pub use rocksdb::Rocks;
 #[cfg(feature = "sqlite")]
 pub use sqlite::Sqlite;
-pub use tree::{TreeError, TreeSession};
 pub use twin::InMemoryTwin;
+#[cfg(feature = "wiredtiger")]
+pub use wiredtiger::WiredTiger;

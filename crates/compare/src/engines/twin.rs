@@ -4,36 +4,32 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use millpond::btree::BTree;
 use millpond::pool::{Optimistic, Twin};
+use millpond_bench::store::{TreeSession, TreeStore, TreeStoreError};
 use millpond_workload::live::{Store, TableId};
 
 use super::millpond::PAGE_SIZE;
-use super::tree::{Tables, TreeError, TreeSession};
 use crate::engine::{Engine, Settings};
 
 type Memory = Twin<Optimistic>;
 
 /// The twin.
-pub struct InMemoryTwin {
-    memory: Arc<Memory>,
-    tables: Tables<Memory>,
-}
+pub struct InMemoryTwin(TreeStore<Memory>);
 
 impl Store for InMemoryTwin {
-    type Error = TreeError;
+    type Error = TreeStoreError;
     type Session<'s> = TreeSession<'s, Memory>;
 
-    fn create_table(&self, name: &str) -> Result<TableId, TreeError> {
-        self.tables.find_or(name, |owner| Ok(BTree::create(self.memory.clone(), owner)?))
+    fn create_table(&self, name: &str) -> Result<TableId, TreeStoreError> {
+        self.0.create_table(name)
     }
 
-    fn table(&self, name: &str) -> Result<Option<TableId>, TreeError> {
-        Ok(self.tables.find(name))
+    fn table(&self, name: &str) -> Result<Option<TableId>, TreeStoreError> {
+        self.0.table(name)
     }
 
-    fn session(&self) -> Result<TreeSession<'_, Memory>, TreeError> {
-        Ok(self.tables.session())
+    fn session(&self) -> Result<TreeSession<'_, Memory>, TreeStoreError> {
+        self.0.session()
     }
 }
 
@@ -43,7 +39,7 @@ impl Engine for InMemoryTwin {
 
     fn open(_folder: &Path, _settings: &Settings) -> anyhow::Result<InMemoryTwin> {
         let memory = Arc::new(Twin::new(PAGE_SIZE as usize)?);
-        Ok(InMemoryTwin { memory, tables: Tables::new() })
+        Ok(InMemoryTwin(TreeStore::new(memory)))
     }
 
     fn settle(&self) -> anyhow::Result<()> {
@@ -51,7 +47,7 @@ impl Engine for InMemoryTwin {
     }
 
     fn bytes(&self) -> Option<u64> {
-        Some(self.memory.len() * u64::from(PAGE_SIZE))
+        Some(self.0.pages().len() * u64::from(PAGE_SIZE))
     }
 
     fn close(self) -> anyhow::Result<()> {

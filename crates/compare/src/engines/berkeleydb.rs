@@ -1,0 +1,167 @@
+//! BerkeleyDB 5.3, the system's library.
+//!
+//! * A cache of the given size, B⁺-trees with pages of the file system's blocks (4 KiB), which is
+//!   its default. Where memory is tight, direct I/O if the library was built with it; Debian's
+//!   was not, and reads through the kernel's page cache.
+//! * Without transactions and log, as leanstore IV-A runs it: a "concurrent data store", whose
+//!   databases have many readers or one writer. What is written is on disk after a sync.
+//!   No compression.
+//! * Each operation is one of BerkeleyDB's; updates read and write through a cursor that keeps
+//!   other writers out. Its sessions are thus no more isolated than Millpond's.
+//! * A table is a file. Values are copied out, as BerkeleyDB asks of programs with threads.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use millpond_workload::live::{Direction, Scan, Session, Store, TableId};
+
+use crate::engine::{Engine, Settings};
+use crate::names::Names;
+use crate::native::berkeleydb::{Code, Database, Environment};
+
+/// What went wrong in BerkeleyDB.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BerkeleyDbError {
+    /// The engine.
+    #[error("BerkeleyDB: {0}")]
+    Engine(#[from] Code),
+    /// The session does not know this table.
+    #[error("no table has the number {}: was it created before the session?", table.0)]
+    UnknownTable {
+        /// The number.
+        table: TableId,
+    },
+}
+
+/// BerkeleyDB.
+pub struct BerkeleyDb {
+    folder: PathBuf,
+    // Databases keep their environment open, so what is closed first does not matter.
+    tables: Names<Arc<Database>>,
+    environment: Arc<Environment>,
+}
+
+/// One thread's way into BerkeleyDB.
+pub struct BerkeleyDbSession {
+    tables: Vec<Arc<Database>>,
+    scratch: Vec<u8>,
+}
+
+fn file(name: &str) -> String {
+    format!("{name}.bdb")
+}
+
+impl Store for BerkeleyDb {
+    type Error = BerkeleyDbError;
+    type Session<'s> = BerkeleyDbSession;
+
+    fn create_table(&self, name: &str) -> Result<TableId, BerkeleyDbError> {
+        self.tables.find_or(name, |_| Ok(self.environment.database(&file(name), true)?))
+    }
+
+    fn table(&self, name: &str) -> Result<Option<TableId>, BerkeleyDbError> {
+        if let Some(found) = self.tables.find(name) {
+            return Ok(Some(found));
+        }
+        if !self.folder.join(file(name)).is_file() {
+            return Ok(None);
+        }
+        let open = |_| Ok(self.environment.database(&file(name), false)?);
+        self.tables.find_or(name, open).map(Some)
+    }
+
+    fn session(&self) -> Result<BerkeleyDbSession, BerkeleyDbError> {
+        Ok(BerkeleyDbSession { tables: self.tables.handles(), scratch: Vec::new() })
+    }
+}
+
+#[inline]
+fn at(tables: &[Arc<Database>], table: TableId) -> Result<&Database, BerkeleyDbError> {
+    let found = tables.get(table.0 as usize);
+    Ok(found.ok_or(BerkeleyDbError::UnknownTable { table })?)
+}
+
+impl Session for BerkeleyDbSession {
+    type Error = BerkeleyDbError;
+
+    #[inline]
+    fn get<R>(
+        &mut self,
+        table: TableId,
+        key: &[u8],
+        mut read: impl FnMut(&[u8]) -> R,
+    ) -> Result<Option<R>, BerkeleyDbError> {
+        let is_there = at(&self.tables, table)?.get(key, &mut self.scratch)?;
+        Ok(is_there.then(|| read(&self.scratch)))
+    }
+
+    #[inline]
+    fn insert(
+        &mut self,
+        table: TableId,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<bool, BerkeleyDbError> {
+        Ok(at(&self.tables, table)?.put(key, value, true)?)
+    }
+
+    #[inline]
+    fn put(&mut self, table: TableId, key: &[u8], value: &[u8]) -> Result<(), BerkeleyDbError> {
+        at(&self.tables, table)?.put(key, value, false)?;
+        Ok(())
+    }
+
+    #[inline]
+    fn update<R>(
+        &mut self,
+        table: TableId,
+        key: &[u8],
+        change: impl FnMut(&mut [u8]) -> R,
+    ) -> Result<Option<R>, BerkeleyDbError> {
+        Ok(at(&self.tables, table)?.update(key, &mut self.scratch, change)?)
+    }
+
+    #[inline]
+    fn remove(&mut self, table: TableId, key: &[u8]) -> Result<bool, BerkeleyDbError> {
+        Ok(at(&self.tables, table)?.delete(key)?)
+    }
+
+    #[inline]
+    fn scan(
+        &mut self,
+        table: TableId,
+        scan: Scan<'_>,
+        visit: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), BerkeleyDbError> {
+        let upwards = scan.direction == Direction::Ascending;
+        Ok(at(&self.tables, table)?.scan(scan.start, upwards, visit)?)
+    }
+}
+
+/// Below this, BerkeleyDB takes a quarter more than it is told, for its own records.
+const CACHE_AS_TOLD: u64 = 500 << 20;
+
+impl Engine for BerkeleyDb {
+    const NAME: &'static str = "berkeleydb";
+
+    fn open(folder: &Path, settings: &Settings) -> anyhow::Result<BerkeleyDb> {
+        let cache = match settings.cache {
+            cache if cache < CACHE_AS_TOLD => cache / 5 * 4,
+            cache => cache,
+        };
+        let environment = Environment::open(folder, cache, settings.is_tight)?;
+        Ok(BerkeleyDb { folder: folder.to_path_buf(), tables: Names::new(), environment })
+    }
+
+    fn settle(&self) -> anyhow::Result<()> {
+        for database in self.tables.handles() {
+            database.sync()?;
+        }
+        Ok(())
+    }
+
+    fn close(self) -> anyhow::Result<()> {
+        self.settle()
+    }
+}
