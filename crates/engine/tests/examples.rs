@@ -7,6 +7,9 @@ mod hello;
 #[path = "../examples/ingest.rs"]
 mod ingest;
 #[allow(dead_code, reason = "its main is for cargo run")]
+#[path = "../examples/read_in_place.rs"]
+mod read_in_place;
+#[allow(dead_code, reason = "its main is for cargo run")]
 #[path = "../examples/secondary_index.rs"]
 mod secondary_index;
 
@@ -30,4 +33,12 @@ fn secondary_index_runs_twice_on_the_same_file() {
 fn ingest_puts_more_into_the_store_than_its_memory_holds() {
     let dir = tempfile::tempdir().unwrap();
     ingest::run(&dir.path().join("ingest.mill"), 40_000, 4 << 20).unwrap();
+}
+
+#[test]
+fn read_in_place_prints_a_line_for_each_size_and_use() {
+    let mut out = Vec::new();
+    read_in_place::run(300, 2, &mut out).unwrap();
+    let out = String::from_utf8(out).unwrap();
+    assert_eq!(out.lines().count(), 7, "{out}");
 }

@@ -272,6 +272,27 @@ fn a_promoted_read_goes_on_as_if_nothing_had_happened() {
     together(body::<Latched>, write, agrees);
 }
 
+/// Looks at the page itself, latched at the version that was read.
+fn look<L: Latching>(page: &Page) {
+    let Some(token) = L::read(&page.latch) else { return };
+    let before = page.read();
+    if !L::share(&page.latch, token) {
+        return L::end(&page.latch, token);
+    }
+    assert_eq!(page.read(), before, "the page changed since the read began");
+    assert_eq!(before[0], before[1]);
+    // SAFETY: nobody may write while the latch is shared; loom stops the test if somebody can.
+    page.held.with(|held| unsafe { assert_eq!(*held, before[0]) });
+    page.latch.release_shared();
+}
+
+#[test]
+fn a_page_that_is_shared_at_the_version_that_was_read_is_as_it_was_read() {
+    together(look::<Optimistic>, write, agrees);
+    together(look::<Latched>, write, agrees);
+    together(look::<Optimistic>, look::<Optimistic>, agrees);
+}
+
 #[test]
 fn three_threads_agree() {
     let mut model = loom::model::Builder::new();

@@ -68,10 +68,13 @@ fn number(key: &[u8]) -> u8 {
     key[40]
 }
 
-fn value(random: &mut fastrand::Rng) -> Vec<u8> {
+/// A value for key `n`, which it begins with; all its other bytes are alike.
+fn value(random: &mut fastrand::Rng, n: u8) -> Vec<u8> {
     // Some leave the leaf for pages of their own.
     let len = if random.u8(..10) == 0 { 700 } else { random.usize(20..40) };
-    vec![random.u8(..); len]
+    let mut value = vec![random.u8(..); len];
+    value[0] = n;
+    value
 }
 
 /// How many things happened in all schedules of a test: a model in which nothing happens proves
@@ -113,6 +116,21 @@ fn is_owned(n: u8, owner: u8, owners: u8) -> bool {
     !is_fixed(n) && n / BLOCK % owners == owner
 }
 
+/// Looks at anybody's value where it lies, for some steps of the others: it is one that somebody
+/// wrote for this key, and stays so.
+fn look<M: Mode>(tree: &Tree<M>, n: u8) {
+    let found = tree.read(&key(n), |bytes| {
+        let seen = bytes.to_vec();
+        let is_whole = seen[0] == n && seen[1..].iter().all(|byte| *byte == seen[1]);
+        assert!(is_whole, "no value of key {n}: {seen:?}");
+        for _ in 0..3 {
+            shuttle::thread::yield_now();
+            assert_eq!(bytes, seen, "a value changed under a closure");
+        }
+    });
+    assert!(found.unwrap().is_some() || !is_fixed(n));
+}
+
 /// What one thread does with keys of its own, while it knows what must be there.
 fn work<M: Mode>(tree: &Tree<M>, me: u8, threads: u8, mut mine: Map, seed: u64) -> Map {
     let mut random = fastrand::Rng::with_seed(seed);
@@ -123,7 +141,7 @@ fn work<M: Mode>(tree: &Tree<M>, me: u8, threads: u8, mut mine: Map, seed: u64) 
         match random.u8(..10) {
             // Leaves split or overflow.
             0 | 1 => block.into_iter().for_each(|n| {
-                let v = value(&mut random);
+                let v = value(&mut random, n);
                 assert_eq!(tree.upsert(&key(n), &v).unwrap(), mine.insert(n, v).is_some());
             }),
             // A leaf gets empty and goes into its neighbour.
@@ -135,6 +153,7 @@ fn work<M: Mode>(tree: &Tree<M>, me: u8, threads: u8, mut mine: Map, seed: u64) 
                 let count = tree.count().unwrap();
                 assert!(count <= u64::from(KEYS), "{count} of {KEYS} keys");
             }
+            7 | 8 => look(tree, random.u8(..KEYS)),
             _ => assert_eq!(tree.get_owned(&key(n)).unwrap().as_ref(), mine.get(&n)),
         }
     }
@@ -148,7 +167,7 @@ fn built<M: Mode>(pool: &Arc<Pool<M>>, random: &mut fastrand::Rng) -> (Tree<M>, 
     let tree = BTree::create(pool.clone(), 1).unwrap();
     let mut map = Map::new();
     for n in 0..KEYS {
-        let v = value(random);
+        let v = value(random, n);
         tree.insert(&key(n), &v).unwrap();
         map.insert(n, v);
     }

@@ -30,6 +30,8 @@ pub use check::{Report, Violation, check_page};
 pub use cursor::Cursor;
 pub use error::{BulkError, StreamError, WriteError};
 pub use kind::{InnerKind, LeafKind, OverflowKind, register};
+#[cfg(not(test))]
+pub(crate) use lookup::ValueRef;
 pub use range::{Entry, Range};
 pub use stats::{Counters, LevelStats, TreeStats};
 pub use stored::{

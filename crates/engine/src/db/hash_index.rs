@@ -73,7 +73,7 @@ impl<K: Key, V: Value> HashIndex<K, V> {
         found.map(|value| decoded(self.name(), value)).transpose()
     }
 
-    /// Hands the bytes of the value to `f`; `None` if there is no such key.
+    /// Hands a copy of the bytes of the value to `f`; `None` if there is no such key.
     ///
     /// # Errors
     /// As [`HashIndex::get`].
@@ -84,6 +84,20 @@ impl<K: Key, V: Value> HashIndex<K, V> {
         f: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>, Error> {
         key.with_encoded(|key| self.raw.get_with(key, f))
+    }
+
+    /// Hands the bytes of the value itself to `f`, where they lie in their page; see
+    /// [`Tree::read`](super::Tree::read).
+    ///
+    /// # Errors
+    /// As [`HashIndex::get`].
+    #[inline]
+    pub fn read<Q: KeyLike<K> + ?Sized, R>(
+        &self,
+        key: &Q,
+        f: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>, Error> {
+        key.with_encoded(|key| self.raw.read(key, f))
     }
 
     /// Whether there is such a key.

@@ -8,6 +8,19 @@
 //! options, budget             what the user asked for, and how many frames that gives
 //! ```
 //!
+//! # Three ways to read a value
+//!
+//! ```text
+//! get        owned and decoded
+//! get_with   a closure sees a copy, on the stack up to 1 KiB: writes nothing that is shared
+//! read       a closure sees the value in its page, which is latched meanwhile: copies nothing
+//! ```
+//! What was read optimistically may have been half changed, so nobody sees it before it is
+//! validated, and then it is a copy. [`RawTree::read`] latches the page in shared mode instead:
+//! better for values above 1 KiB, worse for keys that many threads want at once. Its closure may
+//! use the store; whatever would have to wait for the page fails, with
+//! [`PoolError::Held`](crate::pool::PoolError::Held).
+//!
 //! # Housekeeping
 //!
 //! Each store that is open for writing has a thread of its own. Once a second it lets the file grow

@@ -12,6 +12,8 @@ use super::scan_count::ScanCount;
 use super::value::Value;
 use crate::hash_index::{HashStats, Limits};
 use crate::page::Scratch;
+use crate::pool::Shared;
+use crate::pool::lent::Lent;
 
 /// A named hash index: an unordered map of byte strings.
 ///
@@ -59,14 +61,29 @@ impl RawHashIndex {
         each_few!(AnyHashIndex, &self.any, index => index.structure().limits())
     }
 
-    /// Hands the value of `key` to `f`, and answers with what comes out; `None` if there is no
-    /// such key. Nothing is allocated for.
+    /// Hands a copy of the value of `key` to `f`, and answers with what comes out; `None` if there
+    /// is no such key. Up to 1 KiB the copy is on the stack.
     ///
     /// # Errors
     /// The store failed; so for everything that reads.
     pub fn get_with<R>(&self, key: &[u8], f: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
         let mut scratch = Scratch::default();
         Ok(self.find(key, Some(&mut scratch))?.then(|| f(scratch.bytes())))
+    }
+
+    /// Hands the value of `key` itself to `f`, where it lies in its page, and answers with what
+    /// comes out; `None` if there is no such key. What `f` may do, and when
+    /// [`RawHashIndex::get_with`] is faster, is as for [`RawTree::read`](super::RawTree::read).
+    ///
+    /// # Errors
+    /// As [`RawHashIndex::get_with`].
+    pub fn read<R>(&self, key: &[u8], f: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
+        Ok(self.hold(key)?.map(|value| f(value.bytes())))
+    }
+
+    /// Not generic, so that it is compiled here, once per combination.
+    fn hold(&self, key: &[u8]) -> Result<Option<Shared<'_>>, Error> {
+        each_few!(AnyHashIndex, &self.any, index => index.read(GET, |index| index.hold(key)))
     }
 
     fn find(&self, key: &[u8], scratch: Option<&mut Scratch>) -> Result<bool, Error> {
@@ -195,6 +212,7 @@ impl RawHashIndex {
     ) -> Result<Option<R>, Error> {
         let (mut f, mut result) = (Some(f), None);
         let mut once = |value: &mut [u8]| {
+            let _lent = Lent::begin();
             if let Some(f) = f.take() {
                 result = Some(f(value));
             }

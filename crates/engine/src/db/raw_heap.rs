@@ -11,6 +11,7 @@ use super::scan_count::ScanCount;
 use super::value::Value;
 use crate::heap::{HeapStats, Limits, RecordId};
 use crate::page::Scratch;
+use crate::pool::lent::Lent;
 
 /// A record and its id.
 pub type RawRecord = (RecordId, Vec<u8>);
@@ -115,6 +116,7 @@ impl RawHeap {
     ) -> Result<Option<R>, Error> {
         let (mut f, mut result) = (Some(f), None);
         let mut once = |record: &mut [u8]| {
+            let _lent = Lent::begin();
             if let Some(f) = f.take() {
                 result = Some(f(record));
             }

@@ -14,10 +14,11 @@ use super::key_range::KeyRange;
 use super::scan_count::ScanCount;
 use super::tree::Tree;
 use super::value::Value;
-use crate::btree::{BulkOptions, Entry as BytesEntry, Limits, Report, TreeStats};
+use crate::btree::{BulkOptions, Entry as BytesEntry, Limits, Report, TreeStats, ValueRef};
 use crate::page::Scratch;
 use crate::pool::PoolError;
 use crate::pool::counters::{Counter, Timing};
+use crate::pool::lent::Lent;
 
 pub(super) const GET: (Counter, Timing) = (Counter::Gets, Timing::GetTime);
 pub(super) const PUT: (Counter, Timing) = (Counter::Puts, Timing::PutTime);
@@ -62,8 +63,22 @@ impl RawTree {
         each!(AnyTree, &self.any, tree => tree.btree().limits())
     }
 
-    /// Hands the value of `key` to `f`, and answers with what comes out; `None` if there is no
-    /// such key. Values in a leaf are not allocated for.
+    /// Hands a copy of the value of `key` to `f`, and answers with what comes out; `None` if there
+    /// is no such key. Up to 1 KiB the copy is on the stack.
+    ///
+    /// A look-up of this kind writes nothing that other threads read: it is the one to take, unless
+    /// values are large ([`RawTree::read`]).
+    ///
+    /// ```
+    /// # use millpond::db::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let tree = db.raw_tree("counts")?;
+    /// tree.put(b"pond", &7u32.to_le_bytes())?;
+    /// let count = tree.get_with(b"pond", |value| value.first().copied())?;
+    /// assert_eq!(count, Some(Some(7)));
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// The store failed; so for everything that reads.
@@ -74,6 +89,43 @@ impl RawTree {
             None => f(scratch.bytes()),
             Some(large) => f(large),
         }))
+    }
+
+    /// Hands the value of `key` itself to `f`, where it lies in its page, and answers with what
+    /// comes out; `None` if there is no such key. Nothing is copied or allocated; only a value in
+    /// pages of its own is put together first ([`RawTree::reader`] gives it piece by piece).
+    ///
+    /// The page is latched for as long as `f` runs, which writes one word that all threads share:
+    /// for keys that many threads look up at once, [`RawTree::get_with`] is the one to take. On one
+    /// thread this pays for values above 1 KiB, which need not be allocated for; below, the copy
+    /// costs no more than the latch.
+    ///
+    /// `f` keeps writers of the page waiting, though no readers: it must be short, and must not
+    /// wait for another thread that writes to this tree. It may read the store and write to other
+    /// trees. What needs the page for itself fails with [`PoolError::Held`] after a moment, instead
+    /// of waiting for ever: a write to the same page or one beside it, and a large value below it
+    /// that is not in memory.
+    ///
+    /// ```
+    /// # use millpond::db::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let tree = db.raw_tree("pictures")?;
+    /// tree.put(b"heron", &[7; 900])?;
+    /// let bright = tree.read(b"heron", |pixels| pixels.iter().filter(|p| **p > 5).count())?;
+    /// assert_eq!(bright, Some(900));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`RawTree::get_with`].
+    pub fn read<R>(&self, key: &[u8], f: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
+        Ok(self.hold(key)?.map(|value| f(value.bytes())))
+    }
+
+    /// Not generic, so that it is compiled here, once per combination.
+    fn hold(&self, key: &[u8]) -> Result<Option<ValueRef<'_>>, Error> {
+        each!(AnyTree, &self.any, tree => tree.read(GET, |tree| tree.hold(key)))
     }
 
     /// As [`BTree::get_scratch`](crate::btree::BTree::get_scratch).
@@ -169,6 +221,7 @@ impl RawTree {
     ) -> Result<Option<R>, Error> {
         let (mut f, mut result) = (Some(f), None);
         let mut once = |value: &mut [u8]| {
+            let _lent = Lent::begin();
             if let Some(f) = f.take() {
                 result = Some(f(value));
             }

@@ -16,7 +16,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::ThreadId;
 use std::time::{Instant, SystemTime};
 
@@ -37,7 +37,9 @@ use crate::btree::{InnerKind, LeafKind, OverflowKind};
 use crate::io::{CreateError, Device, FileDevice, PageStore};
 use crate::page::{PageSize, PageType};
 use crate::pool::counters::Timing;
-use crate::pool::{Evictors, Latching, Mode, Pool, PoolOptions, Reclamation, Workers};
+use crate::pool::{
+    Evictors, Latching, Mode, Pool, PoolError, PoolOptions, Reclamation, Workers, lent,
+};
 use crate::{hash_index, heap};
 
 /// Passes over the frames that [`Store::flush`] makes at most.
@@ -326,8 +328,18 @@ impl<M: Mode> Store<M> {
     }
 
     /// The background merge changes nothing until the guard goes.
-    pub(super) fn keep_from_merging(&self) -> MutexGuard<'_, ()> {
-        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    ///
+    /// # Errors
+    /// [`PoolError::Held`]: it may be waiting for a page that a closure of this thread looks at.
+    pub(super) fn keep_from_merging(&self) -> Result<MutexGuard<'_, ()>, PoolError> {
+        if lent::pages_lent() == 0 {
+            return Ok(self.gate.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        lent::until(|| match self.gate.try_lock() {
+            Ok(gate) => Some(gate),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        })
     }
 
     /// The buffer pool.
@@ -534,7 +546,7 @@ impl<M: Mode> Store<M> {
     pub fn drop_structure(&self, name: &str, kind: Structure) -> Result<(), Error> {
         self.may_write()?;
         // The background merge shall not be taken for a handle.
-        let _gate = self.keep_from_merging();
+        let _gate = self.keep_from_merging()?;
         let mut named = self.named();
         let entry = named.entry(name)?.ok_or_else(|| missing(name, kind))?;
         expect(name, entry.structure, kind)?;

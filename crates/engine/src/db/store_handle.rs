@@ -216,10 +216,10 @@ impl<M: Mode, S> StoreHandle<M, S> {
 
     /// Reads, counted and, now and then, timed.
     #[inline(always)]
-    pub(super) fn read<R, E: Into<Error>>(
-        &self,
+    pub(super) fn read<'t, R, E: Into<Error>>(
+        &'t self,
         (counter, timing): (Counter, Timing),
-        work: impl FnOnce(&S) -> Result<R, E>,
+        work: impl FnOnce(&'t S) -> Result<R, E>,
     ) -> Result<R, Error> {
         self.store.may_read()?;
         self.work(counter, timing, work)
@@ -237,11 +237,11 @@ impl<M: Mode, S> StoreHandle<M, S> {
     }
 
     #[inline(always)]
-    fn work<R, E: Into<Error>>(
-        &self,
+    fn work<'t, R, E: Into<Error>>(
+        &'t self,
         counter: Counter,
         timing: Timing,
-        work: impl FnOnce(&S) -> Result<R, E>,
+        work: impl FnOnce(&'t S) -> Result<R, E>,
     ) -> Result<R, Error> {
         let pool = self.store.pool();
         pool.counters().count(counter);
@@ -262,11 +262,12 @@ impl<M: Mode, S> StoreHandle<M, S> {
 
     /// Keeps the background merge from the structure. Nothing is held meanwhile: whoever has this
     /// may call anything.
-    fn rest(&self) -> Rest<'_> {
+    fn rest(&self) -> Result<Rest<'_>, PoolError> {
         self.open.resting.fetch_add(1, Ordering::AcqRel);
+        let rest = Rest(&self.open.resting);
         // A step that began before is over when its gate can be passed, the next one will see.
-        drop(self.store.keep_from_merging());
-        Rest(&self.open.resting)
+        drop(self.store.keep_from_merging()?);
+        Ok(rest)
     }
 
     /// The same while the background merge leaves the structure alone.
@@ -274,7 +275,7 @@ impl<M: Mode, S> StoreHandle<M, S> {
         &self,
         work: impl FnOnce(&S) -> Result<R, E>,
     ) -> Result<R, Error> {
-        let _rest = self.rest();
+        let _rest = self.rest()?;
         self.look(work)
     }
 
@@ -283,7 +284,7 @@ impl<M: Mode, S> StoreHandle<M, S> {
         &self,
         work: impl FnOnce(&S) -> Result<R, E>,
     ) -> Result<R, Error> {
-        let _rest = self.rest();
+        let _rest = self.rest()?;
         self.alter(work)
     }
 

@@ -89,8 +89,8 @@ impl<K: Key, V: Value> Tree<K, V> {
 
     /// Hands the bytes of the value to `f`; `None` if there is no such key. They are a copy, on the
     /// stack while they are few: what lies in the page may change until it was validated.
-    /// Strings and byte strings are their own encoding, and anything else is read by its
-    /// [`DecodeValue`].
+    /// [`Tree::read`] makes none. Strings and byte strings are their own encoding, and anything
+    /// else is read by its [`DecodeValue`].
     ///
     /// # Errors
     /// As [`Tree::get`].
@@ -101,6 +101,32 @@ impl<K: Key, V: Value> Tree<K, V> {
         f: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>, Error> {
         key.with_encoded(|key| self.raw.get_with(key, f))
+    }
+
+    /// Hands the bytes of the value itself to `f`, where they lie in their page: for large values.
+    /// The page is latched until `f` returns; [`RawTree::read`] says what `f` may do meanwhile, and
+    /// when [`Tree::get_with`] is faster.
+    ///
+    /// ```
+    /// # use millpond::db::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let poems = db.tree::<u32, String>("poems")?;
+    /// poems.insert(&1, &"A frog jumps in.\n".repeat(40))?;
+    /// let lines = poems.read(&1, |text| text.iter().filter(|c| **c == b'\n').count())?;
+    /// assert_eq!(lines, Some(40));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Tree::get`].
+    #[inline]
+    pub fn read<Q: KeyLike<K> + ?Sized, R>(
+        &self,
+        key: &Q,
+        f: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>, Error> {
+        key.with_encoded(|key| self.raw.read(key, f))
     }
 
     /// Whether there is such a key.

@@ -1,17 +1,20 @@
 //! Looking up one key.
 //!
-//! The value is copied while its bucket is read optimistically; the caller's closure sees the copy
-//! after validation, outside the attempt: it runs once, and under no latch.
+//! [`HashIndex::get`] copies the value while its bucket is read optimistically; the caller's
+//! closure sees the copy after validation, outside the attempt: it runs once, and under no latch.
+//! [`HashIndex::read`] latches the bucket in shared mode instead, at the version that was read, and
+//! the closure sees the value where it lies.
 
 use millpond_base::Op as Use;
 
-use crate::hash_index::bucket::Bucket;
+use crate::hash_index::bucket::{Bucket, Entry};
 use crate::hash_index::descend::{corrupt, mark, wrong};
 use crate::hash_index::index::HashIndex;
 use crate::page::Scratch;
-use crate::pool::{Pages, PoolError};
+use crate::pool::{Jump, Op, Pages, PoolError, Read, Shared, Try};
 
-/// Bytes of a bucket that are asked for ahead: its header and the first slots.
+/// Bytes of a bucket that are asked for ahead: its header and the first slots; and of a value that
+/// is to be held.
 const AHEAD: usize = 256;
 
 impl<P: Pages> HashIndex<P> {
@@ -23,6 +26,19 @@ impl<P: Pages> HashIndex<P> {
     pub fn get<R>(&self, key: &[u8], f: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, PoolError> {
         let mut scratch = Scratch::default();
         Ok(if self.find(key, Some(&mut scratch))? { Some(f(scratch.bytes())) } else { None })
+    }
+
+    /// What `f` makes of the value of `key`, which it sees where it lies, without a copy; `None` if
+    /// there is no such key.
+    ///
+    /// `f` runs once, under the bucket's shared latch; what it may do is as for
+    /// [`BTree::read`](crate::btree::BTree::read).
+    ///
+    /// # Errors
+    /// The memory behind the index failed.
+    #[inline]
+    pub fn read<R>(&self, key: &[u8], f: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, PoolError> {
+        Ok(self.hold(key)?.map(|held| f(held.bytes())))
     }
 
     /// Puts the value of `key` into `out`; `false`, and `out` empty, if there is no such key.
@@ -57,36 +73,61 @@ impl<P: Pages> HashIndex<P> {
         key: &[u8],
         mut scratch: Option<&mut Scratch>,
     ) -> Result<bool, PoolError> {
-        let hash = self.hash(key);
         self.pages.run(|op| {
-            let place = self.descend_here::<false>(op, hash)?;
-            if place.is_empty() {
-                place.directory.validate()?;
-                return Ok(false);
-            }
-            let to = mark(Use::Read, place.depth + 1);
-            let page = place.directory.child(place.slot.at, to)?;
-            let bucket = Bucket(page.view());
-            bucket.0.prefetch(0, AHEAD);
-            if !bucket.is_bucket() {
-                return wrong(&page);
-            }
-            let Some(entry) = bucket.find(hash as u32, key) else {
-                page.validate()?;
-                return Ok(false);
-            };
+            let Some((page, entry)) = self.look(op, key)? else { return Ok(false) };
             let Some(scratch) = scratch.as_deref_mut() else {
                 page.validate()?;
                 return Ok(true);
             };
-            let copied = bucket.0.copy_out(entry.value, entry.value_len, scratch);
+            let copied = page.view().copy_out(entry.value, entry.value_len, scratch);
             page.validate()?;
-            if copied {
-                Ok(true)
-            } else {
-                let id = page.header().page().unwrap_or_default();
-                Err(corrupt(id, "a value reaches beyond its page"))
+            if copied { Ok(true) } else { Err(beyond(&page)) }
+        })
+    }
+
+    /// The value of `key`, held in its bucket; `None` if there is no such key.
+    #[inline(never)]
+    pub(crate) fn hold(&self, key: &[u8]) -> Result<Option<Shared<'_>>, PoolError> {
+        let pages: &P = &self.pages;
+        pages.run(|op| {
+            let Some((page, entry)) = self.look(op, key)? else { return Ok(None) };
+            // The processor does not look ahead past the latch.
+            page.view().prefetch(entry.value, entry.value_len.min(AHEAD));
+            let id = page.header().page().unwrap_or_default();
+            match page.share(pages, entry.value, entry.value_len)? {
+                Some(held) => Ok(Some(held)),
+                None => Err(corrupt(id, BEYOND)),
             }
         })
     }
+
+    /// The bucket with the entry of `key`, and where in it; both are true if the bucket validates.
+    #[inline(always)]
+    fn look<'o>(&self, op: &'o Op<'o, P>, key: &[u8]) -> Try<Option<(Read<'o, P>, Entry)>> {
+        let hash = self.hash(key);
+        let place = self.descend_here::<false>(op, hash)?;
+        if place.is_empty() {
+            place.directory.validate()?;
+            return Ok(None);
+        }
+        let to = mark(Use::Read, place.depth + 1);
+        let page = place.directory.child(place.slot.at, to)?;
+        let bucket = Bucket(page.view());
+        bucket.0.prefetch(0, AHEAD);
+        if !bucket.is_bucket() {
+            return wrong(&page);
+        }
+        let Some(entry) = bucket.find(hash as u32, key) else {
+            page.validate()?;
+            return Ok(None);
+        };
+        Ok(Some((page, entry)))
+    }
+}
+
+const BEYOND: &str = "a value reaches beyond its page";
+
+#[cold]
+fn beyond<P: Pages>(page: &Read<'_, P>) -> Jump {
+    corrupt(page.header().page().unwrap_or_default(), BEYOND)
 }

@@ -22,8 +22,14 @@ impl<P: Pages> HashIndex<P> {
     /// Merges the bucket of `hash` with its neighbour while both fit into one, upwards.
     #[cold]
     pub(crate) fn shrink(&self, hash: u64) -> Result<(), PoolError> {
-        while self.pages.run(|op| self.attempt_shrink(op, hash))? {}
-        Ok(())
+        loop {
+            match self.pages.run(|op| self.attempt_shrink(op, hash)) {
+                Ok(true) => {}
+                // What was asked for is done, and must not look as if it were not.
+                Ok(false) | Err(PoolError::Held { .. }) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// One step; `false` if there is none to make.

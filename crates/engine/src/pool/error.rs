@@ -45,6 +45,16 @@ pub enum PoolError {
         /// Dirty pages that remain.
         dirty: u32,
     },
+    /// The operation needs a page that this thread itself keeps as it is, in a closure that reads
+    /// or changes a value where it lies; or that two threads keep from each other in this way.
+    #[error(
+        "a page stayed latched, and this thread itself holds {pages} in closures that read or \
+         change values in place: do this when they have returned"
+    )]
+    Held {
+        /// Pages that such closures of this thread hold.
+        pages: u32,
+    },
     /// The operating system gave no thread.
     #[error("no background thread could be started ({reason})")]
     Thread {

@@ -18,16 +18,14 @@ use crate::pool::guard::Read;
 use crate::pool::in_flight::{Arrived, Step};
 use crate::pool::jump::{Cold, Jump, Load, Try};
 use crate::pool::latch::Latching;
+use crate::pool::lent::back_off;
 use crate::pool::swip::Swip;
 
 impl<M: Mode> Pool<M> {
     /// Does what a jump asks for; the thread holds nothing.
     pub(crate) fn settle_jump(&self, jump: Jump, attempt: u32) -> Result<(), PoolError> {
         match jump {
-            Jump::Restart => {
-                back_off(attempt);
-                Ok(())
-            }
+            Jump::Restart => back_off(attempt),
             Jump::Cold(cold) => match *cold {
                 Cold::Load(load) => self.all_registered().and_then(|()| self.load(&load)),
                 Cold::Room(frames) => self.all_registered().and_then(|()| self.make_room(frames)),
@@ -347,14 +345,5 @@ impl<M: Mode> Pool<M> {
             let recall = self.seat.miss(&self.access(page, Mark::READ, false));
             self.in_flight.arrive(page, Arrived { frame, recall, prefetched: true });
         }
-    }
-}
-
-/// Conflicts end within a microsecond, unless a holder lost its processor.
-fn back_off(attempt: u32) {
-    if attempt < 4 && !cfg!(any(loom, shuttle)) {
-        std::hint::spin_loop();
-    } else {
-        millpond_base::sync::thread::yield_now();
     }
 }

@@ -1,9 +1,20 @@
-//! Guards: the right to read or to change one page. This file needs `unsafe`.
+//! Guards: the right to read one page, to change it, or to keep a part of it as it is. This file
+//! needs `unsafe`.
 //!
 //! A guard is made from its parent's guard, or from an anchor, and only while that still stands:
 //! so the frame it names held the wanted page at that moment. Frames are never unmapped while the
 //! pool lives, so even an outdated guard reads mapped memory; validation finds out.
+//!
+//! # Who writes to a page
+//!
+//! [`Shared`] gives out a reference into a page, so nobody may write there meanwhile. A page is
+//! written through [`Write::page_mut`]; through the pool's `set_swip`, when a child comes, goes or
+//! cools; through the pool's `bytes`, into a frame that was free; and where the twin makes a page.
+//! All of these hold the frame's latch exclusively, with `latching = none`, too. Writing back only
+//! reads: checksum and page ids go into its copy. A frame is evicted or freed under its exclusive
+//! latch, so it also stays the page's, without an epoch.
 
+use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use millpond_base::{Mark, PageId};
@@ -13,6 +24,7 @@ use crate::pool::frame::{FRAME_HEADER, Frame};
 use crate::pool::jump::{Jump, Try};
 use crate::pool::kind::ANCHOR_SWIP;
 use crate::pool::latch::{Latch, Latching};
+use crate::pool::lent::Lent;
 use crate::pool::pages::{Anchor, Op, Pages};
 use crate::pool::swip::Swip;
 
@@ -154,12 +166,74 @@ impl<'o, P: Pages> Read<'o, P> {
             Err(Jump::Restart)
         }
     }
+
+    /// Turns the read into a hold of the page's `len` bytes at `at`, if the page did not change
+    /// since the read began: all that was read so far is true then. The hold outlives the attempt.
+    /// `None` if the bytes are not all inside the page, or `pages` is not what the attempt runs on.
+    ///
+    /// # Errors
+    /// [`Jump::Restart`] if the page did change.
+    #[inline]
+    pub fn share<'p>(self, pages: &'p P, at: usize, len: usize) -> Try<Option<Shared<'p>>> {
+        if !P::Latching::share(&self.header().latch, self.token) {
+            return Err(Jump::Restart);
+        }
+        let (frame, op) = (self.frame, self.op);
+        // What the read held, if anything, went over into the shared hold.
+        std::mem::forget(self);
+        let size = op.pages.page_size();
+        // SAFETY: a frame stays mapped while its `Pages` lives; if that is not `pages`, then only
+        // until the end of this call, during which `op` borrows it.
+        let latch: &'p Latch = unsafe { &(*frame.as_ptr()).latch };
+        if !std::ptr::eq(pages, op.pages) || at > size || len > size - at {
+            latch.release_shared();
+            return Ok(None);
+        }
+        // SAFETY: each frame is followed by a page of `size` bytes, and the range is inside it.
+        let bytes = unsafe { frame.cast::<u8>().add(FRAME_HEADER + at) };
+        let bytes = NonNull::slice_from_raw_parts(bytes, len);
+        Ok(Some(Shared { latch, bytes, _lent: Lent::begin(), _pages: PhantomData }))
+    }
 }
 
 impl<P: Pages> Drop for Read<'_, P> {
     #[inline(always)]
     fn drop(&mut self) {
         P::Latching::end(&self.header().latch, self.token);
+    }
+}
+
+/// Some bytes of a page, which neither change nor go until the guard is dropped: its frame is
+/// latched in shared mode, however the store latches.
+///
+/// Other readers are not disturbed; writers wait, so it should be short. Unlike the other guards it
+/// belongs to no attempt, and its thread may run operations meanwhile. One that would have to wait
+/// for this very guard fails with [`PoolError::Held`](crate::pool::PoolError::Held).
+///
+/// The same type for all [`Pages`], so that what is compiled for a combination of strategies ends
+/// where a user's closure begins.
+pub struct Shared<'p> {
+    latch: &'p Latch,
+    bytes: NonNull<[u8]>,
+    _lent: Lent,
+    _pages: PhantomData<&'p [u8]>,
+}
+
+impl Shared<'_> {
+    /// The bytes.
+    #[inline(always)]
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: inside a page that is mapped for longer than `self` lives, and initialised. This
+        // guard holds the frame's latch in shared mode, and nobody writes to a page without holding
+        // the latch exclusively; the header of this file lists who writes.
+        unsafe { self.bytes.as_ref() }
+    }
+}
+
+impl Drop for Shared<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.latch.release_shared();
     }
 }
 

@@ -9,7 +9,8 @@
 //! An *optimistic* reader (leanstore IV-F) writes nothing: it notes the version, reads, and looks
 //! whether the version still stands. Shared holds do not disturb it. A *shared* holder keeps
 //! writers out. Which of the two a read is, is decided when a store is opened, through
-//! [`Latching`], so that a run pays for what it measures and for nothing else.
+//! [`Latching`], so that a run pays for what it measures and for nothing else. A page that a user's
+//! closure looks at is held in shared mode under each of them.
 //!
 //! # Rules
 //!
@@ -149,6 +150,26 @@ impl Latch {
         false
     }
 
+    /// Becomes one more shared holder, if the version still is `version` and nobody holds the word
+    /// exclusively.
+    #[inline]
+    pub fn try_shared_at(&self, version: u64) -> bool {
+        let mut word = version;
+        // Nobody else shares it, most of the time; if somebody does, they come and go.
+        for _ in 0..SPINS_MAX {
+            let next = word + SHARED_ONE;
+            match self.0.compare_exchange(word, next, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+            let stands = word & (VERSION_MASK | EXCLUSIVE) == version;
+            if !stands || word & SHARED_MASK == SHARED_MASK {
+                return false;
+            }
+        }
+        false
+    }
+
     /// Ends a shared hold.
     #[inline(always)]
     pub fn release_shared(&self) {
@@ -220,6 +241,9 @@ pub trait Latching: Send + Sync + 'static {
     }
     /// Goes back to the read that was promoted, which stands as before.
     fn demote(latch: &Latch);
+    /// Turns the read into a shared hold that keeps every writer out, if the read stands; it ends
+    /// with [`Latch::release_shared`]. On `false` the read goes on.
+    fn share(latch: &Latch, token: Self::Token) -> bool;
     /// The version that a reader's page has, as long as the read stands.
     fn version(latch: &Latch, token: Self::Token) -> u64;
 }
@@ -261,6 +285,11 @@ impl Latching for Optimistic {
     #[inline(always)]
     fn demote(latch: &Latch) {
         latch.release_unchanged();
+    }
+
+    #[inline(always)]
+    fn share(latch: &Latch, token: u64) -> bool {
+        latch.try_shared_at(token)
     }
 
     #[inline(always)]
@@ -319,6 +348,12 @@ impl Latching for Latched {
     }
 
     #[inline(always)]
+    fn share(_: &Latch, (): ()) -> bool {
+        // The reader's hold is such a hold.
+        true
+    }
+
+    #[inline(always)]
     fn version(latch: &Latch, (): ()) -> u64 {
         latch.version_held()
     }
@@ -326,7 +361,8 @@ impl Latching for Latched {
 
 /// Nobody latches anything: one thread only, to measure what latching costs.
 ///
-/// Writers still set the bit, with plain loads and stores: eviction must see it.
+/// Writers still set the bit, with plain loads and stores: eviction must see it. They keep away
+/// from pages that are held in shared mode, too: the thread's own closures hold them.
 pub struct Unlatched;
 
 impl Latching for Unlatched {
@@ -356,7 +392,7 @@ impl Latching for Unlatched {
     #[inline(always)]
     fn write(latch: &Latch) -> bool {
         let word = latch.0.load(Ordering::Relaxed);
-        if word & EXCLUSIVE != 0 {
+        if word & (EXCLUSIVE | SHARED_MASK) != 0 {
             return false;
         }
         latch.0.store(word | EXCLUSIVE, Ordering::Relaxed);
@@ -366,6 +402,11 @@ impl Latching for Unlatched {
     #[inline(always)]
     fn demote(latch: &Latch) {
         latch.release_unchanged();
+    }
+
+    #[inline(always)]
+    fn share(latch: &Latch, (): ()) -> bool {
+        latch.try_shared()
     }
 
     #[inline(always)]

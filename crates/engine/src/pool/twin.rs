@@ -20,6 +20,7 @@ use crate::pool::guard::{Read, Write};
 use crate::pool::jump::{Cold, Jump, Try};
 use crate::pool::kind::ANCHOR_SWIP;
 use crate::pool::latch::Latching;
+use crate::pool::lent::back_off;
 use crate::pool::pages::{Anchor, NewPage, Op, Pages, References};
 use crate::pool::swip::Swip;
 use crate::pool::translation::null_swip;
@@ -122,7 +123,10 @@ impl<L: Latching> Twin<L> {
         // SAFETY: taken from the free list, so nobody else writes it; outdated readers use raw
         // reads and the latch's version, which the exclusive hold below will change.
         unsafe {
-            L::write(&frame.as_ref().latch);
+            // A late writer may hold it for a moment, until it has looked at its parent again.
+            while !L::write(&frame.as_ref().latch) {
+                millpond_base::sync::thread::yield_now();
+            }
             frame.as_ref().set_page(Some(id));
             let page = frame.cast::<u8>().add(FRAME_HEADER).as_ptr();
             let page = std::slice::from_raw_parts_mut(page, self.page_size);
@@ -169,8 +173,7 @@ impl<L: Latching> Pages for Twin<L> {
     #[cold]
     fn settle(&self, jump: Jump, attempt: u32) -> Result<(), PoolError> {
         match jump {
-            Jump::Restart if attempt > 8 => millpond_base::sync::thread::yield_now(),
-            Jump::Restart => std::hint::spin_loop(),
+            Jump::Restart => back_off(attempt)?,
             Jump::Cold(cold) => match *cold {
                 Cold::Failed(error) => return Err(error),
                 Cold::Load(load) => {
@@ -336,6 +339,34 @@ mod tests {
                 assert!(stale.validate().is_err());
             }
             root.validate()
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn a_page_is_shared_at_the_version_that_was_read_and_keeps_writers_out() {
+        let twin = Twin::<Optimistic>::new(4096).unwrap();
+        let (anchor, _) = twin.anchor_new(LEAF).unwrap();
+        twin.run(|op| {
+            let write = || Read::anchor(op, anchor)?.child_exclusive(ANCHOR_SWIP, Mark::WRITE);
+            let outdated = Read::root(op, anchor, Mark::READ)?;
+            write()?.page_mut()[100..104].copy_from_slice(b"pond");
+            assert!(outdated.share(&twin, 100, 4).is_err(), "the page changed");
+            let held = Read::root(op, anchor, Mark::READ)?.share(&twin, 100, 4)?.unwrap();
+            let more = Read::root(op, anchor, Mark::READ)?.share(&twin, 102, 2)?.unwrap();
+            assert_eq!((held.bytes(), more.bytes()), (&b"pond"[..], &b"nd"[..]));
+            drop(held);
+            assert!(write().is_err(), "it is shared still");
+            drop(more);
+            assert!(write().is_ok());
+            for (at, len) in [(4096, 1), (4090, 7), (usize::MAX, 1), (1, usize::MAX)] {
+                let page = Read::root(op, anchor, Mark::READ)?;
+                assert!(page.share(&twin, at, len)?.is_none(), "beyond the page");
+            }
+            let other = Twin::<Optimistic>::new(4096).unwrap();
+            assert!(Read::root(op, anchor, Mark::READ)?.share(&other, 0, 4)?.is_none());
+            assert!(write().is_ok(), "nothing was left latched");
+            Ok(())
         })
         .unwrap();
     }

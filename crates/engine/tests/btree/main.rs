@@ -7,6 +7,7 @@ mod bulk;
 mod cursors;
 mod damage;
 mod harness;
+mod in_place;
 mod long_keys;
 mod model;
 mod space;

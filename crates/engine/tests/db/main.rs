@@ -3,6 +3,7 @@
 mod busy;
 mod combinations;
 mod errors;
+mod in_place;
 mod life;
 mod memory;
 mod merging;

@@ -1,0 +1,136 @@
+//! Pages that a thread keeps from changing while the user's own code looks at them.
+//!
+//! Such code may call the store again, and what it asks for may need the very page that it looks
+//! at. Nobody but the thread itself could let go of that page: to wait for it would be to wait for
+//! ever. So each thread counts how many pages it has lent to closures, and an attempt that starts
+//! again and again on a thread with such pages ends with [`PoolError::Held`]. Two threads that look
+//! at a page each, and want to write the other's, end in the same way.
+//!
+//! The count is looked at only after [`PATIENT`] restarts in a row. A latch that somebody else
+//! holds is let go of within a microsecond, or, if its holder lost its processor, within some
+//! milliseconds: hence the naps before an operation is given up.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use crate::pool::error::PoolError;
+use crate::pool::frame::IS_MODEL;
+
+/// Restarts after which the thread's own pages are thought of.
+const PATIENT: u32 = if IS_MODEL { 100 } else { 1000 };
+/// Restarts after that, with a nap before each, until the operation is given up.
+const NAPS: u32 = if IS_MODEL { 100 } else { 250 };
+const NAP: Duration = Duration::from_millis(1);
+
+#[cfg(not(any(loom, shuttle)))]
+thread_local! {
+    static LENT: Cell<u32> = const { Cell::new(0) };
+}
+// Threads of a model are not threads of the system.
+#[cfg(loom)]
+loom::thread_local! {
+    static LENT: Cell<u32> = Cell::new(0);
+}
+#[cfg(all(shuttle, not(loom)))]
+shuttle::thread_local! {
+    static LENT: Cell<u32> = Cell::new(0);
+}
+
+/// One page that this thread keeps as it is while the user's code runs.
+pub(crate) struct Lent {
+    /// It is the thread's that made it.
+    _thread: PhantomData<*const ()>,
+}
+
+impl Lent {
+    #[inline]
+    pub(crate) fn begin() -> Lent {
+        LENT.with(|lent| lent.set(lent.get().wrapping_add(1)));
+        Lent { _thread: PhantomData }
+    }
+}
+
+impl Drop for Lent {
+    #[inline]
+    fn drop(&mut self) {
+        LENT.with(|lent| lent.set(lent.get().wrapping_sub(1)));
+    }
+}
+
+/// Pages that this thread lends to closures now.
+pub(crate) fn pages_lent() -> u32 {
+    LENT.with(Cell::get)
+}
+
+/// Waits before an attempt that met a conflict starts again, the `attempt`th time.
+///
+/// # Errors
+/// [`PoolError::Held`]: that would never end.
+pub(crate) fn back_off(attempt: u32) -> Result<(), PoolError> {
+    if attempt < 4 && !IS_MODEL {
+        // Conflicts end within a microsecond, unless a holder lost its processor.
+        std::hint::spin_loop();
+    } else if attempt < PATIENT || pages_lent() == 0 {
+        millpond_base::sync::thread::yield_now();
+    } else if attempt < PATIENT + NAPS {
+        nap();
+    } else {
+        return Err(PoolError::Held { pages: pages_lent() });
+    }
+    Ok(())
+}
+
+fn nap() {
+    if IS_MODEL {
+        millpond_base::sync::thread::yield_now();
+    } else {
+        std::thread::sleep(NAP);
+    }
+}
+
+/// Does `attempt` until it gives something, for as long as an operation would on this thread.
+///
+/// # Errors
+/// [`PoolError::Held`].
+pub(crate) fn until<T>(mut attempt: impl FnMut() -> Option<T>) -> Result<T, PoolError> {
+    let mut round = 0u32;
+    loop {
+        if let Some(done) = attempt() {
+            return Ok(done);
+        }
+        back_off(round)?;
+        round = round.saturating_add(1);
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_gives_up_only_while_it_lends_a_page_itself() {
+        let rounds = PATIENT + NAPS;
+        assert!((rounds..rounds + 100).all(|attempt| back_off(attempt).is_ok()));
+        let lent = Lent::begin();
+        let second = Lent::begin();
+        assert_eq!(pages_lent(), 2);
+        assert!(back_off(rounds - 1).is_ok());
+        assert!(matches!(back_off(rounds), Err(PoolError::Held { pages: 2 })));
+        let other = std::thread::spawn(move || back_off(rounds).is_ok());
+        assert!(other.join().unwrap(), "another thread's pages are no reason");
+        assert!(matches!(until(|| None::<()>), Err(PoolError::Held { pages: 2 })));
+        drop((lent, second));
+        assert!(back_off(rounds).is_ok());
+    }
+
+    #[test]
+    fn pages_are_given_back_when_the_closure_panics() {
+        let result = std::panic::catch_unwind(|| {
+            let _lent = Lent::begin();
+            panic!("as ordered");
+        });
+        assert!(result.is_err());
+        assert_eq!(pages_lent(), 0);
+    }
+}
