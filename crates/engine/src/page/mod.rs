@@ -6,6 +6,7 @@ pub mod directory;
 pub mod edit;
 pub mod free_map;
 pub mod header;
+mod racy;
 pub mod size;
 pub mod superblock;
 pub mod view;

@@ -9,7 +9,8 @@
 use std::cmp::Ordering;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicU16, AtomicU64, Ordering::Relaxed};
+
+use super::racy;
 
 /// A page, seen through raw reads.
 #[derive(Clone, Copy)]
@@ -64,7 +65,7 @@ impl<'a> View<'a> {
             return 0;
         }
         // SAFETY: inside the page, which stays mapped.
-        unsafe { self.start.add(at).read_volatile() }
+        unsafe { racy::byte(self.start.add(at)) }
     }
 
     /// The little-endian 16-bit word at `at`, which is even; 0 outside the page or at an odd place.
@@ -74,8 +75,7 @@ impl<'a> View<'a> {
             return 0;
         }
         // SAFETY: inside the page, which stays mapped; aligned, since the page is.
-        let word = unsafe { AtomicU16::from_ptr(self.start.add(at).cast_mut().cast()) };
-        u16::from_le(word.load(Relaxed))
+        u16::from_le(unsafe { racy::half(self.start.add(at)) })
     }
 
     /// The little-endian 32-bit word at `at`; 0 outside the page.
@@ -85,7 +85,7 @@ impl<'a> View<'a> {
             return 0;
         }
         // SAFETY: inside the page, which stays mapped.
-        u32::from_le(unsafe { self.start.add(at).cast::<u32>().read_unaligned() })
+        u32::from_le(unsafe { racy::loose_u32(self.start.add(at)) })
     }
 
     /// The little-endian 64-bit word at `at`, which is a multiple of 8, in one piece; 0 outside
@@ -96,8 +96,7 @@ impl<'a> View<'a> {
             return 0;
         }
         // SAFETY: inside the page, which stays mapped; aligned, since the page is.
-        let word = unsafe { AtomicU64::from_ptr(self.start.add(at).cast_mut().cast()) };
-        u64::from_le(word.load(Relaxed))
+        u64::from_le(unsafe { racy::word(self.start.add(at)) })
     }
 
     /// Appends the `len` bytes at `at` to `out`; `false`, and nothing appended, if they are not
@@ -111,7 +110,7 @@ impl<'a> View<'a> {
         // SAFETY: source inside the page; `reserve` made room behind `out`'s last byte, and the
         // bytes up to the new length are initialised by the copy.
         unsafe {
-            self.start.add(at).copy_to_nonoverlapping(out.as_mut_ptr().add(out.len()), len);
+            racy::copy(self.start.add(at), out.as_mut_ptr().add(out.len()), len);
             out.set_len(out.len() + len);
         }
         true
@@ -124,7 +123,7 @@ impl<'a> View<'a> {
             return false;
         }
         // SAFETY: source inside the page; `out` is the caller's own memory.
-        unsafe { self.start.add(at).copy_to_nonoverlapping(out.as_mut_ptr(), out.len()) };
+        unsafe { racy::copy(self.start.add(at), out.as_mut_ptr(), out.len()) };
         true
     }
 
@@ -136,9 +135,9 @@ impl<'a> View<'a> {
         if lo >= hi || !self.fits(at, hi.saturating_mul(stride)) || stride < 4 {
             return lo;
         }
-        // SAFETY: `i < hi` and `stride >= 4`, so word i ends inside the page.
-        let read = |i: usize| unsafe {
-            u32::from_le(self.start.add(at + i * stride).cast::<u32>().read_unaligned())
+        let read = |i: usize| {
+            // SAFETY: `i < hi` and `stride >= 4`, so word i ends inside the page.
+            u32::from_le(unsafe { racy::loose_u32(self.start.add(at + i * stride)) })
         };
         let (mut base, mut n) = (lo, hi - lo);
         while n > 1 {
@@ -199,7 +198,7 @@ impl<'a> View<'a> {
         // SAFETY: source inside the page, target `len <= SCRATCH_BYTES` bytes of our own.
         unsafe {
             let target = out.small.as_mut_ptr().cast::<u8>();
-            self.start.add(at).copy_to_nonoverlapping(target, len);
+            racy::copy(self.start.add(at), target, len);
         }
         out.len = len;
         true
@@ -217,7 +216,7 @@ impl<'a> View<'a> {
             // SAFETY: `i + 8 <= common`, which is within the page from `at`, and within `key`.
             let (a, b) = unsafe {
                 (
-                    self.start.add(at + i).cast::<u64>().read_unaligned(),
+                    racy::loose_u64(self.start.add(at + i)),
                     key.as_ptr().add(i).cast::<u64>().read_unaligned(),
                 )
             };
@@ -228,7 +227,7 @@ impl<'a> View<'a> {
         }
         while i < common {
             // SAFETY: as above.
-            let a = unsafe { self.start.add(at + i).read_volatile() };
+            let a = unsafe { racy::byte(self.start.add(at + i)) };
             if a != key[i] {
                 return a.cmp(&key[i]);
             }
