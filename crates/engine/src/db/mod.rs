@@ -17,8 +17,8 @@
 //! ```
 //! What was read optimistically may have been half changed, so nobody sees it before it is
 //! validated, and then it is a copy. [`RawTree::read`] latches the page in shared mode instead:
-//! better for values above 1 KiB, worse for keys that many threads want at once. Its closure may
-//! use the store; whatever would have to wait for the page fails, with
+//! better for a look at a large value, worse for keys that many threads want at once. Its closure
+//! may use the store; whatever would have to wait for the page fails, with
 //! [`PoolError::Held`](crate::pool::PoolError::Held).
 //!
 //! # Housekeeping

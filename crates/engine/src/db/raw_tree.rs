@@ -97,8 +97,8 @@ impl RawTree {
     ///
     /// The page is latched for as long as `f` runs, which writes one word that all threads share:
     /// for keys that many threads look up at once, [`RawTree::get_with`] is the one to take. On one
-    /// thread this pays for values above 1 KiB, which need not be allocated for; below, the copy
-    /// costs no more than the latch.
+    /// thread this pays where `f` looks at a part of a large value (1 KiB and more); a copy of a
+    /// small one costs no more than the latch, and whoever reads every byte gains nothing.
     ///
     /// `f` keeps writers of the page waiting, though no readers: it must be short, and must not
     /// wait for another thread that writes to this tree. It may read the store and write to other
