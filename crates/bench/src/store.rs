@@ -13,6 +13,8 @@ use millpond_workload::live::{Direction, Extent, Scan, Session, Store, TableId};
 
 /// Tables that a store can have.
 pub const TABLES_MAX: usize = 64;
+/// Leaves of a step of [`TreeStore::compact`].
+const COMPACTED: u32 = 1024;
 
 /// What an operation on a table failed with.
 #[derive(Debug, thiserror::Error)]
@@ -86,6 +88,18 @@ impl<P: Pages> TreeStore<P> {
     /// The tree of a table.
     pub fn tree(&self, table: TableId) -> Option<&BTree<P>> {
         Some(&self.tables.get(table.0 as usize)?.get()?.tree)
+    }
+
+    /// One pass over every tree that packs badly filled leaves: what the background merge of a
+    /// `Db` does by itself.
+    ///
+    /// # Errors
+    /// The memory behind the trees failed.
+    pub fn compact(&self) -> Result<(), PoolError> {
+        for table in self.made() {
+            while !table.tree.compact(COMPACTED)? {}
+        }
+        Ok(())
     }
 
     fn made(&self) -> impl Iterator<Item = &Table<P>> {

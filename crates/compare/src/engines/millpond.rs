@@ -118,7 +118,10 @@ impl Engine for Millpond {
         Ok(Millpond { workers, store, tables })
     }
 
+    /// The trees stand on the pool alone, without the `Db` that merges leaves in the background; so
+    /// this does it.
     fn settle(&self) -> anyhow::Result<()> {
+        self.tables.compact()?;
         self.tables.pages().flush(Reason::Synch)?;
         self.store.sync()?;
         Ok(())

@@ -43,7 +43,7 @@ impl Engine for InMemoryTwin {
     }
 
     fn settle(&self) -> anyhow::Result<()> {
-        Ok(())
+        Ok(self.0.compact()?)
     }
 
     fn bytes(&self) -> Option<u64> {
