@@ -62,9 +62,7 @@ mod tests {
         // More pages than there are would be read beyond the end, which is an error.
         assert!(probe(&memory, 1000).unwrap() > 0.0);
         let faulty = FaultyDevice::new(Arc::new(memory), 1);
-        let mut faults = Faults::default();
-        faults.read_error = 1.0;
-        faulty.set_faults(faults);
+        faulty.set_faults(Faults { read_error: 1.0, ..Faults::default() });
         probe(&faulty, 8).unwrap_err();
     }
 }
