@@ -64,9 +64,10 @@ impl Ring {
         let next = self.next.load(Relaxed).min(k - 1);
         self.stamps[usize::from(next)].store(stamp_of(now), Relaxed);
         self.next.store(if next + 1 == k { 0 } else { next + 1 }, Relaxed);
-        let known = self.known.load(Relaxed);
-        if known < k {
-            self.known.store(known + 1, Relaxed);
+        // As many as there are slots written, not calls: two at the same moment may share a slot,
+        // and one that is not written must not be taken for the oldest.
+        if self.known.load(Relaxed) <= next {
+            self.known.store(next + 1, Relaxed);
         }
     }
 
