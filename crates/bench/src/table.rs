@@ -86,8 +86,7 @@ pub fn table(rows: impl IntoIterator<Item = Row>) -> Table {
 
 /// The row of one step of a contest: its rounds together, and its ratios.
 pub fn contest_row(workload: &str, result: &StepResult) -> Option<Row> {
-    let mut all = Outcome::of_rounds(&result.rounds)?;
-    all.throughput_per_s = result.throughput.mean;
+    let all = Outcome::of_rounds(&result.rounds)?;
     let facts = &result.facts;
     Some(
         Row::new(&result.name, &facts.engine.to_string(), all.threads)

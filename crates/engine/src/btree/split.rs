@@ -123,8 +123,8 @@ impl<P: Pages> BTree<P> {
         let node = Node::of(left.view());
         let count = node.count();
         let (at, is_there) = node.lower_bound(need.key);
-        if node.leaf && is_there && need.is_new {
-            // Somebody else inserted the key meanwhile.
+        if node.leaf && is_there == need.is_new {
+            // Somebody else inserted or removed the key meanwhile: other room is needed now.
             return Ok(Step::Done);
         }
         // An entry of a leaf can be cut off from one that is to come.
@@ -218,5 +218,26 @@ pub(crate) fn adopt_all<P: Pages>(op: &Op<'_, P>, page: &Write<'_, P>) {
                 op.adopt(reference_at(node.view, at).swip, page);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::pool::{Optimistic, Twin};
+
+    #[test]
+    fn a_leaf_is_not_split_for_a_key_that_came_or_went_meanwhile() {
+        let tree = BTree::create(Arc::new(Twin::<Optimistic>::new(512).unwrap()), 1).unwrap();
+        assert!(tree.insert(b"other", &[7; 40]).unwrap());
+        // More room than there is beside the one entry, for a value that is gone, and for a key
+        // that is there.
+        tree.split(b"gone", 400, false).unwrap();
+        tree.split(b"other", 400, true).unwrap();
+        assert_eq!(tree.counters().leaf_splits, 0);
+        assert_eq!(tree.check().unwrap().violations, []);
+        assert_eq!(tree.count().unwrap(), 1);
     }
 }

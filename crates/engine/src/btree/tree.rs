@@ -29,8 +29,8 @@ pub(crate) const VALUE_MAX: u64 = 1 << 30;
 ///
 /// Both fences of a node and an entry of the longest key always fit on its page: a key gets a third
 /// of it. So a leaf that is full can be cut until the entry to come has one to itself, and an inner
-/// node until the separator to come has. Four entries of a leaf fit if their values are in it: one
-/// that would take more than a quarter of the page goes to overflow pages.
+/// node until the separator to come has. The value of an entry that would take more than a quarter
+/// of the page goes to overflow pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Most bytes of a key: 1275 at a page size of 4096, 2641 at 8192.

@@ -16,7 +16,7 @@ use crate::io::{self, FileDevice, FileOptions};
 
 /// The replacement policy of a store whose options name none. Half of the pool cools, where
 /// leanstore VI-B has a tenth: it misses 4 % less often in look-ups, 10 % in TPC-C
-/// (docs/performance.md), and to save a page from cooling costs a thousandth of a read.
+/// (docs/performance.md).
 pub const POLICY_DEFAULT: &str = "lean-evict(cooling=50%)";
 /// The page size of a new store whose options name none.
 pub const PAGE_SIZE_DEFAULT: u32 = 4096;
