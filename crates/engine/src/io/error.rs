@@ -13,6 +13,8 @@ pub struct Errno(pub i32);
 impl Errno {
     /// A device failed.
     pub const IO: Errno = Errno(libc::EIO);
+    /// The device is gone, as all are whose power failed.
+    pub const NO_DEVICE: Errno = Errno(libc::ENODEV);
 
     /// The number in `error`, or `EIO` if it has none.
     pub fn of(error: &std::io::Error) -> Errno {

@@ -4,6 +4,9 @@
 //! [`FaultyDevice::with_crashes`] it also remembers what was synchronised, and
 //! [`FaultyDevice::crash`] draws what a power failure at this moment may leave.
 //!
+//! Several of them can hang on one [`PowerSupply`], which then counts their operations and fails
+//! for all of them at once; see there.
+//!
 //! One thread and one seed give the same faults again; with more threads the order of their calls
 //! decides who gets which.
 
@@ -18,6 +21,7 @@ use super::device::{Alignment, Device, ReadRequest, WriteRequest};
 use super::error::{DeviceError, Errno, Operation};
 use super::memory::MemoryDevice;
 use super::pause;
+use super::power::{Fault, Plug, Turn};
 
 /// How often which fault strikes: shares of the operations, 0 to 1.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -67,6 +71,7 @@ struct State {
 pub struct FaultyDevice {
     inner: Arc<dyn Device>,
     state: Mutex<State>,
+    plug: Option<Plug>,
 }
 
 impl std::fmt::Debug for FaultyDevice {
@@ -83,6 +88,8 @@ enum Verdict {
     Fails(usize),
     /// The device is full.
     Full,
+    /// The power failed; of this write anything may land if the device `had_it` by then.
+    Off { had_it: bool },
 }
 
 impl FaultyDevice {
@@ -98,7 +105,7 @@ impl FaultyDevice {
             struck: 0,
             journal: None,
         };
-        FaultyDevice { inner, state: Mutex::new(state) }
+        FaultyDevice { inner, state: Mutex::new(state), plug: None }
     }
 
     /// The same, over memory and ready to [`crash`](FaultyDevice::crash): takes twice the memory
@@ -109,6 +116,11 @@ impl FaultyDevice {
         let device = Self::new(Arc::new(inner), seed);
         device.state().journal = Some(journal);
         device
+    }
+
+    /// The same, hanging on a power supply.
+    pub(super) fn plugged_in(inner: MemoryDevice, seed: u64, plug: Plug) -> FaultyDevice {
+        FaultyDevice { plug: Some(plug), ..Self::with_crashes(inner, seed) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -198,6 +210,46 @@ impl FaultyDevice {
         DeviceError::Io { operation, path, offset, length, errno: Errno::IO }
     }
 
+    /// Whether an operation other than a read may go on. Called with the state locked, so that
+    /// one device's operations reach its journal in the order in which they were counted.
+    fn turn(&self) -> Turn {
+        self.plug.as_ref().map_or(Turn::Works, Plug::turn)
+    }
+
+    fn no_power(&self, operation: Operation, offset: u64, length: u64) -> DeviceError {
+        let path = self.path().to_path_buf();
+        DeviceError::Io { operation, path, offset, length, errno: Errno::NO_DEVICE }
+    }
+
+    fn disk_full(&self, offset: u64, needed: u64) -> DeviceError {
+        DeviceError::DiskFull { path: self.path().to_path_buf(), offset, needed }
+    }
+
+    /// Synchronises what `sync` and `journal` say, unless it is to fail.
+    fn sync_with(
+        &self,
+        sync: impl FnOnce() -> Result<(), DeviceError>,
+        journal: impl FnOnce(&mut Journal),
+    ) -> Result<(), DeviceError> {
+        self.delay();
+        let mut state = self.state();
+        match self.turn() {
+            Turn::Works => {}
+            // Whatever landed of the writes before it is drawn with the image.
+            Turn::Cut | Turn::Off => return Err(self.no_power(Operation::Sync, 0, self.length())),
+            Turn::Fails(_) => return Err(self.broken(Operation::Sync, 0, self.length())),
+        }
+        let faults = state.faults;
+        if std::mem::take(&mut state.fail_next_sync) || state.strikes(faults.sync_error) {
+            return Err(self.broken(Operation::Sync, 0, self.length()));
+        }
+        sync()?;
+        if let Some(state) = &mut state.journal {
+            journal(state);
+        }
+        Ok(())
+    }
+
     fn delay(&self) {
         let mut state = self.state();
         let us_max = state.faults.latency_us_max;
@@ -227,6 +279,12 @@ impl State {
         Some(fault)
     }
 
+    /// A write that fails after any number of its sectors.
+    fn fail_write(&mut self, length: usize) -> Verdict {
+        let sectors = length.div_ceil(SECTOR);
+        Verdict::Fails(length.min(self.random.usize(0..=sectors) * SECTOR))
+    }
+
     fn judge_write(&mut self, range: Range<u64>, length: usize) -> Verdict {
         if self.is_full {
             self.struck += 1;
@@ -243,7 +301,7 @@ impl State {
         let faults = self.faults;
         let sectors = length.div_ceil(SECTOR);
         if self.strikes(faults.write_error) {
-            return Verdict::Fails(length.min(self.random.usize(0..=sectors) * SECTOR));
+            return self.fail_write(length);
         }
         if self.strikes(faults.lost_write) {
             return Verdict::Lands(0);
@@ -257,7 +315,7 @@ impl State {
 
 impl Device for FaultyDevice {
     fn path(&self) -> &Path {
-        self.inner.path()
+        self.plug.as_ref().map_or_else(|| self.inner.path(), Plug::name)
     }
 
     fn length(&self) -> u64 {
@@ -271,6 +329,9 @@ impl Device for FaultyDevice {
     fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
         self.delay();
         let length = bytes.len() as u64;
+        if self.plug.as_ref().is_some_and(Plug::is_off) {
+            return Err(self.no_power(Operation::Read, offset, length));
+        }
         let flipped = {
             let mut state = self.state();
             let faults = state.faults;
@@ -295,13 +356,22 @@ impl Device for FaultyDevice {
         let length = bytes.len() as u64;
         // Locked until the journal has the write: their order is the order of the writes.
         let mut state = self.state();
-        let verdict = state.judge_write(offset..offset.saturating_add(length), bytes.len());
+        let verdict = match self.turn() {
+            Turn::Works => state.judge_write(offset..offset.saturating_add(length), bytes.len()),
+            Turn::Fails(Fault::Error) => state.fail_write(bytes.len()),
+            Turn::Fails(Fault::DiskFull) => Verdict::Full,
+            Turn::Cut => Verdict::Off { had_it: true },
+            Turn::Off => Verdict::Off { had_it: false },
+        };
         let (landed, answer) = match verdict {
             Verdict::Lands(count) => (count, Ok(())),
             Verdict::Fails(count) => (count, Err(self.broken(Operation::Write, offset, length))),
-            Verdict::Full => {
-                let path = self.path().to_path_buf();
-                (0, Err(DeviceError::DiskFull { path, offset, needed: length }))
+            Verdict::Full => (0, Err(self.disk_full(offset, length))),
+            Verdict::Off { had_it } => {
+                if let Some(journal) = state.journal.as_mut().filter(|_| had_it) {
+                    journal.write(offset, bytes);
+                }
+                (0, Err(self.no_power(Operation::Write, offset, length)))
             }
         };
         if landed > 0 {
@@ -342,31 +412,11 @@ impl Device for FaultyDevice {
     }
 
     fn sync(&self) -> Result<(), DeviceError> {
-        self.delay();
-        let mut state = self.state();
-        let faults = state.faults;
-        if std::mem::take(&mut state.fail_next_sync) || state.strikes(faults.sync_error) {
-            return Err(self.broken(Operation::Sync, 0, self.length()));
-        }
-        self.inner.sync()?;
-        if let Some(journal) = &mut state.journal {
-            journal.sync();
-        }
-        Ok(())
+        self.sync_with(|| self.inner.sync(), Journal::sync)
     }
 
     fn sync_ranges(&self, ranges: &[Range<u64>]) -> Result<(), DeviceError> {
-        self.delay();
-        let mut state = self.state();
-        let faults = state.faults;
-        if std::mem::take(&mut state.fail_next_sync) || state.strikes(faults.sync_error) {
-            return Err(self.broken(Operation::Sync, 0, self.length()));
-        }
-        self.inner.sync_ranges(ranges)?;
-        if let Some(journal) = &mut state.journal {
-            journal.sync_ranges(ranges);
-        }
-        Ok(())
+        self.sync_with(|| self.inner.sync_ranges(ranges), |journal| journal.sync_ranges(ranges))
     }
 
     fn grow(&self, length: u64) -> Result<(), DeviceError> {
@@ -374,10 +424,23 @@ impl Device for FaultyDevice {
         let mut state = self.state();
         let old = self.length();
         let needed = length.saturating_sub(old);
-        if needed > 0 && (state.is_full || state.room.is_some_and(|room| needed > room)) {
+        if needed == 0 {
+            return self.inner.grow(length);
+        }
+        match self.turn() {
+            Turn::Works => {}
+            Turn::Fails(Fault::Error) => return Err(self.broken(Operation::Grow, old, needed)),
+            Turn::Fails(Fault::DiskFull) => return Err(self.disk_full(old, needed)),
+            turn @ (Turn::Cut | Turn::Off) => {
+                if let Some(journal) = state.journal.as_mut().filter(|_| turn == Turn::Cut) {
+                    journal.grow(length);
+                }
+                return Err(self.no_power(Operation::Grow, old, needed));
+            }
+        }
+        if state.is_full || state.room.is_some_and(|room| needed > room) {
             state.struck += 1;
-            let path = self.path().to_path_buf();
-            return Err(DeviceError::DiskFull { path, offset: old, needed });
+            return Err(self.disk_full(old, needed));
         }
         self.inner.grow(length)?;
         state.room = state.room.map(|room| room - needed);

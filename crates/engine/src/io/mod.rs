@@ -12,6 +12,7 @@ mod lock;
 pub mod memory;
 mod open;
 mod pause;
+pub mod power;
 mod ring;
 pub mod slow;
 pub mod store;
@@ -24,6 +25,7 @@ pub use error::{DeviceError, Errno, OpenFileError, Operation};
 pub use faulty::{Faults, FaultyDevice};
 pub use file::{FileDevice, FileOptions, Submission};
 pub use memory::MemoryDevice;
+pub use power::{Fault, PowerSupply};
 pub use slow::{SlowDevice, SlowProfile};
 pub use store::{PageRead, PageStore, PageWrite};
 pub use store_error::{
