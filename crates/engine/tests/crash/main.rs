@@ -1,0 +1,40 @@
+//! The crash campaign: stores whose power fails at every operation, in recovery too, and what is
+//! in them afterwards.
+
+#![allow(clippy::print_stdout)]
+
+mod campaign;
+mod oracle;
+mod plan;
+mod story;
+mod subject;
+mod toy;
+mod worker;
+
+use std::sync::Arc;
+
+use campaign::{Seeds, attempt};
+use subject::Subject;
+use toy::{BUGS, Bug, Toy};
+
+fn toy(bug: Bug) -> Arc<dyn Subject> {
+    Arc::new(Toy(bug))
+}
+
+#[test]
+fn a_simple_store_that_keeps_its_promises_passes() {
+    let (tally, failures) = campaign::run(&toy(Bug::None), Seeds { from: 0, count: 150 });
+    assert!(failures.is_empty(), "{failures:?}");
+    let [run, recovery, again] = tally.crashes;
+    assert!(run > 300 && recovery > 5 && again > 0, "{tally:?}");
+    assert!(tally.faults > 5 && tally.commits > 2000 && tally.closes > 100, "{tally:?}");
+}
+
+#[test]
+fn every_promise_that_is_broken_is_noticed() {
+    for bug in BUGS {
+        let noticed = (0..400).find(|seed| attempt(&toy(bug), *seed).is_err());
+        println!("{bug:?}: seed {noticed:?}");
+        assert!(noticed.is_some(), "{bug:?} was not noticed");
+    }
+}

@@ -1,0 +1,91 @@
+//! What a seed decides.
+
+use fastrand::Rng;
+
+const POLICIES: [&str; 4] = ["lean-evict(cooling=50%)", "lean-evict", "clock", "lru"];
+
+/// Who runs what, and what goes wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// One thread; the power fails.
+    Alone,
+    /// Several threads, each with keys of its own; the power fails.
+    Threads(u8),
+    /// One thread; single operations of the devices fail, too.
+    Faults,
+}
+
+/// A story from the making of a store to its last check.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub seed: u64,
+    pub kind: Kind,
+    pub page_size: u32,
+    /// Keys that each thread has in each tree.
+    pub keys: u16,
+    /// Times that the store is opened, those in which recovery crashes not counted.
+    pub lives: u32,
+    /// Steps of a life at most.
+    pub steps: u32,
+    /// No thread of the store does anything by itself, so that the seed gives the same again.
+    pub is_quiet: bool,
+}
+
+impl Plan {
+    pub fn of(seed: u64, random: &mut Rng) -> Plan {
+        let kind = match random.u8(..10) {
+            0..6 => Kind::Alone,
+            6..8 => Kind::Threads(random.u8(2..=4)),
+            _ => Kind::Faults,
+        };
+        let threads = matches!(kind, Kind::Threads(_));
+        Plan {
+            seed,
+            kind,
+            page_size: pick(random, &[512, 512, 1024, 4096, 4096, 16384]),
+            keys: pick(random, &[10, 60, 400]),
+            lives: random.u32(2..=5),
+            steps: pick(random, &[15, 60, 200]),
+            is_quiet: !threads && random.u8(..4) > 0,
+        }
+    }
+
+    pub fn threads(&self) -> u8 {
+        if let Kind::Threads(threads) = self.kind { threads } else { 1 }
+    }
+}
+
+/// How a store is opened once.
+#[derive(Clone, Debug)]
+#[allow(dead_code, reason = "the toy has few choices")]
+pub struct Start {
+    pub page_size: u32,
+    pub frames: u32,
+    pub policy: &'static str,
+    pub segment_bytes: u64,
+    pub buffer_bytes: usize,
+    pub is_quiet: bool,
+    /// Which of the compiled combinations: translation and latching.
+    pub combination: u8,
+    pub seed: u64,
+}
+
+impl Start {
+    pub fn draw(plan: &Plan, random: &mut Rng) -> Start {
+        Start {
+            page_size: plan.page_size,
+            frames: pick(random, &[24, 40, 100, 1000]),
+            policy: pick(random, &POLICIES),
+            segment_bytes: pick(random, &[16 << 10, 16 << 10, 64 << 10, 1 << 20]),
+            buffer_bytes: pick(random, &[64 << 10, 256 << 10]),
+            is_quiet: plan.is_quiet,
+            combination: random.u8(..8),
+            seed: random.u64(..),
+        }
+    }
+}
+
+/// One of them.
+pub fn pick<T: Copy>(random: &mut Rng, choices: &[T]) -> T {
+    choices[random.usize(..choices.len())]
+}

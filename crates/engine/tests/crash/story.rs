@@ -1,0 +1,360 @@
+//! A store's life from its making to its last check: it is opened, used, and the power fails,
+//! again and again.
+//!
+//! After most crashes what the devices may hold is drawn twice, with the same outcome. One of the
+//! two stores is recovered without another crash, compared, closed and checked; with the other the
+//! story goes on, and whatever happens to its recovery, it must come to the same contents.
+
+use fastrand::Rng;
+use millpond::io::{Fault, MemoryDevice, PowerSupply};
+
+use crate::oracle::State;
+use crate::plan::{Kind, Plan, Start, pick};
+use crate::subject::{Devices, Failure, Store, Subject};
+use crate::worker::{Life, SHARED, Stop, Worker, wrong};
+
+/// Recoveries in a row that may crash.
+const DEPTH_MAX: usize = 4;
+
+/// What a story, or a number of them, saw.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    pub stories: u64,
+    pub lives: u64,
+    /// Crashes: in the run, in recovery, in the recovery from a crash of recovery.
+    pub crashes: [u64; 3],
+    /// Operations that failed while the power was on.
+    pub faults: u64,
+    pub closes: u64,
+    /// Stores that were closed and checked from end to end.
+    pub checks: u64,
+    pub commits: u64,
+    pub aborts: u64,
+    pub reads: u64,
+    /// Operations of the devices.
+    pub operations: u64,
+}
+
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Tally) {
+        self.stories += other.stories;
+        self.lives += other.lives;
+        for (sum, crashes) in self.crashes.iter_mut().zip(other.crashes) {
+            *sum += crashes;
+        }
+        self.faults += other.faults;
+        self.closes += other.closes;
+        self.checks += other.checks;
+        self.commits += other.commits;
+        self.aborts += other.aborts;
+        self.reads += other.reads;
+        self.operations += other.operations;
+    }
+}
+
+/// Devices, and the power that they share.
+struct World {
+    supply: PowerSupply,
+    devices: Devices,
+}
+
+impl World {
+    fn new() -> World {
+        let supply = PowerSupply::new();
+        let data = supply.device("data", MemoryDevice::new());
+        let log = supply.device("log", MemoryDevice::new());
+        World { supply, devices: Devices { data, log } }
+    }
+
+    /// What a crash may leave of it.
+    fn crashed(&self, seed: u64) -> World {
+        let (supply, devices) = self.supply.images(seed);
+        let [data, log] = &devices[..] else { unreachable!("as many as there were") };
+        let devices = Devices { data: data.clone(), log: log.clone() };
+        World { supply, devices }
+    }
+}
+
+struct Story<'a> {
+    subject: &'a dyn Subject,
+    plan: Plan,
+    random: Rng,
+    world: World,
+    workers: Vec<Worker>,
+    tally: Tally,
+    /// Crashes since the store was open the last time.
+    depth: usize,
+    /// What the next recovery must come to.
+    awaited: Option<State>,
+    /// What happened between the workers' lives.
+    events: Vec<String>,
+}
+
+/// Tells the story of `seed`.
+///
+/// # Errors
+/// What went wrong in it, with all that is known.
+pub fn tell(subject: &dyn Subject, seed: u64) -> Result<Tally, String> {
+    let mut random = Rng::with_seed(seed);
+    let plan = Plan::of(seed, &mut random);
+    let workers = (0..plan.threads()).map(|id| Worker::new(id, &plan)).collect();
+    let mut story = Story {
+        subject,
+        plan,
+        random,
+        world: World::new(),
+        workers,
+        tally: Tally { stories: 1, ..Tally::default() },
+        depth: 0,
+        awaited: None,
+        events: Vec::new(),
+    };
+    let told = story.tell();
+    told.map_err(|what| story.report(&what))?;
+    for worker in &story.workers {
+        story.tally.commits += worker.done.commits;
+        story.tally.aborts += worker.done.aborts;
+        story.tally.reads += worker.done.reads;
+    }
+    Ok(story.tally)
+}
+
+impl Story<'_> {
+    fn report(&self, what: &str) -> String {
+        let mut text = format!("{what}\n  {:?}", self.plan);
+        text += &format!("\n  the story:\n    {}", self.events.join("\n    "));
+        for worker in &self.workers {
+            text += &format!("\n  last of worker {}:\n    {}", worker.id, worker.events());
+        }
+        text
+    }
+
+    fn note(&mut self, event: String) {
+        for worker in &mut self.workers {
+            worker.note(format!("[{event}]"));
+        }
+        self.events.push(event);
+    }
+
+    fn tell(&mut self) -> Result<(), String> {
+        self.make()?;
+        for _ in 0..self.plan.lives {
+            let store = self.open()?;
+            self.live(store)?;
+        }
+        self.world.supply.spare();
+        let store = self.recover()?;
+        let settled = self.settle(&*store);
+        settled.map_err(|stop| format!("at the end: {stop:?}"))?;
+        self.close_and_check(store)
+    }
+
+    /// A new store with the trees that all use.
+    fn make(&mut self) -> Result<(), String> {
+        let store = self.recover()?;
+        let made = SHARED.iter().try_for_each(|tree| store.create_tree(tree));
+        made.map_err(|failure| format!("making trees failed: {}", failure.text))?;
+        self.workers.iter_mut().for_each(Worker::begin_with_shared_trees);
+        self.close_and_check(store)
+    }
+
+    fn close_and_check(&mut self, store: Box<dyn Store>) -> Result<(), String> {
+        let failed = |what, failure: Failure| format!("{what} failed: {}", failure.text);
+        store.close().map_err(|failure| failed("closing", failure))?;
+        self.tally.closes += 1;
+        self.workers.iter_mut().for_each(|worker| worker.oracle.flushed());
+        self.tally.checks += 1;
+        let checked = self.subject.check(&self.world.devices);
+        checked.map_err(|failure| failed("the check", failure))
+    }
+
+    /// Lets the power fail, or an operation, some time soon.
+    fn arm(&mut self, limits: &[u64]) {
+        let limit = pick(&mut self.random, limits);
+        let at = self.random.u64(1..=limit);
+        if self.plan.kind == Kind::Faults && self.random.u8(..4) > 0 {
+            let fault = if self.random.bool() { Fault::Error } else { Fault::DiskFull };
+            self.note(format!("operation {at} from now fails: {fault:?}"));
+            self.world.supply.fail_at(at, fault);
+        } else {
+            self.note(format!("the power fails at operation {at} from now"));
+            self.world.supply.cut_at(at);
+        }
+    }
+
+    fn start(&mut self) -> Start {
+        let start = Start::draw(&self.plan, &mut self.random);
+        self.note(format!("open {start:?}"));
+        start
+    }
+
+    /// Opens what must open.
+    fn recover(&mut self) -> Result<Box<dyn Store>, String> {
+        let start = self.start();
+        let opened = self.subject.open(&self.world.devices, &start);
+        opened.map_err(|failure| format!("does not open: {}", failure.text))
+    }
+
+    /// Opens the store, while the power may fail.
+    fn open(&mut self) -> Result<Box<dyn Store>, String> {
+        loop {
+            self.world.supply.spare();
+            if self.depth < DEPTH_MAX && self.random.u8(..5) < 2 {
+                self.arm(&[4, 20, 100, 400]);
+            }
+            let was_due = self.world.supply.is_fault_due();
+            let start = self.start();
+            let failure = match self.subject.open(&self.world.devices, &start) {
+                Ok(store) => return Ok(store),
+                Err(failure) => failure,
+            };
+            let has_struck = was_due && !self.world.supply.is_fault_due();
+            if !self.world.supply.is_off() && !has_struck {
+                return Err(format!("does not open: {}", failure.text));
+            }
+            self.note(format!("opening failed: {}", failure.text));
+            self.crash()?;
+        }
+    }
+
+    /// The power fails, if it did not before.
+    fn crash(&mut self) -> Result<(), String> {
+        self.tally.operations += self.world.supply.operations();
+        self.tally.crashes[self.depth.min(2)] += 1;
+        self.depth += 1;
+        let seed = self.random.u64(..);
+        self.note(format!("crash {} at operation {}", self.depth, self.world.supply.operations()));
+        let before = std::mem::replace(&mut self.world, World::new());
+        if self.random.u8(..3) > 0 {
+            self.world = before.crashed(seed);
+            let found = self.audit()?;
+            if self.awaited.as_ref().is_some_and(|awaited| *awaited != found) {
+                return Err("recovery crashed, and the next one found something else".into());
+            }
+            self.awaited = Some(found);
+        }
+        self.world = before.crashed(seed);
+        Ok(())
+    }
+
+    /// Recovers from a crash without another one, and looks at everything.
+    fn audit(&mut self) -> Result<State, String> {
+        let failed = |what, failure: Failure| format!("{what} after a crash: {}", failure.text);
+        let store = self.recover()?;
+        let found = store.contents().map_err(|failure| failed("reading", failure))?;
+        self.expected_only(&found)?;
+        for worker in &self.workers {
+            worker.oracle.allows(&worker.part_of(&found))?;
+        }
+        store.close().map_err(|failure| failed("closing", failure))?;
+        let checked = self.subject.check(&self.world.devices);
+        checked.map_err(|failure| failed("the check", failure))?;
+        self.tally.checks += 1;
+        // What was closed opens, and has the same in it.
+        let store = self.recover()?;
+        let again = store.contents().map_err(|failure| failed("reading again", failure))?;
+        if again != found {
+            return Err("closed after a crash, and opened with other contents".into());
+        }
+        store.close().map_err(|failure| failed("closing again", failure))?;
+        Ok(found)
+    }
+
+    /// Nothing is there that is no worker's.
+    fn expected_only(&self, found: &State) -> Result<(), String> {
+        let parts: Vec<State> = self.workers.iter().map(|worker| worker.part_of(found)).collect();
+        for (name, tree) in found {
+            let entries = parts.iter().filter_map(|part| part.get(name)).map(|part| part.len());
+            if entries.clone().count() == 0 || entries.sum::<usize>() != tree.len() {
+                return Err(format!("tree {name} has things in it that nobody made, or all of it"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares what is there with what may be there.
+    fn settle(&mut self, store: &dyn Store) -> Result<(), Stop> {
+        let found = match store.contents() {
+            Ok(found) => found,
+            Err(_) if self.world.supply.is_off() => return Err(Stop::Down),
+            Err(failure) => return Err(wrong("the contents cannot be read", &failure)),
+        };
+        if self.awaited.as_ref().is_some_and(|awaited| *awaited != found) {
+            return Err(Stop::Wrong("two recoveries from one crash differ".into()));
+        }
+        self.expected_only(&found).map_err(Stop::Wrong)?;
+        for worker in &mut self.workers {
+            let part = worker.part_of(&found);
+            worker.oracle.settle(part).map_err(Stop::Wrong)?;
+        }
+        (self.depth, self.awaited) = (0, None);
+        Ok(())
+    }
+
+    fn live(&mut self, store: Box<dyn Store>) -> Result<(), String> {
+        self.tally.lives += 1;
+        let was_due = self.world.supply.is_fault_due();
+        match self.settle(&*store) {
+            Ok(()) => {
+                if !was_due || self.world.supply.is_fault_due() {
+                    self.arm(&[6, 40, 200, 1000, 5000]);
+                }
+                self.work(&*store)?;
+            }
+            Err(Stop::Down) => self.note("the power failed while everything was read".into()),
+            Err(Stop::Wrong(what)) => return Err(what),
+        }
+        let has_fault = self.plan.kind == Kind::Faults;
+        if !self.world.supply.is_off() && !has_fault && self.random.u8(..4) == 0 {
+            return self.end_by_closing(store);
+        }
+        if self.plan.kind == Kind::Faults && !self.world.supply.is_fault_due() {
+            self.tally.faults += 1;
+        }
+        self.world.supply.cut();
+        drop(store);
+        self.crash()
+    }
+
+    fn work(&mut self, store: &dyn Store) -> Result<(), String> {
+        let has_faults = self.plan.kind == Kind::Faults;
+        let life = Life { store, supply: &self.world.supply, has_faults };
+        let steps = self.random.u32(1..=self.plan.steps);
+        let ends: Vec<Result<(), Stop>> = if let [worker] = &mut self.workers[..] {
+            vec![worker.live(life, steps)]
+        } else {
+            std::thread::scope(|scope| {
+                let workers = self.workers.iter_mut();
+                let threads: Vec<_> =
+                    workers.map(|worker| scope.spawn(move || worker.live(life, steps))).collect();
+                let panicked = || Err(Stop::Wrong("a thread panicked".into()));
+                threads.into_iter().map(|t| t.join().unwrap_or_else(|_| panicked())).collect()
+            })
+        };
+        for end in ends {
+            if let Err(Stop::Wrong(what)) = end {
+                return Err(what);
+            }
+        }
+        Ok(())
+    }
+
+    fn end_by_closing(&mut self, store: Box<dyn Store>) -> Result<(), String> {
+        self.note("close".into());
+        match store.close() {
+            Ok(()) => {
+                self.world.supply.spare();
+                if self.world.supply.is_off() {
+                    return Err("closed, although the power failed before it was".into());
+                }
+                self.workers.iter_mut().for_each(|worker| worker.oracle.flushed());
+                (self.tally.closes, self.tally.checks) =
+                    (self.tally.closes + 1, self.tally.checks + 1);
+                let checked = self.subject.check(&self.world.devices);
+                checked.map_err(|failure| format!("the check after closing: {}", failure.text))
+            }
+            Err(_) if self.world.supply.is_off() => self.crash(),
+            Err(failure) => Err(format!("closing failed: {}", failure.text)),
+        }
+    }
+}

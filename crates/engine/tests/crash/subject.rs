@@ -1,0 +1,97 @@
+//! What the campaign asks of a store. Small, so that a toy can be put to the test as well, and
+//! with it the campaign itself.
+
+use std::fmt;
+use std::sync::Arc;
+
+use millpond::io::FaultyDevice;
+
+use crate::oracle::State;
+use crate::plan::Start;
+
+/// When a commit may be lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Durability {
+    /// Never.
+    Sync,
+    /// Never; it may wait for company.
+    Group,
+    /// With all that came after it, until something makes them durable.
+    Async,
+}
+
+impl Durability {
+    pub const ALL: [Durability; 3] = [Durability::Sync, Durability::Group, Durability::Async];
+
+    pub fn is_durable(self) -> bool {
+        self != Durability::Async
+    }
+}
+
+/// Why something did not work.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    pub text: String,
+    /// Another attempt may succeed: a deadlock, or a lock that did not come in time.
+    pub may_retry: bool,
+}
+
+impl Failure {
+    pub fn new(error: impl fmt::Display) -> Failure {
+        Failure { text: error.to_string(), may_retry: false }
+    }
+}
+
+pub type Answer<T> = Result<T, Failure>;
+pub type Entries = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// The devices of a store.
+#[derive(Clone)]
+#[allow(dead_code, reason = "the toy has no data file")]
+pub struct Devices {
+    pub data: Arc<FaultyDevice>,
+    pub log: Arc<FaultyDevice>,
+}
+
+/// A kind of store.
+pub trait Subject: Send + Sync {
+    /// Opens the store on the devices, recovering it if it was not closed; makes it if they are
+    /// empty.
+    fn open(&self, devices: &Devices, start: &Start) -> Answer<Box<dyn Store>>;
+
+    /// Looks for damage and for lost space in a store that was closed.
+    fn check(&self, devices: &Devices) -> Answer<()>;
+}
+
+/// An open store.
+pub trait Store: Sync {
+    fn create_tree(&self, tree: &str) -> Answer<()>;
+    fn drop_tree(&self, tree: &str) -> Answer<()>;
+    /// A transaction of its own that is not durable when it returns, as [`Store::delete`].
+    fn put(&self, tree: &str, key: &[u8], value: &[u8]) -> Answer<bool>;
+    fn delete(&self, tree: &str, key: &[u8]) -> Answer<bool>;
+    fn get(&self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>>;
+    fn begin(&self, durability: Durability) -> Answer<Box<dyn Transaction + '_>>;
+    fn checkpoint(&self) -> Answer<()>;
+    /// Makes everything durable that was acknowledged before.
+    fn flush(&self) -> Answer<()>;
+    /// All trees, and all that is in them.
+    fn contents(&self) -> Answer<State>;
+    fn close(self: Box<Self>) -> Answer<()>;
+}
+
+/// A transaction; it aborts when it is dropped.
+pub trait Transaction {
+    fn get(&mut self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>>;
+    /// Whether the key was there.
+    fn put(&mut self, tree: &str, key: &[u8], value: &[u8]) -> Answer<bool>;
+    /// Whether the key was there.
+    fn delete(&mut self, tree: &str, key: &[u8]) -> Answer<bool>;
+    /// Entries from `lower` on and below `upper`.
+    fn range(&mut self, tree: &str, lower: &[u8], upper: &[u8]) -> Answer<Entries>;
+    /// Savepoints are numbered from 0 on; those behind one that was rolled back to are gone.
+    fn savepoint(&mut self) -> Answer<()>;
+    fn rollback_to(&mut self, savepoint: usize) -> Answer<()>;
+    fn commit(self: Box<Self>) -> Answer<()>;
+    fn abort(self: Box<Self>) -> Answer<()>;
+}

@@ -1,0 +1,464 @@
+//! A thread that uses a store, and knows what must come out.
+//!
+//! Its keys begin with its number, and some trees are its own: no other thread changes what it
+//! sees, so it can say of each read what must be read.
+
+use std::collections::VecDeque;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use fastrand::Rng;
+use millpond::io::PowerSupply;
+
+use crate::oracle::{Change, Oracle, State, Tree, Value, name_of, shown};
+use crate::plan::{Plan, pick};
+use crate::subject::{Answer, Durability, Failure, Store, Transaction};
+
+/// Trees that all threads use, and that are there from the beginning.
+pub const SHARED: [&str; 3] = ["s0", "s1", "s2"];
+
+/// Events that are kept for a report.
+const EVENTS: usize = 40;
+/// Commits in doubt after which a life ends.
+const DOUBTS_MAX: u32 = 4;
+
+/// Why a worker does not go on.
+#[derive(Debug)]
+pub enum Stop {
+    /// The power failed, or enough else.
+    Down,
+    /// The store did what it must not do.
+    Wrong(String),
+}
+
+/// What a worker has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Done {
+    pub commits: u64,
+    pub aborts: u64,
+    pub reads: u64,
+}
+
+/// A store while it is open, and what may go wrong with it.
+#[derive(Clone, Copy)]
+pub struct Life<'a> {
+    pub store: &'a dyn Store,
+    pub supply: &'a PowerSupply,
+    /// Single operations fail.
+    pub has_faults: bool,
+}
+
+impl Life<'_> {
+    /// Something failed that had to fail some time.
+    fn is_faulty(&self) -> bool {
+        self.has_faults && !self.supply.is_fault_due()
+    }
+}
+
+pub struct Worker {
+    pub id: u8,
+    random: Rng,
+    keys: u16,
+    key_max: usize,
+    page_size: usize,
+    pub oracle: Oracle,
+    pub done: Done,
+    events: VecDeque<String>,
+    trees_made: u32,
+    /// In this life.
+    doubts: u32,
+}
+
+impl Worker {
+    pub fn new(id: u8, plan: &Plan) -> Worker {
+        let page_size = plan.page_size as usize;
+        Worker {
+            id,
+            random: Rng::with_seed(plan.seed.wrapping_mul(31).wrapping_add(u64::from(id))),
+            keys: plan.keys,
+            key_max: (page_size / 5).min(800),
+            page_size,
+            oracle: Oracle::default(),
+            done: Done::default(),
+            events: VecDeque::new(),
+            trees_made: 0,
+            doubts: 0,
+        }
+    }
+
+    pub fn note(&mut self, event: String) {
+        if self.events.len() == EVENTS {
+            self.events.pop_front();
+        }
+        self.events.push_back(event);
+    }
+
+    pub fn events(&self) -> String {
+        let events: Vec<&str> = self.events.iter().map(String::as_str).collect();
+        events.join("\n    ")
+    }
+
+    /// Its part of what is in a store.
+    pub fn part_of(&self, all: &State) -> State {
+        let mut part = State::new();
+        for (name, tree) in all {
+            if SHARED.contains(&name.as_str()) {
+                let own = tree.iter().filter(|(key, _)| key.first() == Some(&self.id));
+                let own: Tree = own.map(|(key, value)| (key.clone(), value.clone())).collect();
+                part.insert(name.clone(), own);
+            } else if name.starts_with(&format!("p{}-", self.id)) {
+                part.insert(name.clone(), tree.clone());
+            }
+        }
+        part
+    }
+
+    /// The trees that are there from the beginning are.
+    pub fn begin_with_shared_trees(&mut self) {
+        let create = |tree: &str| Change::Create { tree: tree.to_string() };
+        self.oracle.committed(SHARED.map(create).to_vec(), true);
+    }
+
+    /// Does so many steps, if nothing fails.
+    pub fn live(&mut self, life: Life<'_>, steps: u32) -> Result<(), Stop> {
+        self.doubts = 0;
+        for _ in 0..steps {
+            if life.supply.is_off() || self.doubts >= DOUBTS_MAX {
+                return Err(Stop::Down);
+            }
+            self.step(life)?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, life: Life<'_>) -> Result<(), Stop> {
+        match self.random.u8(..100) {
+            0..16 => self.single(life),
+            16..22 => self.look(life),
+            22..26 => {
+                self.note("checkpoint".into());
+                let answer = life.store.checkpoint();
+                self.tolerate(life, answer).map(drop)
+            }
+            26..31 => {
+                self.note("flush".into());
+                let answer = life.store.flush();
+                if self.tolerate(life, answer)?.is_some() {
+                    self.oracle.flushed();
+                }
+                Ok(())
+            }
+            31..34 => self.create_tree(life),
+            34..36 => self.drop_tree(life),
+            _ => self.transaction(life),
+        }
+    }
+
+    /// The answer; `None` for a failure that had to be expected and after which life goes on.
+    fn tolerate<T>(&mut self, life: Life<'_>, answer: Answer<T>) -> Result<Option<T>, Stop> {
+        let failure = match answer {
+            Ok(answer) => return Ok(Some(answer)),
+            Err(failure) => failure,
+        };
+        self.note(format!("-> {}", failure.text));
+        if life.supply.is_off() {
+            return Err(Stop::Down);
+        }
+        if failure.may_retry || life.is_faulty() {
+            return Ok(None);
+        }
+        Err(Stop::Wrong(format!("failed without a reason: {}", failure.text)))
+    }
+
+    /// What becomes of changes that were to be committed.
+    fn outcome(
+        &mut self,
+        life: Life<'_>,
+        answer: Answer<()>,
+        changes: Vec<Change>,
+        is_durable: bool,
+    ) -> Result<(), Stop> {
+        match answer {
+            Ok(()) => {
+                self.done.commits += 1;
+                self.oracle.committed(changes, is_durable);
+                Ok(())
+            }
+            Err(failure) => {
+                if !failure.may_retry {
+                    self.oracle.in_doubt(changes);
+                    self.doubts += 1;
+                }
+                self.tolerate::<()>(life, Err(failure)).map(drop)
+            }
+        }
+    }
+
+    /// Compares what was read; not once something failed: what is in doubt may be visible.
+    fn expect<T: PartialEq>(
+        &mut self,
+        life: Life<'_>,
+        (found, expected): (&T, &T),
+        what: impl FnOnce(&T, &T) -> String,
+    ) -> Result<(), Stop> {
+        self.done.reads += 1;
+        if found == expected || self.doubts > 0 || life.is_faulty() {
+            return Ok(());
+        }
+        Err(Stop::Wrong(what(found, expected)))
+    }
+
+    fn key(&mut self) -> Vec<u8> {
+        // Half of the accesses go to a tenth of the keys.
+        let keys = if self.random.bool() { self.keys.div_ceil(10) } else { self.keys };
+        let index = self.random.u16(..keys);
+        self.key_of(index)
+    }
+
+    fn key_of(&self, index: u16) -> Vec<u8> {
+        let mut key = vec![self.id];
+        key.extend(index.wrapping_mul(40503).to_be_bytes());
+        if index.is_multiple_of(6) {
+            let length = self.key_max * (1 + usize::from(index) % 4) / 4;
+            key.resize(length.max(3), b'k');
+        }
+        key
+    }
+
+    fn value(&mut self) -> Value {
+        let length = match self.random.u8(..20) {
+            0..12 => self.random.usize(..40),
+            12..17 => self.random.usize(..=self.page_size / 3),
+            17..19 => self.random.usize(self.page_size..=2 * self.page_size),
+            _ => self.random.usize(..6 * self.page_size),
+        };
+        let (seed, step) = (self.random.u32(..).to_le_bytes(), self.random.u8(..) | 1);
+        let byte = |i: usize| seed[i % 4].wrapping_add(step.wrapping_mul((i / 4) as u8));
+        (0..length).map(byte).collect()
+    }
+
+    fn tree(&mut self) -> String {
+        let names: Vec<&String> = self.oracle.now().keys().collect();
+        names[self.random.usize(..names.len())].clone()
+    }
+
+    fn single(&mut self, life: Life<'_>) -> Result<(), Stop> {
+        let (tree, key) = (self.tree(), self.key());
+        let was_there = self.oracle.now()[&tree].contains_key(&key);
+        let (answer, change) = if self.random.u8(..4) > 0 {
+            let value = self.value();
+            self.note(format!("put {tree}/{} {} alone", name_of(&key), shown(&value)));
+            (life.store.put(&tree, &key, &value), Change::Put { tree, key, value })
+        } else {
+            self.note(format!("delete {tree}/{} alone", name_of(&key)));
+            (life.store.delete(&tree, &key), Change::Delete { tree, key })
+        };
+        if let Ok(found) = &answer {
+            self.expect(life, (found, &was_there), |found, _| {
+                format!("a write says of its key: was there before: {found}; wrong")
+            })?;
+        }
+        self.outcome(life, answer.map(drop), vec![change], false)
+    }
+
+    fn look(&mut self, life: Life<'_>) -> Result<(), Stop> {
+        let (tree, key) = (self.tree(), self.key());
+        self.note(format!("get {tree}/{}", name_of(&key)));
+        let answer = life.store.get(&tree, &key);
+        let Some(found) = self.tolerate(life, answer)? else { return Ok(()) };
+        let expected = self.oracle.now()[&tree].get(&key).map(|value| value.to_vec());
+        self.expect(life, (&found, &expected), |a, b| wrong_read(&tree, &key, a, b))
+    }
+
+    fn create_tree(&mut self, life: Life<'_>) -> Result<(), Stop> {
+        self.trees_made += 1;
+        let tree = format!("p{}-{}", self.id, self.trees_made);
+        self.note(format!("create {tree}"));
+        let answer = life.store.create_tree(&tree);
+        self.outcome(life, answer, vec![Change::Create { tree }], false)
+    }
+
+    fn drop_tree(&mut self, life: Life<'_>) -> Result<(), Stop> {
+        let names = self.oracle.now().keys().filter(|name| name.starts_with('p'));
+        let names: Vec<String> = names.cloned().collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let tree = names[self.random.usize(..names.len())].clone();
+        self.note(format!("drop {tree}"));
+        let answer = life.store.drop_tree(&tree);
+        self.outcome(life, answer, vec![Change::Drop { tree }], false)
+    }
+
+    fn transaction(&mut self, life: Life<'_>) -> Result<(), Stop> {
+        let durability = pick(&mut self.random, &Durability::ALL);
+        self.note(format!("begin {durability:?}"));
+        let begun = life.store.begin(durability);
+        let Some(transaction) = self.tolerate(life, begun)? else { return Ok(()) };
+        let mut draft = Draft { transaction, changes: Vec::new(), savepoints: Vec::new() };
+        let operations = if self.random.bool() { 1..=3 } else { 1..=20 };
+        for _ in 0..self.random.u32(operations) {
+            let answer = self.operation(life, &mut draft)?;
+            if self.tolerate(life, answer)?.is_none() {
+                // Whatever it was, the transaction is given up.
+                self.note("give up".into());
+                return Ok(());
+            }
+        }
+        let Draft { transaction, changes, .. } = draft;
+        match self.random.u8(..20) {
+            0..16 => {
+                self.note(format!("commit {durability:?}"));
+                let answer = transaction.commit();
+                self.outcome(life, answer, changes, durability.is_durable())
+            }
+            16..19 => {
+                self.note("abort".into());
+                self.done.aborts += 1;
+                let answer = transaction.abort();
+                self.tolerate(life, answer).map(drop)
+            }
+            _ => {
+                self.note("drop the transaction".into());
+                self.done.aborts += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// The outer error: what was read is wrong. The inner one: the operation failed.
+    fn operation(&mut self, life: Life<'_>, draft: &mut Draft<'_>) -> Result<Answer<()>, Stop> {
+        let (tree, key) = (self.tree(), self.key());
+        match self.random.u8(..20) {
+            0..10 => self.put(life, draft, tree, key),
+            10..13 => {
+                self.note(format!("  delete {tree}/{}", name_of(&key)));
+                let expected = draft.see(&self.oracle, &tree, &key).is_some();
+                let found = match draft.transaction.delete(&tree, &key) {
+                    Ok(found) => found,
+                    Err(failure) => return Ok(Err(failure)),
+                };
+                draft.changes.push(Change::Delete { tree, key });
+                self.expect(life, (&found, &expected), |_, _| wrong_presence("delete"))?;
+                Ok(Ok(()))
+            }
+            13..16 => {
+                self.note(format!("  get {tree}/{}", name_of(&key)));
+                let expected = draft.see(&self.oracle, &tree, &key).map(|value| value.to_vec());
+                let found = match draft.transaction.get(&tree, &key) {
+                    Ok(found) => found,
+                    Err(failure) => return Ok(Err(failure)),
+                };
+                self.expect(life, (&found, &expected), |a, b| wrong_read(&tree, &key, a, b))?;
+                Ok(Ok(()))
+            }
+            16 => self.range(life, draft, &tree),
+            17 => {
+                self.note(format!("  savepoint {}", draft.savepoints.len()));
+                draft.savepoints.push(draft.changes.len());
+                Ok(draft.transaction.savepoint())
+            }
+            _ if draft.savepoints.is_empty() => self.put(life, draft, tree, key),
+            _ => {
+                let to = self.random.usize(..draft.savepoints.len());
+                self.note(format!("  roll back to {to}"));
+                draft.changes.truncate(draft.savepoints[to]);
+                draft.savepoints.truncate(to + 1);
+                Ok(draft.transaction.rollback_to(to))
+            }
+        }
+    }
+
+    fn put(
+        &mut self,
+        life: Life<'_>,
+        draft: &mut Draft<'_>,
+        tree: String,
+        key: Vec<u8>,
+    ) -> Result<Answer<()>, Stop> {
+        let value = self.value();
+        self.note(format!("  put {tree}/{} {}", name_of(&key), shown(&value)));
+        let expected = draft.see(&self.oracle, &tree, &key).is_some();
+        let found = match draft.transaction.put(&tree, &key, &value) {
+            Ok(found) => found,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        draft.changes.push(Change::Put { tree, key, value });
+        self.expect(life, (&found, &expected), |_, _| wrong_presence("put"))?;
+        Ok(Ok(()))
+    }
+
+    fn range(
+        &mut self,
+        life: Life<'_>,
+        draft: &mut Draft<'_>,
+        tree: &str,
+    ) -> Result<Answer<()>, Stop> {
+        // Never beyond its own keys: others would change what is there.
+        let (a, b) = (self.key(), self.key());
+        let (lower, upper) = if a <= b { (a, b) } else { (b, a) };
+        self.note(format!("  range {tree}/{}..{}", name_of(&lower), name_of(&upper)));
+        let mut state = State::from([(tree.to_string(), self.oracle.now()[tree].clone())]);
+        draft.changes.iter().for_each(|change| change.apply(&mut state));
+        let bounds = (Bound::Included(lower.clone()), Bound::Excluded(upper.clone()));
+        let entries = if lower < upper { Some(state[tree].range(bounds)) } else { None };
+        let expected: Vec<_> = entries
+            .into_iter()
+            .flatten()
+            .map(|(key, value)| (key.clone(), value.to_vec()))
+            .collect();
+        let found = match draft.transaction.range(tree, &lower, &upper) {
+            Ok(found) => found,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        self.expect(life, (&found, &expected), |found, expected| {
+            format!("a range has {} entries, not {}, or others", found.len(), expected.len())
+        })?;
+        Ok(Ok(()))
+    }
+}
+
+/// A transaction, and what it has changed.
+struct Draft<'a> {
+    transaction: Box<dyn Transaction + 'a>,
+    changes: Vec<Change>,
+    /// How many changes there were at each savepoint.
+    savepoints: Vec<usize>,
+}
+
+impl Draft<'_> {
+    /// What the transaction must see.
+    fn see(&self, oracle: &Oracle, tree: &str, key: &[u8]) -> Option<Value> {
+        for change in self.changes.iter().rev() {
+            match change {
+                Change::Put { tree: t, key: k, value } if t == tree && k == key => {
+                    return Some(Arc::clone(value));
+                }
+                Change::Delete { tree: t, key: k } if t == tree && k == key => return None,
+                _ => {}
+            }
+        }
+        oracle.now()[tree].get(key).cloned()
+    }
+}
+
+fn wrong_presence(what: &str) -> String {
+    format!("a {what} says the wrong thing of whether its key was there")
+}
+
+fn wrong_read(
+    tree: &str,
+    key: &[u8],
+    found: &Option<Vec<u8>>,
+    expected: &Option<Vec<u8>>,
+) -> String {
+    let word = |value: &Option<Vec<u8>>| {
+        value.as_ref().map_or_else(|| "nothing".to_string(), |value| shown(value))
+    };
+    format!("{tree}/{} is read as {}, not {}", name_of(key), word(found), word(expected))
+}
+
+/// For the rest of the campaign: a failure as a reason to stop.
+pub fn wrong(what: &str, failure: &Failure) -> Stop {
+    Stop::Wrong(format!("{what}: {}", failure.text))
+}
