@@ -2,9 +2,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::story::{Tally, tell};
+use millpond::io::Fault;
+
+use crate::plan::{Blow, Forced, Place};
+use crate::story::{Tally, tell, tell_forced};
 use crate::subject::Subject;
 
 /// A story that takes so long does not end.
@@ -16,16 +19,19 @@ const FAILURES_MAX: usize = 20;
 #[derive(Clone, Copy, Debug)]
 pub struct Seeds {
     pub from: u64,
+    /// Stories.
     pub count: u64,
+    /// Stories that are told once for each operation.
+    pub sweeps: u64,
 }
 
-/// One story in a thread of its own: it may panic, and it may hang.
-pub fn attempt(subject: &Arc<dyn Subject>, seed: u64) -> Result<Tally, String> {
+/// What is told in a thread of its own: it may panic, and it may hang.
+fn alone<T: Send + 'static>(
+    told: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
     let (sender, receiver) = mpsc::channel();
-    let subject = subject.clone();
     std::thread::spawn(move || {
-        let told = catch_unwind(AssertUnwindSafe(|| tell(&*subject, seed)));
-        let told = told.unwrap_or_else(|panic| {
+        let told = catch_unwind(AssertUnwindSafe(told)).unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<String>().cloned();
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
             Err(format!("a panic: {}", text.unwrap_or_default()))
@@ -37,15 +43,47 @@ pub fn attempt(subject: &Arc<dyn Subject>, seed: u64) -> Result<Tally, String> {
     receiver.recv_timeout(PATIENCE).unwrap_or_else(hangs)
 }
 
-/// Tells all stories. Prints failures at once, and a table at the end.
+/// One story.
+pub fn attempt(subject: &Arc<dyn Subject>, seed: u64) -> Result<Tally, String> {
+    let subject = subject.clone();
+    alone(move || tell(&*subject, seed))
+}
+
+/// One story with a blow at each operation of its run in turn, and then of its recovery.
+pub fn sweep(subject: &Arc<dyn Subject>, seed: u64) -> Result<Tally, String> {
+    let mut tally = Tally::default();
+    let blows = [Blow::Cut, Blow::Fails(Fault::Error), Blow::Fails(Fault::DiskFull)];
+    for (place, blow) in
+        [Place::Run, Place::Recovery].into_iter().flat_map(|p| blows.map(|b| (p, b)))
+    {
+        for at in 1.. {
+            let forced = Forced { place, blow, at };
+            let subject = subject.clone();
+            let told = alone(move || tell_forced(&*subject, seed, forced));
+            let (told, happened) = told.map_err(|what| format!("{forced:?}: {what}"))?;
+            tally += told;
+            if !happened {
+                break;
+            }
+        }
+    }
+    Ok(tally)
+}
+
+/// Tells all stories; and sweeps. Prints failures at once, and a table at the end.
 pub fn run(subject: &Arc<dyn Subject>, seeds: Seeds) -> (Tally, Vec<u64>) {
     let (mut tally, mut failures) = (Tally::default(), Vec::new());
-    let tenth = seeds.count.div_ceil(10).max(1);
-    for (done, seed) in (1..).zip(seeds.from..seeds.from + seeds.count) {
-        match attempt(subject, seed) {
+    let sweeps = seeds.from..seeds.from + seeds.sweeps;
+    let stories = seeds.from..seeds.from + seeds.count;
+    let all = sweeps.map(|seed| (true, seed)).chain(stories.map(|seed| (false, seed)));
+    let (total, mut told) = (seeds.count + seeds.sweeps, Instant::now());
+    for (done, (is_sweep, seed)) in (1..).zip(all) {
+        match if is_sweep { sweep(subject, seed) } else { attempt(subject, seed) } {
             Ok(told) => tally += told,
             Err(what) => {
+                let how = if is_sweep { "--seeds 0 --sweeps 1" } else { "--seeds 1" };
                 println!("seed {seed} FAILED: {what}");
+                println!("  repeat it with: cargo xtask crash {how} --from {seed}\n");
                 failures.push(seed);
             }
         }
@@ -53,9 +91,10 @@ pub fn run(subject: &Arc<dyn Subject>, seeds: Seeds) -> (Tally, Vec<u64>) {
             println!("{FAILURES_MAX} failures are enough");
             break;
         }
-        if done % tenth == 0 && seeds.count > 100 {
+        if told.elapsed() > Duration::from_secs(5) {
             let crashes: u64 = tally.crashes.iter().sum();
-            println!("{done} of {} stories, {crashes} crashes", seeds.count);
+            println!("{done} of {total}: {crashes} crashes, {} failures", failures.len());
+            told = Instant::now();
         }
     }
     print(&tally, &failures);

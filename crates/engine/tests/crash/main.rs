@@ -23,11 +23,12 @@ fn toy(bug: Bug) -> Arc<dyn Subject> {
 
 #[test]
 fn a_simple_store_that_keeps_its_promises_passes() {
-    let (tally, failures) = campaign::run(&toy(Bug::None), Seeds { from: 0, count: 150 });
+    let (tally, failures) =
+        campaign::run(&toy(Bug::None), Seeds { from: 0, count: 150, sweeps: 3 });
     assert!(failures.is_empty(), "{failures:?}");
     let [run, recovery, again] = tally.crashes;
     assert!(run > 300 && recovery > 5 && again > 0, "{tally:?}");
-    assert!(tally.faults > 5 && tally.commits > 2000 && tally.closes > 100, "{tally:?}");
+    assert!(tally.faults > 50 && tally.commits > 2000 && tally.closes > 100, "{tally:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a seed decides.
 
 use fastrand::Rng;
+use millpond::io::Fault;
 
 const POLICIES: [&str; 4] = ["lean-evict(cooling=50%)", "lean-evict", "clock", "lru"];
 
@@ -13,6 +14,30 @@ pub enum Kind {
     Threads(u8),
     /// One thread; single operations of the devices fail, too.
     Faults,
+}
+
+/// Where something goes wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    Run,
+    /// While the store is opened after a crash.
+    Recovery,
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Blow {
+    Cut,
+    Fails(Fault),
+}
+
+/// One operation, of all the only one at which something goes wrong.
+#[derive(Clone, Copy, Debug)]
+pub struct Forced {
+    pub place: Place,
+    pub blow: Blow,
+    /// Which operation, from 1 on.
+    pub at: u64,
 }
 
 /// A story from the making of a store to its last check.
@@ -48,6 +73,14 @@ impl Plan {
             steps: pick(random, &[15, 60, 200]),
             is_quiet: !threads && random.u8(..4) > 0,
         }
+    }
+
+    /// A short story in which everything but `forced` goes well, or the same as for others.
+    pub fn forced(seed: u64, random: &mut Rng, forced: Forced) -> Plan {
+        let plan = Plan::of(seed, random);
+        let kind = if forced.blow == Blow::Cut { Kind::Alone } else { Kind::Faults };
+        let lives = if forced.place == Place::Run { 1 } else { 2 };
+        Plan { kind, lives, steps: 40, is_quiet: true, ..plan }
     }
 
     pub fn threads(&self) -> u8 {

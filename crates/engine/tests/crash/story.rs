@@ -9,7 +9,7 @@ use fastrand::Rng;
 use millpond::io::{Fault, MemoryDevice, PowerSupply};
 
 use crate::oracle::State;
-use crate::plan::{Kind, Plan, Start, pick};
+use crate::plan::{Blow, Forced, Kind, Place, Plan, Start, pick};
 use crate::subject::{Devices, Failure, Store, Subject};
 use crate::worker::{Life, SHARED, Stop, Worker, wrong};
 
@@ -78,6 +78,9 @@ impl World {
 struct Story<'a> {
     subject: &'a dyn Subject,
     plan: Plan,
+    forced: Option<Forced>,
+    /// Whether what is forced has happened.
+    is_done: bool,
     random: Rng,
     world: World,
     workers: Vec<Worker>,
@@ -97,26 +100,50 @@ struct Story<'a> {
 pub fn tell(subject: &dyn Subject, seed: u64) -> Result<Tally, String> {
     let mut random = Rng::with_seed(seed);
     let plan = Plan::of(seed, &mut random);
-    let workers = (0..plan.threads()).map(|id| Worker::new(id, &plan)).collect();
-    let mut story = Story {
-        subject,
-        plan,
-        random,
-        world: World::new(),
-        workers,
-        tally: Tally { stories: 1, ..Tally::default() },
-        depth: 0,
-        awaited: None,
-        events: Vec::new(),
-    };
-    let told = story.tell();
-    told.map_err(|what| story.report(&what))?;
-    for worker in &story.workers {
-        story.tally.commits += worker.done.commits;
-        story.tally.aborts += worker.done.aborts;
-        story.tally.reads += worker.done.reads;
+    Ok(Story::new(subject, plan, random, None).told()?.0)
+}
+
+/// Tells a short story of `seed` in which one thing goes wrong; and whether it came to that.
+///
+/// # Errors
+/// What went wrong besides.
+pub fn tell_forced(
+    subject: &dyn Subject,
+    seed: u64,
+    forced: Forced,
+) -> Result<(Tally, bool), String> {
+    let mut random = Rng::with_seed(seed);
+    let plan = Plan::forced(seed, &mut random, forced);
+    Story::new(subject, plan, random, Some(forced)).told()
+}
+
+impl<'a> Story<'a> {
+    fn new(subject: &'a dyn Subject, plan: Plan, random: Rng, forced: Option<Forced>) -> Story<'a> {
+        let workers = (0..plan.threads()).map(|id| Worker::new(id, &plan)).collect();
+        Story {
+            subject,
+            plan,
+            forced,
+            is_done: false,
+            random,
+            world: World::new(),
+            workers,
+            tally: Tally { stories: 1, ..Tally::default() },
+            depth: 0,
+            awaited: None,
+            events: Vec::new(),
+        }
     }
-    Ok(story.tally)
+
+    fn told(mut self) -> Result<(Tally, bool), String> {
+        self.tell().map_err(|what| self.report(&what))?;
+        for worker in &self.workers {
+            self.tally.commits += worker.done.commits;
+            self.tally.aborts += worker.done.aborts;
+            self.tally.reads += worker.done.reads;
+        }
+        Ok((self.tally, self.is_done))
+    }
 }
 
 impl Story<'_> {
@@ -127,6 +154,10 @@ impl Story<'_> {
             text += &format!("\n  last of worker {}:\n    {}", worker.id, worker.events());
         }
         text
+    }
+
+    fn is_forced_at(&self, place: Place) -> bool {
+        self.forced.is_some_and(|forced| forced.place == place)
     }
 
     fn note(&mut self, event: String) {
@@ -168,11 +199,20 @@ impl Story<'_> {
         checked.map_err(|failure| failed("the check", failure))
     }
 
-    /// Lets the power fail, or an operation, some time soon.
-    fn arm(&mut self, limits: &[u64]) {
+    /// Lets the power fail, or an operation, some time soon; in a story where one thing is forced,
+    /// that, at its place.
+    fn arm(&mut self, place: Place, limits: &[u64]) {
+        if let Some(Forced { blow, at, .. }) = self.forced.filter(|forced| forced.place == place) {
+            self.note(format!("operation {at} from now: {blow:?}"));
+            match blow {
+                Blow::Cut => self.world.supply.cut_at(at),
+                Blow::Fails(fault) => self.world.supply.fail_at(at, fault),
+            }
+            return;
+        }
         let limit = pick(&mut self.random, limits);
         let at = self.random.u64(1..=limit);
-        if self.plan.kind == Kind::Faults && self.random.u8(..4) > 0 {
+        if self.plan.kind == Kind::Faults && self.forced.is_none() && self.random.u8(..4) > 0 {
             let fault = if self.random.bool() { Fault::Error } else { Fault::DiskFull };
             self.note(format!("operation {at} from now fails: {fault:?}"));
             self.world.supply.fail_at(at, fault);
@@ -199,19 +239,31 @@ impl Story<'_> {
     fn open(&mut self) -> Result<Box<dyn Store>, String> {
         loop {
             self.world.supply.spare();
-            if self.depth < DEPTH_MAX && self.random.u8(..5) < 2 {
-                self.arm(&[4, 20, 100, 400]);
+            let may_fail = match self.forced {
+                Some(_) => self.is_forced_at(Place::Recovery) && self.depth == 1,
+                None => self.depth < DEPTH_MAX && self.random.u8(..5) < 2,
+            };
+            if may_fail {
+                self.arm(Place::Recovery, &[4, 20, 100, 400]);
             }
             let was_due = self.world.supply.is_fault_due();
             let start = self.start();
             let failure = match self.subject.open(&self.world.devices, &start) {
-                Ok(store) => return Ok(store),
+                Ok(store) => {
+                    if self.is_forced_at(Place::Recovery) {
+                        let supply = &self.world.supply;
+                        self.is_done |= supply.is_off() || was_due && !supply.is_fault_due();
+                        supply.spare();
+                    }
+                    return Ok(store);
+                }
                 Err(failure) => failure,
             };
             let has_struck = was_due && !self.world.supply.is_fault_due();
             if !self.world.supply.is_off() && !has_struck {
                 return Err(format!("does not open: {}", failure.text));
             }
+            self.is_done = true;
             self.note(format!("opening failed: {}", failure.text));
             self.crash()?;
         }
@@ -294,23 +346,26 @@ impl Story<'_> {
     fn live(&mut self, store: Box<dyn Store>) -> Result<(), String> {
         self.tally.lives += 1;
         let was_due = self.world.supply.is_fault_due();
+        let mut was_armed = was_due;
         match self.settle(&*store) {
             Ok(()) => {
-                if !was_due || self.world.supply.is_fault_due() {
-                    self.arm(&[6, 40, 200, 1000, 5000]);
+                let is_over = self.forced.is_some() && self.tally.lives == 2;
+                if !is_over && (!was_due || self.world.supply.is_fault_due()) {
+                    self.arm(Place::Run, &[6, 40, 200, 1000, 5000]);
                 }
+                was_armed |= self.world.supply.is_fault_due();
                 self.work(&*store)?;
             }
             Err(Stop::Down) => self.note("the power failed while everything was read".into()),
             Err(Stop::Wrong(what)) => return Err(what),
         }
-        let has_fault = self.plan.kind == Kind::Faults;
-        if !self.world.supply.is_off() && !has_fault && self.random.u8(..4) == 0 {
+        let has_struck = was_armed && !self.world.supply.is_fault_due();
+        self.is_done |= self.is_forced_at(Place::Run) && (self.world.supply.is_off() || has_struck);
+        let may_close = self.plan.kind != Kind::Faults && self.forced.is_none();
+        if !self.world.supply.is_off() && may_close && self.random.u8(..4) == 0 {
             return self.end_by_closing(store);
         }
-        if self.plan.kind == Kind::Faults && !self.world.supply.is_fault_due() {
-            self.tally.faults += 1;
-        }
+        self.tally.faults += u64::from(has_struck);
         self.world.supply.cut();
         drop(store);
         self.crash()
