@@ -36,5 +36,6 @@ pub mod db;
 pub mod hash_index;
 pub mod heap;
 pub mod io;
+pub mod log;
 pub mod page;
 pub mod pool;

@@ -1,0 +1,62 @@
+//! Appending records.
+
+use millpond_base::Lsn;
+
+use super::error::LogError;
+use super::record::{Appended, Record};
+use super::ring::Reservation;
+use super::shared::Shared;
+use super::{counts::Counters, flush::NO_DELAY};
+
+impl Shared {
+    /// Reserves, copies, publishes; no lock and no allocation unless the buffer is full.
+    #[inline]
+    pub(super) fn append(&self, record: &Record<'_>) -> Appended {
+        let body = record.parts.iter().map(|part| part.len()).sum();
+        if body > self.record_max {
+            return self.refuse(body);
+        }
+        let reservation = self.ring.reserve(body);
+        let (start, end) = (reservation.start, reservation.end());
+        if let Err(reservation) = reservation.fill(record, body) {
+            self.fill_later(reservation, record, body);
+        }
+        // Two branches that are hardly ever taken. The first comes after the reservation in the
+        // one order of all sequentially consistent operations (rule 9).
+        if self.alarm.is_asleep() {
+            self.alarm.rouse();
+        }
+        let quarter = self.ring.size() / 4;
+        if (start ^ end) & !(quarter - 1) != 0 && end - self.ring.durable().min(end) > 2 * quarter {
+            self.alarm.urge();
+        }
+        Appended { start: Lsn(start), end: Lsn(end) }
+    }
+
+    /// The buffer is full: makes room, or finds that there will be none.
+    #[cold]
+    #[inline(never)]
+    fn fill_later(&self, mut reservation: Reservation<'_>, record: &Record<'_>, body: usize) {
+        Counters::add(&self.counters.stalls, 1);
+        loop {
+            // A log that takes nothing more has a hole here, and stays durable up to it at most.
+            if self.wait(reservation.needs(), NO_DELAY).is_err() {
+                return;
+            }
+            match reservation.fill(record, body) {
+                Ok(()) => return,
+                Err(again) => reservation = again,
+            }
+        }
+    }
+
+    /// A record that can never become durable: nothing behind it can, either.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&self, body: usize) -> Appended {
+        let (length, max) = (body as u64, self.record_max as u64);
+        self.poison(LogError::RecordTooLong { path: self.path().to_path_buf(), length, max });
+        let hole = self.ring.reserve(0);
+        Appended { start: Lsn(hole.start), end: Lsn(hole.end()) }
+    }
+}

@@ -1,0 +1,190 @@
+//! What can go wrong with a log.
+
+use std::path::PathBuf;
+
+use millpond_base::Lsn;
+
+use crate::io::DeviceError;
+
+/// Why a log did not do what it was asked to. Positions are LSNs, that is, bytes of the stream of
+/// records; offsets are bytes of the file.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// A size is not possible.
+    #[error("the log {} cannot have {option} = {value}: it {rule}", path.display())]
+    BadOption {
+        /// The log.
+        path: PathBuf,
+        /// Which option.
+        option: &'static str,
+        /// What was asked for.
+        value: u64,
+        /// What it has to be.
+        rule: &'static str,
+    },
+    /// A log was to be made where one is.
+    #[error("{} holds a log already: open it, or choose another name", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file does not begin as a log does.
+    #[error("{} is no log of this engine, or its first block is damaged", path.display())]
+    NotALog {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another version of the engine wrote it.
+    #[error(
+        "the log {} has format {found}, this version reads {known}: open the store with the \
+         version that wrote it, and close it there",
+        path.display()
+    )]
+    Version {
+        /// The log.
+        path: PathBuf,
+        /// The format in the file.
+        found: u32,
+        /// The format that is understood.
+        known: u32,
+    },
+    /// The log belongs to another store.
+    #[error(
+        "the log {} belongs to another store (its id is {found:032x}, the store's {expected:032x}): \
+         find the log that was beside the data",
+        path.display()
+    )]
+    OtherStore {
+        /// The log.
+        path: PathBuf,
+        /// The store's id.
+        expected: u128,
+        /// The id in the log.
+        found: u128,
+    },
+    /// What recovery must begin with is not there.
+    #[error(
+        "the log {} does not hold position {}: it was cut short, or is older than the data",
+        path.display(),
+        at.0
+    )]
+    Missing {
+        /// The log.
+        path: PathBuf,
+        /// The position that was asked for.
+        at: Lsn,
+    },
+    /// A part of the log that had been durable cannot be read, and there are records behind it.
+    /// That is no crash's doing.
+    #[error(
+        "the log {} is damaged at position {}, though it had been durable up to {}: what was \
+         committed from there on is lost with it; restore a backup, or salvage the data",
+        path.display(),
+        at.0,
+        durable.0
+    )]
+    Damaged {
+        /// The log.
+        path: PathBuf,
+        /// End of the last whole record before the damage.
+        at: Lsn,
+        /// The log had been durable up to here, at least.
+        durable: Lsn,
+    },
+    /// The block that says what a segment is cannot be read, and the segment is needed.
+    #[error(
+        "the log {} is damaged: the segment header at offset {offset} is not readable, and the \
+         records from position {} on may be behind it; restore a backup, or salvage the data",
+        path.display(),
+        at.0
+    )]
+    DamagedSegment {
+        /// The log.
+        path: PathBuf,
+        /// Where the header lies in the file.
+        offset: u64,
+        /// End of the last whole record before.
+        at: Lsn,
+    },
+    /// There is no whole record where one was expected.
+    #[error("the log {} has no whole record at position {}", path.display(), at.0)]
+    NoRecord {
+        /// The log.
+        path: PathBuf,
+        /// The position.
+        at: Lsn,
+    },
+    /// The position lies before what the log still keeps.
+    #[error(
+        "position {} of the log {} is forgotten: it keeps what comes after {}",
+        at.0,
+        path.display(),
+        oldest.0
+    )]
+    Forgotten {
+        /// The log.
+        path: PathBuf,
+        /// The position.
+        at: Lsn,
+        /// The oldest that is kept.
+        oldest: Lsn,
+    },
+    /// Nothing was appended there yet.
+    #[error("position {} lies behind the end {} of the log {}", at.0, tail.0, path.display())]
+    BeyondTail {
+        /// The log.
+        path: PathBuf,
+        /// The position.
+        at: Lsn,
+        /// The end.
+        tail: Lsn,
+    },
+    /// Reading failed.
+    #[error("the log cannot be read: {0}")]
+    Read(DeviceError),
+    /// Making, or opening, a log failed.
+    #[error("the log cannot be made ready: {0}")]
+    Prepare(DeviceError),
+    /// The log found no room. Nothing becomes durable from now on.
+    #[error(
+        "the log has no room and takes nothing more: {0}. Make room on that disk and open the \
+         store again; what was acknowledged as durable is intact"
+    )]
+    Full(DeviceError),
+    /// The log could not be written or synchronised. Nothing becomes durable from now on.
+    #[error(
+        "the log could not be made durable and takes nothing more: {0}. See to the disk, then \
+         open the store again; what was acknowledged as durable is intact"
+    )]
+    Failed(DeviceError),
+    /// A record was longer than the buffer allows. Nothing becomes durable from now on.
+    #[error(
+        "a record of {length} bytes does not fit the log {}, which takes {max}: open the store \
+         with a larger log buffer",
+        path.display()
+    )]
+    RecordTooLong {
+        /// The log.
+        path: PathBuf,
+        /// Body bytes of the record.
+        length: u64,
+        /// Most that a body can have.
+        max: u64,
+    },
+    /// The background thread could not be started.
+    #[error("the thread that writes the log {} cannot be started: {reason}", path.display())]
+    NoThread {
+        /// The log.
+        path: PathBuf,
+        /// The operating system's reason.
+        reason: String,
+    },
+}
+
+impl LogError {
+    /// The same, of a log that takes nothing more: a full disk is told apart.
+    pub(super) fn fatal(cause: DeviceError) -> LogError {
+        if cause.is_disk_full() { LogError::Full(cause) } else { LogError::Failed(cause) }
+    }
+}

@@ -1,0 +1,335 @@
+//! Making records durable: one leader writes for everybody who waits.
+//!
+//! Whoever needs a record to be durable, and finds nobody at it, leads: it takes all records that
+//! are published, writes their blocks with one call, synchronises the device once, and moves the
+//! durable LSN. So a thread alone hands nothing over to another. Who comes meanwhile waits for the
+//! end of this round, if the round covers it, or else of the next; when a round ends, all of its
+//! waiters wake and one of the next round's does, to lead.
+
+use std::io::IoSlice;
+use std::ops::Range;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use millpond_base::Lsn;
+use millpond_base::sync::{Condvar, Mutex, MutexGuard, thread};
+
+use super::counts::Counters;
+use super::error::LogError;
+use super::options::BLOCK;
+use super::ring::Consumer;
+use super::segments::Segments;
+use super::shared::{Shared, locked};
+use crate::io::{AlignedBuffer, DeviceError, WriteRequest};
+
+/// Lead at once.
+pub(super) const NO_DELAY: Duration = Duration::ZERO;
+/// No group waits longer for company.
+const DELAY_MAX: Duration = Duration::from_millis(100);
+
+/// How often a leader looks again for records before its own that are being copied, and how many of
+/// these looks come without giving way to other threads. Under a model checker nothing happens
+/// until it gives way.
+const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 200 };
+const LOOKS_SPINNING: u32 = if cfg!(any(loom, shuttle)) { 0 } else { 180 };
+
+/// Who leads, who waits.
+pub(super) struct Flush {
+    state: Mutex<State>,
+    /// Waiters of even and of odd rounds.
+    rounds: [Condvar; 2],
+    /// A leader that waits for company.
+    company: Condvar,
+    leader: Mutex<Leader>,
+}
+
+struct State {
+    is_led: bool,
+    /// There is a leader that has not taken its records yet.
+    is_open: bool,
+    /// End of the records that the leader has taken.
+    target: u64,
+    /// Rounds ended.
+    round: u64,
+    /// Waiters of even and of odd rounds.
+    waiting: [u32; 2],
+    /// Members of the last round.
+    last_group: u32,
+    poison: Option<LogError>,
+}
+
+/// What only the leader touches. The mutex is free whenever nobody leads, but for the background
+/// thread, which synchronises new segments under it (rule 8).
+pub(super) struct Leader {
+    consumer: Consumer,
+    /// The last block, which is not full.
+    scratch: AlignedBuffer,
+}
+
+impl Flush {
+    pub(super) fn new(consumer: Consumer) -> Flush {
+        let state = State {
+            is_led: false,
+            is_open: false,
+            target: 0,
+            round: 0,
+            waiting: [0; 2],
+            last_group: 1,
+            poison: None,
+        };
+        Flush {
+            state: Mutex::new(state),
+            rounds: [Condvar::new(), Condvar::new()],
+            company: Condvar::new(),
+            leader: Mutex::new(Leader { consumer, scratch: AlignedBuffer::new(BLOCK as usize) }),
+        }
+    }
+}
+
+impl Shared {
+    /// Returns once everything before `end` is durable, doing it if nobody else does. A leader
+    /// waits up to `delay` for as many others as the round before had.
+    pub(super) fn wait(&self, end: u64, delay: Duration) -> Result<(), LogError> {
+        if self.ring.durable() >= end {
+            return Ok(());
+        }
+        let tail = self.ring.tail();
+        if end > tail {
+            let (path, at, tail) = (self.path().to_path_buf(), Lsn(end), Lsn(tail));
+            return Err(LogError::BeyondTail { path, at, tail });
+        }
+        Counters::add(&self.counters.waits, 1);
+        let mut has_led = false;
+        let mut state = locked(&self.flush.state);
+        loop {
+            if self.ring.durable() >= end {
+                Counters::add(&self.counters.waits_shared, u64::from(!has_led));
+                return Ok(());
+            }
+            if let Some(error) = &state.poison {
+                return Err(error.clone());
+            }
+            state = if state.is_led {
+                self.follow(state, end)
+            } else {
+                has_led = true;
+                self.lead(state, end, delay)
+            };
+        }
+    }
+
+    /// Waits until a round has ended.
+    fn follow<'s>(&'s self, mut state: MutexGuard<'s, State>, end: u64) -> MutexGuard<'s, State> {
+        let flush = &self.flush;
+        let is_covered = state.is_open || end <= state.target;
+        let round = state.round + u64::from(!is_covered);
+        let side = (round % 2) as usize;
+        state.waiting[side] += 1;
+        if state.is_open && state.waiting[side] + 1 >= state.last_group {
+            flush.company.notify_one();
+        }
+        state = flush.rounds[side].wait(state).unwrap_or_else(PoisonError::into_inner);
+        // Woken before its round's end, to lead it or for no reason.
+        if state.round <= round {
+            state.waiting[side] -= 1;
+        }
+        state
+    }
+
+    /// Flushes once what is published, and ends the round.
+    fn lead<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, State>,
+        end: u64,
+        delay: Duration,
+    ) -> MutexGuard<'s, State> {
+        (state.is_led, state.is_open) = (true, true);
+        if !delay.is_zero() && state.last_group > 1 {
+            state = self.gather(state, delay.min(DELAY_MAX));
+        }
+        drop(state);
+        let outcome = self.flush_published(end);
+        let flush = &self.flush;
+        let mut state = locked(&flush.state);
+        if let Err(error) = outcome {
+            state.poison.get_or_insert(error);
+        }
+        (state.is_led, state.is_open) = (false, false);
+        let side = (state.round % 2) as usize;
+        state.last_group = 1 + std::mem::take(&mut state.waiting[side]);
+        state.round += 1;
+        flush.rounds[side].notify_all();
+        if state.waiting[1 - side] > 0 {
+            // One leads the next round. If nothing becomes durable any more, all have to know.
+            match state.poison {
+                Some(_) => flush.rounds[1 - side].notify_all(),
+                None => flush.rounds[1 - side].notify_one(),
+            }
+        }
+        state
+    }
+
+    /// Waits until as many have come as last time, for `delay` at most.
+    fn gather<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, State>,
+        delay: Duration,
+    ) -> MutexGuard<'s, State> {
+        let deadline = Instant::now() + delay;
+        let side = (state.round % 2) as usize;
+        while state.waiting[side] + 1 < state.last_group {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let waited = self.flush.company.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state
+    }
+
+    /// Makes durable what is published; waits a moment for what is being copied before `end`.
+    fn flush_published(&self, end: u64) -> Result<(), LogError> {
+        let mut leader = locked(&self.flush.leader);
+        let mut looks = 0;
+        while leader.consumer.walk() < end && looks < LOOKS {
+            if looks < LOOKS_SPINNING {
+                std::hint::spin_loop()
+            } else {
+                thread::yield_now()
+            }
+            looks += 1;
+        }
+        let walked = leader.consumer.walked();
+        {
+            // Asked under the leader's mutex: the background thread may have failed just before.
+            let mut state = locked(&self.flush.state);
+            if let Some(error) = &state.poison {
+                return Err(error.clone());
+            }
+            (state.target, state.is_open) = (walked, false);
+        }
+        if walked == leader.consumer.durable() {
+            return Ok(());
+        }
+        self.write_out(&mut leader).map_err(LogError::fatal)?;
+        leader.consumer.advance(walked);
+        Counters::add(&self.counters.records, leader.consumer.take_records());
+        Counters::add(&self.counters.flushes, 1);
+        Ok(())
+    }
+
+    /// Writes the blocks of all records walked over that are not durable, and synchronises them.
+    fn write_out(&self, leader: &mut Leader) -> Result<(), DeviceError> {
+        let Leader { consumer, scratch } = leader;
+        let (from, to) = (consumer.durable(), consumer.walked());
+        let (begin, full) = (from - from % BLOCK, to - to % BLOCK);
+        if full < to {
+            scratch.fill(0);
+            let mut at = 0;
+            for part in consumer.bytes(full, to) {
+                scratch[at..at + part.len()].copy_from_slice(part);
+                at += part.len();
+            }
+        }
+        let mut writes = Vec::new();
+        let mut at = begin;
+        while at < to {
+            let end = ((at / self.segments.size() + 1) * self.segments.size())
+                .min(to.next_multiple_of(BLOCK));
+            let scratch = (end > full).then_some(&**scratch);
+            writes.push(self.stretch(consumer, at..end, full, scratch)?);
+            at = end;
+        }
+        self.submit(&writes)
+    }
+
+    /// What to write of the blocks `blocks`, which lie in one segment; those from `full` on are in
+    /// `scratch`.
+    fn stretch<'b>(
+        &self,
+        consumer: &'b Consumer,
+        blocks: Range<u64>,
+        full: u64,
+        scratch: Option<&'b [u8]>,
+    ) -> Result<Stretch<'b>, DeviceError> {
+        let sequence = self.segments.sequence(blocks.start);
+        let place = self.segments.place(sequence)?;
+        if place.is_recycled {
+            Counters::add(&self.counters.recycled, 1);
+        }
+        let [first, rest] = consumer.bytes(blocks.start.min(full), blocks.end.min(full));
+        let parts = [first, rest, scratch.unwrap_or_default()];
+        let parts = parts.into_iter().filter(|part| !part.is_empty()).map(IoSlice::new).collect();
+        let offset = place.header + BLOCK + blocks.start % self.segments.size();
+        let header = place.is_new.then(|| (place.header, self.segments.header(sequence)));
+        Ok(Stretch { header, offset, length: blocks.end - blocks.start, parts })
+    }
+
+    /// Writes all of it, then synchronises once: rule 6.
+    fn submit(&self, writes: &[Stretch<'_>]) -> Result<(), DeviceError> {
+        let headers: Vec<_> = writes
+            .iter()
+            .filter_map(|stretch| stretch.header.as_ref())
+            .map(|(offset, block)| (*offset, [IoSlice::new(block)]))
+            .collect();
+        let (mut requests, mut ranges) = (Vec::new(), Vec::new());
+        for (offset, parts) in &headers {
+            requests.push(WriteRequest { offset: *offset, parts, result: Ok(()) });
+            ranges.push(*offset..offset + BLOCK);
+        }
+        for Stretch { offset, parts, length, .. } in writes {
+            requests.push(WriteRequest { offset: *offset, parts, result: Ok(()) });
+            ranges.push(*offset..offset + length);
+        }
+        let device = self.segments.device();
+        device.write_batch(&mut requests);
+        requests.into_iter().try_for_each(|request| request.result)?;
+        device.sync_ranges(&ranges)?;
+        let bytes = ranges.iter().map(|range| range.end - range.start).sum();
+        Counters::add(&self.counters.bytes_written, bytes);
+        Counters::add(&self.counters.syncs, 1);
+        Ok(())
+    }
+
+    /// Nothing becomes durable from now on, and `error` says why; the first one stands.
+    pub(super) fn poison(&self, error: LogError) {
+        let mut state = locked(&self.flush.state);
+        state.poison.get_or_insert(error);
+        drop(state);
+        // Who was woken to lead will not, and so would wake nobody.
+        self.flush.rounds.iter().for_each(Condvar::notify_all);
+    }
+
+    pub(super) fn poisoned(&self) -> Option<LogError> {
+        locked(&self.flush.state).poison.clone()
+    }
+
+    /// Makes the file a segment longer, ahead of need, and durably so. Called by the background
+    /// thread.
+    pub(super) fn grow_ahead(&self, segments: &Segments) {
+        let Ok(slot) = segments.grow_ahead() else {
+            // Perhaps there is room by the time it is needed.
+            Counters::add(&self.counters.growth_failures, 1);
+            return;
+        };
+        let leader = locked(&self.flush.leader);
+        match segments.device().sync() {
+            Ok(()) => segments.give(slot),
+            // What the leader wrote may be part of what was lost.
+            Err(error) => self.poison(LogError::fatal(error)),
+        }
+        drop(leader);
+        Counters::add(&self.counters.syncs, 1);
+        Counters::add(&self.counters.grown, 1);
+    }
+}
+
+/// A write within one segment.
+struct Stretch<'b> {
+    /// The slot's header and where it goes, if the segment is new there.
+    header: Option<(u64, AlignedBuffer)>,
+    offset: u64,
+    length: u64,
+    parts: Vec<IoSlice<'b>>,
+}

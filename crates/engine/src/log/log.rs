@@ -1,0 +1,201 @@
+//! The log as its users see it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use millpond_base::Lsn;
+use millpond_base::sync::Mutex;
+
+use super::counts::LogCounts;
+use super::error::LogError;
+use super::flush::NO_DELAY;
+use super::options::BLOCK;
+use super::reader::Reader;
+use super::record::{Appended, HEADER, Header, Record};
+use super::shared::{Shared, locked};
+use super::window::{AHEAD, Window};
+use super::writer::Handle;
+
+/// Bytes that are read for one record, unless it is longer.
+const PEEK: usize = 2 * BLOCK as usize;
+
+/// A write-ahead log. All methods may be called by any number of threads at once.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use millpond::io::MemoryDevice;
+/// use millpond::log::{Log, LogOptions, Record};
+/// use millpond_base::Lsn;
+///
+/// # fn main() -> Result<(), millpond::log::LogError> {
+/// let log = Log::create(Arc::new(MemoryDevice::new()), [7; 16], &LogOptions::default())?;
+/// let record = Record { kind: 1, tx: 42, prev: Lsn(0), parts: &[b"bolts", b"1200"] };
+/// let at = log.append(&record);
+/// log.wait_durable(at.end)?;
+///
+/// let mut body = Vec::new();
+/// let header = log.read_at(at.start, &mut body)?;
+/// assert_eq!((header.tx, body.as_slice()), (42, b"bolts1200".as_slice()));
+/// log.close()?;
+/// # Ok(()) }
+/// ```
+///
+/// A log that is dropped without [`Log::close`] loses what is not durable yet, as in a crash.
+pub struct Log {
+    pub(super) shared: Arc<Shared>,
+    /// The background thread, until the log is closed.
+    pub(super) writer: Mutex<Option<Handle>>,
+}
+
+impl Log {
+    /// Appends a record. Threads append side by side; each waits only if the buffer is full, until
+    /// a part of it has been written.
+    ///
+    /// Never fails. A log that takes nothing more ([`Log::poisoned`]) gives positions that never
+    /// become durable; so it does for a record longer than [`Log::record_max`], which ends the log.
+    #[inline]
+    pub fn append(&self, record: &Record<'_>) -> Appended {
+        self.shared.append(record)
+    }
+
+    /// Most bytes that a record's body can have: a quarter of the buffer, less 32.
+    pub fn record_max(&self) -> usize {
+        self.shared.record_max
+    }
+
+    /// End of what was appended: every record whose append begins after this call begins here or
+    /// later.
+    #[inline]
+    pub fn tail(&self) -> Lsn {
+        Lsn(self.shared.ring.tail())
+    }
+
+    /// Everything that ends here or before is durable.
+    #[inline]
+    pub fn durable(&self) -> Lsn {
+        Lsn(self.shared.ring.durable())
+    }
+
+    /// Returns once everything that ends at `end` or before is durable. If nobody is at it, the
+    /// calling thread writes and synchronises all that was appended.
+    ///
+    /// # Errors
+    /// If `end` lies behind the tail; if the log takes nothing more. Then it is not known whether
+    /// what is not durable will be found when the log is opened again.
+    #[inline]
+    pub fn wait_durable(&self, end: Lsn) -> Result<(), LogError> {
+        self.shared.wait(end.0, NO_DELAY)
+    }
+
+    /// As [`Log::wait_durable`], but for up to `delay` (at most 100 ms) waits for as many others as
+    /// were served together the last time; after a time alone, it does not wait.
+    ///
+    /// # Errors
+    /// As [`Log::wait_durable`].
+    pub fn wait_group(&self, end: Lsn, delay: Duration) -> Result<(), LogError> {
+        self.shared.wait(end.0, delay)
+    }
+
+    /// Why the log takes nothing more, if so. A write or a synchronisation that failed is never
+    /// tried again: the operating system may have dropped what it did not write, and says so once.
+    pub fn poisoned(&self) -> Option<LogError> {
+        self.shared.poisoned()
+    }
+
+    /// Lets go of everything before `lsn`: segments wholly below it are used again. What is not
+    /// durable is kept. The caller has made durable that recovery will not ask for it.
+    pub fn forget_before(&self, lsn: Lsn) {
+        self.shared.segments.forget_before(lsn.0.min(self.shared.ring.durable()));
+    }
+
+    /// The oldest position that is kept.
+    pub fn oldest(&self) -> Lsn {
+        Lsn(self.shared.segments.oldest())
+    }
+
+    /// Bytes from the oldest position that is kept to the tail.
+    pub fn bytes_held(&self) -> u64 {
+        self.shared.ring.tail().saturating_sub(self.shared.segments.oldest())
+    }
+
+    /// Bytes of the log's file.
+    pub fn file_bytes(&self) -> u64 {
+        self.shared.segments.device().length()
+    }
+
+    /// Reads records from `from`, where one begins, to what is the tail now. What is not durable
+    /// becomes so first; if that fails, the reader's first answer says why.
+    pub fn reader(&self, from: Lsn) -> Reader {
+        let shared = &self.shared;
+        let refused = shared.wait(shared.ring.tail(), NO_DELAY).err();
+        let window =
+            Window::new(shared.segments.clone(), AHEAD, shared.ring.durable(), shared.salt);
+        Reader::new(window, from.0, shared.path().to_path_buf(), refused)
+    }
+
+    /// Reads the record that begins at `lsn`: its body into `out`, which is cleared first. A record
+    /// that is not durable becomes so first.
+    ///
+    /// # Errors
+    /// If there is no whole record at `lsn`, it was forgotten or not appended yet, or the device
+    /// fails.
+    pub fn read_at(&self, lsn: Lsn, out: &mut Vec<u8>) -> Result<Header, LogError> {
+        let shared = &self.shared;
+        out.clear();
+        // Durable positions are ends of records: one behind the header is behind the record.
+        let behind = lsn.0.saturating_add(HEADER as u64);
+        shared.wait(behind, NO_DELAY)?;
+        let limit = shared.ring.durable();
+        let mut window = Window::new(shared.segments.clone(), PEEK, limit, shared.salt);
+        match window.record(lsn.0)? {
+            Some((header, body)) => {
+                out.extend_from_slice(body);
+                Ok(header)
+            }
+            None => Err(LogError::NoRecord { path: shared.path().to_path_buf(), at: lsn }),
+        }
+    }
+
+    /// What the log has done since it was opened.
+    pub fn counts(&self) -> LogCounts {
+        let bytes = self.shared.ring.tail() - self.shared.opened_at;
+        self.shared.counters.snapshot(bytes)
+    }
+
+    /// Makes everything durable and ends the background thread. Nothing should be appended
+    /// afterwards; what is becomes durable only if somebody waits for it.
+    ///
+    /// # Errors
+    /// If the log takes nothing more.
+    pub fn close(&self) -> Result<(), LogError> {
+        let flushed = self.shared.wait(self.shared.ring.tail(), NO_DELAY);
+        self.stop();
+        flushed
+    }
+
+    fn stop(&self) {
+        let writer = locked(&self.writer).take();
+        if let Some(writer) = writer {
+            self.shared.alarm.stop();
+            // It does not panic; if it did, there would be nothing left to do about it here.
+            let _ = writer.join();
+        }
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Log")
+            .field("path", &self.shared.path())
+            .field("tail", &self.tail())
+            .field("durable", &self.durable())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,31 @@
+//! The write-ahead log: an endless stream of records in a ring of recycled segments.
+//!
+//! `README.md` beside this file has the rules that the code cites. The log knows no page and no
+//! transaction: bodies are opaque bytes.
+
+mod append;
+pub mod counts;
+pub mod error;
+mod flush;
+// `Log` lives in a file of its own name, as everything else does.
+#[allow(clippy::module_inception)]
+mod log;
+mod open;
+pub mod options;
+pub mod reader;
+pub mod record;
+mod ring;
+mod segments;
+mod shared;
+mod slots;
+mod tail;
+mod window;
+mod writer;
+
+pub use counts::LogCounts;
+pub use error::LogError;
+pub use log::Log;
+pub use options::LogOptions;
+pub use reader::{Found, Reader};
+pub use record::{Appended, Header, Record};
+pub use tail::{Cut, Tail};

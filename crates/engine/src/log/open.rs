@@ -1,0 +1,99 @@
+//! Making and opening logs.
+
+use std::sync::Arc;
+
+use millpond_base::Lsn;
+use millpond_base::sync::Mutex;
+
+use super::counts::Counters;
+use super::error::LogError;
+use super::flush::Flush;
+use super::log::Log;
+use super::options::{BLOCK, LogOptions};
+use super::record::{self, HEADER};
+use super::ring::Ring;
+use super::segments::Segments;
+use super::shared::{FIRST, Shared};
+use super::tail::{self, Tail};
+use super::writer::{self, Alarm};
+use crate::io::{AlignedBuffer, Device};
+
+impl Log {
+    /// Makes an empty log on `device`, durably. Its first record will begin at `Lsn(4096)`.
+    ///
+    /// # Errors
+    /// If a size is not possible, the device holds a log of the store `uuid` already, has no room,
+    /// or fails.
+    pub fn create(
+        device: Arc<dyn Device>,
+        uuid: [u8; 16],
+        options: &LogOptions,
+    ) -> Result<Log, LogError> {
+        options.check(device.path())?;
+        let segments = Segments::create(device, uuid, options.segment_bytes, FIRST)?;
+        Self::start(segments, &uuid, FIRST, options)
+    }
+
+    /// Opens the log on `device`, and finds its end: walks from `start`, where a record begins that
+    /// is known to be durable, or `start` is the end itself, to the last whole record. What lies
+    /// behind was never acknowledged as durable; it is cut off, and will not come back. The log is
+    /// durable up to its end when this returns.
+    ///
+    /// `options.segment_bytes` is not looked at: the log keeps its own.
+    ///
+    /// # Errors
+    /// If the device holds no log, that of another store or version, one that does not reach up to
+    /// `start`, or one that is damaged: where something is lost that had been durable,
+    /// [`LogError::Damaged`] says from where on. If the device fails. Nothing is changed then.
+    pub fn open(
+        device: Arc<dyn Device>,
+        uuid: [u8; 16],
+        start: Lsn,
+        options: &LogOptions,
+    ) -> Result<(Log, Tail), LogError> {
+        options.check(device.path())?;
+        let start = start.0.max(FIRST);
+        if !start.is_multiple_of(8) {
+            return Err(LogError::NoRecord { path: device.path().to_path_buf(), at: Lsn(start) });
+        }
+        let segments = Arc::new(Segments::open(device.clone(), uuid)?);
+        let tail = tail::find(&segments, start, record::salt(&uuid))?;
+        // What was read may be in a cache of the operating system only.
+        device.sync().map_err(LogError::Prepare)?;
+        segments.keep_run(tail.end.0, FIRST);
+        let segments = Arc::into_inner(segments);
+        // Cannot fail: the only other owner was the search for the tail.
+        let segments = segments.expect("the tail is found");
+        Ok((Self::start(segments, &uuid, tail.end.0, options)?, tail))
+    }
+
+    fn start(
+        segments: Segments,
+        uuid: &[u8; 16],
+        end: u64,
+        options: &LogOptions,
+    ) -> Result<Log, LogError> {
+        let mut block = AlignedBuffer::new(BLOCK as usize);
+        if !end.is_multiple_of(BLOCK) {
+            segments.read(end - end % BLOCK, &mut block)?;
+        }
+        let salt = record::salt(uuid);
+        let (ring, consumer) = Ring::new(options.buffer_bytes, end, &block, salt);
+        let shared = Arc::new(Shared {
+            ring,
+            path: segments.device().path().to_path_buf(),
+            segments: Arc::new(segments),
+            flush: Flush::new(consumer),
+            alarm: Alarm::new(),
+            counters: Counters::default(),
+            salt,
+            record_max: options.buffer_bytes / 4 - HEADER,
+            opened_at: end,
+        });
+        let writer = match options.flush_interval {
+            interval if interval.is_zero() => None,
+            interval => Some(writer::start(&shared, interval)?),
+        };
+        Ok(Log { shared, writer: Mutex::new(writer) })
+    }
+}

@@ -1,0 +1,71 @@
+//! Reading the log from a position to its end.
+
+use std::path::PathBuf;
+
+use millpond_base::Lsn;
+
+use super::error::LogError;
+use super::record::Header;
+use super::window::Window;
+
+/// A record: where it begins, its header, its body.
+pub type Found<'a> = (Lsn, Header, &'a [u8]);
+
+/// Reads record after record, up to what was appended when the reader was made. Reads ahead by
+/// 1 MiB.
+pub struct Reader {
+    window: Window,
+    at: u64,
+    path: PathBuf,
+    /// What prevents reading.
+    refused: Option<LogError>,
+}
+
+impl Reader {
+    pub(super) fn new(
+        window: Window,
+        from: u64,
+        path: PathBuf,
+        refused: Option<LogError>,
+    ) -> Reader {
+        Reader { window, at: from, path, refused }
+    }
+
+    /// Where the next record begins, or would.
+    pub fn position(&self) -> Lsn {
+        Lsn(self.at)
+    }
+
+    /// Where this reader stops.
+    pub fn end(&self) -> Lsn {
+        Lsn(self.window.limit())
+    }
+
+    /// The next record: where it begins, its header, its body. `None` at the end.
+    ///
+    /// # Errors
+    /// If what is there is no whole record, was forgotten, or cannot be read; when the reader was
+    /// made from a position that it cannot read from. The reader stays where it is.
+    pub fn next_record(&mut self) -> Result<Option<Found<'_>>, LogError> {
+        if let Some(error) = &self.refused {
+            return Err(error.clone());
+        }
+        if self.at >= self.window.limit() {
+            return Ok(None);
+        }
+        let start = Lsn(self.at);
+        match self.window.record(self.at)? {
+            Some((header, body)) => {
+                self.at = header.end.0;
+                Ok(Some((start, header, body)))
+            }
+            None => Err(LogError::NoRecord { path: self.path.clone(), at: start }),
+        }
+    }
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader").field("at", &self.at).field("end", &self.window.limit()).finish()
+    }
+}

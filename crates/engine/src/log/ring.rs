@@ -1,0 +1,282 @@
+//! The buffer of records that are not durable yet: a ring of bytes that any number of threads fill
+//! and one empties.
+//!
+//! ```text
+//!            durable, rounded down     walked               tail
+//!     ┌──────────┬───────────────────────┬────────────────────┬──────────┐
+//!     │  free    │ published: read-only  │ reserved: each part│   free   │
+//!     │          │                       │ its appender's own │          │
+//!     └──────────┴───────────────────────┴────────────────────┴──────────┘
+//! ```
+//!
+//! A thread reserves bytes by adding to `tail`, fills them without any lock, and publishes them by
+//! storing a mark beside the ring: lap and length of the record. A record has at least 32 bytes, so
+//! that the marks of two records in one lap never share a place, and a mark of an earlier lap is
+//! not mistaken for one of this lap. So nothing has to be zeroed, and the ring's own bytes are
+//! plain memory. The one thread that empties walks from mark to mark.
+//!
+//! # Rules
+//!
+//! 1. Bytes from `walked` to `tail` belong to reservations, each byte to one.
+//! 2. A reservation is filled only when it ends at most one lap behind the free border (the durable
+//!    LSN, rounded down to a block: the rest of that block is written again).
+//! 3. From the mark until `durable` has passed a byte's block, nobody writes the byte.
+
+use std::sync::Arc;
+
+use millpond_base::sync::atomic::{AtomicU64, Ordering};
+
+use super::options::BLOCK;
+use super::record::{self, HEADER, Record};
+use crate::io::AlignedBuffer;
+
+/// Bytes of the ring that share a mark: no more than the shortest record has.
+const CELL: usize = HEADER;
+
+/// Apart from whatever else is written often: two lines, since processors fetch them in pairs.
+#[repr(align(128))]
+struct Apart<T>(T);
+
+struct Inner {
+    /// Where the ring's bytes are; they belong to `_memory`.
+    bytes: *mut u8,
+    _memory: AlignedBuffer,
+    /// Bytes of the ring, a power of two.
+    size: u64,
+    lap_shift: u32,
+    marks: Box<[AtomicU64]>,
+    salt: u64,
+    tail: Apart<AtomicU64>,
+    durable: Apart<AtomicU64>,
+}
+
+// SAFETY: `bytes` points to memory that `_memory` owns and nobody else names. Threads write to it
+// only within their own reservations (rules 1 and 2), and read only what they own or what was
+// published to them (rule 3).
+unsafe impl Send for Inner {}
+// SAFETY: as above.
+unsafe impl Sync for Inner {}
+
+/// The side that fills. Clones are of the same ring.
+#[derive(Clone)]
+pub(super) struct Ring(Arc<Inner>);
+
+/// The side that empties: there is one of it for each ring.
+pub(super) struct Consumer {
+    inner: Arc<Inner>,
+    /// All records that end up to here are published.
+    walked: u64,
+    /// Records walked over.
+    records: u64,
+}
+
+/// Bytes that were promised to one record.
+pub(super) struct Reservation<'r> {
+    ring: &'r Inner,
+    pub(super) start: u64,
+    length: usize,
+}
+
+impl Reservation<'_> {
+    pub(super) fn end(&self) -> u64 {
+        self.start + self.length as u64
+    }
+}
+
+impl Ring {
+    /// A ring of `size` bytes, a power of two of at least a block, whose first record will begin
+    /// at `start`. `block` holds what lies before it in its block.
+    pub(super) fn new(size: usize, start: u64, block: &[u8], salt: u64) -> (Ring, Consumer) {
+        let mut memory = AlignedBuffer::new(size);
+        let begin = start - start % BLOCK;
+        let at = (begin & (size as u64 - 1)) as usize;
+        let kept = (start - begin) as usize;
+        memory[at..at + kept].copy_from_slice(&block[..kept]);
+        let inner = Arc::new(Inner {
+            bytes: memory.as_mut_ptr(),
+            _memory: memory,
+            size: size as u64,
+            lap_shift: size.trailing_zeros(),
+            marks: (0..size / CELL).map(|_| AtomicU64::new(0)).collect(),
+            salt,
+            tail: Apart(AtomicU64::new(start)),
+            durable: Apart(AtomicU64::new(start)),
+        });
+        (Ring(inner.clone()), Consumer { inner, walked: start, records: 0 })
+    }
+
+    /// Bytes of the ring.
+    pub(super) fn size(&self) -> u64 {
+        self.0.size
+    }
+
+    /// End of all reservations.
+    #[inline]
+    pub(super) fn tail(&self) -> u64 {
+        self.0.tail.0.load(Ordering::SeqCst)
+    }
+
+    /// End of what is durable.
+    #[inline]
+    pub(super) fn durable(&self) -> u64 {
+        self.0.durable.0.load(Ordering::Acquire)
+    }
+
+    /// Promises bytes to a record with a body of `body` bytes.
+    ///
+    /// Sequentially consistent, so that the background thread, before it sleeps, sees either the
+    /// new tail or is seen asleep.
+    #[inline]
+    pub(super) fn reserve(&self, body: usize) -> Reservation<'_> {
+        let length = record::whole(body);
+        let start = self.0.tail.0.fetch_add(length as u64, Ordering::SeqCst);
+        Reservation { ring: &self.0, start, length }
+    }
+}
+
+impl<'r> Reservation<'r> {
+    /// What has to be durable before this can be filled.
+    pub(super) fn needs(&self) -> u64 {
+        self.end().saturating_sub(self.ring.size).next_multiple_of(BLOCK)
+    }
+
+    /// Writes `record`, whose body has `body` bytes as was reserved, and publishes it. Gives the
+    /// reservation back if the ring is full.
+    #[inline]
+    pub(super) fn fill(self, record: &Record<'_>, body: usize) -> Result<(), Reservation<'r>> {
+        let ring = self.ring;
+        let durable = ring.durable.0.load(Ordering::Acquire);
+        let free = durable - durable % BLOCK;
+        if self.end() > free + ring.size || record::whole(body) != self.length {
+            return Err(self);
+        }
+        let mut header = record::encode(record, body, self.start.saturating_sub(durable));
+        let mut at = self.start + HEADER as u64;
+        let body_end = at + body as u64;
+        for part in record.parts {
+            // Parts that are longer than they were would reach beyond the reservation.
+            let part = &part[..part.len().min((body_end - at) as usize)];
+            // SAFETY: from the end of the header to `body_end`, which is within the reservation;
+            // and the reservation has room (rule 2), as was seen above.
+            unsafe { ring.put(at, part) };
+            at += part.len() as u64;
+        }
+        let zeros = [0; HEADER];
+        let missing = (self.end() - at).min(HEADER as u64) as usize;
+        // SAFETY: within the reservation, as above.
+        unsafe { ring.put(at, &zeros[..missing]) };
+        // SAFETY: as above: the header's bytes behind the checksum.
+        unsafe { ring.put(self.start + 8, &header[8..]) };
+        // SAFETY: the bytes are this reservation's, written by this thread just now; nobody else
+        // touches them before the mark (rule 1).
+        let [first, rest] = unsafe { ring.get(self.start + 8, self.end()) };
+        let sum = record::checksum(first, rest, self.start, ring.salt);
+        header[4..8].copy_from_slice(&sum.to_le_bytes());
+        // SAFETY: as above: length and checksum.
+        unsafe { ring.put(self.start, &header[..8]) };
+        ring.mark(self.start).store(ring.mark_of(self.start, self.length), Ordering::Release);
+        Ok(())
+    }
+}
+
+impl Inner {
+    #[inline]
+    fn mark(&self, start: u64) -> &AtomicU64 {
+        &self.marks[(start & (self.size - 1)) as usize / CELL]
+    }
+
+    #[inline]
+    fn mark_of(&self, start: u64, length: usize) -> u64 {
+        (start >> self.lap_shift) << 32 | length as u64
+    }
+
+    /// Copies `bytes` into the ring at `lsn`.
+    ///
+    /// # Safety
+    /// The bytes from `lsn` on, as many as there are, belong to a reservation of the caller that
+    /// has room (rules 1 and 2).
+    #[inline]
+    unsafe fn put(&self, lsn: u64, bytes: &[u8]) {
+        let at = (lsn & (self.size - 1)) as usize;
+        let first = bytes.len().min(self.size as usize - at);
+        // SAFETY: `at + first` is at most the ring's size, and so is what wraps around, since no
+        // reservation that has room is longer than the ring. The caller owns the bytes.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.bytes.add(at), first);
+            if first < bytes.len() {
+                let rest = &bytes[first..];
+                std::ptr::copy_nonoverlapping(rest.as_ptr(), self.bytes, rest.len());
+            }
+        }
+    }
+
+    /// The bytes from `from` to `to`: up to the ring's end, and from its beginning.
+    ///
+    /// # Safety
+    /// At most a lap, initialised, and nobody writes them while the slices live (rules 1 and 3).
+    #[inline]
+    unsafe fn get(&self, from: u64, to: u64) -> [&[u8]; 2] {
+        let at = (from & (self.size - 1)) as usize;
+        let length = (to - from) as usize;
+        let first = length.min(self.size as usize - at);
+        // SAFETY: both lie within the ring, which lives as long as `self`; the memory was zeroed
+        // when it was allocated, and the caller promises that nobody writes.
+        unsafe {
+            [
+                std::slice::from_raw_parts(self.bytes.add(at), first),
+                std::slice::from_raw_parts(self.bytes, length - first),
+            ]
+        }
+    }
+}
+
+impl Consumer {
+    /// Walks over records that were published meanwhile; returns where the first unpublished one
+    /// begins.
+    pub(super) fn walk(&mut self) -> u64 {
+        loop {
+            let mark = self.inner.mark(self.walked).load(Ordering::Acquire);
+            let length = mark & u64::from(u32::MAX);
+            if length == 0 || mark != self.inner.mark_of(self.walked, length as usize) {
+                return self.walked;
+            }
+            self.walked += length;
+            self.records += 1;
+        }
+    }
+
+    /// Where the first record begins that was not seen to be published.
+    pub(super) fn walked(&self) -> u64 {
+        self.walked
+    }
+
+    /// Records walked over since this was last asked.
+    pub(super) fn take_records(&mut self) -> u64 {
+        std::mem::take(&mut self.records)
+    }
+
+    /// End of what is durable.
+    pub(super) fn durable(&self) -> u64 {
+        self.inner.durable.0.load(Ordering::Relaxed)
+    }
+
+    /// Published bytes from `from` to `to`: up to the ring's end, and from its beginning. Cut to
+    /// what is published and not given back.
+    pub(super) fn bytes(&self, from: u64, to: u64) -> [&[u8]; 2] {
+        let durable = self.durable();
+        let free = durable - durable % BLOCK;
+        let to = to.clamp(free, self.walked);
+        let from = from.clamp(free, to);
+        // SAFETY: these bytes are published or were there when the ring was made, and `durable`,
+        // which only this consumer moves, and only while it is borrowed mutably, has not passed
+        // their blocks: rule 3. They span at most a lap, by rule 2.
+        unsafe { self.inner.get(from, to) }
+    }
+
+    /// All that was walked over is durable: gives its blocks back.
+    pub(super) fn advance(&mut self, durable: u64) {
+        let durable = durable.clamp(self.durable(), self.walked);
+        // Release: what was read from the blocks was read before anybody fills them again.
+        self.inner.durable.0.store(durable, Ordering::Release);
+    }
+}

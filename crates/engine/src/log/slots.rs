@@ -1,0 +1,162 @@
+//! The file: a block that says whose log it is, then slots, each a header block and a segment.
+//!
+//! ```text
+//!  offset 0             log header, one block
+//!  4096                 slot 0: header, one block
+//!  8192                         segment, S bytes of records
+//!  8192 + S             slot 1: header …
+//!
+//!  log header                            slot header
+//!  byte  0  magic "MPONDLOG"             byte  0  magic "MPONDSEG"
+//!        8  format u32                         8  format u32
+//!       12  block u32 = 4096                  12  0 u32
+//!       16  store id, 16 bytes                16  store id, 16 bytes
+//!       32  segment size S u64                32  sequence number u64
+//!       40  checksum u64 of bytes 0 to 39     40  checksum u64 of bytes 0 to 39
+//! ```
+//!
+//! Numbers are little-endian, checksums XXH3-64, the rest of both blocks zeros. The segment with
+//! sequence number q holds the LSNs from q·S to (q+1)·S; a slot whose header is all zeros was never
+//! used. Each header lies in one sector, so a crash leaves the old one or the new one (rule 6): one
+//! that is neither is damage.
+
+use std::path::Path;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::error::LogError;
+use super::options::{BLOCK, is_segment_size};
+use crate::io::AlignedBuffer;
+
+/// The format that this version reads and writes.
+pub(super) const FORMAT: u32 = 1;
+
+const LOG_MAGIC: [u8; 8] = *b"MPONDLOG";
+const SLOT_MAGIC: [u8; 8] = *b"MPONDSEG";
+/// Bytes under the checksum.
+const COVERED: usize = 40;
+
+/// Where slot `slot` begins, with segments of `segment` bytes.
+pub(super) fn slot_offset(slot: usize, segment: u64) -> u64 {
+    BLOCK + slot as u64 * (BLOCK + segment)
+}
+
+fn block(magic: [u8; 8], word: u32, uuid: &[u8; 16], number: u64) -> AlignedBuffer {
+    let mut block = AlignedBuffer::new(BLOCK as usize);
+    block[0..8].copy_from_slice(&magic);
+    block[8..12].copy_from_slice(&FORMAT.to_le_bytes());
+    block[12..16].copy_from_slice(&word.to_le_bytes());
+    block[16..32].copy_from_slice(uuid);
+    block[32..40].copy_from_slice(&number.to_le_bytes());
+    let sum = xxh3_64(&block[..COVERED]);
+    block[40..48].copy_from_slice(&sum.to_le_bytes());
+    block
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]))
+}
+
+fn uuid_at(bytes: &[u8], at: usize) -> [u8; 16] {
+    std::array::from_fn(|i| bytes[at + i])
+}
+
+/// The log's first block.
+pub(super) fn log_header(uuid: &[u8; 16], segment: u64) -> AlignedBuffer {
+    block(LOG_MAGIC, BLOCK as u32, uuid, segment)
+}
+
+/// The segment size that the log's first block names, if it is a sound one of this store.
+pub(super) fn read_log_header(bytes: &[u8], uuid: &[u8; 16], path: &Path) -> Result<u64, LogError> {
+    let path = || path.to_path_buf();
+    if bytes.len() < BLOCK as usize || bytes[0..8] != LOG_MAGIC {
+        return Err(LogError::NotALog { path: path() });
+    }
+    let (found, known) = (u32_at(bytes, 8), FORMAT);
+    if found != known {
+        return Err(LogError::Version { path: path(), found, known });
+    }
+    let segment = u64_at(bytes, 32);
+    let is_sound = u64_at(bytes, 40) == xxh3_64(&bytes[..COVERED])
+        && u64::from(u32_at(bytes, 12)) == BLOCK
+        && is_segment_size(segment);
+    if !is_sound {
+        return Err(LogError::NotALog { path: path() });
+    }
+    let found = uuid_at(bytes, 16);
+    if found != *uuid {
+        let (expected, found) = (u128::from_be_bytes(*uuid), u128::from_be_bytes(found));
+        return Err(LogError::OtherStore { path: path(), expected, found });
+    }
+    Ok(segment)
+}
+
+/// The header of a slot that holds segment `sequence`.
+pub(super) fn slot_header(uuid: &[u8; 16], sequence: u64) -> AlignedBuffer {
+    block(SLOT_MAGIC, 0, uuid, sequence)
+}
+
+/// What a slot's header says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum SlotState {
+    /// Never used, or by another log.
+    Empty,
+    /// Holds this segment.
+    Holds(u64),
+    /// Not readable.
+    Damaged,
+}
+
+pub(super) fn read_slot_header(bytes: &[u8], uuid: &[u8; 16]) -> SlotState {
+    let sector = &bytes[..512];
+    if sector.iter().all(|&byte| byte == 0) {
+        return SlotState::Empty;
+    }
+    let is_sound = sector[0..8] == SLOT_MAGIC && u64_at(sector, 40) == xxh3_64(&sector[..COVERED]);
+    match is_sound {
+        true if uuid_at(sector, 16) != *uuid => SlotState::Empty,
+        true if u32_at(sector, 8) == FORMAT => SlotState::Holds(u64_at(sector, 32)),
+        _ => SlotState::Damaged,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: [u8; 16] = [7; 16];
+
+    #[test]
+    fn the_first_block_tells_its_store_format_and_segment_size() {
+        let path = Path::new("a-log");
+        let good = log_header(&ID, 64 << 10);
+        assert_eq!(read_log_header(&good, &ID, path), Ok(64 << 10));
+        let other = read_log_header(&good, &[8; 16], path).unwrap_err();
+        assert!(matches!(other, LogError::OtherStore { .. }), "{other}");
+        assert!(other.to_string().contains("a-log"), "{other}");
+        for at in 0..48 {
+            let mut bad = log_header(&ID, 64 << 10);
+            bad[at] ^= 4;
+            let error = read_log_header(&bad, &ID, path).unwrap_err();
+            let is_version = matches!(error, LogError::Version { .. });
+            assert_eq!(is_version, (8..12).contains(&at), "byte {at}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_slot_is_empty_or_holds_a_segment_or_is_damaged() {
+        let good = slot_header(&ID, 1234);
+        assert_eq!(read_slot_header(&good, &ID), SlotState::Holds(1234));
+        assert_eq!(read_slot_header(&good, &[8; 16]), SlotState::Empty);
+        assert_eq!(read_slot_header(&[0; 4096], &ID), SlotState::Empty);
+        for at in 0..48 {
+            let mut bad = slot_header(&ID, 1234);
+            bad[at] ^= 64;
+            assert_eq!(read_slot_header(&bad, &ID), SlotState::Damaged, "byte {at}");
+        }
+    }
+}

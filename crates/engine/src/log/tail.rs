@@ -1,0 +1,136 @@
+//! Finding the end of a log that was not closed, or was.
+//!
+//! Records are walked over from a known position to the first that is not whole. Behind that there
+//! may be more, for two reasons, and they are told apart by what later records say of their time
+//! (rule 5): each notes how far the log was durable when it was appended.
+//!
+//! - A crash tore the last writes: whole records behind the hole were never acknowledged, since
+//!   none of them was written after the hole had become durable. They are cut off, and their
+//!   headers overwritten: otherwise they would be valid again as soon as new records reach up to
+//!   them.
+//! - A record behind the hole says that the log had been durable beyond the hole. Then something
+//!   has been lost that was acknowledged, and no crash does that.
+
+use std::sync::Arc;
+
+use millpond_base::Lsn;
+
+use super::error::LogError;
+use super::options::BLOCK;
+use super::record::HEADER;
+use super::segments::Segments;
+use super::window::{AHEAD, Window};
+use crate::io::AlignedBuffer;
+
+/// Where a log that was opened ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tail {
+    /// End of the last whole record: where the next one begins.
+    pub end: Lsn,
+    /// What was cut off, if there was something.
+    pub cut: Option<Cut>,
+}
+
+/// Records behind the end that were never acknowledged as durable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cut {
+    /// Whole records among them.
+    pub records: u64,
+    /// End of the last whole one; the log's end if there is none.
+    pub until: Lsn,
+}
+
+/// Walks from `start` to the end, and clears what lies behind.
+///
+/// # Errors
+/// If the log is damaged, does not hold `start`, or cannot be read or written.
+pub(super) fn find(segments: &Arc<Segments>, start: u64, salt: u64) -> Result<Tail, LogError> {
+    let path = || segments.device().path().to_path_buf();
+    let limit = segments.end_of_run(start);
+    if limit == start && !(start > 0 && segments.holds(segments.sequence(start - 1))) {
+        if let Some(offset) = segments.damaged_header() {
+            return Err(LogError::DamagedSegment { path: path(), offset, at: Lsn(start) });
+        }
+        return Err(LogError::Missing { path: path(), at: Lsn(start) });
+    }
+    let mut window = Window::new(segments.clone(), AHEAD, limit, salt);
+    let mut end = start;
+    while let Some((header, _)) = window.record(end)? {
+        end = header.end.0;
+    }
+    let is_torn = limit > end && window.bytes(end, 8)?.is_some_and(|bytes| bytes != [0; 8]);
+    let behind = behind(segments, &mut window, end)?;
+    if let Some(durable) = behind.durable.filter(|&durable| durable > end) {
+        return Err(LogError::Damaged { path: path(), at: Lsn(end), durable: Lsn(durable) });
+    }
+    // A header that no crash leaves, where the log seems to end: what was there is not known.
+    if let Some(offset) = segments.damaged_header().filter(|_| reaches_limit(&mut window, end)) {
+        return Err(LogError::DamagedSegment { path: path(), offset, at: Lsn(end) });
+    }
+    clear(segments, &behind.starts)?;
+    // Inside a block, what lies behind the end is zeros unless something was under way there. At
+    // the beginning of a block there may be anything, such as a segment's former contents.
+    let is_cut = !behind.starts.is_empty() || (is_torn && !end.is_multiple_of(BLOCK));
+    let until = Lsn(behind.until.max(end));
+    let cut = is_cut.then_some(Cut { records: behind.starts.len() as u64, until });
+    Ok(Tail { end: Lsn(end), cut })
+}
+
+/// Whether the record at `end`, which is not whole, may lie in a segment that has no slot.
+fn reaches_limit(window: &mut Window, end: u64) -> bool {
+    let limit = window.limit();
+    let Ok(Some(head)) = window.bytes(end, HEADER) else { return true };
+    let head = std::array::from_fn(|i| head[i]);
+    super::record::Header::decode(end, &head).is_some_and(|header| header.end.0 > limit)
+}
+
+/// Whole records behind the end.
+struct Behind {
+    starts: Vec<u64>,
+    until: u64,
+    /// The farthest that one of them says the log had been durable.
+    durable: Option<u64>,
+}
+
+/// Looks for records at every place behind `end` that could be the beginning of one.
+fn behind(segments: &Segments, window: &mut Window, end: u64) -> Result<Behind, LogError> {
+    let mut found = Behind { starts: Vec::new(), until: end, durable: None };
+    let mut at = end + 8;
+    while let Some(begin) = segments.next_held(at) {
+        let limit = segments.end_of_run(begin);
+        if window.limit() != limit {
+            window.set_limit(limit);
+        }
+        at = begin;
+        while at < limit {
+            if let Some((header, _)) = window.record(at)? {
+                found.starts.push(at);
+                found.until = header.end.0;
+                found.durable = found.durable.max(header.durable.map(|lsn| lsn.0));
+                at = header.end.0;
+            } else {
+                at += 8;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Overwrites the headers of the records that begin at `starts`, in ascending order.
+fn clear(segments: &Segments, starts: &[u64]) -> Result<(), LogError> {
+    let mut block = AlignedBuffer::new(BLOCK as usize);
+    let mut at = 0;
+    while let Some(&first) = starts.get(at) {
+        let begin = first - first % BLOCK;
+        let offset = segments.offset(begin)?;
+        segments.read(begin, &mut block)?;
+        while let Some(&start) = starts.get(at).filter(|&&start| start < begin + BLOCK) {
+            // Records begin at multiples of 8: length and checksum never reach into the next block.
+            let from = (start - begin) as usize;
+            block[from..from + 8].fill(0);
+            at += 1;
+        }
+        segments.device().write(offset, &block).map_err(LogError::Prepare)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! A stretch of the log in memory, for reading records one after the other.
+
+use std::sync::Arc;
+
+use super::error::LogError;
+use super::options::BLOCK;
+use super::record::{HEADER, Header};
+use super::segments::Segments;
+use crate::io::AlignedBuffer;
+
+/// Bytes that are read ahead.
+pub(super) const AHEAD: usize = 1 << 20;
+
+/// Reads what lies before `limit`.
+pub(super) struct Window {
+    segments: Arc<Segments>,
+    buffer: AlignedBuffer,
+    /// LSN of the buffer's first byte, a multiple of the block.
+    begin: u64,
+    /// Bytes of the buffer that are filled.
+    filled: usize,
+    /// Bytes to read at a time, at least.
+    ahead: usize,
+    limit: u64,
+    salt: u64,
+}
+
+impl Window {
+    pub(super) fn new(segments: Arc<Segments>, ahead: usize, limit: u64, salt: u64) -> Window {
+        let buffer = AlignedBuffer::new(0);
+        Window { segments, buffer, begin: 0, filled: 0, ahead, limit, salt }
+    }
+
+    /// End of what can be read.
+    pub(super) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    pub(super) fn set_limit(&mut self, limit: u64) {
+        (self.limit, self.filled) = (limit, 0);
+    }
+
+    /// `count` bytes at `lsn`; `None` if they reach beyond the limit.
+    pub(super) fn bytes(&mut self, lsn: u64, count: usize) -> Result<Option<&[u8]>, LogError> {
+        let Some(end) = lsn.checked_add(count as u64).filter(|&end| end <= self.limit) else {
+            return Ok(None);
+        };
+        if lsn < self.begin || end > self.begin + self.filled as u64 {
+            self.fill(lsn, end)?;
+        }
+        let at = (lsn - self.begin) as usize;
+        Ok(Some(&self.buffer[at..at + count]))
+    }
+
+    fn fill(&mut self, lsn: u64, end: u64) -> Result<(), LogError> {
+        let begin = lsn - lsn % BLOCK;
+        let most = (begin + self.ahead as u64).min(self.limit);
+        let count = (end.max(most) - begin).next_multiple_of(BLOCK) as usize;
+        if self.buffer.len() < count {
+            self.buffer = AlignedBuffer::new(count);
+        }
+        self.filled = 0;
+        self.segments.read(begin, &mut self.buffer[..count])?;
+        (self.begin, self.filled) = (begin, count);
+        Ok(())
+    }
+
+    /// The record at `lsn`; `None` if there is no whole one.
+    pub(super) fn record(&mut self, lsn: u64) -> Result<Option<(Header, &[u8])>, LogError> {
+        let Some(head) = self.bytes(lsn, HEADER)? else { return Ok(None) };
+        let head = std::array::from_fn(|i| head[i]);
+        let Some(header) = Header::decode(lsn, &head) else { return Ok(None) };
+        let salt = self.salt;
+        let Some(bytes) = self.bytes(lsn, header.length())? else { return Ok(None) };
+        let is_whole = header.proves(bytes, salt);
+        Ok(is_whole.then(|| (header, &bytes[HEADER..HEADER + header.body_length()])))
+    }
+}

@@ -1,0 +1,6 @@
+//! The log: what goes in comes out, from memory and from storage, beside failures and crashes.
+
+mod failures;
+mod stories;
+mod support;
+mod threads;

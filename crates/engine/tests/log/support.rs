@@ -1,0 +1,85 @@
+//! Records that can be told apart, and logs to put them in.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use millpond::io::{Device, MemoryDevice};
+use millpond::log::{Appended, Log, LogOptions, Record};
+use millpond_base::Lsn;
+
+pub const ID: [u8; 16] = *b"the store's name";
+
+/// The smallest log there is, without a thread of its own.
+pub fn tiny() -> LogOptions {
+    LogOptions { segment_bytes: 16 << 10, buffer_bytes: 16 << 10, flush_interval: Duration::ZERO }
+}
+
+/// What was appended, to compare with what is read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    pub at: Appended,
+    pub kind: u8,
+    pub tx: u64,
+    pub prev: Lsn,
+    pub body: Vec<u8>,
+}
+
+/// Appends a record whose body has `length` bytes drawn by `random`, in up to three pieces.
+pub fn append(log: &Log, random: &mut fastrand::Rng, length: usize) -> Entry {
+    let body: Vec<u8> = (0..length).map(|_| random.u8(..)).collect();
+    let (kind, tx, prev) = (random.u8(..), random.u64(..), Lsn(random.u64(..)));
+    let (a, b) = (random.usize(..=length), random.usize(..=length));
+    let (a, b) = (a.min(b), a.max(b));
+    let parts = [&body[..a], &body[a..b], &body[b..]];
+    let at = log.append(&Record { kind, tx, prev, parts: &parts });
+    Entry { at, kind, tx, prev, body }
+}
+
+/// Mostly short lengths, now and then the longest.
+pub fn length(log: &Log, random: &mut fastrand::Rng) -> usize {
+    match random.u8(..16) {
+        0 => log.record_max(),
+        1..4 => random.usize(..=log.record_max()),
+        _ => random.usize(..300),
+    }
+}
+
+/// Everything that `log` holds from `from` on.
+pub fn read(log: &Log, from: Lsn) -> Vec<Entry> {
+    let mut reader = log.reader(from);
+    let mut entries = Vec::new();
+    while let Some((start, header, body)) = reader.next_record().unwrap() {
+        assert_eq!(start, header.start);
+        let at = Appended { start, end: header.end };
+        let (kind, tx, prev) = (header.kind, header.tx, header.prev);
+        entries.push(Entry { at, kind, tx, prev, body: body.to_vec() });
+    }
+    assert_eq!(reader.position(), reader.end());
+    entries
+}
+
+/// `entry` is what `read_at` finds.
+pub fn check_at(log: &Log, entry: &Entry) {
+    let mut body = vec![1, 2, 3];
+    let header = log.read_at(entry.at.start, &mut body).unwrap();
+    assert_eq!((header.start, header.end), (entry.at.start, entry.at.end));
+    assert_eq!((header.kind, header.tx, header.prev), (entry.kind, entry.tx, entry.prev));
+    assert_eq!(body, entry.body);
+}
+
+/// A log on fresh memory.
+pub fn fresh(options: &LogOptions) -> (Arc<MemoryDevice>, Log) {
+    let device = Arc::new(MemoryDevice::new());
+    let log = Log::create(device.clone(), ID, options).unwrap();
+    (device, log)
+}
+
+/// A copy of what `device` holds now, as a process that dies leaves it.
+pub fn copy(device: &MemoryDevice) -> Arc<MemoryDevice> {
+    Arc::new(MemoryDevice::from_bytes(&device.to_bytes()))
+}
+
+/// Opens the log on `device` and expects that it can be.
+pub fn open(device: Arc<dyn Device>, start: Lsn) -> (Log, millpond::log::Tail) {
+    Log::open(device, ID, start, &tiny()).unwrap()
+}
