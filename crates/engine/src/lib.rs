@@ -23,9 +23,9 @@
 //! ```
 //!
 //! The layers, each a folder that leans only on those below it: `db` (what users call), `btree`,
-//! `hash_index` and `heap` (structures of pages), `pool` (the buffer pool: frames, latches,
-//! translation, replacement), `page` (what every page has in common), `io` (devices and the page
-//! store).
+//! `hash_index` and `heap` (structures of pages), `lock` (transactions' locks), `pool` (the buffer
+//! pool: frames, latches, translation, replacement), `page` (what every page has in common), `io`
+//! (devices and the page store).
 //!
 //! There is no log yet: a store is whole after [`db::Db::close`], and one whose process died is
 //! not opened again ([`io::OpenError::NotClean`]).
@@ -36,6 +36,7 @@ pub mod db;
 pub mod hash_index;
 pub mod heap;
 pub mod io;
+pub mod lock;
 pub mod log;
 pub mod page;
 pub mod pool;

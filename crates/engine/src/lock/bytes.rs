@@ -1,0 +1,37 @@
+//! The memory that locks may take (rule 9).
+//!
+//! Owners reserve it in pieces and keep a first piece while they are reused, so that a usual
+//! transaction touches no counter that others touch.
+
+use millpond_base::sync::atomic::{AtomicUsize, Ordering};
+
+/// What an owner reserves at a time.
+pub(super) const PIECE: usize = 16 << 10;
+/// What a key lock takes: its entry, its share of empty places in tables, and the owner's note.
+pub(super) const KEY_BYTES: usize = 96;
+
+/// Bytes in use, and how many they may be.
+pub(super) struct Budget {
+    used: AtomicUsize,
+    pub limit: usize,
+}
+
+impl Budget {
+    pub fn new(limit: usize) -> Budget {
+        Budget { used: AtomicUsize::new(0), limit }
+    }
+
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Takes `bytes` if there are so many.
+    pub fn reserve(&self, bytes: usize) -> bool {
+        let add = |used: usize| used.checked_add(bytes).filter(|after| *after <= self.limit);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
+    }
+
+    pub fn give_back(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}

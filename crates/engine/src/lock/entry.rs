@@ -1,0 +1,186 @@
+//! One key lock: who holds it, and who waits for it, in which order (rule 3).
+
+use std::collections::VecDeque;
+
+use millpond_base::sync::Arc;
+
+use super::mode::Mode;
+use super::name::Name;
+use super::waiter::Waiter;
+
+/// A key lock that somebody holds or waits for.
+pub(super) struct Entry {
+    pub name: Name,
+    state: State,
+    /// Which of its owner's writes the key is, if it is held in `X`.
+    write: u32,
+}
+
+enum State {
+    /// The usual case: one owner, nobody waits.
+    One(u64, Mode),
+    Many(Box<Many>),
+}
+
+#[derive(Default)]
+struct Many {
+    holders: Vec<(u64, Mode)>,
+    /// In the order in which they are served: whoever holds the lock and wants more comes first.
+    queue: VecDeque<Request>,
+}
+
+struct Request {
+    id: u64,
+    mode: Mode,
+    waiter: Arc<Waiter>,
+}
+
+/// What became of a request for a key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Answer {
+    /// The owner had it already. In `X`: which of its writes the key was.
+    Held(u32),
+    /// The owner has a lock that it had not.
+    New,
+    /// The owner had it in `S`, and has it in `X` now.
+    Upgraded,
+    /// It is in the queue.
+    Queued,
+}
+
+impl Entry {
+    pub fn new(name: Name, id: u64, mode: Mode, write: u32) -> Entry {
+        Entry { name, state: State::One(id, mode), write }
+    }
+
+    /// Grants what `id` asks for, or puts it into the queue unless it is there already.
+    pub fn request(&mut self, id: u64, mode: Mode, write: u32, waiter: &Arc<Waiter>) -> Answer {
+        if let State::One(holder, held) = &mut self.state {
+            if *holder == id {
+                if held.covers(mode) {
+                    return Answer::Held(self.write);
+                }
+                (*held, self.write) = (mode, write);
+                return Answer::Upgraded;
+            }
+            let first = (*holder, *held);
+            let many = Many { holders: vec![first], queue: VecDeque::new() };
+            self.state = State::Many(Box::new(many));
+        }
+        let State::Many(many) = &mut self.state else { return Answer::Queued };
+        let answer = many.request(id, mode, waiter);
+        if mode == Mode::X && matches!(answer, Answer::New | Answer::Upgraded) {
+            self.write = write;
+        }
+        match answer {
+            Answer::Held(_) => Answer::Held(self.write),
+            answer => answer,
+        }
+    }
+
+    /// In which mode `id` holds it.
+    pub fn held_by(&self, id: u64) -> Option<Mode> {
+        match &self.state {
+            State::One(holder, mode) => (*holder == id).then_some(*mode),
+            State::Many(many) => many.held_by(id),
+        }
+    }
+
+    /// `id` holds it no longer. Returns whether the entry is of no use now.
+    pub fn release(&mut self, id: u64) -> bool {
+        match &mut self.state {
+            State::One(holder, _) => *holder == id,
+            State::Many(many) => {
+                many.holders.retain(|(holder, _)| *holder != id);
+                many.settle()
+            }
+        }
+    }
+
+    /// `id` holds it in `S` now, not in `X`.
+    pub fn downgrade(&mut self, id: u64) {
+        match &mut self.state {
+            State::One(holder, mode) if *holder == id => *mode = Mode::S,
+            State::One(..) => {}
+            State::Many(many) => {
+                for holder in many.holders.iter_mut().filter(|(holder, _)| *holder == id) {
+                    holder.1 = Mode::S;
+                }
+                many.settle();
+            }
+        }
+    }
+
+    /// `id` waits no longer. Returns whether the entry is of no use now.
+    pub fn leave_queue(&mut self, id: u64) -> bool {
+        let State::Many(many) = &mut self.state else { return false };
+        many.queue.retain(|request| request.id != id);
+        many.settle()
+    }
+
+    /// Who stands in the way of the request of `id` that is in the queue.
+    pub fn blockers(&self, id: u64) -> Vec<u64> {
+        let State::Many(many) = &self.state else { return Vec::new() };
+        let queued = many.queue.iter().find(|request| request.id == id);
+        queued.map_or_else(Vec::new, |request| many.blockers(id, request.mode).collect())
+    }
+}
+
+impl Many {
+    fn held_by(&self, id: u64) -> Option<Mode> {
+        self.holders.iter().find(|(holder, _)| *holder == id).map(|(_, mode)| *mode)
+    }
+
+    /// Who stands in the way of `id`: whoever holds what does not go with `mode`, and, unless
+    /// `id` holds the lock already, whoever waits in front of it for such a mode.
+    fn blockers(&self, id: u64, mode: Mode) -> impl Iterator<Item = u64> {
+        let holders = self
+            .holders
+            .iter()
+            .filter(move |(holder, held)| *holder != id && !held.goes_with(mode));
+        let queue: usize = if self.held_by(id).is_some() { 0 } else { self.queue.len() };
+        let ahead = self.queue.iter().take(queue).take_while(move |request| request.id != id);
+        let ahead = ahead.filter(move |request| !request.mode.goes_with(mode));
+        holders.map(|(holder, _)| *holder).chain(ahead.map(|request| request.id))
+    }
+
+    fn request(&mut self, id: u64, mode: Mode, waiter: &Arc<Waiter>) -> Answer {
+        let held = self.held_by(id);
+        if held.is_some_and(|held| held.covers(mode)) {
+            return Answer::Held(0);
+        }
+        if self.blockers(id, mode).next().is_none() {
+            self.queue.retain(|request| request.id != id);
+            if held.is_none() {
+                self.holders.push((id, mode));
+                return Answer::New;
+            }
+            for holder in self.holders.iter_mut().filter(|(holder, _)| *holder == id) {
+                holder.1 = mode;
+            }
+            return Answer::Upgraded;
+        }
+        if !self.queue.iter().any(|request| request.id == id) {
+            let request = Request { id, mode, waiter: Arc::clone(waiter) };
+            let at = match held {
+                Some(_) => {
+                    let holds = |request: &&Request| self.held_by(request.id).is_some();
+                    self.queue.iter().take_while(holds).count()
+                }
+                None => self.queue.len(),
+            };
+            self.queue.insert(at, request);
+        }
+        Answer::Queued
+    }
+
+    /// Wakes whom nothing stands in the way of any more. Returns whether nobody is left.
+    fn settle(&self) -> bool {
+        for request in &self.queue {
+            if self.blockers(request.id, request.mode).next().is_none() {
+                request.waiter.wake();
+            }
+        }
+        self.holders.is_empty() && self.queue.is_empty()
+    }
+}

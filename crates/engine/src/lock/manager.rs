@@ -1,0 +1,204 @@
+//! The lock manager: what all owners share.
+
+use std::collections::HashMap;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use millpond_base::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use millpond_base::sync::{Arc, Mutex};
+
+use super::bytes::Budget;
+use super::counts::{Counters, LockCounts, count};
+use super::error::LockError;
+use super::graph::{Graph, Place};
+use super::options::LockOptions;
+use super::table::Table;
+use super::tree::Tree;
+use super::waiter::Waiter;
+
+/// Least that [`LockOptions::memory_bytes`] may be.
+const MEMORY_MIN: usize = 1 << 20;
+
+/// One more owner that writes.
+const WRITER: u64 = 1;
+/// One more owner that has begun to write, ever. Twenty bits are left for how many there are.
+const GENERATION: u64 = 1 << 20;
+
+/// All locks of a database.
+pub struct LockManager {
+    pub(super) options: LockOptions,
+    pub(super) table: Table,
+    pub(super) graph: Graph,
+    pub(super) budget: Budget,
+    pub(super) counters: Counters,
+    trees: Mutex<HashMap<u32, Arc<Tree>>>,
+    /// Owners that hold an `X` lock, and above them how many ever took a first one.
+    writers: AtomicU64,
+    owners: AtomicUsize,
+}
+
+/// A request that is in a queue.
+pub(super) struct Waits<'a> {
+    pub id: u64,
+    pub tree: u32,
+    pub place: Place,
+    pub waiter: &'a Arc<Waiter>,
+    pub wait_max: Duration,
+}
+
+impl LockManager {
+    /// A manager without locks. Settings that cannot be are moved to the nearest that can.
+    pub fn new(options: LockOptions) -> LockManager {
+        let shards = options.shards.clamp(1, 1 << 16).next_power_of_two();
+        let memory_bytes = options.memory_bytes.max(MEMORY_MIN);
+        let escalate_after = options.escalate_after.max(1);
+        LockManager {
+            table: Table::new(shards),
+            graph: Graph::new(),
+            budget: Budget::new(memory_bytes),
+            counters: Counters::default(),
+            trees: Mutex::new(HashMap::new()),
+            writers: AtomicU64::new(0),
+            owners: AtomicUsize::new(0),
+            options: LockOptions { shards, memory_bytes, escalate_after, ..options },
+        }
+    }
+
+    /// The settings as they are used.
+    pub fn options(&self) -> &LockOptions {
+        &self.options
+    }
+
+    /// What was counted so far.
+    pub fn counts(&self) -> LockCounts {
+        self.counters.read()
+    }
+
+    /// Bytes that owners have reserved for their locks; never more than allowed.
+    pub fn bytes(&self) -> usize {
+        self.budget.used()
+    }
+
+    /// Key locks that are held or waited for. Looks at the whole table: for tests and reports.
+    pub fn keys_locked(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Owners that hold an `X` lock on a key or a tree.
+    pub fn writers(&self) -> u64 {
+        self.writers.load(Ordering::SeqCst) % GENERATION
+    }
+
+    /// How many owners have begun to write since the manager was made.
+    pub fn generation(&self) -> u64 {
+        self.writers.load(Ordering::SeqCst) / GENERATION
+    }
+
+    /// If nobody holds an `X` lock: a token for [`LockManager::still_quiet`] (rule 8).
+    #[inline]
+    pub fn quiet(&self) -> Option<u64> {
+        let writers = self.writers.load(Ordering::SeqCst);
+        (writers.is_multiple_of(GENERATION)).then_some(writers)
+    }
+
+    /// Whether nobody has held an `X` lock since `token` was given. What was read in between is
+    /// then what a transaction of its own would have read at that time, without any lock.
+    #[inline]
+    pub fn still_quiet(&self, token: u64) -> bool {
+        // The reads between the two must be over: they are loads, so an acquire would let them
+        // sink below this one.
+        std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
+        self.writers.load(Ordering::SeqCst) == token
+    }
+
+    /// An owner takes its first `X` lock.
+    pub(super) fn begin_writing(&self) {
+        self.writers.fetch_add(GENERATION + WRITER, Ordering::SeqCst);
+    }
+
+    /// An owner has released its last lock.
+    pub(super) fn end_writing(&self) {
+        self.writers.fetch_sub(WRITER, Ordering::SeqCst);
+    }
+
+    /// A stripe for a new owner.
+    pub(super) fn next_stripe(&self) -> usize {
+        self.owners.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(super) fn tree(&self, id: u32) -> Arc<Tree> {
+        let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(trees.entry(id).or_insert_with(|| Arc::new(Tree::new(id))))
+    }
+
+    /// Forgets a tree that was dropped, if no owner remembers it.
+    pub fn forget_tree(&self, id: u32) {
+        let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        if trees.get(&id).is_some_and(|tree| Arc::strong_count(tree) == 1) {
+            trees.remove(&id);
+        }
+    }
+
+    fn blockers(&self, place: &Place, id: u64) -> Vec<u64> {
+        match place {
+            Place::Key(name) => self.table.blockers(*name, id),
+            Place::Tree(tree) => tree.blockers_of(id),
+        }
+    }
+
+    /// Sleeps until `attempt` succeeds. On failure the request has left its queue.
+    pub(super) fn wait(
+        &self,
+        waits: &Waits<'_>,
+        mut attempt: impl FnMut() -> bool,
+    ) -> Result<(), LockError> {
+        let begun = Instant::now();
+        count(&self.counters.waits);
+        let result = self.wait_until(waits, begun, &mut attempt);
+        let waited = begun.elapsed();
+        let waited_us = waited.as_micros() as u64;
+        self.counters.waited_us.fetch_add(waited_us, std::sync::atomic::Ordering::Relaxed);
+        if result.is_err() {
+            match &waits.place {
+                Place::Key(name) => self.table.leave_queue(*name, waits.id),
+                Place::Tree(tree) => tree.leave_queue(waits.id),
+            }
+        }
+        result
+    }
+
+    fn wait_until(
+        &self,
+        waits: &Waits<'_>,
+        begun: Instant,
+        attempt: &mut impl FnMut() -> bool,
+    ) -> Result<(), LockError> {
+        let (victim, tree) = (waits.id, waits.tree);
+        let blockers = |place: &Place, id: u64| self.blockers(place, id);
+        if let Err(cycle) = self.graph.enter(waits.id, waits.place.clone(), waits.waiter, blockers)
+        {
+            count(&self.counters.deadlocks);
+            return Err(LockError::Deadlock { victim, tree, cycle });
+        }
+        let deadline = begun + waits.wait_max.min(Duration::from_secs(1 << 30));
+        let result = loop {
+            let woken = waits.waiter.sleep(deadline);
+            if attempt() {
+                break Ok(());
+            }
+            if let Some(cycle) = self.graph.victim_of(waits.id) {
+                count(&self.counters.deadlocks);
+                break Err(LockError::Deadlock { victim, tree, cycle });
+            }
+            if !woken {
+                count(&self.counters.timeouts);
+                let mut holders = self.blockers(&waits.place, waits.id);
+                holders.sort_unstable();
+                holders.dedup();
+                break Err(LockError::Timeout { waited: begun.elapsed(), tree, holders });
+            }
+        };
+        self.graph.leave(waits.id);
+        result
+    }
+}

@@ -1,0 +1,24 @@
+//! Locks: what transactions hold on data until they end. `README.md` has the numbered rules.
+
+mod bytes;
+mod counts;
+mod entry;
+mod error;
+mod graph;
+mod manager;
+mod mode;
+mod name;
+mod options;
+mod owner;
+mod range;
+mod table;
+mod tree;
+mod waiter;
+mod writes;
+
+pub use counts::LockCounts;
+pub use error::LockError;
+pub use manager::LockManager;
+pub use mode::Mode;
+pub use options::LockOptions;
+pub use owner::Owner;

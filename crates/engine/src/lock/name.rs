@@ -1,0 +1,24 @@
+//! Names of key locks: 64 bits for a tree and a key.
+//!
+//! The table of locks knows no keys, only their names. Two keys that share a name share a lock:
+//! that costs a wait that was not needed, and is never wrong (rule 2).
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// The name of a key's lock.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Name(pub u64);
+
+impl Name {
+    /// The name of `key`'s lock in `tree`.
+    #[inline]
+    pub fn of(tree: u32, key: &[u8]) -> Name {
+        Name(xxh3_64_with_seed(key, u64::from(tree)))
+    }
+
+    /// Which of `shards` (a power of two) has it. The table within a shard uses the other bits.
+    #[inline]
+    pub fn shard(self, shards: usize) -> usize {
+        (self.0 >> 20) as usize & (shards - 1)
+    }
+}

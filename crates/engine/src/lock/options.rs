@@ -1,0 +1,52 @@
+//! Settings of the lock manager.
+
+use std::time::Duration;
+
+/// Settings of a [`super::LockManager`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct LockOptions {
+    /// Bytes that all locks together may take; 64 MiB unless told. At least 1 MiB.
+    pub memory_bytes: usize,
+    /// How long a request waits before it fails with a time-out; 10 s unless told.
+    pub wait_max: Duration,
+    /// How many keys of one tree an owner locks before it tries to lock the whole tree instead;
+    /// 10,000 unless told.
+    pub escalate_after: u32,
+    /// Parts of the table of key locks, each with a mutex: a power of two up to 65,536; 256
+    /// unless told.
+    pub shards: usize,
+}
+
+impl Default for LockOptions {
+    fn default() -> LockOptions {
+        LockOptions {
+            memory_bytes: 64 << 20,
+            wait_max: Duration::from_secs(10),
+            escalate_after: 10_000,
+            shards: if cfg!(any(loom, shuttle)) { 2 } else { 256 },
+        }
+    }
+}
+
+impl LockOptions {
+    /// With so many bytes for all locks.
+    pub fn memory_bytes(self, memory_bytes: usize) -> LockOptions {
+        LockOptions { memory_bytes, ..self }
+    }
+
+    /// With so long a wait before a time-out.
+    pub fn wait_max(self, wait_max: Duration) -> LockOptions {
+        LockOptions { wait_max, ..self }
+    }
+
+    /// With so many keys of one tree before its owner tries to lock the tree.
+    pub fn escalate_after(self, escalate_after: u32) -> LockOptions {
+        LockOptions { escalate_after, ..self }
+    }
+
+    /// With so many parts of the table, rounded up to a power of two.
+    pub fn shards(self, shards: usize) -> LockOptions {
+        LockOptions { shards, ..self }
+    }
+}

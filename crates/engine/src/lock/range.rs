@@ -1,0 +1,164 @@
+//! Ranges of keys: predicates that protect readers against phantoms.
+
+use std::ops::Bound;
+
+/// A range of keys with bounds of its own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Range {
+    pub lower: Bound<Vec<u8>>,
+    pub upper: Bound<Vec<u8>>,
+}
+
+impl Range {
+    pub fn new(lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Range {
+        Range { lower: lower.map(<[u8]>::to_vec), upper: upper.map(<[u8]>::to_vec) }
+    }
+
+    /// Whether it is seen to have no keys.
+    pub fn is_empty(&self) -> bool {
+        match (&self.lower, &self.upper) {
+            (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+            (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
+            (
+                Bound::Included(lower) | Bound::Excluded(lower),
+                Bound::Included(upper) | Bound::Excluded(upper),
+            ) => lower >= upper,
+        }
+    }
+
+    pub fn has(&self, key: &[u8]) -> bool {
+        let above = match &self.lower {
+            Bound::Included(lower) => key >= lower.as_slice(),
+            Bound::Excluded(lower) => key > lower.as_slice(),
+            Bound::Unbounded => true,
+        };
+        above
+            && match &self.upper {
+                Bound::Included(upper) => key <= upper.as_slice(),
+                Bound::Excluded(upper) => key < upper.as_slice(),
+                Bound::Unbounded => true,
+            }
+    }
+
+    /// Whether every key of `other` is in this range, as far as bounds tell.
+    pub fn has_all(&self, other: &Range) -> bool {
+        !lower_is_before(&other.lower, &self.lower) && !upper_is_behind(&other.upper, &self.upper)
+    }
+
+    /// Makes this range cover `other`, too, if no key lies between the two. Returns whether it
+    /// does.
+    pub fn extend(&mut self, other: &Range) -> bool {
+        if !meets(&self.upper, &other.lower) || !meets(&other.upper, &self.lower) {
+            return false;
+        }
+        if lower_is_before(&other.lower, &self.lower) {
+            self.lower.clone_from(&other.lower);
+        }
+        if upper_is_behind(&other.upper, &self.upper) {
+            self.upper.clone_from(&other.upper);
+        }
+        true
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        let of = |bound: &Bound<Vec<u8>>| match bound {
+            Bound::Included(key) | Bound::Excluded(key) => key.len(),
+            Bound::Unbounded => 0,
+        };
+        of(&self.lower) + of(&self.upper) + std::mem::size_of::<Range>()
+    }
+}
+
+/// Whether `a` lets in keys in front of all that `b` lets in.
+fn lower_is_before(a: &Bound<Vec<u8>>, b: &Bound<Vec<u8>>) -> bool {
+    match (a, b) {
+        (_, Bound::Unbounded) => false,
+        (Bound::Unbounded, _) => true,
+        (Bound::Included(a), Bound::Excluded(b)) => a <= b,
+        (Bound::Included(a) | Bound::Excluded(a), Bound::Included(b) | Bound::Excluded(b)) => a < b,
+    }
+}
+
+/// Whether `a` lets in keys behind all that `b` lets in.
+fn upper_is_behind(a: &Bound<Vec<u8>>, b: &Bound<Vec<u8>>) -> bool {
+    match (a, b) {
+        (_, Bound::Unbounded) => false,
+        (Bound::Unbounded, _) => true,
+        (Bound::Included(a), Bound::Excluded(b)) => a >= b,
+        (Bound::Included(a) | Bound::Excluded(a), Bound::Included(b) | Bound::Excluded(b)) => a > b,
+    }
+}
+
+/// Whether no key lies between an upper and a lower bound.
+fn meets(upper: &Bound<Vec<u8>>, lower: &Bound<Vec<u8>>) -> bool {
+    match (upper, lower) {
+        (Bound::Unbounded, _) | (_, Bound::Unbounded) => true,
+        (Bound::Excluded(upper), Bound::Excluded(lower)) => upper > lower,
+        (Bound::Included(u) | Bound::Excluded(u), Bound::Included(l) | Bound::Excluded(l)) => {
+            u >= l
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Range;
+    use std::ops::Bound::{self, Excluded, Included, Unbounded};
+
+    /// All ranges over the keys 1, 3 and 5, so that there are keys between all bounds.
+    fn ranges() -> Vec<Range> {
+        let at = |n: u8| vec![n];
+        let mut bounds: Vec<Bound<Vec<u8>>> = vec![Unbounded];
+        for n in [1, 3, 5] {
+            bounds.extend([Included(at(n)), Excluded(at(n))]);
+        }
+        let pair = |lower: &Bound<Vec<u8>>| {
+            let lower = lower.clone();
+            bounds.iter().map(move |upper| Range { lower: lower.clone(), upper: upper.clone() })
+        };
+        bounds.iter().flat_map(pair).collect()
+    }
+
+    fn keys(range: &Range) -> Vec<u8> {
+        (0..7).filter(|n| range.has(&[*n])).collect()
+    }
+
+    #[test]
+    fn a_range_that_was_extended_has_the_keys_of_both_and_no_other() {
+        let mut extended = 0;
+        for a in ranges() {
+            for b in ranges() {
+                if keys(&a).is_empty() || keys(&b).is_empty() {
+                    continue;
+                }
+                let mut both = a.clone();
+                let was = both.extend(&b);
+                let mut wanted = keys(&a);
+                if was {
+                    wanted.extend(keys(&b));
+                    wanted.sort_unstable();
+                    wanted.dedup();
+                    extended += 1;
+                }
+                assert_eq!(keys(&both), wanted, "{a:?} and {b:?}");
+            }
+        }
+        assert!(extended > 100);
+    }
+
+    #[test]
+    fn a_range_that_has_all_of_another_has_all_its_keys() {
+        for a in ranges() {
+            for b in ranges() {
+                let all = keys(&b).iter().all(|key| a.has(&[*key]));
+                if a.has_all(&b) {
+                    assert!(all, "{a:?} and {b:?}");
+                }
+                if !keys(&b).is_empty() {
+                    assert_eq!(a.has_all(&b), all, "{a:?} and {b:?}");
+                }
+            }
+        }
+    }
+}

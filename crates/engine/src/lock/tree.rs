@@ -1,0 +1,336 @@
+//! The locks on one tree as a whole: intentions, tree locks, and ranges of keys (rules 4 to 6).
+//!
+//! Every transaction announces its intention at every tree that it touches, so this must not meet
+//! others: intentions lie in *stripes*, an owner uses one of them, and as long as `attention` is
+//! zero that is all. Whoever wants more than an intention raises `attention` first and then goes
+//! through all stripes, one mutex after the other. So of two that come at the same time, one sees
+//! the other: either the intention is in its stripe when that is looked at, or its owner, who
+//! locks the stripe later, sees that attention is due.
+
+use std::sync::PoisonError;
+
+use millpond_base::sync::atomic::{AtomicU32, Ordering};
+use millpond_base::sync::{Arc, Mutex, MutexGuard};
+
+use super::mode::Mode;
+use super::range::Range;
+use super::waiter::Waiter;
+use super::writes::Writes;
+
+/// Stripes of a tree.
+pub(super) const STRIPES: usize = if cfg!(any(loom, shuttle)) { 2 } else { 8 };
+
+/// An owner's intention at a tree.
+#[derive(Clone)]
+struct Member {
+    id: u64,
+    mode: Mode,
+    writes: Arc<Mutex<Writes>>,
+}
+
+#[repr(align(128))]
+struct Stripe(Mutex<Vec<Member>>);
+
+/// What is wanted of a tree.
+#[derive(Clone, Debug)]
+pub(super) enum Want {
+    /// `IS` or `IX`.
+    Intention(Mode),
+    /// `S` or `X`.
+    Whole(Mode),
+    /// That nobody else writes a key in there.
+    Range(Range),
+    /// Writing this key, which is locked in `X` and is the last of its owner's writes.
+    Write(Vec<u8>),
+}
+
+struct Waiting {
+    id: u64,
+    /// In the order of coming.
+    ticket: u64,
+    want: Want,
+    /// Who stood in its way when it last looked: it looks again when one of them goes.
+    awaits: Vec<u64>,
+    waiter: Arc<Waiter>,
+}
+
+#[derive(Default)]
+struct Core {
+    /// Locks on the whole tree, in `S` or `X`.
+    whole: Vec<(u64, Mode)>,
+    ranges: Vec<(u64, Range)>,
+    waiting: Vec<Waiting>,
+    tickets: u64,
+}
+
+/// Who asks.
+pub(super) struct Asking<'a> {
+    pub id: u64,
+    pub stripe: usize,
+    pub waiter: &'a Arc<Waiter>,
+    pub writes: &'a Arc<Mutex<Writes>>,
+}
+
+/// The locks on one tree.
+pub(super) struct Tree {
+    pub id: u32,
+    /// Tree locks, ranges and waiting requests; and one more while a request is looked at.
+    attention: AtomicU32,
+    core: Mutex<Core>,
+    stripes: [Stripe; STRIPES],
+}
+
+impl Tree {
+    pub fn new(id: u32) -> Tree {
+        let stripes = std::array::from_fn(|_| Stripe(Mutex::new(Vec::new())));
+        Tree { id, attention: AtomicU32::new(0), core: Mutex::new(Core::default()), stripes }
+    }
+
+    fn stripe(&self, stripe: usize) -> MutexGuard<'_, Vec<Member>> {
+        self.stripes[stripe % STRIPES].0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn core(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether somebody holds or wants more than an intention.
+    #[inline]
+    pub fn needs_attention(&self) -> bool {
+        self.attention.load(Ordering::Relaxed) != 0
+    }
+
+    /// Announces an intention if that is all that is going on here. Returns whether it did.
+    #[inline]
+    pub fn try_intend(&self, asking: &Asking<'_>, mode: Mode) -> bool {
+        let mut stripe = self.stripe(asking.stripe);
+        if self.needs_attention() {
+            return false;
+        }
+        put(&mut stripe, asking, mode);
+        true
+    }
+
+    /// Grants `want`, or returns false; then the request waits here if `waits` says so.
+    ///
+    /// `ticket`: the place in the order of coming of a request that has waited before.
+    pub fn request(
+        &self,
+        asking: &Asking<'_>,
+        want: &Want,
+        ticket: &mut Option<u64>,
+        waits: bool,
+    ) -> bool {
+        let mut core = self.core();
+        // From here on nobody passes by without this mutex.
+        self.attention.fetch_add(1, Ordering::Relaxed);
+        let awaits = self.blockers(&core, asking.id, want, *ticket, 1);
+        let granted = awaits.is_empty();
+        if granted {
+            let waited = core.waiting.len();
+            core.waiting.retain(|waiting| waiting.id != asking.id);
+            self.grant(&mut core, asking, want);
+            if waited != core.waiting.len() {
+                // A write that waited does not stand in the way as such before it is tried again.
+                wake(&core, asking.id);
+            }
+        } else if waits {
+            let ticket = *ticket.get_or_insert_with(|| {
+                core.tickets += 1;
+                core.tickets
+            });
+            core.waiting.retain(|waiting| waiting.id != asking.id);
+            let (id, want, waiter) = (asking.id, want.clone(), Arc::clone(asking.waiter));
+            core.waiting.push(Waiting { id, ticket, want, awaits, waiter });
+        }
+        self.settle(&core);
+        granted
+    }
+
+    /// Whether a write that waits may be tried again, from its key's lock on. It stays in the
+    /// queue, and its key is not among the owner's writes yet.
+    pub fn is_turn_of(&self, asking: &Asking<'_>, want: &Want, ticket: Option<u64>) -> bool {
+        let mut core = self.core();
+        let awaits = self.blockers(&core, asking.id, want, ticket, 0);
+        let is_turn = awaits.is_empty();
+        let waiting = core.waiting.iter_mut().find(|waiting| waiting.id == asking.id);
+        if let Some(waiting) = waiting {
+            waiting.awaits = awaits;
+        }
+        is_turn
+    }
+
+    fn grant(&self, core: &mut Core, asking: &Asking<'_>, want: &Want) {
+        match want {
+            Want::Intention(mode) => put(&mut self.stripe(asking.stripe), asking, *mode),
+            Want::Whole(mode) => {
+                core.whole.retain(|(id, _)| *id != asking.id);
+                core.whole.push((asking.id, *mode));
+            }
+            Want::Range(range) => {
+                let mut own = core.ranges.iter_mut().filter(|(id, _)| *id == asking.id);
+                if !own.any(|(_, own)| own.extend(range)) {
+                    core.ranges.push((asking.id, range.clone()));
+                }
+            }
+            // The key is among the owner's writes already.
+            Want::Write(_) => {}
+        }
+    }
+
+    /// Sets `attention` to what it should be.
+    fn settle(&self, core: &Core) {
+        let due = core.whole.len() + core.ranges.len() + core.waiting.len();
+        self.attention.store(due as u32, Ordering::Relaxed);
+    }
+
+    /// All intentions at this moment.
+    fn members(&self) -> Vec<Member> {
+        (0..STRIPES).flat_map(|stripe| self.stripe(stripe).clone()).collect()
+    }
+
+    /// Who stands in the way of `want`. `fresh`: how many of the owner's last writes are not to
+    /// be counted as such yet.
+    fn blockers(
+        &self,
+        core: &Core,
+        id: u64,
+        want: &Want,
+        ticket: Option<u64>,
+        fresh: usize,
+    ) -> Vec<u64> {
+        let others = |other: &u64| *other != id;
+        let earlier = |w: &&Waiting| w.id != id && ticket.is_none_or(|ticket| w.ticket < ticket);
+        let whole = |mode: Mode| {
+            let against = core.whole.iter().filter(move |(_, held)| !held.goes_with(mode));
+            against.map(|(id, _)| *id)
+        };
+        match want {
+            Want::Intention(mode) | Want::Whole(mode) => {
+                let mut found: Vec<u64> = whole(*mode).collect();
+                let members = self.members();
+                if matches!(want, Want::Whole(_)) {
+                    let against = members.iter().filter(|member| !member.mode.goes_with(*mode));
+                    found.extend(against.map(|member| member.id));
+                }
+                let holds = |id: u64| {
+                    members.iter().any(|member| member.id == id)
+                        || core.whole.iter().any(|(holder, _)| *holder == id)
+                };
+                if !holds(id) {
+                    let ahead = core.waiting.iter().filter(|w| earlier(w) || holds(w.id));
+                    let against = ahead.filter(|w| w.want.stops(*mode));
+                    found.extend(against.map(|w| w.id));
+                }
+                found.into_iter().filter(others).collect()
+            }
+            Want::Range(range) => {
+                let own = |key: &[u8]| core.ranges.iter().any(|(i, r)| *i == id && r.has(key));
+                let writers = self.members().into_iter().filter(|member| {
+                    member.mode == Mode::IX && member.id != id && writes(member, range, 0)
+                });
+                let waiting = core.waiting.iter().filter(earlier).filter(|w| match &w.want {
+                    Want::Write(key) => range.has(key) && !own(key),
+                    _ => false,
+                });
+                writers.map(|member| member.id).chain(waiting.map(|w| w.id)).collect()
+            }
+            Want::Write(key) => {
+                let holders = core.ranges.iter().filter(|(i, range)| *i != id && range.has(key));
+                let mine = self.members().into_iter().find(|member| member.id == id);
+                let waiting = core.waiting.iter().filter(earlier).filter(|w| match &w.want {
+                    // One that waits for an earlier write of this owner cannot go first.
+                    Want::Range(range) => {
+                        let behind = mine.as_ref().is_some_and(|me| writes(me, range, fresh));
+                        range.has(key) && !behind
+                    }
+                    _ => false,
+                });
+                holders.map(|(id, _)| *id).chain(waiting.map(|w| w.id)).collect()
+            }
+        }
+    }
+
+    /// Who stands in the way of the request of `id` that waits.
+    pub fn blockers_of(&self, id: u64) -> Vec<u64> {
+        let core = self.core();
+        let waiting = core.waiting.iter().find(|waiting| waiting.id == id);
+        waiting.map_or_else(Vec::new, |waiting| {
+            self.blockers(&core, id, &waiting.want, Some(waiting.ticket), 0)
+        })
+    }
+
+    /// `id` waits no longer.
+    pub fn leave_queue(&self, id: u64) {
+        self.change(id, |core| core.waiting.retain(|waiting| waiting.id != id));
+    }
+
+    /// `id` holds no range any more.
+    pub fn leave_ranges(&self, id: u64) {
+        self.change(id, |core| core.ranges.retain(|(holder, _)| *holder != id));
+    }
+
+    /// `id` has taken back its last write.
+    pub fn unwritten(&self, id: u64) {
+        self.change(id, |_| {});
+    }
+
+    fn change(&self, id: u64, change: impl FnOnce(&mut Core)) {
+        let mut core = self.core();
+        change(&mut core);
+        wake(&core, id);
+        self.settle(&core);
+    }
+
+    /// `id` holds nothing here any more. `in_core`: it held the whole tree or a range. Its writes
+    /// have been cleared.
+    pub fn leave(&self, id: u64, stripe: usize, in_core: bool) {
+        let mut members = self.stripe(stripe);
+        if let Some(at) = members.iter().position(|member| member.id == id) {
+            members.swap_remove(at);
+        }
+        // Whoever has seen this member in its way had raised attention before.
+        let attention = self.needs_attention();
+        drop(members);
+        if in_core || attention {
+            self.change(id, |core| {
+                core.whole.retain(|(holder, _)| *holder != id);
+                core.ranges.retain(|(holder, _)| *holder != id);
+            });
+        }
+    }
+}
+
+impl Want {
+    /// Whether a request for this stops one for `mode` on the whole tree.
+    fn stops(&self, mode: Mode) -> bool {
+        match self {
+            Want::Intention(wanted) | Want::Whole(wanted) => !wanted.goes_with(mode),
+            Want::Range(_) | Want::Write(_) => false,
+        }
+    }
+}
+
+/// Wakes those who found `id` in their way.
+fn wake(core: &Core, id: u64) {
+    for waiting in core.waiting.iter().filter(|waiting| waiting.awaits.contains(&id)) {
+        waiting.waiter.wake();
+    }
+}
+
+/// Notes an intention, or raises the one that is there.
+fn put(stripe: &mut Vec<Member>, asking: &Asking<'_>, mode: Mode) {
+    match stripe.iter_mut().find(|member| member.id == asking.id) {
+        Some(member) => member.mode = member.mode.with(mode),
+        None => {
+            let writes = Arc::clone(asking.writes);
+            stripe.push(Member { id: asking.id, mode, writes });
+        }
+    }
+}
+
+/// Whether `member` has written a key in `range`, its last `fresh` writes left aside.
+fn writes(member: &Member, range: &Range, fresh: usize) -> bool {
+    let writes = member.writes.lock().unwrap_or_else(PoisonError::into_inner);
+    writes.any_in(range, writes.len().saturating_sub(fresh))
+}

@@ -1,0 +1,54 @@
+//! The keys of one tree that one owner has locked in `X` (rule 5): what a request for a range
+//! looks through.
+
+use super::range::Range;
+
+/// Keys, one behind the other.
+#[derive(Default)]
+pub(super) struct Writes {
+    bytes: Vec<u8>,
+    /// Where each key ends in `bytes`.
+    ends: Vec<usize>,
+}
+
+impl Writes {
+    pub fn push(&mut self, key: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Takes back the last key.
+    pub fn pop(&mut self) {
+        self.ends.pop();
+        self.bytes.truncate(self.ends.last().copied().unwrap_or(0));
+    }
+
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        // What one large transaction needed is not kept for all the small ones that follow.
+        self.bytes.shrink_to(1 << 16);
+        self.ends.shrink_to(1 << 12);
+    }
+
+    /// Whether one of the first `count` keys is in `range`.
+    pub fn any_in(&self, range: &Range, count: usize) -> bool {
+        let mut start = 0;
+        self.ends.iter().take(count).any(|end| {
+            let key = self.bytes.get(start..*end).unwrap_or(&[]);
+            start = *end;
+            range.has(key)
+        })
+    }
+
+    /// The key at `at`.
+    pub fn get(&self, at: usize) -> Option<&[u8]> {
+        let end = *self.ends.get(at)?;
+        let start = at.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
+        self.bytes.get(start.unwrap_or(0)..end)
+    }
+
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+}

@@ -1,0 +1,89 @@
+//! Many keys become a tree lock, and memory has an end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use millpond::lock::Mode::{S, X};
+use millpond::lock::{LockError, LockManager, LockOptions, Mode, Owner};
+
+fn manager() -> Arc<LockManager> {
+    let options = LockOptions::default().memory_bytes(1 << 20).escalate_after(100);
+    Arc::new(LockManager::new(options.wait_max(Duration::ZERO)))
+}
+
+fn lock(owner: &mut Owner, keys: std::ops::Range<u32>, mode: Mode) -> Result<(), LockError> {
+    keys.into_iter().try_for_each(|n| owner.lock_key(7, &n.to_be_bytes(), mode))
+}
+
+#[test]
+fn many_keys_become_a_lock_on_the_tree() {
+    for mode in [S, X] {
+        let manager = manager();
+        let mut owner = Owner::begin(&manager, 1);
+        lock(&mut owner, 0..99, mode).unwrap();
+        assert_eq!((owner.keys_held(), manager.counts().escalations), (99, 0));
+        lock(&mut owner, 0..50_000, mode).unwrap();
+        assert_eq!((owner.keys_held(), manager.counts().escalations), (0, 1));
+        let mut other = Owner::begin(&manager, 2);
+        assert!(other.lock_key(7, b"elsewhere", X).is_err());
+        assert_eq!(other.lock_key(7, b"elsewhere", S).is_ok(), mode == S);
+        owner.release_all();
+        other.lock_key(7, b"elsewhere", X).unwrap();
+        assert_eq!(manager.keys_locked(), 1);
+    }
+}
+
+#[test]
+fn where_another_reads_what_was_read_is_locked_as_a_whole_and_what_was_written_by_key() {
+    let manager = manager();
+    let mut reader = Owner::begin(&manager, 1);
+    reader.lock_key(7, b"elsewhere", S).unwrap();
+    let mut owner = Owner::begin(&manager, 2);
+    lock(&mut owner, 0..10, X).unwrap();
+    lock(&mut owner, 10..1000, S).unwrap();
+    assert_eq!(owner.keys_held(), 10);
+    reader.lock_key(7, &500u32.to_be_bytes(), S).unwrap();
+    assert!(reader.lock_key(7, &5u32.to_be_bytes(), S).is_err());
+    assert!(reader.lock_key(7, b"elsewhere", X).is_err());
+    use std::ops::Bound::Included;
+    let five = 5u32.to_be_bytes();
+    assert!(reader.lock_range(7, Included(&five), Included(&five)).is_err());
+}
+
+#[test]
+fn without_the_tree_it_goes_on_by_key_until_memory_is_out() {
+    let manager = manager();
+    let mut other = Owner::begin(&manager, 1);
+    other.lock_key(7, b"elsewhere", X).unwrap();
+    let mut owner = Owner::begin(&manager, 2);
+    let error = lock(&mut owner, 0..1_000_000, X).unwrap_err();
+    let LockError::Memory { used, limit, tree: 7, keys } = error else { panic!("{error:?}") };
+    assert!(used <= limit && limit == 1 << 20 && keys > 5000, "{used} {keys}");
+    assert!(!error.retriable());
+    assert_eq!(keys as usize, owner.keys_held());
+    assert!(manager.bytes() <= limit);
+    let counts = manager.counts();
+    assert!(counts.escalations == 0 && counts.escalations_refused > 10);
+    // Nothing is lost, and once the other is gone the tree can be had.
+    assert!(other.lock_key(7, &1u32.to_be_bytes(), S).is_err());
+    other.release_all();
+    lock(&mut owner, 0..1_000_000, X).unwrap();
+    assert_eq!(owner.keys_held(), 0);
+    drop((owner, other));
+    assert_eq!((manager.bytes(), manager.keys_locked()), (0, 0));
+}
+
+#[test]
+fn what_is_released_can_be_used_again() {
+    let manager = manager();
+    let mut other = Owner::begin(&manager, 1);
+    other.lock_key(7, b"elsewhere", X).unwrap();
+    let mut owner = Owner::begin(&manager, 2);
+    for round in 0..20 {
+        owner.renew(round + 2);
+        lock(&mut owner, 0..3000, S).unwrap();
+        owner.release_all_shared();
+        lock(&mut owner, 0..3000, S).unwrap();
+    }
+    assert_eq!(owner.keys_held(), 3000);
+}

@@ -1,0 +1,9 @@
+//! The lock manager, seen from outside: what is granted, who waits, who gives way.
+#![cfg(not(any(loom, shuttle)))]
+
+mod deadlocks;
+mod escalation;
+mod grants;
+mod histories;
+mod phantoms;
+mod scene;

@@ -1,0 +1,45 @@
+//! Threads that wait for locks, stepped one after the other without looking at a clock.
+
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use millpond::lock::{LockError, LockManager, LockOptions, Owner};
+
+/// A wait that only a bug lets come to its end.
+pub const LONG: Duration = Duration::from_secs(100);
+
+pub fn manager() -> Arc<LockManager> {
+    Arc::new(LockManager::new(LockOptions::default().wait_max(LONG)))
+}
+
+/// An owner at work in another thread, which comes back with it.
+pub struct Working(JoinHandle<(Owner, Result<(), LockError>)>);
+
+impl Working {
+    pub fn done(self) -> (Owner, Result<(), LockError>) {
+        self.0.join().unwrap()
+    }
+
+    pub fn is_waiting(&self) -> bool {
+        !self.0.is_finished()
+    }
+}
+
+/// Starts `request`, and returns once it waits.
+pub fn waits(
+    manager: &LockManager,
+    mut owner: Owner,
+    request: impl FnOnce(&mut Owner) -> Result<(), LockError> + Send + 'static,
+) -> Working {
+    let waits = manager.counts().waits;
+    let working = thread::spawn(move || {
+        let result = request(&mut owner);
+        (owner, result)
+    });
+    while manager.counts().waits == waits {
+        assert!(!working.is_finished(), "it did not have to wait");
+        thread::yield_now();
+    }
+    Working(working)
+}
