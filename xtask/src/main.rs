@@ -6,6 +6,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod crash;
 mod golden;
 mod peers;
 mod sanitize;
@@ -21,6 +22,9 @@ usage: cargo xtask <chore>
   tidy                         check the house rules; one line per violation
   test [--only STEP]… [--skip STEP]… [--list]
                                formatting, lints, tidy, every test; --list names the steps
+  crash [--seeds N] [--sweeps N] [--from SEED]
+                               the crash campaign: N stories, each of them the same for a seed; N
+                               short ones with a blow at each of their operations in turn
   golden [--quick]             golden results and published tables against ours
   peers [--quick] [--help]     our simulator against libCacheSim's, side by side
   sanitize [address|thread] [-- ARGUMENTS OF cargo test]
@@ -35,6 +39,7 @@ fn main() -> ExitCode {
     let done = match chore.as_str() {
         "tidy" => tidy::main(&rest),
         "test" => test::main(&rest),
+        "crash" => crash::main(&rest),
         "golden" => golden::main(&rest),
         "peers" => peers::main(&rest),
         "sanitize" => sanitize::main(&rest),

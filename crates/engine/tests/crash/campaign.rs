@@ -1,4 +1,7 @@
 //! Many stories, what they saw in all, and what went wrong.
+//!
+//! `CRASH_SEEDS`, `CRASH_SWEEPS` and `CRASH_FROM` say how many and which, where a test lets them;
+//! `cargo xtask crash` sets them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
@@ -23,6 +26,19 @@ pub struct Seeds {
     pub count: u64,
     /// Stories that are told once for each operation.
     pub sweeps: u64,
+}
+
+impl Seeds {
+    /// Those that the environment asks for, or these.
+    pub fn asked_for(or: Seeds) -> Seeds {
+        let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
+        let (from, count) = (number("CRASH_FROM"), number("CRASH_SEEDS"));
+        Seeds {
+            from: from.unwrap_or(or.from),
+            count: count.unwrap_or(or.count),
+            sweeps: number("CRASH_SWEEPS").unwrap_or(or.sweeps),
+        }
+    }
 }
 
 /// What is told in a thread of its own: it may panic, and it may hang.

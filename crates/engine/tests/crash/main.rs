@@ -4,6 +4,8 @@
 #![allow(clippy::print_stdout)]
 
 mod campaign;
+mod draft;
+mod log_store;
 mod oracle;
 mod plan;
 mod story;
@@ -14,6 +16,7 @@ mod worker;
 use std::sync::Arc;
 
 use campaign::{Seeds, attempt};
+use log_store::OverLog;
 use subject::Subject;
 use toy::{BUGS, Bug, Toy};
 
@@ -38,4 +41,11 @@ fn every_promise_that_is_broken_is_noticed() {
         println!("{bug:?}: seed {noticed:?}");
         assert!(noticed.is_some(), "{bug:?} was not noticed");
     }
+}
+
+#[test]
+fn campaign_over_a_store_that_is_nothing_but_its_log() {
+    let seeds = Seeds::asked_for(Seeds { from: 0, count: 60, sweeps: 1 });
+    let (_, failures) = campaign::run(&(Arc::new(OverLog) as Arc<dyn Subject>), seeds);
+    assert!(failures.is_empty(), "{failures:?}");
 }

@@ -398,11 +398,12 @@ impl Story<'_> {
         self.note("close".into());
         match store.close() {
             Ok(()) => {
-                self.world.supply.spare();
-                if self.world.supply.is_off() {
-                    return Err("closed, although the power failed before it was".into());
-                }
                 self.workers.iter_mut().for_each(|worker| worker.oracle.flushed());
+                if self.world.supply.is_off() {
+                    // Something failed that closing did not need.
+                    return self.crash();
+                }
+                self.world.supply.spare();
                 (self.tally.closes, self.tally.checks) =
                     (self.tally.closes + 1, self.tally.checks + 1);
                 let checked = self.subject.check(&self.world.devices);

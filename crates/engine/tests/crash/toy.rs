@@ -3,14 +3,14 @@
 //! them all.
 
 use std::hash::{DefaultHasher, Hasher};
-use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use millpond::io::{Device, FaultyDevice};
 
-use crate::oracle::{Change, State};
+use crate::draft::{Draft, Keeper};
+use crate::oracle::{Change, State, Tree};
 use crate::plan::Start;
-use crate::subject::{Answer, Devices, Durability, Entries, Failure, Store, Subject, Transaction};
+use crate::subject::{Answer, Devices, Durability, Failure, Store, Subject, Transaction};
 
 /// What the toy does wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -144,7 +144,7 @@ impl ToyStore {
         Ok(())
     }
 
-    fn commit(&self, changes: &[Change], is_durable: bool) -> Answer<()> {
+    fn commit_as(&self, changes: &[Change], is_durable: bool) -> Answer<()> {
         let mut inner = self.inner();
         if self.bug == Bug::Half {
             for change in changes {
@@ -179,8 +179,8 @@ fn record(bytes: &[u8], chain: u64, bug: Bug) -> Option<(Vec<u8>, u64)> {
     is_whole.then(|| (body.to_vec(), sum))
 }
 
-fn encode(changes: &[Change]) -> Vec<u8> {
-    let mut body = vec![changes.len() as u8];
+pub fn encode(changes: &[Change]) -> Vec<u8> {
+    let mut body = (changes.len() as u32).to_le_bytes().to_vec();
     let mut part = |bytes: &[u8]| {
         body.extend((bytes.len() as u32).to_le_bytes());
         body.extend(bytes);
@@ -198,8 +198,9 @@ fn encode(changes: &[Change]) -> Vec<u8> {
 }
 
 /// The changes as far as they can be read: whoever reads what is torn gets what he deserves.
-fn decode(body: &[u8]) -> Vec<Change> {
-    let mut rest = &body[1..];
+pub fn decode(body: &[u8]) -> Vec<Change> {
+    let Some((count, mut rest)) = body.split_first_chunk::<4>() else { return Vec::new() };
+    let count = u32::from_le_bytes(*count);
     let mut part = || {
         let (length, bytes) = rest.split_first_chunk::<4>()?;
         let (part, after) = bytes.split_at_checked(u32::from_le_bytes(*length) as usize)?;
@@ -216,12 +217,30 @@ fn decode(body: &[u8]) -> Vec<Change> {
             _ => Change::Drop { tree },
         })
     };
-    (0..body[0]).map_while(|_| change()).collect()
+    (0..count).map_while(|_| change()).collect()
+}
+
+impl Keeper for ToyStore {
+    fn tree(&self, tree: &str) -> Tree {
+        self.inner().state.get(tree).cloned().unwrap_or_default()
+    }
+
+    fn commit(&self, changes: &[Change], durability: Durability) -> Answer<()> {
+        self.commit_as(changes, durability.is_durable())
+    }
+
+    fn bug(&self) -> Bug {
+        self.bug
+    }
+
+    fn log_only(&self, changes: &[Change], sync: bool) -> Answer<()> {
+        self.append(&mut self.inner(), encode(changes), sync)
+    }
 }
 
 impl Store for ToyStore {
     fn create_tree(&self, tree: &str) -> Answer<()> {
-        self.commit(&[Change::Create { tree: tree.to_string() }], false)
+        self.commit_as(&[Change::Create { tree: tree.to_string() }], false)
     }
 
     fn drop_tree(&self, tree: &str) -> Answer<()> {
@@ -229,7 +248,7 @@ impl Store for ToyStore {
             self.inner().state.remove(tree);
             return Ok(());
         }
-        self.commit(&[Change::Drop { tree: tree.to_string() }], false)
+        self.commit_as(&[Change::Drop { tree: tree.to_string() }], false)
     }
 
     fn put(&self, tree: &str, key: &[u8], value: &[u8]) -> Answer<bool> {
@@ -249,8 +268,7 @@ impl Store for ToyStore {
     }
 
     fn begin(&self, durability: Durability) -> Answer<Box<dyn Transaction + '_>> {
-        let (changes, savepoints, forgotten) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Box::new(ToyTransaction { store: self, durability, changes, savepoints, forgotten }))
+        Ok(Box::new(Draft::new(self, durability)))
     }
 
     fn checkpoint(&self) -> Answer<()> {
@@ -271,82 +289,5 @@ impl Store for ToyStore {
             Some(body) => self.append(inner, body, true),
             None => self.sync(inner),
         }
-    }
-}
-
-struct ToyTransaction<'a> {
-    store: &'a ToyStore,
-    durability: Durability,
-    changes: Vec<Change>,
-    savepoints: Vec<usize>,
-    /// What was rolled back, if that is forgotten.
-    forgotten: Vec<Change>,
-}
-
-impl ToyTransaction<'_> {
-    fn see(&self, tree: &str) -> State {
-        let inner = self.store.inner();
-        let tree = (tree.to_string(), inner.state.get(tree).cloned().unwrap_or_default());
-        let mut state = State::from([tree]);
-        if self.store.bug != Bug::StaleRead {
-            self.changes.iter().for_each(|change| change.apply(&mut state));
-        }
-        state
-    }
-}
-
-impl Transaction for ToyTransaction<'_> {
-    fn get(&mut self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
-        Ok(self.see(tree)[tree].get(key).map(|value| value.to_vec()))
-    }
-
-    fn put(&mut self, tree: &str, key: &[u8], value: &[u8]) -> Answer<bool> {
-        let was_there = self.get(tree, key)?.is_some();
-        let (tree, key) = (tree.to_string(), key.to_vec());
-        self.changes.push(Change::Put { tree, key, value: value.into() });
-        Ok(was_there)
-    }
-
-    fn delete(&mut self, tree: &str, key: &[u8]) -> Answer<bool> {
-        let was_there = self.get(tree, key)?.is_some();
-        self.changes.push(Change::Delete { tree: tree.to_string(), key: key.to_vec() });
-        Ok(was_there)
-    }
-
-    fn range(&mut self, tree: &str, lower: &[u8], upper: &[u8]) -> Answer<Entries> {
-        if lower >= upper {
-            return Ok(Vec::new());
-        }
-        let bounds = (Bound::Included(lower), Bound::Excluded(upper));
-        let state = self.see(tree);
-        let entries = state[tree].range::<[u8], _>(bounds);
-        Ok(entries.map(|(key, value)| (key.clone(), value.to_vec())).collect())
-    }
-
-    fn savepoint(&mut self) -> Answer<()> {
-        self.savepoints.push(self.changes.len());
-        Ok(())
-    }
-
-    fn rollback_to(&mut self, savepoint: usize) -> Answer<()> {
-        let gone = self.changes.drain(self.savepoints[savepoint]..);
-        self.forgotten.extend(gone);
-        self.savepoints.truncate(savepoint + 1);
-        Ok(())
-    }
-
-    fn commit(self: Box<Self>) -> Answer<()> {
-        if self.store.bug == Bug::ForgottenRollback && !self.forgotten.is_empty() {
-            let all = [&self.changes[..], &self.forgotten].concat();
-            self.store.append(&mut self.store.inner(), encode(&all), true)?;
-        }
-        self.store.commit(&self.changes, self.durability.is_durable())
-    }
-
-    fn abort(self: Box<Self>) -> Answer<()> {
-        if self.store.bug == Bug::Resurrected {
-            self.store.append(&mut self.store.inner(), encode(&self.changes), false)?;
-        }
-        Ok(())
     }
 }

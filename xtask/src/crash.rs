@@ -1,0 +1,75 @@
+//! The crash campaign in release mode: `cargo xtask crash`.
+//!
+//! Runs the engine's test `crash`, whose stories are drawn by their seeds; a failure prints the
+//! command that tells its story again. `cargo xtask test` runs a few of them.
+
+use anyhow::{Context, Result, bail};
+
+use crate::test::Line;
+
+/// What to run.
+#[derive(Debug, PartialEq, Eq)]
+struct Choice {
+    seeds: u64,
+    sweeps: u64,
+    from: u64,
+}
+
+/// Runs the campaign; true if nothing failed.
+pub fn main(arguments: &[String]) -> Result<bool> {
+    let line = line(&choice(arguments)?);
+    println!("$ {line}");
+    Ok(line.run()?.0)
+}
+
+fn choice(arguments: &[String]) -> Result<Choice> {
+    let mut choice = Choice { seeds: 1000, sweeps: 0, from: 0 };
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let number = match word.as_str() {
+            "--seeds" => &mut choice.seeds,
+            "--sweeps" => &mut choice.sweeps,
+            "--from" => &mut choice.from,
+            other => bail!("crash knows --seeds N, --sweeps N and --from SEED, not `{other}`"),
+        };
+        let text = words.next().with_context(|| format!("{word} needs a number"))?;
+        *number = text.parse().with_context(|| format!("{word} {text}: no number"))?;
+    }
+    Ok(choice)
+}
+
+fn line(choice: &Choice) -> Line {
+    let cargo = ["cargo", "test", "--release", "-p", "millpond", "--test", "crash"];
+    let arguments = ["campaign", "--", "--nocapture", "--test-threads", "1"];
+    Line::new(&[&cargo[..], &arguments[..]].concat())
+        .with("CRASH_SEEDS", choice.seeds.to_string())
+        .with("CRASH_SWEEPS", choice.sweeps.to_string())
+        .with("CRASH_FROM", choice.from.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn numbers_are_handed_on() {
+        let chosen = choice(&words("--seeds 7 --from 3")).unwrap();
+        assert_eq!(chosen, Choice { seeds: 7, sweeps: 0, from: 3 });
+        let text = line(&chosen).to_string();
+        assert!(
+            text.starts_with("CRASH_SEEDS='7' CRASH_SWEEPS='0' CRASH_FROM='3' cargo"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_is_no_number_is_refused() {
+        for text in ["--seeds", "--seeds many", "--from -1", "now"] {
+            assert!(choice(&words(text)).is_err(), "{text}");
+        }
+    }
+}
