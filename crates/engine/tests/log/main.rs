@@ -1,5 +1,7 @@
 //! The log: what goes in comes out, from memory and from storage, beside failures and crashes.
 
+mod crashes;
+mod damage;
 mod failures;
 mod stories;
 mod support;
