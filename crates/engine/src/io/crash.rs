@@ -4,7 +4,9 @@
 //! part may be, sector by sector of 512 bytes, and that independently of all others, so that a
 //! later write may be there and an earlier one not. Writes to the same sector keep their order:
 //! the last of those that landed is what is read. A length that was not synchronised is the old
-//! one or the new one. Every image drawn here is one that the contract allows, and repeated draws
+//! one or the new one. A synchronisation that fails makes nothing durable, and what it was to cover
+//! no later one does: an operating system reports a failed write-back once and takes the pages for
+//! clean, so that they must be written again. Every image drawn here is one that the contract allows, and repeated draws
 //! reach all of them.
 
 use std::ops::Range;
@@ -19,6 +21,37 @@ pub(super) const SECTOR: usize = 512;
 struct Pending {
     offset: u64,
     bytes: Vec<u8>,
+    /// A synchronisation failed since: none will cover it any more.
+    is_given_up: bool,
+}
+
+impl Pending {
+    fn end(&self) -> u64 {
+        self.offset + self.bytes.len() as u64
+    }
+
+    /// Where in the device, and where in itself, it overlaps with `range`.
+    fn overlap(&self, range: &Range<u64>) -> (Range<u64>, Range<usize>) {
+        let from = range.start.clamp(self.offset, self.end());
+        let to = range.end.clamp(from, self.end());
+        (from..to, (from - self.offset) as usize..(to - self.offset) as usize)
+    }
+
+    /// The parts outside `range`.
+    fn without(self, range: &Range<u64>) -> Vec<Pending> {
+        let (inside, part) = self.overlap(range);
+        if inside.is_empty() {
+            return vec![self];
+        }
+        let rest =
+            [(self.offset, &self.bytes[..part.start]), (inside.end, &self.bytes[part.end..])];
+        let pending = |(offset, bytes): (u64, &[u8])| Pending {
+            offset,
+            bytes: bytes.to_vec(),
+            is_given_up: self.is_given_up,
+        };
+        rest.into_iter().filter(|(_, bytes)| !bytes.is_empty()).map(pending).collect()
+    }
 }
 
 /// Everything that a device was told since a known state.
@@ -28,6 +61,8 @@ pub(super) struct Journal {
     durable: Vec<u8>,
     /// Writes since, in their order.
     pending: Vec<Pending>,
+    /// Some of them are given up, perhaps.
+    has_given_up: bool,
     /// Length that the device has now; no less than that of `durable`.
     length: u64,
 }
@@ -36,12 +71,12 @@ impl Journal {
     /// A journal that begins with `content`, which is durable.
     pub(super) fn new(content: Vec<u8>) -> Journal {
         let length = content.len() as u64;
-        Journal { durable: content, pending: Vec::new(), length }
+        Journal { durable: content, pending: Vec::new(), has_given_up: false, length }
     }
 
     pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) {
         if !bytes.is_empty() {
-            self.pending.push(Pending { offset, bytes: bytes.to_vec() });
+            self.pending.push(Pending { offset, bytes: bytes.to_vec(), is_given_up: false });
         }
     }
 
@@ -53,8 +88,16 @@ impl Journal {
     pub(super) fn sync(&mut self) {
         self.durable.resize(self.length as usize, 0);
         for write in std::mem::take(&mut self.pending) {
-            put(&mut self.durable, write.offset, &write.bytes);
+            let whole = write.offset..write.end();
+            self.split(write, &whole);
         }
+        self.has_given_up = !self.pending.is_empty();
+    }
+
+    /// A synchronisation failed.
+    pub(super) fn fail_sync(&mut self) {
+        self.pending.iter_mut().for_each(|write| write.is_given_up = true);
+        self.has_given_up = !self.pending.is_empty();
     }
 
     /// What was written into `ranges` is durable from now on, and the length.
@@ -67,18 +110,23 @@ impl Journal {
         }
     }
 
-    /// Applies the part of `write` inside `range`, keeps the parts outside.
+    /// Applies the part of `write` inside `range`, keeps the parts outside; keeps all of it if it
+    /// was given up. What was before it in the same place is gone.
     fn split(&mut self, write: Pending, range: &Range<u64>) {
-        let end = write.offset + write.bytes.len() as u64;
-        let from = range.start.clamp(write.offset, end);
-        let to = range.end.clamp(from, end);
-        let (a, b) = ((from - write.offset) as usize, (to - write.offset) as usize);
-        put(&mut self.durable, from, &write.bytes[a..b]);
-        for (offset, part) in [(write.offset, &write.bytes[..a]), (to, &write.bytes[b..])] {
-            if !part.is_empty() {
-                self.pending.push(Pending { offset, bytes: part.to_vec() });
-            }
+        if write.is_given_up {
+            return self.pending.push(write);
         }
+        let (inside, part) = write.overlap(range);
+        if inside.is_empty() {
+            return self.pending.push(write);
+        }
+        put(&mut self.durable, inside.start, &write.bytes[part]);
+        // Of others, the parts inside the range were applied before.
+        let earlier = if self.has_given_up { std::mem::take(&mut self.pending) } else { vec![] };
+        for earlier in earlier {
+            earlier.without(&inside).into_iter().for_each(|rest| self.pending.push(rest));
+        }
+        write.without(&inside).into_iter().for_each(|rest| self.pending.push(rest));
     }
 
     /// Bits that rot do so in what is durable.
@@ -187,6 +235,23 @@ mod tests {
             assert!(image[512..1024].iter().all(|&b| b == 7));
         }
         assert_eq!(images(&journal).len(), 8);
+    }
+
+    #[test]
+    fn what_a_failed_synchronisation_was_to_cover_must_be_written_again() {
+        let mut journal = Journal::new(vec![0; 1024]);
+        journal.write(0, &[1; 1024]);
+        journal.fail_sync();
+        journal.sync();
+        assert_eq!(images(&journal).len(), 4, "it is there or not, as before");
+        journal.write(512, &[2; 512]);
+        assert_eq!(images(&journal).len(), 2 * 3);
+        journal.sync();
+        let expected = [[0, 2], [1, 2]].map(|[a, b]| [vec![a; 512], vec![b; 512]].concat());
+        assert_eq!(images(&journal), BTreeSet::from(expected));
+        journal.write(0, &[3; 1024]);
+        journal.sync_ranges(&[0..512, 512..1024]);
+        assert_eq!(images(&journal), BTreeSet::from([vec![3; 1024]]));
     }
 
     #[test]

@@ -30,7 +30,8 @@ pub struct Faults {
     pub read_error: f64,
     /// Writes of a page that fail with `EIO`; any number of first sectors may have landed.
     pub write_error: f64,
-    /// Synchronisations that fail with `EIO`; nothing becomes durable by them.
+    /// Synchronisations that fail with `EIO`; nothing becomes durable by them, and what they were to
+    /// cover becomes durable only if it is written again.
     pub sync_error: f64,
     /// Writes of a page of which only the first sectors land, acknowledged.
     pub torn_write: f64,
@@ -233,14 +234,17 @@ impl FaultyDevice {
     ) -> Result<(), DeviceError> {
         self.delay();
         let mut state = self.state();
-        match self.turn() {
-            Turn::Works => {}
+        let turn = self.turn();
+        if matches!(turn, Turn::Cut | Turn::Off) {
             // Whatever landed of the writes before it is drawn with the image.
-            Turn::Cut | Turn::Off => return Err(self.no_power(Operation::Sync, 0, self.length())),
-            Turn::Fails(_) => return Err(self.broken(Operation::Sync, 0, self.length())),
+            return Err(self.no_power(Operation::Sync, 0, self.length()));
         }
         let faults = state.faults;
-        if std::mem::take(&mut state.fail_next_sync) || state.strikes(faults.sync_error) {
+        if turn != Turn::Works
+            || std::mem::take(&mut state.fail_next_sync)
+            || state.strikes(faults.sync_error)
+        {
+            state.journal.iter_mut().for_each(Journal::fail_sync);
             return Err(self.broken(Operation::Sync, 0, self.length()));
         }
         sync()?;

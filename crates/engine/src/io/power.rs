@@ -29,8 +29,8 @@ use super::memory::MemoryDevice;
 /// How an operation fails while everything else works.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Fault {
-    /// With `EIO`. Of a write any number of first sectors may have landed; nothing becomes durable
-    /// by a synchronisation.
+    /// With `EIO`. Of a write any number of first sectors may have landed. By a synchronisation
+    /// nothing becomes durable, nor by a later one what this one was to cover.
     Error,
     /// There is no room for what a write or a growth needs. A synchronisation needs none, and
     /// fails with `EIO`.

@@ -34,12 +34,14 @@ pub enum Bug {
     StaleRead,
     /// A write that failed is taken for done.
     ErrorIgnored,
+    /// After a synchronisation that failed, another one counts.
+    SyncRetried,
     /// Records are taken for whole without looking.
     TornRecord,
 }
 
 /// All bugs.
-pub const BUGS: [Bug; 10] = [
+pub const BUGS: [Bug; 11] = [
     Bug::NoSync,
     Bug::Hole,
     Bug::Half,
@@ -49,6 +51,7 @@ pub const BUGS: [Bug; 10] = [
     Bug::RecoveryInPlace,
     Bug::StaleRead,
     Bug::ErrorIgnored,
+    Bug::SyncRetried,
     Bug::TornRecord,
 ];
 
@@ -125,6 +128,9 @@ impl ToyStore {
     }
 
     fn sync(&self, inner: &mut Inner) -> Answer<()> {
+        if inner.is_broken && self.bug != Bug::SyncRetried {
+            return Err(Failure::new("broken"));
+        }
         let done = self.log.sync().map_err(Failure::new);
         inner.is_broken |= done.is_err();
         done
