@@ -15,6 +15,9 @@ use crate::io::{AlignedBuffer, Device, DeviceError};
 /// A log has no fewer slots than this: one being filled, one to go on in.
 pub(super) const SLOTS_LEAST: usize = 2;
 
+/// No log gets as far as this, so that sums of positions and lengths never overflow.
+const LSN_MOST: u64 = 1 << 62;
+
 /// The slots of a log.
 pub(super) struct Segments {
     device: Arc<dyn Device>,
@@ -107,7 +110,7 @@ impl Segments {
             match slots::read_slot_header(&block, &uuid) {
                 SlotState::Empty => table.free.push(slot),
                 SlotState::Damaged => table.damaged.push(slot),
-                SlotState::Holds(sequence) if sequence > u64::MAX / size - 1 => {
+                SlotState::Holds(sequence) if sequence >= LSN_MOST / size => {
                     table.damaged.push(slot);
                 }
                 SlotState::Holds(sequence) => {

@@ -1,5 +1,8 @@
 //! The log: what goes in comes out, from memory and from storage, beside failures and crashes.
 
+mod arbitrary;
+#[path = "../../../../fuzz/bodies/log.rs"]
+mod body;
 mod crashes;
 mod damage;
 mod failures;
