@@ -261,18 +261,18 @@ impl Owner {
         let mut ticket = None;
         loop {
             let answer = self.lock_name(at, name, Mode::X, ticket.is_some())?;
-            if let Answer::Held(write) = answer {
-                let writes = self.writes(at);
-                let writes = writes.lock().unwrap_or_else(PoisonError::into_inner);
-                // After a wait it is not, and the request is still to be taken from the queue.
-                if ticket.is_none() && writes.get(write as usize) == Some(key) {
-                    return Ok(());
-                }
-                // Another key of the same name: this one is still to be noted.
-            }
-            let writes = self.writes(at);
-            writes.lock().unwrap_or_else(PoisonError::into_inner).push(key);
             let hold = &self.trees[at];
+            let mut writes = hold.writes.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Answer::Held(write) = answer
+                // After a wait it is not, and the request is still to be taken from the queue.
+                && ticket.is_none()
+                && writes.get(write as usize) == Some(key)
+            {
+                return Ok(());
+            }
+            // If it is held, then for another key of the same name: this one is still to be noted.
+            writes.push(key);
+            drop(writes);
             let want = || Want::Write(key.to_vec());
             if !hold.tree.needs_attention()
                 || hold.tree.request(&self.asking(at), &want(), &mut ticket, true)
@@ -284,15 +284,11 @@ impl Owner {
                 return Ok(());
             }
             // Nobody is to wait for this key while its owner waits for others.
-            writes.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            hold.writes.lock().unwrap_or_else(PoisonError::into_inner).pop();
             self.take_back(at, name, answer);
             self.trees[at].tree.unwritten(self.id);
             self.wait_for_ranges(at, want(), ticket)?;
         }
-    }
-
-    fn writes(&self, at: usize) -> Arc<Mutex<Writes>> {
-        Arc::clone(&self.trees[at].writes)
     }
 
     /// Undoes what a request for `X` has just got.

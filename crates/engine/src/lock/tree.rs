@@ -7,6 +7,7 @@
 //! the other: either the intention is in its stripe when that is looked at, or its owner, who
 //! locks the stripe later, sees that attention is due.
 
+use std::collections::HashSet;
 use std::sync::PoisonError;
 
 use millpond_base::sync::atomic::{AtomicU32, Ordering};
@@ -184,9 +185,9 @@ impl Tree {
         self.attention.store(due as u32, Ordering::Relaxed);
     }
 
-    /// All intentions at this moment.
-    fn members(&self) -> Vec<Member> {
-        (0..STRIPES).flat_map(|stripe| self.stripe(stripe).clone()).collect()
+    /// All intentions, one stripe after the other.
+    fn each_member(&self, mut look: impl FnMut(&Member)) {
+        (0..STRIPES).for_each(|stripe| self.stripe(stripe).iter().for_each(&mut look));
     }
 
     /// Who stands in the way of `want`. `fresh`: how many of the owner's last writes are not to
@@ -199,56 +200,75 @@ impl Tree {
         ticket: Option<u64>,
         fresh: usize,
     ) -> Vec<u64> {
-        let others = |other: &u64| *other != id;
         let earlier = |w: &&Waiting| w.id != id && ticket.is_none_or(|ticket| w.ticket < ticket);
-        let whole = |mode: Mode| {
-            let against = core.whole.iter().filter(move |(_, held)| !held.goes_with(mode));
-            against.map(|(id, _)| *id)
-        };
+        let mut found = Vec::new();
         match want {
             Want::Intention(mode) | Want::Whole(mode) => {
-                let mut found: Vec<u64> = whole(*mode).collect();
-                let members = self.members();
-                if matches!(want, Want::Whole(_)) {
-                    let against = members.iter().filter(|member| !member.mode.goes_with(*mode));
-                    found.extend(against.map(|member| member.id));
-                }
-                let holds = |id: u64| {
-                    members.iter().any(|member| member.id == id)
-                        || core.whole.iter().any(|(holder, _)| *holder == id)
-                };
-                if !holds(id) {
-                    let ahead = core.waiting.iter().filter(|w| earlier(w) || holds(w.id));
-                    let against = ahead.filter(|w| w.want.stops(*mode));
-                    found.extend(against.map(|w| w.id));
-                }
-                found.into_iter().filter(others).collect()
+                return self.blockers_of_mode(core, id, want, *mode, earlier);
             }
             Want::Range(range) => {
-                let own = |key: &[u8]| core.ranges.iter().any(|(i, r)| *i == id && r.has(key));
-                let writers = self.members().into_iter().filter(|member| {
-                    member.mode == Mode::IX && member.id != id && writes(member, range, 0)
+                self.each_member(|member| {
+                    if member.mode == Mode::IX && member.id != id && writes(member, range, 0) {
+                        found.push(member.id);
+                    }
                 });
+                let own = |key: &[u8]| core.ranges.iter().any(|(i, r)| *i == id && r.has(key));
                 let waiting = core.waiting.iter().filter(earlier).filter(|w| match &w.want {
                     Want::Write(key) => range.has(key) && !own(key),
                     _ => false,
                 });
-                writers.map(|member| member.id).chain(waiting.map(|w| w.id)).collect()
+                found.extend(waiting.map(|w| w.id));
             }
             Want::Write(key) => {
                 let holders = core.ranges.iter().filter(|(i, range)| *i != id && range.has(key));
-                let mine = self.members().into_iter().find(|member| member.id == id);
+                found.extend(holders.map(|(id, _)| *id));
                 let waiting = core.waiting.iter().filter(earlier).filter(|w| match &w.want {
                     // One that waits for an earlier write of this owner cannot go first.
-                    Want::Range(range) => {
-                        let behind = mine.as_ref().is_some_and(|me| writes(me, range, fresh));
-                        range.has(key) && !behind
-                    }
+                    Want::Range(range) => range.has(key) && !self.has_written(id, range, fresh),
                     _ => false,
                 });
-                holders.map(|(id, _)| *id).chain(waiting.map(|w| w.id)).collect()
+                found.extend(waiting.map(|w| w.id));
             }
         }
+        found
+    }
+
+    /// Whether `id` has written in `range`, its last `fresh` writes left aside.
+    fn has_written(&self, id: u64, range: &Range, fresh: usize) -> bool {
+        let mut has = false;
+        self.each_member(|member| has |= member.id == id && writes(member, range, fresh));
+        has
+    }
+
+    /// Who stands in the way of `mode`, as an intention or on the whole tree.
+    fn blockers_of_mode(
+        &self,
+        core: &Core,
+        id: u64,
+        want: &Want,
+        mode: Mode,
+        earlier: impl Fn(&&Waiting) -> bool,
+    ) -> Vec<u64> {
+        let (mut found, mut inside) = (Vec::new(), HashSet::new());
+        for (holder, held) in &core.whole {
+            inside.insert(*holder);
+            if !held.goes_with(mode) {
+                found.push(*holder);
+            }
+        }
+        self.each_member(|member| {
+            inside.insert(member.id);
+            if matches!(want, Want::Whole(_)) && !member.mode.goes_with(mode) {
+                found.push(member.id);
+            }
+        });
+        // Who is inside already goes first.
+        if !inside.contains(&id) {
+            let ahead = core.waiting.iter().filter(|w| earlier(w) || inside.contains(&w.id));
+            found.extend(ahead.filter(|w| w.want.stops(mode)).map(|w| w.id));
+        }
+        found.retain(|other| *other != id);
+        found
     }
 
     /// Who stands in the way of the request of `id` that waits.
