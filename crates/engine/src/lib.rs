@@ -40,3 +40,5 @@ pub mod lock;
 pub mod log;
 pub mod page;
 pub mod pool;
+pub mod recovery;
+pub mod txn;

@@ -10,12 +10,17 @@
 
 use std::cell::Cell;
 
+use millpond_base::{Lsn, PageId};
+
 use crate::btree::error::WriteError;
 use crate::btree::node::edit::{Edit, Payload, Reference, put_swip, reference_at};
 use crate::btree::node::layout::{Node, Value};
+use crate::btree::note::{self, LargeValue};
 use crate::btree::overflow::Built;
 use crate::btree::tree::{BTree, corrupt};
-use crate::pool::{ANCHOR_SWIP, Anchor, Op, Pages, PoolError, Read, Swip, Try, Write};
+use crate::btree::undo::{Before, Undo};
+use crate::page::PageType;
+use crate::pool::{ANCHOR_SWIP, Anchor, By, Op, Pages, PoolError, Read, Swip, Try, Write};
 
 /// What the entry shall be.
 #[derive(Clone, Copy)]
@@ -66,8 +71,39 @@ struct Change<'a> {
     new: New<'a>,
     when: When<'a>,
     trash: Option<Anchor>,
-    /// Bytes of the value that went there.
-    gone: Cell<u64>,
+    /// The value that went there.
+    gone: Cell<Option<LargeValue>>,
+    by: By,
+    /// A root that the entry tells of: what becomes of it by this change.
+    root: RootFate,
+}
+
+/// What becomes of a root that an entry's value names, when the entry is changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum RootFate {
+    /// There is no such root.
+    #[default]
+    None,
+    /// It hung, and does not any more.
+    Placed(PageId),
+    /// It hangs from now on; the number says what it is the root of.
+    Hangs(PageId, u8),
+}
+
+/// A change that was made, or was not.
+pub(crate) struct Made {
+    pub(crate) outcome: Outcome,
+    /// Where its record begins.
+    pub(crate) at: Lsn,
+    /// The value in pages of its own that the entry had, below an anchor now.
+    pub(crate) gone: Option<Built>,
+}
+
+impl<'a> Change<'a> {
+    fn of(key: &'a [u8], new: New<'a>, when: When<'a>) -> Change<'a> {
+        let (trash, gone) = (None, Cell::new(None));
+        Change { key, new, when, trash, gone, by: By::Itself, root: RootFate::None }
+    }
 }
 
 /// A leaf with less than this share of its bytes in use looks for a neighbour to merge with.
@@ -188,11 +224,18 @@ impl<P: Pages> BTree<P> {
             if let Value::Overflow(at) = node.value(i) {
                 return Ok((false, Some(reference_at(node.view, at))));
             }
-            let id = leaf.id();
-            let mut edit = Edit::leaf(leaf.page_mut());
-            match edit.value_mut(i) {
-                Some(value) => f(value),
-                None => return Err(corrupt(id, "a value reaches beyond its page")),
+            let Value::Inline(span) = node.value(i) else { return Ok((false, None)) };
+            if leaf.page().get(span.at..span.end()).is_none() {
+                return Err(corrupt(leaf.id(), "a value reaches beyond its page"));
+            }
+            if op.pages().logs() {
+                // What `f` changes is known only afterwards.
+                let mut value = leaf.page()[span.at..span.end()].to_vec();
+                f(&mut value);
+                let change = Change::of(key, New::Inline(&value), When::Present);
+                self.overwrite(op, &mut leaf, i, &change, &value);
+            } else {
+                f(&mut leaf.page_mut()[span.at..span.end()]);
             }
             Ok((true, None))
         })?;
@@ -271,31 +314,57 @@ impl<P: Pages> BTree<P> {
     }
 
     /// One change, with all that has to be done around it.
+    #[inline]
     pub(crate) fn change(
         &self,
         key: &[u8],
         new: New<'_>,
         when: When<'_>,
-        mut old: Option<&mut Vec<u8>>,
+        old: Option<&mut Vec<u8>>,
     ) -> Result<Outcome, PoolError> {
-        let mut change = Change { key, new, when, trash: None, gone: Cell::new(0) };
+        let made = self.change_by((By::Itself, RootFate::None), key, new, when, old)?;
+        if let Some(gone) = made.gone {
+            self.free_below(gone.anchor)?;
+        }
+        Ok(made.outcome)
+    }
+
+    /// The same on behalf of `by`; what was in pages of its own is the caller's.
+    pub(crate) fn change_by(
+        &self,
+        (by, root): (By, RootFate),
+        key: &[u8],
+        new: New<'_>,
+        when: When<'_>,
+        mut old: Option<&mut Vec<u8>>,
+    ) -> Result<Made, PoolError> {
+        let mut change = Change { key, new, when, trash: None, gone: Cell::new(None), by, root };
         let result = loop {
             match self.change_once(&mut change, old.as_deref_mut()) {
-                Ok(Some(outcome)) => break Ok(outcome),
+                Ok(Some(done)) => break Ok(done),
                 Ok(None) => {}
                 Err(error) => break Err(error),
             }
         };
-        if let Some(trash) = change.trash {
-            if let (Some(old), Ok(outcome)) = (old, &result)
-                && outcome.applied
-                && outcome.existed
-            {
-                self.read_below(trash, change.gone.get(), old)?;
+        let gone = change.gone.get().zip(change.trash);
+        let gone = gone.map(|(value, anchor)| Built::of(anchor, value));
+        let (outcome, at) = match (result, change.trash) {
+            (Ok(done), _) => done,
+            (Err(error), None) => return Err(error),
+            (Err(error), Some(trash)) => {
+                self.free_below(trash)?;
+                return Err(error);
             }
-            self.free_below(trash)?;
+        };
+        if let (Some(gone), Some(old)) = (&gone, old)
+            && by == By::Itself
+        {
+            self.read_below(gone.anchor, gone.len, old)?;
         }
-        result
+        if let (None, Some(trash)) = (&gone, change.trash) {
+            done_anyway(by, self.free_below(trash))?;
+        }
+        Ok(Made { outcome, at, gone })
     }
 
     /// One round: an attempt, and what it asks for.
@@ -303,14 +372,15 @@ impl<P: Pages> BTree<P> {
         &self,
         change: &mut Change<'_>,
         mut old: Option<&mut Vec<u8>>,
-    ) -> Result<Option<Outcome>, PoolError> {
-        let step = self.pages.run(|op| self.attempt(op, change, old.as_deref_mut()))?;
+    ) -> Result<Option<(Outcome, Lsn)>, PoolError> {
+        let (step, at) =
+            self.pages.run_logged(|op| self.attempt(op, change, old.as_deref_mut()))?;
         match step {
             Step::Done(outcome, leaf) => {
                 if leaf == Leaf::Thin {
-                    self.merge(change.key)?;
+                    done_anyway(change.by, self.merge(change.key))?;
                 }
-                Ok(Some(outcome))
+                Ok(Some((outcome, at)))
             }
             Step::Split(bytes, is_new) => {
                 self.split(change.key, bytes, is_new)?;
@@ -328,9 +398,9 @@ impl<P: Pages> BTree<P> {
                         let done = self.change_once(change, old)?;
                         // A value that changed meanwhile is compared again.
                         change.when = When::Equals(expected);
-                        Ok(done.filter(|outcome| outcome.applied))
+                        Ok(done.filter(|(outcome, _)| outcome.applied))
                     }
-                    Some(_) => Ok(Some(Outcome { existed: true, applied: false })),
+                    Some(_) => Ok(Some((Outcome { existed: true, applied: false }, Lsn(0)))),
                     None => Ok(None),
                 }
             }
@@ -394,12 +464,19 @@ impl<P: Pages> BTree<P> {
             _ => None,
         };
         let payload = payload_for(&built, change.new);
-        let mut edit = Edit::leaf(leaf.page_mut());
-        if !edit.insert(i, change.key, &payload) {
-            let need = edit.entry_len(change.key.len(), &payload);
+        let need = Node::leaf(leaf.view()).need(change.key.len(), &payload);
+        if Node::leaf(leaf.view()).free() < need {
             return Ok(Step::Split(need, true));
         }
+        let root = root_of(op, &payload);
+        let page =
+            leaf.page_mut_noted(|out| note::insert(out, (i, true), change.key, &payload, root));
+        let mut edit = Edit::leaf(page);
+        if !edit.insert(i, change.key, &payload) {
+            return Err(corrupt(leaf.id(), "its free room cannot be used"));
+        }
         edit.note_insert(i);
+        self.tell(op, change, Before::Absent);
         take_over(op, built, &leaf);
         Ok(Step::Done(Outcome { existed: false, applied: true }, Leaf::Fine))
     }
@@ -425,10 +502,7 @@ impl<P: Pages> BTree<P> {
                 if let New::Inline(value) = change.new
                     && value.len() == span.len
                 {
-                    let mut edit = Edit::leaf(leaf.page_mut());
-                    if let Some(place) = edit.value_mut(i) {
-                        place.copy_from_slice(value);
-                    }
+                    self.overwrite(op, &mut leaf, i, change, value);
                     return Ok(Step::Done(done, Leaf::Fine));
                 }
                 None
@@ -443,12 +517,83 @@ impl<P: Pages> BTree<P> {
         }
     }
 
+    /// Puts `value` into the place of the inline value of entry `i`, which is as long.
+    #[inline(always)]
+    fn overwrite<'o>(
+        &self,
+        op: &'o Op<'o, P>,
+        leaf: &mut Write<'o, P>,
+        i: usize,
+        change: &Change<'_>,
+        value: &[u8],
+    ) {
+        let Value::Inline(span) = Node::leaf(leaf.view()).value(i) else { return };
+        if !op.pages().logs() {
+            if let Some(place) = leaf.page_mut().get_mut(span.at..span.end()) {
+                place.copy_from_slice(value);
+            }
+            return;
+        }
+        let Some(old) = leaf.page().get(span.at..span.end()) else { return };
+        let (from, to) = note::differing(old, value);
+        let (Some(old), Some(new)) = (old.get(from..to), value.get(from..to)) else { return };
+        if new.is_empty() {
+            return;
+        }
+        self.tell(op, change, Before::Part { offset: from, bytes: old });
+        let page = leaf.page_mut_noted(|out| note::overwrite(out, i, from, new));
+        if let Some(place) = page.get_mut(span.at + from..span.at + to) {
+            place.copy_from_slice(new);
+        }
+    }
+
+    /// Tells the log how a change, which is about to be made or was just made, is taken back, and
+    /// what becomes of the root that its entry names.
+    #[inline(always)]
+    fn tell(&self, op: &Op<'_, P>, change: &Change<'_>, before: Before<'_>) {
+        if change.by != By::Itself {
+            let (owner, key) = (self.owner, change.key);
+            op.undo(change.by, |out| Undo { owner, key, before }.put(out));
+        }
+        match change.root {
+            RootFate::None => {}
+            RootFate::Placed(page) => op.placed(page),
+            RootFate::Hangs(page, kind) => op.hangs(page, kind),
+        }
+    }
+
     /// Counts the room that the removal of entry `i` makes. A count is a write to memory that all
     /// threads share, so every eighth removal of a leaf stands for eight.
     #[inline(always)]
     fn note_removal(&self, leaf: Node<'_>, i: usize) {
         if leaf.count() % 8 == 1 {
             self.tally.loosened(8 * leaf.entry_len_under(i, leaf.prefix_len()) as u64);
+        }
+    }
+
+    /// Tells the log how the change of entry `i`, as it is still, is taken back; its value hangs
+    /// from now on if it is `large`.
+    fn tell_of_swap(
+        &self,
+        op: &Op<'_, P>,
+        leaf: &Write<'_, P>,
+        i: usize,
+        change: &Change<'_>,
+        large: Option<LargeValue>,
+    ) {
+        if !op.pages().logs() {
+            return;
+        }
+        match (large, Node::leaf(leaf.view()).value(i)) {
+            (Some(large), _) => {
+                op.hangs(large.root, PageType::OVERFLOW.0);
+                self.tell(op, change, Before::Large(large));
+            }
+            (None, Value::Inline(span)) => {
+                let value = leaf.page().get(span.at..span.end()).unwrap_or(&[]);
+                self.tell(op, change, Before::Value(value));
+            }
+            (None, Value::Overflow(_)) => debug_assert!(false, "a large value is the caller's"),
         }
     }
 
@@ -470,7 +615,7 @@ impl<P: Pages> BTree<P> {
             let payload = payload_for(&built, change.new);
             let node = Node::leaf(leaf.view());
             let after = node.entry_len_under(i, node.prefix_len());
-            let need = Edit::leaf(leaf.page_mut()).entry_len(change.key.len(), &payload);
+            let need = node.need(change.key.len(), &payload);
             if Node::leaf(leaf.view()).free() + after < need {
                 return Ok(Step::Split(need - after, false));
             }
@@ -478,21 +623,43 @@ impl<P: Pages> BTree<P> {
         if matches!(change.new, New::Nothing) {
             self.note_removal(Node::leaf(leaf.view()), i);
         }
-        let mut edit = Edit::leaf(leaf.page_mut());
-        edit.remove(i);
+        let large = gone.as_ref().map(|(_, reference)| LargeValue {
+            root: op.pages().page_of(reference.swip),
+            len: reference.len,
+            stamp: reference.stamp,
+        });
+        self.tell_of_swap(op, &leaf, i, change, large);
+        let page = leaf.page_mut_noted(|out| note::remove(out, i));
+        Edit::leaf(page).remove(i);
         if !matches!(change.new, New::Nothing) {
-            edit.insert(i, change.key, &payload_for(&built, change.new));
+            let payload = payload_for(&built, change.new);
+            let root = root_of(op, &payload);
+            let page = leaf
+                .page_mut_noted(|out| note::insert(out, (i, false), change.key, &payload, root));
+            Edit::leaf(page).insert(i, change.key, &payload);
         }
         take_over(op, built, &leaf);
         if let Some((mut trash, reference)) = gone {
             put_swip(trash.page_mut(), ANCHOR_SWIP, reference.swip);
             op.adopt(reference.swip, &trash);
-            change.gone.set(reference.len);
+            change.gone.set(large);
         }
         let node = Node::leaf(leaf.view());
         // Not at every removal: a leaf whose neighbours are full would try in vain each time.
         let thin = is_thin(node) && node.count().is_multiple_of(4);
         Ok(Step::Done(done, if thin { Leaf::Thin } else { Leaf::Fine }))
+    }
+}
+
+/// The change is made. What went wrong afterwards does not undo it, and a transaction must not
+/// believe so.
+pub(crate) fn done_anyway(by: By, after: Result<(), PoolError>) -> Result<(), PoolError> {
+    match after {
+        Err(error) if by != By::Itself => {
+            tracing::warn!(%error, "an entry was changed, but not all was tidied up after it");
+            Ok(())
+        }
+        other => other,
     }
 }
 
@@ -513,6 +680,15 @@ fn payload_for<'a, P: Pages>(built: &Option<(Write<'_, P>, &Built)>, new: New<'a
     }
 }
 
+/// The page of the root of a value in pages of its own.
+#[inline(always)]
+fn root_of<P: Pages>(op: &Op<'_, P>, payload: &Payload<'_>) -> PageId {
+    match payload {
+        Payload::Overflow(reference) => op.pages().page_of(reference.swip),
+        Payload::Inline(_) | Payload::Child(_) => PageId::default(),
+    }
+}
+
 /// The built pages' swip lies in the leaf now.
 #[inline(always)]
 fn take_over<P: Pages>(op: &Op<'_, P>, built: Option<(Write<'_, P>, &Built)>, leaf: &Write<'_, P>) {
@@ -520,5 +696,6 @@ fn take_over<P: Pages>(op: &Op<'_, P>, built: Option<(Write<'_, P>, &Built)>, le
         let swip = Swip(anchor.view().u64(ANCHOR_SWIP));
         put_swip(anchor.page_mut(), ANCHOR_SWIP, Swip::NULL);
         op.adopt(swip, leaf);
+        op.placed(op.pages().page_of(swip));
     }
 }

@@ -15,6 +15,7 @@ mod kind;
 mod lookup;
 mod merge;
 mod node;
+mod note;
 mod overflow;
 mod range;
 mod range_delete;
@@ -24,6 +25,8 @@ mod stats;
 mod stored;
 mod stream;
 mod tree;
+mod undo;
+mod write_as;
 
 pub use bulk::BulkOptions;
 pub use check::{Report, Violation, check_page};
@@ -32,6 +35,7 @@ pub use error::{BulkError, StreamError, WriteError};
 pub use kind::{InnerKind, LeafKind, OverflowKind, register};
 #[cfg(not(test))]
 pub(crate) use lookup::ValueRef;
+pub use note::{LargeValue, redo_note};
 pub use range::{Entry, Range};
 pub use stats::{Counters, LevelStats, TreeStats};
 pub use stored::{
@@ -39,3 +43,5 @@ pub use stored::{
 };
 pub use stream::ValueReader;
 pub use tree::{BTree, Limits};
+pub use undo::{Before, Undo};
+pub use write_as::{Applied, Condition, Detached};

@@ -19,6 +19,7 @@ use millpond_base::{Mark, Op as Use, PageKind};
 use crate::btree::change::held_anchor;
 use crate::btree::node::edit::{Reference, put_swip};
 use crate::btree::node::layout::{KIND, LEVEL, Node, Value};
+use crate::btree::note::LargeValue;
 use crate::btree::tree::{BTree, corrupt};
 use crate::page::{PageType, View};
 use crate::pool::{ANCHOR_SWIP, Anchor, NewPage, Op, Pages, PoolError, Read, Swip, Try, Write};
@@ -80,6 +81,13 @@ pub(crate) struct Built {
     pub(crate) anchor: Anchor,
     pub(crate) len: u64,
     pub(crate) stamp: u64,
+}
+
+impl Built {
+    /// `value`, which hangs below `anchor`.
+    pub(crate) fn of(anchor: Anchor, value: LargeValue) -> Built {
+        Built { anchor, len: value.len, stamp: value.stamp }
+    }
 }
 
 impl<P: Pages> BTree<P> {

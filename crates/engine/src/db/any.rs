@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::store::Store;
 use super::store_handle::{StoreHashIndex, StoreHeap, StoreTree};
+use super::store_txn::StoreTxn;
 use crate::btree::{Range, ValueReader};
 use crate::hash_index::Entries;
 use crate::heap::Records;
@@ -149,6 +150,10 @@ macro_rules! turn_few {
 }
 pub(super) use turn_few;
 
+any_few! {
+    /// A transaction.
+    AnyTxn: StoreTxn
+}
 any_few! {
     /// A hash index's handle.
     #[derive(Clone)]

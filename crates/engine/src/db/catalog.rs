@@ -23,6 +23,7 @@ use millpond_base::PageId;
 
 use super::error::Error;
 use crate::btree::BTree;
+use crate::page::PageType;
 use crate::pool::Pages;
 
 /// The owner of the catalog's own pages.
@@ -167,18 +168,23 @@ impl<P: Pages> Catalog<P> {
     /// The name is taken or cannot be, or the catalog cannot be written.
     pub fn insert(&self, name: &str, entry: &Entry) -> Result<(), Error> {
         self.check_name(name)?;
-        if self.tree.insert(name.as_bytes(), &entry.to_bytes())? {
+        if self.tree.insert_placing(name.as_bytes(), &entry.to_bytes(), entry.root)? {
             return Ok(());
         }
         Err(Error::Exists { name: name.to_string() })
     }
 
-    /// Strikes a name out.
+    /// Strikes the name of `entry` out, whose root hangs from then on.
     ///
     /// # Errors
     /// The catalog cannot be written.
-    pub fn remove(&self, name: &str) -> Result<bool, Error> {
-        Ok(self.tree.remove(name.as_bytes())?)
+    pub fn remove(&self, name: &str, entry: &Entry) -> Result<bool, Error> {
+        let kind = match entry.structure {
+            Structure::Tree => PageType::BTREE_LEAF,
+            Structure::Hash => PageType::HASH_ROOT,
+            Structure::Heap => PageType::HEAP_DIRECTORY,
+        };
+        Ok(self.tree.remove_hanging(name.as_bytes(), entry.root, kind.0)?)
     }
 
     /// All names, in order.

@@ -2,13 +2,19 @@
 
 use std::path::PathBuf;
 
+use millpond_base::Lsn;
+
 use super::catalog::Structure;
 use super::codec::DecodeError;
 use super::modes::{CombinationError, SeatError};
 use super::options::OptionsError;
 use crate::btree::{BulkError, StreamError, WriteError};
 use crate::io::{CloseError, CreateError, DeviceError, OpenError, OpenFileError, SyncError};
+use crate::lock::LockError;
+use crate::log::LogError;
 use crate::pool::PoolError;
+use crate::recovery::RecoveryError;
+use crate::txn::TxnError;
 use crate::{hash_index, heap};
 
 /// An error of a store or of something in it.
@@ -131,6 +137,54 @@ pub enum Error {
         /// Most bytes of a name in this store.
         max: usize,
     },
+    /// A transaction cannot go on.
+    #[error(transparent)]
+    Txn(TxnError),
+    /// The store could not be recovered after its process or machine had stopped.
+    #[error(transparent)]
+    Recovery(#[from] RecoveryError),
+    /// A record of a transaction that has to be undone does not say how.
+    #[error(
+        "the record at position {} of the log, by transaction {tx}, does not say how it is undone: \
+         restore a backup, or read what is intact with `millpond dump --salvage`",
+        at.0
+    )]
+    NoUndo {
+        /// Where the record begins.
+        at: Lsn,
+        /// The transaction.
+        tx: u64,
+    },
+    /// A log that is not needed any more is in the way of a new one.
+    #[error("the old log {} cannot be removed ({reason}): remove it", path.display())]
+    OldLog {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        reason: String,
+    },
+    /// The store has a log, and was not closed: it must be recovered.
+    #[error(
+        "{} was not shut down, and has a log: open it with its log (log = on) and for writing, \
+         which recovers it",
+        path.display()
+    )]
+    MustRecover {
+        /// The store.
+        path: PathBuf,
+    },
+    /// The strategies that the store was opened with have no log and no transactions.
+    #[error(
+        "no transactions are compiled for translation, latching or recording as they are set: \
+         leave them as they are by default"
+    )]
+    NoTransactions,
+    /// A tree of another store.
+    #[error("'{name}' is a tree of another store than the transaction's")]
+    OtherStore {
+        /// The tree.
+        name: String,
+    },
     /// The store is open for reading.
     #[error("the store is open for reading only")]
     ReadOnly,
@@ -180,6 +234,36 @@ impl From<StreamError> for Error {
             StreamError::Write(error) => error.into(),
             other => Error::Stream(other),
         }
+    }
+}
+
+impl From<LogError> for Error {
+    fn from(error: LogError) -> Error {
+        Error::Pool(PoolError::Log(error))
+    }
+}
+
+impl From<TxnError> for Error {
+    fn from(error: TxnError) -> Error {
+        match error {
+            TxnError::Pool(error) => Error::Pool(error),
+            TxnError::Write(error) => error.into(),
+            TxnError::Log(error) => error.into(),
+            other => Error::Txn(other),
+        }
+    }
+}
+
+impl From<LockError> for Error {
+    fn from(error: LockError) -> Error {
+        Error::Txn(TxnError::Lock(error))
+    }
+}
+
+impl Error {
+    /// Whether the same transaction may well succeed if it is begun once more.
+    pub fn is_retriable(&self) -> bool {
+        matches!(self, Error::Txn(error) if error.is_retriable())
     }
 }
 

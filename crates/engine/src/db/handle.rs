@@ -21,6 +21,7 @@ use super::tree::Tree;
 use super::value::Value;
 use crate::io::{Device, MemoryDevice};
 use crate::pool::recorder::Recorder;
+use crate::txn::Durability;
 
 /// A store.
 ///
@@ -58,7 +59,8 @@ impl Db {
     /// was not closed cleanly, has another page size than asked for; or no memory.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db, Error> {
         let combination = choose(&options)?;
-        let prepared = Prepared::file(path.as_ref(), &options)?;
+        let may_log = !combination.has_trees_only();
+        let prepared = Prepared::file(path.as_ref(), &options, may_log)?;
         Db::start(combination, prepared, &options)
     }
 
@@ -82,9 +84,36 @@ impl Db {
         Db::start(combination, prepared, &options)
     }
 
+    /// Opens the store on `device`, with its log on `log`, or creates both if they are empty. If it
+    /// was not closed, it is recovered.
+    ///
+    /// # Errors
+    /// As [`Db::open`].
+    pub fn open_on_devices(
+        device: Arc<dyn Device>,
+        log: Arc<dyn Device>,
+        options: Options,
+    ) -> Result<Db, Error> {
+        let combination = choose(&options)?;
+        if combination.has_trees_only() {
+            return Err(Error::NoTransactions);
+        }
+        let prepared = Prepared::devices(device, log, &options)?;
+        Db::start(combination, prepared, &options)
+    }
+
     fn start(combination: Combination, prepared: Prepared, options: &Options) -> Result<Db, Error> {
         let store = by_combination!(combination, Store::start(prepared, options)?);
         Ok(Db { store, combination })
+    }
+
+    pub(super) fn any(&self) -> &AnyStore {
+        &self.store
+    }
+
+    /// What a transaction's commit promises unless it says so itself.
+    pub fn durability(&self) -> Durability {
+        each!(AnyStore, &self.store, store => store.durability())
     }
 
     /// The strategies that it runs with.
@@ -255,6 +284,15 @@ impl Db {
     /// A page could not be written, or the device did not confirm.
     pub fn flush(&self) -> Result<(), Error> {
         each!(AnyStore, &self.store, store => store.flush())
+    }
+
+    /// Takes a checkpoint, so that a recovery would begin about here. The store takes them itself,
+    /// as [`Options::log_gap`] demands; nobody waits for one.
+    ///
+    /// # Errors
+    /// Log or data could not be made durable.
+    pub fn checkpoint(&self) -> Result<(), Error> {
+        each!(AnyStore, &self.store, store => store.checkpoint())
     }
 
     /// What the store did since it was opened, and its state now.

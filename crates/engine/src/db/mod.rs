@@ -36,6 +36,7 @@ pub mod budget;
 pub mod catalog;
 mod census;
 pub mod check;
+mod checkpointing;
 pub mod choices;
 pub mod codec;
 pub mod dump;
@@ -50,6 +51,7 @@ mod housekeeping;
 pub mod key;
 pub mod key_range;
 mod key_tuples;
+pub mod log_file;
 pub mod memory_limit;
 mod merging;
 pub mod modes;
@@ -68,8 +70,13 @@ pub mod stat_file;
 pub mod stats;
 pub mod store;
 mod store_handle;
+#[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
+pub mod store_txn;
 #[cfg(not(test))]
 pub mod tree;
+#[cfg(not(test))]
+pub mod txn;
+mod undoing;
 pub mod value;
 
 pub use catalog::{Entry, Structure};
@@ -98,6 +105,11 @@ pub use stat_file::{Freshness, Published, Publisher};
 pub use stats::{Latency, Stats};
 pub use store::Store;
 pub use store_handle::{StoreHandle, StoreHashIndex, StoreHeap, StoreTree};
+pub use store_txn::StoreTxn;
 #[cfg(not(test))]
 pub use tree::{Range, Tree};
+#[cfg(not(test))]
+pub use txn::Txn;
 pub use value::Value;
+
+pub use crate::txn::{Durability, Isolation, Savepoint, TxnError, TxnOptions};

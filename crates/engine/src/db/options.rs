@@ -13,6 +13,7 @@ use super::choices::{
 use super::memory_limit::SystemRoots;
 use super::policy_choice::{PolicyChoice, PolicyError};
 use crate::io::{self, FileDevice, FileOptions};
+use crate::txn::Durability;
 
 /// The replacement policy of a store whose options name none. Half of the pool cools, where
 /// leanstore VI-B has a tenth: it misses 4 % less often in look-ups, 10 % in TPC-C
@@ -123,9 +124,23 @@ pub struct Options {
     /// Merge leaves that random inserts and removals left badly filled, in the background, when the
     /// store has little else to do. Default: yes.
     pub background_merge: bool,
+    /// Whether changes are logged, so that the store is whole after a crash and commits last.
+    /// Default: yes, beside a store in a file: its log is the file of that name with `-log` behind.
+    pub log: bool,
+    /// Whether transactions lock what they read and write. Without, they see each other's changes.
+    /// Default: yes.
+    pub locks: bool,
+    /// When a transaction's commit is durable, unless the transaction says so itself. Default:
+    /// when the call returns. Calls outside transactions are always `async`.
+    pub durability: Durability,
+    /// Bytes of log that a recovery may have to read, about. Default: 512 MiB.
+    pub log_gap: u64,
     /// What only measurements turn.
     pub lab: Lab,
 }
+
+/// [`Options::log_gap`](Options#structfield.log_gap) unless it is set.
+pub const LOG_GAP_DEFAULT: u64 = 512 << 20;
 
 /// What only measurements and tests turn: strategies that are worse, or fixed for good reasons.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -146,6 +161,8 @@ pub struct Lab {
     pub batch: Option<u32>,
     /// Whether a thread writes dirty pages in the background. Default: yes.
     pub background_writer: bool,
+    /// Record bytes of a segment of a new log. Default: the log's own, 16 MiB.
+    pub log_segment: Option<u64>,
     /// Whether page references can be recorded, at a price for each.
     pub records: bool,
     /// One lookup, insert or scan in so many is timed; 0: none. Default: 64.
@@ -164,6 +181,7 @@ impl Default for Lab {
             tiny_pages: false,
             batch: None,
             background_writer: true,
+            log_segment: None,
             records: false,
             latency_sample_period: 64,
             seed: 1,
@@ -185,6 +203,10 @@ impl Default for Options {
             read_only: false,
             create_if_missing: true,
             background_merge: true,
+            log: true,
+            locks: true,
+            durability: Durability::default(),
+            log_gap: LOG_GAP_DEFAULT,
             lab: Lab::default(),
         }
     }
@@ -230,6 +252,14 @@ impl Options {
         create_if_missing: bool => create_if_missing;
         /// Sets [`Options::background_merge`](#structfield.background_merge).
         background_merge: bool => background_merge;
+        /// Sets [`Options::log`](#structfield.log).
+        log: bool => log;
+        /// Sets [`Options::locks`](#structfield.locks).
+        locks: bool => locks;
+        /// Sets [`Options::durability`](#structfield.durability).
+        durability: Durability => durability;
+        /// Sets [`Options::log_gap`](#structfield.log_gap), in bytes.
+        log_gap: u64 => log_gap;
     }
 
     /// Changes [`Options::lab`](#structfield.lab):

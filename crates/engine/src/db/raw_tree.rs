@@ -48,6 +48,10 @@ impl RawTree {
         RawTree { any }
     }
 
+    pub(super) fn any(&self) -> &AnyTree {
+        &self.any
+    }
+
     /// The same tree, read and written with these types.
     pub fn typed<K: Key, V: Value>(self) -> Tree<K, V> {
         Tree::new(self)
@@ -125,12 +129,14 @@ impl RawTree {
 
     /// Not generic, so that it is compiled here, once per combination.
     fn hold(&self, key: &[u8]) -> Result<Option<ValueRef<'_>>, Error> {
-        each!(AnyTree, &self.any, tree => tree.read(GET, |tree| tree.hold(key)))
+        each!(AnyTree, &self.any, tree => tree.read_key(GET, key, |tree| tree.hold(key)))
     }
 
     /// As [`BTree::get_scratch`](crate::btree::BTree::get_scratch).
     fn find(&self, key: &[u8], scratch: &mut Scratch) -> Result<Option<Option<Vec<u8>>>, Error> {
-        each!(AnyTree, &self.any, tree => tree.read(GET, |tree| tree.get_scratch(key, scratch)))
+        each!(AnyTree, &self.any, tree => {
+            tree.read_key(GET, key, |tree| tree.get_scratch(key, scratch))
+        })
     }
 
     /// The value of `key`.
@@ -157,7 +163,7 @@ impl RawTree {
     /// # Errors
     /// As [`RawTree::get_with`].
     pub fn contains(&self, key: &[u8]) -> Result<bool, Error> {
-        each!(AnyTree, &self.any, tree => tree.read(GET, |tree| tree.contains(key)))
+        each!(AnyTree, &self.any, tree => tree.read_key(GET, key, |tree| tree.contains(key)))
     }
 
     /// Inserts an entry or replaces the value of one; answers with the value that was there.
@@ -166,7 +172,9 @@ impl RawTree {
     /// [`Error::ReadOnly`], a key or value that is too long, or the store failed; so for
     /// everything that writes.
     pub fn insert(&self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        each!(AnyTree, &self.any, tree => tree.write(PUT, |tree| tree.upsert_returning(key, value)))
+        each!(AnyTree, &self.any, tree => {
+            tree.write_key(PUT, key, |tree| tree.upsert_returning(key, value))
+        })
     }
 
     /// Inserts an entry or replaces the value of one; answers whether there was one.
@@ -174,7 +182,7 @@ impl RawTree {
     /// # Errors
     /// As [`RawTree::insert`].
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
-        each!(AnyTree, &self.any, tree => tree.write(PUT, |tree| tree.upsert(key, value)))
+        each!(AnyTree, &self.any, tree => tree.write_key(PUT, key, |tree| tree.upsert(key, value)))
     }
 
     /// Inserts an entry; `false`, and nothing changed, if the key is there already.
@@ -182,7 +190,7 @@ impl RawTree {
     /// # Errors
     /// As [`RawTree::insert`].
     pub fn insert_if_absent(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
-        each!(AnyTree, &self.any, tree => tree.write(PUT, |tree| tree.insert(key, value)))
+        each!(AnyTree, &self.any, tree => tree.write_key(PUT, key, |tree| tree.insert(key, value)))
     }
 
     /// Replaces the value of a key; `false`, and nothing changed, if the key is not there.
@@ -190,7 +198,7 @@ impl RawTree {
     /// # Errors
     /// As [`RawTree::insert`].
     pub fn replace(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
-        each!(AnyTree, &self.any, tree => tree.write(PUT, |tree| tree.replace(key, value)))
+        each!(AnyTree, &self.any, tree => tree.write_key(PUT, key, |tree| tree.replace(key, value)))
     }
 
     /// Sets the entry of `key` to `new` if it is `expected`, where `None` is no entry; answers
@@ -205,7 +213,7 @@ impl RawTree {
         new: Option<&[u8]>,
     ) -> Result<bool, Error> {
         each!(AnyTree, &self.any, tree => {
-            tree.write(PUT, |tree| tree.compare_and_swap(key, expected, new))
+            tree.write_key(PUT, key, |tree| tree.compare_and_swap(key, expected, new))
         })
     }
 
@@ -233,7 +241,7 @@ impl RawTree {
     /// Not generic, so that it is compiled here, once per combination.
     fn update_bytes(&self, key: &[u8], f: &mut dyn FnMut(&mut [u8])) -> Result<bool, Error> {
         each!(AnyTree, &self.any, tree => {
-            tree.write(PUT, |tree| tree.update_in_place(key, f).map(|done| done.is_some()))
+            tree.write_key(PUT, key, |tree| tree.update_in_place(key, f).map(|done| done.is_some()))
         })
     }
 
@@ -242,7 +250,9 @@ impl RawTree {
     /// # Errors
     /// As [`RawTree::insert`].
     pub fn remove(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        each!(AnyTree, &self.any, tree => tree.write(DELETE, |tree| tree.remove_returning(key)))
+        each!(AnyTree, &self.any, tree => {
+            tree.write_key(DELETE, key, |tree| tree.remove_returning(key))
+        })
     }
 
     /// Removes an entry; answers whether there was one.
@@ -250,7 +260,7 @@ impl RawTree {
     /// # Errors
     /// As [`RawTree::insert`].
     pub fn delete(&self, key: &[u8]) -> Result<bool, Error> {
-        each!(AnyTree, &self.any, tree => tree.write(DELETE, |tree| tree.remove(key)))
+        each!(AnyTree, &self.any, tree => tree.write_key(DELETE, key, |tree| tree.remove(key)))
     }
 
     /// Removes all entries of a range; answers how many. Whole leaves go without being read one
@@ -261,7 +271,7 @@ impl RawTree {
     pub fn remove_range(&self, range: &KeyRange) -> Result<u64, Error> {
         let (start, end) = bounds(range);
         each!(AnyTree, &self.any, tree => {
-            tree.write(DELETE, |tree| tree.delete_range(start, end))
+            tree.write_all(DELETE, |tree| tree.delete_range(start, end))
         })
     }
 
@@ -270,7 +280,7 @@ impl RawTree {
     /// # Errors
     /// As [`RawTree::insert`].
     pub fn clear(&self) -> Result<u64, Error> {
-        each!(AnyTree, &self.any, tree => tree.write(DELETE, |tree| tree.clear()))
+        each!(AnyTree, &self.any, tree => tree.write_all(DELETE, |tree| tree.clear()))
     }
 
     /// The entries of a range of keys, from both ends.
@@ -425,7 +435,7 @@ impl RawTree {
         mut source: &mut dyn io::Read,
     ) -> Result<bool, Error> {
         each!(AnyTree, &self.any, tree => {
-            tree.write(PUT, |tree| tree.upsert_from(key, len, &mut source))
+            tree.write_key(PUT, key, |tree| tree.upsert_from(key, len, &mut source))
         })
     }
 }

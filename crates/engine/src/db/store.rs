@@ -18,29 +18,38 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::ThreadId;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
-use millpond_base::{FrameId, Reason};
+use millpond_base::{FrameId, PageId, Reason};
 use millpond_policies::contract::Shape;
 
 use super::catalog::{Catalog, Entry, Structure};
+use super::checkpointing::{Checkpointer, Checkpointing};
 use super::choices::{EvictionMode, ReclamationMode, TranslationMode};
 use super::error::Error;
 use super::housekeeping::Housekeeping;
+use super::log_file::{self, Logged};
 use super::memory_limit::SystemRoots;
 use super::merging::{Merging, references_of_others};
 use super::modes::seat_for;
 use super::options::{Options, PAGE_SIZE_DEFAULT, Plan};
 use super::stat_file::{PUBLISH_PERIOD, Publisher};
-use super::store_handle::{Opened, StoreHandle, StoreHashIndex, StoreHeap, StoreTree};
+use super::store_handle::{OpenTree, Opened, StoreHandle, StoreHashIndex, StoreHeap, StoreTree};
+use super::undoing;
 use crate::btree::{InnerKind, LeafKind, OverflowKind};
-use crate::io::{CreateError, Device, FileDevice, PageStore};
+use crate::io::{CreateError, Device, FileDevice, OpenError, PageStore};
+use crate::lock::{LockManager, LockOptions};
 use crate::page::{PageSize, PageType};
+use crate::pool::changes::Space;
 use crate::pool::counters::Timing;
 use crate::pool::{
-    Evictors, Latching, Mode, Pool, PoolError, PoolOptions, Reclamation, Workers, lent,
+    Evictors, Latching, Mode, Pages, Pool, PoolError, PoolOptions, Reclamation, Workers, lent,
 };
+use crate::txn::{Durability, TransactionManager};
 use crate::{hash_index, heap};
+
+/// How long a commit with `Durability::Group` waits for others at most.
+const GROUP_DELAY: Duration = Duration::from_micros(200);
 
 /// Passes over the frames that [`Store::flush`] makes at most.
 const FLUSH_PASSES: u32 = 4;
@@ -48,6 +57,7 @@ const FLUSH_PASSES: u32 = 4;
 /// A page store and what its options come to: what does not depend on the combination.
 pub(super) struct Prepared {
     pages: Arc<PageStore>,
+    logged: Option<Logged>,
     plan: Plan,
     publisher: Option<Arc<Publisher>>,
 }
@@ -73,6 +83,25 @@ impl<M: Mode> Named<M> {
             Opened::Tree(tree) => Some((tree.structure().owner(), name.clone())),
             Opened::Hash(_) | Opened::Heap(_) => None,
         })
+    }
+
+    /// The tree whose pages carry the id `owner`; it stays open.
+    fn tree_of(&mut self, pool: &Arc<Pool<M>>, owner: u32) -> Result<Option<OpenTree<M>>, Error> {
+        let is_it = |opened: &Opened<M>| match opened {
+            Opened::Tree(tree) if tree.structure().owner() == owner => Some(tree.clone()),
+            _ => None,
+        };
+        if let Some(open) = self.open.values().find_map(is_it) {
+            return Ok(Some(open));
+        }
+        let all = self.catalog.as_ref().map_or(Ok(Vec::new()), Catalog::list)?;
+        let Some((name, entry)) = all.into_iter().find(|(_, entry)| entry.owner == owner) else {
+            return Ok(None);
+        };
+        let opened = Opened::open(pool, &name, &entry)?;
+        let tree = is_it(&opened);
+        self.open.insert(name, opened);
+        Ok(tree)
     }
 
     /// What has that name, if anything has.
@@ -116,8 +145,12 @@ pub struct Store<M: Mode> {
     /// Held by whoever drops a structure, and by the housekeeping while it works on a tree.
     gate: Arc<Mutex<()>>,
     house: Option<Housekeeping>,
+    checkpointing: Option<Checkpointing>,
+    checkpointer: Option<Arc<Checkpointer<M>>>,
+    txns: Arc<TransactionManager>,
     workers: Option<Workers<M>>,
     publisher: Option<Arc<Publisher>>,
+    durability: Durability,
     plan: Plan,
     opened: Instant,
     /// The only thread that may use it, without latches.
@@ -138,9 +171,12 @@ fn new_page_size(options: &Options) -> Result<PageSize, Error> {
 }
 
 impl Prepared {
-    /// Opens or creates the store in the file at `path`.
-    pub(super) fn file(path: &Path, options: &Options) -> Result<Prepared, Error> {
+    /// Opens or creates the store in the file at `path`, with its log beside it if `may_log`.
+    pub(super) fn file(path: &Path, options: &Options, may_log: bool) -> Result<Prepared, Error> {
         options.check()?;
+        if may_log && options.log && !options.read_only {
+            return Prepared::logged_file(path, options);
+        }
         let file = options.file_options();
         let length = std::fs::metadata(path).map_or(0, |meta| meta.len());
         if length == 0 && !options.may_create() {
@@ -154,39 +190,98 @@ impl Prepared {
         } else {
             let device = FileDevice::open(path, &file)?;
             options.check_device(&device)?;
-            PageStore::open_on(Arc::new(device), page_size_of(options), options.read_only)?
+            let opened =
+                PageStore::open_on(Arc::new(device), page_size_of(options), options.read_only);
+            opened.map_err(needs_log)?
         };
         let publisher = || Arc::new(Publisher::new(path, PUBLISH_PERIOD));
         let publisher = (!options.read_only).then(publisher);
-        Prepared::over(pages, options, publisher)
+        Prepared::over(pages, None, options, publisher)
+    }
+
+    fn logged_file(path: &Path, options: &Options) -> Result<Prepared, Error> {
+        let file = options.file_options();
+        let length = std::fs::metadata(path).map_or(0, |meta| meta.len());
+        if length == 0 && !options.may_create() {
+            return Err(Error::NoStore { path: path.to_path_buf() });
+        }
+        let device = if length == 0 {
+            FileDevice::create(path, &file)?
+        } else {
+            FileDevice::open(path, &file)?
+        };
+        options.check_device(&device)?;
+        device.sync_directory()?;
+        let log = |empty| log_file::log_file(path, empty, options);
+        let (pages, logged) = open_or_create(Arc::new(device), log, options)?;
+        let publisher = Arc::new(Publisher::new(path, PUBLISH_PERIOD));
+        Prepared::over(pages, Some(logged), options, Some(publisher))
+    }
+
+    /// Opens or creates the store on `device`, with its log on another one.
+    #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
+    pub(super) fn devices(
+        device: Arc<dyn Device>,
+        log: Arc<dyn Device>,
+        options: &Options,
+    ) -> Result<Prepared, Error> {
+        options.check()?;
+        let (pages, logged) = open_or_create(device, |_| Ok(log.clone()), options)?;
+        Prepared::over(pages, Some(logged), options, None)
     }
 
     /// Opens or creates the store on `device`.
     pub(super) fn device(device: Arc<dyn Device>, options: &Options) -> Result<Prepared, Error> {
         options.check()?;
         let pages = if device.length() > 0 {
-            PageStore::open_on(device, page_size_of(options), options.read_only)?
+            PageStore::open_on(device, page_size_of(options), options.read_only)
+                .map_err(needs_log)?
         } else if options.may_create() {
             PageStore::create_on(device, new_page_size(options)?)?
         } else {
             return Err(Error::NoStore { path: device.path().to_path_buf() });
         };
-        Prepared::over(pages, options, None)
+        Prepared::over(pages, None, options, None)
     }
 
     fn over(
         pages: PageStore,
+        logged: Option<Logged>,
         options: &Options,
         publisher: Option<Arc<Publisher>>,
     ) -> Result<Prepared, Error> {
         let page_size = pages.page_size().bytes() as u32;
         match options.plan(&SystemRoots::default(), Some(page_size)) {
-            Ok(plan) => Ok(Prepared { pages: Arc::new(pages), plan, publisher }),
+            Ok(plan) => Ok(Prepared { pages: Arc::new(pages), logged, plan, publisher }),
             Err(error) => {
-                leave_as_found(&pages);
+                if logged.is_none() {
+                    leave_as_found(&pages);
+                }
                 Err(error.into())
             }
         }
+    }
+}
+
+fn open_or_create(
+    device: Arc<dyn Device>,
+    log: impl Fn(bool) -> Result<Arc<dyn Device>, Error>,
+    options: &Options,
+) -> Result<(PageStore, Logged), Error> {
+    if !PageStore::is_unmarked(&*device)? {
+        return log_file::open(device, log, page_size_of(options), options);
+    }
+    if !options.may_create() {
+        return Err(Error::NoStore { path: device.path().to_path_buf() });
+    }
+    log_file::create(device, log(true)?, new_page_size(options)?, options)
+}
+
+/// A store that only its log makes whole was opened without it.
+fn needs_log(error: OpenError) -> Error {
+    match error {
+        OpenError::NeedsRecovery { path } => Error::MustRecover { path },
+        other => other.into(),
     }
 }
 
@@ -226,7 +321,7 @@ impl<M: Mode> Store<M> {
     /// [`Error`]: options, file, policy or memory will not do.
     pub fn open(path: &Path, options: &Options) -> Result<Arc<Store<M>>, Error> {
         let options = Self::adapted(options);
-        Self::start(Prepared::file(path, &options)?, &options)
+        Self::start(Prepared::file(path, &options, !M::TREES_ONLY)?, &options)
     }
 
     /// The same over any device: memory, a faulty or a slow one. Nothing is published.
@@ -247,18 +342,25 @@ impl<M: Mode> Store<M> {
 
     pub(super) fn start(prepared: Prepared, options: &Options) -> Result<Arc<Store<M>>, Error> {
         let pages = prepared.pages.clone();
+        let is_logged = prepared.logged.is_some();
         let started = Self::assemble(prepared, options);
-        if started.is_err() {
+        if started.is_err() && !is_logged {
             leave_as_found(&pages);
         }
         started.map(Arc::new)
     }
 
     fn assemble(prepared: Prepared, options: &Options) -> Result<Store<M>, Error> {
-        let Prepared { pages, plan, publisher } = prepared;
+        let Prepared { pages, logged, plan, publisher } = prepared;
+        let log = logged.as_ref().map(|logged| logged.log.clone());
         let shape = Shape { frames: plan.budget.frames, pages_dense: None, seed: plan.seed.0 };
         let seated = seat_for::<M::Touch>(&plan.policy, &shape)?;
-        let pool = Pool::<M>::open(pool_options(options, &plan), pages.clone(), seated)?;
+        let mut pool = Pool::<M>::open(pool_options(options, &plan), pages.clone(), seated)?;
+        if let Some(logged) = &logged {
+            pool = pool.logged(logged.log.clone());
+            let hanging = logged.hanging.iter().copied().collect();
+            pool.set_space(Space::new(pages.taken_words(), hanging));
+        }
         pool.register(PageType::BTREE_INNER, &InnerKind);
         pool.register(PageType::BTREE_LEAF, &LeafKind);
         pool.register(PageType::OVERFLOW, &OverflowKind);
@@ -272,15 +374,30 @@ impl<M: Mode> Store<M> {
             None if pages.is_read_only() => None,
             None => Some(Catalog::create(pool.clone())?),
         };
-        let named = Named { catalog, open: HashMap::new(), gone: (0, 0) };
+        let mut named = Named { catalog, open: HashMap::new(), gone: (0, 0) };
+        let next_tx = logged.as_ref().map_or(1, |logged| logged.next_tx);
+        let has_locks = options.locks && !options.read_only && !M::TREES_ONLY;
+        let locks = has_locks.then(|| Arc::new(LockManager::new(LockOptions::default())));
+        let txns = Arc::new(TransactionManager::new(log, locks, next_tx, GROUP_DELAY));
+        let checkpointer = match &logged {
+            Some(logged) => {
+                let root = named.catalog.as_ref().map(Catalog::root);
+                Some(Self::begin_log(&pool, &pages, logged, &txns, &mut named, root, options)?)
+            }
+            None => None,
+        };
         let mut store = Store {
             pool,
             pages,
             named: Arc::new(Mutex::new(named)),
             gate: Arc::default(),
             house: None,
+            checkpointing: None,
+            checkpointer,
+            txns,
             workers: Some(workers),
             publisher,
+            durability: options.durability,
             plan,
             opened: Instant::now(),
             alone: (!M::Latching::THREADS).then(|| std::thread::current().id()),
@@ -290,10 +407,47 @@ impl<M: Mode> Store<M> {
             // From now on others can look at it.
             publisher.maybe_publish(|| store.stats());
         }
+        if let Some(checkpointer) = &store.checkpointer {
+            store.checkpointing = Some(Checkpointing::start(checkpointer.clone())?);
+        }
         if !options.read_only {
             store.house = Some(store.keep_house(options.background_merge)?);
         }
         Ok(store)
+    }
+
+    /// Ends a recovery, if there was one, and takes the first checkpoint: from then on the store is
+    /// what its log makes of it.
+    fn begin_log(
+        pool: &Arc<Pool<M>>,
+        pages: &Arc<PageStore>,
+        logged: &Logged,
+        txns: &Arc<TransactionManager>,
+        named: &mut Named<M>,
+        catalog_root: Option<PageId>,
+        options: &Options,
+    ) -> Result<Arc<Checkpointer<M>>, Error> {
+        if logged.was_open {
+            undoing::undo(&logged.log, &logged.losers, &mut |owner| named.tree_of(pool, owner))?;
+            undoing::free_hanging(pool, pages)?;
+        } else if let (Some(root), None) = (catalog_root, pages.catalog_root()) {
+            // The superblock will say where it is.
+            pool.run(|op| {
+                op.placed(root);
+                Ok(())
+            })?;
+        }
+        let checkpointer = Arc::new(Checkpointer {
+            pool: pool.clone(),
+            pages: pages.clone(),
+            log: logged.log.clone(),
+            txns: txns.clone(),
+            catalog_root,
+            gap_bytes: options.log_gap,
+            redo: Mutex::default(),
+        });
+        checkpointer.take()?;
+        Ok(checkpointer)
     }
 
     fn keep_house(&self, merge: bool) -> Result<Housekeeping, Error> {
@@ -559,7 +713,8 @@ impl<M: Mode> Store<M> {
             }
             Some(opened) => opened,
         };
-        let removed = named.catalog.as_ref().map_or(Ok(false), |catalog| catalog.remove(name));
+        let removed =
+            named.catalog.as_ref().map_or(Ok(false), |catalog| catalog.remove(name, &entry));
         if let Err(error) = removed {
             // It keeps its anchor: a second one would make a second swip to its root.
             named.open.insert(name.to_string(), opened);
@@ -589,6 +744,9 @@ impl<M: Mode> Store<M> {
         if self.is_read_only() {
             return Ok(());
         }
+        if let Some(log) = self.txns.log() {
+            return Ok(log.wait_durable(log.tail())?);
+        }
         let frames: Vec<FrameId> = (0..self.pool.frames()).map(FrameId).collect();
         for _ in 0..FLUSH_PASSES {
             self.pool.write_frames(&frames, Reason::Recov)?;
@@ -600,6 +758,28 @@ impl<M: Mode> Store<M> {
         let synced = self.pages.sync();
         self.pool.latencies().stop(Timing::SyncTime, started);
         Ok(synced?)
+    }
+
+    /// Takes a checkpoint: a recovery would begin about here.
+    ///
+    /// # Errors
+    /// Log or data could not be made durable. Without a log it is a [`Store::flush`].
+    pub fn checkpoint(&self) -> Result<(), Error> {
+        self.may_write()?;
+        match &self.checkpointer {
+            Some(checkpointer) => checkpointer.take_here().map(drop),
+            None => self.flush(),
+        }
+    }
+
+    /// What a transaction's commit promises unless it says so itself.
+    pub fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    /// What all transactions share.
+    pub fn transactions(&self) -> &Arc<TransactionManager> {
+        &self.txns
     }
 
     /// What the store did since it was opened, and its state now.
@@ -632,6 +812,7 @@ impl<M: Mode> Store<M> {
         }
         // Both wait for their threads.
         self.house = None;
+        self.checkpointing = None;
         self.workers = None;
         let written = self.write_all();
         if written.is_ok()
@@ -646,6 +827,10 @@ impl<M: Mode> Store<M> {
         if !self.is_read_only() {
             self.pool.flush(Reason::Recov)?;
             self.pool.return_ids()?;
+            if let (Some(checkpointer), Some(log)) = (&self.checkpointer, self.txns.log()) {
+                checkpointer.take()?;
+                log.close()?;
+            }
         }
         let root = self.named().catalog.as_ref().map(Catalog::root);
         Ok(self.pages.close(root)?)

@@ -44,6 +44,9 @@ impl Drop for Rest<'_> {
 
 type Shared<S> = Arc<Open<S>>;
 
+/// A tree that is open, held.
+pub(super) type OpenTree<M> = Shared<BTree<Pool<M>>>;
+
 fn shared<S>(name: &str, structure: S) -> Shared<S> {
     Arc::new(Open { name: name.to_string(), structure, resting: AtomicU32::new(0) })
 }
@@ -188,6 +191,55 @@ impl<M: Mode> StoreTree<M> {
     #[inline(always)]
     pub fn btree(&self) -> &BTree<Pool<M>> {
         &self.open.structure
+    }
+}
+
+#[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
+impl<M: Mode> StoreTree<M> {
+    /// Writes `key`, as a transaction of its own.
+    #[inline(always)]
+    pub(super) fn write_key<R, E: Into<Error>>(
+        &self,
+        what: (Counter, Timing),
+        key: &[u8],
+        work: impl FnOnce(&BTree<Pool<M>>) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        if M::TREES_ONLY {
+            return self.write(what, work);
+        }
+        let owner = self.btree().owner();
+        let done = self.store.transactions().alone(owner, key, || self.write(what, work));
+        done.map_err(Error::from).flatten()
+    }
+
+    /// Looks at what is committed of `key`.
+    #[inline(always)]
+    pub(super) fn read_key<'t, R, E: Into<Error>>(
+        &'t self,
+        what: (Counter, Timing),
+        key: &[u8],
+        mut work: impl FnMut(&'t BTree<Pool<M>>) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        if M::TREES_ONLY {
+            return self.read(what, work);
+        }
+        let owner = self.btree().owner();
+        let seen = self.store.transactions().committed(owner, key, || self.read(what, &mut work));
+        seen.map_err(Error::from).flatten()
+    }
+
+    /// Changes many keys: nobody else may have one of them locked.
+    pub(super) fn write_all<R, E: Into<Error>>(
+        &self,
+        what: (Counter, Timing),
+        work: impl FnOnce(&BTree<Pool<M>>) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        if M::TREES_ONLY {
+            return self.write(what, work);
+        }
+        let owner = self.btree().owner();
+        let done = self.store.transactions().alone_in(owner, || self.write(what, work));
+        done.map_err(Error::from).flatten()
     }
 }
 

@@ -13,6 +13,7 @@ pub mod memory;
 mod open;
 mod pause;
 pub mod power;
+mod recover;
 mod ring;
 pub mod slow;
 pub mod store;

@@ -60,18 +60,57 @@ impl PageStore {
         write_free_map(&*device, page_size, &free)?;
         // The superblock comes last: a file with one holds a whole store.
         device.sync()?;
-        let superblock = Superblock {
-            page_size,
-            uuid: new_uuid(),
-            pages: free.pages(),
-            catalog_root: None,
-            log_position: Lsn(0),
-            clean: false,
-            pid: std::process::id(),
-        };
+        let superblock = first_superblock(page_size, &free);
         write_superblock(&*device, &superblock)?;
         device.sync()?;
         Ok(Self::over(device, page_size, Access::Write, Some(superblock), free))
+    }
+
+    /// As [`PageStore::create_on`], but without a superblock: the store is one only after its first
+    /// [`PageStore::set_log_position`]. The device may hold a store that never got that far.
+    ///
+    /// # Errors
+    /// If the device holds something else, or the first pages cannot be written.
+    pub fn create_unmarked_on(
+        device: Arc<dyn Device>,
+        page_size: PageSize,
+    ) -> Result<PageStore, CreateError> {
+        let length = device.length();
+        if length != 0 && !PageStore::is_unmarked(&*device)? {
+            let path = device.path().to_path_buf();
+            return Err(CreateError::NotEmpty { path, length });
+        }
+        device.grow(FIRST_BYTES)?;
+        let pages = device.length() / page_size.bytes_u64();
+        let mut free = Bitmap::default();
+        free.extend(pages, |page| free_map::is_reserved(page_size, page));
+        let superblock = first_superblock(page_size, &free);
+        Ok(Self::over(device, page_size, Access::Write, Some(superblock), free))
+    }
+
+    /// Whether `device` is empty, or holds no more than a store whose creation was interrupted.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn is_unmarked(device: &dyn Device) -> Result<bool, DeviceError> {
+        if device.length() < HEAD as u64 {
+            return Ok(device.length() == 0);
+        }
+        let mut head = AlignedBuffer::new(HEAD);
+        device.read(0, &mut head)?;
+        Ok(head.iter().all(|byte| *byte == 0))
+    }
+
+    /// As [`PageStore::open_on`] for writing, but the store stays marked as closed until the first
+    /// [`PageStore::set_log_position`]: nothing may be changed before.
+    ///
+    /// # Errors
+    /// As [`PageStore::open_on`].
+    pub fn open_unmarked_on(
+        device: Arc<dyn Device>,
+        page_size: Option<PageSize>,
+    ) -> Result<PageStore, OpenError> {
+        Self::open_clean(device, page_size, Access::Write)
     }
 
     /// Opens the store in the file at `path`: for writing and exclusively, or beside other
@@ -79,7 +118,8 @@ impl PageStore {
     ///
     /// # Errors
     /// If the file cannot be opened or is locked, is no store of this version, has another page
-    /// size, is cut off or damaged, or was not closed cleanly.
+    /// size, is cut off or damaged, or was not closed cleanly: [`OpenError::NeedsRecovery`] if it
+    /// has a log, [`OpenError::NotClean`] otherwise.
     pub fn open(
         path: &Path,
         page_size: Option<PageSize>,
@@ -98,29 +138,43 @@ impl PageStore {
         page_size: Option<PageSize>,
         read_only: bool,
     ) -> Result<PageStore, OpenError> {
-        let superblock = read_superblock(&*device)?;
+        let access = if read_only { Access::Read } else { Access::Write };
+        let store = Self::open_clean(device, page_size, access)?;
+        if let (Access::Write, Some(superblock)) = (access, store.superblock) {
+            // What the log says is no longer what the store holds.
+            let log_position = Lsn(0);
+            let pid = std::process::id();
+            let open = Superblock { clean: false, pid, log_position, ..superblock };
+            write_superblock(&*store.device, &open)?;
+            store.device.sync()?;
+            store.anchor().log_position = log_position;
+        }
+        Ok(store)
+    }
+
+    fn open_clean(
+        device: Arc<dyn Device>,
+        page_size: Option<PageSize>,
+        access: Access,
+    ) -> Result<PageStore, OpenError> {
+        let superblock = superblock_of(&*device, page_size)?;
         let path = || device.path().to_path_buf();
         let found = superblock.page_size;
-        if let Some(asked) = page_size.filter(|&asked| asked != found) {
-            return Err(OpenError::PageSizeDiffers { path: path(), asked, found });
-        }
         let expected = superblock.pages.saturating_mul(found.bytes_u64());
         if expected > device.length() {
             let found = device.length();
             return Err(OpenError::Truncated { path: path(), expected, found });
         }
-        if !superblock.clean {
-            return Err(OpenError::NotClean { path: path() });
+        match superblock {
+            Superblock { clean: true, .. } => {}
+            Superblock { log_position: Lsn(0), .. } => {
+                return Err(OpenError::NotClean { path: path() });
+            }
+            _ => return Err(OpenError::NeedsRecovery { path: path() }),
         }
-        let access = if read_only { Access::Read } else { Access::Write };
         let store =
             Self::over(device, found, access, Some(superblock), all_taken(superblock.pages));
         store.read_free_map()?;
-        if access == Access::Write {
-            let open = Superblock { clean: false, pid: std::process::id(), ..superblock };
-            write_superblock(&*store.device, &open)?;
-            store.device.sync()?;
-        }
         Ok(store)
     }
 
@@ -162,7 +216,8 @@ impl PageStore {
     }
 
     /// Closes the store: writes the free map, makes everything durable and marks the store as
-    /// clean, with its catalog at `catalog_root`. The caller has written all pages. Waits for
+    /// clean, with its catalog at `catalog_root` and the log position as it was set last, so that
+    /// the log can be found, and gone on with, later. The caller has written all pages. Waits for
     /// calls under way; later ones find the store closed. Closing twice, or a store that was open
     /// for reading, only gives up the lock.
     ///
@@ -189,10 +244,20 @@ impl PageStore {
         let Some(superblock) = self.superblock else { return Ok(()) };
         write_free_map(&*self.device, self.page_size, &free)?;
         self.sync_now(|| self.device.sync())?;
-        let clean =
-            Superblock { pages: free.pages(), catalog_root, clean: true, pid: 0, ..superblock };
+        let mut anchor = self.anchor();
+        let log_position = anchor.log_position;
+        let clean = Superblock {
+            pages: free.pages(),
+            catalog_root,
+            log_position,
+            clean: true,
+            pid: 0,
+            ..superblock
+        };
         write_superblock(&*self.device, &clean)?;
-        Ok(self.sync_now(|| self.device.sync())?)
+        self.sync_now(|| self.device.sync())?;
+        anchor.catalog_root = catalog_root;
+        Ok(())
     }
 
     /// Takes the free map from the device into memory.
@@ -213,11 +278,40 @@ impl PageStore {
     }
 }
 
+/// The superblock of a new store.
+fn first_superblock(page_size: PageSize, free: &Bitmap) -> Superblock {
+    Superblock {
+        page_size,
+        uuid: new_uuid(),
+        pages: free.pages(),
+        catalog_root: None,
+        log_position: Lsn(0),
+        clean: false,
+        pid: std::process::id(),
+    }
+}
+
 /// A map of `pages` pages of which none is free.
-fn all_taken(pages: u64) -> Bitmap {
+pub(super) fn all_taken(pages: u64) -> Bitmap {
     let mut map = Bitmap::default();
     map.extend(pages, |_| true);
     map
+}
+
+/// The superblock of `device`, whose pages are to be of `page_size`, if that is given.
+pub(super) fn superblock_of(
+    device: &dyn Device,
+    page_size: Option<PageSize>,
+) -> Result<Superblock, OpenError> {
+    let superblock = read_superblock(device)?;
+    let found = superblock.page_size;
+    match page_size.filter(|&asked| asked != found) {
+        None => Ok(superblock),
+        Some(asked) => {
+            let path = device.path().to_path_buf();
+            Err(OpenError::PageSizeDiffers { path, asked, found })
+        }
+    }
 }
 
 fn read_superblock(device: &dyn Device) -> Result<Superblock, OpenError> {
@@ -238,7 +332,10 @@ fn read_superblock(device: &dyn Device) -> Result<Superblock, OpenError> {
     Superblock::read(&page).map_err(no_store)
 }
 
-fn write_superblock(device: &dyn Device, superblock: &Superblock) -> Result<(), DeviceError> {
+pub(super) fn write_superblock(
+    device: &dyn Device,
+    superblock: &Superblock,
+) -> Result<(), DeviceError> {
     let mut page = AlignedBuffer::new(superblock.page_size.bytes());
     superblock.write(&mut page);
     device.write(0, &page)

@@ -7,14 +7,16 @@
 //!
 //! - **Life.** Opening for writing durably marks the superblock as open; closing writes the free
 //!   maps, synchronises, marks it as clean and synchronises again. In between the free map is in
-//!   memory only, so a store that was not closed is not opened again: `open_for_salvage` reads
-//!   what is in it, and recovery from a log will do better.
+//!   memory only. A store that was not closed is opened again by way of its log
+//!   (`open_to_recover`), which knows what is in use; without one `open_for_salvage` reads what is
+//!   there.
 //! - **Growth** is by an eighth of the size, at least 1 MiB and at most 64 MiB, in zeros that are
 //!   really written (`io::file` says why). One thread grows; others that find no free page wait
 //!   for it, and those that free pages do not.
 //! - **Locks**: `free` is held for the few steps of a bitmap, never during I/O. `growing` comes
 //!   before `free`. `gate` is held shared by everything that changes the file and exclusively by
-//!   closing, so that nothing is written after the store was marked as clean.
+//!   closing, so that nothing is written after the store was marked as clean. `anchor` is held
+//!   while the superblock of an open store is written.
 //! - **A failed synchronisation is remembered**: the kernel reports a failed write-back once, so a
 //!   later success would prove nothing. The store can be read, and not be closed cleanly.
 
@@ -24,7 +26,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
-use millpond_base::{PageId, Reason};
+use millpond_base::{Lsn, PageId, Reason};
 
 use super::bitmap::{Bitmap, Refusal};
 use super::counts::{Counters, StoreCounts};
@@ -90,6 +92,15 @@ pub(super) enum Access {
     Salvage,
 }
 
+/// Where everything begins that is found by way of others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Anchor {
+    /// Where recovery begins; 0 without a log.
+    pub(super) log_position: Lsn,
+    /// Root of the catalog.
+    pub(super) catalog_root: Option<PageId>,
+}
+
 /// Pages on a device. All methods take `&self` and may be called from any number of threads.
 pub struct PageStore {
     pub(super) device: Arc<dyn Device>,
@@ -97,15 +108,17 @@ pub struct PageStore {
     pub(super) access: Access,
     /// The superblock as it was read; `None` if a salvaged store has none that is sound.
     pub(super) superblock: Option<Superblock>,
+    /// What of the superblock changes while the store is open.
+    pub(super) anchor: Mutex<Anchor>,
     /// Length in pages. Never shrinks; grows under `growing`.
     pub(super) pages: AtomicU64,
     pub(super) free: Mutex<Bitmap>,
-    growing: Mutex<()>,
+    pub(super) growing: Mutex<()>,
     pub(super) gate: RwLock<()>,
     /// Set under `gate`.
     pub(super) closed: AtomicBool,
     sync_failed: AtomicBool,
-    counters: Counters,
+    pub(super) counters: Counters,
 }
 
 impl std::fmt::Debug for PageStore {
@@ -148,11 +161,16 @@ impl PageStore {
         superblock: Option<Superblock>,
         free: Bitmap,
     ) -> PageStore {
+        let anchor = superblock.map_or(Anchor::default(), |block| Anchor {
+            log_position: block.log_position,
+            catalog_root: block.catalog_root,
+        });
         PageStore {
             device,
             page_size,
             access,
             superblock,
+            anchor: Mutex::new(anchor),
             pages: AtomicU64::new(free.pages()),
             free: Mutex::new(free),
             growing: Mutex::new(()),
@@ -190,9 +208,15 @@ impl PageStore {
         self.superblock.as_ref()
     }
 
-    /// Root of the catalog as of the last clean close.
+    /// Root of the catalog as the superblock has it: as of the last clean close, or the last
+    /// [`PageStore::set_log_position`] since.
     pub fn catalog_root(&self) -> Option<PageId> {
-        self.superblock.and_then(|block| block.catalog_root)
+        self.anchor().catalog_root
+    }
+
+    /// Where recovery would begin; 0 for a store without a log.
+    pub fn log_position(&self) -> Lsn {
+        self.anchor().log_position
     }
 
     /// Whether nothing can be written.
@@ -239,12 +263,17 @@ impl PageStore {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn anchor(&self) -> MutexGuard<'_, Anchor> {
+        // It is replaced as a whole.
+        self.anchor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn offset_of(&self, page: PageId) -> u64 {
         page.0 * self.page_size.bytes_u64()
     }
 
     /// Keeps the store from being closed while it is changed.
-    fn usable(&self) -> Result<RwLockReadGuard<'_, ()>, Unusable> {
+    pub(super) fn usable(&self) -> Result<RwLockReadGuard<'_, ()>, Unusable> {
         if self.access != Access::Write {
             return Err(Unusable::ReadOnly);
         }

@@ -294,13 +294,29 @@ pub enum OpenError {
         /// Bytes that are there.
         found: u64,
     },
-    /// The store was in use when its process or machine stopped.
+    /// The store, which has no log, was in use when its process or machine stopped.
     #[error(
         "{} was not shut down: its process or machine stopped while it was in use, so its pages \
          may not fit together; `millpond dump --salvage` reads what is intact",
         path.display()
     )]
     NotClean {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The same for a store with a log, which makes it whole.
+    #[error(
+        "{} was not shut down: its process or machine stopped while it was in use; open it \
+         together with its log, which recovers it",
+        path.display()
+    )]
+    NeedsRecovery {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Recovery was asked for, and the store was closed cleanly.
+    #[error("{} was closed cleanly: there is nothing to recover", path.display())]
+    NothingToRecover {
         /// The file.
         path: PathBuf,
     },

@@ -2,6 +2,7 @@
 //! itself: formats only, no I/O.
 
 pub mod buffer;
+pub mod change;
 pub mod directory;
 pub mod edit;
 pub mod free_map;

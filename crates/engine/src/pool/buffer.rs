@@ -11,11 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use millpond_base::sync::{Mutex, MutexGuard};
-use millpond_base::{FrameId, Mark, PageId};
+use millpond_base::{FrameId, Lsn, Mark, PageId};
 use millpond_policies::contract::{Access, Frames, TickSource, Touch};
 
+use crate::log::Log;
 use crate::page::{PageHeader, PageType, View};
 use crate::pool::bell::Bell;
+use crate::pool::changes::{Changes, Space};
 use crate::pool::counters::{Counter, Counters};
 use crate::pool::epoch::{Epochs, Reclamation};
 use crate::pool::error::PoolError;
@@ -117,6 +119,7 @@ pub struct Pool<M: Mode> {
     pub(crate) memory: FrameMemory,
     pub(crate) page_size: usize,
     epochs_on: bool,
+    pub(crate) logs: bool,
     pub(crate) params: <M::Touch as Touch>::Params,
     clock: AtomicU32,
     pub(crate) counters: Counters,
@@ -131,6 +134,9 @@ pub struct Pool<M: Mode> {
     pub(crate) options: PoolOptions,
     pub(crate) latencies: Latencies,
     pub(crate) recorder: Recorder,
+    pub(crate) log: Option<Arc<Log>>,
+    /// Changed while what changes it is logged, so that it is as of the end of the log.
+    pub(crate) space: Mutex<Space>,
     nodes: Nodes,
     kinds: Box<[OnceLock<&'static dyn Kind>; 256]>,
     /// A type of pages that were found to hold swips and have no kind; 0: none was.
@@ -212,6 +218,9 @@ impl<M: Mode> Pool<M> {
             storage,
             latencies: Latencies::new(options.sample_period),
             recorder: Recorder::default(),
+            logs: false,
+            log: None,
+            space: Mutex::default(),
             nodes,
             kinds: Box::new([const { OnceLock::new() }; 256]),
             unregistered: AtomicU8::new(0),
@@ -227,6 +236,14 @@ impl<M: Mode> Pool<M> {
         };
         pool.register(PageType::ANCHOR, &AnchorKind);
         Ok(pool)
+    }
+
+    /// The same pool, whose changes are logged.
+    #[must_use]
+    pub fn logged(mut self, log: Arc<Log>) -> Pool<M> {
+        self.logs = true;
+        self.log = Some(log);
+        self
     }
 
     /// Says where the swips of pages of type `page_type` are; the first answer stays.
@@ -640,16 +657,53 @@ impl<M: Mode> Pages for Pool<M> {
     fn allocate<'o>(&'o self, op: &'o Op<'o, Self>, new: NewPage) -> Try<Write<'o, Self>> {
         let frame = self.fresh_page(new)?;
         // SAFETY: `fresh_page` latched the frame for us.
-        Ok(unsafe { Write::held(op, frame) })
+        Ok(unsafe { Write::held(op, frame) }.log_new())
     }
 
     fn free(&self, page: Write<'_, Self>) {
         self.free_page(page.into_frame());
     }
 
+    #[inline(always)]
+    fn logs(&self) -> bool {
+        !M::TREES_ONLY && self.logs
+    }
+
+    fn about_to_change(&self, changes: &mut Changes, frame: NonNull<Frame>) {
+        Pool::about_to_change(self, changes, frame);
+    }
+
+    fn about_to_do(
+        &self,
+        changes: &mut Changes,
+        frame: NonNull<Frame>,
+        note: impl FnOnce(&mut Vec<u8>),
+    ) {
+        Pool::about_to_do(self, changes, frame, note);
+    }
+
+    fn made_new(&self, changes: &mut Changes, frame: NonNull<Frame>) {
+        Pool::made_new(self, changes, frame);
+    }
+
+    fn freed_later(&self, changes: &mut Changes, frame: NonNull<Frame>) {
+        Pool::freed_later(self, changes, frame);
+    }
+
+    fn log_changes(&self, changes: Box<Changes>) -> Lsn {
+        Pool::log_changes(self, changes)
+    }
+
     #[inline]
     fn swip(&self, page: &Write<'_, Self>) -> Swip {
         if M::SWIZZLES { Swip::hot(page.frame()) } else { Swip::evicted(page.id()) }
+    }
+
+    fn page_of(&self, word: Swip) -> PageId {
+        if !word.is_swizzled() {
+            return word.page();
+        }
+        word.frame().and_then(|frame| self.header(frame).page()).unwrap_or_default()
     }
 
     fn adopt(&self, word: Swip, parent: NonNull<Frame>) {
@@ -686,6 +740,7 @@ impl<M: Mode> Pages for Pool<M> {
             let word = root.swip();
             self.set_swip(anchor, ANCHOR_SWIP, word);
             op.adopt(word, &parent);
+            op.hangs(root.id(), new.kind.0);
             Ok(root.id())
         })?;
         Ok((Anchor(anchor), root))
@@ -719,6 +774,7 @@ impl<M: Mode> Pool<M> {
         let header = self.header(frame);
         header.set_page(Some(id));
         header.set_parent(None);
+        header.set_rec_lsn(self.log().map_or(Lsn(0), Log::tail));
         header.set_dirty();
         let page = self.bytes(frame);
         page.fill(0);
@@ -731,7 +787,7 @@ impl<M: Mode> Pool<M> {
     }
 
     /// Drops a page for good; its frame is latched exclusively.
-    fn free_page(&self, frame: NonNull<Frame>) {
+    pub(crate) fn free_page(&self, frame: NonNull<Frame>) {
         let header = self.header(frame);
         let Some(page) = header.page() else {
             header.latch.release_exclusive();

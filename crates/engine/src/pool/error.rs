@@ -25,6 +25,9 @@ pub enum PoolError {
         /// Bytes that were asked for.
         page_size: u64,
     },
+    /// The log failed: nothing that was not durable by then will be.
+    #[error(transparent)]
+    Log(#[from] crate::log::LogError),
     /// Nothing can be evicted: every frame is in use at this moment, or dirty and not writable.
     #[error("all {frames} frames are in use and none could be evicted: set a larger memory size")]
     Full {

@@ -27,7 +27,7 @@
 use std::ptr::NonNull;
 
 use millpond_base::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use millpond_base::{FrameId, PageId};
+use millpond_base::{FrameId, Lsn, PageId};
 
 use crate::pool::latch::Latch;
 
@@ -104,8 +104,8 @@ pub struct Frame {
     _line0: [u32; 7],
     /// Global epoch at which the page was unswizzled or deleted (leanstore IV-G).
     pub epoch: AtomicU64,
-    /// LSN of the first change since the page was last written; reserved for the log.
-    pub rec_lsn: AtomicU64,
+    /// See [`Frame::rec_lsn`].
+    rec_lsn: AtomicU64,
     _line1: [u64; 6],
     // The policy's line follows, and room up to the page; neither is reached through this type.
 }
@@ -222,6 +222,35 @@ impl Frame {
         if !self.is_dirty() {
             self.flags.fetch_or(DIRTY, Ordering::Relaxed);
         }
+    }
+
+    /// The page is about to change, and the change will be logged from `tail` on. Call it under the
+    /// exclusive latch. Whether the page was clean, so that all of it has to be logged.
+    ///
+    /// A page that is being written counts as not clean: what the log has to hold for it begins
+    /// where it did, until that write is known to have landed.
+    #[inline]
+    pub fn begin_logged_change(&self, tail: Lsn) -> bool {
+        if self.is_dirty() {
+            return false;
+        }
+        let was_clean = !self.is_writing();
+        if was_clean {
+            self.set_rec_lsn(tail);
+        }
+        self.flags.fetch_or(DIRTY, Ordering::Release);
+        was_clean
+    }
+
+    /// recLSN: where the records begin without which the page, dirty or being written, could not
+    /// be recovered. 0 if changes are not logged.
+    pub fn rec_lsn(&self) -> Lsn {
+        Lsn(self.rec_lsn.load(Ordering::Relaxed))
+    }
+
+    /// Says so, before the page gets dirty.
+    pub fn set_rec_lsn(&self, lsn: Lsn) {
+        self.rec_lsn.store(lsn.0, Ordering::Relaxed);
     }
 
     /// A write begins: the page is clean as of the copy that is made now, under the latch, and the

@@ -158,7 +158,7 @@ impl<'o, P: Pages> Read<'o, P> {
     #[inline(always)]
     pub fn upgrade(self) -> Try<Write<'o, P>> {
         if P::Latching::upgrade(&self.header().latch, self.token) {
-            let write = Write { op: self.op, frame: self.frame, changed: false };
+            let write = Write { op: self.op, frame: self.frame, changed: false, logged: false };
             // The read hold went over into the write hold: it must not be ended, too.
             std::mem::forget(self);
             Ok(write)
@@ -245,6 +245,8 @@ pub struct Write<'o, P: Pages> {
     op: &'o Op<'o, P>,
     frame: NonNull<Frame>,
     changed: bool,
+    /// The attempt holds the latch to its end, when the change is logged.
+    logged: bool,
 }
 
 impl<'o, P: Pages> Write<'o, P> {
@@ -255,7 +257,7 @@ impl<'o, P: Pages> Write<'o, P> {
     /// attempt, and nobody else may release it.
     #[inline(always)]
     pub(crate) unsafe fn held(op: &'o Op<'o, P>, frame: NonNull<Frame>) -> Write<'o, P> {
-        Write { op, frame, changed: true }
+        Write { op, frame, changed: true, logged: false }
     }
 
     /// Latches `frame` exclusively.
@@ -274,7 +276,7 @@ impl<'o, P: Pages> Write<'o, P> {
         };
         page.prefetch(0, PREFETCHED);
         if P::Latching::write(latch) {
-            Ok(Write { op, frame, changed: false })
+            Ok(Write { op, frame, changed: false, logged: false })
         } else {
             Err(Jump::Restart)
         }
@@ -319,13 +321,62 @@ impl<'o, P: Pages> Write<'o, P> {
     #[inline(always)]
     pub fn page_mut(&mut self) -> &mut [u8] {
         self.changed = true;
-        self.header().set_dirty();
+        if self.op.pages.logs() {
+            self.log_bytes();
+        } else {
+            self.header().set_dirty();
+        }
+        self.bytes_mut()
+    }
+
+    /// The page, to do with it what `note` says, and nothing else: what is logged is the note, from
+    /// which the structure can do the same once more to the same page.
+    #[inline(always)]
+    pub fn page_mut_noted(&mut self, note: impl FnOnce(&mut Vec<u8>)) -> &mut [u8] {
+        self.changed = true;
+        if self.op.pages.logs() {
+            self.log_note(note);
+        } else {
+            self.header().set_dirty();
+        }
+        self.bytes_mut()
+    }
+
+    #[inline(always)]
+    fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: the page behind the frame; the exclusive latch keeps everybody out, and
         // optimistic readers go through raw reads and validate.
         unsafe {
             let start = self.frame.as_ptr().cast::<u8>().add(FRAME_HEADER);
             std::slice::from_raw_parts_mut(start, self.op.pages.page_size())
         }
+    }
+
+    #[inline(never)]
+    fn log_bytes(&mut self) {
+        if self.header().page().is_some() {
+            self.logged = true;
+            self.op.pending.with(|changes| self.op.pages.about_to_change(changes, self.frame));
+        } else {
+            // An anchor, which never goes to storage.
+            self.header().set_dirty();
+        }
+    }
+
+    #[inline]
+    fn log_note(&mut self, note: impl FnOnce(&mut Vec<u8>)) {
+        self.logged = true;
+        self.op.pending.with(|changes| self.op.pages.about_to_do(changes, self.frame, note));
+    }
+
+    /// A page that was just allocated: it is logged as a whole.
+    #[inline]
+    pub(crate) fn log_new(mut self) -> Self {
+        if self.op.pages.logs() {
+            self.logged = true;
+            self.op.pending.with(|changes| self.op.pages.made_new(changes, self.frame));
+        }
+        self
     }
 
     /// The page as a view, for code that readers and writers share.
@@ -352,7 +403,13 @@ impl<'o, P: Pages> Write<'o, P> {
 
     /// Gives the page back to the store; its swip is gone already.
     pub fn free(self) {
-        self.op.pages.free(self);
+        let op = self.op;
+        if op.pages.logs() {
+            let frame = self.into_frame();
+            op.pending.with(|changes| op.pages.freed_later(changes, frame));
+        } else {
+            op.pages.free(self);
+        }
     }
 
     /// Forgets the guard; the latch stays held, for the pool to release.
@@ -367,7 +424,9 @@ impl<'o, P: Pages> Write<'o, P> {
 impl<P: Pages> Drop for Write<'_, P> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.changed {
+        if self.logged {
+            // The attempt's end does it.
+        } else if self.changed {
             self.header().latch.release_exclusive();
         } else {
             self.header().latch.release_unchanged();

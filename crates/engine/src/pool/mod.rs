@@ -2,6 +2,7 @@
 
 mod bell;
 pub mod buffer;
+pub mod changes;
 pub mod counters;
 pub mod epoch;
 pub mod error;
@@ -32,6 +33,7 @@ pub mod workers;
 pub mod writeback;
 
 pub use buffer::{Evictors, Mode, Pool, PoolOptions};
+pub use changes::By;
 pub use epoch::Reclamation;
 pub use error::PoolError;
 pub use frame::{FRAME_HEADER, Frame, State};

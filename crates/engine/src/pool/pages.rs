@@ -20,9 +20,10 @@
 use std::cell::Cell;
 use std::ptr::NonNull;
 
-use millpond_base::{Mark, PageId, PageKind};
+use millpond_base::{Lsn, Mark, PageId, PageKind};
 
 use crate::page::PageType;
+use crate::pool::changes::{By, Changes, Pending};
 use crate::pool::error::PoolError;
 use crate::pool::frame::Frame;
 use crate::pool::guard::{Read, Write};
@@ -111,6 +112,8 @@ pub trait Pages: Send + Sync + Sized + 'static {
     fn free(&self, page: Write<'_, Self>);
     /// What to write as the swip of `page`, which lies in memory.
     fn swip(&self, page: &Write<'_, Self>) -> Swip;
+    /// The page that `word`, a swip in a page that is held exclusively, refers to.
+    fn page_of(&self, word: Swip) -> PageId;
     /// The swip `word` now lies in the page of `parent`; see [`Op::adopt`].
     fn adopt(&self, word: Swip, parent: NonNull<Frame>);
     /// Whether the page of a swip lies in memory: a hint, which may be outdated at once.
@@ -133,21 +136,52 @@ pub trait Pages: Send + Sync + Sized + 'static {
     /// memory must have been freed, or evicted, first.
     fn release_anchor(&self, anchor: Anchor);
 
+    /// Whether changes are logged. If not, nothing below is called.
+    #[inline(always)]
+    fn logs(&self) -> bool {
+        false
+    }
+    /// The page of `frame` is about to change, in a way that only its bytes tell.
+    fn about_to_change(&self, _: &mut Changes, _: NonNull<Frame>) {}
+    /// The page of `frame` is about to change as `note` says.
+    fn about_to_do(&self, _: &mut Changes, _: NonNull<Frame>, _: impl FnOnce(&mut Vec<u8>)) {}
+    /// The page of `frame` was just allocated.
+    fn made_new(&self, _: &mut Changes, _: NonNull<Frame>) {}
+    /// The page of `frame` is to be freed when that is logged.
+    fn freed_later(&self, _: &mut Changes, _: NonNull<Frame>) {}
+    /// The attempt is over: logs what it changed as one record, and answers where that begins.
+    fn log_changes(&self, _: Box<Changes>) -> Lsn {
+        Lsn(0)
+    }
+
     /// Runs attempts until one succeeds.
     ///
     /// # Errors
     /// What an attempt, or the work between attempts, failed with for good.
     #[inline(always)]
-    fn run<T>(&self, mut attempt: impl FnMut(&Op<'_, Self>) -> Try<T>) -> Result<T, PoolError> {
+    fn run<T>(&self, attempt: impl FnMut(&Op<'_, Self>) -> Try<T>) -> Result<T, PoolError> {
+        Ok(self.run_logged(attempt)?.0)
+    }
+
+    /// The same; answers also where the record about the last attempt begins, 0 if there is none.
+    ///
+    /// # Errors
+    /// As [`Pages::run`].
+    #[inline(always)]
+    fn run_logged<T>(
+        &self,
+        mut attempt: impl FnMut(&Op<'_, Self>) -> Try<T>,
+    ) -> Result<(T, Lsn), PoolError> {
         let local = self.local();
         let mut attempts = 0;
         loop {
-            let op = Op { pages: self, local, references: Cell::new(References(0)) };
+            let op = Op::new(self, local);
             self.enter(local);
             let result = attempt(&op);
+            let at = op.end();
             self.leave(local, op.references.get(), result.is_ok());
             match result {
-                Ok(value) => return Ok(value),
+                Ok(value) => return Ok((value, at)),
                 Err(jump) => self.settle(jump, attempts)?,
             }
             attempts = attempts.saturating_add(1);
@@ -178,9 +212,59 @@ pub struct Op<'p, P: Pages> {
     pub(crate) pages: &'p P,
     pub(crate) local: P::Local,
     pub(crate) references: Cell<References>,
+    pub(crate) pending: Pending,
+}
+
+impl<P: Pages> Drop for Op<'_, P> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // Only where an attempt panicked is anything left.
+        self.end();
+    }
 }
 
 impl<'p, P: Pages> Op<'p, P> {
+    #[inline(always)]
+    fn new(pages: &'p P, local: P::Local) -> Op<'p, P> {
+        Op { pages, local, references: Cell::new(References(0)), pending: Pending::default() }
+    }
+
+    /// Logs what was changed, and lets go of it; answers where the record begins.
+    #[inline(always)]
+    fn end(&self) -> Lsn {
+        if !self.pages.logs() || self.pending.is_empty() {
+            return Lsn(0);
+        }
+        self.end_changed()
+    }
+
+    #[inline(never)]
+    fn end_changed(&self) -> Lsn {
+        self.pending.take().map_or(Lsn(0), |changes| self.pages.log_changes(changes))
+    }
+
+    /// Says on whose behalf the attempt changes what it is about to change, and how that is undone.
+    #[inline]
+    pub fn undo(&self, by: By, undo: impl FnOnce(&mut Vec<u8>)) {
+        if self.pages.logs() {
+            self.pending.with(|changes| changes.undo(by, undo));
+        }
+    }
+
+    /// The root `page`, of something whose pages are of this kind, hangs: nothing refers to it.
+    pub fn hangs(&self, page: PageId, kind: u8) {
+        if self.pages.logs() {
+            self.pending.with(|changes| changes.hangs(page, kind));
+        }
+    }
+
+    /// The root `page` does not hang any longer.
+    pub fn placed(&self, page: PageId) {
+        if self.pages.logs() {
+            self.pending.with(|changes| changes.placed(page));
+        }
+    }
+
     /// The memory.
     #[inline(always)]
     pub fn pages(&self) -> &'p P {

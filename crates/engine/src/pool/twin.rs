@@ -249,6 +249,10 @@ impl<L: Latching> Pages for Twin<L> {
         Swip::hot(page.frame())
     }
 
+    fn page_of(&self, _: Swip) -> PageId {
+        PageId(0)
+    }
+
     fn adopt(&self, _: Swip, _: NonNull<Frame>) {}
 
     fn is_resident(&self, _: Swip) -> bool {

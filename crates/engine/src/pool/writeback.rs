@@ -5,7 +5,8 @@
 //!    into its evicted form: storage never sees a pointer (leanstore IV-B).
 //! 2. From the copy until the write returned the frame is *writing*: it is not evicted, and its
 //!    page id is not given to another page.
-//! 3. A page that changes meanwhile is dirty again; one whose write failed remains dirty.
+//! 3. Nothing is written before the log is durable up to the last change of it.
+//! 4. A page that changes meanwhile is dirty again; one whose write failed remains dirty.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
@@ -15,7 +16,7 @@ use millpond_base::sync::Mutex;
 use millpond_base::{FrameId, PageId, Reason};
 
 use crate::io::AlignedBuffer;
-use crate::page::View;
+use crate::page::{PageHeader, View};
 use crate::pool::buffer::{Evictors, Mode, Pool, locked};
 use crate::pool::counters::{Counter, Gauge, Timing};
 use crate::pool::error::PoolError;
@@ -145,7 +146,13 @@ impl<M: Mode> Pool<M> {
             }
         }
         let mut error = None;
-        let is_written = self.write_each(&mut out, &mut error);
+        let is_written = match self.log_first(&out) {
+            Ok(()) => self.write_each(&mut out, &mut error),
+            Err(failed) => {
+                error = Some(failed);
+                vec![false; out.len()]
+            }
+        };
         drop(out);
         self.writes.keep(buffer);
         for ((id, page), succeeded) in begun.iter().zip(&is_written) {
@@ -159,6 +166,16 @@ impl<M: Mode> Pool<M> {
             here.count(Counter::WriteErrors);
         }
         (count as u32, error)
+    }
+
+    /// Makes the log durable up to the last change of each page: no page goes to storage before.
+    fn log_first(&self, out: &[PageOut<'_>]) -> Result<(), PoolError> {
+        let (Some(log), Some(last)) =
+            (self.log(), out.iter().map(|page| PageHeader::read(page.bytes).lsn).max())
+        else {
+            return Ok(());
+        };
+        Ok(log.wait_durable(last)?)
     }
 
     /// Writes all of `out`, at once if that works, else page by page, so that one bad place does
@@ -243,7 +260,7 @@ impl<M: Mode> Pool<M> {
         Some(page)
     }
 
-    fn unswizzle_copy(&self, view: View<'_>, bytes: &mut [u8], at: usize) {
+    pub(crate) fn unswizzle_copy(&self, view: View<'_>, bytes: &mut [u8], at: usize) {
         let word = Swip(view.u64(at));
         if !word.is_swizzled() {
             return;

@@ -124,7 +124,7 @@ fn child_that_is_killed() {
 }
 
 #[test]
-fn a_store_is_locked_while_its_process_lives_and_not_clean_after_it_was_killed() {
+fn a_store_is_locked_while_its_process_lives_and_recovered_after_it_was_killed() {
     use std::io::{BufRead, BufReader};
     let (_dir, path) = place();
     let mut child = Command::new(std::env::current_exe().unwrap())
@@ -139,10 +139,32 @@ fn a_store_is_locked_while_its_process_lives_and_not_clean_after_it_was_killed()
     assert!(locked.to_string().contains(&format!("pid {}", child.id())), "{locked}");
     child.kill().unwrap();
     child.wait().unwrap();
-    let error = Db::open(&path, tiny(32)).unwrap_err();
-    assert!(matches!(error, Error::Open(OpenError::NotClean { .. })), "{error}");
-    assert!(error.to_string().contains("dump --salvage"), "{error}");
-    assert_eq!(Published::read(&path).unwrap().freshness(), Freshness::Gone);
+    // Without its log it is refused, with it recovered.
+    for without in [tiny(32).log(false), tiny(32).read_only(true)] {
+        let error = Db::open(&path, without).unwrap_err();
+        assert!(matches!(error, Error::MustRecover { .. }), "{error}");
+    }
+    let freshness = Published::read(&path).unwrap().freshness();
+    assert_eq!(freshness, Freshness::Gone);
+    let db = Db::open(&path, tiny(32)).unwrap();
+    assert_eq!(db.open_tree("t").unwrap().get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
+    db.close().unwrap();
+}
+
+#[test]
+fn a_store_without_a_log_is_not_opened_again_after_its_process_was_killed() {
+    let (_dir, path) = place();
+    let db = Db::open(&path, tiny(32).log(false)).unwrap();
+    db.raw_tree("t").unwrap().put(b"k", b"v").unwrap();
+    // Nothing closes it: as good as killed, but for the lock, which lies in the old file.
+    let copy = path.with_extension("copy");
+    std::fs::copy(&path, &copy).unwrap();
+    for log in [true, false] {
+        let error = Db::open(&copy, tiny(32).log(log)).unwrap_err();
+        assert!(matches!(error, Error::Open(OpenError::NotClean { .. })), "{error}");
+        assert!(error.to_string().contains("dump --salvage"), "{error}");
+    }
+    drop(db);
 }
 
 #[test]

@@ -128,8 +128,7 @@ impl<'a> Edit<'a> {
 
     /// Bytes that an entry takes here, slot included.
     pub(crate) fn entry_len(&self, key_len: usize, payload: &Payload<'_>) -> usize {
-        let suffix = key_len.saturating_sub(self.node().prefix_len());
-        stride(self.leaf) + rest_of(suffix) + payload.heap_len()
+        self.node().need(key_len, payload)
     }
 
     /// Inserts an entry at its place; `false`, and nothing changed, if there is no room.
@@ -351,6 +350,12 @@ pub(crate) fn payload_of<'s>(source: &'s [u8], node: Node<'_>, i: usize) -> Opti
 }
 
 impl Node<'_> {
+    /// Bytes that an entry takes here, slot included.
+    pub(crate) fn need(self, key_len: usize, payload: &Payload<'_>) -> usize {
+        let suffix = key_len.saturating_sub(self.prefix_len());
+        stride(self.leaf) + rest_of(suffix) + payload.heap_len()
+    }
+
     /// The reference of entry `i` of a leaf, if its value is in overflow pages.
     pub(crate) fn reference(self, i: usize) -> Option<Reference> {
         match self.value(i) {

@@ -1,0 +1,232 @@
+//! What the log says about a change of one entry, and how to do it again.
+//!
+//! A note is what a leaf's page needs to become what it became: the same edit, done to the same
+//! bytes. All that moves entries between pages is logged by the pool as bytes instead.
+//!
+//! ```text
+//!  1  insert          place, key, payload     and remembers where, for the next split
+//!  2  insert          place, key, payload     in the place of one that was removed
+//!  3  remove          place
+//!  4  overwrite       place, offset, bytes    a part of an inline value
+//!
+//! payload:  0, bytes  |  1, page of the root, length, stamp
+//! ```
+//! Numbers are varints; bytes have their number before them.
+
+use millpond_base::PageId;
+
+use crate::btree::node::edit::{Edit, Payload, Reference};
+use crate::btree::node::layout::Node;
+use crate::page::change::{put_bytes, put_varint, take_bytes, take_varint};
+use crate::page::{PageType, View};
+use crate::pool::Swip;
+
+const INSERT: u8 = 1;
+const PUT_BACK: u8 = 2;
+const REMOVE: u8 = 3;
+const OVERWRITE: u8 = 4;
+
+const INLINE: u8 = 0;
+const LARGE: u8 = 1;
+
+/// A value in pages of its own, as the log names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LargeValue {
+    /// The root of its pages.
+    pub root: PageId,
+    /// Bytes.
+    pub len: u64,
+    /// Drawn when it was written.
+    pub stamp: u64,
+}
+
+impl LargeValue {
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.root.0);
+        put_varint(out, self.len);
+        put_varint(out, self.stamp);
+    }
+
+    pub(crate) fn take(bytes: &mut &[u8]) -> Option<LargeValue> {
+        let root = PageId(take_varint(bytes)?);
+        Some(LargeValue { root, len: take_varint(bytes)?, stamp: take_varint(bytes)? })
+    }
+}
+
+/// Writes the note of an insert at `at`; `root` is the page of a value in pages of its own.
+/// `counts`: whether the leaf remembers where it went.
+pub(crate) fn insert(
+    out: &mut Vec<u8>,
+    (at, counts): (usize, bool),
+    key: &[u8],
+    payload: &Payload<'_>,
+    root: PageId,
+) {
+    out.push(if counts { INSERT } else { PUT_BACK });
+    put_varint(out, at as u64);
+    put_bytes(out, key);
+    match payload {
+        Payload::Overflow(reference) => {
+            out.push(LARGE);
+            LargeValue { root, len: reference.len, stamp: reference.stamp }.put(out);
+        }
+        Payload::Inline(value) => {
+            out.push(INLINE);
+            put_bytes(out, value);
+        }
+        Payload::Child(_) => debug_assert!(false, "leaves have no children"),
+    }
+}
+
+/// Writes the note of a removal.
+pub(crate) fn remove(out: &mut Vec<u8>, at: usize) {
+    out.push(REMOVE);
+    put_varint(out, at as u64);
+}
+
+/// Writes the note of a change inside the value of entry `at`.
+pub(crate) fn overwrite(out: &mut Vec<u8>, at: usize, offset: usize, bytes: &[u8]) {
+    out.push(OVERWRITE);
+    put_varint(out, at as u64);
+    put_varint(out, offset as u64);
+    put_bytes(out, bytes);
+}
+
+/// Does to `page` what `note` says was done to it; `false` if that cannot be, because the page is
+/// not what it was then.
+pub fn redo_note(page: &mut [u8], note: &[u8]) -> bool {
+    let node = Node::of(View::of(page));
+    node.view.u8(crate::btree::node::layout::KIND) == PageType::BTREE_LEAF.0
+        && node.is_sound()
+        && redo(page, note).is_some()
+}
+
+fn redo(page: &mut [u8], mut note: &[u8]) -> Option<()> {
+    let (&op, rest) = note.split_first()?;
+    note = rest;
+    let at = usize::try_from(take_varint(&mut note)?).ok()?;
+    let count = Node::leaf(View::of(page)).count();
+    let mut edit = Edit::leaf(page);
+    match op {
+        INSERT | PUT_BACK if at <= count => {
+            let key = take_bytes(&mut note)?;
+            let payload = take_payload(&mut note)?;
+            if !edit.insert(at, key, &payload) {
+                return None;
+            }
+            if op == INSERT {
+                edit.note_insert(at);
+            }
+            Some(())
+        }
+        REMOVE if at < count => {
+            edit.remove(at);
+            Some(())
+        }
+        OVERWRITE if at < count => {
+            let offset = usize::try_from(take_varint(&mut note)?).ok()?;
+            let bytes = take_bytes(&mut note)?;
+            let end = offset.checked_add(bytes.len())?;
+            edit.value_mut(at)?.get_mut(offset..end)?.copy_from_slice(bytes);
+            Some(())
+        }
+        _ => None,
+    }
+}
+
+fn take_payload<'a>(note: &mut &'a [u8]) -> Option<Payload<'a>> {
+    let (&form, rest) = note.split_first()?;
+    *note = rest;
+    match form {
+        INLINE => Some(Payload::Inline(take_bytes(note)?)),
+        LARGE => {
+            let LargeValue { root, len, stamp } = LargeValue::take(note)?;
+            let swip = Swip::evicted(root);
+            Some(Payload::Overflow(Reference { swip, len, stamp }))
+        }
+        _ => None,
+    }
+}
+
+/// The part in which two values of one length differ: its offset, and its end.
+pub(crate) fn differing(old: &[u8], new: &[u8]) -> (usize, usize) {
+    let pairs = || old.iter().zip(new);
+    let start = pairs().take_while(|(a, b)| a == b).count();
+    let rest = old.len().min(new.len()) - start;
+    let same = pairs().rev().take(rest).take_while(|(a, b)| a == b).count();
+    (start, start + rest - same)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::PageHeader;
+
+    fn leaf() -> Vec<u8> {
+        let mut page = vec![0; 1024];
+        let (lsn, kind) = (millpond_base::Lsn(0), PageType::BTREE_LEAF);
+        PageHeader { checksum: 0, lsn, page: PageId(9), owner: 1, kind, level: 0 }.write(&mut page);
+        Edit::leaf(&mut page).init(b"a", Some(b"b"));
+        page
+    }
+
+    #[test]
+    fn what_was_done_to_a_leaf_is_done_again_to_the_byte() {
+        let mut random = fastrand::Rng::with_seed(3);
+        let (mut page, mut other) = (leaf(), leaf());
+        for round in 0..3000 {
+            let mut note = Vec::new();
+            let count = Node::leaf(View::of(&page)).count();
+            let key = [b"a".as_slice(), &random.u32(..).to_be_bytes()].concat();
+            let (at, found) = Node::leaf(View::of(&page)).lower_bound(&key);
+            let mut edit = Edit::leaf(&mut page);
+            let value = vec![round as u8; random.usize(0..30)];
+            let large = Reference { swip: Swip::evicted(PageId(70)), len: 5000, stamp: 7 };
+            let payload = if random.u8(0..8) == 0 {
+                Payload::Overflow(large)
+            } else {
+                Payload::Inline(&value)
+            };
+            match random.u8(0..3) {
+                0 | 1 if !found && edit.node().free() >= edit.entry_len(key.len(), &payload) => {
+                    insert(&mut note, (at, true), &key, &payload, PageId(70));
+                    assert!(edit.insert(at, &key, &payload));
+                    edit.note_insert(at);
+                }
+                2 if count > 0 => {
+                    let i = random.usize(0..count);
+                    match edit.value_mut(i) {
+                        Some(value) if value.len() > 3 && random.bool() => {
+                            value[1..3].fill(77);
+                            overwrite(&mut note, i, 1, &[77, 77]);
+                        }
+                        _ => {
+                            remove(&mut note, i);
+                            edit.remove(i);
+                        }
+                    }
+                }
+                _ => continue,
+            }
+            assert!(redo_note(&mut other, &note), "round {round}");
+            assert_eq!(page, other, "round {round}");
+        }
+    }
+
+    #[test]
+    fn a_note_that_does_not_fit_the_page_is_refused() {
+        let mut page = leaf();
+        for note in [&[3, 0][..], &[4, 0, 0, 0], &[1, 5, 0, 0, 0], &[9, 0], &[], &[1]] {
+            assert!(!redo_note(&mut page, note), "{note:?}");
+        }
+        assert!(!redo_note(&mut [0; 512], &[3, 0]));
+    }
+
+    #[test]
+    fn values_differ_where_they_do() {
+        assert_eq!(differing(b"abcdef", b"abXdYf"), (2, 5));
+        assert_eq!(differing(b"aaa", b"aaa"), (3, 3));
+        assert_eq!(differing(b"aaa", b"aba"), (1, 2));
+        assert_eq!(differing(b"", b""), (0, 0));
+    }
+}

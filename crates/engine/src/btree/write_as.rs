@@ -1,0 +1,181 @@
+//! Changing entries on behalf of a transaction: the same changes, whose records say how they are
+//! taken back, and whose large values that went are kept until the transaction is over.
+
+use std::sync::Arc;
+
+use millpond_base::{Lsn, PageId};
+
+use crate::btree::change::{New, Outcome, RootFate, When, done_anyway};
+use crate::btree::error::WriteError;
+use crate::btree::note::LargeValue;
+use crate::btree::overflow::Built;
+use crate::btree::tree::BTree;
+use crate::pool::{By, Pages, PoolError};
+
+/// What must hold for a change to be made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Condition {
+    /// Nothing.
+    #[default]
+    Always,
+    /// The key is not there.
+    Absent,
+    /// The key is there.
+    Present,
+}
+
+/// A value in pages of its own that no entry refers to: to be put back, or to be freed.
+pub struct Detached(Built);
+
+impl Detached {
+    /// Its length in bytes.
+    pub fn len(&self) -> u64 {
+        self.0.len
+    }
+
+    /// Whether it is empty, which it never is.
+    pub fn is_empty(&self) -> bool {
+        self.0.len == 0
+    }
+}
+
+/// How a change went.
+pub struct Applied {
+    /// Whether the key was there.
+    pub existed: bool,
+    /// Whether the change was made.
+    pub applied: bool,
+    /// Where its record begins in the log; 0 if there is none.
+    pub at: Lsn,
+    /// The large value that the entry had.
+    pub gone: Option<Detached>,
+}
+
+impl Condition {
+    fn when(self) -> When<'static> {
+        match self {
+            Condition::Always => When::Always,
+            Condition::Absent => When::Absent,
+            Condition::Present => When::Present,
+        }
+    }
+}
+
+impl<P: Pages> BTree<P> {
+    /// Sets the entry of `key` to `value`, or removes it, if `condition` holds. The value that was
+    /// there goes to `old`.
+    ///
+    /// # Errors
+    /// Key or value too long, or the memory behind the tree failed.
+    pub fn write_as(
+        &self,
+        by: By,
+        key: &[u8],
+        value: Option<&[u8]>,
+        condition: Condition,
+        old: Option<&mut Vec<u8>>,
+    ) -> Result<Applied, WriteError> {
+        let (when, who) = (condition.when(), (by, RootFate::None));
+        let Some(value) = value else {
+            return Ok(self.change_by(who, key, New::Nothing, When::Present, old)?.into());
+        };
+        self.check_sizes(key, value.len() as u64)?;
+        if self.fits_inline(key, value.len() as u64) {
+            return Ok(self.change_by(who, key, New::Inline(value), when, old)?.into());
+        }
+        let built = self.build(value)?;
+        let made = self.change_by(who, key, New::Built(&built), when, old);
+        done_anyway(by, self.free_below(built.anchor))?;
+        Ok(made?.into())
+    }
+
+    /// Gives `key` the large value `detached`, which is not detached any more.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    pub fn attach_as(&self, by: By, key: &[u8], detached: Detached) -> Result<Applied, PoolError> {
+        let who = (by, RootFate::None);
+        let made = self.change_by(who, key, New::Built(&detached.0), When::Always, None);
+        done_anyway(by, self.free_below(detached.0.anchor))?;
+        Ok(made?.into())
+    }
+
+    /// Overwrites a part of the inline value of `key`; not applied if there is no such part.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    pub fn patch_as(
+        &self,
+        by: By,
+        key: &[u8],
+        offset: usize,
+        bytes: &[u8],
+    ) -> Result<Applied, PoolError> {
+        let absent = Applied { existed: false, applied: false, at: Lsn(0), gone: None };
+        let Some(mut value) = self.get(key, <[u8]>::to_vec)? else { return Ok(absent) };
+        let Some(place) = value.get_mut(offset..offset.saturating_add(bytes.len())) else {
+            return Ok(Applied { existed: true, ..absent });
+        };
+        place.copy_from_slice(bytes);
+        let new = New::Inline(&value);
+        Ok(self.change_by((by, RootFate::None), key, new, When::Present, None)?.into())
+    }
+
+    /// The large value that the log tells of, whose pages hang.
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn detached(&self, value: LargeValue) -> Result<Detached, PoolError> {
+        Ok(Detached(Built::of(self.pages.anchor(value.root)?, value)))
+    }
+
+    /// Frees the pages of a large value for good.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    pub fn free_detached(&self, detached: Detached) -> Result<(), PoolError> {
+        self.free_below(detached.0.anchor)
+    }
+
+    /// Inserts an entry that tells of the structure whose root is `root` and hung until now;
+    /// `false` if the key is there already.
+    ///
+    /// # Errors
+    /// Key or value too long, or the memory behind the tree failed.
+    pub fn insert_placing(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        root: PageId,
+    ) -> Result<bool, WriteError> {
+        self.check_sizes(key, value.len() as u64)?;
+        let who = (By::Itself, RootFate::Placed(root));
+        Ok(self.change_by(who, key, New::Inline(value), When::Absent, None)?.outcome.applied)
+    }
+
+    /// Removes the entry that tells of the structure whose root is `root`, which hangs from then
+    /// on; `kind` says what it is the root of. `false` if there is no such entry.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    pub fn remove_hanging(&self, key: &[u8], root: PageId, kind: u8) -> Result<bool, PoolError> {
+        let who = (By::Itself, RootFate::Hangs(root, kind));
+        Ok(self.change_by(who, key, New::Nothing, When::Present, None)?.outcome.applied)
+    }
+
+    /// Frees the pages of a large value whose root hangs below nothing.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    pub fn free_hanging(pages: Arc<P>, owner: u32, root: PageId) -> Result<(), PoolError> {
+        let tree = BTree::open(pages, owner, root)?;
+        tree.free_below(tree.anchor)
+    }
+}
+
+impl From<super::change::Made> for Applied {
+    fn from(made: super::change::Made) -> Applied {
+        let Outcome { existed, applied } = made.outcome;
+        Applied { existed, applied, at: made.at, gone: made.gone.map(Detached) }
+    }
+}

@@ -1,0 +1,173 @@
+//! Checkpoints: bounding how much of the log a recovery has to read, and how much is kept.
+//!
+//! A thread of its own looks at the log from time to time. When the *LSN gap* (li 2.1), from where
+//! recovery would begin to the log's end, passes a half of what the options allow, it writes the
+//! pages that keep it back, those with the least recLSN, and takes a checkpoint. Checkpoints are
+//! fuzzy: nobody waits for one. What they say, and in which order it is looked at, is in
+//! `recovery/README.md`.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use millpond_base::{FrameId, Lsn, PageId, Reason};
+
+use super::error::Error;
+use crate::io::PageStore;
+use crate::log::Log;
+use crate::pool::{Mode, Pool, PoolError};
+use crate::recovery::{Active, Checkpoint};
+use crate::txn::TransactionManager;
+
+/// Time between two looks at the log.
+const PERIOD: Duration = Duration::from_millis(20);
+
+/// What a checkpoint is taken of.
+pub(super) struct Checkpointer<M: Mode> {
+    pub(super) pool: Arc<Pool<M>>,
+    pub(super) pages: Arc<PageStore>,
+    pub(super) log: Arc<Log>,
+    pub(super) txns: Arc<TransactionManager>,
+    pub(super) catalog_root: Option<PageId>,
+    /// Bytes of the log that a recovery may have to read, about.
+    pub(super) gap_bytes: u64,
+    /// Where the last checkpoint says that recovery begins. Held while one is taken.
+    pub(super) redo: Mutex<Lsn>,
+}
+
+impl<M: Mode> Checkpointer<M> {
+    fn redo(&self) -> MutexGuard<'_, Lsn> {
+        self.redo.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a checkpoint; answers where recovery would begin.
+    ///
+    /// # Errors
+    /// Log or data could not be made durable. The last checkpoint stands.
+    pub(super) fn take(&self) -> Result<Lsn, Error> {
+        let mut last = self.redo();
+        let redo = self.pool.redo_bound();
+        self.pages.sync()?;
+        let mut checkpoint = self.pool.space_at_tail(|begin, space| Checkpoint {
+            redo: redo.min(begin),
+            begin,
+            taken: space.taken().to_vec(),
+            hanging: space.hanging().iter().map(|(page, kind)| (*page, *kind)).collect(),
+            ..Checkpoint::default()
+        });
+        let under_way = self.txns.active().settled();
+        let had_records = under_way.into_iter().filter(|(_, last)| *last != Lsn(0));
+        checkpoint.active = had_records.map(|(tx, last)| Active { tx, last }).collect();
+        checkpoint.next_tx = self.txns.active().next_id();
+        checkpoint.pages = self.pages.pages();
+        checkpoint.catalog_root = self.catalog_root;
+        // Before the checkpoint is: what a transaction that is under way needs stays.
+        let oldest = self.txns.active().oldest().unwrap_or(checkpoint.begin);
+        let at = checkpoint.write(&self.log).map_err(PoolError::Log)?;
+        self.pages.set_log_position(at, self.catalog_root)?;
+        let kept = checkpoint.redo.min(checkpoint.begin).min(oldest);
+        self.log.forget_before(kept);
+        *last = checkpoint.redo;
+        Ok(checkpoint.redo)
+    }
+
+    /// Writes what is dirty, and takes a checkpoint, so that a recovery would begin about here.
+    ///
+    /// # Errors
+    /// As [`Checkpointer::take`], or a page could not be written.
+    pub(super) fn take_here(&self) -> Result<Lsn, Error> {
+        self.pool.write_older(self.log.tail())?;
+        self.take()
+    }
+
+    /// Looks at the log, and does what there is to do.
+    fn round(&self) -> Result<(), Error> {
+        let (begin, tail) = (*self.redo(), self.log.tail());
+        if tail.0.saturating_sub(begin.0) < self.gap_bytes / 2 {
+            return Ok(());
+        }
+        // Pages that are written now are not in the way for a while.
+        let bound = Lsn(tail.0.saturating_sub(self.gap_bytes / 4));
+        self.pool.write_older(bound)?;
+        self.take()?;
+        Ok(())
+    }
+}
+
+impl<M: Mode> Pool<M> {
+    /// Writes the pages whose recLSN lies before `bound`, to bound the time of a recovery.
+    ///
+    /// # Errors
+    /// A page that could not be written.
+    fn write_older(&self, bound: Lsn) -> Result<u32, PoolError> {
+        let is_older = |id: &FrameId| {
+            let header = self.memory.header(*id);
+            header.is_some_and(|header| header.is_dirty() && header.rec_lsn() < bound)
+        };
+        let mut written = 0;
+        let mut frames: Vec<FrameId> = (0..self.frames()).map(FrameId).filter(is_older).collect();
+        // A page whose latch is held at the moment gets a second chance, no more: the next round
+        // finds it again.
+        for _ in 0..2 {
+            if frames.is_empty() {
+                break;
+            }
+            written += self.write_frames(&frames, Reason::Recov)?;
+            frames.retain(is_older);
+        }
+        Ok(written)
+    }
+}
+
+#[derive(Default)]
+struct Signal {
+    stop: Mutex<bool>,
+    changed: Condvar,
+}
+
+/// The thread that takes checkpoints, until it is dropped.
+pub(super) struct Checkpointing {
+    signal: Arc<Signal>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Checkpointing {
+    /// Starts the thread.
+    pub(super) fn start<M: Mode>(
+        checkpointer: Arc<Checkpointer<M>>,
+    ) -> Result<Checkpointing, PoolError> {
+        let signal = Arc::new(Signal::default());
+        let theirs = signal.clone();
+        let body = move || {
+            let mut failed = false;
+            loop {
+                if let Err(error) = checkpointer.round()
+                    && !std::mem::replace(&mut failed, true)
+                {
+                    tracing::warn!(%error, "a checkpoint failed: the log is kept, and grows");
+                }
+                let stop = theirs.stop.lock().unwrap_or_else(PoisonError::into_inner);
+                let wait = theirs.changed.wait_timeout_while(stop, PERIOD, |stop| !*stop);
+                if *wait.unwrap_or_else(PoisonError::into_inner).0 {
+                    return;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("millpond-check".to_string());
+        let thread =
+            thread.spawn(body).map_err(|error| PoolError::Thread { reason: error.to_string() })?;
+        Ok(Checkpointing { signal, thread: Some(thread) })
+    }
+}
+
+impl Drop for Checkpointing {
+    fn drop(&mut self) {
+        *self.signal.stop.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.signal.changed.notify_all();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the thread that takes checkpoints ended by a panic");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! A store's log: where it is, and how both are opened together.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::error::Error;
+use super::options::Options;
+use crate::btree::redo_note;
+use crate::io::{Device, FileDevice, OpenError, PageStore};
+use crate::log::{Log, LogOptions};
+use crate::page::PageSize;
+use crate::recovery::{self, Loser, RedoOptions};
+
+/// Where the log of the store at `path` is.
+pub fn log_path(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push("-log");
+    PathBuf::from(name)
+}
+
+/// A store's log, opened.
+pub(super) struct Logged {
+    pub(super) log: Arc<Log>,
+    /// Transactions to be undone; the pages are as they were at the end of the log.
+    pub(super) losers: Vec<Loser>,
+    /// Roots that hung.
+    pub(super) hanging: Vec<(millpond_base::PageId, u8)>,
+    pub(super) next_tx: u64,
+    /// Whether the store was recovered.
+    pub(super) was_open: bool,
+}
+
+fn log_options(options: &Options) -> LogOptions {
+    let defaults = LogOptions::default();
+    LogOptions {
+        segment_bytes: options.lab.log_segment.unwrap_or(defaults.segment_bytes),
+        ..defaults
+    }
+}
+
+impl Logged {
+    fn fresh(log: Log) -> Logged {
+        let (losers, hanging) = (Vec::new(), Vec::new());
+        Logged { log: Arc::new(log), losers, hanging, next_tx: 1, was_open: false }
+    }
+}
+
+/// A new store, and its log.
+pub(super) fn create(
+    device: Arc<dyn Device>,
+    log: Arc<dyn Device>,
+    page_size: PageSize,
+    options: &Options,
+) -> Result<(PageStore, Logged), Error> {
+    let pages = PageStore::create_unmarked_on(device, page_size)?;
+    let log = Log::create(log, pages.uuid(), &log_options(options))?;
+    Ok((pages, Logged::fresh(log)))
+}
+
+/// The store on `device`, which holds one, and its log; recovered if it was not closed. `log` gives
+/// the log's device; told that it shall be empty, a new one.
+pub(super) fn open(
+    device: Arc<dyn Device>,
+    log: impl Fn(bool) -> Result<Arc<dyn Device>, Error>,
+    page_size: Option<PageSize>,
+    options: &Options,
+) -> Result<(PageStore, Logged), Error> {
+    match PageStore::open_unmarked_on(device.clone(), page_size) {
+        Ok(pages) => {
+            let position = pages.log_position();
+            let options = log_options(options);
+            let old = if position.0 == 0 { None } else { Some(log(false)?) };
+            let old = old.filter(|device| device.length() > 0);
+            let opened = match old {
+                Some(old) => Log::open(old, pages.uuid(), position, &options)?.0,
+                // The store is whole without it.
+                None => Log::create(log(true)?, pages.uuid(), &options)?,
+            };
+            let next_tx = match position.0 {
+                0 => 1,
+                _ => recovery::Checkpoint::read(&opened, position).map_or(1, |c| c.next_tx),
+            };
+            Ok((pages, Logged { next_tx, ..Logged::fresh(opened) }))
+        }
+        Err(OpenError::NeedsRecovery { .. }) => {
+            let pages = PageStore::open_to_recover(device, page_size)?;
+            let logged = recover(&pages, log(false)?, options)?;
+            Ok((pages, logged))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn recover(pages: &PageStore, device: Arc<dyn Device>, options: &Options) -> Result<Logged, Error> {
+    let position = pages.log_position();
+    let (log, tail) = Log::open(device, pages.uuid(), position, &log_options(options))?;
+    let started = std::time::Instant::now();
+    let recovered = recovery::recover(
+        pages,
+        &log,
+        redo_note,
+        &RedoOptions::default(),
+        &mut |_: recovery::Progress| {},
+    )?;
+    let analysis = recovered.analysis;
+    tracing::info!(
+        records = analysis.records,
+        bytes = analysis.bytes,
+        losers = analysis.losers.len(),
+        end = tail.end.0,
+        seconds = started.elapsed().as_secs_f64(),
+        "the store was recovered up to the end of its log"
+    );
+    let hanging = analysis.space.hanging().iter().map(|(page, kind)| (*page, *kind)).collect();
+    let next_tx = analysis.next_tx;
+    Ok(Logged { log: Arc::new(log), losers: analysis.losers, hanging, next_tx, was_open: true })
+}
+
+/// The log's file beside the store at `path`; a new one if it shall be `empty`.
+pub(super) fn log_file(
+    path: &Path,
+    empty: bool,
+    options: &Options,
+) -> Result<Arc<dyn Device>, Error> {
+    let path = log_path(path);
+    let file = options.file_options();
+    let exists = path.exists();
+    if exists && !empty {
+        return Ok(Arc::new(FileDevice::open(&path, &file)?));
+    }
+    if exists {
+        // Whatever it holds, the store that is open does without.
+        std::fs::remove_file(&path)
+            .map_err(|source| Error::OldLog { path: path.clone(), reason: source.to_string() })?;
+    }
+    let device = FileDevice::create(&path, &file)?;
+    device.sync_directory()?;
+    Ok(Arc::new(device))
+}

@@ -1,0 +1,130 @@
+//! The last part of a recovery: transactions that were under way are undone, and pages that hang
+//! below nothing are freed. By now all pages are as they were at the end of the log, so both are
+//! ordinary operations, which are logged like any other: a crash meanwhile costs nothing but time.
+
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
+
+use millpond_base::{Lsn, Mark, PageId};
+
+use super::error::Error;
+use super::store_handle::OpenTree;
+use crate::btree::{BTree, Before, Condition, Undo};
+use crate::hash_index::HashIndex;
+use crate::heap::Heap;
+use crate::io::{AlignedBuffer, PageStore};
+use crate::log::{Log, Record};
+use crate::page::change::{Section, sections};
+use crate::page::{PAGE_HEADER, PageHeader, PageType};
+use crate::pool::changes::kind;
+use crate::pool::{ANCHOR_SWIP, By, Mode, Pages, Pool, PoolError, Read, Storage, Swip};
+use crate::recovery::Loser;
+use crate::txn::TxnError;
+
+/// A tree that is open, by the id that its pages carry.
+pub(super) type TreeOf<'f, M> = dyn FnMut(u32) -> Result<Option<OpenTree<M>>, Error> + 'f;
+
+/// Undoes the losers, newest record first; answers how many records were undone.
+pub(super) fn undo<M: Mode>(
+    log: &Log,
+    losers: &[Loser],
+    tree_of: &mut TreeOf<'_, M>,
+) -> Result<u64, Error> {
+    let mut last: HashMap<u64, Lsn> = losers.iter().map(|l| (l.tx, l.last_record)).collect();
+    let mut next: BinaryHeap<(Lsn, u64)> = losers.iter().map(|l| (l.last, l.tx)).collect();
+    let (mut undone, mut body) = (0, Vec::new());
+    while let Some((at, tx)) = next.pop() {
+        let prev = last.get(&tx).copied().unwrap_or_default();
+        if at == Lsn(0) {
+            log.append(&Record { kind: kind::ABORT, tx, prev, parts: &[] });
+            continue;
+        }
+        let header = log.read_at(at, &mut body).map_err(PoolError::Log)?;
+        let found = sections(&body).flatten().find_map(|section| match section {
+            Section::Undo { bytes } => Undo::read(bytes).map(|undo| (Some(undo), header.prev)),
+            Section::UndoNext { lsn } => Some((None, lsn)),
+            _ => None,
+        });
+        let (undo, behind) = found.ok_or(Error::NoUndo { at, tx })?;
+        if let Some(undo) = undo {
+            let tree = tree_of(undo.owner)?.ok_or(TxnError::NoTree { tx, owner: undo.owner })?;
+            let by = By::Undo { tx, prev, next: behind };
+            let done = take_back(tree.structure(), by, &undo)?;
+            last.insert(tx, if done == Lsn(0) { prev } else { done });
+            undone += 1;
+        }
+        next.push((behind, tx));
+    }
+    Ok(undone)
+}
+
+fn take_back<M: Mode>(tree: &BTree<Pool<M>>, by: By, undo: &Undo<'_>) -> Result<Lsn, Error> {
+    let key = undo.key;
+    let applied = match undo.before {
+        Before::Absent => tree.write_as(by, key, None, Condition::Present, None)?,
+        Before::Value(value) => tree.write_as(by, key, Some(value), Condition::Always, None)?,
+        Before::Part { offset, bytes } => tree.patch_as(by, key, offset, bytes)?,
+        Before::Large(large) => tree.attach_as(by, key, tree.detached(large)?)?,
+    };
+    if let Some(gone) = applied.gone {
+        tree.free_detached(gone)?;
+    }
+    Ok(applied.at)
+}
+
+/// Frees all that hangs below nothing; answers how many roots there were. What hangs was written
+/// to `store` by redo, and nobody has changed it since.
+pub(super) fn free_hanging<M: Mode>(pool: &Arc<Pool<M>>, store: &PageStore) -> Result<u64, Error> {
+    let hanging = pool.space_at_tail(|_, space| space.hanging().clone());
+    let mut bytes = AlignedBuffer::new(store.page_size().bytes());
+    for (root, kind) in &hanging {
+        Storage::read(store, *root, &mut bytes)?;
+        let owner = PageHeader::read(&bytes).owner;
+        if bytes.iter().skip(PAGE_HEADER).all(|byte| *byte == 0) {
+            free_bare(pool, *root)?;
+        } else {
+            free_root(pool, *root, PageType(*kind), owner)?;
+        }
+    }
+    Ok(hanging.len() as u64)
+}
+
+fn free_bare<M: Mode>(pool: &Arc<Pool<M>>, root: PageId) -> Result<(), PoolError> {
+    let anchor = pool.anchor(root)?;
+    pool.run(|op| {
+        let mut anchor = Read::anchor(op, anchor)?.upgrade()?;
+        let page = anchor.child_exclusive(ANCHOR_SWIP, Mark::WRITE)?;
+        if let Some(place) = anchor.page_mut().get_mut(ANCHOR_SWIP..ANCHOR_SWIP + 8) {
+            place.copy_from_slice(&Swip::NULL.0.to_le_bytes());
+        }
+        page.free();
+        Ok(())
+    })?;
+    pool.release_anchor(anchor);
+    Ok(())
+}
+
+fn free_root<M: Mode>(
+    pool: &Arc<Pool<M>>,
+    root: PageId,
+    kind: PageType,
+    owner: u32,
+) -> Result<(), Error> {
+    match kind {
+        PageType::OVERFLOW => BTree::free_hanging(pool.clone(), owner, root)?,
+        PageType::BTREE_LEAF | PageType::BTREE_INNER => {
+            BTree::open(pool.clone(), owner, root)?.destroy()?;
+        }
+        PageType::HASH_ROOT if !M::TREES_ONLY => {
+            HashIndex::open(pool.clone(), owner, root)?.destroy()?;
+        }
+        PageType::HEAP_DIRECTORY if !M::TREES_ONLY => {
+            Heap::open(pool.clone(), owner, root)?.destroy()?;
+        }
+        other => {
+            let what = format!("it hangs, and is of type {}, which cannot be freed", other.0);
+            return Err(PoolError::Corrupt { page: root, what }.into());
+        }
+    }
+    Ok(())
+}

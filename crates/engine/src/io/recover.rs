@@ -1,0 +1,118 @@
+//! What a page store does for its log: it is opened when only the log knows what is in use, it is
+//! told which pages are, and its superblock says where recovery begins.
+//!
+//! # The superblock while the store is open
+//! It is written at each checkpoint: where the checkpoint lies in the log, the catalog's root, and
+//! the store's length, which may be ahead of the file's if the power fails before both are
+//! durable; opening then grows the file. All of that lies in one sector, so a crash leaves the old
+//! superblock or the new one (`page::superblock`).
+//!
+//! A clean close keeps the log position. Whoever opens the store without its log must set it to 0
+//! ([`PageStore::set_log_position`]) before anything is changed: what the log says is then no
+//! longer what the store holds.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use millpond_base::{Lsn, PageId};
+
+use super::counts::Counters;
+use super::device::Device;
+use super::open::{all_taken, superblock_of, write_superblock};
+use super::store::{Access, Anchor, PageStore};
+use super::store_error::{AllocateError, OpenError, SyncError};
+use crate::page::PageSize;
+use crate::page::superblock::Superblock;
+
+impl PageStore {
+    /// Opens the store on `device`, which was not closed and has a log, for writing. Its length is
+    /// that of the device; all pages count as in use until [`PageStore::restore_map`]. It stays
+    /// marked as open, so recovery can begin anew at any moment. `page_size` is what the caller
+    /// relies on, `None` for any.
+    ///
+    /// # Errors
+    /// If the device holds no store of this version, one of another page size, one that was closed
+    /// cleanly ([`OpenError::NothingToRecover`]), or one without a log ([`OpenError::NotClean`]).
+    pub fn open_to_recover(
+        device: Arc<dyn Device>,
+        page_size: Option<PageSize>,
+    ) -> Result<PageStore, OpenError> {
+        let superblock = superblock_of(&*device, page_size)?;
+        let path = || device.path().to_path_buf();
+        if superblock.clean {
+            return Err(OpenError::NothingToRecover { path: path() });
+        }
+        if superblock.log_position == Lsn(0) {
+            return Err(OpenError::NotClean { path: path() });
+        }
+        let page_bytes = superblock.page_size.bytes_u64();
+        let expected = superblock.pages.saturating_mul(page_bytes);
+        if expected > device.length() {
+            device.grow(expected)?;
+        }
+        let map = all_taken(device.length() / page_bytes);
+        Ok(Self::over(device, superblock.page_size, Access::Write, Some(superblock), map))
+    }
+
+    /// Makes the store at least `pages` long. What is new is free, the store's own pages aside.
+    ///
+    /// # Errors
+    /// If the store cannot grow; it is then as it was.
+    pub fn grow_to(&self, pages: u64) -> Result<(), AllocateError> {
+        let _gate = self.usable()?;
+        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = self.pages();
+        if pages <= old {
+            return Ok(());
+        }
+        let page_bytes = self.page_size().bytes_u64();
+        self.device.grow(pages.saturating_mul(page_bytes))?;
+        Counters::add(&self.counters.growths, 1);
+        Counters::add(&self.counters.grown_bytes, ((pages - old) * page_bytes) as usize);
+        let mut free = self.free_map();
+        free.extend(pages, |page| self.is_reserved(page));
+        self.pages.store(pages, Ordering::Release);
+        Ok(())
+    }
+
+    /// Says which pages are in use: one bit per page, the first page's the lowest of the first
+    /// word. Pages beyond the words are free, bits beyond the store are not looked at, and the
+    /// store's own pages are always in use.
+    pub fn restore_map(&self, taken: &[u64]) {
+        let words = taken.iter().copied().chain(std::iter::repeat(0));
+        self.free_map().load(0, words, |page| self.is_reserved(page));
+    }
+
+    /// The map of pages in use, as [`PageStore::restore_map`] takes it.
+    pub fn taken_words(&self) -> Vec<u64> {
+        self.free_map().words(0).collect()
+    }
+
+    /// Writes into the superblock, durably, that recovery begins at `position` of the log (0: that
+    /// there is no log) and where the catalog is. The store stays marked as open. All other writes
+    /// that have returned become durable, too.
+    ///
+    /// # Errors
+    /// If the device fails: either the old superblock or this one is then what a crash leaves.
+    pub fn set_log_position(
+        &self,
+        position: Lsn,
+        catalog_root: Option<PageId>,
+    ) -> Result<(), SyncError> {
+        let _gate = self.usable()?;
+        let Some(superblock) = self.superblock().copied() else { return Ok(()) };
+        let mut anchor = self.anchor();
+        let open = Superblock {
+            pages: self.pages(),
+            catalog_root,
+            log_position: position,
+            clean: false,
+            pid: std::process::id(),
+            ..superblock
+        };
+        write_superblock(&*self.device, &open)?;
+        self.sync_now(|| self.device.sync())?;
+        *anchor = Anchor { log_position: position, catalog_root };
+        Ok(())
+    }
+}

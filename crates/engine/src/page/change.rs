@@ -1,0 +1,481 @@
+//! What a log record says about pages: the body of every record that changes any.
+//!
+//! A body is a row of sections, each a tag of one byte and its fields. Numbers are varints, seven
+//! bits to the byte and the low ones first.
+//!
+//! ```text
+//! tag                fields
+//!  1  image          page, pieces        the page is all zeros but for these pieces
+//!  2  difference     page, pieces        these pieces of the page are now so
+//!  3  note           page, n, n bytes    what the page's structure did to it, in its own words
+//!  4  taken          page                the page is in use from now on
+//!  5  freed          page                it is not any more
+//!  6  hangs          page, kind          the root of something that no structure refers to
+//!  7  placed         page                … until now: it is referred to, or somebody else's care
+//!  8  undo           n, n bytes          how a transaction takes this change back
+//!  9  undo next      LSN                 a compensation: what is to be undone after it
+//!
+//! pieces: (words to skip, words that follow, the words)…, ended by no words that follow
+//! ```
+//! Pages are compared by words of 8 bytes, since swips are such words and must change as a whole.
+//! Checksum and LSN, the first two words, are no part of an image or a difference: whoever applies
+//! a record sets the LSN, whoever writes the page the checksum.
+
+use millpond_base::{Lsn, PageId};
+
+/// Bytes of a word.
+const WORD: usize = 8;
+/// The words at the beginning of a page that no record is about: checksum and LSN.
+const OWN_WORDS: usize = 2;
+/// Words that are compared at once, as long as nothing differs.
+const STRIDE: usize = 64;
+
+const IMAGE: u8 = 1;
+const DIFFERENCE: u8 = 2;
+const NOTE: u8 = 3;
+const TAKEN: u8 = 4;
+const FREED: u8 = 5;
+const HANGS: u8 = 6;
+const PLACED: u8 = 7;
+const UNDO: u8 = 8;
+const UNDO_NEXT: u8 = 9;
+
+/// One section of a record's body.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Section<'a> {
+    /// All of a page.
+    Image {
+        /// Which one.
+        page: PageId,
+        /// What differs from zeros.
+        pieces: Pieces<'a>,
+    },
+    /// Parts of a page.
+    Difference {
+        /// Which one.
+        page: PageId,
+        /// What is new.
+        pieces: Pieces<'a>,
+    },
+    /// What a structure did to a page, as it says itself.
+    Note {
+        /// Which one.
+        page: PageId,
+        /// The structure's words.
+        bytes: &'a [u8],
+    },
+    /// A page was allocated.
+    Taken {
+        /// Which one.
+        page: PageId,
+    },
+    /// A page was given back.
+    Freed {
+        /// Which one.
+        page: PageId,
+    },
+    /// A root that nothing refers to.
+    Hangs {
+        /// The root.
+        page: PageId,
+        /// What it is the root of; its meaning is the structures'.
+        kind: u8,
+    },
+    /// A root that is referred to from now on, or that somebody else takes care of.
+    Placed {
+        /// The root.
+        page: PageId,
+    },
+    /// How the change is taken back.
+    Undo {
+        /// In the words of the structure that changed.
+        bytes: &'a [u8],
+    },
+    /// The record is a compensation.
+    UndoNext {
+        /// The record that is to be undone next; 0 if none is.
+        lsn: Lsn,
+    },
+}
+
+/// A record's body, or an image in it, that cannot be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("a record's body makes no sense from its byte {at} on")]
+pub struct BadBody {
+    /// Where.
+    pub at: usize,
+}
+
+/// Pieces of a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pieces<'a>(&'a [u8]);
+
+/// Appends `value` as a varint.
+pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Takes a varint off the front of `bytes`; `None` if there is none.
+pub fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (&first, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(first & 0x7f) << shift;
+        if first & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// Takes so many bytes, as a varint says, off the front of `bytes`.
+pub fn take_bytes<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let len = usize::try_from(take_varint(bytes)?).ok()?;
+    let (taken, rest) = bytes.split_at_checked(len)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+/// Appends `bytes`, their number before them.
+pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+fn put_tag(out: &mut Vec<u8>, tag: u8, page: PageId) {
+    out.push(tag);
+    put_varint(out, page.0);
+}
+
+/// Appends the image of `page`, which holds `bytes`.
+pub fn put_image(out: &mut Vec<u8>, page: PageId, bytes: &[u8]) {
+    put_tag(out, IMAGE, page);
+    let mut pieces = Writer { out, bytes, seen: OWN_WORDS };
+    let is_there = |at: usize| bytes.get(at * WORD..at * WORD + WORD).is_some_and(|w| w != [0; 8]);
+    let words = bytes.len() / WORD;
+    let mut at = OWN_WORDS;
+    while at < words {
+        if !is_there(at) {
+            at += 1;
+            continue;
+        }
+        let start = at;
+        // A lone word of zeros costs less than the end of one piece and the start of another.
+        while at < words && (is_there(at) || is_there(at + 1)) {
+            at += 1;
+        }
+        pieces.piece(start, at);
+    }
+    pieces.end();
+}
+
+/// Appends how `after` differs from `before`, both being `page`; `false`, and nothing appended, if
+/// it does not.
+pub fn put_difference(out: &mut Vec<u8>, page: PageId, before: &[u8], after: &[u8]) -> bool {
+    let start = out.len();
+    put_tag(out, DIFFERENCE, page);
+    let mut pieces = Writer { out, bytes: after, seen: OWN_WORDS };
+    let mut any = false;
+    differences(before, after, |from, to| {
+        any = true;
+        pieces.piece(from, to);
+    });
+    pieces.end();
+    if !any {
+        out.truncate(start);
+    }
+    any
+}
+
+/// Calls `each` with the ranges of words, beyond the first two, in which two pages differ.
+pub fn differences(before: &[u8], after: &[u8], mut each: impl FnMut(usize, usize)) {
+    let words = before.len().min(after.len()) / WORD;
+    let same = |at: usize, count: usize| {
+        before.get(at * WORD..(at + count) * WORD) == after.get(at * WORD..(at + count) * WORD)
+    };
+    let mut at = OWN_WORDS;
+    while at < words {
+        let stride = STRIDE.min(words - at);
+        if same(at, stride) {
+            at += stride;
+            continue;
+        }
+        while at < words && same(at, 1) {
+            at += 1;
+        }
+        let start = at;
+        while at < words && !same(at, 1) {
+            at += 1;
+        }
+        each(start, at);
+    }
+}
+
+/// Writes pieces of a page.
+struct Writer<'a, 'o> {
+    out: &'o mut Vec<u8>,
+    bytes: &'a [u8],
+    /// The word behind the last piece.
+    seen: usize,
+}
+
+impl Writer<'_, '_> {
+    fn piece(&mut self, from: usize, to: usize) {
+        put_varint(self.out, (from - self.seen) as u64);
+        put_varint(self.out, (to - from) as u64);
+        self.out.extend_from_slice(self.bytes.get(from * WORD..to * WORD).unwrap_or(&[]));
+        self.seen = to;
+    }
+
+    fn end(self) {
+        self.out.extend_from_slice(&[0, 0]);
+    }
+}
+
+/// Appends a structure's note about `page`.
+pub fn put_note(out: &mut Vec<u8>, page: PageId, note: &[u8]) {
+    put_tag(out, NOTE, page);
+    put_bytes(out, note);
+}
+
+/// Appends that `page` was allocated.
+pub fn put_taken(out: &mut Vec<u8>, page: PageId) {
+    put_tag(out, TAKEN, page);
+}
+
+/// Appends that `page` was given back.
+pub fn put_freed(out: &mut Vec<u8>, page: PageId) {
+    put_tag(out, FREED, page);
+}
+
+/// Appends that nothing refers to the root `page`.
+pub fn put_hangs(out: &mut Vec<u8>, page: PageId, kind: u8) {
+    put_tag(out, HANGS, page);
+    out.push(kind);
+}
+
+/// Appends that something refers to the root `page`.
+pub fn put_placed(out: &mut Vec<u8>, page: PageId) {
+    put_tag(out, PLACED, page);
+}
+
+/// Appends how the change is taken back.
+pub fn put_undo(out: &mut Vec<u8>, undo: &[u8]) {
+    out.push(UNDO);
+    put_bytes(out, undo);
+}
+
+/// Appends what is to be undone next.
+pub fn put_undo_next(out: &mut Vec<u8>, lsn: Lsn) {
+    out.push(UNDO_NEXT);
+    put_varint(out, lsn.0);
+}
+
+/// The sections of a body, in order; ends after the first that makes no sense.
+#[derive(Clone, Debug)]
+pub struct Sections<'a> {
+    rest: &'a [u8],
+    len: usize,
+}
+
+/// The sections of `body`.
+pub fn sections(body: &[u8]) -> Sections<'_> {
+    Sections { rest: body, len: body.len() }
+}
+
+impl<'a> Sections<'a> {
+    /// Where the next section begins in the body.
+    #[inline]
+    pub fn position(&self) -> usize {
+        self.len - self.rest.len()
+    }
+
+    fn take(&mut self) -> Option<Section<'a>> {
+        let rest = &mut self.rest;
+        let (&tag, behind) = rest.split_first()?;
+        *rest = behind;
+        if tag == UNDO {
+            return Some(Section::Undo { bytes: take_bytes(rest)? });
+        }
+        let number = take_varint(rest)?;
+        let page = PageId(number);
+        Some(match tag {
+            IMAGE => Section::Image { page, pieces: take_pieces(rest)? },
+            DIFFERENCE => Section::Difference { page, pieces: take_pieces(rest)? },
+            NOTE => Section::Note { page, bytes: take_bytes(rest)? },
+            TAKEN => Section::Taken { page },
+            FREED => Section::Freed { page },
+            HANGS => {
+                let (&kind, behind) = rest.split_first()?;
+                *rest = behind;
+                Section::Hangs { page, kind }
+            }
+            PLACED => Section::Placed { page },
+            UNDO_NEXT => Section::UndoNext { lsn: Lsn(number) },
+            _ => return None,
+        })
+    }
+}
+
+impl<'a> Iterator for Sections<'a> {
+    type Item = Result<Section<'a>, BadBody>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let at = self.len - self.rest.len();
+        let section = self.take();
+        if section.is_none() {
+            self.rest = &[];
+        }
+        Some(section.ok_or(BadBody { at }))
+    }
+}
+
+fn take_pieces<'a>(rest: &mut &'a [u8]) -> Option<Pieces<'a>> {
+    let all = *rest;
+    loop {
+        take_varint(rest)?;
+        let words = usize::try_from(take_varint(rest)?).ok()?;
+        if words == 0 {
+            return Some(Pieces(&all[..all.len() - rest.len()]));
+        }
+        *rest = rest.get(words.checked_mul(WORD)?..)?;
+    }
+}
+
+impl Pieces<'_> {
+    /// Puts the pieces into `page`; `false` if they do not all fit, which leaves it half changed.
+    pub fn apply(&self, page: &mut [u8]) -> bool {
+        self.put(page).is_some()
+    }
+
+    fn put(&self, page: &mut [u8]) -> Option<()> {
+        let mut rest = self.0;
+        let mut at = OWN_WORDS;
+        loop {
+            at = at.checked_add(usize::try_from(take_varint(&mut rest)?).ok()?)?;
+            let words = usize::try_from(take_varint(&mut rest)?).ok()?;
+            if words == 0 {
+                return Some(());
+            }
+            let (piece, behind) = rest.split_at_checked(words.checked_mul(WORD)?)?;
+            let end = at.checked_add(words)?;
+            page.get_mut(at.checked_mul(WORD)?..end.checked_mul(WORD)?)?.copy_from_slice(piece);
+            (rest, at) = (behind, end);
+        }
+    }
+
+    /// Makes `page` what the image says, its first two words aside, which become 0.
+    pub fn apply_image(&self, page: &mut [u8]) -> bool {
+        page.fill(0);
+        self.apply(page)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn only(body: &[u8]) -> Section<'_> {
+        let all: Vec<_> = sections(body).collect::<Result<_, _>>().unwrap();
+        assert_eq!(all.len(), 1);
+        all[0]
+    }
+
+    #[test]
+    fn an_image_makes_any_page_what_it_shows() {
+        let mut random = fastrand::Rng::with_seed(7);
+        for round in 0..300 {
+            let mut page = vec![0; 4096];
+            for _ in 0..random.usize(0..40) {
+                let at = random.usize(16..4096);
+                let end = (at + random.usize(0..90)).min(4096);
+                page[at..end].fill(random.u8(..));
+            }
+            let mut body = Vec::new();
+            put_image(&mut body, PageId(round), &page);
+            let Section::Image { page: id, pieces } = only(&body) else { panic!("no image") };
+            let mut other = vec![0xEE; 4096];
+            assert!(id == PageId(round) && pieces.apply_image(&mut other));
+            assert_eq!(other, page);
+        }
+    }
+
+    #[test]
+    fn a_difference_makes_the_old_page_the_new_one_and_nothing_of_nothing() {
+        let mut random = fastrand::Rng::with_seed(8);
+        for _ in 0..300 {
+            let before: Vec<u8> = (0..1024).map(|_| random.u8(0..3)).collect();
+            let mut after = before.clone();
+            for _ in 0..random.usize(0..6) {
+                let at = random.usize(16..1024);
+                after[at..(at + random.usize(0..50)).min(1024)].fill(9);
+            }
+            let mut body = vec![];
+            let differs = put_difference(&mut body, PageId(1 << 40), &before, &after);
+            assert_eq!(differs, before != after);
+            if !differs {
+                assert!(body.is_empty());
+                continue;
+            }
+            let Section::Difference { pieces, .. } = only(&body) else { panic!("no difference") };
+            let mut page = before.clone();
+            assert!(pieces.apply(&mut page));
+            assert_eq!(page, after);
+            assert!(!pieces.apply(&mut [0; 8]), "too short a page is refused");
+        }
+    }
+
+    #[test]
+    fn checksum_and_lsn_are_no_part_of_a_change() {
+        let (before, mut after) = (vec![1; 512], vec![1; 512]);
+        after[..16].fill(9);
+        assert!(!put_difference(&mut Vec::new(), PageId(3), &before, &after));
+    }
+
+    #[test]
+    fn all_sections_come_back_in_their_order() {
+        let mut body = Vec::new();
+        put_note(&mut body, PageId(300), b"what was done");
+        put_taken(&mut body, PageId(5));
+        put_freed(&mut body, PageId(6));
+        put_hangs(&mut body, PageId(7), 2);
+        put_placed(&mut body, PageId(u64::MAX >> 1));
+        put_undo(&mut body, &[3; 200]);
+        put_undo_next(&mut body, Lsn(1 << 50));
+        let all: Vec<_> = sections(&body).collect::<Result<_, _>>().unwrap();
+        let expected = [
+            Section::Note { page: PageId(300), bytes: b"what was done" },
+            Section::Taken { page: PageId(5) },
+            Section::Freed { page: PageId(6) },
+            Section::Hangs { page: PageId(7), kind: 2 },
+            Section::Placed { page: PageId(u64::MAX >> 1) },
+            Section::Undo { bytes: &[3; 200] },
+            Section::UndoNext { lsn: Lsn(1 << 50) },
+        ];
+        assert_eq!(all, expected);
+    }
+
+    #[test]
+    fn bytes_that_are_no_body_are_an_error_and_no_panic() {
+        let mut random = fastrand::Rng::with_seed(9);
+        for _ in 0..20_000 {
+            let bytes: Vec<u8> = (0..random.usize(0..60)).map(|_| random.u8(0..12)).collect();
+            let mut page = [0; 512];
+            for section in sections(&bytes).flatten() {
+                if let Section::Image { pieces, .. } | Section::Difference { pieces, .. } = section
+                {
+                    pieces.apply(&mut page);
+                }
+            }
+        }
+        assert_eq!(sections(&[77, 1]).next(), Some(Err(BadBody { at: 0 })));
+    }
+}

@@ -1,0 +1,479 @@
+//! What an attempt changed: kept until its end, and then logged as one record.
+//!
+//! # Rules
+//! 1. A page that a logged attempt changed stays latched until the attempt's record is in the log:
+//!    so the records about one page are in the order of its changes.
+//! 2. One record covers all that an attempt changed. An attempt leaves a sound structure behind
+//!    (`pool/pages.rs`, rule 2), so what is recovered from any prefix of the log is one, too.
+//! 3. The first record about a page that was clean holds all of it. So recovery needs no page from
+//!    storage, and a page that was torn while it was written does no harm.
+//! 4. Page ids are given away, and used again, only after the record that says so.
+//! 5. No pointer reaches the log: swips are logged in their evicted form.
+//! 6. What takes or frees pages is logged under the mutex of [`Space`], so that a checkpoint finds
+//!    both as they were at one place of the log.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::ptr::NonNull;
+
+use millpond_base::{Lsn, PageId};
+
+use crate::log::{Log, Record};
+use crate::page::change;
+use crate::pool::buffer::{Mode, Pool, locked};
+use crate::pool::frame::Frame;
+
+/// Records that pool and transactions write, by their kind.
+pub mod kind {
+    /// Changes of pages that nobody takes back: a whole operation, or a change of structure.
+    pub const PAGES: u8 = 1;
+    /// A change by a transaction, with what undoes it.
+    pub const UPDATE: u8 = 2;
+    /// A change that undoes another one.
+    pub const COMPENSATION: u8 = 3;
+    /// A transaction committed.
+    pub const COMMIT: u8 = 4;
+    /// A transaction was undone to its beginning.
+    pub const ABORT: u8 = 5;
+    /// A checkpoint.
+    pub const CHECKPOINT: u8 = 6;
+    /// A part of a checkpoint that is too long for one record.
+    pub const CHECKPOINT_PART: u8 = 7;
+}
+
+/// On whose behalf an attempt changes pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum By {
+    /// Its own: what it does is done.
+    #[default]
+    Itself,
+    /// A transaction, whose last record is `prev` (0: none).
+    Transaction {
+        /// Its id, not 0.
+        tx: u64,
+        /// Start of its last record.
+        prev: Lsn,
+    },
+    /// A transaction that is being undone.
+    Undo {
+        /// Its id.
+        tx: u64,
+        /// Start of its last record.
+        prev: Lsn,
+        /// What is to be undone next; 0: nothing.
+        next: Lsn,
+    },
+}
+
+/// How a page was changed.
+enum How {
+    /// It was clean: all of it is logged.
+    Image,
+    /// As the structure said, and then, perhaps, in a way that shows from its bytes before.
+    Noted { notes: Vec<Range<usize>>, before: Option<Range<usize>> },
+    /// It was given back.
+    Freed,
+}
+
+struct Changed {
+    frame: NonNull<Frame>,
+    page: PageId,
+    how: How,
+    is_new: bool,
+}
+
+enum Event {
+    Hangs(PageId, u8),
+    Placed(PageId),
+}
+
+/// What an attempt changed so far.
+#[derive(Default)]
+pub struct Changes {
+    pages: Vec<Changed>,
+    events: Vec<Event>,
+    by: By,
+    undo: Vec<u8>,
+    /// Bytes of pages before they changed, and notes.
+    arena: Vec<u8>,
+    /// The record's body is put together here.
+    body: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+thread_local! {
+    /// Used again and again, so that logging allocates nothing.
+    static SPARE: Cell<Option<Box<Changes>>> = const { Cell::new(None) };
+}
+
+/// The changes of one attempt, if there are any.
+#[derive(Default)]
+pub(crate) struct Pending(RefCell<Option<Box<Changes>>>);
+
+impl Pending {
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        // Nobody holds it between two calls.
+        self.0.try_borrow().is_ok_and(|changes| changes.is_none())
+    }
+
+    pub(crate) fn take(&self) -> Option<Box<Changes>> {
+        self.0.try_borrow_mut().ok().and_then(|mut changes| changes.take())
+    }
+
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Changes) -> R) -> R {
+        let mut held = self.0.borrow_mut();
+        f(held.get_or_insert_with(|| SPARE.take().unwrap_or_default()))
+    }
+}
+
+impl Changes {
+    fn place(&mut self, frame: NonNull<Frame>) -> Option<&mut Changed> {
+        self.pages.iter_mut().rev().find(|changed| changed.frame == frame)
+    }
+
+    /// The undo of what the attempt does, on behalf of `by`; once.
+    pub(crate) fn undo(&mut self, by: By, write: impl FnOnce(&mut Vec<u8>)) {
+        self.by = by;
+        self.undo.clear();
+        write(&mut self.undo);
+    }
+
+    pub(crate) fn hangs(&mut self, page: PageId, kind: u8) {
+        self.events.push(Event::Hangs(page, kind));
+    }
+
+    pub(crate) fn placed(&mut self, page: PageId) {
+        self.events.push(Event::Placed(page));
+    }
+
+    fn clear(mut self: Box<Self>) {
+        const KEPT: usize = 1 << 20;
+        self.pages.clear();
+        self.events.clear();
+        self.by = By::Itself;
+        for bytes in [&mut self.undo, &mut self.arena, &mut self.body, &mut self.scratch] {
+            bytes.clear();
+            bytes.shrink_to(KEPT);
+        }
+        SPARE.set(Some(self));
+    }
+
+    fn has_space_events(&self) -> bool {
+        !self.events.is_empty()
+            || self.pages.iter().any(|c| c.is_new || matches!(c.how, How::Freed))
+    }
+}
+
+/// Which pages are in use, and which roots nothing refers to, as of the end of the log.
+#[derive(Debug, Default)]
+pub struct Space {
+    /// One bit per page; bits beyond the end are 0.
+    taken: Vec<u64>,
+    hanging: HashMap<PageId, u8>,
+}
+
+impl Space {
+    /// What it is at the beginning.
+    pub fn new(taken: Vec<u64>, hanging: HashMap<PageId, u8>) -> Space {
+        Space { taken, hanging }
+    }
+
+    /// The map's words.
+    pub fn taken(&self) -> &[u64] {
+        &self.taken
+    }
+
+    /// The roots that hang, and what they are the roots of.
+    pub fn hanging(&self) -> &HashMap<PageId, u8> {
+        &self.hanging
+    }
+
+    /// `page` is in use, or is not.
+    pub fn set(&mut self, page: PageId, taken: bool) {
+        let at = (page.0 / 64) as usize;
+        if at >= self.taken.len() {
+            self.taken.resize(at + 1, 0);
+        }
+        let bit = 1 << (page.0 % 64);
+        if let Some(word) = self.taken.get_mut(at) {
+            *word = if taken { *word | bit } else { *word & !bit };
+        }
+        if !taken {
+            self.hanging.remove(&page);
+        }
+    }
+
+    /// The root `page` hangs.
+    pub fn hang(&mut self, page: PageId, kind: u8) {
+        self.hanging.insert(page, kind);
+    }
+
+    /// The root `page` hangs no longer.
+    pub fn place(&mut self, page: PageId) {
+        self.hanging.remove(&page);
+    }
+}
+
+impl<M: Mode> Pool<M> {
+    /// Where changes are logged, if they are.
+    #[inline(always)]
+    pub fn log(&self) -> Option<&Log> {
+        self.log.as_deref()
+    }
+
+    /// Which pages are in use as of the end of the log, and that end.
+    pub fn space_at_tail<R>(&self, look: impl FnOnce(Lsn, &Space) -> R) -> R {
+        let space = locked(&self.space);
+        let tail = self.log().map_or(Lsn(0), Log::tail);
+        look(tail, &space)
+    }
+
+    /// Says which pages are in use; before anything is logged.
+    pub fn set_space(&self, space: Space) {
+        *locked(&self.space) = space;
+    }
+
+    /// The page of `frame`, which the attempt latched exclusively, is about to change in a way that
+    /// only its bytes tell.
+    #[inline]
+    pub(crate) fn about_to_change(&self, changes: &mut Changes, frame: NonNull<Frame>) {
+        let Some(page) = self.begin_change(changes, frame) else { return };
+        let Changes { pages, arena, .. } = changes;
+        let Some(changed) = pages.iter_mut().rev().find(|changed| changed.frame == frame) else {
+            return;
+        };
+        debug_assert_eq!(changed.page, page);
+        if let How::Noted { before: before @ None, .. } = &mut changed.how {
+            let start = arena.len();
+            arena.resize(start + self.page_size, 0);
+            self.view(frame).copy_into(0, &mut arena[start..]);
+            *before = Some(start..start + self.page_size);
+        }
+    }
+
+    /// The same for a change that `note` says all about.
+    #[inline]
+    pub(crate) fn about_to_do(
+        &self,
+        changes: &mut Changes,
+        frame: NonNull<Frame>,
+        note: impl FnOnce(&mut Vec<u8>),
+    ) {
+        if self.begin_change(changes, frame).is_none() {
+            return;
+        }
+        let Changes { pages, arena, .. } = changes;
+        let changed = pages.iter_mut().rev().find(|changed| changed.frame == frame);
+        if let Some(Changed { how: How::Noted { notes, before: None }, .. }) = changed {
+            let start = arena.len();
+            note(arena);
+            notes.push(start..arena.len());
+        }
+    }
+
+    /// Enters the page of `frame` into what the attempt changed; `None` for an anchor.
+    #[inline]
+    fn begin_change(&self, changes: &mut Changes, frame: NonNull<Frame>) -> Option<PageId> {
+        let header = self.header(frame);
+        let page = header.page()?;
+        if changes.place(frame).is_none() {
+            let tail = self.log().map_or(Lsn(0), Log::tail);
+            let how = if header.begin_logged_change(tail) {
+                How::Image
+            } else {
+                How::Noted { notes: Vec::new(), before: None }
+            };
+            changes.pages.push(Changed { frame, page, how, is_new: false });
+        }
+        Some(page)
+    }
+
+    /// The page of `frame` is new.
+    pub(crate) fn made_new(&self, changes: &mut Changes, frame: NonNull<Frame>) {
+        let Some(page) = self.header(frame).page() else { return };
+        changes.pages.push(Changed { frame, page, how: How::Image, is_new: true });
+    }
+
+    /// The page of `frame`, which is latched exclusively, is given back when all is logged.
+    pub(crate) fn freed_later(&self, changes: &mut Changes, frame: NonNull<Frame>) {
+        let Some(page) = self.header(frame).page() else { return };
+        match changes.place(frame) {
+            Some(changed) => changed.how = How::Freed,
+            None => {
+                changes.pages.push(Changed { frame, page, how: How::Freed, is_new: false });
+            }
+        }
+    }
+
+    /// Logs what the attempt changed, lets go of its pages, and gives back those that it freed.
+    /// Answers where the record begins; 0 if there was nothing to log.
+    pub(crate) fn log_changes(&self, mut changes: Box<Changes>) -> Lsn {
+        self.compose(&mut changes);
+        let Some(log) = self.log() else { return Lsn(0) };
+        let mut at = Lsn(0);
+        if !changes.body.is_empty() {
+            let (kind, tx, prev) = match changes.by {
+                By::Itself => (kind::PAGES, 0, Lsn(0)),
+                By::Transaction { tx, prev } => (kind::UPDATE, tx, prev),
+                By::Undo { tx, prev, .. } => (kind::COMPENSATION, tx, prev),
+            };
+            let record = Record { kind, tx, prev, parts: &[&changes.body] };
+            let appended = if changes.has_space_events() {
+                let mut space = locked(&self.space);
+                let appended = log.append(&record);
+                changes.apply_to(&mut space);
+                appended
+            } else {
+                log.append(&record)
+            };
+            at = appended.start;
+            for changed in &changes.pages {
+                self.set_page_lsn(changed.frame, appended.end);
+            }
+        }
+        for changed in &changes.pages {
+            if matches!(changed.how, How::Freed) {
+                self.free_page(changed.frame);
+            } else {
+                self.header(changed.frame).latch.release_exclusive();
+            }
+        }
+        changes.clear();
+        at
+    }
+
+    /// Puts the record's body together.
+    fn compose(&self, changes: &mut Changes) {
+        let Changes { pages, events, by, undo, arena, body, scratch } = changes;
+        body.clear();
+        for changed in pages.iter() {
+            let page = changed.page;
+            match &changed.how {
+                How::Freed => {
+                    change::put_freed(body, page);
+                    continue;
+                }
+                How::Image => {
+                    if changed.is_new {
+                        change::put_taken(body, page);
+                    }
+                    scratch.resize(self.page_size, 0);
+                    self.view(changed.frame).copy_into(0, scratch);
+                    self.unswizzle_all(changed.frame, scratch, |_| true);
+                    change::put_image(body, page, scratch);
+                }
+                How::Noted { notes, before } => {
+                    for note in notes {
+                        change::put_note(body, page, arena.get(note.clone()).unwrap_or(&[]));
+                    }
+                    if let Some(before) = before.as_ref().and_then(|r| arena.get(r.clone())) {
+                        self.compose_difference(changed, before, scratch, body);
+                    }
+                }
+            }
+        }
+        for event in events.iter() {
+            match event {
+                Event::Hangs(page, kind) => change::put_hangs(body, *page, *kind),
+                Event::Placed(page) => change::put_placed(body, *page),
+            }
+        }
+        if body.is_empty() {
+            return;
+        }
+        match by {
+            By::Itself => {}
+            By::Transaction { .. } => change::put_undo(body, undo),
+            By::Undo { next, .. } => change::put_undo_next(body, *next),
+        }
+    }
+
+    fn compose_difference(
+        &self,
+        changed: &Changed,
+        before: &[u8],
+        scratch: &mut Vec<u8>,
+        body: &mut Vec<u8>,
+    ) {
+        scratch.resize(self.page_size, 0);
+        self.view(changed.frame).copy_into(0, scratch);
+        if M::SWIZZLES && self.kind(self.view(changed.frame)).is_some() {
+            // Words that are the same mean the same child: only the others are turned.
+            let same = |at: usize| before.get(at..at + 8) == scratch.get(at..at + 8);
+            let mut others = Vec::new();
+            if let Some(kind) = self.kind(self.view(changed.frame)) {
+                kind.swips(self.view(changed.frame), &mut |at| {
+                    if !same(at) {
+                        others.push(at);
+                    }
+                    true
+                });
+            }
+            for at in others {
+                self.unswizzle_copy(self.view(changed.frame), scratch, at);
+            }
+        }
+        change::put_difference(body, changed.page, before, scratch);
+    }
+
+    /// Turns the swips of a copy of the page of `frame` into their evicted form.
+    fn unswizzle_all(
+        &self,
+        frame: NonNull<Frame>,
+        copy: &mut [u8],
+        mut wanted: impl FnMut(usize) -> bool,
+    ) {
+        let view = self.view(frame);
+        if M::SWIZZLES
+            && let Some(kind) = self.kind(view)
+        {
+            kind.swips(view, &mut |at| {
+                if wanted(at) {
+                    self.unswizzle_copy(view, copy, at);
+                }
+                true
+            });
+        }
+    }
+
+    /// Says in the page of `frame`, which is latched exclusively, which record was the last.
+    fn set_page_lsn(&self, frame: NonNull<Frame>, lsn: Lsn) {
+        if let Some(place) = self.bytes(frame).get_mut(8..16) {
+            place.copy_from_slice(&lsn.0.to_le_bytes());
+        }
+    }
+
+    /// A bound of the log below which no page in memory needs it: the least recLSN of all pages
+    /// that are dirty or being written, and not beyond the tail of the log as it is now.
+    pub fn redo_bound(&self) -> Lsn {
+        let mut bound = self.log().map_or(Lsn(0), Log::tail);
+        for id in (0..self.frames()).map(millpond_base::FrameId) {
+            if let Some(header) = self.memory.header(id)
+                && (header.is_dirty() || header.is_writing())
+            {
+                bound = bound.min(header.rec_lsn());
+            }
+        }
+        bound
+    }
+}
+
+impl Changes {
+    fn apply_to(&self, space: &mut Space) {
+        for changed in &self.pages {
+            match changed.how {
+                How::Freed => space.set(changed.page, false),
+                _ if changed.is_new => space.set(changed.page, true),
+                _ => {}
+            }
+        }
+        for event in &self.events {
+            match event {
+                Event::Hangs(page, kind) => space.hang(*page, *kind),
+                Event::Placed(page) => space.place(*page),
+            }
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The first pass over the log: which pages are to be made anew, which are in use, and who did not
+//! commit.
+
+use std::collections::BTreeMap;
+
+use millpond_base::Lsn;
+
+use super::checkpoint::Checkpoint;
+use super::error::RecoveryError;
+use super::index::PageIndex;
+use super::progress::{Phase, Progress};
+use crate::log::{Header, Log};
+use crate::page::change::{Section, sections};
+use crate::pool::changes::{Space, kind};
+
+/// Bytes of the log between two reports of progress.
+const REPORT_BYTES: u64 = 4 << 20;
+
+/// Pages that no store has.
+const PAGES_MAX: u64 = 1 << 40;
+
+/// A transaction that did not come to its end (rule 7).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Loser {
+    /// Its id.
+    pub tx: u64,
+    /// The record to begin undoing with: an UPDATE. 0 if nothing is left to undo, and only an ABORT
+    /// record is missing.
+    pub last: Lsn,
+    /// Its last record: what the next one is chained to.
+    pub last_record: Lsn,
+}
+
+/// What the log says.
+#[derive(Debug)]
+pub struct Analysis {
+    /// Who did not come to an end, by their ids.
+    pub losers: Vec<Loser>,
+    /// Pages in use, and roots that hang, at the end of the log.
+    pub space: Space,
+    /// The pages that are to be made anew.
+    pub index: PageIndex,
+    /// No transaction has this id, or a higher one, yet.
+    pub next_tx: u64,
+    /// Pages that the store had, at least.
+    pub pages: u64,
+    /// Where reading began.
+    pub start: Lsn,
+    /// Where the log ends.
+    pub end: Lsn,
+    /// Records read.
+    pub records: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+}
+
+/// How a transaction stands.
+struct Standing {
+    last_record: Lsn,
+    /// What would be undone first; `None` if that is only known from the last record.
+    undo: Option<Lsn>,
+}
+
+struct Pass {
+    begin: Lsn,
+    standings: BTreeMap<u64, Standing>,
+    space: Space,
+    index: PageIndex,
+    tx_max: u64,
+}
+
+impl Analysis {
+    /// Reads `log` from where `checkpoint` says to its end (rule 4).
+    ///
+    /// # Errors
+    /// If the log cannot be read, or a record not be understood.
+    pub fn of(
+        log: &Log,
+        checkpoint: &Checkpoint,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Analysis, RecoveryError> {
+        let hanging = checkpoint.hanging.iter().copied().collect();
+        let standing = |last| Standing { last_record: last, undo: None };
+        let mut pass = Pass {
+            begin: checkpoint.begin,
+            standings: checkpoint.active.iter().map(|a| (a.tx, standing(a.last))).collect(),
+            space: Space::new(checkpoint.taken.clone(), hanging),
+            index: PageIndex::default(),
+            tx_max: 0,
+        };
+        let mut reader = log.reader(checkpoint.redo);
+        let (start, end) = (checkpoint.redo, reader.end());
+        let total = end.0.saturating_sub(start.0);
+        let mut report = |done| progress(Progress { phase: Phase::Analysis, done, total });
+        let (mut records, mut reported) = (0, 0);
+        report(0);
+        while let Some((at, header, body)) = reader.next_record()? {
+            pass.record(at, &header, body)?;
+            records += 1;
+            let done = header.end.0.saturating_sub(start.0);
+            if done - reported >= REPORT_BYTES {
+                reported = done;
+                report(done);
+            }
+        }
+        report(total);
+        let pages = checkpoint.pages.max(pass.index.pages()).max(pages_of(pass.space.taken()));
+        Ok(Analysis {
+            losers: losers(log, pass.standings)?,
+            space: pass.space,
+            index: pass.index,
+            next_tx: checkpoint.next_tx.max(pass.tx_max.saturating_add(1)),
+            pages,
+            start,
+            end: reader.position(),
+            records,
+            bytes: reader.position().0.saturating_sub(start.0),
+        })
+    }
+}
+
+/// Whether a record of that kind may change pages.
+#[inline]
+pub(super) fn is_about_pages(kind: u8) -> bool {
+    matches!(kind, kind::PAGES | kind::UPDATE | kind::COMPENSATION)
+}
+
+/// Pages up to the last that is in use.
+fn pages_of(taken: &[u64]) -> u64 {
+    let last = taken.iter().rposition(|&word| word != 0);
+    last.map_or(0, |at| {
+        let word = taken.get(at).copied().unwrap_or(0);
+        at as u64 * 64 + u64::from(64 - word.leading_zeros())
+    })
+}
+
+/// Refuses a page beyond those that any store has: the tables here would grow without bounds.
+fn check_page(lsn: Lsn, section: &Section<'_>) -> Result<(), RecoveryError> {
+    match *section {
+        Section::Image { page, .. } | Section::Taken { page } if page.0 >= PAGES_MAX => {
+            Err(RecoveryError::Damaged { lsn, page, what: "no store has so many pages" })
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Pass {
+    fn record(&mut self, at: Lsn, header: &Header, body: &[u8]) -> Result<(), RecoveryError> {
+        self.tx_max = self.tx_max.max(header.tx);
+        let is_behind = at >= self.begin;
+        match header.kind {
+            kind::CHECKPOINT | kind::CHECKPOINT_PART => return Ok(()),
+            kind::COMMIT | kind::ABORT => {
+                if is_behind {
+                    self.standings.remove(&header.tx);
+                }
+                return Ok(());
+            }
+            kind::PAGES | kind::UPDATE | kind::COMPENSATION => {}
+            kind => return Err(RecoveryError::Kind { at, kind }),
+        }
+        let mut undo = if header.kind == kind::COMPENSATION { Lsn(0) } else { at };
+        for section in sections(body) {
+            let section = section.map_err(|bad| RecoveryError::Body { at, byte: bad.at })?;
+            check_page(at, &section)?;
+            self.pages(at, &section);
+            if is_behind {
+                self.space(&section);
+            }
+            if let Section::UndoNext { lsn } = section {
+                undo = lsn;
+            }
+        }
+        if is_behind && header.kind != kind::PAGES {
+            let standing = Standing { last_record: at, undo: Some(undo) };
+            self.standings.insert(header.tx, standing);
+        }
+        Ok(())
+    }
+
+    /// What a section means to its page (rules 5 and 6).
+    #[inline]
+    fn pages(&mut self, at: Lsn, section: &Section<'_>) {
+        match *section {
+            Section::Image { page, .. } => self.index.image(page, at),
+            Section::Difference { page, .. } | Section::Note { page, .. } => {
+                self.index.change(page, at);
+            }
+            Section::Freed { page } => self.index.free(page),
+            _ => {}
+        }
+    }
+
+    /// What it means to the map and to roots.
+    fn space(&mut self, section: &Section<'_>) {
+        match *section {
+            Section::Taken { page } => self.space.set(page, true),
+            Section::Freed { page } => self.space.set(page, false),
+            Section::Hangs { page, kind } => self.space.hang(page, kind),
+            Section::Placed { page } => self.space.place(page),
+            _ => {}
+        }
+    }
+}
+
+/// Whom nobody saw end. One that logged nothing since the checkpoint began is looked up.
+fn losers(log: &Log, standings: BTreeMap<u64, Standing>) -> Result<Vec<Loser>, RecoveryError> {
+    let mut body = Vec::new();
+    standings
+        .into_iter()
+        .map(|(tx, standing)| {
+            let at = standing.last_record;
+            let last = match standing.undo {
+                Some(undo) => undo,
+                None => {
+                    let header = log.read_at(at, &mut body)?;
+                    undo_from(at, header.kind, &body)?
+                }
+            };
+            Ok(Loser { tx, last, last_record: at })
+        })
+        .collect()
+}
+
+/// Where undoing a transaction begins whose last record is the one at `at`.
+fn undo_from(at: Lsn, kind: u8, body: &[u8]) -> Result<Lsn, RecoveryError> {
+    match kind {
+        kind::UPDATE => return Ok(at),
+        kind::COMPENSATION => {}
+        kind => return Err(RecoveryError::Kind { at, kind }),
+    }
+    let mut undo = Lsn(0);
+    for section in sections(body) {
+        match section.map_err(|bad| RecoveryError::Body { at, byte: bad.at })? {
+            Section::UndoNext { lsn } => undo = lsn,
+            _ => continue,
+        }
+    }
+    Ok(undo)
+}

@@ -1,0 +1,19 @@
+//! After a crash: what the log says, applied to pages; `README.md` has the rules.
+
+pub mod analysis;
+pub mod checkpoint;
+pub mod error;
+pub mod index;
+pub mod progress;
+mod rebuild;
+pub mod redo;
+pub mod run;
+
+pub use analysis::{Analysis, Loser};
+pub use checkpoint::{Active, Checkpoint};
+pub use error::RecoveryError;
+pub use index::{Life, PageIndex};
+pub use progress::{Phase, Progress};
+pub use rebuild::ApplyNote;
+pub use redo::{RedoOptions, Redone, redo};
+pub use run::{Recovered, recover};

@@ -1,0 +1,313 @@
+//! The second pass over the log: pages are made anew.
+//!
+//! The calling thread reads the log in order and deals out what it says about pages; others apply
+//! it, each to the pages that are its own (rule 11), and write those that are whole. Reading in
+//! order is what drives and operating systems do best, and costs one pass over the log, whatever
+//! the number of records per page. What would have to be looked up page by page, 100 bytes here
+//! and there, would be read in blocks of 4 KiB, most of them many times.
+//!
+//! Memory holds the pages between their last image and their last record. If they are too many,
+//! those that come too late wait for another pass, which begins at the first of their images.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{Scope, ScopedJoinHandle};
+
+use hashbrown::HashSet;
+use millpond_base::{Lsn, PageId};
+
+use super::analysis::{Analysis, is_about_pages};
+use super::error::RecoveryError;
+use super::index::PageIndex;
+use super::progress::{Phase, Progress};
+use super::rebuild::{ApplyNote, Batch, Piece, Rebuild};
+use crate::io::PageStore;
+use crate::log::Log;
+use crate::page::change::{Section, sections};
+
+/// Bytes of a batch, about: enough that handing it over costs nothing beside applying it.
+const BATCH_BYTES: usize = 256 << 10;
+
+/// Batches that may wait for a thread.
+const QUEUE: usize = 4;
+
+/// Bytes of whole pages that a thread gathers before it writes them, at most.
+const GATHER_BYTES_MAX: usize = 8 << 20;
+
+/// Pages that go to one thread together, so that it can write neighbours as one.
+const NEIGHBOURS: u64 = 64;
+
+/// How redo goes about it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RedoOptions {
+    /// Threads that apply records, beside the one that reads the log. At least 1.
+    pub threads: usize,
+    /// Memory for pages, in bytes. Less than they need costs further passes over the log.
+    pub memory_bytes: usize,
+}
+
+impl Default for RedoOptions {
+    fn default() -> RedoOptions {
+        RedoOptions { threads: 2, memory_bytes: 256 << 20 }
+    }
+}
+
+/// What redo did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Redone {
+    /// Pages written.
+    pub pages: u64,
+    /// Bytes of the log read.
+    pub bytes: u64,
+    /// Passes over the log.
+    pub passes: u64,
+}
+
+/// Makes all pages anew that `analysis` found in `log`, writes them to `store`, which is made long
+/// enough, and synchronises it. `note` knows what structures said about their changes.
+///
+/// # Errors
+/// If log or store fail, or a record does not fit its page. Some pages may be written then, which
+/// does no harm: recovery may begin anew (rule 12).
+pub fn redo(
+    store: &PageStore,
+    log: &Log,
+    analysis: &Analysis,
+    note: ApplyNote,
+    options: &RedoOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Redone, RecoveryError> {
+    // Rule 10: a page must not be ahead of the log, though it was read from there.
+    log.wait_durable(analysis.end)?;
+    store.grow_to(analysis.pages)?;
+    let page_bytes = store.page_size().bytes();
+    let threads = options.threads.max(1);
+    let gathered = (options.memory_bytes / 4 / threads).min(GATHER_BYTES_MAX) / page_bytes;
+    let written = AtomicU64::new(0);
+    let mut redone = Redone::default();
+    let total = analysis.index.len() as u64;
+    let mut report = |done| progress(Progress { phase: Phase::Redo, done, total });
+    report(0);
+    let mut late: PageIndex;
+    let mut wanted = &analysis.index;
+    while let Some(start) = wanted.start() {
+        let pass = Pass {
+            wanted,
+            live: HashSet::new(),
+            live_max: (options.memory_bytes / 4 * 3 / page_bytes).max(1),
+            late: HashSet::new(),
+            ended: 0,
+            over: Vec::new(),
+        };
+        let rebuild = || Rebuild::new(store, note, &written, gathered.max(1));
+        let (bytes, left) = std::thread::scope(|scope| {
+            let hands = Hands::new(scope, threads, rebuild);
+            pass.run(log, start, hands, &mut || report(written.load(Ordering::Relaxed)))
+        })?;
+        redone.bytes += bytes;
+        redone.passes += 1;
+        late = wanted.only(left.into_iter());
+        wanted = &late;
+    }
+    store.sync()?;
+    redone.pages = written.into_inner();
+    report(redone.pages);
+    Ok(redone)
+}
+
+/// One pass over the log.
+struct Pass<'a> {
+    wanted: &'a PageIndex,
+    /// Pages between their image and their last record, and how many may be.
+    live: HashSet<PageId>,
+    live_max: usize,
+    /// Pages for which there was no room.
+    late: HashSet<PageId>,
+    /// Pages of which the last record was seen.
+    ended: usize,
+    /// Pages that end with the record being read.
+    over: Vec<PageId>,
+}
+
+impl Pass<'_> {
+    /// Reads `log` from `start` on. Answers how many bytes that was, and for which pages there was
+    /// no room.
+    fn run(
+        mut self,
+        log: &Log,
+        start: Lsn,
+        mut hands: Hands<'_>,
+        report: &mut dyn FnMut(),
+    ) -> Result<(u64, HashSet<PageId>), RecoveryError> {
+        let read = self.read(log, start, &mut hands, report);
+        // What the threads say comes first: a thread that ended early is why reading did, too.
+        hands.finish()?;
+        let end = read?;
+        match self.live.iter().next() {
+            None => Ok((end.0.saturating_sub(start.0), self.late)),
+            Some(&page) => {
+                let lsn = self.wanted.get(page).map_or(end, |life| life.last);
+                Err(RecoveryError::Damaged { lsn, page, what: "it is not in the log any more" })
+            }
+        }
+    }
+
+    fn read(
+        &mut self,
+        log: &Log,
+        start: Lsn,
+        hands: &mut Hands<'_>,
+        report: &mut dyn FnMut(),
+    ) -> Result<Lsn, RecoveryError> {
+        let mut reader = log.reader(start);
+        while self.ended + self.late.len() < self.wanted.len() {
+            let Some((at, header, body)) = reader.next_record()? else { break };
+            if !is_about_pages(header.kind) {
+                continue;
+            }
+            let mut rest = sections(body);
+            let mut from = 0;
+            while let Some(section) = rest.next() {
+                let section = section.map_err(|bad| RecoveryError::Body { at, byte: bad.at })?;
+                let to = rest.position();
+                if let Some((page, is_last)) = self.wants(at, &section) {
+                    let (start, end) = (at, header.end);
+                    let piece = Piece { page, start, end, from: 0, to: 0, is_last };
+                    hands.deal(piece, body.get(from..to).unwrap_or(&[]));
+                }
+                from = to;
+            }
+            for page in self.over.drain(..) {
+                self.ended += usize::from(self.live.remove(&page));
+            }
+            if hands.pass_on() {
+                report();
+            }
+            if hands.is_broken {
+                break;
+            }
+        }
+        Ok(reader.position())
+    }
+
+    /// Whether `section`, of the record at `at`, is to be applied in this pass: to which page, and
+    /// whether that is the last record about it.
+    #[inline]
+    fn wants(&mut self, at: Lsn, section: &Section<'_>) -> Option<(PageId, bool)> {
+        let (Section::Image { page, .. }
+        | Section::Difference { page, .. }
+        | Section::Note { page, .. }) = *section
+        else {
+            return None;
+        };
+        let life = self.wanted.get(page)?;
+        if at < life.image || at > life.last {
+            return None;
+        }
+        if at == life.image && !self.live.contains(&page) {
+            if !matches!(section, Section::Image { .. }) {
+                return None;
+            }
+            if self.live.len() >= self.live_max {
+                self.late.insert(page);
+            } else {
+                self.live.insert(page);
+            }
+        }
+        if !self.late.is_empty() && self.late.contains(&page) {
+            return None;
+        }
+        let is_last = at == life.last;
+        if is_last {
+            self.over.push(page);
+        }
+        Some((page, is_last))
+    }
+}
+
+/// The threads that apply.
+struct Hands<'s> {
+    threads: Vec<ScopedJoinHandle<'s, Result<(), RecoveryError>>>,
+    queues: Vec<SyncSender<Batch>>,
+    batches: Vec<Batch>,
+    /// A thread ended.
+    is_broken: bool,
+}
+
+impl<'s> Hands<'s> {
+    fn new<'e: 's>(
+        scope: &'s Scope<'s, 'e>,
+        count: usize,
+        rebuild: impl Fn() -> Rebuild<'e>,
+    ) -> Hands<'s> {
+        let (queues, inlets): (Vec<_>, Vec<_>) = (0..count).map(|_| sync_channel(QUEUE)).unzip();
+        let threads = inlets
+            .into_iter()
+            .map(|inlet| {
+                let rebuild = rebuild();
+                scope.spawn(|| work(rebuild, inlet))
+            })
+            .collect();
+        let batches = (0..count).map(|_| Batch::default()).collect();
+        Hands { threads, queues, batches, is_broken: false }
+    }
+
+    /// Puts `piece`, the section `bytes`, aside for the thread of its page.
+    #[inline]
+    fn deal(&mut self, mut piece: Piece, bytes: &[u8]) {
+        let to = (piece.page.0 / NEIGHBOURS) as usize % self.batches.len().max(1);
+        let Some(batch) = self.batches.get_mut(to) else { return };
+        piece.from = batch.bytes.len();
+        batch.bytes.extend_from_slice(bytes);
+        piece.to = batch.bytes.len();
+        batch.pieces.push(piece);
+    }
+
+    /// Hands over the batches that are long enough; between two records. Says whether any was.
+    #[inline]
+    fn pass_on(&mut self) -> bool {
+        let mut any = false;
+        for at in 0..self.batches.len() {
+            if self.batches.get(at).is_some_and(|batch| batch.bytes.len() >= BATCH_BYTES) {
+                self.send(at);
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn send(&mut self, at: usize) {
+        let (Some(batch), Some(queue)) = (self.batches.get_mut(at), self.queues.get(at)) else {
+            return;
+        };
+        let bytes = Vec::with_capacity(batch.bytes.len());
+        let pieces = Vec::with_capacity(batch.pieces.len());
+        let full = std::mem::replace(batch, Batch { bytes, pieces });
+        // A thread that ended says why when it is joined.
+        self.is_broken |= queue.send(full).is_err();
+    }
+
+    /// Hands over the rest and waits until all of it is written.
+    fn finish(mut self) -> Result<(), RecoveryError> {
+        for at in 0..self.batches.len() {
+            self.send(at);
+        }
+        self.queues.clear();
+        let mut first = Ok(());
+        for thread in self.threads {
+            match thread.join() {
+                Ok(result) => first = first.and(result),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        first
+    }
+}
+
+/// What a thread does.
+fn work(mut rebuild: Rebuild<'_>, inlet: Receiver<Batch>) -> Result<(), RecoveryError> {
+    for batch in inlet {
+        rebuild.apply(&batch)?;
+    }
+    rebuild.write()
+}

@@ -1,0 +1,41 @@
+//! Recovery up to the point where only what did not commit is left to be undone.
+
+use super::analysis::Analysis;
+use super::checkpoint::Checkpoint;
+use super::error::RecoveryError;
+use super::progress::Progress;
+use super::rebuild::ApplyNote;
+use super::redo::{RedoOptions, Redone, redo};
+use crate::io::PageStore;
+use crate::log::Log;
+
+/// What recovery found and did.
+#[derive(Debug)]
+pub struct Recovered {
+    /// The checkpoint that it began with.
+    pub checkpoint: Checkpoint,
+    /// What the log says; the losers are yet to be undone.
+    pub analysis: Analysis,
+    /// What was done to pages.
+    pub redone: Redone,
+}
+
+/// Brings the pages of `store`, which was opened to be recovered, and its map of pages in use to
+/// the end of `log`.
+///
+/// # Errors
+/// If the log cannot be read or understood, or the store not be written. Recovery may then begin
+/// anew (rule 12).
+pub fn recover(
+    store: &PageStore,
+    log: &Log,
+    note: ApplyNote,
+    options: &RedoOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Recovered, RecoveryError> {
+    let checkpoint = Checkpoint::read(log, store.log_position())?;
+    let analysis = Analysis::of(log, &checkpoint, progress)?;
+    let redone = redo(store, log, &analysis, note, options, progress)?;
+    store.restore_map(analysis.space.taken());
+    Ok(Recovered { checkpoint, analysis, redone })
+}

@@ -1,0 +1,206 @@
+//! Transactions that have written something and are not over yet.
+//!
+//! A checkpoint has to know of each of them the last record that lies before the checkpoint's own
+//! place in the log, `begin`. A transaction appends its record first and notes its place here
+//! afterwards; so whoever looks at the table waits for steps that were under way at `begin`:
+//!
+//! 1. A transaction enters the table before its first record.
+//! 2. Its step counter is odd while it may append a record that is not noted yet.
+//! 3. It is marked as over after the record that ends it, and within a step.
+//!
+//! A step that began after `begin` appends behind `begin`, where recovery reads the record itself.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use millpond_base::Lsn;
+
+/// A transaction under way.
+#[derive(Debug)]
+pub struct Active {
+    tx: u64,
+    first: AtomicU64,
+    last: AtomicU64,
+    steps: AtomicU64,
+    over: AtomicBool,
+}
+
+impl Active {
+    /// Its id.
+    pub fn tx(&self) -> u64 {
+        self.tx
+    }
+
+    /// A lower bound of its records.
+    pub fn first(&self) -> Lsn {
+        Lsn(self.first.load(Ordering::Acquire))
+    }
+
+    /// Start of its last record that was noted; 0: none.
+    pub fn last(&self) -> Lsn {
+        Lsn(self.last.load(Ordering::Acquire))
+    }
+
+    /// Does `step`, which may append a record and answers where.
+    pub(super) fn step<R>(&self, step: impl FnOnce() -> (R, Lsn)) -> R {
+        let end = Step::begin(self);
+        let (result, at) = step();
+        if at != Lsn(0) {
+            self.last.store(at.0, Ordering::Release);
+        }
+        drop(end);
+        result
+    }
+
+    /// Waits until what was under way when this was called is noted.
+    fn settle(&self) {
+        let seen = self.steps.load(Ordering::SeqCst);
+        let is_same = || self.steps.load(Ordering::SeqCst) == seen;
+        let mut round = 0u32;
+        while seen % 2 == 1 && is_same() && !self.over.load(Ordering::Acquire) {
+            round += 1;
+            if round < 100 {
+                std::thread::yield_now();
+            } else {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        }
+    }
+}
+
+/// Ends a step even if it panics.
+struct Step<'a>(&'a Active);
+
+impl<'a> Step<'a> {
+    fn begin(active: &'a Active) -> Step<'a> {
+        active.steps.fetch_add(1, Ordering::SeqCst);
+        Step(active)
+    }
+}
+
+impl Drop for Step<'_> {
+    fn drop(&mut self) {
+        self.0.steps.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub struct ActiveTable {
+    next: AtomicU64,
+    active: Mutex<HashMap<u64, Arc<Active>>>,
+}
+
+impl ActiveTable {
+    /// A table whose first transaction has the id `next`, at least 1.
+    pub fn new(next: u64) -> ActiveTable {
+        ActiveTable { next: AtomicU64::new(next.max(1)), active: Mutex::default() }
+    }
+
+    /// An id that no transaction has had.
+    pub fn new_id(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The id that the next transaction gets.
+    pub fn next_id(&self) -> u64 {
+        self.next.load(Ordering::Relaxed)
+    }
+
+    fn map(&self) -> MutexGuard<'_, HashMap<u64, Arc<Active>>> {
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The transaction `tx`, whose last record is `last`, writes from `first` on.
+    pub fn enter(&self, tx: u64, first: Lsn, last: Lsn) -> Arc<Active> {
+        let active = Arc::new(Active {
+            tx,
+            first: AtomicU64::new(first.0),
+            last: AtomicU64::new(last.0),
+            steps: AtomicU64::new(0),
+            over: AtomicBool::new(false),
+        });
+        self.map().insert(tx, active.clone());
+        active
+    }
+
+    /// It is over: its last record is in the log. Call it within a step.
+    pub(super) fn leave(&self, active: &Active) {
+        active.over.store(true, Ordering::Release);
+        self.map().remove(&active.tx);
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.map().len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Those that are under way, with their last records as of a moment after the call began.
+    pub fn settled(&self) -> Vec<(u64, Lsn)> {
+        let all: Vec<Arc<Active>> = self.map().values().cloned().collect();
+        all.iter().for_each(|active| active.settle());
+        let under_way = all.iter().filter(|active| !active.over.load(Ordering::Acquire));
+        under_way.map(|active| (active.tx, active.last())).collect()
+    }
+
+    /// Where the oldest of them began; `None` if there is none.
+    pub fn oldest(&self) -> Option<Lsn> {
+        self.map().values().map(|active| active.first()).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_is_under_way_is_waited_for() {
+        let table = Arc::new(ActiveTable::new(7));
+        let tx = table.new_id();
+        let active = table.enter(tx, Lsn(50), Lsn(0));
+        let (enter, entered) = std::sync::mpsc::channel();
+        let (go, wait) = std::sync::mpsc::channel();
+        let theirs = active.clone();
+        let writer = std::thread::spawn(move || {
+            theirs.step(|| {
+                enter.send(()).unwrap();
+                wait.recv().unwrap();
+                ((), Lsn(99))
+            });
+        });
+        entered.recv().unwrap();
+        let asking = table.clone();
+        let asker = std::thread::spawn(move || asking.settled());
+        go.send(()).unwrap();
+        writer.join().unwrap();
+        assert_eq!(asker.join().unwrap(), [(7, Lsn(99))]);
+        assert_eq!((table.oldest(), table.next_id()), (Some(Lsn(50)), 8));
+        active.step(|| (table.leave(&active), Lsn(0)));
+        assert!(table.is_empty() && table.settled().is_empty() && table.oldest().is_none());
+    }
+
+    #[test]
+    fn a_transaction_that_ends_meanwhile_is_not_told_of() {
+        let table = ActiveTable::new(1);
+        let active = table.enter(table.new_id(), Lsn(1), Lsn(3));
+        std::thread::scope(|scope| {
+            let ending = scope.spawn(|| {
+                active.step(|| {
+                    std::thread::yield_now();
+                    (table.leave(&active), Lsn(5))
+                });
+            });
+            let told = table.settled();
+            assert!(told.is_empty() || told[0].1 == Lsn(3), "{told:?}");
+            ending.join().unwrap();
+        });
+        assert!(table.settled().is_empty());
+    }
+}

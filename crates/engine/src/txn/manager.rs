@@ -1,0 +1,202 @@
+//! What all transactions of a store share.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use millpond_base::Lsn;
+
+use crate::lock::{LockError, LockManager, Mode, Owner};
+use crate::log::{Log, LogError};
+use crate::pool::PoolError;
+use crate::pool::lent::pages_lent;
+use crate::pool::thread_slot::{SLOTS, thread_slot};
+use crate::txn::active::ActiveTable;
+use crate::txn::error::TxnError;
+use crate::txn::transaction::Durability;
+
+/// Log, locks, and the table of transactions under way.
+pub struct TransactionManager {
+    log: Option<Arc<Log>>,
+    locks: Option<Arc<LockManager>>,
+    active: ActiveTable,
+    group_delay: Duration,
+    /// End of the last commit record whose transaction asked for more than `async`.
+    promised: AtomicU64,
+    /// Owners of locks that calls outside transactions use one after the other, by thread.
+    owners: Box<[Mutex<Option<Owner>>]>,
+}
+
+/// Locks a key for a call outside transactions. One that is made while the thread lends a page to a
+/// closure, in which it is made perhaps, must not wait for what only that closure's end gives back.
+fn lock(owner: &mut Owner, tree: u32, key: &[u8], mode: Mode) -> Result<(), TxnError> {
+    const PATIENCE: Duration = Duration::from_millis(300);
+    let pages = pages_lent();
+    if pages > 0 {
+        owner.set_wait_max(PATIENCE);
+    }
+    match owner.lock_key(tree, key, mode) {
+        Err(LockError::Timeout { .. }) if pages > 0 => Err(PoolError::Held { pages }.into()),
+        done => Ok(done?),
+    }
+}
+
+/// Gives the locks back, also if what was done with them panics.
+struct Release<'a>(&'a mut Owner);
+
+impl Drop for Release<'_> {
+    fn drop(&mut self) {
+        self.0.release_all();
+    }
+}
+
+impl TransactionManager {
+    /// A manager whose next transaction has the id `next`. Without a log nothing is durable,
+    /// without locks transactions see each other's changes.
+    pub fn new(
+        log: Option<Arc<Log>>,
+        locks: Option<Arc<LockManager>>,
+        next: u64,
+        group_delay: Duration,
+    ) -> TransactionManager {
+        let (active, promised) = (ActiveTable::new(next), AtomicU64::new(0));
+        let owners = (0..SLOTS).map(|_| Mutex::default()).collect();
+        TransactionManager { log, locks, active, group_delay, promised, owners }
+    }
+
+    /// The log, if there is one.
+    pub fn log(&self) -> Option<&Arc<Log>> {
+        self.log.as_ref()
+    }
+
+    /// The locks, if there are any.
+    pub fn locks(&self) -> Option<&Arc<LockManager>> {
+        self.locks.as_ref()
+    }
+
+    /// Transactions under way.
+    pub fn active(&self) -> &ActiveTable {
+        &self.active
+    }
+
+    /// Does `work` with `key` of `tree` locked in X, as a transaction of its own would.
+    ///
+    /// # Errors
+    /// The lock was not to be had, or the log takes nothing more.
+    #[inline]
+    pub fn alone<R>(&self, tree: u32, key: &[u8], work: impl FnOnce() -> R) -> Result<R, TxnError> {
+        self.is_sound()?;
+        let Some(locks) = &self.locks else { return Ok(work()) };
+        let place = &self.owners[thread_slot() % SLOTS];
+        let Ok(mut guard) = place.try_lock() else {
+            // A call within a call, or the slot that late threads share.
+            return self.alone_apart(locks, tree, key, work);
+        };
+        let owner = guard.get_or_insert_with(|| Owner::begin(locks, 0));
+        owner.renew(self.active.new_id());
+        let release = Release(owner);
+        lock(release.0, tree, key, Mode::X)?;
+        Ok(work())
+    }
+
+    #[cold]
+    fn alone_apart<R>(
+        &self,
+        locks: &Arc<LockManager>,
+        tree: u32,
+        key: &[u8],
+        work: impl FnOnce() -> R,
+    ) -> Result<R, TxnError> {
+        let mut owner = Owner::begin(locks, self.active.new_id());
+        let release = Release(&mut owner);
+        lock(release.0, tree, key, Mode::X)?;
+        Ok(work())
+    }
+
+    /// Does `work` with all of `tree` locked in X.
+    ///
+    /// # Errors
+    /// As [`TransactionManager::alone`].
+    pub fn alone_in<R>(&self, tree: u32, work: impl FnOnce() -> R) -> Result<R, TxnError> {
+        self.is_sound()?;
+        let Some(locks) = &self.locks else { return Ok(work()) };
+        let mut owner = Owner::begin(locks, self.active.new_id());
+        let release = Release(&mut owner);
+        release.0.lock_tree(tree, Mode::X)?;
+        Ok(work())
+    }
+
+    /// Looks, with `look`, at what is committed of `key`. `look` may run more than once.
+    ///
+    /// # Errors
+    /// The lock was not to be had.
+    #[inline]
+    pub fn committed<R>(
+        &self,
+        tree: u32,
+        key: &[u8],
+        mut look: impl FnMut() -> R,
+    ) -> Result<R, TxnError> {
+        let Some(locks) = &self.locks else { return Ok(look()) };
+        if let Some(token) = locks.quiet() {
+            let seen = look();
+            if locks.still_quiet(token) {
+                return Ok(seen);
+            }
+        }
+        self.committed_slowly(locks, tree, key, look)
+    }
+
+    #[cold]
+    fn committed_slowly<R>(
+        &self,
+        locks: &Arc<LockManager>,
+        tree: u32,
+        key: &[u8],
+        mut look: impl FnMut() -> R,
+    ) -> Result<R, TxnError> {
+        let mut owner = Owner::begin(locks, self.active.new_id());
+        let release = Release(&mut owner);
+        lock(release.0, tree, key, Mode::S)?;
+        Ok(look())
+    }
+
+    /// Fails once the log takes nothing more: what is changed from then on is lost.
+    #[inline]
+    pub fn is_sound(&self) -> Result<(), LogError> {
+        match &self.log {
+            Some(log) => log.poisoned().map_or(Ok(()), Err),
+            None => Ok(()),
+        }
+    }
+
+    /// Where the next record will be, at least.
+    pub(super) fn tail(&self) -> Lsn {
+        self.log.as_ref().map_or(Lsn(0), |log| log.tail())
+    }
+
+    /// Makes the commit that ends at `end` as durable as was asked for.
+    pub(super) fn make_durable(&self, end: Lsn, durability: Durability) -> Result<(), LogError> {
+        let Some(log) = &self.log else { return Ok(()) };
+        match durability {
+            Durability::Sync => log.wait_durable(end),
+            Durability::Group => log.wait_group(end, self.group_delay),
+            Durability::Async | Durability::Bulk => match log.poisoned() {
+                Some(error) => Err(error),
+                None => Ok(()),
+            },
+        }
+    }
+
+    pub(super) fn promise(&self, end: Lsn) {
+        self.promised.fetch_max(end.0, Ordering::AcqRel);
+    }
+
+    /// Waits until everything is durable that a transaction may have read and whose commit promises
+    /// to be: locks are given back before that.
+    pub(super) fn keep_promises(&self) -> Result<(), LogError> {
+        let Some(log) = &self.log else { return Ok(()) };
+        let promised = Lsn(self.promised.load(Ordering::Acquire));
+        if promised > log.durable() { log.wait_durable(promised) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,464 @@
+//! One transaction: strict two-phase locking, undo in memory, commit and abort.
+//!
+//! # Rules
+//! 1. A key is locked before its leaf is latched: in S to be read, in X to be written. Locks are
+//!    kept to the end; reads that are only committed give theirs back at once.
+//! 2. A change that was made is in the undo list, whatever else went wrong with it. What cannot be
+//!    known to be made or not, fails the transaction.
+//! 3. The record that ends a transaction is in the log before its first lock is given back, and
+//!    before pages that it replaced are freed. So whoever saw its changes comes after it in the
+//!    log, and a crash loses only a suffix of commits.
+//! 4. What cannot be undone stays locked. The store has to be opened again, and recovers.
+
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Duration;
+
+use millpond_base::Lsn;
+
+use crate::btree::{BTree, Condition, Detached};
+use crate::lock::{Mode, Owner};
+use crate::log::Record;
+use crate::pool::changes::kind;
+use crate::pool::{By, Pages};
+use crate::txn::active::Active;
+use crate::txn::error::TxnError;
+use crate::txn::manager::TransactionManager;
+use crate::txn::undo_list::{UndoList, Was};
+
+/// When a commit is durable. Whatever it is, a crash loses the last commits at most, never one
+/// before another that it keeps, and never a part of one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Durability {
+    /// When the call returns. Commits that come at the same time share a flush.
+    #[default]
+    Sync,
+    /// When the call returns, which may wait a little longer for others to share the flush with.
+    Group,
+    /// A moment after the call returned: a crash loses the commits of the last flush interval.
+    Async,
+    /// As `Async`; for loads that are begun again after a crash anyway.
+    Bulk,
+}
+
+/// What a transaction sees of others.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Isolation {
+    /// As if they ran one after the other: what it read stays as it was until its end.
+    #[default]
+    Serializable,
+    /// Only what is committed, which may be something else a moment later.
+    ReadCommitted,
+}
+
+/// How a transaction shall be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct TxnOptions {
+    /// When its commit is durable.
+    pub durability: Durability,
+    /// What it sees of others.
+    pub isolation: Isolation,
+    /// How long it waits for a lock; `None`: as long as the store's options say.
+    pub wait_max: Option<Duration>,
+}
+
+impl TxnOptions {
+    /// With this durability.
+    #[must_use]
+    pub fn durability(self, durability: Durability) -> TxnOptions {
+        TxnOptions { durability, ..self }
+    }
+
+    /// With this isolation.
+    #[must_use]
+    pub fn isolation(self, isolation: Isolation) -> TxnOptions {
+        TxnOptions { isolation, ..self }
+    }
+
+    /// Waiting so long for a lock.
+    #[must_use]
+    pub fn wait_max(self, wait_max: Duration) -> TxnOptions {
+        TxnOptions { wait_max: Some(wait_max), ..self }
+    }
+}
+
+/// A moment in a transaction that it can go back to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Savepoint {
+    tx: u64,
+    changes: usize,
+    /// Rollbacks so far: a savepoint behind one that was gone back to is gone.
+    epoch: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Running,
+    Failed,
+    Over,
+}
+
+/// A transaction under way. Whoever holds it ends it: to drop it leaves locks behind, since the
+/// trees that it changed are needed to undo it.
+pub struct Transaction {
+    manager: Arc<TransactionManager>,
+    options: TxnOptions,
+    tx: u64,
+    owner: Option<Owner>,
+    active: Option<Arc<Active>>,
+    /// Its last record.
+    last: Lsn,
+    undo: UndoList,
+    /// Lengths of the undo list that it was rolled back to.
+    rollbacks: Vec<usize>,
+    state: State,
+    old: Vec<u8>,
+}
+
+impl Transaction {
+    /// A new transaction.
+    pub fn begin(manager: &Arc<TransactionManager>, options: TxnOptions) -> Transaction {
+        let tx = manager.active().new_id();
+        let owner = manager.locks().map(|locks| {
+            let mut owner = Owner::begin(locks, tx);
+            if let Some(wait_max) = options.wait_max {
+                owner.set_wait_max(wait_max);
+            }
+            owner
+        });
+        Transaction {
+            manager: manager.clone(),
+            options,
+            tx,
+            owner,
+            active: None,
+            last: Lsn(0),
+            undo: UndoList::default(),
+            rollbacks: Vec::new(),
+            state: State::Running,
+            old: Vec::new(),
+        }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> u64 {
+        self.tx
+    }
+
+    /// Whether it ended.
+    pub fn is_over(&self) -> bool {
+        self.state == State::Over
+    }
+
+    /// Whether it changed anything that is not taken back.
+    pub fn has_written(&self) -> bool {
+        !self.undo.is_empty()
+    }
+
+    fn running(&self) -> Result<(), TxnError> {
+        if self.state == State::Running { Ok(()) } else { Err(TxnError::Failed) }
+    }
+
+    fn lock_key(&mut self, tree: u32, key: &[u8], mode: Mode) -> Result<(), TxnError> {
+        match &mut self.owner {
+            Some(owner) => Ok(owner.lock_key(tree, key, mode)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks at the value of `key`; `None` if there is no such key.
+    ///
+    /// # Errors
+    /// [`TxnError`].
+    pub fn get<P: Pages, R>(
+        &mut self,
+        tree: &BTree<P>,
+        key: &[u8],
+        f: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>, TxnError> {
+        self.running()?;
+        self.lock_key(tree.owner(), key, Mode::S)?;
+        let found = tree.get(key, f);
+        if self.options.isolation == Isolation::ReadCommitted
+            && let Some(owner) = &mut self.owner
+        {
+            owner.release_shared(tree.owner(), key);
+        }
+        Ok(found?)
+    }
+
+    /// Locks `key` as if to write it, so that what is read of it now can be written later without
+    /// the deadlock of two that read first.
+    ///
+    /// # Errors
+    /// [`TxnError`].
+    pub fn lock<P: Pages>(&mut self, tree: &BTree<P>, key: &[u8]) -> Result<(), TxnError> {
+        self.running()?;
+        self.lock_key(tree.owner(), key, Mode::X)
+    }
+
+    /// Hands the entries between the bounds to `f`, in order, until it answers `false`.
+    ///
+    /// # Errors
+    /// [`TxnError`].
+    pub fn scan<P: Pages>(
+        &mut self,
+        tree: &BTree<P>,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+        f: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), TxnError> {
+        self.lock_range(tree, lower, upper)?;
+        let scanned = tree.scan(lower, upper, f);
+        self.end_statement();
+        Ok(scanned?)
+    }
+
+    /// As [`Transaction::scan`], from the last key to the first.
+    ///
+    /// # Errors
+    /// [`TxnError`].
+    pub fn scan_back<P: Pages>(
+        &mut self,
+        tree: &BTree<P>,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+        mut f: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), TxnError> {
+        self.lock_range(tree, lower, upper)?;
+        let mut range = tree.range(lower, upper);
+        loop {
+            match range.next_back() {
+                Ok(Some((key, value))) if f(key, value) => {}
+                Ok(_) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.end_statement();
+        Ok(())
+    }
+
+    /// Locks all keys between the bounds, those that are not there, too, for reading.
+    ///
+    /// # Errors
+    /// [`TxnError`].
+    pub fn lock_range<P: Pages>(
+        &mut self,
+        tree: &BTree<P>,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+    ) -> Result<(), TxnError> {
+        self.running()?;
+        match &mut self.owner {
+            Some(owner) => Ok(owner.lock_range(tree.owner(), lower, upper)?),
+            None => Ok(()),
+        }
+    }
+
+    /// What was read is read: where reads need not be repeatable, their locks go.
+    pub fn end_statement(&mut self) {
+        if self.options.isolation == Isolation::ReadCommitted
+            && let Some(owner) = &mut self.owner
+        {
+            owner.release_all_shared();
+        }
+    }
+
+    /// Sets the value of `key`, or removes it, if `condition` holds. Answers whether the key was
+    /// there, and whether anything was changed.
+    ///
+    /// # Errors
+    /// [`TxnError`]; nothing was changed.
+    pub fn write<P: Pages>(
+        &mut self,
+        tree: &BTree<P>,
+        key: &[u8],
+        value: Option<&[u8]>,
+        condition: Condition,
+    ) -> Result<(bool, bool), TxnError> {
+        self.running()?;
+        self.lock_key(tree.owner(), key, Mode::X)?;
+        let active = self.enter();
+        let by = By::Transaction { tx: self.tx, prev: self.last };
+        let mut old = std::mem::take(&mut self.old);
+        old.clear();
+        let applied = active.step(|| {
+            let applied = tree.write_as(by, key, value, condition, Some(&mut old));
+            let at = applied.as_ref().map_or(Lsn(0), |applied| applied.at);
+            (applied, at)
+        });
+        let result = match applied {
+            Ok(applied) => {
+                if applied.applied {
+                    let was = (applied.existed, &old[..], applied.gone);
+                    self.undo.push(tree.owner(), key, was, self.last);
+                }
+                if applied.at != Lsn(0) {
+                    self.last = applied.at;
+                }
+                Ok((applied.existed, applied.applied))
+            }
+            Err(error) => Err(error.into()),
+        };
+        self.old = old;
+        result
+    }
+
+    /// Entered into the table of those under way.
+    fn enter(&mut self) -> Arc<Active> {
+        let (manager, tx) = (&self.manager, self.tx);
+        let enter = || manager.active().enter(tx, manager.tail(), Lsn(0));
+        self.active.get_or_insert_with(enter).clone()
+    }
+
+    /// A moment to go back to.
+    pub fn savepoint(&self) -> Savepoint {
+        let epoch = self.rollbacks.len() as u64;
+        Savepoint { tx: self.tx, changes: self.undo.len(), epoch }
+    }
+
+    /// Takes back what was changed since `savepoint`. Locks stay.
+    ///
+    /// # Errors
+    /// [`TxnError::NoSavepoint`], or a change could not be taken back: the transaction can only be
+    /// aborted then.
+    pub fn rollback_to<'t, P: Pages>(
+        &mut self,
+        savepoint: &Savepoint,
+        tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
+    ) -> Result<(), TxnError> {
+        self.running()?;
+        let since = self.rollbacks.get(savepoint.epoch as usize..).unwrap_or(&[]);
+        let is_gone = since.iter().any(|changes| *changes < savepoint.changes);
+        if savepoint.tx != self.tx || savepoint.changes > self.undo.len() || is_gone {
+            return Err(TxnError::NoSavepoint);
+        }
+        let undone = self.undo_to(savepoint.changes, tree_of);
+        self.rollbacks.push(savepoint.changes);
+        if undone.is_err() {
+            self.state = State::Failed;
+        }
+        undone
+    }
+
+    fn undo_to<'t, P: Pages>(
+        &mut self,
+        changes: usize,
+        tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
+    ) -> Result<(), TxnError> {
+        while self.undo.len() > changes {
+            let Some((change, key, value)) = self.undo.pop() else { break };
+            let no_tree = TxnError::NoTree { tx: self.tx, owner: change.owner };
+            let tree = tree_of(change.owner).ok_or(no_tree)?;
+            let active = self.enter();
+            let by = By::Undo { tx: self.tx, prev: self.last, next: change.prev };
+            let applied = active.step(|| {
+                let applied = take_back(tree, by, &key, change.was, &value);
+                let at = applied.as_ref().map_or(Lsn(0), |applied| applied.0);
+                (applied, at)
+            });
+            let (at, gone) = applied?;
+            if at != Lsn(0) {
+                self.last = at;
+            }
+            if let Some(gone) = gone {
+                free(tree, gone);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the transaction; its changes stay.
+    ///
+    /// # Errors
+    /// [`TxnError::Failed`]: it can only be aborted. [`TxnError::Log`]: whether it is durable is
+    /// unknown, and the store has to be opened again.
+    pub fn commit<'t, P: Pages>(
+        &mut self,
+        tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
+    ) -> Result<(), TxnError> {
+        self.running()?;
+        let end = self.end(kind::COMMIT);
+        let is_promise = matches!(self.options.durability, Durability::Sync | Durability::Group);
+        if is_promise && let Some(end) = end {
+            self.manager.promise(end);
+        }
+        self.release();
+        let durable = match end {
+            Some(end) => self.manager.make_durable(end, self.options.durability),
+            None if is_promise => self.manager.keep_promises(),
+            None => Ok(()),
+        };
+        for (owner, large) in self.undo.take_large() {
+            if let Some(tree) = tree_of(owner) {
+                free(tree, large);
+            }
+        }
+        Ok(durable?)
+    }
+
+    /// Ends the transaction as if it had never been.
+    ///
+    /// # Errors
+    /// A change could not be taken back: what the transaction changed stays locked, and the store
+    /// has to be opened again.
+    pub fn abort<'t, P: Pages>(
+        &mut self,
+        tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
+    ) -> Result<(), TxnError> {
+        if self.state == State::Over {
+            return Ok(());
+        }
+        self.undo_to(0, tree_of)?;
+        self.end(kind::ABORT);
+        self.release();
+        Ok(())
+    }
+
+    /// Appends the last record, if there were any before it; answers where it ends.
+    fn end(&mut self, kind: u8) -> Option<Lsn> {
+        self.state = State::Over;
+        let active = self.active.take()?;
+        let (manager, tx, last) = (&self.manager, self.tx, self.last);
+        active.step(|| {
+            let appended = manager
+                .log()
+                .filter(|_| last != Lsn(0))
+                .map(|log| log.append(&Record { kind, tx, prev: last, parts: &[] }));
+            manager.active().leave(&active);
+            (appended.map(|appended| appended.end), Lsn(0))
+        })
+    }
+
+    fn release(&mut self) {
+        if let Some(owner) = &mut self.owner {
+            owner.release_all();
+        }
+    }
+}
+
+/// Makes the entry of `key` what it was; answers where the record begins, and what large value had
+/// to go for it.
+fn take_back<P: Pages>(
+    tree: &BTree<P>,
+    by: By,
+    key: &[u8],
+    was: Was,
+    value: &[u8],
+) -> Result<(Lsn, Option<Detached>), TxnError> {
+    let applied = match was {
+        Was::Absent => tree.write_as(by, key, None, Condition::Present, None)?,
+        Was::Value(_) => tree.write_as(by, key, Some(value), Condition::Always, None)?,
+        Was::Large(large) => tree.attach_as(by, key, large)?,
+    };
+    Ok((applied.at, applied.gone))
+}
+
+/// Frees a large value that is no longer needed. If that fails, its pages are found and freed when
+/// the store is opened the next time after a crash; until then they are lost.
+fn free<P: Pages>(tree: &BTree<P>, large: Detached) {
+    if let Err(error) = tree.free_detached(large) {
+        tracing::warn!(%error, "the pages of a large value could not be freed");
+    }
+}

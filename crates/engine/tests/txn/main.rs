@@ -1,0 +1,4 @@
+//! Transactions and recovery, as users see them.
+
+mod commit;
+mod recovery;
