@@ -6,8 +6,8 @@
 //! the last of those that landed is what is read. A length that was not synchronised is the old
 //! one or the new one. A synchronisation that fails makes nothing durable, and what it was to cover
 //! no later one does: an operating system reports a failed write-back once and takes the pages for
-//! clean, so that they must be written again. Every image drawn here is one that the contract allows, and repeated draws
-//! reach all of them.
+//! clean, so that they must be written again. Every image drawn here is one that the contract
+//! allows, and repeated draws reach all of them.
 
 use std::ops::Range;
 

@@ -30,8 +30,8 @@ pub struct Faults {
     pub read_error: f64,
     /// Writes of a page that fail with `EIO`; any number of first sectors may have landed.
     pub write_error: f64,
-    /// Synchronisations that fail with `EIO`; nothing becomes durable by them, and what they were to
-    /// cover becomes durable only if it is written again.
+    /// Synchronisations that fail with `EIO`; nothing becomes durable by them, and what they were
+    /// to cover becomes durable only if it is written again.
     pub sync_error: f64,
     /// Writes of a page of which only the first sectors land, acknowledged.
     pub torn_write: f64,
