@@ -58,7 +58,7 @@ impl Log {
         }
         let segments = Arc::new(Segments::open(device.clone(), uuid)?);
         let tail = tail::find(&segments, start, record::salt(&uuid))?;
-        // What was read may be in a cache of the operating system only.
+        // What was read may have been in a cache of the operating system only: rule 12.
         device.sync().map_err(LogError::Prepare)?;
         segments.keep_run(tail.end.0, FIRST);
         let segments = Arc::into_inner(segments);

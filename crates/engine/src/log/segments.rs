@@ -274,6 +274,18 @@ impl Segments {
         slots::slot_header(&self.uuid, sequence)
     }
 
+    /// Writes the headers of all slots that hold segment `sequence` or a later one.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(super) fn write_headers(&self, sequence: u64) -> Result<(), DeviceError> {
+        let held: Vec<(u64, usize)> =
+            self.table().held.range(sequence..).map(|(&held, &slot)| (held, slot)).collect();
+        held.into_iter().try_for_each(|(held, slot)| {
+            self.device.write(slots::slot_offset(slot, self.size), &self.header(held))
+        })
+    }
+
     /// Fills `bytes`, whole blocks, from `lsn` on, the beginning of a block.
     ///
     /// # Errors

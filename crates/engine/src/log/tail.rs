@@ -54,9 +54,10 @@ pub(super) fn find(segments: &Arc<Segments>, start: u64, salt: u64) -> Result<Ta
         return Err(LogError::Missing { path: path(), at: Lsn(start) });
     }
     let mut window = Window::new(segments.clone(), AHEAD, limit, salt);
-    let mut end = start;
+    let (mut end, mut known) = (start, start);
     while let Some((header, _)) = window.record(end)? {
         end = header.end.0;
+        known = known.max(header.durable.map_or(0, |lsn| lsn.0));
     }
     let is_torn = limit > end && window.bytes(end, 8)?.is_some_and(|bytes| bytes != [0; 8]);
     let behind = behind(segments, &mut window, end)?;
@@ -68,6 +69,7 @@ pub(super) fn find(segments: &Arc<Segments>, start: u64, salt: u64) -> Result<Ta
         return Err(LogError::DamagedSegment { path: path(), offset, at: Lsn(end) });
     }
     clear(segments, &behind.starts)?;
+    write_again(segments, known.min(end), end)?;
     // Inside a block, what lies behind the end is zeros unless something was under way there. At
     // the beginning of a block there may be anything, such as a segment's former contents.
     let is_cut = !behind.starts.is_empty() || (is_torn && !end.is_multiple_of(BLOCK));
@@ -114,6 +116,23 @@ fn behind(segments: &Segments, window: &mut Window, end: u64) -> Result<Behind, 
         }
     }
     Ok(found)
+}
+
+/// Writes what is there from `known` to `end` once more, and the headers of its segments and of
+/// those behind: what was found may never have been synchronised (rule 12).
+fn write_again(segments: &Segments, known: u64, end: u64) -> Result<(), LogError> {
+    let mut buffer = AlignedBuffer::new(AHEAD);
+    let mut at = known - known % BLOCK;
+    while at < end {
+        let room = (segments.size() - at % segments.size()).min(AHEAD as u64);
+        let count = room.min((end - at).next_multiple_of(BLOCK));
+        let bytes = &mut buffer[..count as usize];
+        let offset = segments.offset(at)?;
+        segments.read(at, bytes)?;
+        segments.device().write(offset, bytes).map_err(LogError::Prepare)?;
+        at += count;
+    }
+    segments.write_headers(segments.sequence(known)).map_err(LogError::Prepare)
 }
 
 /// Overwrites the headers of the records that begin at `starts`, in ascending order.
