@@ -3,7 +3,7 @@
 use fastrand::Rng;
 use millpond::io::Fault;
 
-const POLICIES: [&str; 4] = ["lean-evict(cooling=50%)", "lean-evict", "clock", "lru"];
+const POLICIES: [&str; 4] = ["lean-evict(cooling=50%)", "random", "lru", "watt"];
 
 /// Who runs what, and what goes wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,7 +90,7 @@ impl Plan {
 
 /// How a store is opened once.
 #[derive(Clone, Debug)]
-#[allow(dead_code, reason = "the toy has few choices")]
+#[allow(dead_code, reason = "the stores that are there have few choices")]
 pub struct Start {
     pub page_size: u32,
     pub frames: u32,
@@ -98,8 +98,8 @@ pub struct Start {
     pub segment_bytes: u64,
     pub buffer_bytes: usize,
     pub is_quiet: bool,
-    /// Which of the compiled combinations: translation and latching.
-    pub combination: u8,
+    /// Bytes of log that a recovery may have to read.
+    pub gap_bytes: u64,
     pub seed: u64,
 }
 
@@ -112,7 +112,7 @@ impl Start {
             segment_bytes: pick(random, &[16 << 10, 16 << 10, 64 << 10, 1 << 20]),
             buffer_bytes: pick(random, &[64 << 10, 256 << 10]),
             is_quiet: plan.is_quiet,
-            combination: random.u8(..8),
+            gap_bytes: pick(random, &[64 << 10, 256 << 10, 4 << 20]),
             seed: random.u64(..),
         }
     }

@@ -47,7 +47,6 @@ pub type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// The devices of a store.
 #[derive(Clone)]
-#[allow(dead_code, reason = "the toy has no data file")]
 pub struct Devices {
     pub data: Arc<FaultyDevice>,
     pub log: Arc<FaultyDevice>,

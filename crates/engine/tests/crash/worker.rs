@@ -310,7 +310,8 @@ impl Worker {
             0..16 => {
                 self.note(format!("commit {durability:?}"));
                 let answer = transaction.commit();
-                self.outcome(life, answer, changes, durability.is_durable())
+                let is_durable = durability.is_durable() && self.has_effect(&changes);
+                self.outcome(life, answer, changes, is_durable)
             }
             16..19 => {
                 self.note("abort".into());
@@ -324,6 +325,14 @@ impl Worker {
                 Ok(())
             }
         }
+    }
+
+    /// Whether there is anything that a commit could make durable.
+    fn has_effect(&self, changes: &[Change]) -> bool {
+        changes.iter().any(|change| match change {
+            Change::Delete { tree, key } => self.oracle.now()[tree].contains_key(key),
+            _ => true,
+        })
     }
 
     /// The outer error: what was read is wrong. The inner one: the operation failed.
