@@ -20,7 +20,7 @@ use std::ptr::NonNull;
 use millpond_base::{Lsn, PageId};
 
 use crate::log::{Log, Record};
-use crate::page::change;
+use crate::page::{View, change};
 use crate::pool::buffer::{Mode, Pool, locked};
 use crate::pool::frame::Frame;
 
@@ -400,8 +400,22 @@ impl<M: Mode> Pool<M> {
         scratch.resize(self.page_size, 0);
         self.view(changed.frame).copy_into(0, scratch);
         if M::SWIZZLES && self.kind(self.view(changed.frame)).is_some() {
-            // Words that are the same mean the same child: only the others are turned.
-            let same = |at: usize| before.get(at..at + 8) == scratch.get(at..at + 8);
+            // A word that is the same, and was a swip before, means the same child, and the log has
+            // it. One that was not is what an entry left behind, as a pointer perhaps: the log may
+            // have that pointer, too, in an image.
+            let was = View::of(before);
+            let mut swips = Vec::new();
+            if let Some(kind) = self.kind(was) {
+                kind.swips(was, &mut |at| {
+                    swips.push(at);
+                    true
+                });
+                swips.sort_unstable();
+            }
+            let same = |at: usize| {
+                before.get(at..at + 8) == scratch.get(at..at + 8)
+                    && swips.binary_search(&at).is_ok()
+            };
             let mut others = Vec::new();
             if let Some(kind) = self.kind(self.view(changed.frame)) {
                 kind.swips(self.view(changed.frame), &mut |at| {
