@@ -3,6 +3,7 @@
 //!
 //! The log begins with an image of each of the pages, an eighth of it in bytes; the rest are
 //! changes of 40 bytes to pages chosen at random, one to the record, as a bare update of a row is.
+#![allow(clippy::print_stdout, reason = "a measurement tells what it found")]
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 //! ```text
 //! offset size
 //!      0    8  checksum: xxh3-64, seeded with the page id, of bytes 8 to the page's end
-//!      8    8  page LSN (reserved: 0 until there is a log)
+//!      8    8  page LSN: end of the last log record about the page, 0 without a log
 //!     16    8  page id: a page that landed in the wrong place is found out
 //!     24    4  owner: the id of the structure (tree, heap, …) the page belongs to
 //!     28    1  type: what the page holds, see `PageType`

@@ -7,9 +7,9 @@
 //!     40    4  format version
 //!     44    4  page size in bytes
 //!     48   16  uuid, drawn when the store was created
-//!     64    8  length in pages, as of the last clean close
+//!     64    8  length in pages, as of the last time that this page was written
 //!     72    8  root page of the catalog, 2⁶⁴−1 if there is none yet
-//!     80    8  log position (reserved: 0 until there is a log)
+//!     80    8  log position: where the last checkpoint begins, 0 without a log
 //!     88    4  flags: bit 0 is set while the store is closed cleanly
 //!     92    4  id of the process that has the store open for writing, 0 if none
 //!     96       reserved, 0
@@ -43,11 +43,11 @@ pub struct Superblock {
     pub page_size: PageSize,
     /// Tells this store from all others.
     pub uuid: [u8; 16],
-    /// Length of the store in pages at the last clean close.
+    /// Length of the store in pages when the superblock was written.
     pub pages: u64,
     /// Where the catalog of trees begins.
     pub catalog_root: Option<PageId>,
-    /// Where recovery begins (0 without a log).
+    /// Where the last checkpoint's record begins in the log (0 without a log).
     pub log_position: Lsn,
     /// Whether the store was closed, with everything written.
     pub clean: bool,

@@ -73,7 +73,7 @@ impl PageIndex {
         PageIndex { lives }
     }
 
-    /// The pages that are beyond `pages`, by the highest of them.
+    /// Pages that a store has at least which holds all of them.
     pub(super) fn pages(&self) -> u64 {
         self.lives.keys().map(|page| page.0.saturating_add(1)).max().unwrap_or(0)
     }
