@@ -5,6 +5,7 @@
 
 mod campaign;
 mod draft;
+mod engine;
 mod log_store;
 mod oracle;
 mod plan;
@@ -16,6 +17,7 @@ mod worker;
 use std::sync::Arc;
 
 use campaign::{Seeds, attempt};
+use engine::Engine;
 use log_store::OverLog;
 use subject::Subject;
 use toy::{BUGS, Bug, Toy};
@@ -47,5 +49,12 @@ fn every_promise_that_is_broken_is_noticed() {
 fn campaign_over_a_store_that_is_nothing_but_its_log() {
     let seeds = Seeds::asked_for(Seeds { from: 0, count: 60, sweeps: 1 });
     let (_, failures) = campaign::run(&(Arc::new(OverLog) as Arc<dyn Subject>), seeds);
+    assert!(failures.is_empty(), "{failures:?}");
+}
+
+#[test]
+fn campaign_over_the_engine() {
+    let seeds = Seeds::asked_for(Seeds { from: 0, count: 60, sweeps: 1 });
+    let (_, failures) = campaign::run(&(Arc::new(Engine) as Arc<dyn Subject>), seeds);
     assert!(failures.is_empty(), "{failures:?}");
 }

@@ -90,7 +90,6 @@ impl Plan {
 
 /// How a store is opened once.
 #[derive(Clone, Debug)]
-#[allow(dead_code, reason = "the stores that are there have few choices")]
 pub struct Start {
     pub page_size: u32,
     pub frames: u32,

@@ -1,0 +1,170 @@
+//! The engine itself.
+
+use std::sync::Arc;
+
+use millpond::db::check::{CATALOG, CheckOptions, check_store};
+use millpond::db::{Db, Error, Options, RawTree, Savepoint, Txn, TxnOptions};
+use millpond::io::PageStore;
+
+use crate::oracle::State;
+use crate::plan::Start;
+use crate::subject::{Answer, Devices, Durability, Entries, Failure, Store, Subject, Transaction};
+
+pub struct Engine;
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure { text: error.to_string(), may_retry: error.is_retriable() }
+    }
+}
+
+impl From<Durability> for millpond::db::Durability {
+    fn from(durability: Durability) -> Self {
+        match durability {
+            Durability::Sync => Self::Sync,
+            Durability::Group => Self::Group,
+            Durability::Async => Self::Async,
+        }
+    }
+}
+
+fn options(start: &Start) -> Options {
+    let gap = if start.is_quiet { 1 << 40 } else { start.gap_bytes };
+    let options = Options::new().page_size(start.page_size).policy(start.policy);
+    options.background_merge(!start.is_quiet).log_gap(gap).lab(|lab| {
+        lab.tiny_pages = true;
+        lab.frames = Some(start.frames);
+        lab.batch = Some(2);
+        lab.background_writer = !start.is_quiet;
+        lab.log_segment = Some(start.segment_bytes);
+        lab.seed = start.seed;
+    })
+}
+
+impl Subject for Engine {
+    fn open(&self, devices: &Devices, start: &Start) -> Answer<Box<dyn Store>> {
+        let (data, log) = (devices.data.clone(), devices.log.clone());
+        Ok(Box::new(EngineStore { db: Db::open_on_devices(data, log, options(start))? }))
+    }
+
+    fn check(&self, devices: &Devices) -> Answer<()> {
+        let store = PageStore::salvage_on(devices.data.clone(), None).map_err(Failure::new)?;
+        let mut options = CheckOptions::default();
+        let report = check_store(&store, CATALOG, &mut options).map_err(Failure::new)?;
+        if report.is_sound() && report.counts.lost == 0 {
+            return Ok(());
+        }
+        let problems: Vec<String> =
+            report.problems.iter().take(6).map(ToString::to_string).collect();
+        let count = report.problem_count();
+        Err(Failure::new(format!("{count} problems:\n    {}", problems.join("\n    "))))
+    }
+}
+
+struct EngineStore {
+    db: Db,
+}
+
+impl EngineStore {
+    /// A handle for one operation: a tree that has handles cannot be dropped.
+    fn tree(&self, name: &str) -> Answer<RawTree> {
+        Ok(self.db.open_tree(name)?)
+    }
+}
+
+impl Store for EngineStore {
+    fn create_tree(&self, tree: &str) -> Answer<()> {
+        Ok(self.db.create_tree(tree).map(drop)?)
+    }
+
+    fn drop_tree(&self, tree: &str) -> Answer<()> {
+        Ok(self.db.drop_tree(tree)?)
+    }
+
+    fn put(&self, tree: &str, key: &[u8], value: &[u8]) -> Answer<bool> {
+        Ok(self.tree(tree)?.put(key, value)?)
+    }
+
+    fn delete(&self, tree: &str, key: &[u8]) -> Answer<bool> {
+        Ok(self.tree(tree)?.delete(key)?)
+    }
+
+    fn get(&self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
+        Ok(self.tree(tree)?.get(key)?)
+    }
+
+    fn begin(&self, durability: Durability) -> Answer<Box<dyn Transaction + '_>> {
+        let txn = self.db.begin_with(TxnOptions::default().durability(durability.into()))?;
+        Ok(Box::new(EngineTransaction { store: self, txn, savepoints: Vec::new() }))
+    }
+
+    fn checkpoint(&self) -> Answer<()> {
+        Ok(self.db.checkpoint()?)
+    }
+
+    fn flush(&self) -> Answer<()> {
+        Ok(self.db.flush()?)
+    }
+
+    fn contents(&self) -> Answer<State> {
+        let mut state = State::new();
+        for (name, _) in self.db.trees()? {
+            let mut entries = crate::oracle::Tree::new();
+            for entry in self.tree(&name)?.iter() {
+                let (key, value) = entry?;
+                entries.insert(key, Arc::from(value));
+            }
+            state.insert(name, entries);
+        }
+        Ok(state)
+    }
+
+    fn close(self: Box<Self>) -> Answer<()> {
+        Ok(self.db.close()?)
+    }
+}
+
+struct EngineTransaction<'a> {
+    store: &'a EngineStore,
+    txn: Txn,
+    savepoints: Vec<Savepoint>,
+}
+
+impl Transaction for EngineTransaction<'_> {
+    fn get(&mut self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
+        Ok(self.txn.get(&self.store.tree(tree)?, key)?)
+    }
+
+    fn put(&mut self, tree: &str, key: &[u8], value: &[u8]) -> Answer<bool> {
+        Ok(self.txn.put(&self.store.tree(tree)?, key, value)?)
+    }
+
+    fn delete(&mut self, tree: &str, key: &[u8]) -> Answer<bool> {
+        Ok(self.txn.delete(&self.store.tree(tree)?, key)?)
+    }
+
+    fn range(&mut self, tree: &str, lower: &[u8], upper: &[u8]) -> Answer<Entries> {
+        if lower >= upper {
+            return Ok(Vec::new());
+        }
+        Ok(self.txn.range(&self.store.tree(tree)?, lower..upper)?)
+    }
+
+    fn savepoint(&mut self) -> Answer<()> {
+        self.savepoints.push(self.txn.savepoint());
+        Ok(())
+    }
+
+    fn rollback_to(&mut self, savepoint: usize) -> Answer<()> {
+        self.savepoints.truncate(savepoint + 1);
+        Ok(self.txn.rollback_to(&self.savepoints[savepoint])?)
+    }
+
+    fn commit(self: Box<Self>) -> Answer<()> {
+        Ok(self.txn.commit()?)
+    }
+
+    fn abort(self: Box<Self>) -> Answer<()> {
+        Ok(self.txn.abort()?)
+    }
+}
