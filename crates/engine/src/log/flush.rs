@@ -12,6 +12,7 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use millpond_base::Lsn;
+use millpond_base::sync::atomic::{AtomicBool, Ordering};
 use millpond_base::sync::{Condvar, Mutex, MutexGuard, thread};
 
 use super::counts::Counters;
@@ -41,6 +42,8 @@ pub(super) struct Flush {
     /// A leader that waits for company.
     company: Condvar,
     leader: Mutex<Leader>,
+    /// Whether `State::poison` says anything.
+    is_poisoned: AtomicBool,
 }
 
 struct State {
@@ -81,6 +84,7 @@ impl Flush {
             state: Mutex::new(state),
             rounds: [Condvar::new(), Condvar::new()],
             company: Condvar::new(),
+            is_poisoned: AtomicBool::new(false),
             leader: Mutex::new(Leader { consumer, scratch: AlignedBuffer::new(BLOCK as usize) }),
         }
     }
@@ -153,6 +157,7 @@ impl Shared {
         let mut state = locked(&flush.state);
         if let Err(error) = outcome {
             state.poison.get_or_insert(error);
+            flush.is_poisoned.store(true, Ordering::Release);
         }
         (state.is_led, state.is_open) = (false, false);
         let side = (state.round % 2) as usize;
@@ -297,12 +302,17 @@ impl Shared {
     pub(super) fn poison(&self, error: LogError) {
         let mut state = locked(&self.flush.state);
         state.poison.get_or_insert(error);
+        self.flush.is_poisoned.store(true, Ordering::Release);
         drop(state);
         // Who was woken to lead will not, and so would wake nobody.
         self.flush.rounds.iter().for_each(Condvar::notify_all);
     }
 
     pub(super) fn poisoned(&self) -> Option<LogError> {
+        // Asked at every commit, and hardly ever true.
+        if !self.flush.is_poisoned.load(Ordering::Acquire) {
+            return None;
+        }
         locked(&self.flush.state).poison.clone()
     }
 
