@@ -22,13 +22,10 @@
 //! # Ok(()) }
 //! ```
 //!
-//! The layers, each a folder that leans only on those below it: `db` (what users call), `btree`,
-//! `hash_index` and `heap` (structures of pages), `lock` (transactions' locks), `pool` (the buffer
-//! pool: frames, latches, translation, replacement), `page` (what every page has in common), `io`
-//! (devices and the page store).
-//!
-//! There is no log yet: a store is whole after [`db::Db::close`], and one whose process died is
-//! not opened again ([`io::OpenError::NotClean`]).
+//! The layers, each a folder that leans only on those below it: `db` (what users call), `recovery`
+//! and `txn` (what makes a store whole after a crash; transactions), `btree`, `hash_index` and `heap`
+//! (structures of pages) beside `lock`, `pool` (the buffer pool: frames, latches, translation,
+//! replacement), `log` (the write-ahead log), `io` (devices and the page store), `page` (formats).
 #![deny(missing_docs)]
 
 pub mod btree;

@@ -273,12 +273,12 @@ impl Db {
         each!(AnyStore, &self.store, store => store.catalog())
     }
 
-    /// Writes what was changed before the call and makes it durable. Operations may run
-    /// meanwhile; a page that they change all the time may stay behind.
+    /// Makes everything durable that was changed before the call, by single calls and by commits
+    /// that did not wait. Operations may run meanwhile.
     ///
-    /// Without a log this bounds how long [`Db::close`] takes, and no more: a store whose process
-    /// dies is not opened again, however often it was flushed, because its pages need not fit
-    /// together. What is flushed can be salvaged.
+    /// Without a log it writes what is dirty, which bounds how long [`Db::close`] takes, and no
+    /// more: a store whose process dies is not opened again, however often it was flushed, because
+    /// its pages need not fit together. What is flushed can be salvaged.
     ///
     /// # Errors
     /// A page could not be written, or the device did not confirm.
