@@ -1,4 +1,5 @@
 //! Transactions and recovery, as users see them.
 
 mod commit;
+mod isolation;
 mod recovery;
