@@ -92,12 +92,12 @@ impl<P: Pages> BTree<P> {
     /// Gives `key` the large value `detached`, which is not detached any more.
     ///
     /// # Errors
-    /// The memory behind the tree failed.
-    pub fn attach_as(&self, by: By, key: &[u8], detached: Detached) -> Result<Applied, PoolError> {
+    /// The memory behind the tree failed; the value is detached as before, with all its pages.
+    pub fn attach_as(&self, by: By, key: &[u8], detached: &Detached) -> Result<Applied, PoolError> {
         let who = (by, RootFate::None);
-        let made = self.change_by(who, key, New::Built(&detached.0), When::Always, None);
+        let made = self.change_by(who, key, New::Built(&detached.0), When::Always, None)?;
         done_anyway(by, self.free_below(detached.0.anchor))?;
-        Ok(made?.into())
+        Ok(made.into())
     }
 
     /// Overwrites a part of the inline value of `key`; not applied if there is no such part.

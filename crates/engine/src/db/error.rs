@@ -45,6 +45,15 @@ pub enum Error {
     /// The store could not be closed cleanly.
     #[error(transparent)]
     Close(#[from] CloseError),
+    /// Transactions could not be undone when they were aborted.
+    #[error(
+        "{transactions} transactions could not be undone, so the store is not closed cleanly: open \
+         it again, which undoes them"
+    )]
+    Unfinished {
+        /// How many.
+        transactions: usize,
+    },
     /// Other handles of the store are alive, so it stays open until the last of them goes.
     #[error("{handles} other handles of the store are in use: it closes when the last one goes")]
     InUse {

@@ -825,6 +825,11 @@ impl<M: Mode> Store<M> {
 
     fn write_all(&self) -> Result<(), Error> {
         if !self.is_read_only() {
+            let transactions = self.txns.active().len();
+            if transactions > 0 {
+                self.txns.log().map_or(Ok(()), |log| log.wait_durable(log.tail()))?;
+                return Err(Error::Unfinished { transactions });
+            }
             self.pool.flush(Reason::Recov)?;
             self.pool.return_ids()?;
             if let (Some(checkpointer), Some(log)) = (&self.checkpointer, self.txns.log()) {

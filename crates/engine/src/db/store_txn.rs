@@ -165,6 +165,7 @@ impl<M: Mode> Drop for StoreTxn<M> {
         if !self.tx.is_over()
             && let Err(error) = self.undo()
         {
+            self.tx.strand();
             let tx = self.tx.id();
             tracing::error!(%error, "transaction {tx} could not be undone: open the store again");
         }

@@ -64,7 +64,7 @@ fn take_back<M: Mode>(tree: &BTree<Pool<M>>, by: By, undo: &Undo<'_>) -> Result<
         Before::Absent => tree.write_as(by, key, None, Condition::Present, None)?,
         Before::Value(value) => tree.write_as(by, key, Some(value), Condition::Always, None)?,
         Before::Part { offset, bytes } => tree.patch_as(by, key, offset, bytes)?,
-        Before::Large(large) => tree.attach_as(by, key, tree.detached(large)?)?,
+        Before::Large(large) => tree.attach_as(by, key, &tree.detached(large)?)?,
     };
     if let Some(gone) = applied.gone {
         tree.free_detached(gone)?;

@@ -348,17 +348,19 @@ impl Transaction {
         tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
     ) -> Result<(), TxnError> {
         while self.undo.len() > changes {
-            let Some((change, key, value)) = self.undo.pop() else { break };
+            let active = self.enter();
+            let Some((change, key, value)) = self.undo.newest() else { break };
             let no_tree = TxnError::NoTree { tx: self.tx, owner: change.owner };
             let tree = tree_of(change.owner).ok_or(no_tree)?;
-            let active = self.enter();
             let by = By::Undo { tx: self.tx, prev: self.last, next: change.prev };
             let applied = active.step(|| {
-                let applied = take_back(tree, by, &key, change.was, &value);
+                let applied = take_back(tree, by, &key, &change.was, &value);
                 let at = applied.as_ref().map_or(Lsn(0), |applied| applied.0);
                 (applied, at)
             });
+            // A change that could not be taken back stays in the list, and is tried again.
             let (at, gone) = applied?;
+            self.undo.pop();
             if at != Lsn(0) {
                 self.last = at;
             }
@@ -431,6 +433,12 @@ impl Transaction {
         })
     }
 
+    /// Leaves the transaction as it is, for good: it could not be undone. What it changed stays
+    /// locked, and the log keeps what a recovery needs to undo it.
+    pub fn strand(&mut self) {
+        std::mem::forget(self.owner.take());
+    }
+
     fn release(&mut self) {
         if let Some(owner) = &mut self.owner {
             owner.release_all();
@@ -444,7 +452,7 @@ fn take_back<P: Pages>(
     tree: &BTree<P>,
     by: By,
     key: &[u8],
-    was: Was,
+    was: &Was,
     value: &[u8],
 ) -> Result<(Lsn, Option<Detached>), TxnError> {
     let applied = match was {

@@ -62,17 +62,23 @@ impl UndoList {
         self.changes.push(Change { owner, key, was, prev });
     }
 
-    /// Takes the newest change off.
-    pub(super) fn pop(&mut self) -> Option<(Change, Vec<u8>, Vec<u8>)> {
-        let change = self.changes.pop()?;
+    /// The newest change, its key and the value that was there.
+    pub(super) fn newest(&self) -> Option<(&Change, Vec<u8>, Vec<u8>)> {
+        let change = self.changes.last()?;
         let copy = |range: &Range<usize>| self.bytes.get(range.clone()).map(<[u8]>::to_vec);
         let key = copy(&change.key).unwrap_or_default();
         let value = match &change.was {
             Was::Value(range) => copy(range).unwrap_or_default(),
             Was::Absent | Was::Large(_) => Vec::new(),
         };
-        self.bytes.truncate(change.key.start);
         Some((change, key, value))
+    }
+
+    /// Takes the newest change off: it is taken back.
+    pub(super) fn pop(&mut self) {
+        if let Some(change) = self.changes.pop() {
+            self.bytes.truncate(change.key.start);
+        }
     }
 
     /// The large values that the changes replaced or removed; nothing is kept afterwards.

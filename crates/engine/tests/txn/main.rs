@@ -1,5 +1,6 @@
 //! Transactions and recovery, as users see them.
 
 mod commit;
+mod faults;
 mod isolation;
 mod recovery;
