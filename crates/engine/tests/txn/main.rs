@@ -2,5 +2,7 @@
 
 mod commit;
 mod faults;
+mod histories;
+mod history;
 mod isolation;
 mod recovery;
