@@ -429,3 +429,35 @@ fn hash_indexes_and_heaps_are_dumped_and_loaded() {
     let trees = shop.ok(&["trees", "gap.db", "--format", "csv"]);
     assert!(trees.contains("\nnothing,heap,") && trees.contains("\nempty,tree,"), "{trees}");
 }
+
+#[test]
+fn a_store_that_was_not_closed_is_recovered_and_its_log_is_printed() {
+    let shop = Shop::new();
+    let db = millpond::db::Db::open(shop.path("live.db"), millpond::db::Options::new()).unwrap();
+    let names = db.raw_tree("names").unwrap();
+    db.transact(|tx| tx.put(&names, b"ada", b"1815")).unwrap();
+    let mut open = db.begin().unwrap();
+    open.put(&names, b"bob", b"never").unwrap();
+    db.flush().unwrap();
+    // What a power failure would leave.
+    for (from, to) in [("live.db", "shop.db"), ("live.db-log", "shop.db-log")] {
+        fs::copy(shop.path(from), shop.path(to)).unwrap();
+    }
+    let error = shop.fails(1, &["trees", "shop.db"]);
+    assert!(error.contains("was not shut down, and has a log"), "{error}");
+    let log = shop.ok(&["log", "shop.db", "--format", "csv"]);
+    assert!(log.contains(",commit,") && log.contains(",update,"), "{log}");
+    let before = fs::read(shop.path("shop.db")).unwrap();
+    let trial = shop.ok(&["recover", "shop.db", "--dry-run", "--format", "csv"]);
+    assert!(trial.contains("transactions that had not ended,1"), "{trial}");
+    assert!(trial.contains("changes of theirs taken back,1"), "{trial}");
+    assert_eq!(fs::read(shop.path("shop.db")).unwrap(), before);
+    assert_eq!(shop.ok(&["recover", "shop.db", "--format", "csv"]).lines().count(), 9);
+    assert_eq!(shop.ok(&["recover", "shop.db"]), "");
+    assert_eq!(shop.ok(&["get", "shop.db", "ada"]).trim(), "1815");
+    shop.fails(1, &["get", "shop.db", "bob"]);
+    shop.ok(&["check", "shop.db"]);
+    let error = shop.fails(1, &["log", "nowhere.db"]);
+    assert!(error.contains("nowhere.db"), "{error}");
+    drop((open, names, db));
+}

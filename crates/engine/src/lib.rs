@@ -23,7 +23,7 @@
 //! ```
 //!
 //! The layers, each a folder that leans only on those below it: `db` (what users call), `recovery`
-//! replacement), `log` (the write-ahead log), `io` (devices, the page store), `page` (formats).
+//! and `txn` (what makes a store whole after a crash; transactions), `btree`, `hash_index`, `heap`
 //! (structures of pages) beside `lock`, `pool` (the buffer pool: frames, latches, translation,
 //! replacement), `log` (the write-ahead log), `io` (devices and the page store), `page` (formats).
 #![deny(missing_docs)]

@@ -164,6 +164,12 @@ pub enum Error {
         /// The transaction.
         tx: u64,
     },
+    /// The store has no log.
+    #[error("{} has no log: it was opened last without one", path.display())]
+    NoLog {
+        /// The store.
+        path: PathBuf,
+    },
     /// A log that is not needed any more is in the way of a new one.
     #[error("the old log {} cannot be removed ({reason}): remove it", path.display())]
     OldLog {

@@ -9,6 +9,7 @@ use super::error::Error;
 use super::hash_index::HashIndex;
 use super::heap::Heap;
 use super::key::Key;
+use super::log_view::Recovery;
 use super::modes::Combination;
 use super::options::Options;
 use super::policy_choice::PolicyChoice;
@@ -114,6 +115,11 @@ impl Db {
     /// What a transaction's commit promises unless it says so itself.
     pub fn durability(&self) -> Durability {
         each!(AnyStore, &self.store, store => store.durability())
+    }
+
+    /// What was done to make the store whole when it was opened; `None` if it had been closed.
+    pub fn recovery(&self) -> Option<Recovery> {
+        each!(AnyStore, &self.store, store => store.recovery())
     }
 
     /// The strategies that it runs with.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::Error;
+use super::log_view::Recovery;
 use super::options::Options;
 use crate::btree::redo_note;
 use crate::io::{Device, FileDevice, OpenError, PageStore};
@@ -27,8 +28,8 @@ pub(super) struct Logged {
     /// Roots that hung.
     pub(super) hanging: Vec<(millpond_base::PageId, u8)>,
     pub(super) next_tx: u64,
-    /// Whether the store was recovered.
-    pub(super) was_open: bool,
+    /// What was done, if the store was not closed.
+    pub(super) recovery: Option<Recovery>,
 }
 
 fn log_options(options: &Options) -> LogOptions {
@@ -42,7 +43,7 @@ fn log_options(options: &Options) -> LogOptions {
 impl Logged {
     fn fresh(log: Log) -> Logged {
         let (losers, hanging) = (Vec::new(), Vec::new());
-        Logged { log: Arc::new(log), losers, hanging, next_tx: 1, was_open: false }
+        Logged { log: Arc::new(log), losers, hanging, next_tx: 1, recovery: None }
     }
 }
 
@@ -114,7 +115,17 @@ fn recover(pages: &PageStore, device: Arc<dyn Device>, options: &Options) -> Res
     );
     let hanging = analysis.space.hanging().iter().map(|(page, kind)| (*page, *kind)).collect();
     let next_tx = analysis.next_tx;
-    Ok(Logged { log: Arc::new(log), losers: analysis.losers, hanging, next_tx, was_open: true })
+    let recovery = Recovery {
+        records: analysis.records,
+        log_bytes: analysis.bytes,
+        cut_bytes: tail.cut.map_or(0, |cut| cut.until.0.saturating_sub(tail.end.0)),
+        pages: recovered.redone.pages,
+        losers: analysis.losers.len() as u64,
+        elapsed: started.elapsed(),
+        ..Recovery::default()
+    };
+    let (log, recovery) = (Arc::new(log), Some(recovery));
+    Ok(Logged { log, losers: analysis.losers, hanging, next_tx, recovery })
 }
 
 /// The log's file beside the store at `path`; a new one if it shall be `empty`.

@@ -52,6 +52,7 @@ pub mod key;
 pub mod key_range;
 mod key_tuples;
 pub mod log_file;
+pub mod log_view;
 pub mod memory_limit;
 mod merging;
 pub mod modes;
@@ -93,6 +94,7 @@ pub use hash_index::{Entries, HashIndex};
 pub use heap::{Heap, Records};
 pub use key::Key;
 pub use key_range::KeyRange;
+pub use log_view::{LogRecord, Recovery};
 pub use modes::{Combination, CombinationError};
 pub use options::{Lab, Options, OptionsError, Plan};
 #[cfg(not(test))]

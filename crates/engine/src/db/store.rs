@@ -29,6 +29,7 @@ use super::choices::{EvictionMode, ReclamationMode, TranslationMode};
 use super::error::Error;
 use super::housekeeping::Housekeeping;
 use super::log_file::{self, Logged};
+use super::log_view::Recovery;
 use super::memory_limit::SystemRoots;
 use super::merging::{Merging, references_of_others};
 use super::modes::seat_for;
@@ -148,6 +149,7 @@ pub struct Store<M: Mode> {
     checkpointing: Option<Checkpointing>,
     checkpointer: Option<Arc<Checkpointer<M>>>,
     txns: Arc<TransactionManager>,
+    recovery: Option<Recovery>,
     workers: Option<Workers<M>>,
     publisher: Option<Arc<Publisher>>,
     durability: Durability,
@@ -351,7 +353,7 @@ impl<M: Mode> Store<M> {
     }
 
     fn assemble(prepared: Prepared, options: &Options) -> Result<Store<M>, Error> {
-        let Prepared { pages, logged, plan, publisher } = prepared;
+        let Prepared { pages, mut logged, plan, publisher } = prepared;
         let log = logged.as_ref().map(|logged| logged.log.clone());
         let shape = Shape { frames: plan.budget.frames, pages_dense: None, seed: plan.seed.0 };
         let seated = seat_for::<M::Touch>(&plan.policy, &shape)?;
@@ -379,7 +381,7 @@ impl<M: Mode> Store<M> {
         let has_locks = options.locks && !options.read_only && !M::TREES_ONLY;
         let locks = has_locks.then(|| Arc::new(LockManager::new(LockOptions::default())));
         let txns = Arc::new(TransactionManager::new(log, locks, next_tx, GROUP_DELAY));
-        let checkpointer = match &logged {
+        let checkpointer = match &mut logged {
             Some(logged) => {
                 let root = named.catalog.as_ref().map(Catalog::root);
                 Some(Self::begin_log(&pool, &pages, logged, &txns, &mut named, root, options)?)
@@ -395,6 +397,7 @@ impl<M: Mode> Store<M> {
             checkpointing: None,
             checkpointer,
             txns,
+            recovery: logged.and_then(|logged| logged.recovery),
             workers: Some(workers),
             publisher,
             durability: options.durability,
@@ -421,15 +424,18 @@ impl<M: Mode> Store<M> {
     fn begin_log(
         pool: &Arc<Pool<M>>,
         pages: &Arc<PageStore>,
-        logged: &Logged,
+        logged: &mut Logged,
         txns: &Arc<TransactionManager>,
         named: &mut Named<M>,
         catalog_root: Option<PageId>,
         options: &Options,
     ) -> Result<Arc<Checkpointer<M>>, Error> {
-        if logged.was_open {
-            undoing::undo(&logged.log, &logged.losers, &mut |owner| named.tree_of(pool, owner))?;
-            undoing::free_hanging(pool, pages)?;
+        if let Some(recovery) = &mut logged.recovery {
+            let started = Instant::now();
+            let mut tree_of = |owner| named.tree_of(pool, owner);
+            recovery.undone = undoing::undo(&logged.log, &logged.losers, &mut tree_of)?;
+            recovery.freed = undoing::free_hanging(pool, pages)?;
+            recovery.elapsed += started.elapsed();
         } else if let (Some(root), None) = (catalog_root, pages.catalog_root()) {
             // The superblock will say where it is.
             pool.run(|op| {
@@ -775,6 +781,11 @@ impl<M: Mode> Store<M> {
     /// What a transaction's commit promises unless it says so itself.
     pub fn durability(&self) -> Durability {
         self.durability
+    }
+
+    /// What was done to make the store whole when it was opened; `None` if it had been closed.
+    pub fn recovery(&self) -> Option<Recovery> {
+        self.recovery
     }
 
     /// What all transactions share.

@@ -1,0 +1,178 @@
+//! A device that keeps what is written in memory, before one that is only read: for trying out what
+//! would become of a store, without changing it.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::device::{Alignment, Device, ReadRequest, WriteRequest};
+use super::error::DeviceError;
+
+/// Bytes of a piece of memory. Whoever reads a part of one finds the rest of it below.
+const PIECE: u64 = 4096;
+
+/// What was written to a device, and the device below, which is only read.
+pub struct OverlayDevice {
+    below: Arc<dyn Device>,
+    pieces: RwLock<HashMap<u64, Box<[u8]>>>,
+    length: AtomicU64,
+}
+
+impl std::fmt::Debug for OverlayDevice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OverlayDevice").field("path", &self.path()).finish_non_exhaustive()
+    }
+}
+
+impl OverlayDevice {
+    /// A device that holds what `below` holds, which must not change meanwhile.
+    pub fn new(below: Arc<dyn Device>) -> OverlayDevice {
+        let length = AtomicU64::new(below.length());
+        OverlayDevice { below, pieces: RwLock::default(), length }
+    }
+
+    /// Bytes in memory.
+    pub fn bytes_kept(&self) -> u64 {
+        self.pieces.read().unwrap_or_else(PoisonError::into_inner).len() as u64 * PIECE
+    }
+
+    fn check(&self, offset: u64, length: u64) -> Result<(), DeviceError> {
+        let device_length = self.length();
+        if offset.checked_add(length).is_none_or(|end| end > device_length) {
+            let path = self.path().to_path_buf();
+            return Err(DeviceError::PastEnd { path, offset, length, device_length });
+        }
+        Ok(())
+    }
+
+    /// What `below` holds of the piece `at`, and zeros behind its end.
+    fn piece_below(&self, at: u64) -> Result<Box<[u8]>, DeviceError> {
+        let mut piece = vec![0; PIECE as usize].into_boxed_slice();
+        let there = self.below.length().saturating_sub(at * PIECE).min(PIECE);
+        self.below.read(at * PIECE, &mut piece[..there as usize])?;
+        Ok(piece)
+    }
+
+    /// Calls `each` with every piece that the range touches: its number, the range in it, and the
+    /// bytes before it.
+    fn visit(
+        offset: u64,
+        length: u64,
+        mut each: impl FnMut(u64, std::ops::Range<usize>, usize) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        let mut done = 0;
+        while done < length {
+            let (at, from) = ((offset + done) / PIECE, (offset + done) % PIECE);
+            let count = (PIECE - from).min(length - done);
+            each(at, from as usize..(from + count) as usize, done as usize)?;
+            done += count;
+        }
+        Ok(())
+    }
+}
+
+impl Device for OverlayDevice {
+    fn path(&self) -> &Path {
+        self.below.path()
+    }
+
+    fn length(&self) -> u64 {
+        self.length.load(Ordering::Acquire)
+    }
+
+    fn alignment(&self) -> Alignment {
+        self.below.alignment()
+    }
+
+    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.check(offset, bytes.len() as u64)?;
+        let pieces = self.pieces.read().unwrap_or_else(PoisonError::into_inner);
+        Self::visit(offset, bytes.len() as u64, |at, range, done| {
+            let place = &mut bytes[done..done + range.len()];
+            match pieces.get(&at) {
+                Some(piece) => place.copy_from_slice(&piece[range]),
+                None => place.copy_from_slice(&self.piece_below(at)?[range]),
+            }
+            Ok(())
+        })
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.check(offset, bytes.len() as u64)?;
+        let mut pieces = self.pieces.write().unwrap_or_else(PoisonError::into_inner);
+        Self::visit(offset, bytes.len() as u64, |at, range, done| {
+            let piece = match pieces.entry(at) {
+                std::collections::hash_map::Entry::Occupied(piece) => piece.into_mut(),
+                std::collections::hash_map::Entry::Vacant(place) => {
+                    place.insert(self.piece_below(at)?)
+                }
+            };
+            let count = range.len();
+            piece[range].copy_from_slice(&bytes[done..done + count]);
+            Ok(())
+        })
+    }
+
+    fn read_batch(&self, requests: &mut [ReadRequest<'_, '_>]) {
+        for request in requests {
+            let mut offset = request.offset;
+            request.result = request.parts.iter_mut().try_for_each(|part| {
+                self.read(offset, part)?;
+                offset += part.len() as u64;
+                Ok(())
+            });
+        }
+    }
+
+    fn write_batch(&self, requests: &mut [WriteRequest<'_, '_>]) {
+        for request in requests {
+            let mut offset = request.offset;
+            request.result = request.parts.iter().try_for_each(|part| {
+                self.write(offset, part)?;
+                offset += part.len() as u64;
+                Ok(())
+            });
+        }
+    }
+
+    fn sync(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn grow(&self, length: u64) -> Result<(), DeviceError> {
+        self.length.fetch_max(length, Ordering::AcqRel);
+        Ok(())
+    }
+
+    fn release(&self) {
+        self.below.release();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::MemoryDevice;
+
+    #[test]
+    fn what_is_written_is_read_and_nothing_of_it_is_below() {
+        let below = Arc::new(MemoryDevice::from_bytes(&[7; 10_000]));
+        let overlay = OverlayDevice::new(below.clone());
+        overlay.write(4090, &[1; 20]).unwrap();
+        overlay.grow(20_000).unwrap();
+        overlay.write(15_000, &[2; 5000]).unwrap();
+        let mut bytes = vec![0; 20_000];
+        overlay.read(0, &mut bytes).unwrap();
+        let expected = |at: usize| match at {
+            4090..4110 => 1,
+            0..10_000 => 7,
+            15_000.. => 2,
+            _ => 0,
+        };
+        assert!(bytes.iter().enumerate().all(|(at, byte)| *byte == expected(at)));
+        assert_eq!(below.to_bytes(), [7; 10_000]);
+        assert!(overlay.read(19_999, &mut [0; 2]).is_err() && overlay.write(20_000, &[1]).is_err());
+        assert_eq!(overlay.bytes_kept(), 4 * PIECE);
+    }
+}
