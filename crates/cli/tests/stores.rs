@@ -265,9 +265,10 @@ fn damage_is_found_named_and_survived() {
 }
 
 #[test]
-fn a_store_that_was_not_closed_is_not_opened_but_saved() {
+fn a_store_without_a_log_that_was_not_closed_is_not_opened_but_saved() {
     let shop = Shop::new();
-    let db = millpond::db::Db::open(shop.path("run.db"), Default::default()).unwrap();
+    let options = millpond::db::Options::new().log(false);
+    let db = millpond::db::Db::open(shop.path("run.db"), options).unwrap();
     let tree = db.raw_tree("t").unwrap();
     for i in 0..5000u32 {
         tree.put(&i.to_be_bytes(), &[7; 20]).unwrap();
@@ -321,7 +322,7 @@ fn what_is_no_store_says_so() {
     assert!(shop.fails(1, &["check", "text"]).contains("nothing can be salvaged"));
     assert!(shop.fails(1, &["check", "absent"]).contains("absent"));
     shop.fails(2, &["put", "new.db", "a", "b", "--create", "--page-size", "5000"]);
-    for command in ["get", "put", "del", "scan", "trees", "stat", "dump", "load", "check"] {
+    for command in ["get", "put", "del", "scan", "trees", "stat", "dump", "load", "check", "recover", "log"] {
         let help = shop.ok(&[command, "--help"]);
         assert!(help.contains("Examples:\n  millpond "), "{command}: {help}");
     }
@@ -445,6 +446,9 @@ fn a_store_that_was_not_closed_is_recovered_and_its_log_is_printed() {
     }
     let error = shop.fails(1, &["trees", "shop.db"]);
     assert!(error.contains("was not shut down, and has a log"), "{error}");
+    fs::copy(shop.path("live.db"), shop.path("alone.db")).unwrap();
+    let error = shop.fails(1, &["recover", "alone.db"]);
+    assert!(error.contains("alone.db-log is missing"), "{error}");
     let log = shop.ok(&["log", "shop.db", "--format", "csv"]);
     assert!(log.contains(",commit,") && log.contains(",update,"), "{log}");
     let before = fs::read(shop.path("shop.db")).unwrap();

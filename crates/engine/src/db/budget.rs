@@ -68,6 +68,10 @@ pub struct Demand<'a> {
     pub translation: TranslationMode,
     /// Whose state must fit.
     pub policy: &'a PolicyChoice,
+    /// Bytes for the log's buffer.
+    pub log_bytes: u64,
+    /// Bytes for locks.
+    pub lock_bytes: u64,
 }
 
 /// Who gets how much, in bytes.
@@ -85,6 +89,10 @@ pub struct Budget {
     pub policy_bytes: u64,
     /// Pages on their way out.
     pub write_buffer_bytes: u64,
+    /// Records of the log that are not durable yet; 0 without a log.
+    pub log_bytes: u64,
+    /// Locks of transactions, at most; 0 without locks.
+    pub lock_bytes: u64,
     /// What does not depend on the pool's size.
     pub fixed_bytes: u64,
 }
@@ -98,6 +106,8 @@ impl Budget {
             self.table_bytes,
             self.policy_bytes,
             self.write_buffer_bytes,
+            self.log_bytes,
+            self.lock_bytes,
             self.fixed_bytes,
         ];
         parts.iter().fold(0, |sum, part| sum.saturating_add(*part))
@@ -124,6 +134,8 @@ impl Budget {
             table_bytes,
             policy_bytes,
             write_buffer_bytes: Writes::bytes(demand.page_size as usize),
+            log_bytes: demand.log_bytes,
+            lock_bytes: demand.lock_bytes,
             fixed_bytes: FIXED_BYTES,
         })
     }
@@ -171,7 +183,13 @@ mod tests {
                     let page_size = 4096 << random.u32(..5);
                     let bits = random.u32(10..40);
                     let memory = (12 << 20) + random.u64(..1 << bits);
-                    let demand = Demand { page_size, translation, policy: &policy };
+                    let demand = Demand {
+                        page_size,
+                        translation,
+                        policy: &policy,
+                        log_bytes: 0,
+                        lock_bytes: 0,
+                    };
                     let budget = Budget::split(memory, &demand).unwrap();
                     assert!(budget.total() <= memory);
                     let more = Budget::of_frames(budget.frames + 1, &demand).unwrap();
@@ -184,8 +202,13 @@ mod tests {
     #[test]
     fn frames_are_what_most_of_the_memory_becomes() {
         let policy = policy("lean-evict");
-        let demand =
-            Demand { page_size: 4096, translation: TranslationMode::Swizzled, policy: &policy };
+        let demand = Demand {
+            page_size: 4096,
+            translation: TranslationMode::Swizzled,
+            policy: &policy,
+            log_bytes: 0,
+            lock_bytes: 0,
+        };
         let budget = Budget::split(1 << 30, &demand).unwrap();
         assert!(budget.pool_bytes as f64 > 0.98 * (1u64 << 30) as f64, "{budget:?}");
         assert_eq!(budget.pool_bytes, (u64::from(budget.frames) * 4608).next_multiple_of(4096));
@@ -199,8 +222,13 @@ mod tests {
     #[test]
     fn a_number_that_is_too_small_is_told_the_least_that_works() {
         let policy = policy("watt");
-        let demand =
-            Demand { page_size: 65536, translation: TranslationMode::Hashed, policy: &policy };
+        let demand = Demand {
+            page_size: 65536,
+            translation: TranslationMode::Hashed,
+            policy: &policy,
+            log_bytes: 0,
+            lock_bytes: 0,
+        };
         let error = Budget::split(1000, &demand).unwrap_err();
         let BudgetError::TooSmall { minimum, memory: 1000, page_size: 65536 } = error else {
             panic!("{error}")
@@ -214,7 +242,13 @@ mod tests {
     fn a_policy_with_ghosts_leaves_fewer_frames_than_one_without() {
         let (lru, arc) = (policy("lru"), policy("arc"));
         let frames = |policy| {
-            let demand = Demand { page_size: 4096, translation: TranslationMode::Swizzled, policy };
+            let demand = Demand {
+                page_size: 4096,
+                translation: TranslationMode::Swizzled,
+                policy,
+                log_bytes: 0,
+                lock_bytes: 0,
+            };
             Budget::split(256 << 20, &demand).unwrap().frames
         };
         assert!(frames(&arc) < frames(&lru), "{} {}", frames(&arc), frames(&lru));
@@ -223,8 +257,13 @@ mod tests {
     #[test]
     fn absurd_numbers_are_cut_to_what_a_pool_can_have() {
         let policy = policy("lru");
-        let demand =
-            Demand { page_size: 4096, translation: TranslationMode::Swizzled, policy: &policy };
+        let demand = Demand {
+            page_size: 4096,
+            translation: TranslationMode::Swizzled,
+            policy: &policy,
+            log_bytes: 0,
+            lock_bytes: 0,
+        };
         assert_eq!(Budget::split(u64::MAX, &demand).unwrap().frames, FRAMES_MAX);
         assert!(Budget::split(0, &demand).is_err());
     }

@@ -164,6 +164,16 @@ pub enum Error {
         /// The transaction.
         tx: u64,
     },
+    /// The store was not closed, and its log is not there.
+    #[error(
+        "{} is missing, and the store beside it was not shut down: put the log back; without it, \
+         `millpond dump --salvage` reads what is intact",
+        path.display()
+    )]
+    LogMissing {
+        /// Where the log should be.
+        path: PathBuf,
+    },
     /// The store has no log.
     #[error("{} has no log: it was opened last without one", path.display())]
     NoLog {
@@ -180,8 +190,8 @@ pub enum Error {
     },
     /// The store has a log, and was not closed: it must be recovered.
     #[error(
-        "{} was not shut down, and has a log: open it with its log (log = on) and for writing, \
-         which recovers it",
+        "{} was not shut down, and has a log: open it with its log and for writing, which recovers \
+         it (`millpond recover`); `millpond dump --salvage` reads what is intact without",
         path.display()
     )]
     MustRecover {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::error::Error;
 use super::log_view::Recovery;
+use super::memory_limit::SystemRoots;
 use super::options::Options;
 use crate::btree::redo_note;
 use crate::io::{Device, FileDevice, OpenError, PageStore};
@@ -32,12 +33,12 @@ pub(super) struct Logged {
     pub(super) recovery: Option<Recovery>,
 }
 
-fn log_options(options: &Options) -> LogOptions {
-    let defaults = LogOptions::default();
-    LogOptions {
-        segment_bytes: options.lab.log_segment.unwrap_or(defaults.segment_bytes),
-        ..defaults
-    }
+fn log_options(options: &Options, page_size: PageSize) -> Result<LogOptions, Error> {
+    let (page_size, defaults) = (page_size.bytes() as u32, LogOptions::default());
+    let plan = options.plan(&SystemRoots::default(), Some(page_size))?;
+    let buffer_bytes = plan.budget.log_bytes as usize;
+    let segment_bytes = options.lab.log_segment.unwrap_or(defaults.segment_bytes);
+    Ok(LogOptions { segment_bytes, buffer_bytes, ..defaults })
 }
 
 impl Logged {
@@ -55,7 +56,7 @@ pub(super) fn create(
     options: &Options,
 ) -> Result<(PageStore, Logged), Error> {
     let pages = PageStore::create_unmarked_on(device, page_size)?;
-    let log = Log::create(log, pages.uuid(), &log_options(options))?;
+    let log = Log::create(log, pages.uuid(), &log_options(options, page_size)?)?;
     Ok((pages, Logged::fresh(log)))
 }
 
@@ -70,8 +71,14 @@ pub(super) fn open(
     match PageStore::open_unmarked_on(device.clone(), page_size) {
         Ok(pages) => {
             let position = pages.log_position();
-            let options = log_options(options);
-            let old = if position.0 == 0 { None } else { Some(log(false)?) };
+            let options = log_options(options, pages.page_size())?;
+            let old = match position.0 {
+                0 => None,
+                _ => match log(false) {
+                    Err(Error::LogMissing { .. }) => None,
+                    found => Some(found?),
+                },
+            };
             let old = old.filter(|device| device.length() > 0);
             let opened = match old {
                 Some(old) => Log::open(old, pages.uuid(), position, &options)?.0,
@@ -95,7 +102,8 @@ pub(super) fn open(
 
 fn recover(pages: &PageStore, device: Arc<dyn Device>, options: &Options) -> Result<Logged, Error> {
     let position = pages.log_position();
-    let (log, tail) = Log::open(device, pages.uuid(), position, &log_options(options))?;
+    let (log, tail) =
+        Log::open(device, pages.uuid(), position, &log_options(options, pages.page_size())?)?;
     let started = std::time::Instant::now();
     let recovered = recovery::recover(
         pages,
@@ -139,6 +147,9 @@ pub(super) fn log_file(
     let exists = path.exists();
     if exists && !empty {
         return Ok(Arc::new(FileDevice::open(&path, &file)?));
+    }
+    if !empty {
+        return Err(Error::LogMissing { path });
     }
     if exists {
         // Whatever it holds, the store that is open does without.

@@ -326,13 +326,17 @@ impl Options {
         self.check_threads()?;
         let page_size = store_page_size.or(self.page_size).unwrap_or(PAGE_SIZE_DEFAULT);
         let policy = PolicyChoice::parse(&self.policy)?;
-        let demand = Demand { page_size, translation: self.lab.translation, policy: &policy };
+        let memory = self.memory.unwrap_or_else(|| system.default_memory());
+        let demand = Demand {
+            page_size,
+            translation: self.lab.translation,
+            policy: &policy,
+            log_bytes: if self.log { log_buffer(memory, page_size) } else { 0 },
+            lock_bytes: if self.locks { lock_bytes(memory) } else { 0 },
+        };
         let budget = match self.lab.frames {
             Some(frames) => Budget::of_frames(frames, &demand)?,
-            None => {
-                let memory = self.memory.unwrap_or_else(|| system.default_memory());
-                Budget::split(memory, &demand)?
-            }
+            None => Budget::split(memory, &demand)?,
         };
         Ok(Plan { page_size, policy, budget, seed: Seed(self.lab.seed) })
     }
@@ -364,6 +368,21 @@ impl Options {
         }
         Ok(())
     }
+}
+
+/// Bytes of a log's buffer: a thirty-second of the memory, but enough for the longest record, which
+/// is about eight pages and takes a quarter of it at most.
+fn log_buffer(memory: u64, page_size: u32) -> u64 {
+    const MOST: u64 = 4 << 20;
+    let least = (64 * u64::from(page_size)).max(128 << 10);
+    let wanted = (memory / 32).clamp(1, MOST);
+    // A power of two.
+    (1 << wanted.ilog2()).max(least)
+}
+
+/// Bytes that all locks may take.
+fn lock_bytes(memory: u64) -> u64 {
+    (memory / 32).clamp(64 << 10, 64 << 20)
 }
 
 fn in_range(knob: &'static str, value: u32, least: u32, most: u32) -> Result<(), OptionsError> {

@@ -253,6 +253,8 @@ impl Prepared {
         publisher: Option<Arc<Publisher>>,
     ) -> Result<Prepared, Error> {
         let page_size = pages.page_size().bytes() as u32;
+        // Nothing is set aside for a log that is not there.
+        let options = options.clone().log(logged.is_some());
         match options.plan(&SystemRoots::default(), Some(page_size)) {
             Ok(plan) => Ok(Prepared { pages: Arc::new(pages), logged, plan, publisher }),
             Err(error) => {
@@ -379,7 +381,9 @@ impl<M: Mode> Store<M> {
         let mut named = Named { catalog, open: HashMap::new(), gone: (0, 0) };
         let next_tx = logged.as_ref().map_or(1, |logged| logged.next_tx);
         let has_locks = options.locks && !options.read_only && !M::TREES_ONLY;
-        let locks = has_locks.then(|| Arc::new(LockManager::new(LockOptions::default())));
+        let lock_bytes = plan.budget.lock_bytes as usize;
+        let locks = has_locks
+            .then(|| Arc::new(LockManager::new(LockOptions::default().memory_bytes(lock_bytes))));
         let txns = Arc::new(TransactionManager::new(log, locks, next_tx, GROUP_DELAY));
         let checkpointer = match &mut logged {
             Some(logged) => {
