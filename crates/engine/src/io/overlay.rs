@@ -50,7 +50,9 @@ impl OverlayDevice {
     fn piece_below(&self, at: u64) -> Result<Box<[u8]>, DeviceError> {
         let mut piece = vec![0; PIECE as usize].into_boxed_slice();
         let there = self.below.length().saturating_sub(at * PIECE).min(PIECE);
-        self.below.read(at * PIECE, &mut piece[..there as usize])?;
+        if there > 0 {
+            self.below.read(at * PIECE, &mut piece[..there as usize])?;
+        }
         Ok(piece)
     }
 
