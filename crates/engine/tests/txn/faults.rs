@@ -302,7 +302,9 @@ fn play(nth: u64, fault: Fault, is_dropped: bool) -> (bool, usize) {
             }
         }
     }
-    assert!(errors.iter().all(|error| !error.to_string().is_empty()));
+    // Storage that fails is not storage that lies.
+    let is_damage = |error: &&Error| matches!(error, Error::Pool(PoolError::Corrupt { .. }));
+    assert!(!errors.iter().any(|error| is_damage(&error)), "{what}: {errors:?}");
     let has_struck = !world.supply.is_fault_due();
     if is_dropped {
         world.supply.spare();
