@@ -85,12 +85,15 @@ fn describe(body: &[u8]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
+/// The device of a store and that of its log.
+pub type DevicePair = (Arc<dyn Device>, Arc<dyn Device>);
+
 /// The devices of the store at `path` and of its log, for reading only: what is written stays in
 /// memory. With [`Db::open_on_devices`](super::Db::open_on_devices) a recovery can be tried out.
 ///
 /// # Errors
 /// One of the files cannot be opened, or is in use.
-pub fn trial_devices(path: &Path) -> Result<(Arc<dyn Device>, Arc<dyn Device>), Error> {
+pub fn trial_devices(path: &Path) -> Result<DevicePair, Error> {
     let options = FileOptions { read_only: true, ..FileOptions::default() };
     let trial = |path: &Path| -> Result<Arc<dyn Device>, Error> {
         let below = Arc::new(FileDevice::open(path, &options)?);
