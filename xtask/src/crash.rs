@@ -1,7 +1,8 @@
 //! The crash campaign in release mode: `cargo xtask crash`.
 //!
 //! Runs the engine's test `crash`, whose stories are drawn by their seeds; a failure prints the
-//! command that tells its story again. `cargo xtask test` runs a few of them.
+//! command that tells its story again. `cargo xtask test` runs a few of them. With `--planted`,
+//! bugs are planted in the engine, and stories told until each is caught.
 
 use anyhow::{Context, Result, bail};
 
@@ -13,6 +14,8 @@ struct Choice {
     seeds: u64,
     sweeps: u64,
     from: u64,
+    /// Whether to catch bugs that are planted.
+    planted: bool,
 }
 
 /// Runs the campaign; true if nothing failed.
@@ -23,14 +26,20 @@ pub fn main(arguments: &[String]) -> Result<bool> {
 }
 
 fn choice(arguments: &[String]) -> Result<Choice> {
-    let mut choice = Choice { seeds: 1000, sweeps: 0, from: 0 };
+    let mut choice = Choice { seeds: 1000, sweeps: 0, from: 0, planted: false };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let number = match word.as_str() {
             "--seeds" => &mut choice.seeds,
             "--sweeps" => &mut choice.sweeps,
             "--from" => &mut choice.from,
-            other => bail!("crash knows --seeds N, --sweeps N and --from SEED, not `{other}`"),
+            "--planted" => {
+                choice.planted = true;
+                continue;
+            }
+            other => {
+                bail!("crash knows --seeds N, --sweeps N, --from SEED and --planted, not `{other}`")
+            }
         };
         let text = words.next().with_context(|| format!("{word} needs a number"))?;
         *number = text.parse().with_context(|| format!("{word} {text}: no number"))?;
@@ -40,8 +49,10 @@ fn choice(arguments: &[String]) -> Result<Choice> {
 
 fn line(choice: &Choice) -> Line {
     let cargo = ["cargo", "test", "--release", "-p", "millpond", "--test", "crash"];
-    let arguments = ["campaign", "--", "--nocapture", "--test-threads", "1"];
-    Line::new(&[&cargo[..], &arguments[..]].concat())
+    let what: &[&str] =
+        if choice.planted { &["--features", "planted", "planted"] } else { &["campaign"] };
+    let arguments = ["--", "--nocapture", "--test-threads", "1"];
+    Line::new(&[&cargo[..], what, &arguments[..]].concat())
         .with("CRASH_SEEDS", choice.seeds.to_string())
         .with("CRASH_SWEEPS", choice.sweeps.to_string())
         .with("CRASH_FROM", choice.from.to_string())
@@ -58,12 +69,20 @@ mod tests {
     #[test]
     fn numbers_are_handed_on() {
         let chosen = choice(&words("--seeds 7 --from 3")).unwrap();
-        assert_eq!(chosen, Choice { seeds: 7, sweeps: 0, from: 3 });
+        assert_eq!(chosen, Choice { seeds: 7, sweeps: 0, from: 3, planted: false });
         let text = line(&chosen).to_string();
         assert!(
             text.starts_with("CRASH_SEEDS='7' CRASH_SWEEPS='0' CRASH_FROM='3' cargo"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn bugs_are_planted_only_if_that_is_asked_for() {
+        for (text, is_planted) in [("--seeds 7", false), ("--planted --seeds 7", true)] {
+            let line = line(&choice(&words(text)).unwrap()).to_string();
+            assert_eq!(line.contains("--features planted planted"), is_planted, "{line}");
+        }
     }
 
     #[test]

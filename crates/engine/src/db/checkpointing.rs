@@ -14,6 +14,7 @@ use millpond_base::{FrameId, Lsn, PageId, Reason};
 
 use super::error::Error;
 use crate::io::PageStore;
+use crate::io::planted::{Bug, is_planted};
 use crate::log::Log;
 use crate::pool::{Mode, Pool, PoolError};
 use crate::recovery::{Active, Checkpoint};
@@ -46,8 +47,13 @@ impl<M: Mode> Checkpointer<M> {
     /// Log or data could not be made durable. The last checkpoint stands.
     pub(super) fn take(&self) -> Result<Lsn, Error> {
         let mut last = self.redo();
-        let redo = self.pool.redo_bound();
-        self.pages.sync()?;
+        let mut redo = self.pool.redo_bound();
+        if !is_planted(Bug::DataNotSynchronised) {
+            self.pages.sync()?;
+        }
+        if is_planted(Bug::RedoBoundAfterSync) {
+            redo = self.pool.redo_bound();
+        }
         let mut checkpoint = self.pool.space_at_tail(|begin, space| Checkpoint {
             redo: redo.min(begin),
             begin,
@@ -57,6 +63,7 @@ impl<M: Mode> Checkpointer<M> {
         });
         let under_way = self.txns.active().settled();
         let had_records = under_way.into_iter().filter(|(_, last)| *last != Lsn(0));
+        let had_records = had_records.filter(|_| !is_planted(Bug::ActiveNotNoted));
         checkpoint.active = had_records.map(|(tx, last)| Active { tx, last }).collect();
         checkpoint.next_tx = self.txns.active().next_id();
         checkpoint.pages = self.pages.pages();
@@ -65,7 +72,10 @@ impl<M: Mode> Checkpointer<M> {
         let oldest = self.txns.active().oldest().unwrap_or(checkpoint.begin);
         let at = checkpoint.write(&self.log).map_err(PoolError::Log)?;
         self.pages.set_log_position(at, self.catalog_root)?;
-        let kept = checkpoint.redo.min(checkpoint.begin).min(oldest);
+        let mut kept = checkpoint.redo.min(checkpoint.begin);
+        if !is_planted(Bug::LogForgottenEarly) {
+            kept = kept.min(oldest);
+        }
         self.log.forget_before(kept);
         *last = checkpoint.redo;
         Ok(checkpoint.redo)

@@ -9,6 +9,7 @@ use super::log_view::Recovery;
 use super::memory_limit::SystemRoots;
 use super::options::Options;
 use crate::btree::redo_note;
+use crate::io::planted::{Bug, is_planted};
 use crate::io::{Device, FileDevice, OpenError, PageStore};
 use crate::log::{Log, LogOptions};
 use crate::page::PageSize;
@@ -121,7 +122,8 @@ fn recover(pages: &PageStore, device: Arc<dyn Device>, options: &Options) -> Res
         seconds = started.elapsed().as_secs_f64(),
         "the store was recovered up to the end of its log"
     );
-    let hanging = analysis.space.hanging().iter().map(|(page, kind)| (*page, *kind)).collect();
+    let hanging = analysis.space.hanging().iter().map(|(page, kind)| (*page, *kind));
+    let hanging = hanging.filter(|_| !is_planted(Bug::HangingNotRestored)).collect();
     let next_tx = analysis.next_tx;
     let recovery = Recovery {
         records: analysis.records,
@@ -132,8 +134,9 @@ fn recover(pages: &PageStore, device: Arc<dyn Device>, options: &Options) -> Res
         elapsed: started.elapsed(),
         ..Recovery::default()
     };
-    let (log, recovery) = (Arc::new(log), Some(recovery));
-    Ok(Logged { log, losers: analysis.losers, hanging, next_tx, recovery })
+    let losers = analysis.losers.into_iter().filter(|_| !is_planted(Bug::LosersNotUndone));
+    let (log, losers, recovery) = (Arc::new(log), losers.collect(), Some(recovery));
+    Ok(Logged { log, losers, hanging, next_tx, recovery })
 }
 
 /// The log's file beside the store at `path`; a new one if it shall be `empty`.

@@ -4,10 +4,14 @@
 //! that happens, and it also keeps a process from opening a store twice. Who holds it is asked of
 //! `/proc/locks`; where that is not there, or does not know, the superblock names the process that
 //! opened the store for writing.
+//!
+//! Of a process that was killed amid asynchronous I/O the kernel closes the files a little after it
+//! is gone, so a lock whose holder is no more is waited for.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -15,20 +19,30 @@ use super::buffer::AlignedBuffer;
 use super::error::{Errno, OpenFileError};
 use crate::page::superblock::Superblock;
 
-/// Takes the lock without waiting.
+/// How often, and after which time, a lock is tried again whose holder is gone, or not to be named:
+/// of a process that is gone the kernel tells no id.
+const TRIES_MAX: u32 = 200;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Takes the lock, without waiting for anybody who lives.
 pub(super) fn acquire(file: &File, path: &Path, exclusive: bool) -> Result<(), OpenFileError> {
     let operation = if exclusive {
         FlockOperation::NonBlockingLockExclusive
     } else {
         FlockOperation::NonBlockingLockShared
     };
+    let mut tries = 0;
     loop {
         match flock(file, operation) {
             Ok(()) => return Ok(()),
             Err(rustix::io::Errno::INTR) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => {
                 let pid = holder_by_kernel(file).or_else(|| holder_by_superblock(file));
-                return Err(OpenFileError::Locked { path: path.to_path_buf(), pid });
+                tries += 1;
+                if tries > TRIES_MAX || !pid.is_none_or(is_gone) {
+                    return Err(OpenFileError::Locked { path: path.to_path_buf(), pid });
+                }
+                std::thread::sleep(PAUSE);
             }
             Err(errno) => {
                 return Err(OpenFileError::Io { path: path.to_path_buf(), errno: errno.into() });
@@ -40,6 +54,11 @@ pub(super) fn acquire(file: &File, path: &Path, exclusive: bool) -> Result<(), O
 /// Gives the lock back while the file stays open.
 pub(super) fn release(file: &File) -> Result<(), Errno> {
     flock(file, FlockOperation::Unlock).map_err(Errno::from)
+}
+
+/// Whether there is no such process any more; `false` where nobody can say.
+fn is_gone(pid: u32) -> bool {
+    Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{pid}")).exists()
 }
 
 fn holder_by_kernel(file: &File) -> Option<u32> {
@@ -87,6 +106,14 @@ mod tests {
         assert_eq!(holder_in(listing, "fe:00:98"), None);
         assert_eq!(holder_in(listing, "fe:00:97"), None);
         assert_eq!(holder_in("", "fe:00:97"), None);
+    }
+
+    #[test]
+    fn a_process_that_ended_is_gone_and_this_one_is_not() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = child.id();
+        child.wait().unwrap();
+        assert!(is_gone(pid) && !is_gone(std::process::id()));
     }
 
     #[test]

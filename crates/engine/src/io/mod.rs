@@ -13,6 +13,7 @@ pub mod memory;
 mod open;
 pub mod overlay;
 mod pause;
+pub mod planted;
 pub mod power;
 mod recover;
 mod ring;

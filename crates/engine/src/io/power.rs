@@ -57,6 +57,8 @@ struct Schedule {
     /// Number of the operation that fails.
     fault: Option<(u64, Fault)>,
     is_off: bool,
+    /// It failed at an operation, not between two.
+    was_amid: bool,
 }
 
 /// What the devices of a supply share.
@@ -94,7 +96,7 @@ impl Plug {
         schedule.operations += 1;
         let number = schedule.operations;
         if schedule.cut.is_some_and(|cut| cut <= number) {
-            schedule.is_off = true;
+            (schedule.is_off, schedule.was_amid) = (true, true);
             return Turn::Cut;
         }
         match schedule.fault {
@@ -148,6 +150,18 @@ impl PowerSupply {
     /// The power fails now, between two operations.
     pub fn cut(&self) {
         self.line.schedule().is_off = true;
+    }
+
+    /// After [`PowerSupply::cut`]: it was not the power, only the process that used the devices,
+    /// and all that it was told had been written is there, synchronised or not, as in the caches of
+    /// an operating system that goes on. Nothing happens, and the answer is `false`, if the power
+    /// failed at an operation. To be called when nobody uses the devices any more.
+    pub fn resume(&self) -> bool {
+        let mut schedule = self.line.schedule();
+        if !schedule.was_amid {
+            (schedule.is_off, schedule.cut, schedule.fault) = (false, None, None);
+        }
+        !schedule.was_amid
     }
 
     /// The power does not fail at any operation yet to come, and none fails; what failed, did.
@@ -307,6 +321,25 @@ mod tests {
             .iter()
             .flat_map(|&log| [0, 4].map(move |second| vec![vec![survived, second], vec![log, 0]]));
         assert_eq!(images(&again), expected.collect());
+    }
+
+    #[test]
+    fn what_a_process_that_died_had_written_is_there_until_the_power_fails() {
+        let (supply, data, _) = two();
+        data.write(0, &[1; 512]).unwrap();
+        supply.fail_at(1, Fault::Error);
+        data.sync().unwrap_err();
+        supply.cut();
+        assert!(is_gone(data.write(512, &[2; 512])));
+        assert!(supply.resume() && !supply.is_off());
+        assert_eq!((bytes(&data)[0], bytes(&data)[512]), (1, 0));
+        // The synchronisation that failed covers nothing, and a later one nothing of that.
+        data.sync().unwrap();
+        supply.cut_at(1);
+        assert!(is_gone(data.write(512, &[3; 512])));
+        assert!(!supply.resume() && supply.is_off());
+        let first = images(&supply).into_iter().map(|image| image[0][0]);
+        assert_eq!(first.collect::<BTreeSet<_>>(), BTreeSet::from([0, 1]));
     }
 
     #[test]

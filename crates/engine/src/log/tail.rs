@@ -21,6 +21,7 @@ use super::record::HEADER;
 use super::segments::Segments;
 use super::window::{AHEAD, Window};
 use crate::io::AlignedBuffer;
+use crate::io::planted::{Bug, is_planted};
 
 /// Where a log that was opened ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,8 +69,12 @@ pub(super) fn find(segments: &Arc<Segments>, start: u64, salt: u64) -> Result<Ta
     if let Some(offset) = segments.damaged_header().filter(|_| reaches_limit(&mut window, end)) {
         return Err(LogError::DamagedSegment { path: path(), offset, at: Lsn(end) });
     }
-    clear(segments, &behind.starts)?;
-    write_again(segments, known.min(end), end)?;
+    if !is_planted(Bug::LogTailNotCleared) {
+        clear(segments, &behind.starts)?;
+    }
+    if !is_planted(Bug::LogTailNotWrittenAgain) {
+        write_again(segments, known.min(end), end)?;
+    }
     // Inside a block, what lies behind the end is zeros unless something was under way there. At
     // the beginning of a block there may be anything, such as a segment's former contents.
     let is_cut = !behind.starts.is_empty() || (is_torn && !end.is_multiple_of(BLOCK));

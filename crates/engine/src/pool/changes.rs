@@ -19,6 +19,7 @@ use std::ptr::NonNull;
 
 use millpond_base::{Lsn, PageId};
 
+use crate::io::planted::{Bug, is_planted};
 use crate::log::{Log, Record};
 use crate::page::{View, change};
 use crate::pool::buffer::{Mode, Pool, locked};
@@ -81,6 +82,13 @@ struct Changed {
     page: PageId,
     how: How,
     is_new: bool,
+}
+
+impl Changed {
+    /// Whether it was given back before its record, which must not be.
+    fn is_gone(&self) -> bool {
+        is_planted(Bug::FreedBeforeRecord) && matches!(self.how, How::Freed)
+    }
 }
 
 enum Event {
@@ -280,7 +288,8 @@ impl<M: Mode> Pool<M> {
         let page = header.page()?;
         if changes.place(frame).is_none() {
             let tail = self.log().map_or(Lsn(0), Log::tail);
-            let how = if header.begin_logged_change(tail) {
+            let was_clean = header.begin_logged_change(tail);
+            let how = if was_clean && !is_planted(Bug::NoFullImage) {
                 How::Image
             } else {
                 How::Noted { notes: Vec::new(), before: None }
@@ -311,12 +320,17 @@ impl<M: Mode> Pool<M> {
     /// Answers where the record begins; 0 if there was nothing to log.
     pub(crate) fn log_changes(&self, mut changes: Box<Changes>) -> Lsn {
         self.compose(&mut changes);
+        if is_planted(Bug::FreedBeforeRecord) {
+            let gone = changes.pages.iter().filter(|changed| changed.is_gone());
+            gone.for_each(|changed| self.free_page(changed.frame));
+        }
         let Some(log) = self.log() else { return Lsn(0) };
         let mut at = Lsn(0);
         if !changes.body.is_empty() {
             let (kind, tx, prev) = match changes.by {
                 By::Itself => (kind::PAGES, 0, Lsn(0)),
                 By::Transaction { tx, prev } => (kind::UPDATE, tx, prev),
+                By::Undo { .. } if is_planted(Bug::UndoLoggedAsOther) => (kind::PAGES, 0, Lsn(0)),
                 By::Undo { tx, prev, .. } => (kind::COMPENSATION, tx, prev),
             };
             let record = Record { kind, tx, prev, parts: &[&changes.body] };
@@ -329,11 +343,11 @@ impl<M: Mode> Pool<M> {
                 log.append(&record)
             };
             at = appended.start;
-            for changed in &changes.pages {
+            for changed in changes.pages.iter().filter(|changed| !changed.is_gone()) {
                 self.set_page_lsn(changed.frame, appended.end);
             }
         }
-        for changed in &changes.pages {
+        for changed in changes.pages.iter().filter(|changed| !changed.is_gone()) {
             if matches!(changed.how, How::Freed) {
                 self.free_page(changed.frame);
             } else {
@@ -361,7 +375,9 @@ impl<M: Mode> Pool<M> {
                     }
                     scratch.resize(self.page_size, 0);
                     self.view(changed.frame).copy_into(0, scratch);
-                    self.unswizzle_all(changed.frame, scratch, |_| true);
+                    self.unswizzle_all(changed.frame, scratch, |_| {
+                        !is_planted(Bug::SwipLoggedAsPointer)
+                    });
                     change::put_image(body, page, scratch);
                 }
                 How::Noted { notes, before } => {
@@ -386,6 +402,7 @@ impl<M: Mode> Pool<M> {
         match by {
             By::Itself => {}
             By::Transaction { .. } => change::put_undo(body, undo),
+            By::Undo { .. } if is_planted(Bug::NoUndoNext) => {}
             By::Undo { next, .. } => change::put_undo_next(body, *next),
         }
     }
@@ -414,7 +431,7 @@ impl<M: Mode> Pool<M> {
             }
             let same = |at: usize| {
                 before.get(at..at + 8) == scratch.get(at..at + 8)
-                    && swips.binary_search(&at).is_ok()
+                    && (swips.binary_search(&at).is_ok() || is_planted(Bug::StaleSwipNotLogged))
             };
             let mut others = Vec::new();
             if let Some(kind) = self.kind(self.view(changed.frame)) {
@@ -454,7 +471,9 @@ impl<M: Mode> Pool<M> {
 
     /// Says in the page of `frame`, which is latched exclusively, which record was the last.
     fn set_page_lsn(&self, frame: NonNull<Frame>, lsn: Lsn) {
-        if let Some(place) = self.bytes(frame).get_mut(8..16) {
+        if let Some(place) = self.bytes(frame).get_mut(8..16)
+            && !is_planted(Bug::PageLsnNotSet)
+        {
             place.copy_from_slice(&lsn.0.to_le_bytes());
         }
     }
@@ -465,7 +484,8 @@ impl<M: Mode> Pool<M> {
         let mut bound = self.log().map_or(Lsn(0), Log::tail);
         for id in (0..self.frames()).map(millpond_base::FrameId) {
             if let Some(header) = self.memory.header(id)
-                && (header.is_dirty() || header.is_writing())
+                && (header.is_dirty()
+                    || header.is_writing() && !is_planted(Bug::WritingCountsAsClean))
             {
                 bound = bound.min(header.rec_lsn());
             }

@@ -16,6 +16,7 @@ use millpond_base::sync::Mutex;
 use millpond_base::{FrameId, PageId, Reason};
 
 use crate::io::AlignedBuffer;
+use crate::io::planted::{Bug, is_planted};
 use crate::page::{PageHeader, View};
 use crate::pool::buffer::{Evictors, Mode, Pool, locked};
 use crate::pool::counters::{Counter, Gauge, Timing};
@@ -175,6 +176,9 @@ impl<M: Mode> Pool<M> {
         else {
             return Ok(());
         };
+        if is_planted(Bug::PageBeforeLog) {
+            return Ok(());
+        }
         Ok(log.wait_durable(last)?)
     }
 

@@ -9,6 +9,7 @@ use super::checkpoint::Checkpoint;
 use super::error::RecoveryError;
 use super::index::PageIndex;
 use super::progress::{Phase, Progress};
+use crate::io::planted::{Bug, is_planted};
 use crate::log::{Header, Log};
 use crate::page::change::{Section, sections};
 use crate::pool::changes::{Space, kind};
@@ -164,7 +165,7 @@ impl Pass {
             let section = section.map_err(|bad| RecoveryError::Body { at, byte: bad.at })?;
             check_page(at, &section)?;
             self.pages(at, &section);
-            if is_behind {
+            if is_behind && !is_planted(Bug::MapNotReplayed) {
                 self.space(&section);
             }
             if let Section::UndoNext { lsn } = section {

@@ -17,6 +17,8 @@ use std::time::Duration;
 
 use millpond_base::Lsn;
 
+use crate::io::planted::{Bug, is_planted};
+
 /// A transaction under way.
 #[derive(Debug)]
 pub struct Active {
@@ -145,7 +147,9 @@ impl ActiveTable {
     /// Those that are under way, with their last records as of a moment after the call began.
     pub fn settled(&self) -> Vec<(u64, Lsn)> {
         let all: Vec<Arc<Active>> = self.map().values().cloned().collect();
-        all.iter().for_each(|active| active.settle());
+        if !is_planted(Bug::StepNotAwaited) {
+            all.iter().for_each(|active| active.settle());
+        }
         let under_way = all.iter().filter(|active| !active.over.load(Ordering::Acquire));
         under_way.map(|active| (active.tx, active.last())).collect()
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use millpond_base::Lsn;
 
+use crate::io::planted::{Bug, is_planted};
 use crate::lock::{LockError, LockManager, Mode, Owner};
 use crate::log::{Log, LogError};
 use crate::pool::PoolError;
@@ -178,6 +179,9 @@ impl TransactionManager {
     /// Makes the commit that ends at `end` as durable as was asked for.
     pub(super) fn make_durable(&self, end: Lsn, durability: Durability) -> Result<(), LogError> {
         let Some(log) = &self.log else { return Ok(()) };
+        if is_planted(Bug::CommitDoesNotWait) {
+            return Ok(());
+        }
         match durability {
             Durability::Sync => log.wait_durable(end),
             Durability::Group => log.wait_group(end, self.group_delay),

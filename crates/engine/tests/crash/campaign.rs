@@ -126,6 +126,7 @@ fn print(tally: &Tally, failures: &[u64]) {
         ("  in the run", run),
         ("  in recovery", recovery),
         ("  in recovery's recovery", again),
+        ("deaths of the process", tally.deaths),
         ("I/O errors", tally.faults),
         ("stores closed", tally.closes),
         ("stores checked", tally.checks),

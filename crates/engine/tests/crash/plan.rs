@@ -54,6 +54,8 @@ pub struct Plan {
     pub steps: u32,
     /// No thread of the store does anything by itself, so that the seed gives the same again.
     pub is_quiet: bool,
+    /// What an operation of the devices may take, so that threads meet while one is under way.
+    pub latency_us_max: u32,
 }
 
 impl Plan {
@@ -72,6 +74,7 @@ impl Plan {
             lives: random.u32(2..=5),
             steps: pick(random, &[15, 60, 200]),
             is_quiet: !threads && random.u8(..4) > 0,
+            latency_us_max: if threads { pick(random, &[0, 100, 400]) } else { 0 },
         }
     }
 
@@ -111,7 +114,7 @@ impl Start {
             segment_bytes: pick(random, &[16 << 10, 16 << 10, 64 << 10, 1 << 20]),
             buffer_bytes: pick(random, &[64 << 10, 256 << 10]),
             is_quiet: plan.is_quiet,
-            gap_bytes: pick(random, &[64 << 10, 256 << 10, 4 << 20]),
+            gap_bytes: pick(random, &[16 << 10, 64 << 10, 256 << 10, 4 << 20]),
             seed: random.u64(..),
         }
     }

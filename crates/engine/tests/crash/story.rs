@@ -6,7 +6,7 @@
 //! story goes on, and whatever happens to its recovery, it must come to the same contents.
 
 use fastrand::Rng;
-use millpond::io::{Fault, MemoryDevice, PowerSupply};
+use millpond::io::{Fault, Faults, MemoryDevice, PowerSupply};
 
 use crate::oracle::State;
 use crate::plan::{Blow, Forced, Kind, Place, Plan, Start, pick};
@@ -23,6 +23,8 @@ pub struct Tally {
     pub lives: u64,
     /// Crashes: in the run, in recovery, in the recovery from a crash of recovery.
     pub crashes: [u64; 3],
+    /// Processes that died while the machine went on.
+    pub deaths: u64,
     /// Operations that failed while the power was on.
     pub faults: u64,
     pub closes: u64,
@@ -42,6 +44,7 @@ impl std::ops::AddAssign for Tally {
         for (sum, crashes) in self.crashes.iter_mut().zip(other.crashes) {
             *sum += crashes;
         }
+        self.deaths += other.deaths;
         self.faults += other.faults;
         self.closes += other.closes;
         self.checks += other.checks;
@@ -223,6 +226,10 @@ impl Story<'_> {
     }
 
     fn start(&mut self) -> Start {
+        let latency_us_max = self.plan.latency_us_max;
+        for device in [&self.world.devices.data, &self.world.devices.log] {
+            device.set_faults(Faults { latency_us_max, ..Faults::default() });
+        }
         let start = Start::draw(&self.plan, &mut self.random);
         self.note(format!("open {start:?}"));
         start
@@ -368,6 +375,12 @@ impl Story<'_> {
         self.tally.faults += u64::from(has_struck);
         self.world.supply.cut();
         drop(store);
+        let may_die = self.forced.is_none() && self.subject.may_die();
+        if may_die && self.random.u8(..3) == 0 && self.world.supply.resume() {
+            self.note("the process dies".into());
+            self.tally.deaths += 1;
+            return Ok(());
+        }
         self.crash()
     }
 

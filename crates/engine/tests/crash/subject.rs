@@ -58,6 +58,11 @@ pub trait Subject: Send + Sync {
     /// empty.
     fn open(&self, devices: &Devices, start: &Start) -> Answer<Box<dyn Store>>;
 
+    /// Whether the process may die while the machine goes on.
+    fn may_die(&self) -> bool {
+        true
+    }
+
     /// Looks for damage and for lost space in a store that was closed.
     fn check(&self, devices: &Devices) -> Answer<()>;
 }

@@ -76,6 +76,11 @@ struct ToyStore {
 }
 
 impl Subject for Toy {
+    /// It takes what it reads for durable.
+    fn may_die(&self) -> bool {
+        false
+    }
+
     fn open(&self, devices: &Devices, start: &Start) -> Answer<Box<dyn Store>> {
         let log = devices.log.clone();
         let mut bytes = vec![0; log.length() as usize];

@@ -298,6 +298,11 @@ impl Worker {
         let mut draft = Draft { transaction, changes: Vec::new(), savepoints: Vec::new() };
         let operations = if self.random.bool() { 1..=3 } else { 1..=20 };
         for _ in 0..self.random.u32(operations) {
+            if self.random.u8(..30) == 0 {
+                self.note("  checkpoint meanwhile".into());
+                let answer = life.store.checkpoint();
+                self.tolerate(life, answer)?;
+            }
             let answer = self.operation(life, &mut draft)?;
             if self.tolerate(life, answer)?.is_none() {
                 // Whatever it was, the transaction is given up.

@@ -1,0 +1,112 @@
+//! Bugs that a test plants, to see whether the crash campaign catches them.
+//!
+//! A campaign that finds nothing is worth as much as what it would have found. So each rule on
+//! which recovery rests has a place here that breaks it: with the feature `planted`, a test chooses
+//! one of them with `plant`, for the whole process. Without the feature, which nobody but
+//! `cargo xtask crash --planted` turns on, `is_planted` is the constant `false`, and nothing of
+//! this is left in the program.
+
+/// What is done wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Bug {
+    /// A commit that promises to be durable returns before it is.
+    CommitDoesNotWait = 1,
+    /// The log counts what it wrote as durable without synchronising it.
+    LogNotSynchronised,
+    /// Whole records behind the log's end are left, and valid again when new ones reach up to them.
+    LogTailNotCleared,
+    /// What an opened log found is not written again.
+    LogTailNotWrittenAgain,
+    /// A page is written before the log records that changed it.
+    PageBeforeLog,
+    /// A page does not say which record changed it last.
+    PageLsnNotSet,
+    /// The first record about a page that was clean says only what changed.
+    NoFullImage,
+    /// A record that undoes another one does not say what is to be undone next.
+    NoUndoNext,
+    /// What undoes a change is logged as a change that nobody made for a transaction.
+    UndoLoggedAsOther,
+    /// A checkpoint looks for the oldest dirty page after it synchronised the data.
+    RedoBoundAfterSync,
+    /// A checkpoint takes a page that is being written for clean.
+    WritingCountsAsClean,
+    /// A checkpoint does not synchronise the data.
+    DataNotSynchronised,
+    /// The superblock names a checkpoint that is not durable.
+    CheckpointNotDurable,
+    /// The log forgets what only the checkpoint before can do without: the superblock that names
+    /// the new one is not synchronised.
+    SuperblockNotSynchronised,
+    /// The log forgets what a transaction under way needs to be undone.
+    LogForgottenEarly,
+    /// A checkpoint does not wait for a record that is being appended.
+    StepNotAwaited,
+    /// A checkpoint knows of no transactions.
+    ActiveNotNoted,
+    /// A page that is freed can be used again before the record that says so.
+    FreedBeforeRecord,
+    /// Recovery takes the map of pages in use from the checkpoint.
+    MapNotReplayed,
+    /// Recovery forgets the roots that hang below nothing.
+    HangingNotRestored,
+    /// Recovery undoes nothing.
+    LosersNotUndone,
+    /// A swip in a full image is logged as the pointer that it is.
+    SwipLoggedAsPointer,
+    /// A swip whose bytes were there before, in something else, is not logged.
+    StaleSwipNotLogged,
+}
+
+impl Bug {
+    /// All of them.
+    pub const ALL: [Bug; 23] = [
+        Bug::CommitDoesNotWait,
+        Bug::LogNotSynchronised,
+        Bug::LogTailNotCleared,
+        Bug::LogTailNotWrittenAgain,
+        Bug::PageBeforeLog,
+        Bug::PageLsnNotSet,
+        Bug::NoFullImage,
+        Bug::NoUndoNext,
+        Bug::UndoLoggedAsOther,
+        Bug::RedoBoundAfterSync,
+        Bug::WritingCountsAsClean,
+        Bug::DataNotSynchronised,
+        Bug::CheckpointNotDurable,
+        Bug::SuperblockNotSynchronised,
+        Bug::LogForgottenEarly,
+        Bug::StepNotAwaited,
+        Bug::ActiveNotNoted,
+        Bug::FreedBeforeRecord,
+        Bug::MapNotReplayed,
+        Bug::HangingNotRestored,
+        Bug::LosersNotUndone,
+        Bug::SwipLoggedAsPointer,
+        Bug::StaleSwipNotLogged,
+    ];
+}
+
+#[cfg(feature = "planted")]
+static PLANTED: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(0);
+
+/// Whether `bug` is to be made.
+#[cfg(feature = "planted")]
+pub(crate) fn is_planted(bug: Bug) -> bool {
+    PLANTED.load(std::sync::atomic::Ordering::Relaxed) == bug as u8
+}
+
+/// Whether `bug` is to be made: no.
+#[cfg(not(feature = "planted"))]
+#[inline(always)]
+pub(crate) const fn is_planted(_: Bug) -> bool {
+    false
+}
+
+/// Has this bug made from now on, and no other, by all stores of the process; `None`: none.
+#[cfg(feature = "planted")]
+pub fn plant(bug: Option<Bug>) {
+    PLANTED.store(bug.map_or(0, |bug| bug as u8), std::sync::atomic::Ordering::Relaxed);
+}
