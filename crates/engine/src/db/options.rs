@@ -1,6 +1,6 @@
 //! How a store is opened. [`Options::memory`] is what most users set, if anything.
 //!
-//! Eleven knobs are for users; what only measurements turn lies under [`Lab`]. Values are checked
+//! Fifteen knobs are for users; what only measurements turn lies under [`Lab`]. Values are checked
 //! together when the store is opened, or by [`Options::check`]: setters never fail, so that they
 //! chain.
 

@@ -732,7 +732,11 @@ impl<M: Mode> Store<M> {
         }
         let (splits, merges) = opened.tally();
         named.gone = (named.gone.0 + splits, named.gone.1 + merges);
-        Ok(opened.destroy()?)
+        opened.destroy()?;
+        if let Some(locks) = self.txns.locks() {
+            locks.forget_tree(entry.owner);
+        }
+        Ok(())
     }
 
     /// All names and what they stand for, in order.
