@@ -28,6 +28,7 @@ use crate::probe::reads_per_second;
 use crate::runner::{self, Observer, Outcome, RunSpec};
 use crate::setup::{DeviceSpec, Engine, Setup};
 use crate::store::TreeStore;
+use crate::txn_bed::TxnBed;
 
 /// What is known of a bed beside its runs.
 #[derive(Clone, PartialEq, Debug)]
@@ -50,6 +51,12 @@ pub struct Facts {
     pub rows: u64,
     /// Seconds that loading took.
     pub load_s: f64,
+    /// Whether transactions are logged.
+    pub log: bool,
+    /// Whether they lock.
+    pub locks: bool,
+    /// When they are durable; empty without a log.
+    pub durability: String,
 }
 
 /// An engine, loaded.
@@ -109,7 +116,11 @@ pub fn prepare(
 ) -> Result<Box<dyn Bed>, BenchError> {
     observer.begin(&format!("loading {} into {}", workload.name(), setup.engine));
     let latching = setup.options.lab.latching;
+    let has_transactions = setup.options.log || setup.options.locks;
     if setup.engine == Engine::Twin {
+        if has_transactions {
+            return Err(BenchError::Usage("the twin has neither log nor locks".to_string()));
+        }
         return match latching {
             LatchingMode::Optimistic => Ok(Box::new(TwinBed::<Optimistic>::new(setup, workload)?)),
             LatchingMode::None => Ok(Box::new(TwinBed::<Unlatched>::new(setup, workload)?)),
@@ -120,8 +131,32 @@ pub fn prepare(
     }
     let plan = plan(setup, Some(64))?;
     let translation = setup.options.lab.translation;
-    Combination::choose(translation, latching, &plan.policy, setup.records)?
-        .visit(Prepare { setup, workload })
+    let combination = Combination::choose(translation, latching, &plan.policy, setup.records)?;
+    if has_transactions {
+        return combination.visit(PrepareTxn { setup, workload });
+    }
+    combination.visit(Prepare { setup, workload })
+}
+
+struct PrepareTxn<'a> {
+    setup: &'a Setup,
+    workload: &'a Workload,
+}
+
+impl Visit for PrepareTxn<'_> {
+    type Output = Result<Box<dyn Bed>, BenchError>;
+
+    fn visit<M: Mode>(self) -> Self::Output {
+        // Here, so that none is compiled where there are no transactions.
+        if M::TREES_ONLY {
+            return Err(BenchError::Usage(
+                "there are no transactions with these strategies: --log and --locks are for \
+                 translation swizzled, latching optimistic, without --record"
+                    .to_string(),
+            ));
+        }
+        Ok(Box::new(TxnBed::<M>::new(self.setup, self.workload)?))
+    }
 }
 
 struct Prepare<'a> {
@@ -138,7 +173,7 @@ impl Visit for Prepare<'_> {
 }
 
 /// What the options come to with so many frames, or with the pool's own size in bytes.
-fn plan(setup: &Setup, frames: Option<u32>) -> Result<Plan, BenchError> {
+pub(crate) fn plan(setup: &Setup, frames: Option<u32>) -> Result<Plan, BenchError> {
     let mut options: Options = setup.options.clone();
     options.lab.frames = frames;
     options.lab.tiny_pages = true;
@@ -149,7 +184,7 @@ fn plan(setup: &Setup, frames: Option<u32>) -> Result<Plan, BenchError> {
 }
 
 /// Threads that are not to be: an unlatched store has one.
-fn check_threads(latching: LatchingMode, workload: &Workload) -> Result<(), BenchError> {
+pub(crate) fn check_threads(latching: LatchingMode, workload: &Workload) -> Result<(), BenchError> {
     let threads = match workload {
         Workload::Ycsb(config) => config.threads,
         Workload::Tpcc(config) | Workload::Scan(config) => config.threads,
@@ -161,16 +196,16 @@ fn check_threads(latching: LatchingMode, workload: &Workload) -> Result<(), Benc
 }
 
 /// What both kinds of beds share: the workload and those who run it.
-struct Crew {
+pub(crate) struct Crew {
     workload: Workload,
     clients: Option<Clients>,
-    seed: Seed,
-    facts: Facts,
-    latching: LatchingMode,
+    pub(crate) seed: Seed,
+    pub(crate) facts: Facts,
+    pub(crate) latching: LatchingMode,
 }
 
 impl Crew {
-    fn new(setup: &Setup, workload: &Workload) -> Crew {
+    pub(crate) fn new(setup: &Setup, workload: &Workload) -> Crew {
         let options = &setup.options;
         let facts = Facts {
             engine: setup.engine,
@@ -182,12 +217,18 @@ impl Crew {
             pages: 0,
             rows: 0,
             load_s: 0.0,
+            log: options.log,
+            locks: options.locks,
+            durability: match options.log {
+                true => format!("{:?}", options.durability).to_lowercase(),
+                false => String::new(),
+            },
         };
         let (workload, seed) = (*workload, Seed(options.lab.seed));
         Crew { workload, clients: None, seed, facts, latching: options.lab.latching }
     }
 
-    fn load<S: Store>(&mut self, store: &S, threads: u32) -> Result<(), BenchError> {
+    pub(crate) fn load<S: Store>(&mut self, store: &S, threads: u32) -> Result<(), BenchError> {
         let start = Instant::now();
         let threads = if self.latching == LatchingMode::None { 1 } else { threads };
         self.facts.rows = self.workload.load(store, self.seed, threads)?;
@@ -195,7 +236,7 @@ impl Crew {
         Ok(())
     }
 
-    fn run<S: Store>(
+    pub(crate) fn run<S: Store>(
         &mut self,
         store: &S,
         spec: &RunSpec,
@@ -211,20 +252,20 @@ impl Crew {
         runner::run(store, &self.workload, clients, spec, counts, at_start, observer)
     }
 
-    fn set_workload(&mut self, workload: Workload) {
+    pub(crate) fn set_workload(&mut self, workload: Workload) {
         if workload != self.workload {
             (self.workload, self.clients) = (workload, None);
         }
     }
 
-    fn row_bytes(&self) -> Vec<f64> {
+    pub(crate) fn row_bytes(&self) -> Vec<f64> {
         match &self.clients {
             Some(Clients::Scan(all)) => all.iter().take(2).map(|s| s.row_bytes()).collect(),
             _ => Vec::new(),
         }
     }
 
-    fn check<S: Store>(&self, store: &S) -> Result<Option<tpcc::Report>, BenchError> {
+    pub(crate) fn check<S: Store>(&self, store: &S) -> Result<Option<tpcc::Report>, BenchError> {
         let Workload::Tpcc(_) = self.workload else { return Ok(None) };
         let tables = Tables::open(store)?;
         let mut session = store.session().map_err(millpond_workload::live::DriveError::Store)?;
@@ -370,22 +411,7 @@ impl<M: Mode> PoolBed<M> {
 
     /// Frames of a pool of some size.
     fn frames(&self, size: Option<Size>) -> Result<u32, BenchError> {
-        let page_size = u64::from(self.crew.facts.page_size);
-        let narrow = |frames: u64| frames.clamp(8, u64::from(u32::MAX)) as u32;
-        Ok(match size {
-            Some(Size::Frames(frames)) => narrow(frames),
-            Some(Size::Bytes(bytes)) => {
-                let setup = Setup { pool: Some(Size::Bytes(bytes)), ..self.setup.clone() };
-                plan(&setup, None)?.budget.frames
-            }
-            Some(Size::Share(share)) => narrow((share * self.crew.facts.pages as f64) as u64),
-            None => {
-                let known = self.crew.facts.pages * page_size;
-                let data = known.max(self.crew.workload.bytes_loaded());
-                let bytes = data * 5 / 4 + self.setup.growth + (8 << 20);
-                narrow(bytes.min(memory_available()) / page_size)
-            }
-        })
+        frames_for(&self.setup, &self.crew, size)
     }
 
     /// Opens trees on a pool of so many frames over `pages`.
@@ -448,6 +474,30 @@ impl<M: Mode> PoolBed<M> {
     fn ground(&self) -> Result<&Ground<M>, BenchError> {
         self.ground.as_ref().ok_or(BenchError::Closed)
     }
+}
+
+/// Frames of a pool of some size.
+pub(crate) fn frames_for(
+    setup: &Setup,
+    crew: &Crew,
+    size: Option<Size>,
+) -> Result<u32, BenchError> {
+    let page_size = u64::from(crew.facts.page_size);
+    let narrow = |frames: u64| frames.clamp(8, u64::from(u32::MAX)) as u32;
+    Ok(match size {
+        Some(Size::Frames(frames)) => narrow(frames),
+        Some(Size::Bytes(bytes)) => {
+            let setup = Setup { pool: Some(Size::Bytes(bytes)), ..setup.clone() };
+            plan(&setup, None)?.budget.frames
+        }
+        Some(Size::Share(share)) => narrow((share * crew.facts.pages as f64) as u64),
+        None => {
+            let known = crew.facts.pages * page_size;
+            let data = known.max(crew.workload.bytes_loaded());
+            let bytes = data * 5 / 4 + setup.growth + (8 << 20);
+            narrow(bytes.min(memory_available()) / page_size)
+        }
+    })
 }
 
 /// Three quarters of the memory that may still be used.

@@ -25,6 +25,8 @@ pub struct Done {
     pub class: u8,
     /// How many transactions, or rows, it counts for.
     pub count: u32,
+    /// How often it was rolled back and begun anew: deadlocks and waits that took too long.
+    pub retries: u32,
 }
 
 /// Kinds of work that a client tells apart, at most.
@@ -43,7 +45,7 @@ impl Client for ycsb::Worker {
     #[inline(always)]
     fn step<S: Session>(&mut self, session: &mut S) -> Result<Done, DriveError<S::Error>> {
         let step = ycsb::Worker::step(self, session)?;
-        Ok(Done { class: step.operation as u8, count: 1 })
+        Ok(Done { class: step.operation as u8, count: 1, retries: step.retries })
     }
 }
 
@@ -53,7 +55,7 @@ impl Client for tpcc::Worker {
         let step = tpcc::Worker::step(self, session)?;
         // NewOrders that were rolled back are a class of their own, behind the five kinds.
         let class = if step.rolled_back { Kind::ALL.len() as u8 } else { step.kind as u8 };
-        Ok(Done { class, count: 1 })
+        Ok(Done { class, count: 1, retries: step.retries })
     }
 }
 
@@ -105,7 +107,7 @@ impl Client for Scanner {
         })?;
         *rows += u64::from(seen);
         std::hint::black_box(*sum);
-        Ok(Done { class: *class, count: seen })
+        Ok(Done { class: *class, count: seen, retries: 0 })
     }
 }
 

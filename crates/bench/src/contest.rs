@@ -9,7 +9,7 @@ use crate::client::Workload;
 use crate::error::BenchError;
 use crate::interval::Interval;
 use crate::runner::{Observer, Outcome, RunSpec};
-use crate::setup::{Engine, Setup};
+use crate::setup::{DeviceSpec, Engine, Setup};
 
 /// One of the setups.
 #[derive(Clone, PartialEq, Debug)]
@@ -82,6 +82,28 @@ pub fn affinity(base: &Setup, workload: &Workload, threads: u32, nodes: u32) -> 
         step("+affinity", threads, true, false, 1),
         step("+prefault", threads, true, true, 1),
         step("+numa", threads, true, true, nodes),
+    ]
+}
+
+/// What transactions cost: without any, with locks, with a log, with both, on otherwise equal
+/// setups.
+pub fn acid(base: &Setup, workload: &Workload) -> Vec<Step> {
+    let step = |name: &str, log: bool, locks: bool| {
+        let mut setup = base.clone();
+        setup.options = setup.options.log(log).locks(locks);
+        // Files of their own.
+        if let DeviceSpec::File(path) = &mut setup.device {
+            let mut own = std::mem::take(path).into_os_string();
+            own.push(format!(".{}", name.replace(' ', "-")));
+            *path = own.into();
+        }
+        Step { name: name.to_string(), setup, workload: *workload }
+    };
+    vec![
+        step("neither", false, false),
+        step("locks", false, true),
+        step("log", true, false),
+        step("log and locks", true, true),
     ]
 }
 

@@ -3,6 +3,7 @@
 use std::fs;
 
 use millpond::db::Stats;
+use millpond::log::LogCounts;
 use millpond::pool::counters::{Counter, Counters};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -23,9 +24,30 @@ pub struct Counts {
     pub writes: u64,
     /// Operations that began anew because somebody else was faster.
     pub restarts: u64,
+    /// Bytes that were appended to the log.
+    pub log_bytes: u64,
+    /// Bytes that were written to its device.
+    pub log_written: u64,
+    /// Synchronisations of its device.
+    pub log_syncs: u64,
+    /// Waits for the log to be durable.
+    pub log_waits: u64,
 }
 
 impl Counts {
+    /// The same, with what a log has counted.
+    #[must_use]
+    pub fn with_log(self, log: Option<LogCounts>) -> Counts {
+        let Some(log) = log else { return self };
+        Counts {
+            log_bytes: log.bytes_appended,
+            log_written: log.bytes_written,
+            log_syncs: log.syncs,
+            log_waits: log.waits,
+            ..self
+        }
+    }
+
     /// What a pool has counted.
     pub fn of(counters: &Counters) -> Counts {
         let get = |counter| counters.get(counter);
@@ -39,6 +61,7 @@ impl Counts {
                 + get(Counter::WritesReplace)
                 + get(Counter::WritesRecov),
             restarts: get(Counter::Restarts),
+            ..Counts::default()
         }
     }
 
@@ -52,6 +75,7 @@ impl Counts {
             reads: stats.reads,
             writes: stats.writes(),
             restarts: stats.restarts,
+            ..Counts::default()
         }
     }
 
@@ -65,6 +89,10 @@ impl Counts {
             reads: self.reads.saturating_sub(earlier.reads),
             writes: self.writes.saturating_sub(earlier.writes),
             restarts: self.restarts.saturating_sub(earlier.restarts),
+            log_bytes: self.log_bytes.saturating_sub(earlier.log_bytes),
+            log_written: self.log_written.saturating_sub(earlier.log_written),
+            log_syncs: self.log_syncs.saturating_sub(earlier.log_syncs),
+            log_waits: self.log_waits.saturating_sub(earlier.log_waits),
         }
     }
 
@@ -77,6 +105,10 @@ impl Counts {
         self.reads += other.reads;
         self.writes += other.writes;
         self.restarts += other.restarts;
+        self.log_bytes += other.log_bytes;
+        self.log_written += other.log_written;
+        self.log_syncs += other.log_syncs;
+        self.log_waits += other.log_waits;
     }
 
     /// References that found their page in memory, over all; 1 where nothing was referenced.

@@ -49,6 +49,9 @@ pub enum BenchError {
     /// The store could not be closed.
     #[error(transparent)]
     Close(#[from] CloseError),
+    /// A store with transactions failed.
+    #[error(transparent)]
+    Store(#[from] millpond::db::Error),
     /// An operation of the workload failed.
     #[error("the run failed: {0}")]
     Drive(Box<dyn Error + Send + Sync>),

@@ -96,7 +96,7 @@ impl Experiment {
     }
 
     fn setup(&self) -> Setup {
-        let mut options = millpond::db::Options::new().page_size(self.page_size).policy(LIVE);
+        let mut options = Setup::new().options.page_size(self.page_size).policy(LIVE);
         options = options.lab(|lab| {
             lab.tiny_pages = true;
             lab.seed = self.seed;

@@ -3,9 +3,11 @@
 //!
 //! - [`store`]: the trees as the store that the drivers of `millpond-workload` speak to.
 //! - [`db_store`]: a store as users open it, for the same drivers.
+//! - [`txn_store`]: a store with transactions, in one combination, for the same drivers.
 //! - [`runner`]: threads, phases, clocks, for any store: other engines run the very same loop.
 //! - [`bed`]: an engine that is loaded and can be run again and again, whatever its combination.
 //! - [`contest`]: several of them against each other, in interleaved rounds, with intervals.
+//! - [`commits`]: commits of one row, beside what the device gives by itself.
 //! - [`hit_table`]: what policies make of the engine's own references (leanstore VI-B).
 //! - [`probe`]: what the device below a store gives by itself.
 //! - [`record`]: the page references of a run as a trace.
@@ -19,6 +21,8 @@
 pub mod bed;
 #[cfg(feature = "runs")]
 pub mod client;
+#[cfg(feature = "runs")]
+pub mod commits;
 #[cfg(feature = "runs")]
 pub mod contest;
 #[cfg(feature = "runs")]
@@ -42,3 +46,7 @@ pub mod setup;
 pub mod store;
 #[cfg(feature = "runs")]
 pub mod table;
+#[cfg(feature = "runs")]
+mod txn_bed;
+#[cfg(feature = "runs")]
+pub mod txn_store;

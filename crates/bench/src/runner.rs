@@ -113,6 +113,8 @@ pub struct Outcome {
     pub latency: Histogram<u64>,
     /// Transactions by class, see [`Workload::classes`].
     pub by_class: [u64; CLASSES_MAX],
+    /// How often a transaction was rolled back and begun anew.
+    pub retries: u64,
     /// Events of the store; `None` where it has no counters.
     pub counts: Option<Counts>,
     /// Processor seconds of the process.
@@ -134,6 +136,10 @@ impl Outcome {
             let _ = all.latency.add(&round.latency);
             all.transactions += round.transactions;
             all.seconds += round.seconds;
+            all.retries += round.retries;
+            for (sum, part) in all.by_class.iter_mut().zip(round.by_class) {
+                *sum += part;
+            }
             all.cpu_s += round.cpu_s;
             all.resident_bytes = round.resident_bytes;
             all.throughput_per_s += round.throughput_per_s;
@@ -193,6 +199,7 @@ const LATENCY_NS_MAX: u64 = 600_000_000_000;
 struct Share {
     latency: Histogram<u64>,
     by_class: [u64; CLASSES_MAX],
+    retries: u64,
     transactions: u64,
     seconds: f64,
 }
@@ -202,12 +209,13 @@ impl Share {
         // Cannot fail: the bounds lie far enough apart, and two digits are allowed. They are fixed,
         // because a value beyond them must not make a histogram grow in the middle of a run.
         let latency = Histogram::new_with_bounds(1, LATENCY_NS_MAX, 2).expect("valid bounds");
-        Share { latency, by_class: [0; CLASSES_MAX], transactions: 0, seconds: 0.0 }
+        Share { latency, by_class: [0; CLASSES_MAX], retries: 0, transactions: 0, seconds: 0.0 }
     }
 
     #[inline(always)]
     fn note(&mut self, done: Done) {
         self.transactions += u64::from(done.count);
+        self.retries += u64::from(done.retries);
         self.by_class[usize::from(done.class) % CLASSES_MAX] += u64::from(done.count);
     }
 
@@ -418,6 +426,7 @@ fn merged(shares: &[Share], cpu_s: f64) -> Outcome {
         all.transactions += share.transactions;
         all.seconds += share.seconds / shares.len() as f64;
         throughput_per_s += share.transactions as f64 / share.seconds.max(1e-9);
+        all.retries += share.retries;
         all.by_class.iter_mut().zip(share.by_class).for_each(|(sum, part)| *sum += part);
     }
     Outcome {
@@ -427,6 +436,7 @@ fn merged(shares: &[Share], cpu_s: f64) -> Outcome {
         throughput_per_s,
         latency: all.latency,
         by_class: all.by_class,
+        retries: all.retries,
         counts: None,
         cpu_s,
         resident_bytes: resident_bytes(),

@@ -76,7 +76,9 @@ impl fmt::Display for DeviceSpec {
 pub struct Setup {
     /// Which one.
     pub engine: Engine,
-    /// Its options. `memory` and `lab.frames` are set by the run, from `pool`.
+    /// Its options. `memory` and `lab.frames` are set by the run, from `pool`. With `log` or `locks`,
+    /// each transaction of the workload is one of the engine's; with neither, there are only the
+    /// trees and their pool.
     pub options: Options,
     /// How large the pool is: frames, bytes for everything, or a share of the loaded pages.
     /// `None`: so large that nothing is evicted.
@@ -94,11 +96,11 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// The default pool in memory, large enough for everything.
+    /// The default pool in memory, large enough for everything, without log and locks.
     pub fn new() -> Setup {
         Setup {
             engine: Engine::Pool,
-            options: Options::new(),
+            options: Options::new().log(false).locks(false),
             pool: None,
             device: DeviceSpec::Memory,
             records: false,

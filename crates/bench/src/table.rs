@@ -59,6 +59,25 @@ impl Row {
             .with("seconds", outcome.seconds)
     }
 
+    /// What transactions did, where there were any: how they ended, and what they logged.
+    #[must_use]
+    pub fn with_transactions(self, outcome: &Outcome, facts: &Facts) -> Row {
+        if !facts.log && !facts.locks {
+            return self;
+        }
+        let switch = |on| if on { "on" } else { "off" };
+        let row = self
+            .with("log", switch(facts.log))
+            .with("locks", switch(facts.locks))
+            .with("durability", facts.durability.as_str())
+            .with("retries", outcome.retries);
+        let Some(counts) = outcome.counts.filter(|_| facts.log) else { return row };
+        let per_tx = |n: u64| n as f64 / outcome.transactions.max(1) as f64;
+        row.with("log_bytes_per_tx", per_tx(counts.log_bytes))
+            .with("log_written_per_tx", per_tx(counts.log_written))
+            .with("log_syncs_per_s", counts.log_syncs as f64 / outcome.seconds.max(1e-9))
+    }
+
     /// What is known of the engine that ran.
     #[must_use]
     pub fn with_facts(self, facts: &Facts) -> Row {
@@ -91,6 +110,7 @@ pub fn contest_row(workload: &str, result: &StepResult) -> Option<Row> {
     Some(
         Row::new(&result.name, &facts.engine.to_string(), all.threads)
             .with_outcome(&all, facts.engine)
+            .with_transactions(&all, facts)
             .with("workload", workload)
             .with("rounds", result.rounds.len() as u64)
             .with("throughput_low", result.throughput.low)

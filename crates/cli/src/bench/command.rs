@@ -18,7 +18,7 @@ use super::engine::{Duty, EngineArgs, growth, joined};
 use super::live::Live;
 use super::results::{ResultArgs, line, write_file};
 use super::workload::{TpccArgs, YcsbArgs};
-use super::{contest, outgrow, ramp_up, scan};
+use super::{commits, contest, outgrow, ramp_up, scan};
 use crate::error::Failure;
 use crate::output::complain;
 
@@ -44,6 +44,10 @@ enum Command {
     Ladder(Box<contest::LadderArgs>),
     /// What a home warehouse, touched memory and memory nodes bring (leanstore table I)
     Affinity(Box<contest::AffinityArgs>),
+    /// What locks and log cost: TPC-C without transactions, with locks, with a log, with both
+    Acid(Box<contest::AcidArgs>),
+    /// Durable commits of one row, beside the device's own synchronised writes
+    Commits(Box<commits::Args>),
 }
 
 const YCSB_EXAMPLES: &str = "Examples:
@@ -65,6 +69,7 @@ struct YcsbCommand {
 const TPCC_EXAMPLES: &str = "Examples:
   millpond bench tpcc --warehouses 5 --seconds 30
   millpond bench tpcc --warehouses 5 --engine twin --json
+  millpond bench tpcc --log on --locks on --durability async --device file:/data/bench
   millpond bench tpcc --warehouses 5 --pool 30% --device slow:nvme --threads 4
   millpond bench tpcc --warehouses 1 --operations 20000 --record tpcc.parquet
   valgrind --tool=callgrind millpond bench tpcc --scale tiny --operations 1000";
@@ -119,6 +124,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Command::RampUp(args) => ramp_up::run(args),
         Command::Ladder(args) => contest::ladder(args),
         Command::Affinity(args) => contest::affinity(args),
+        Command::Acid(args) => contest::acid(args),
+        Command::Commits(args) => commits::run(args),
     }
 }
 
@@ -180,7 +187,8 @@ fn single(
     let report = if check { bed.check()? } else { None };
     let facts = bed.facts();
     let head = Row::new(name, &facts.engine.to_string(), outcome.threads);
-    let mut row = head.clone().with_outcome(&outcome, facts.engine);
+    let row = head.clone().with_outcome(&outcome, facts.engine);
+    let mut row = row.with_transactions(&outcome, facts);
     for (class, count) in workload.classes().into_iter().zip(outcome.by_class) {
         row = row.with(&format!("{}_per_s", class.replace('-', "_")), rate(count, &outcome));
     }

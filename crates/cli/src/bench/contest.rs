@@ -237,3 +237,41 @@ pub(crate) fn affinity(args: &AffinityArgs) -> Result<(), Failure> {
     let params = joined([tpcc, args.rounds.params(), args.engine.params(), own]);
     standings.finish("bench affinity", &params, &args.results, "Affinity, touched memory, nodes")
 }
+
+const ACID_EXAMPLES: &str = "Examples:
+  millpond bench acid --device file:/data/bench --rounds 15
+  millpond bench acid --warehouses 2 --threads 2 --durability sync --json
+
+Steps: neither locks nor log, which are the trees and their pool alone; locks; a log; both. The
+flags --log and --locks are set by the steps; --durability is that of the logged ones.";
+
+#[derive(clap::Args, Debug)]
+#[command(after_help = ACID_EXAMPLES)]
+pub(crate) struct AcidArgs {
+    /// Threads that run the workload
+    #[arg(long, short, default_value_t = 1, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
+    threads: u32,
+    #[command(flatten)]
+    tpcc: TpccArgs,
+    #[command(flatten)]
+    engine: EngineArgs,
+    #[command(flatten)]
+    rounds: Rounds,
+    #[command(flatten)]
+    results: ResultArgs,
+}
+
+pub(crate) fn acid(args: &AcidArgs) -> Result<(), Failure> {
+    args.results.check()?;
+    let setup: Setup = args.engine.setup()?;
+    let workload = args.tpcc.workload(1, args.threads);
+    let mut live = Live::new(args.rounds.quiet);
+    let played = play(bench::acid(&setup, &workload), &args.rounds, &mut live);
+    live.finish();
+    let mut standings = Standings::default();
+    standings.take("tpcc", args.rounds.rounds, &played?);
+    let own = json!({ "threads": args.threads });
+    let params = joined([args.tpcc.params(1), args.rounds.params(), args.engine.params(), own]);
+    standings.finish("bench acid", &params, &args.results, "What locks and log cost")
+}

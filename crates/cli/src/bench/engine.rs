@@ -5,7 +5,8 @@ use std::time::Duration;
 use clap::ValueEnum;
 use millpond::db::options::{PAGE_SIZE_DEFAULT, POLICY_DEFAULT};
 use millpond::db::{
-    DirectIo, EvictionMode, LatchingMode, Options, ReclamationMode, Submission, TranslationMode,
+    DirectIo, Durability, EvictionMode, LatchingMode, Options, ReclamationMode, Submission,
+    TranslationMode,
 };
 use millpond_base::Size;
 use millpond_bench::client::Workload;
@@ -21,6 +22,39 @@ enum EngineArg {
     Pool,
     /// The same trees on plain memory
     Twin,
+}
+
+/// Something that is there or is not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Switch {
+    /// With it
+    On,
+    /// Without
+    Off,
+}
+
+/// When a commit is durable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum DurabilityArg {
+    /// When it returns
+    Sync,
+    /// When it returns, a little later, for company
+    Group,
+    /// A moment after it returned
+    Async,
+    /// As async, for loads
+    Bulk,
+}
+
+impl DurabilityArg {
+    pub(crate) fn durability(self) -> Durability {
+        match self {
+            DurabilityArg::Sync => Durability::Sync,
+            DurabilityArg::Group => Durability::Group,
+            DurabilityArg::Async => Durability::Async,
+            DurabilityArg::Bulk => Durability::Bulk,
+        }
+    }
 }
 
 /// The engine and its strategies.
@@ -73,6 +107,17 @@ pub(crate) struct EngineArgs {
     /// How I/O is submitted: auto, sync or uring
     #[arg(long, default_value = "auto", value_name = "HOW")]
     submission: Submission,
+    /// Log what transactions change: beside the file of --device, else in memory. Without log and
+    /// locks, as all commands measure unless told otherwise, there are trees and a pool and no
+    /// transactions
+    #[arg(long, value_enum, default_value = "off")]
+    log: Switch,
+    /// Let transactions lock what they read and write
+    #[arg(long, value_enum, default_value = "off")]
+    locks: Switch,
+    /// When a logged transaction is durable
+    #[arg(long, value_enum, default_value = "async")]
+    durability: DurabilityArg,
     /// Seed of data, workload and policy
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     seed: u64,
@@ -86,6 +131,10 @@ impl EngineArgs {
         options.eviction = self.eviction;
         options.prefault = self.prefault;
         options.numa_nodes = self.nodes;
+        options = options
+            .log(self.log == Switch::On)
+            .locks(self.locks == Switch::On)
+            .durability(self.durability.durability());
         options = options.lab(|lab| {
             lab.translation = self.translation;
             lab.latching = self.latching;
@@ -121,6 +170,9 @@ impl EngineArgs {
             "device": self.device.to_string(),
             "direct_io": self.direct_io.to_string(),
             "submission": self.submission.to_string(),
+            "log": self.log == Switch::On,
+            "locks": self.locks == Switch::On,
+            "durability": format!("{:?}", self.durability.durability()).to_lowercase(),
             "seed": self.seed,
         })
     }

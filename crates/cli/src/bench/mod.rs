@@ -1,6 +1,7 @@
 //! `millpond bench`: live runs of the engine.
 
 mod command;
+mod commits;
 mod contest;
 mod engine;
 mod live;

@@ -90,6 +90,17 @@ pub(crate) enum RootFate {
     Hangs(PageId, u8),
 }
 
+/// How an update in place on behalf of somebody went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Updated {
+    /// The value was handed out, and is what it was made.
+    Done,
+    /// There is no such key.
+    Absent,
+    /// The value is in pages of its own: it has to be read and written. It was not handed out.
+    Large,
+}
+
 /// A change that was made, or was not.
 pub(crate) struct Made {
     pub(crate) outcome: Outcome,
@@ -243,6 +254,43 @@ impl<P: Pages> BTree<P> {
             None => Ok(changed),
             Some(reference) => self.update_large(key, reference, f),
         }
+    }
+
+    /// [`BTree::update_in_place`] of an inline value on behalf of `by`. The value that was goes to
+    /// `old`, what it becomes to `new`; both are only room. Answers also where the change's record
+    /// begins in the log, 0 if there is none.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    #[inline(never)]
+    pub fn update_as(
+        &self,
+        by: By,
+        key: &[u8],
+        (old, new): (&mut Vec<u8>, &mut Vec<u8>),
+        f: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<(Updated, Lsn), PoolError> {
+        self.pages.run_logged(|op| {
+            let mut leaf = self.leaf_to_write(op, key)?;
+            let node = Node::leaf(leaf.view());
+            let (i, equal) = node.lower_bound(key);
+            if !equal {
+                return Ok(Updated::Absent);
+            }
+            let Value::Inline(span) = node.value(i) else { return Ok(Updated::Large) };
+            let Some(value) = leaf.page().get(span.at..span.end()) else {
+                return Err(corrupt(leaf.id(), "a value reaches beyond its page"));
+            };
+            for copy in [&mut *old, &mut *new] {
+                copy.clear();
+                copy.extend_from_slice(value);
+            }
+            // Nothing behind this begins the attempt anew.
+            f(new);
+            let change = Change { by, ..Change::of(key, New::Inline(new), When::Present) };
+            self.overwrite(op, &mut leaf, i, &change, new);
+            Ok(Updated::Done)
+        })
     }
 
     fn update_large(

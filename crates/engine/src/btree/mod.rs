@@ -29,6 +29,7 @@ mod undo;
 mod write_as;
 
 pub use bulk::BulkOptions;
+pub use change::Updated;
 pub use check::{Report, Violation, check_page};
 pub use cursor::Cursor;
 pub use error::{BulkError, StreamError, WriteError};

@@ -337,6 +337,22 @@ impl<M: Mode> Store<M> {
         Self::start(Prepared::device(device, &options)?, &options)
     }
 
+    /// The same over a device for the data and one for the log; recovered if it was not closed.
+    ///
+    /// # Errors
+    /// As [`Store::open`], or the combination has no log.
+    pub fn open_on_devices(
+        device: Arc<dyn Device>,
+        log: Arc<dyn Device>,
+        options: &Options,
+    ) -> Result<Arc<Store<M>>, Error> {
+        if M::TREES_ONLY {
+            return Err(Error::NoTransactions);
+        }
+        let options = Self::adapted(options);
+        Self::start(Prepared::devices(device, log, &options)?, &options)
+    }
+
     /// Options whose budget has a page table if, and only if, there is one.
     fn adapted(options: &Options) -> Options {
         let translation =

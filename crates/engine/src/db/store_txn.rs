@@ -80,11 +80,32 @@ impl<M: Mode> StoreTxn<M> {
         condition: Condition,
     ) -> Result<(bool, bool), Error> {
         self.check(tree)?;
+        self.know(tree);
+        Ok(self.tx.write(tree.btree(), key, value, condition)?)
+    }
+
+    /// As [`Transaction::update`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn update<R>(
+        &mut self,
+        tree: &StoreTree<M>,
+        key: &[u8],
+        f: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<Option<R>, Error> {
+        self.check(tree)?;
+        self.know(tree);
+        Ok(self.tx.update(tree.btree(), key, f)?)
+    }
+
+    /// Keeps a tree that is about to be changed.
+    #[inline]
+    fn know(&mut self, tree: &StoreTree<M>) {
         let owner = tree.btree().owner();
         if self.trees.iter().all(|known| known.btree().owner() != owner) {
             self.trees.push(tree.clone());
         }
-        Ok(self.tx.write(tree.btree(), key, value, condition)?)
     }
 
     /// As [`Transaction::scan`].

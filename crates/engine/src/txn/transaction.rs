@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use millpond_base::Lsn;
 
-use crate::btree::{BTree, Condition, Detached};
+use crate::btree::{BTree, Condition, Detached, Updated};
 use crate::lock::{Mode, Owner};
 use crate::log::Record;
 use crate::pool::changes::kind;
@@ -113,7 +113,9 @@ pub struct Transaction {
     /// Lengths of the undo list that it was rolled back to.
     rollbacks: Vec<usize>,
     state: State,
+    /// Room for values before and after a change.
     old: Vec<u8>,
+    new: Vec<u8>,
 }
 
 impl Transaction {
@@ -138,6 +140,7 @@ impl Transaction {
             rollbacks: Vec::new(),
             state: State::Running,
             old: Vec::new(),
+            new: Vec::new(),
         }
     }
 
@@ -303,6 +306,59 @@ impl Transaction {
         };
         self.old = old;
         result
+    }
+
+    /// Lets `f` change the bytes of the value of `key`, but not how many they are; `None` if there
+    /// is no such key. `f` runs once, and must not use the store.
+    ///
+    /// # Errors
+    /// [`TxnError`]; nothing was changed.
+    pub fn update<P: Pages, R>(
+        &mut self,
+        tree: &BTree<P>,
+        key: &[u8],
+        f: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<Option<R>, TxnError> {
+        let (mut f, mut result) = (Some(f), None);
+        let mut once = |value: &mut [u8]| {
+            if let Some(f) = f.take() {
+                result = Some(f(value));
+            }
+        };
+        match self.update_inline(tree, key, &mut once)? {
+            Updated::Done | Updated::Absent => {}
+            Updated::Large => {
+                let Some(mut value) = tree.get(key, <[u8]>::to_vec)? else { return Ok(None) };
+                once(&mut value);
+                self.write(tree, key, Some(&value), Condition::Always)?;
+            }
+        }
+        Ok(result)
+    }
+
+    fn update_inline<P: Pages>(
+        &mut self,
+        tree: &BTree<P>,
+        key: &[u8],
+        f: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<Updated, TxnError> {
+        self.running()?;
+        self.lock_key(tree.owner(), key, Mode::X)?;
+        let active = self.enter();
+        let by = By::Transaction { tx: self.tx, prev: self.last };
+        let (old, new) = (&mut self.old, &mut self.new);
+        let (updated, at) = active.step(|| {
+            let updated = tree.update_as(by, key, (old, new), f);
+            let at = updated.as_ref().map_or(Lsn(0), |(_, at)| *at);
+            (updated, at)
+        })?;
+        if updated == Updated::Done {
+            self.undo.push(tree.owner(), key, (true, &self.old, None), self.last);
+        }
+        if at != Lsn(0) {
+            self.last = at;
+        }
+        Ok(updated)
     }
 
     /// Entered into the table of those under way.

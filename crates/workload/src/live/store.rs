@@ -123,6 +123,19 @@ pub trait Session {
     /// look twice where that is not enough.
     const ISOLATED: bool = false;
 
+    /// The same, where it is known only once the session is open.
+    #[inline]
+    fn is_isolated(&self) -> bool {
+        Self::ISOLATED
+    }
+
+    /// Whether [`Session::rollback`] takes back what was written. Drivers then write before they
+    /// know whether they will roll back, as a transaction would.
+    #[inline]
+    fn undoes(&self) -> bool {
+        false
+    }
+
     /// Begins a transaction. No other one of this session is open.
     #[inline]
     fn begin(&mut self, access: Access) -> Result<(), Self::Error> {
@@ -138,7 +151,8 @@ pub trait Session {
 
     /// Ends the transaction and drops its writes, if the engine can.
     ///
-    /// The drivers roll back only what has not written anything yet, and what failed.
+    /// Unless it [undoes](Session::undoes), the drivers roll back only what has not written anything
+    /// yet, and what failed.
     #[inline]
     fn rollback(&mut self) -> Result<(), Self::Error> {
         Ok(())

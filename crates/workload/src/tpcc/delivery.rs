@@ -65,7 +65,7 @@ impl Worker {
             false
         })?;
         let Some(o) = oldest else { return Ok(None) };
-        if !self.is_alone && !S::ISOLATED && o > 1 {
+        if !self.is_alone && !session.is_isolated() && o > 1 {
             let before = keys::order(w, d, o - 1);
             let carrier = find::<Order, S, _>(session, tables.order, &before, |row| {
                 Order::CARRIER_ID.get(row)

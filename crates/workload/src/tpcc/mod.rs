@@ -28,7 +28,9 @@
 //! is inserted after what they then expect to find. And the only rollbacks are those of the 1 %
 //! of NewOrders with an unknown item, which is noticed before anything is written. What is lost
 //! without isolation is the view of one moment: an OrderStatus may show a balance from before a
-//! delivery and the lines from after it. Stores that isolate say so ([`Session::ISOLATED`]).
+//! delivery and the lines from after it. Stores that isolate say so ([`Session::ISOLATED`]), and
+//! those that take back what was written ([`Session::undoes`]) get NewOrders to roll back that have
+//! written all but their last line.
 //!
 //! **Where it departs from the specification**: no terminals, so no think times and no reported
 //! text (the data for it is read, and goes into [`Worker::digest`]); dates are logical times;
@@ -39,6 +41,7 @@
 //! driver's own part: about half a microsecond a transaction of the standard mix.
 //!
 //! [`Session::ISOLATED`]: crate::live::Session::ISOLATED
+//! [`Session::undoes`]: crate::live::Session::undoes
 
 mod access;
 mod check;

@@ -1,7 +1,8 @@
 //! NewOrder (clause 2.4): a customer orders 5 to 15 items.
 //!
 //! One order in a hundred ends with an item that does not exist and is rolled back. All items
-//! are read before anything is written, so that this needs no undo.
+//! are read before anything is written, so that this needs no undo. Where there is one
+//! ([`Session::undoes`]), the order is entered up to that item, and taken back as a whole.
 //!
 //! Without isolation others must not find half an order. So it is inserted from the inside out:
 //! lines, order, index, and the new-order row last, from which Delivery starts.
@@ -67,6 +68,7 @@ impl Worker {
     ) -> Result<Outcome, DriveError<S::Error>> {
         let NewOrder { w, d, c, count, .. } = *input;
         let tables = self.tables;
+        let mut known = count;
         let w_tax =
             read::<Warehouse, S, _>(session, tables.warehouse, &keys::warehouse(w), |row| {
                 Warehouse::TAX.get(row)
@@ -76,13 +78,17 @@ impl Worker {
             (Customer::DISCOUNT.get(row), name_word(row))
         })?;
         let mut prices = [(0u32, false); LINES_MAX];
-        for (line, price) in input.lines[..count].iter().zip(&mut prices) {
+        for (at, (line, price)) in input.lines[..count].iter().zip(&mut prices).enumerate() {
             let original = &self.original;
             let found = find::<Item, S, _>(session, tables.item, &keys::item(line.item), |row| {
                 (Item::PRICE.get(row), original.find(Item::DATA.get(row)).is_some())
             })?;
             match found {
                 Some(found) => *price = found,
+                None if session.undoes() => {
+                    known = at;
+                    break;
+                }
                 None => return Ok(Outcome { rolled_back: true, skipped: 0 }),
             }
         }
@@ -91,6 +97,10 @@ impl Worker {
             let next = District::NEXT_O_ID.add(row, 1);
             (District::TAX.get(row), next.wrapping_sub(1))
         })?;
+        if known < count {
+            self.order_lines(session, &NewOrder { count: known, ..*input }, o, &prices)?;
+            return Ok(Outcome { rolled_back: true, skipped: 0 });
+        }
         let total = self.order_lines(session, input, o, &prices)?;
         self.insert_order(session, input, o)?;
         // Cents × (1 − discount) × (1 + taxes), the rates in 1/10,000.

@@ -263,13 +263,19 @@ impl Worker {
         body: &mut impl FnMut(&mut Worker, &mut S) -> Result<Outcome, DriveError<S::Error>>,
     ) -> Result<Outcome, DriveError<S::Error>> {
         session.begin(access)?;
-        let outcome = body(self, session)?;
-        if outcome.rolled_back {
-            session.rollback()?;
-        } else {
-            session.commit()?;
+        let shown = self.digest;
+        let ended = body(self, session).and_then(|outcome| {
+            match outcome.rolled_back {
+                true => session.rollback()?,
+                false => session.commit()?,
+            }
+            Ok(outcome)
+        });
+        if !matches!(ended, Ok(Outcome { rolled_back: false, .. })) {
+            // What came to nothing was not shown.
+            self.digest = shown;
         }
-        Ok(outcome)
+        ended
     }
 
     /// A random district.

@@ -1,0 +1,155 @@
+//! A bed whose store has transactions: what `--log on` and `--locks on` run on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use millpond::db::log_file::log_path;
+use millpond::db::stat_file::stat_path;
+use millpond::io::{Device, MemoryDevice, SlowDevice};
+use millpond::pool::Mode;
+use millpond::pool::recorder::Recorder;
+use millpond_base::Size;
+use millpond_workload::tpcc;
+
+use crate::bed::{Bed, Crew, Facts, check_threads, frames_for, plan};
+use crate::client::Workload;
+use crate::error::BenchError;
+use crate::probe::reads_per_second;
+use crate::runner::{Observer, Outcome, RunSpec};
+use crate::setup::{DeviceSpec, Setup};
+use crate::txn_store::TxnStore;
+
+pub(crate) struct TxnBed<M: Mode> {
+    store: Option<TxnStore<M>>,
+    /// Data and log, unless they are files; without what slows them down.
+    memory: [Arc<dyn Device>; 2],
+    setup: Setup,
+    crew: Crew,
+}
+
+impl<M: Mode> TxnBed<M> {
+    pub(crate) fn new(setup: &Setup, workload: &Workload) -> Result<TxnBed<M>, BenchError> {
+        let crew = Crew::new(setup, workload);
+        check_threads(crew.latching, workload)?;
+        let memory: [Arc<dyn Device>; 2] =
+            [Arc::new(MemoryDevice::new()), Arc::new(MemoryDevice::new())];
+        let mut bed = TxnBed { store: None, memory, setup: setup.clone(), crew };
+        bed.remove_files();
+        let to_load = setup.pool.filter(|size| !matches!(size, Size::Share(_)));
+        let store = bed.open(to_load, false)?;
+        let crew = &mut bed.crew;
+        store.load_with(|store| crew.load(store, setup.load_threads))?;
+        let pages = store.store().pages();
+        bed.crew.facts.pages = pages.allocated_pages();
+        bed.store = Some(store);
+        let is_slow = matches!(setup.device, DeviceSpec::Slow(_));
+        if setup.cold || is_slow || matches!(setup.pool, Some(Size::Share(_))) {
+            bed.reopen(setup.pool)?;
+        }
+        Ok(bed)
+    }
+
+    /// Opens the store with a pool of this size.
+    fn open(&mut self, pool: Option<Size>, slowed: bool) -> Result<TxnStore<M>, BenchError> {
+        let frames = frames_for(&self.setup, &self.crew, pool)?;
+        let spec = plan(&self.setup, Some(frames))?.policy.spec.to_string();
+        let mut options = self.setup.options.clone();
+        options.lab.frames = Some(frames);
+        options.lab.tiny_pages = true;
+        let facts = &mut self.crew.facts;
+        facts.frames = Some(frames);
+        facts.policy = spec;
+        facts.translation = options.lab.translation.to_string();
+        if let DeviceSpec::File(path) = &self.setup.device {
+            return Ok(TxnStore::open(path, &options)?);
+        }
+        let [data, log] = [0, 1].map(|at| self.device(at, slowed));
+        let log = options.log.then_some(log);
+        Ok(TxnStore::open_on(data, log, &options)?)
+    }
+
+    fn device(&self, at: usize, slowed: bool) -> Arc<dyn Device> {
+        let device = self.memory[at].clone();
+        match self.setup.device {
+            DeviceSpec::Slow(profile) if slowed => {
+                Arc::new(SlowDevice::new(device, profile, self.setup.options.lab.seed))
+            }
+            _ => device,
+        }
+    }
+
+    /// Files of the run's name are its own: what an earlier one left there goes.
+    fn remove_files(&self) {
+        if let DeviceSpec::File(path) = &self.setup.device {
+            // That there is none is as it should be.
+            let _ = std::fs::remove_file(path);
+            let _ = std::fs::remove_file(log_path(path));
+            let _ = std::fs::remove_file(stat_path(path));
+        }
+    }
+
+    fn store(&self) -> Result<&TxnStore<M>, BenchError> {
+        self.store.as_ref().ok_or(BenchError::Closed)
+    }
+}
+
+impl<M: Mode> Bed for TxnBed<M> {
+    fn facts(&self) -> &Facts {
+        &self.crew.facts
+    }
+
+    fn run(
+        &mut self,
+        spec: &RunSpec,
+        at_start: &mut dyn FnMut(Option<&Recorder>) -> Result<(), BenchError>,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, BenchError> {
+        let store = self.store.as_ref().ok_or(BenchError::Closed)?;
+        let counts = || Some(store.counts());
+        self.crew.run(store, spec, &counts, &mut || at_start(None), observer)
+    }
+
+    fn set_workload(&mut self, workload: Workload) {
+        self.crew.set_workload(workload);
+    }
+
+    fn row_bytes(&self) -> Vec<f64> {
+        self.crew.row_bytes()
+    }
+
+    fn check(&self) -> Result<Option<tpcc::Report>, BenchError> {
+        self.crew.check(self.store()?)
+    }
+
+    fn recorder(&self) -> Option<&Recorder> {
+        None
+    }
+
+    fn reopen(&mut self, pool: Option<Size>) -> Result<(), BenchError> {
+        self.store.take().ok_or(BenchError::Closed)?.close()?;
+        self.store = Some(self.open(pool, true)?);
+        Ok(())
+    }
+
+    fn probe(&self, depth: u32, time: Duration) -> Result<Option<f64>, BenchError> {
+        let DeviceSpec::Slow(_) = self.setup.device else {
+            return match self.setup.device {
+                DeviceSpec::Memory => Ok(None),
+                _ => Err(BenchError::Usage(
+                    "a file is not read beside the store that has it open: probe without --log"
+                        .to_string(),
+                )),
+            };
+        };
+        let (page_size, seed) = (self.crew.facts.page_size as usize, self.crew.seed);
+        let (device, pages) = (self.device(0, true), self.crew.facts.pages);
+        Ok(Some(reads_per_second(device.as_ref(), page_size, pages, depth, time, seed)?))
+    }
+}
+
+impl<M: Mode> Drop for TxnBed<M> {
+    fn drop(&mut self) {
+        self.store = None;
+        self.remove_files();
+    }
+}

@@ -1,0 +1,244 @@
+//! TPC-C as real transactions: it stays consistent with several threads, with rollbacks that undo
+//! what was written, and after crashes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use millpond::db::modes::Lean;
+use millpond::db::{Durability, Options};
+use millpond::io::{Device, MemoryDevice, PowerSupply};
+use millpond_base::{Seed, Size};
+use millpond_bench::bed::prepare;
+use millpond_bench::client::Workload;
+use millpond_bench::db_store::DbStoreError;
+use millpond_bench::error::BenchError;
+use millpond_bench::runner::{Length, RunSpec, Unwatched};
+use millpond_bench::setup::{Engine, Setup};
+use millpond_bench::txn_store::TxnStore;
+use millpond_workload::live::{Access, Scan, Session, Store, check_contract};
+use millpond_workload::tpcc::{self, Kind, Report, Scale, Tables, Worker};
+
+type TestStore = TxnStore<Lean>;
+
+fn options(frames: u32) -> Options {
+    Options::new().page_size(1024).durability(Durability::Async).lab(|lab| {
+        lab.tiny_pages = true;
+        lab.frames = Some(frames);
+        lab.log_segment = Some(256 << 10);
+    })
+}
+
+fn in_memory(options: &Options) -> TestStore {
+    let log = options.log.then(|| Arc::new(MemoryDevice::new()) as Arc<dyn Device>);
+    TestStore::open_on(Arc::new(MemoryDevice::new()), log, options).unwrap()
+}
+
+#[test]
+fn a_store_with_transactions_keeps_the_contract_with_and_without_log_and_locks() {
+    for (log, locks) in [(true, true), (true, false), (false, true)] {
+        let store = in_memory(&options(64).log(log).locks(locks));
+        check_contract(&store, Seed(7), 1500).unwrap();
+        assert!(store.counts().reads > 0, "it never thrashed");
+        assert_eq!(store.counts().log_bytes > 0, log);
+    }
+}
+
+#[test]
+fn what_was_rolled_back_is_gone_and_what_a_scan_sees_is_locked() {
+    let store = in_memory(&options(256));
+    let table = store.create_table("t").unwrap();
+    let mut one = store.session().unwrap();
+    one.insert(table, b"a", b"1").unwrap();
+    one.begin(Access::Write).unwrap();
+    one.insert(table, b"b", b"2").unwrap();
+    one.update(table, b"a", |value| value[0] = b'9').unwrap();
+    one.remove(table, b"a").unwrap();
+    one.rollback().unwrap();
+    assert_eq!(one.get(table, b"a", <[u8]>::to_vec).unwrap().unwrap(), b"1");
+    assert_eq!(one.get(table, b"b", |_| ()).unwrap(), None);
+    // The first row at or behind `a`, in both directions, and nothing behind it.
+    for scan in [Scan::up(b"a", 1), Scan::down(b"b", 1)] {
+        one.begin(Access::Read).unwrap();
+        let mut seen = Vec::new();
+        one.scan(table, scan, |key, _| {
+            seen.push(key.to_vec());
+            false
+        })
+        .unwrap();
+        assert_eq!(seen, [b"a"]);
+        let mut other = store.session().unwrap();
+        assert!(other.insert(table, b"c", b"3").unwrap(), "a key that was not looked at is free");
+        other.remove(table, b"c").unwrap();
+        one.commit().unwrap();
+    }
+}
+
+fn load(store: &TestStore, scale: Scale) -> Tables {
+    let loaded = store.load_with(|store| {
+        let tables = Tables::create(store)?;
+        tpcc::load(store, &tables, &scale, Seed(3), 2)?;
+        Ok::<_, BenchError>(tables)
+    });
+    loaded.unwrap()
+}
+
+fn check(store: &TestStore) -> Report {
+    let tables = Tables::open(store).unwrap();
+    let report = tpcc::check(&mut store.session().unwrap(), &tables).unwrap();
+    assert!(report.is_consistent(), "{report}");
+    report
+}
+
+/// What the threads of a run did before they ended or the store failed.
+#[derive(Default, Debug)]
+struct Did {
+    orders: AtomicU64,
+    rolled_back: AtomicU64,
+    retries: AtomicU64,
+    failed: AtomicU64,
+}
+
+fn drive(store: &TestStore, config: &tpcc::Config, seed: Seed, steps: u32) -> Did {
+    let (tables, did) = (Tables::open(store).unwrap(), Did::default());
+    std::thread::scope(|scope| {
+        for thread in 0..config.threads {
+            let did = &did;
+            scope.spawn(move || {
+                let mut worker = Worker::new(config, tables, seed, thread).unwrap();
+                let mut session = store.session().unwrap();
+                for _ in 0..steps {
+                    let Ok(step) = worker.step(&mut session) else {
+                        did.failed.fetch_add(1, Ordering::Relaxed);
+                        return;
+                    };
+                    let new_order = step.kind == Kind::NewOrder;
+                    let count = |to: &AtomicU64, is| to.fetch_add(u64::from(is), Ordering::Relaxed);
+                    count(&did.orders, new_order && !step.rolled_back);
+                    count(&did.rolled_back, step.rolled_back);
+                    did.retries.fetch_add(u64::from(step.retries), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    did
+}
+
+#[test]
+fn tpcc_stays_consistent_with_any_number_of_threads_and_rolls_back_what_it_wrote() {
+    for threads in [1, 2, 3] {
+        let store = in_memory(&options(400));
+        let scale = Scale::tiny(1);
+        load(&store, scale);
+        let before = check(&store);
+        let config = tpcc::Config::standard(scale, threads);
+        let did = drive(&store, &config, Seed(5), 1200 / threads);
+        let after = check(&store);
+        assert_eq!(did.failed.load(Ordering::Relaxed), 0);
+        assert!(did.rolled_back.load(Ordering::Relaxed) > 0, "{did:?}");
+        let orders = did.orders.load(Ordering::Relaxed);
+        assert_eq!(after.orders - before.orders, orders, "{did:?}");
+        store.close().unwrap();
+    }
+}
+
+#[test]
+fn without_locks_one_thread_and_without_a_log_many_stay_consistent() {
+    for (log, locks, threads) in [(true, false, 1), (false, true, 3)] {
+        let store = in_memory(&options(400).log(log).locks(locks));
+        let scale = Scale::tiny(1);
+        load(&store, scale);
+        let did = drive(&store, &tpcc::Config::standard(scale, threads), Seed(6), 300);
+        check(&store);
+        assert_eq!(did.failed.load(Ordering::Relaxed), 0);
+    }
+}
+
+/// Devices that lose their power, and the store on them.
+fn on_devices(devices: &[Arc<millpond::io::FaultyDevice>], durability: Durability) -> TestStore {
+    let options = options(200).durability(durability);
+    TestStore::open_on(devices[0].clone(), Some(devices[1].clone()), &options).unwrap()
+}
+
+#[test]
+fn tpcc_is_consistent_after_each_crash_and_has_every_acknowledged_order() {
+    let scale = Scale::tiny(1);
+    for (seed, durability) in [(1, Durability::Sync), (2, Durability::Async)] {
+        let mut power = PowerSupply::new();
+        let names = ["data", "log"];
+        let mut devices = names.map(|name| power.device(name, MemoryDevice::new())).to_vec();
+        let store = on_devices(&devices, durability);
+        load(&store, scale);
+        let mut known = check(&store).orders;
+        drop(store);
+        for round in 0..4u64 {
+            let store = on_devices(&devices, durability);
+            let threads = 1 + (round % 3) as u32;
+            let config = tpcc::Config::standard(scale, threads);
+            let orders = check(&store).orders;
+            assert!(orders >= known, "round {round} of {seed}: {orders} of {known} orders");
+            power.cut_at(150 + 40 * round);
+            let did = drive(&store, &config, Seed(seed * 100 + round), 400);
+            known = match durability {
+                Durability::Sync => orders + did.orders.load(Ordering::Relaxed),
+                _ => orders,
+            };
+            power.cut();
+            drop(store);
+            (power, devices) = power.images(seed * 1000 + round);
+        }
+        let store = on_devices(&devices, durability);
+        assert!(check(&store).orders >= known);
+        store.close().unwrap();
+    }
+}
+
+fn operations(n: u64) -> RunSpec {
+    RunSpec { warm_up: Length::NONE, ..RunSpec::of(Length::Operations(n)) }
+}
+
+#[test]
+fn a_logged_bed_is_reopened_and_strategies_without_transactions_say_so() {
+    let mut setup = Setup { pool: Some(Size::Share(0.5)), ..Setup::new() };
+    setup.options = setup.options.log(true).locks(true).durability(Durability::Group);
+    let workload = Workload::Tpcc(tpcc::Config::standard(Scale::tiny(1), 1));
+    let mut bed = prepare(&setup, &workload, &mut Unwatched).unwrap();
+    let outcome = bed.run(&operations(50), &mut |_| Ok(()), &mut Unwatched).unwrap();
+    let counts = outcome.counts.unwrap();
+    assert!(counts.log_syncs > 0 && counts.reads > 0, "{counts:?}");
+    bed.reopen(None).unwrap();
+    assert!(bed.check().unwrap().unwrap().is_consistent());
+    let twin = Setup { engine: Engine::Twin, ..setup.clone() };
+    let recording = Setup { records: true, ..setup };
+    for wrong in [twin, recording] {
+        let refused = prepare(&wrong, &workload, &mut Unwatched).err().unwrap();
+        assert!(refused.is_usage(), "{refused}");
+    }
+}
+
+#[test]
+fn a_deadlock_is_an_error_that_may_be_retried() {
+    let store = in_memory(&options(256));
+    let table = store.create_table("t").unwrap();
+    let mut one = store.session().unwrap();
+    for key in [b"a", b"b"] {
+        one.insert(table, key, b"0").unwrap();
+    }
+    let barrier = std::sync::Barrier::new(2);
+    let cross = |first: &[u8], second: &[u8]| -> Result<(), DbStoreError> {
+        let mut session = store.session()?;
+        session.begin(Access::Write)?;
+        session.update(table, first, |value| value[0] += 1)?;
+        barrier.wait();
+        session.update(table, second, |value| value[0] += 1)?;
+        session.commit()
+    };
+    let ends = std::thread::scope(|scope| {
+        let other = scope.spawn(|| cross(b"b", b"a"));
+        [cross(b"a", b"b"), other.join().unwrap()]
+    });
+    let failed: Vec<_> = ends.into_iter().filter_map(Result::err).collect();
+    assert_eq!(failed.len(), 1);
+    let session = |error| <TxnStore<Lean> as Store>::Session::<'_>::is_retriable(error);
+    assert!(failed.iter().all(session), "{failed:?}");
+    assert_eq!(one.get(table, b"a", |value| value[0]).unwrap(), Some(b'1'));
+}

@@ -1,0 +1,138 @@
+//! `millpond bench commits`: commits of one row, beside what the device gives by itself.
+
+use std::path::PathBuf;
+
+use millpond_base::Seed;
+use millpond_bench::commits::{Commits, Committed, commits};
+use millpond_bench::error::BenchError;
+use millpond_bench::table::{Row, table};
+use serde_json::json;
+
+use super::engine::{DurabilityArg, seconds};
+use super::live::Live;
+use super::results::ResultArgs;
+use crate::error::Failure;
+
+const EXAMPLES: &str = "Examples:
+  millpond bench commits --threads 1,2,16 --folder /data
+  millpond bench commits --durability group --threads 16 --rounds 15
+  millpond bench commits --durability async --mix 90/10 --threads 1,2 --json
+
+Each round of commits is followed by one of the probe: one 4 KiB block overwritten and
+synchronised, again and again, in a file of zeros in the same folder. Ratios are geometric means
+over the rounds, with 95 % intervals.";
+
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Numbers of threads, separated by commas
+    #[arg(long, short, value_delimiter = ',', default_value = "1,2,16", value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
+    threads: Vec<u32>,
+    /// When a commit is durable
+    #[arg(long, value_enum, default_value = "sync")]
+    durability: DurabilityArg,
+    /// Reads and writes in per cent of the transactions; each is of one row
+    #[arg(long, default_value = "0/100", value_name = "R/W")]
+    mix: String,
+    /// Folder of store and probe
+    #[arg(long, default_value = ".", value_name = "FOLDER")]
+    folder: PathBuf,
+    /// Rows of the table
+    #[arg(long, default_value_t = 100_000, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    rows: u32,
+    /// Bytes of a value
+    #[arg(long, default_value_t = 100, value_name = "BYTES")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    value: u32,
+    /// Rounds
+    #[arg(long, default_value_t = 9, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    rounds: u32,
+    /// Seconds of the commits, and of the probe, in each round
+    #[arg(long, short, default_value = "1", value_name = "S")]
+    seconds: f64,
+    /// Seed of the rows that are drawn
+    #[arg(long, default_value_t = 1, value_name = "SEED")]
+    seed: u64,
+    /// No live progress line
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(flatten)]
+    results: ResultArgs,
+}
+
+impl Args {
+    /// Writes in per cent.
+    fn writes(&self) -> Result<u32, Failure> {
+        let parts = self.mix.split_once('/').map(|(r, w)| (r.parse::<u32>(), w.parse::<u32>()));
+        match parts {
+            Some((Ok(reads), Ok(writes))) if reads.checked_add(writes) == Some(100) => Ok(writes),
+            _ => Err(Failure::Usage(format!(
+                "--mix cannot be '{}': reads and writes add up to 100, as in 90/10",
+                self.mix
+            ))),
+        }
+    }
+}
+
+fn row(args: &Args, threads: u32, done: &Committed) -> Row {
+    let durability = format!("{:?}", args.durability.durability()).to_lowercase();
+    Row::new("commits", "pool", threads)
+        .with("durability", durability.as_str())
+        .with("mix", args.mix.as_str())
+        .with_interval("commits_per_s", &done.per_s)
+        .with_interval("probe_per_s", &done.probe_per_s)
+        .with_interval("ratio_to_probe", &done.to_probe)
+        .with("commits_per_sync", done.group())
+        .with("log_bytes_per_commit", done.log_bytes())
+        .with("retries", done.retries)
+        .with("transactions", done.transactions)
+        .with("rounds", args.rounds)
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    args.results.check()?;
+    let writes = args.writes()?;
+    let time = seconds("seconds", args.seconds)?;
+    let mut live = Live::new(args.quiet);
+    let (mut rows, mut was_stopped) = (Vec::new(), false);
+    for threads in &args.threads {
+        let what = Commits {
+            threads: *threads,
+            durability: args.durability.durability(),
+            rows: args.rows,
+            value: args.value as usize,
+            writes,
+            rounds: args.rounds,
+            time,
+            seed: Seed(args.seed),
+        };
+        match commits(&args.folder, &what, &mut live) {
+            Ok(done) => rows.push(row(args, *threads, &done)),
+            Err(BenchError::Stopped) => {
+                was_stopped = true;
+                break;
+            }
+            Err(error) => {
+                live.finish();
+                return Err(error.into());
+            }
+        }
+    }
+    live.finish();
+    let params = json!({
+        "threads": args.threads,
+        "durability": format!("{:?}", args.durability.durability()).to_lowercase(),
+        "mix": args.mix,
+        "folder": args.folder.display().to_string(),
+        "rows": args.rows,
+        "value": args.value,
+        "rounds": args.rounds,
+        "seconds": args.seconds,
+        "seed": args.seed,
+    });
+    args.results.write("bench commits", &params, &table(rows))?;
+    if was_stopped { Err(Failure::Interrupted) } else { Ok(()) }
+}
