@@ -76,9 +76,9 @@ impl fmt::Display for DeviceSpec {
 pub struct Setup {
     /// Which one.
     pub engine: Engine,
-    /// Its options. `memory` and `lab.frames` are set by the run, from `pool`. With `log` or `locks`,
-    /// each transaction of the workload is one of the engine's; with neither, there are only the
-    /// trees and their pool.
+    /// Its options. `memory` and `lab.frames` are set by the run, from `pool`. With `log` or
+    /// `locks`, each transaction of the workload is one of the engine's; with neither, there are
+    /// only the trees and their pool.
     pub options: Options,
     /// How large the pool is: frames, bytes for everything, or a share of the loaded pages.
     /// `None`: so large that nothing is evicted.

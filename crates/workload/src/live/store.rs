@@ -151,8 +151,8 @@ pub trait Session {
 
     /// Ends the transaction and drops its writes, if the engine can.
     ///
-    /// Unless it [undoes](Session::undoes), the drivers roll back only what has not written anything
-    /// yet, and what failed.
+    /// Unless it [undoes](Session::undoes), the drivers roll back only what has not written
+    /// anything yet, and what failed.
     #[inline]
     fn rollback(&mut self) -> Result<(), Self::Error> {
         Ok(())
