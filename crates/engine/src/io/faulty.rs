@@ -4,8 +4,8 @@
 //! [`FaultyDevice::with_crashes`] it also remembers what was synchronised, and
 //! [`FaultyDevice::crash`] draws what a power failure at this moment may leave.
 //!
-//! Several of them can hang on one [`PowerSupply`], which then counts their operations and fails
-//! for all of them at once; see there.
+//! Several of them can hang on one [`PowerSupply`](super::power::PowerSupply), which then counts
+//! their operations and fails for all of them at once; see there.
 //!
 //! One thread and one seed give the same faults again; with more threads the order of their calls
 //! decides who gets which.

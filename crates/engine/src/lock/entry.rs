@@ -1,8 +1,7 @@
 //! One key lock: who holds it, and who waits for it, in which order (rule 3).
 
 use std::collections::VecDeque;
-
-use millpond_base::sync::Arc;
+use std::sync::Arc;
 
 use super::mode::Mode;
 use super::name::Name;

@@ -4,9 +4,9 @@
 //! time of the search: a copy would have to follow every grant.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
-use millpond_base::sync::{Arc, Mutex};
+use millpond_base::sync::Mutex;
 
 use super::name::Name;
 use super::tree::Tree;

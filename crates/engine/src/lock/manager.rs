@@ -1,11 +1,11 @@
 //! The lock manager: what all owners share.
 
 use std::collections::HashMap;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use millpond_base::sync::Mutex;
 use millpond_base::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use millpond_base::sync::{Arc, Mutex};
 
 use super::bytes::Budget;
 use super::counts::{Counters, LockCounts, count};

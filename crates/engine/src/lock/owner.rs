@@ -1,10 +1,10 @@
 //! A transaction's locks.
 
 use std::ops::Bound;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use millpond_base::sync::{Arc, Mutex};
+use millpond_base::sync::Mutex;
 
 use super::bytes::{KEY_BYTES, PIECE};
 use super::counts::count;

@@ -1,10 +1,10 @@
 //! The table of key locks, in parts that each have a mutex.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use hashbrown::HashTable;
 use hashbrown::hash_table;
-use millpond_base::sync::{Arc, Mutex, MutexGuard};
+use millpond_base::sync::{Mutex, MutexGuard};
 
 use super::entry::{Answer, Entry};
 use super::mode::Mode;

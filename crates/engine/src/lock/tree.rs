@@ -8,10 +8,10 @@
 //! locks the stripe later, sees that attention is due.
 
 use std::collections::HashSet;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use millpond_base::sync::atomic::{AtomicU32, Ordering};
-use millpond_base::sync::{Arc, Mutex, MutexGuard};
+use millpond_base::sync::{Mutex, MutexGuard};
 
 use super::mode::Mode;
 use super::range::Range;
