@@ -6,13 +6,13 @@
 //! fuzzy: nobody waits for one. What they say, and in which order it is looked at, is in
 //! `recovery/README.md`.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use millpond_base::{FrameId, Lsn, PageId, Reason};
+use millpond_base::{Lsn, PageId};
 
 use super::error::Error;
+use super::housekeeping::Housekeeping;
 use crate::io::PageStore;
 use crate::io::planted::{Bug, is_planted};
 use crate::log::Log;
@@ -104,80 +104,16 @@ impl<M: Mode> Checkpointer<M> {
     }
 }
 
-impl<M: Mode> Pool<M> {
-    /// Writes the pages whose recLSN lies before `bound`, to bound the time of a recovery.
-    ///
-    /// # Errors
-    /// A page that could not be written.
-    fn write_older(&self, bound: Lsn) -> Result<u32, PoolError> {
-        let is_older = |id: &FrameId| {
-            let header = self.memory.header(*id);
-            header.is_some_and(|header| header.is_dirty() && header.rec_lsn() < bound)
-        };
-        let mut written = 0;
-        let mut frames: Vec<FrameId> = (0..self.frames()).map(FrameId).filter(is_older).collect();
-        // A page whose latch is held at the moment gets a second chance, no more: the next round
-        // finds it again.
-        for _ in 0..2 {
-            if frames.is_empty() {
-                break;
-            }
-            written += self.write_frames(&frames, Reason::Recov)?;
-            frames.retain(is_older);
-        }
-        Ok(written)
-    }
-}
-
-#[derive(Default)]
-struct Signal {
-    stop: Mutex<bool>,
-    changed: Condvar,
-}
-
-/// The thread that takes checkpoints, until it is dropped.
-pub(super) struct Checkpointing {
-    signal: Arc<Signal>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Checkpointing {
-    /// Starts the thread.
-    pub(super) fn start<M: Mode>(
-        checkpointer: Arc<Checkpointer<M>>,
-    ) -> Result<Checkpointing, PoolError> {
-        let signal = Arc::new(Signal::default());
-        let theirs = signal.clone();
-        let body = move || {
-            let mut failed = false;
-            loop {
-                if let Err(error) = checkpointer.round()
-                    && !std::mem::replace(&mut failed, true)
-                {
-                    tracing::warn!(%error, "a checkpoint failed: the log is kept, and grows");
-                }
-                let stop = theirs.stop.lock().unwrap_or_else(PoisonError::into_inner);
-                let wait = theirs.changed.wait_timeout_while(stop, PERIOD, |stop| !*stop);
-                if *wait.unwrap_or_else(PoisonError::into_inner).0 {
-                    return;
-                }
-            }
-        };
-        let thread = std::thread::Builder::new().name("millpond-check".to_string());
-        let thread =
-            thread.spawn(body).map_err(|error| PoolError::Thread { reason: error.to_string() })?;
-        Ok(Checkpointing { signal, thread: Some(thread) })
-    }
-}
-
-impl Drop for Checkpointing {
-    fn drop(&mut self) {
-        *self.signal.stop.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.signal.changed.notify_all();
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
+/// Starts the thread that takes checkpoints, until it is dropped.
+pub(super) fn start<M: Mode>(
+    checkpointer: Arc<Checkpointer<M>>,
+) -> Result<Housekeeping, PoolError> {
+    let mut failed = false;
+    Housekeeping::start("millpond-check", PERIOD, move |_| {
+        if let Err(error) = checkpointer.round()
+            && !std::mem::replace(&mut failed, true)
         {
-            tracing::error!("the thread that takes checkpoints ended by a panic");
+            tracing::warn!(%error, "a checkpoint failed: the log is kept, and grows");
         }
-    }
+    })
 }

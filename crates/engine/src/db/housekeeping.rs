@@ -9,24 +9,24 @@ use std::time::Duration;
 
 use crate::pool::PoolError;
 
-/// Time between two rounds.
-const PERIOD: Duration = Duration::from_secs(1);
-
 #[derive(Default)]
 struct Signal {
     stop: Mutex<bool>,
     changed: Condvar,
 }
 
-/// A thread that does its round each second, until it is dropped.
+/// A thread that does its round again and again, until it is dropped.
 pub(super) struct Housekeeping {
     signal: Arc<Signal>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Housekeeping {
-    /// Starts the thread. A round is told how to find out whether it should end early.
+    /// Starts the thread `name`, with so much time between two rounds. A round is told how to find
+    /// out whether it should end early.
     pub(super) fn start(
+        name: &'static str,
+        period: Duration,
         mut round: impl FnMut(&dyn Fn() -> bool) + Send + 'static,
     ) -> Result<Housekeeping, PoolError> {
         let signal = Arc::new(Signal::default());
@@ -36,13 +36,13 @@ impl Housekeeping {
             loop {
                 round(&is_over);
                 let stop = theirs.stop.lock().unwrap_or_else(PoisonError::into_inner);
-                let wait = theirs.changed.wait_timeout_while(stop, PERIOD, |stop| !*stop);
+                let wait = theirs.changed.wait_timeout_while(stop, period, |stop| !*stop);
                 if *wait.unwrap_or_else(PoisonError::into_inner).0 {
                     return;
                 }
             }
         };
-        let thread = std::thread::Builder::new().name("millpond-house".to_string());
+        let thread = std::thread::Builder::new().name(name.to_string());
         let thread =
             thread.spawn(body).map_err(|error| PoolError::Thread { reason: error.to_string() })?;
         Ok(Housekeeping { signal, thread: Some(thread) })
@@ -56,7 +56,7 @@ impl Drop for Housekeeping {
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
-            tracing::error!("the housekeeping thread ended by a panic");
+            tracing::error!("a background thread of the store ended by a panic");
         }
     }
 }
@@ -71,7 +71,7 @@ mod tests {
     fn it_makes_a_round_at_once_and_ends_when_it_is_dropped() {
         let rounds = Arc::new(AtomicU32::new(0));
         let count = rounds.clone();
-        let house = Housekeeping::start(move |_| {
+        let house = Housekeeping::start("house", Duration::from_secs(1), move |_| {
             count.fetch_add(1, Ordering::SeqCst);
         });
         let house = house.unwrap();

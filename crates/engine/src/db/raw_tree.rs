@@ -283,7 +283,8 @@ impl RawTree {
         each!(AnyTree, &self.any, tree => tree.write_all(DELETE, |tree| tree.clear()))
     }
 
-    /// The entries of a range of keys, from both ends.
+    /// The entries of a range of keys, from both ends, as they are: changes of transactions that
+    /// are not over included. [`Txn::scan`](super::Txn::scan) shows what is committed.
     pub fn range<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> RawRange<'_> {
         let own = |bound: Bound<&&[u8]>| bound.map(|key| key.to_vec());
         self.key_range(&KeyRange { start: own(range.start_bound()), end: own(range.end_bound()) })

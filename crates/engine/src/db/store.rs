@@ -24,7 +24,7 @@ use millpond_base::{FrameId, PageId, Reason};
 use millpond_policies::contract::Shape;
 
 use super::catalog::{Catalog, Entry, Structure};
-use super::checkpointing::{Checkpointer, Checkpointing};
+use super::checkpointing::{self, Checkpointer};
 use super::choices::{EvictionMode, ReclamationMode, TranslationMode};
 use super::error::Error;
 use super::housekeeping::Housekeeping;
@@ -51,6 +51,9 @@ use crate::{hash_index, heap};
 
 /// How long a commit with `Durability::Group` waits for others at most.
 const GROUP_DELAY: Duration = Duration::from_micros(200);
+
+/// Time between two rounds of the housekeeping.
+const PERIOD: Duration = Duration::from_secs(1);
 
 /// Passes over the frames that [`Store::flush`] makes at most.
 const FLUSH_PASSES: u32 = 4;
@@ -146,7 +149,7 @@ pub struct Store<M: Mode> {
     /// Held by whoever drops a structure, and by the housekeeping while it works on a tree.
     gate: Arc<Mutex<()>>,
     house: Option<Housekeeping>,
-    checkpointing: Option<Checkpointing>,
+    checkpointing: Option<Housekeeping>,
     checkpointer: Option<Arc<Checkpointer<M>>>,
     txns: Arc<TransactionManager>,
     recovery: Option<Recovery>,
@@ -431,7 +434,7 @@ impl<M: Mode> Store<M> {
             publisher.maybe_publish(|| store.stats());
         }
         if let Some(checkpointer) = &store.checkpointer {
-            store.checkpointing = Some(Checkpointing::start(checkpointer.clone())?);
+            store.checkpointing = Some(checkpointing::start(checkpointer.clone())?);
         }
         if !options.read_only {
             store.house = Some(store.keep_house(options.background_merge)?);
@@ -481,7 +484,7 @@ impl<M: Mode> Store<M> {
         let (publisher, opened) = (self.publisher.clone(), self.opened);
         let mut merging = (merge && M::Latching::THREADS).then(|| self.merging());
         let (mut seen, mut is_published) = (0, false);
-        let house = Housekeeping::start(move |is_over| {
+        let house = Housekeeping::start("millpond-house", PERIOD, move |is_over| {
             // A store that nobody uses rests, and its statistics stay right.
             let references = references_of_others(pool.counters());
             let since = references.saturating_sub(std::mem::replace(&mut seen, references));

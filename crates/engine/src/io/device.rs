@@ -92,11 +92,29 @@ pub trait Device: Send + Sync {
 
     /// Does all reads, as many of them at once as the device is good at, and returns when the last
     /// one is done. Each request tells how it went.
-    fn read_batch(&self, requests: &mut [ReadRequest<'_, '_>]);
+    fn read_batch(&self, requests: &mut [ReadRequest<'_, '_>]) {
+        for request in requests {
+            let mut offset = request.offset;
+            request.result = request.parts.iter_mut().try_for_each(|part| {
+                self.read(offset, part)?;
+                offset += part.len() as u64;
+                Ok(())
+            });
+        }
+    }
 
     /// Does all writes, as many of them at once as the device is good at, and returns when the
     /// last one is done. Each request tells how it went. Requests must not overlap.
-    fn write_batch(&self, requests: &mut [WriteRequest<'_, '_>]);
+    fn write_batch(&self, requests: &mut [WriteRequest<'_, '_>]) {
+        for request in requests {
+            let mut offset = request.offset;
+            request.result = request.parts.iter().try_for_each(|part| {
+                self.write(offset, part)?;
+                offset += part.len() as u64;
+                Ok(())
+            });
+        }
+    }
 
     /// Makes all writes that have returned durable, and the length.
     ///

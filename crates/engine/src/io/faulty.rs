@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use super::buffer::AlignedBuffer;
 use super::crash::{Journal, SECTOR};
-use super::device::{Alignment, Device, ReadRequest, WriteRequest};
+use super::device::{Alignment, Device};
 use super::error::{DeviceError, Errno, Operation};
 use super::memory::MemoryDevice;
 use super::pause;
@@ -391,28 +391,6 @@ impl Device for FaultyDevice {
             }
         }
         answer
-    }
-
-    fn read_batch(&self, requests: &mut [ReadRequest<'_, '_>]) {
-        for request in requests {
-            let mut offset = request.offset;
-            request.result = request.parts.iter_mut().try_for_each(|part| {
-                self.read(offset, part)?;
-                offset += part.len() as u64;
-                Ok(())
-            });
-        }
-    }
-
-    fn write_batch(&self, requests: &mut [WriteRequest<'_, '_>]) {
-        for request in requests {
-            let mut offset = request.offset;
-            request.result = request.parts.iter().try_for_each(|part| {
-                self.write(offset, part)?;
-                offset += part.len() as u64;
-                Ok(())
-            });
-        }
     }
 
     fn sync(&self) -> Result<(), DeviceError> {

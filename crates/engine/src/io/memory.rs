@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-use super::device::{Alignment, Device, ReadRequest, WriteRequest};
+use super::device::{Alignment, Device};
 use super::error::DeviceError;
 
 /// Bytes of a chunk, each under a lock of its own. A multiple of every page size, so that a page
@@ -134,28 +134,6 @@ impl Device for MemoryDevice {
             chunk[range].copy_from_slice(&bytes[done..done + count]);
         });
         Ok(())
-    }
-
-    fn read_batch(&self, requests: &mut [ReadRequest<'_, '_>]) {
-        for request in requests {
-            let mut offset = request.offset;
-            request.result = request.parts.iter_mut().try_for_each(|part| {
-                self.read(offset, part)?;
-                offset += part.len() as u64;
-                Ok(())
-            });
-        }
-    }
-
-    fn write_batch(&self, requests: &mut [WriteRequest<'_, '_>]) {
-        for request in requests {
-            let mut offset = request.offset;
-            request.result = request.parts.iter().try_for_each(|part| {
-                self.write(offset, part)?;
-                offset += part.len() as u64;
-                Ok(())
-            });
-        }
     }
 
     fn sync(&self) -> Result<(), DeviceError> {

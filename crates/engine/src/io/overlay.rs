@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::device::{Alignment, Device, ReadRequest, WriteRequest};
+use super::device::{Alignment, Device};
 use super::error::DeviceError;
 
 /// Bytes of a piece of memory. Whoever reads a part of one finds the rest of it below.
@@ -114,28 +114,6 @@ impl Device for OverlayDevice {
             piece[range].copy_from_slice(&bytes[done..done + count]);
             Ok(())
         })
-    }
-
-    fn read_batch(&self, requests: &mut [ReadRequest<'_, '_>]) {
-        for request in requests {
-            let mut offset = request.offset;
-            request.result = request.parts.iter_mut().try_for_each(|part| {
-                self.read(offset, part)?;
-                offset += part.len() as u64;
-                Ok(())
-            });
-        }
-    }
-
-    fn write_batch(&self, requests: &mut [WriteRequest<'_, '_>]) {
-        for request in requests {
-            let mut offset = request.offset;
-            request.result = request.parts.iter().try_for_each(|part| {
-                self.write(offset, part)?;
-                offset += part.len() as u64;
-                Ok(())
-            });
-        }
     }
 
     fn sync(&self) -> Result<(), DeviceError> {

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use millpond_base::sync::Mutex;
-use millpond_base::{FrameId, PageId, Reason};
+use millpond_base::{FrameId, Lsn, PageId, Reason};
 
 use crate::io::AlignedBuffer;
 use crate::io::planted::{Bug, is_planted};
@@ -336,6 +336,29 @@ impl<M: Mode> Pool<M> {
             written += now;
         }
         Err(PoolError::Busy { dirty: self.frames_dirty() })
+    }
+
+    /// Writes the pages whose recLSN lies before `bound`, to bound the time of a recovery.
+    ///
+    /// # Errors
+    /// A page that could not be written.
+    pub fn write_older(&self, bound: Lsn) -> Result<u32, PoolError> {
+        let is_older = |id: &FrameId| {
+            let header = self.memory.header(*id);
+            header.is_some_and(|header| header.is_dirty() && header.rec_lsn() < bound)
+        };
+        let mut written = 0;
+        let mut frames: Vec<FrameId> = (0..self.frames()).map(FrameId).filter(is_older).collect();
+        // A page whose latch is held at the moment gets a second chance, no more: the next round
+        // finds it again.
+        for _ in 0..2 {
+            if frames.is_empty() {
+                break;
+            }
+            written += self.write_frames(&frames, Reason::Recov)?;
+            frames.retain(is_older);
+        }
+        Ok(written)
     }
 
     /// Who evicts.
