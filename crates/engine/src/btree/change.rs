@@ -14,7 +14,7 @@ use millpond_base::{Lsn, PageId};
 
 use crate::btree::error::WriteError;
 use crate::btree::node::edit::{Edit, Payload, Reference, put_swip, reference_at};
-use crate::btree::node::layout::{Node, Value};
+use crate::btree::node::layout::{Node, Span, Value};
 use crate::btree::note::{self, LargeValue};
 use crate::btree::overflow::Built;
 use crate::btree::tree::{BTree, corrupt};
@@ -76,6 +76,29 @@ struct Change<'a> {
     by: By,
     /// A root that the entry tells of: what becomes of it by this change.
     root: RootFate,
+    /// How the change is taken back is appended here, too.
+    undo: Cell<Option<&'a mut Vec<u8>>>,
+}
+
+/// On whose behalf an entry is changed, and what follows from it.
+#[derive(Default)]
+pub(crate) struct Whose<'a> {
+    pub(crate) by: By,
+    pub(crate) root: RootFate,
+    /// Where how the change is taken back is appended, if it is made and `by` is not itself.
+    pub(crate) undo: Option<&'a mut Vec<u8>>,
+}
+
+impl Whose<'_> {
+    /// Of `by`, with nothing more to it.
+    pub(crate) fn of(by: By) -> Whose<'static> {
+        Whose { by, ..Whose::default() }
+    }
+
+    /// Of nobody: the entry tells of a root that this becomes of.
+    pub(crate) fn root(root: RootFate) -> Whose<'static> {
+        Whose { root, ..Whose::default() }
+    }
 }
 
 /// What becomes of a root that an entry's value names, when the entry is changed.
@@ -112,8 +135,12 @@ pub(crate) struct Made {
 
 impl<'a> Change<'a> {
     fn of(key: &'a [u8], new: New<'a>, when: When<'a>) -> Change<'a> {
-        let (trash, gone) = (None, Cell::new(None));
-        Change { key, new, when, trash, gone, by: By::Itself, root: RootFate::None }
+        Change::by(Whose::default(), key, new, when)
+    }
+
+    fn by(whose: Whose<'a>, key: &'a [u8], new: New<'a>, when: When<'a>) -> Change<'a> {
+        let (trash, gone, Whose { by, root, undo }) = (None, Cell::new(None), whose);
+        Change { key, new, when, trash, gone, by, root, undo: Cell::new(undo) }
     }
 }
 
@@ -244,7 +271,7 @@ impl<P: Pages> BTree<P> {
                 let mut value = leaf.page()[span.at..span.end()].to_vec();
                 f(&mut value);
                 let change = Change::of(key, New::Inline(&value), When::Present);
-                self.overwrite(op, &mut leaf, i, &change, &value);
+                self.overwrite(op, &mut leaf, span, i, &change, &value);
             } else {
                 f(&mut leaf.page_mut()[span.at..span.end()]);
             }
@@ -256,9 +283,10 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// [`BTree::update_in_place`] of an inline value on behalf of `by`. The value that was goes to
-    /// `old`, what it becomes to `new`; both are only room. Answers also where the change's record
-    /// begins in the log, 0 if there is none.
+    /// [`BTree::update_in_place`] of an inline value on behalf of `by`. How the change is taken back
+    /// is appended to `undo` ([`Undo`]: the bytes that differ), nothing if nothing differs; `room`
+    /// is for the value. Answers also where the change's record begins in the log, 0 if there is
+    /// none.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -267,7 +295,7 @@ impl<P: Pages> BTree<P> {
         &self,
         by: By,
         key: &[u8],
-        (old, new): (&mut Vec<u8>, &mut Vec<u8>),
+        (mut undo, room): (Option<&mut Vec<u8>>, &mut Vec<u8>),
         f: &mut dyn FnMut(&mut [u8]),
     ) -> Result<(Updated, Lsn), PoolError> {
         self.pages.run_logged(|op| {
@@ -281,14 +309,13 @@ impl<P: Pages> BTree<P> {
             let Some(value) = leaf.page().get(span.at..span.end()) else {
                 return Err(corrupt(leaf.id(), "a value reaches beyond its page"));
             };
-            for copy in [&mut *old, &mut *new] {
-                copy.clear();
-                copy.extend_from_slice(value);
-            }
+            room.clear();
+            room.extend_from_slice(value);
             // Nothing behind this begins the attempt anew.
-            f(new);
-            let change = Change { by, ..Change::of(key, New::Inline(new), When::Present) };
-            self.overwrite(op, &mut leaf, i, &change, new);
+            f(room);
+            let whose = Whose { by, undo: undo.as_deref_mut(), ..Whose::default() };
+            let change = Change::by(whose, key, New::Inline(room), When::Present);
+            self.overwrite(op, &mut leaf, span, i, &change, room);
             Ok(Updated::Done)
         })
     }
@@ -370,23 +397,24 @@ impl<P: Pages> BTree<P> {
         when: When<'_>,
         old: Option<&mut Vec<u8>>,
     ) -> Result<Outcome, PoolError> {
-        let made = self.change_by((By::Itself, RootFate::None), key, new, when, old)?;
+        let made = self.change_by(Whose::default(), key, new, when, old)?;
         if let Some(gone) = made.gone {
             self.free_below(gone.anchor)?;
         }
         Ok(made.outcome)
     }
 
-    /// The same on behalf of `by`; what was in pages of its own is the caller's.
-    pub(crate) fn change_by(
+    /// The same on behalf of somebody; what was in pages of its own is the caller's.
+    pub(crate) fn change_by<'a>(
         &self,
-        (by, root): (By, RootFate),
-        key: &[u8],
-        new: New<'_>,
-        when: When<'_>,
+        whose: Whose<'a>,
+        key: &'a [u8],
+        new: New<'a>,
+        when: When<'a>,
         mut old: Option<&mut Vec<u8>>,
     ) -> Result<Made, PoolError> {
-        let mut change = Change { key, new, when, trash: None, gone: Cell::new(None), by, root };
+        let by = whose.by;
+        let mut change = Change::by(whose, key, new, when);
         let result = loop {
             match self.change_once(&mut change, old.as_deref_mut()) {
                 Ok(Some(done)) => break Ok(done),
@@ -550,7 +578,7 @@ impl<P: Pages> BTree<P> {
                 if let New::Inline(value) = change.new
                     && value.len() == span.len
                 {
-                    self.overwrite(op, &mut leaf, i, change, value);
+                    self.overwrite(op, &mut leaf, span, i, change, value);
                     return Ok(Step::Done(done, Leaf::Fine));
                 }
                 None
@@ -565,18 +593,19 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// Puts `value` into the place of the inline value of entry `i`, which is as long.
+    /// Puts `value` into the place of the inline value of entry `i`, which lies in `span` and is as
+    /// long.
     #[inline(always)]
     fn overwrite<'o>(
         &self,
         op: &'o Op<'o, P>,
         leaf: &mut Write<'o, P>,
+        span: Span,
         i: usize,
         change: &Change<'_>,
         value: &[u8],
     ) {
-        let Value::Inline(span) = Node::leaf(leaf.view()).value(i) else { return };
-        if !op.pages().logs() {
+        if !op.pages().logs() && change.by == By::Itself {
             if let Some(place) = leaf.page_mut().get_mut(span.at..span.end()) {
                 place.copy_from_slice(value);
             }
@@ -595,13 +624,20 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// Tells the log how a change, which is about to be made or was just made, is taken back, and
-    /// what becomes of the root that its entry names.
+    /// Tells the log, and whoever asked, how a change, which is about to be made or was just made,
+    /// is taken back, and what becomes of the root that its entry names.
     #[inline(always)]
     fn tell(&self, op: &Op<'_, P>, change: &Change<'_>, before: Before<'_>) {
         if change.by != By::Itself {
-            let (owner, key) = (self.owner, change.key);
-            op.undo(change.by, |out| Undo { owner, key, before }.put(out));
+            let undo = Undo { owner: self.owner, key: change.key, before };
+            match change.undo.take() {
+                None => op.undo(change.by, |out| undo.put(out)),
+                Some(kept) => {
+                    let start = kept.len();
+                    undo.put(kept);
+                    op.undo(change.by, |out| out.extend_from_slice(&kept[start..]));
+                }
+            }
         }
         match change.root {
             RootFate::None => {}
@@ -629,7 +665,7 @@ impl<P: Pages> BTree<P> {
         change: &Change<'_>,
         large: Option<LargeValue>,
     ) {
-        if !op.pages().logs() {
+        if !op.pages().logs() && change.by == By::Itself {
             return;
         }
         match (large, Node::leaf(leaf.view()).value(i)) {

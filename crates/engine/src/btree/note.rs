@@ -150,11 +150,39 @@ fn take_payload<'a>(note: &mut &'a [u8]) -> Option<Payload<'a>> {
 
 /// The part in which two values of one length differ: its offset, and its end.
 pub(crate) fn differing(old: &[u8], new: &[u8]) -> (usize, usize) {
-    let pairs = || old.iter().zip(new);
-    let start = pairs().take_while(|(a, b)| a == b).count();
-    let rest = old.len().min(new.len()) - start;
-    let same = pairs().rev().take(rest).take_while(|(a, b)| a == b).count();
-    (start, start + rest - same)
+    let len = old.len().min(new.len());
+    let (old, new) = (&old[..len], &new[..len]);
+    let start = common(old, new);
+    // What the two have in common at their ends, of what is left.
+    let (old, new) = (&old[start..], &new[start..]);
+    let mut end = old.len();
+    while let (Some((rest, a)), Some((_, b))) =
+        (old[..end].split_last_chunk::<8>(), new[..end].split_last_chunk::<8>())
+    {
+        let differ = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+        if differ != 0 {
+            return (start, start + end - (differ.leading_zeros() / 8) as usize);
+        }
+        end = rest.len();
+    }
+    while end > 0 && old[end - 1] == new[end - 1] {
+        end -= 1;
+    }
+    (start, start + end)
+}
+
+/// How many bytes at the beginning two slices of one length have in common.
+fn common(a: &[u8], b: &[u8]) -> usize {
+    let (words, _) = a.as_chunks::<8>();
+    let (others, _) = b.as_chunks::<8>();
+    for (at, (word, other)) in words.iter().zip(others).enumerate() {
+        let differ = u64::from_le_bytes(*word) ^ u64::from_le_bytes(*other);
+        if differ != 0 {
+            return at * 8 + (differ.trailing_zeros() / 8) as usize;
+        }
+    }
+    let begin = words.len() * 8;
+    begin + a[begin..].iter().zip(&b[begin..]).take_while(|(a, b)| a == b).count()
 }
 
 #[cfg(test)]
@@ -228,5 +256,19 @@ mod tests {
         assert_eq!(differing(b"aaa", b"aaa"), (3, 3));
         assert_eq!(differing(b"aaa", b"aba"), (1, 2));
         assert_eq!(differing(b"", b""), (0, 0));
+        let mut random = fastrand::Rng::with_seed(5);
+        for _ in 0..2000 {
+            let old: Vec<u8> = (0..random.usize(0..40)).map(|_| random.u8(0..3)).collect();
+            let mut new = old.clone();
+            for _ in 0..random.usize(0..3) {
+                if let Some(byte) = random.choice(&mut new) {
+                    *byte = 7;
+                }
+            }
+            let differs = |at: &usize| old[*at] != new[*at];
+            let first = (0..old.len()).find(differs).unwrap_or(old.len());
+            let end = (0..old.len()).rfind(differs).map_or(first, |last| last + 1);
+            assert_eq!(differing(&old, &new), (first, end), "{old:?} and {new:?}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use millpond_base::{Lsn, PageId};
 
-use crate::btree::change::{New, Outcome, RootFate, When, done_anyway};
+use crate::btree::change::{New, Outcome, RootFate, Updated, When, Whose, done_anyway};
 use crate::btree::error::WriteError;
 use crate::btree::note::LargeValue;
 use crate::btree::overflow::Built;
@@ -62,8 +62,8 @@ impl Condition {
 }
 
 impl<P: Pages> BTree<P> {
-    /// Sets the entry of `key` to `value`, or removes it, if `condition` holds. The value that was
-    /// there goes to `old`.
+    /// Sets the entry of `key` to `value`, or removes it, if `condition` holds. How that is taken
+    /// back is appended to `undo` ([`Undo`](super::Undo)): nothing if nothing was changed.
     ///
     /// # Errors
     /// Key or value too long, or the memory behind the tree failed.
@@ -73,18 +73,18 @@ impl<P: Pages> BTree<P> {
         key: &[u8],
         value: Option<&[u8]>,
         condition: Condition,
-        old: Option<&mut Vec<u8>>,
+        undo: Option<&mut Vec<u8>>,
     ) -> Result<Applied, WriteError> {
-        let (when, who) = (condition.when(), (by, RootFate::None));
+        let (when, whose) = (condition.when(), Whose { by, undo, root: RootFate::None });
         let Some(value) = value else {
-            return Ok(self.change_by(who, key, New::Nothing, When::Present, old)?.into());
+            return Ok(self.change_by(whose, key, New::Nothing, When::Present, None)?.into());
         };
         self.check_sizes(key, value.len() as u64)?;
         if self.fits_inline(key, value.len() as u64) {
-            return Ok(self.change_by(who, key, New::Inline(value), when, old)?.into());
+            return Ok(self.change_by(whose, key, New::Inline(value), when, None)?.into());
         }
         let built = self.build(value)?;
-        let made = self.change_by(who, key, New::Built(&built), when, old);
+        let made = self.change_by(whose, key, New::Built(&built), when, None);
         done_anyway(by, self.free_below(built.anchor))?;
         Ok(made?.into())
     }
@@ -94,8 +94,8 @@ impl<P: Pages> BTree<P> {
     /// # Errors
     /// The memory behind the tree failed; the value is detached as before, with all its pages.
     pub fn attach_as(&self, by: By, key: &[u8], detached: &Detached) -> Result<Applied, PoolError> {
-        let who = (by, RootFate::None);
-        let made = self.change_by(who, key, New::Built(&detached.0), When::Always, None)?;
+        let new = New::Built(&detached.0);
+        let made = self.change_by(Whose::of(by), key, new, When::Always, None)?;
         done_anyway(by, self.free_below(detached.0.anchor))?;
         Ok(made.into())
     }
@@ -111,14 +111,14 @@ impl<P: Pages> BTree<P> {
         offset: usize,
         bytes: &[u8],
     ) -> Result<Applied, PoolError> {
-        let absent = Applied { existed: false, applied: false, at: Lsn(0), gone: None };
-        let Some(mut value) = self.get(key, <[u8]>::to_vec)? else { return Ok(absent) };
-        let Some(place) = value.get_mut(offset..offset.saturating_add(bytes.len())) else {
-            return Ok(Applied { existed: true, ..absent });
-        };
-        place.copy_from_slice(bytes);
-        let new = New::Inline(&value);
-        Ok(self.change_by((by, RootFate::None), key, new, When::Present, None)?.into())
+        let (mut room, mut fits) = (Vec::new(), false);
+        let (updated, at) = self.update_as(by, key, (None, &mut room), &mut |value| {
+            if let Some(place) = value.get_mut(offset..offset.saturating_add(bytes.len())) {
+                place.copy_from_slice(bytes);
+                fits = true;
+            }
+        })?;
+        Ok(Applied { existed: updated != Updated::Absent, applied: fits, at, gone: None })
     }
 
     /// The large value that the log tells of, whose pages hang.
@@ -149,8 +149,8 @@ impl<P: Pages> BTree<P> {
         root: PageId,
     ) -> Result<bool, WriteError> {
         self.check_sizes(key, value.len() as u64)?;
-        let who = (By::Itself, RootFate::Placed(root));
-        Ok(self.change_by(who, key, New::Inline(value), When::Absent, None)?.outcome.applied)
+        let whose = Whose::root(RootFate::Placed(root));
+        Ok(self.change_by(whose, key, New::Inline(value), When::Absent, None)?.outcome.applied)
     }
 
     /// Removes the entry that tells of the structure whose root is `root`, which hangs from then
@@ -159,8 +159,8 @@ impl<P: Pages> BTree<P> {
     /// # Errors
     /// The memory behind the tree failed.
     pub fn remove_hanging(&self, key: &[u8], root: PageId, kind: u8) -> Result<bool, PoolError> {
-        let who = (By::Itself, RootFate::Hangs(root, kind));
-        Ok(self.change_by(who, key, New::Nothing, When::Present, None)?.outcome.applied)
+        let whose = Whose::root(RootFate::Hangs(root, kind));
+        Ok(self.change_by(whose, key, New::Nothing, When::Present, None)?.outcome.applied)
     }
 
     /// Frees the pages of a large value whose root hangs below nothing.

@@ -9,12 +9,17 @@
 //! 3. It is marked as over after the record that ends it, and within a step.
 //!
 //! A step that began after `begin` appends behind `begin`, where recovery reads the record itself.
+//!
+//! Steps are counted by the one thread that uses the transaction, so without an exchange of memory
+//! contents: whoever has seen the log's tail behind a record has seen that its step had begun,
+//! because the place of the record was taken, by a sequentially consistent addition to the tail,
+//! after that.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use hashbrown::HashMap;
 use millpond_base::Lsn;
 
 use crate::io::planted::{Bug, is_planted};
@@ -77,15 +82,21 @@ struct Step<'a>(&'a Active);
 
 impl<'a> Step<'a> {
     fn begin(active: &'a Active) -> Step<'a> {
-        active.steps.fetch_add(1, Ordering::SeqCst);
+        add_one(&active.steps);
         Step(active)
     }
 }
 
 impl Drop for Step<'_> {
     fn drop(&mut self) {
-        self.0.steps.fetch_add(1, Ordering::SeqCst);
+        add_one(&self.0.steps);
     }
+}
+
+/// Adds one to what no other thread adds to.
+#[inline]
+fn add_one(steps: &AtomicU64) {
+    steps.store(steps.load(Ordering::Relaxed) + 1, Ordering::Release);
 }
 
 /// All of them.
@@ -117,13 +128,34 @@ impl ActiveTable {
 
     /// The transaction `tx`, whose last record is `last`, writes from `first` on.
     pub fn enter(&self, tx: u64, first: Lsn, last: Lsn) -> Arc<Active> {
-        let active = Arc::new(Active {
+        self.enter_again(None, tx, first, last)
+    }
+
+    /// The same, with the memory of an entry that has left, unless somebody still looks at it.
+    pub(super) fn enter_again(
+        &self,
+        spare: Option<Arc<Active>>,
+        tx: u64,
+        first: Lsn,
+        last: Lsn,
+    ) -> Arc<Active> {
+        let fresh = Active {
             tx,
             first: AtomicU64::new(first.0),
             last: AtomicU64::new(last.0),
             steps: AtomicU64::new(0),
             over: AtomicBool::new(false),
-        });
+        };
+        let active = match spare {
+            Some(mut spare) => match Arc::get_mut(&mut spare) {
+                Some(place) => {
+                    *place = fresh;
+                    spare
+                }
+                None => Arc::new(fresh),
+            },
+            None => Arc::new(fresh),
+        };
         self.map().insert(tx, active.clone());
         active
     }

@@ -14,6 +14,7 @@ use crate::pool::lent::pages_lent;
 use crate::pool::thread_slot::{SLOTS, thread_slot};
 use crate::txn::active::ActiveTable;
 use crate::txn::error::TxnError;
+use crate::txn::kit::Kit;
 use crate::txn::transaction::Durability;
 
 /// Log, locks, and the table of transactions under way.
@@ -24,9 +25,14 @@ pub struct TransactionManager {
     group_delay: Duration,
     /// End of the last commit record whose transaction asked for more than `async`.
     promised: AtomicU64,
-    /// Owners of locks that calls outside transactions use one after the other, by thread.
-    owners: Box<[Mutex<Option<Owner>>]>,
+    /// What transactions, and calls outside of them, use one after the other, by thread.
+    kits: Box<[Slot]>,
 }
+
+/// A thread's, and not in a cache line with another thread's.
+#[derive(Default)]
+#[repr(align(128))]
+struct Slot(Mutex<Option<Kit>>);
 
 /// Locks a key for a call outside transactions. One that is made while the thread lends a page to a
 /// closure, in which it is made perhaps, must not wait for what only that closure's end gives back.
@@ -61,8 +67,8 @@ impl TransactionManager {
         group_delay: Duration,
     ) -> TransactionManager {
         let (active, promised) = (ActiveTable::new(next), AtomicU64::new(0));
-        let owners = (0..SLOTS).map(|_| Mutex::default()).collect();
-        TransactionManager { log, locks, active, group_delay, promised, owners }
+        let kits = (0..SLOTS).map(|_| Slot::default()).collect();
+        TransactionManager { log, locks, active, group_delay, promised, kits }
     }
 
     /// The log, if there is one.
@@ -80,6 +86,27 @@ impl TransactionManager {
         &self.active
     }
 
+    #[inline]
+    fn slot(&self) -> &Slot {
+        &self.kits[thread_slot() % SLOTS]
+    }
+
+    /// What a transaction that begins works with.
+    pub(super) fn take_kit(&self) -> Kit {
+        let kept = self.slot().0.try_lock().ok().and_then(|mut kept| kept.take());
+        kept.unwrap_or_default()
+    }
+
+    /// For the next transaction of this thread, unless another one left its own.
+    pub(super) fn give_kit(&self, mut kit: Kit) {
+        kit.clear();
+        if let Ok(mut place) = self.slot().0.try_lock()
+            && place.is_none()
+        {
+            *place = Some(kit);
+        }
+    }
+
     /// Does `work` with `key` of `tree` locked in X, as a transaction of its own would.
     ///
     /// # Errors
@@ -88,12 +115,12 @@ impl TransactionManager {
     pub fn alone<R>(&self, tree: u32, key: &[u8], work: impl FnOnce() -> R) -> Result<R, TxnError> {
         self.is_sound()?;
         let Some(locks) = &self.locks else { return Ok(work()) };
-        let place = &self.owners[thread_slot() % SLOTS];
-        let Ok(mut guard) = place.try_lock() else {
+        let Ok(mut guard) = self.slot().0.try_lock() else {
             // A call within a call, or the slot that late threads share.
             return self.alone_apart(locks, tree, key, work);
         };
-        let owner = guard.get_or_insert_with(|| Owner::begin(locks, 0));
+        let kit = guard.get_or_insert_default();
+        let owner = kit.owner.get_or_insert_with(|| Owner::begin(locks, 0));
         owner.renew(self.active.new_id());
         let release = Release(owner);
         lock(release.0, tree, key, Mode::X)?;

@@ -2,6 +2,7 @@
 
 mod active;
 mod error;
+mod kit;
 mod manager;
 mod transaction;
 mod undo_list;

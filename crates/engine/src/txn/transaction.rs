@@ -16,15 +16,14 @@ use std::time::Duration;
 
 use millpond_base::Lsn;
 
-use crate::btree::{BTree, Condition, Detached, Updated};
+use crate::btree::{BTree, Before, Condition, Detached, Undo, Updated};
 use crate::lock::{Mode, Owner};
 use crate::log::Record;
 use crate::pool::changes::kind;
 use crate::pool::{By, Pages};
-use crate::txn::active::Active;
 use crate::txn::error::TxnError;
+use crate::txn::kit::Kit;
 use crate::txn::manager::TransactionManager;
-use crate::txn::undo_list::{UndoList, Was};
 
 /// When a commit is durable. Whatever it is, a crash loses the last commits at most, never one
 /// before another that it keeps, and never a part of one.
@@ -105,43 +104,34 @@ pub struct Transaction {
     manager: Arc<TransactionManager>,
     options: TxnOptions,
     tx: u64,
-    owner: Option<Owner>,
-    active: Option<Arc<Active>>,
     /// Its last record.
     last: Lsn,
-    undo: UndoList,
-    /// Lengths of the undo list that it was rolled back to.
-    rollbacks: Vec<usize>,
     state: State,
-    /// Room for values before and after a change.
-    old: Vec<u8>,
-    new: Vec<u8>,
+    /// Whether it is in the table of those under way, as its kit says.
+    is_entered: bool,
+    /// Without locks there is no owner in it.
+    kit: Kit,
 }
 
 impl Transaction {
     /// A new transaction.
     pub fn begin(manager: &Arc<TransactionManager>, options: TxnOptions) -> Transaction {
         let tx = manager.active().new_id();
-        let owner = manager.locks().map(|locks| {
-            let mut owner = Owner::begin(locks, tx);
+        let mut kit = manager.take_kit();
+        if let Some(locks) = manager.locks() {
+            let owner = match &mut kit.owner {
+                Some(owner) => {
+                    owner.renew(tx);
+                    owner
+                }
+                none => none.insert(Owner::begin(locks, tx)),
+            };
             if let Some(wait_max) = options.wait_max {
                 owner.set_wait_max(wait_max);
             }
-            owner
-        });
-        Transaction {
-            manager: manager.clone(),
-            options,
-            tx,
-            owner,
-            active: None,
-            last: Lsn(0),
-            undo: UndoList::default(),
-            rollbacks: Vec::new(),
-            state: State::Running,
-            old: Vec::new(),
-            new: Vec::new(),
         }
+        let (manager, state) = (manager.clone(), State::Running);
+        Transaction { manager, options, tx, last: Lsn(0), state, is_entered: false, kit }
     }
 
     /// Its id.
@@ -156,7 +146,7 @@ impl Transaction {
 
     /// Whether it changed anything that is not taken back.
     pub fn has_written(&self) -> bool {
-        !self.undo.is_empty()
+        !self.kit.undo.is_empty()
     }
 
     fn running(&self) -> Result<(), TxnError> {
@@ -164,7 +154,7 @@ impl Transaction {
     }
 
     fn lock_key(&mut self, tree: u32, key: &[u8], mode: Mode) -> Result<(), TxnError> {
-        match &mut self.owner {
+        match &mut self.kit.owner {
             Some(owner) => Ok(owner.lock_key(tree, key, mode)?),
             None => Ok(()),
         }
@@ -184,7 +174,7 @@ impl Transaction {
         self.lock_key(tree.owner(), key, Mode::S)?;
         let found = tree.get(key, f);
         if self.options.isolation == Isolation::ReadCommitted
-            && let Some(owner) = &mut self.owner
+            && let Some(owner) = &mut self.kit.owner
         {
             owner.release_shared(tree.owner(), key);
         }
@@ -253,7 +243,7 @@ impl Transaction {
         upper: Bound<&[u8]>,
     ) -> Result<(), TxnError> {
         self.running()?;
-        match &mut self.owner {
+        match &mut self.kit.owner {
             Some(owner) => Ok(owner.lock_range(tree.owner(), lower, upper)?),
             None => Ok(()),
         }
@@ -262,7 +252,7 @@ impl Transaction {
     /// What was read is read: where reads need not be repeatable, their locks go.
     pub fn end_statement(&mut self) {
         if self.options.isolation == Isolation::ReadCommitted
-            && let Some(owner) = &mut self.owner
+            && let Some(owner) = &mut self.kit.owner
         {
             owner.release_all_shared();
         }
@@ -282,30 +272,22 @@ impl Transaction {
     ) -> Result<(bool, bool), TxnError> {
         self.running()?;
         self.lock_key(tree.owner(), key, Mode::X)?;
-        let active = self.enter();
         let by = By::Transaction { tx: self.tx, prev: self.last };
-        let mut old = std::mem::take(&mut self.old);
-        old.clear();
+        self.enter();
+        let Kit { active: Some(active), undo, .. } = &mut self.kit else {
+            return Err(TxnError::Failed);
+        };
+        let start = undo.end();
         let applied = active.step(|| {
-            let applied = tree.write_as(by, key, value, condition, Some(&mut old));
+            let applied = tree.write_as(by, key, value, condition, Some(undo.room()));
             let at = applied.as_ref().map_or(Lsn(0), |applied| applied.at);
             (applied, at)
-        });
-        let result = match applied {
-            Ok(applied) => {
-                if applied.applied {
-                    let was = (applied.existed, &old[..], applied.gone);
-                    self.undo.push(tree.owner(), key, was, self.last);
-                }
-                if applied.at != Lsn(0) {
-                    self.last = applied.at;
-                }
-                Ok((applied.existed, applied.applied))
-            }
-            Err(error) => Err(error.into()),
-        };
-        self.old = old;
-        result
+        })?;
+        undo.noted(start, self.last, applied.gone);
+        if applied.at != Lsn(0) {
+            self.last = applied.at;
+        }
+        Ok((applied.existed, applied.applied))
     }
 
     /// Lets `f` change the bytes of the value of `key`, but not how many they are; `None` if there
@@ -344,34 +326,40 @@ impl Transaction {
     ) -> Result<Updated, TxnError> {
         self.running()?;
         self.lock_key(tree.owner(), key, Mode::X)?;
-        let active = self.enter();
         let by = By::Transaction { tx: self.tx, prev: self.last };
-        let (old, new) = (&mut self.old, &mut self.new);
+        self.enter();
+        let Kit { active: Some(active), undo, room, .. } = &mut self.kit else {
+            return Err(TxnError::Failed);
+        };
+        let start = undo.end();
         let (updated, at) = active.step(|| {
-            let updated = tree.update_as(by, key, (old, new), f);
+            let updated = tree.update_as(by, key, (Some(undo.room()), room), f);
             let at = updated.as_ref().map_or(Lsn(0), |(_, at)| *at);
             (updated, at)
         })?;
-        if updated == Updated::Done {
-            self.undo.push(tree.owner(), key, (true, &self.old, None), self.last);
-        }
+        undo.noted(start, self.last, None);
         if at != Lsn(0) {
             self.last = at;
         }
         Ok(updated)
     }
 
-    /// Entered into the table of those under way.
-    fn enter(&mut self) -> Arc<Active> {
-        let (manager, tx) = (&self.manager, self.tx);
-        let enter = || manager.active().enter(tx, manager.tail(), Lsn(0));
-        self.active.get_or_insert_with(enter).clone()
+    /// Enters it into the table of those under way; its kit has its entry from then on.
+    #[inline]
+    fn enter(&mut self) {
+        if !self.is_entered {
+            let (manager, tx) = (&self.manager, self.tx);
+            let spare = self.kit.active.take();
+            let active = manager.active().enter_again(spare, tx, manager.tail(), Lsn(0));
+            self.kit.active = Some(active);
+            self.is_entered = true;
+        }
     }
 
     /// A moment to go back to.
     pub fn savepoint(&self) -> Savepoint {
-        let epoch = self.rollbacks.len() as u64;
-        Savepoint { tx: self.tx, changes: self.undo.len(), epoch }
+        let epoch = self.kit.rollbacks.len() as u64;
+        Savepoint { tx: self.tx, changes: self.kit.undo.len(), epoch }
     }
 
     /// Takes back what was changed since `savepoint`. Locks stay.
@@ -385,13 +373,13 @@ impl Transaction {
         tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
     ) -> Result<(), TxnError> {
         self.running()?;
-        let since = self.rollbacks.get(savepoint.epoch as usize..).unwrap_or(&[]);
+        let since = self.kit.rollbacks.get(savepoint.epoch as usize..).unwrap_or(&[]);
         let is_gone = since.iter().any(|changes| *changes < savepoint.changes);
-        if savepoint.tx != self.tx || savepoint.changes > self.undo.len() || is_gone {
+        if savepoint.tx != self.tx || savepoint.changes > self.kit.undo.len() || is_gone {
             return Err(TxnError::NoSavepoint);
         }
         let undone = self.undo_to(savepoint.changes, tree_of);
-        self.rollbacks.push(savepoint.changes);
+        self.kit.rollbacks.push(savepoint.changes);
         if undone.is_err() {
             self.state = State::Failed;
         }
@@ -403,20 +391,21 @@ impl Transaction {
         changes: usize,
         tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
     ) -> Result<(), TxnError> {
-        while self.undo.len() > changes {
-            let active = self.enter();
-            let Some((change, key, value)) = self.undo.newest() else { break };
-            let no_tree = TxnError::NoTree { tx: self.tx, owner: change.owner };
-            let tree = tree_of(change.owner).ok_or(no_tree)?;
+        while self.kit.undo.len() > changes {
+            self.enter();
+            let Kit { active: Some(active), undo, .. } = &self.kit else { break };
+            let Some((change, undo)) = undo.newest() else { break };
+            let no_tree = TxnError::NoTree { tx: self.tx, owner: undo.owner };
+            let tree = tree_of(undo.owner).ok_or(no_tree)?;
             let by = By::Undo { tx: self.tx, prev: self.last, next: change.prev };
             let applied = active.step(|| {
-                let applied = take_back(tree, by, &key, &change.was, &value);
+                let applied = take_back(tree, by, &undo, change.large.as_ref());
                 let at = applied.as_ref().map_or(Lsn(0), |applied| applied.0);
                 (applied, at)
             });
             // A change that could not be taken back stays in the list, and is tried again.
             let (at, gone) = applied?;
-            self.undo.pop();
+            self.kit.undo.pop();
             if at != Lsn(0) {
                 self.last = at;
             }
@@ -448,7 +437,7 @@ impl Transaction {
             None if is_promise => self.manager.keep_promises(),
             None => Ok(()),
         };
-        for (owner, large) in self.undo.take_large() {
+        for (owner, large) in self.kit.undo.take_large() {
             if let Some(tree) = tree_of(owner) {
                 free(tree, large);
             }
@@ -477,14 +466,17 @@ impl Transaction {
     /// Appends the last record, if there were any before it; answers where it ends.
     fn end(&mut self, kind: u8) -> Option<Lsn> {
         self.state = State::Over;
-        let active = self.active.take()?;
+        if !std::mem::take(&mut self.is_entered) {
+            return None;
+        }
+        let active = self.kit.active.as_ref()?;
         let (manager, tx, last) = (&self.manager, self.tx, self.last);
         active.step(|| {
             let appended = manager
                 .log()
                 .filter(|_| last != Lsn(0))
                 .map(|log| log.append(&Record { kind, tx, prev: last, parts: &[] }));
-            manager.active().leave(&active);
+            manager.active().leave(active);
             (appended.map(|appended| appended.end), Lsn(0))
         })
     }
@@ -492,29 +484,41 @@ impl Transaction {
     /// Leaves the transaction as it is, for good: it could not be undone. What it changed stays
     /// locked, and the log keeps what a recovery needs to undo it.
     pub fn strand(&mut self) {
-        std::mem::forget(self.owner.take());
+        std::mem::forget(self.kit.owner.take());
     }
 
     fn release(&mut self) {
-        if let Some(owner) = &mut self.owner {
+        if let Some(owner) = &mut self.kit.owner {
             owner.release_all();
         }
     }
 }
 
-/// Makes the entry of `key` what it was; answers where the record begins, and what large value had
-/// to go for it.
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if self.state == State::Over {
+            self.manager.give_kit(std::mem::take(&mut self.kit));
+        }
+    }
+}
+
+/// Makes an entry what it was; answers where the record begins, and what large value had to go for
+/// it. `large` is the one that comes back.
 fn take_back<P: Pages>(
     tree: &BTree<P>,
     by: By,
-    key: &[u8],
-    was: &Was,
-    value: &[u8],
+    undo: &Undo<'_>,
+    large: Option<&Detached>,
 ) -> Result<(Lsn, Option<Detached>), TxnError> {
-    let applied = match was {
-        Was::Absent => tree.write_as(by, key, None, Condition::Present, None)?,
-        Was::Value(_) => tree.write_as(by, key, Some(value), Condition::Always, None)?,
-        Was::Large(large) => tree.attach_as(by, key, large)?,
+    let key = undo.key;
+    let applied = match (undo.before, large) {
+        (_, Some(large)) => tree.attach_as(by, key, large)?,
+        (Before::Absent, _) => tree.write_as(by, key, None, Condition::Present, None)?,
+        (Before::Value(value), _) => {
+            tree.write_as(by, key, Some(value), Condition::Always, None)?
+        }
+        (Before::Part { offset, bytes }, _) => tree.patch_as(by, key, offset, bytes)?,
+        (Before::Large(value), None) => tree.attach_as(by, key, &tree.detached(value)?)?,
     };
     Ok((applied.at, applied.gone))
 }

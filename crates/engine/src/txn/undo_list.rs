@@ -1,26 +1,24 @@
 //! What a transaction keeps in memory to take its changes back: the newest last.
-
-use std::ops::Range;
+//!
+//! Each change is kept in the words of the log ([`Undo`]), all of them in one row of bytes, so that
+//! a list that is used again allocates nothing. A large value that was replaced hangs meanwhile:
+//! what is kept of it is its place.
 
 use millpond_base::Lsn;
 
-use crate::btree::Detached;
+use crate::btree::{Before, Detached, Undo};
 
-/// What an entry was before the transaction changed it.
-pub(super) enum Was {
-    Absent,
-    Value(Range<usize>),
-    Large(Detached),
-}
+/// What one transaction leaves of a list's memory to the next, in bytes.
+const KEPT: usize = 256 << 10;
 
 /// One change.
 pub(super) struct Change {
-    /// The tree.
-    pub(super) owner: u32,
-    key: Range<usize>,
-    pub(super) was: Was,
+    /// Where its undo begins.
+    start: usize,
     /// The transaction's record before this change's.
     pub(super) prev: Lsn,
+    /// The large value that the entry had.
+    pub(super) large: Option<Detached>,
 }
 
 /// All changes of a transaction that are not taken back.
@@ -39,54 +37,99 @@ impl UndoList {
         self.changes.is_empty()
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Range<usize> {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(bytes);
-        start..self.bytes.len()
+    /// Where a tree appends how a change is taken back; [`UndoList::noted`] follows.
+    pub(super) fn room(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
     }
 
-    /// The entry of `key` was not there, or had this value, or a large one.
-    pub(super) fn push(
-        &mut self,
-        owner: u32,
-        key: &[u8],
-        was: (bool, &[u8], Option<Detached>),
-        prev: Lsn,
-    ) {
-        let key = self.keep(key);
-        let was = match was {
-            (_, _, Some(large)) => Was::Large(large),
-            (true, value, None) => Was::Value(self.keep(value)),
-            (false, _, None) => Was::Absent,
-        };
-        self.changes.push(Change { owner, key, was, prev });
+    /// Where the undo of the next change will begin.
+    pub(super) fn end(&self) -> usize {
+        self.bytes.len()
     }
 
-    /// The newest change, its key and the value that was there.
-    pub(super) fn newest(&self) -> Option<(&Change, Vec<u8>, Vec<u8>)> {
+    /// A change is over whose undo, if it was made, was appended from `start` on.
+    pub(super) fn noted(&mut self, start: usize, prev: Lsn, large: Option<Detached>) {
+        if self.bytes.len() > start {
+            self.changes.push(Change { start, prev, large });
+        }
+    }
+
+    fn undo(&self, change: &Change) -> Option<Undo<'_>> {
+        Undo::read(self.bytes.get(change.start..)?)
+    }
+
+    /// The changes, oldest first: the tree's owner id, the key, and what its entry was before the
+    /// change.
+    ///
+    /// Of an update that kept the value's length only the bytes that differ are kept
+    /// ([`Before::Part`]): the value before the change is the value after it, which is what the
+    /// next change of this key found or what the tree holds now, with these bytes put back.
+    #[allow(dead_code, reason = "for readers of older versions")]
+    pub(super) fn entries(&self) -> impl Iterator<Item = (u32, &[u8], Before<'_>)> {
+        let undos = self.changes.iter().filter_map(|change| self.undo(change));
+        undos.map(|undo| (undo.owner, undo.key, undo.before))
+    }
+
+    /// The newest change, and how it is taken back; `None` if there is none.
+    pub(super) fn newest(&self) -> Option<(&Change, Undo<'_>)> {
         let change = self.changes.last()?;
-        let copy = |range: &Range<usize>| self.bytes.get(range.clone()).map(<[u8]>::to_vec);
-        let key = copy(&change.key).unwrap_or_default();
-        let value = match &change.was {
-            Was::Value(range) => copy(range).unwrap_or_default(),
-            Was::Absent | Was::Large(_) => Vec::new(),
-        };
-        Some((change, key, value))
+        Some((change, self.undo(change)?))
     }
 
     /// Takes the newest change off: it is taken back.
     pub(super) fn pop(&mut self) {
         if let Some(change) = self.changes.pop() {
-            self.bytes.truncate(change.key.start);
+            self.bytes.truncate(change.start);
         }
     }
 
     /// The large values that the changes replaced or removed; nothing is kept afterwards.
     pub(super) fn take_large(&mut self) -> impl Iterator<Item = (u32, Detached)> + '_ {
-        self.bytes.clear();
-        self.changes.drain(..).filter_map(|change| match change.was {
-            Was::Large(large) => Some((change.owner, large)),
-            Was::Absent | Was::Value(_) => None,
+        let bytes = &self.bytes;
+        self.changes.drain(..).filter_map(|change| {
+            let large = change.large?;
+            Some((Undo::read(bytes.get(change.start..)?)?.owner, large))
         })
+    }
+
+    /// Forgets everything, and gives memory back that only a long transaction needs.
+    pub(super) fn clear(&mut self) {
+        self.changes.clear();
+        self.bytes.clear();
+        self.changes.shrink_to(KEPT / size_of::<Change>());
+        self.bytes.shrink_to(KEPT);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_come_back_in_order_and_go_from_the_newest() {
+        let mut list = UndoList::default();
+        let befores =
+            [Before::Absent, Before::Value(b"was"), Before::Part { offset: 3, bytes: b"xy" }];
+        for (at, before) in befores.into_iter().enumerate() {
+            let start = list.end();
+            Undo { owner: at as u32, key: &[at as u8], before }.put(list.room());
+            list.noted(start, Lsn(at as u64), None);
+        }
+        // A change that was not made leaves nothing.
+        list.noted(list.end(), Lsn(9), None);
+        let seen: Vec<_> = list.entries().collect();
+        let expected = befores.iter().enumerate();
+        let expected: Vec<_> = expected.map(|(at, b)| (at as u32, vec![at as u8], *b)).collect();
+        assert!(seen.iter().zip(&expected).all(|(a, b)| (a.0, a.1, a.2) == (b.0, &b.1[..], b.2)));
+        assert_eq!((seen.len(), list.len()), (3, 3));
+        for at in (0..3).rev() {
+            let (change, undo) = list.newest().unwrap();
+            assert_eq!(
+                (change.prev, undo.owner, undo.before),
+                (Lsn(at), at as u32, befores[at as usize])
+            );
+            list.pop();
+        }
+        assert!(list.is_empty() && list.end() == 0 && list.newest().is_none());
     }
 }
