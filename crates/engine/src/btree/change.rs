@@ -283,10 +283,10 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// [`BTree::update_in_place`] of an inline value on behalf of `by`. How the change is taken back
-    /// is appended to `undo` ([`Undo`]: the bytes that differ), nothing if nothing differs; `room`
-    /// is for the value. Answers also where the change's record begins in the log, 0 if there is
-    /// none.
+    /// [`BTree::update_in_place`] of an inline value on behalf of `by`. How the change is taken
+    /// back is appended to `undo` ([`Undo`]: the bytes that differ), nothing if nothing differs;
+    /// `room` is for the value. Answers also where the change's record begins in the log, 0 if
+    /// there is none.
     ///
     /// # Errors
     /// The memory behind the tree failed.
