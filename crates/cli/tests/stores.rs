@@ -467,3 +467,22 @@ fn a_store_that_was_not_closed_is_recovered_and_its_log_is_printed() {
     assert!(error.contains("nowhere.db"), "{error}");
     drop((open, names, db));
 }
+
+#[test]
+fn a_backup_is_a_store_with_the_same_entries() {
+    let shop = Shop::new();
+    let file = shop.filled();
+    let said = shop.run(&["backup", file, "monday.db"]);
+    assert!(said.status.success(), "{}", text(&said.stderr));
+    assert!(text(&said.stderr).contains("monday.db: a copy of shop.db"), "{said:?}");
+    shop.ok(&["check", "monday.db"]);
+    let entries = |file: &str| shop.ok(&["scan", file, "--tree", "rows"]);
+    assert_eq!(entries("monday.db"), entries(file));
+    assert!(shop.fails(1, &["backup", file, "monday.db"]).contains("monday.db exists"));
+    assert!(shop.fails(1, &["backup", "none.db", "x.db"]).contains("there is no store at none.db"));
+    assert!(!shop.path("none.db").exists() && !shop.path("x.db").exists());
+    let db = millpond::db::Db::open(shop.path(file), millpond::db::Options::new()).unwrap();
+    let error = shop.fails(1, &["backup", file, "tuesday.db"]);
+    assert!(error.contains("in use by") && error.contains("Db::backup_to"), "{error}");
+    db.close().unwrap();
+}

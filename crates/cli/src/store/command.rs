@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::{check, dump, entry, load, log, recover, scan, stat, trees};
+use super::{backup, check, dump, entry, load, log, recover, scan, stat, trees};
 use crate::error::Failure;
 
 #[derive(Subcommand, Debug)]
@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Load(load::Args),
     /// Look for damage in a store, page by page
     Check(check::Args),
+    /// Copy a store to a new file
+    Backup(backup::Args),
     /// Make a store whole after its process or machine stopped
     Recover(recover::Args),
     /// Print the records of a store's log
@@ -42,6 +44,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Dump(args) => dump::run(args),
         Command::Load(args) => load::run(args),
         Command::Check(args) => check::run(args),
+        Command::Backup(args) => backup::run(args),
         Command::Recover(args) => recover::run(args),
         Command::Log(args) => log::run(args),
     }

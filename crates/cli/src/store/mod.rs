@@ -1,5 +1,6 @@
 //! The commands that work on a store file.
 
+mod backup;
 mod check;
 mod command;
 mod dump;

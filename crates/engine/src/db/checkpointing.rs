@@ -6,6 +6,7 @@
 //! fuzzy: nobody waits for one. What they say, and in which order it is looked at, is in
 //! `recovery/README.md`.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -34,6 +35,30 @@ pub(super) struct Checkpointer<M: Mode> {
     pub(super) gap_bytes: u64,
     /// Where the last checkpoint says that recovery begins. Held while one is taken.
     pub(super) redo: Mutex<Lsn>,
+    /// What those who copy the log still need of it, by their numbers.
+    pub(super) pins: Mutex<BTreeMap<u64, Lsn>>,
+}
+
+/// A checkpoint that was taken.
+pub(super) struct Taken {
+    pub(super) checkpoint: Checkpoint,
+    /// Where its last record begins.
+    pub(super) at: Lsn,
+    /// What a recovery from it reads of the log begins here: pages, and transactions to undo.
+    pub(super) kept: Lsn,
+}
+
+/// As long as it lives, the log forgets nothing that a recovery from one checkpoint needs.
+pub(super) struct Pin<'c, M: Mode> {
+    checkpointer: &'c Checkpointer<M>,
+    number: u64,
+}
+
+impl<M: Mode> Drop for Pin<'_, M> {
+    fn drop(&mut self) {
+        // The next checkpoint lets the log go.
+        self.checkpointer.pins().remove(&self.number);
+    }
 }
 
 impl<M: Mode> Checkpointer<M> {
@@ -46,7 +71,36 @@ impl<M: Mode> Checkpointer<M> {
     /// # Errors
     /// Log or data could not be made durable. The last checkpoint stands.
     pub(super) fn take(&self) -> Result<Lsn, Error> {
+        Ok(self.take_locked(&mut self.redo())?.checkpoint.redo)
+    }
+
+    /// Writes what is dirty, takes a checkpoint, and keeps what a recovery from it needs of the
+    /// log, as long as the guard lives. Other checkpoints may be taken meanwhile.
+    ///
+    /// # Errors
+    /// As [`Checkpointer::take_here`].
+    pub(super) fn take_pinned(&self) -> Result<(Taken, Pin<'_, M>), Error> {
+        self.pool.write_older(self.log.tail())?;
         let mut last = self.redo();
+        let number = {
+            let mut pins = self.pins();
+            let number = pins.last_key_value().map_or(0, |(number, _)| number + 1);
+            // Nothing is forgotten before it is known what is needed.
+            pins.insert(number, Lsn(0));
+            number
+        };
+        let pin = Pin { checkpointer: self, number };
+        let taken = self.take_locked(&mut last)?;
+        self.pins().insert(number, taken.kept);
+        Ok((taken, pin))
+    }
+
+    fn pins(&self) -> MutexGuard<'_, BTreeMap<u64, Lsn>> {
+        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a checkpoint; `last` is where the last one says that recovery begins.
+    fn take_locked(&self, last: &mut Lsn) -> Result<Taken, Error> {
         let mut redo = self.pool.redo_bound();
         if !is_planted(Bug::DataNotSynchronised) {
             self.pages.sync()?;
@@ -76,9 +130,10 @@ impl<M: Mode> Checkpointer<M> {
         if !is_planted(Bug::LogForgottenEarly) {
             kept = kept.min(oldest);
         }
-        self.log.forget_before(kept);
+        let pinned = self.pins().values().min().copied().unwrap_or(kept);
+        self.log.forget_before(kept.min(pinned));
         *last = checkpoint.redo;
-        Ok(checkpoint.redo)
+        Ok(Taken { checkpoint, at, kept })
     }
 
     /// Writes what is dirty, and takes a checkpoint, so that a recovery would begin about here.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use millpond_base::Lsn;
 
+use super::backup::BackupError;
 use super::catalog::Structure;
 use super::codec::DecodeError;
 use super::modes::{CombinationError, SeatError};
@@ -174,6 +175,9 @@ pub enum Error {
         /// Where the log should be.
         path: PathBuf,
     },
+    /// There is no backup.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
     /// The store has no log.
     #[error("{} has no log: it was opened last without one", path.display())]
     NoLog {

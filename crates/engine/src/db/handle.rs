@@ -1,9 +1,11 @@
 //! [`Db`]: a store as users open it.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::any::{AnyHashIndex, AnyHeap, AnyStore, AnyTree, by_combination, each, turn, turn_few};
+use super::backup::{Backup, BackupWatch};
 use super::catalog::{Entry, Structure};
 use super::error::Error;
 use super::hash_index::HashIndex;
@@ -299,6 +301,59 @@ impl Db {
     /// Log or data could not be made durable.
     pub fn checkpoint(&self) -> Result<(), Error> {
         each!(AnyStore, &self.store, store => store.checkpoint())
+    }
+
+    /// Writes a backup to `target`, where nothing is yet, while the store is used: one file, a
+    /// store of its own that was closed. It has everything that was committed before this call, and
+    /// of what is committed meanwhile all up to one moment. The log is kept, and so grows, until
+    /// the pages are copied.
+    ///
+    /// ```
+    /// use millpond::db::{Db, Options};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// let db = Db::open(folder.path().join("pond.mp"), Options::new().memory(16 << 20))?;
+    /// db.tree::<String, u32>("birds")?.insert("heron", &3)?;
+    /// db.backup_to(folder.path().join("monday.mp"))?;
+    ///
+    /// let monday = Db::open(folder.path().join("monday.mp"), Options::new().memory(16 << 20))?;
+    /// assert_eq!(monday.tree::<String, u32>("birds")?.get("heron")?, Some(3));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Backup`]: something has that name, there is no room, the store has no log, or one
+    /// of its pages is damaged; [`Error::ReadOnly`]; or its log failed. Nothing is left behind.
+    pub fn backup_to(&self, target: impl AsRef<Path>) -> Result<Backup, Error> {
+        self.backup_with(target, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// As [`Db::backup_to`], telling `watch` how far it has come after each MiB. It may wait there,
+    /// to be easy on the device, and answers `Break` to give the backup up.
+    ///
+    /// # Errors
+    /// As [`Db::backup_to`], or [`BackupError::GivenUp`](super::BackupError::GivenUp).
+    pub fn backup_with(
+        &self,
+        target: impl AsRef<Path>,
+        watch: &mut BackupWatch<'_>,
+    ) -> Result<Backup, Error> {
+        each!(AnyStore, &self.store, store => store.backup_to(target.as_ref(), watch))
+    }
+
+    /// Copies the store to two empty devices while it is used, as a crash would leave it: opening
+    /// the copy ([`Db::open_on_devices`]) recovers it. What is in it is what [`Db::backup_to`]
+    /// says. It has the store's own id: neither log must ever get beside the other data.
+    ///
+    /// # Errors
+    /// As [`Db::backup_with`]. What is on the devices then is of no use.
+    pub fn backup_to_devices(
+        &self,
+        data: &Arc<dyn Device>,
+        log: &Arc<dyn Device>,
+        watch: &mut BackupWatch<'_>,
+    ) -> Result<Backup, Error> {
+        each!(AnyStore, &self.store, store => store.backup_to_devices(data, log, watch))
     }
 
     /// What the store did since it was opened, and its state now.

@@ -32,6 +32,8 @@
 
 #[cfg(not(test))]
 mod any;
+pub mod backup;
+mod backup_file;
 pub mod budget;
 pub mod catalog;
 mod census;
@@ -80,6 +82,7 @@ pub mod txn;
 mod undoing;
 pub mod value;
 
+pub use backup::{Backup, BackupError, BackupPhase, BackupProgress};
 pub use catalog::{Entry, Structure};
 pub use choices::{
     ChoiceError, DirectIo, EvictionMode, LatchingMode, ReclamationMode, Submission, TranslationMode,

@@ -474,6 +474,7 @@ impl<M: Mode> Store<M> {
             catalog_root,
             gap_bytes: options.log_gap,
             redo: Mutex::default(),
+            pins: Mutex::default(),
         });
         checkpointer.take()?;
         Ok(checkpointer)
@@ -533,6 +534,11 @@ impl<M: Mode> Store<M> {
     /// The page store below the pool.
     pub fn pages(&self) -> &Arc<PageStore> {
         &self.pages
+    }
+
+    /// What takes checkpoints, if there is a log.
+    pub(super) fn checkpointer(&self) -> Option<&Checkpointer<M>> {
+        self.checkpointer.as_deref()
     }
 
     /// What the options came to: page size, policy, memory.

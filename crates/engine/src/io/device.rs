@@ -139,6 +139,17 @@ pub trait Device: Send + Sync {
     /// If there is no room; the length is then what it was.
     fn grow(&self, length: u64) -> Result<(), DeviceError>;
 
+    /// Writes `bytes` at the end, which makes the device longer by them. One thread at a time.
+    ///
+    /// # Errors
+    /// If not all bytes could be written; the length is then what it was, or, of a device that
+    /// grows first, the new one.
+    fn append(&self, bytes: &[u8]) -> Result<(), DeviceError> {
+        let end = self.length();
+        self.grow(end + bytes.len() as u64)?;
+        self.write(end, bytes)
+    }
+
     /// Gives up the lock that keeps other processes away, if the device holds one. The caller no
     /// longer reads or writes.
     fn release(&self) {}

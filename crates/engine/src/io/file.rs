@@ -70,7 +70,7 @@ pub struct FileDevice {
     /// What direct I/O demands; `None` if bytes go through the page cache.
     direct: Option<Alignment>,
     rings: Option<RingPool>,
-    /// Length in bytes; changed by `grow` alone.
+    /// Length in bytes; changed by `grow` and `append` alone.
     length: AtomicU64,
 }
 
@@ -280,6 +280,35 @@ impl FileDevice {
         Ok(())
     }
 
+    /// Makes the file `length` bytes long, by what `write` puts behind its end.
+    fn lengthen(
+        &self,
+        length: u64,
+        write: impl FnOnce() -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        let old = self.length();
+        if self.read_only {
+            return Err(DeviceError::ReadOnly { path: self.path.clone() });
+        }
+        let alignment = self.alignment().offset;
+        if !old.is_multiple_of(alignment) || !length.is_multiple_of(alignment) {
+            let (path, length) = (self.path.clone(), length.saturating_sub(old));
+            return Err(DeviceError::Misaligned { path, offset: old, length, alignment });
+        }
+        match write() {
+            Ok(()) => {
+                self.length.store(length, Ordering::Release);
+                Ok(())
+            }
+            Err(error) => {
+                // Give back what was reserved. If even that fails, the file has a tail that
+                // nobody uses, which the next growth writes over.
+                let _ = rustix::fs::ftruncate(&self.file, old);
+                Err(error)
+            }
+        }
+    }
+
     /// Blocks, then zeros: a full disk shows before anything is written.
     fn fill(&self, from: u64, to: u64) -> Result<(), DeviceError> {
         let fallocate =
@@ -387,26 +416,19 @@ impl Device for FileDevice {
         if length <= old {
             return Ok(());
         }
-        if self.read_only {
-            return Err(DeviceError::ReadOnly { path: self.path.clone() });
-        }
-        let alignment = self.alignment().offset;
-        if !old.is_multiple_of(alignment) || !length.is_multiple_of(alignment) {
-            let (path, length) = (self.path.clone(), length - old);
-            return Err(DeviceError::Misaligned { path, offset: old, length, alignment });
-        }
-        match self.fill(old, length) {
-            Ok(()) => {
-                self.length.store(length, Ordering::Release);
-                Ok(())
+        self.lengthen(length, || self.fill(old, length))
+    }
+
+    fn append(&self, bytes: &[u8]) -> Result<(), DeviceError> {
+        let old = self.length();
+        self.lengthen(old.saturating_add(bytes.len() as u64), || {
+            if !self.is_misaligned(bytes) {
+                return self.write_fully(Operation::Grow, old, bytes);
             }
-            Err(error) => {
-                // Give back what was reserved. If even that fails, the file has a tail that
-                // nobody uses, which the next growth writes over.
-                let _ = rustix::fs::ftruncate(&self.file, old);
-                Err(error)
-            }
-        }
+            let mut copy = AlignedBuffer::new(bytes.len());
+            copy.copy_from_slice(bytes);
+            self.write_fully(Operation::Grow, old, &copy)
+        })
     }
 
     fn release(&self) {

@@ -2,6 +2,7 @@
 
 mod bitmap;
 pub mod buffer;
+pub mod copy;
 pub mod counts;
 mod crash;
 pub mod device;

@@ -366,7 +366,7 @@ fn page_size_by_free_map(device: &dyn Device) -> Option<PageSize> {
 }
 
 /// 128 bits that no other store has: the standard library's hash keys are drawn by the system.
-fn new_uuid() -> [u8; 16] {
+pub(super) fn new_uuid() -> [u8; 16] {
     let moment = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
     let seed = (moment, std::process::id());
     let halves = [RandomState::new().hash_one(seed), RandomState::new().hash_one(seed)];

@@ -4,6 +4,7 @@
 //! transaction: bodies are opaque bytes.
 
 mod append;
+pub mod copy;
 pub mod counts;
 pub mod error;
 mod flush;

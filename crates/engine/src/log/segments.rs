@@ -137,6 +137,11 @@ impl Segments {
         &self.device
     }
 
+    /// The store's id.
+    pub(super) fn uuid(&self) -> [u8; 16] {
+        self.uuid
+    }
+
     /// Record bytes of a segment.
     pub(super) fn size(&self) -> u64 {
         self.size

@@ -1,5 +1,6 @@
 //! Transactions and recovery, as users see them.
 
+mod backup;
 mod commit;
 mod faults;
 mod histories;

@@ -1,0 +1,180 @@
+//! Copying a store's pages while they are written: what a page store does for a backup.
+//!
+//! Pages are copied as they lie on storage, in the order of their ids, and nobody waits for that. A
+//! page that is written meanwhile may be copied torn; the log makes it anew (`db/backup.rs` has the
+//! argument), so it is no error if a page does not prove itself here. It is noted, and looked at
+//! again when the copy was recovered: then it must.
+
+use std::sync::Arc;
+
+use millpond_base::{Lsn, PageId};
+
+use super::buffer::AlignedBuffer;
+use super::device::Device;
+use super::error::DeviceError;
+use super::open::{new_uuid, superblock_of, write_superblock};
+use super::store::PageStore;
+use super::store_error::{OpenError, ReadError};
+use crate::page::superblock::Superblock;
+
+/// Why pages were not copied.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CopyError {
+    /// The store could not be read.
+    #[error(transparent)]
+    Source(DeviceError),
+    /// The copy could not be written.
+    #[error(transparent)]
+    Target(DeviceError),
+}
+
+/// A copy being made.
+pub struct PageCopy<'s> {
+    store: &'s PageStore,
+    /// One bit per page, as [`PageStore::restore_map`] takes them.
+    taken: Vec<u64>,
+    pages: u64,
+    /// Pages copied.
+    done: u64,
+    unsound: Vec<PageId>,
+}
+
+impl PageStore {
+    /// A copy of the first `pages` pages: of those that are `taken` what is on the device, zeros of
+    /// all others.
+    pub fn copy_pages(&self, taken: Vec<u64>, pages: u64) -> PageCopy<'_> {
+        let pages = pages.min(self.pages());
+        PageCopy { store: self, taken, pages, done: 0, unsound: Vec::new() }
+    }
+
+    /// Makes the store on `device`, which is closed, one of its own: it gets another id, and needs
+    /// no log; one that is beside it is that of another store from now on.
+    ///
+    /// # Errors
+    /// If the device holds no store, one that was not closed, or fails.
+    pub fn renew(device: &dyn Device) -> Result<(), OpenError> {
+        let superblock = superblock_of(device, None)?;
+        if !superblock.clean {
+            return Err(OpenError::NotClean { path: device.path().to_path_buf() });
+        }
+        let renewed = Superblock { uuid: new_uuid(), log_position: Lsn(0), ..superblock };
+        write_superblock(device, &renewed)?;
+        Ok(device.sync()?)
+    }
+}
+
+impl PageCopy<'_> {
+    /// Bytes that are copied, and that there are.
+    pub fn progress(&self) -> (u64, u64) {
+        let page_bytes = self.store.page_size().bytes_u64();
+        (self.done * page_bytes, self.pages * page_bytes)
+    }
+
+    /// Appends the next pages to `target`, which was empty at first: not more than `buffer` holds,
+    /// and one at least. Answers whether there was anything left.
+    ///
+    /// # Errors
+    /// If the store cannot be read or `target` not be written. The copy is then of no use.
+    pub fn step(
+        &mut self,
+        target: &dyn Device,
+        buffer: &mut AlignedBuffer,
+    ) -> Result<bool, CopyError> {
+        let page_bytes = self.store.page_size().bytes();
+        if self.done >= self.pages {
+            return Ok(false);
+        }
+        if buffer.len() < page_bytes {
+            *buffer = AlignedBuffer::new(page_bytes);
+        }
+        let count = ((buffer.len() / page_bytes) as u64).min(self.pages - self.done);
+        let bytes = &mut buffer[..count as usize * page_bytes];
+        bytes.fill(0);
+        let mut page = self.done;
+        let end = self.done + count;
+        while page < end {
+            let first = page;
+            let is_taken = self.is_taken(first);
+            while page < end && self.is_taken(page) == is_taken {
+                page += 1;
+            }
+            if is_taken {
+                let run = (first - self.done) as usize..(page - self.done) as usize;
+                self.read(first, &mut bytes[run.start * page_bytes..run.end * page_bytes])?;
+            }
+        }
+        target.append(bytes).map_err(CopyError::Target)?;
+        self.done = end;
+        Ok(true)
+    }
+
+    /// Whether the page is to be copied; the store's own pages are not.
+    fn is_taken(&self, page: u64) -> bool {
+        let word = self.taken.get((page / 64) as usize).copied().unwrap_or(0);
+        word & (1 << (page % 64)) != 0 && !self.store.is_reserved(PageId(page))
+    }
+
+    /// Reads pages from `first` on into `bytes`.
+    fn read(&mut self, first: u64, bytes: &mut [u8]) -> Result<(), CopyError> {
+        let page_bytes = self.store.page_size().bytes();
+        let offset = first * page_bytes as u64;
+        self.store.device().read(offset, bytes).map_err(CopyError::Source)?;
+        for (page, bytes) in (first..).map(PageId).zip(bytes.chunks_exact(page_bytes)) {
+            if self.store.prove(page, bytes).is_err() {
+                self.unsound.push(page);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the superblock, when all pages are copied: that of a store that was not closed, and
+    /// whose recovery begins at `position` of its log. Answers which pages did not prove
+    /// themselves: the log has them, or they are damaged.
+    ///
+    /// # Errors
+    /// If `target` cannot be written or synchronised.
+    pub fn finish(
+        self,
+        target: &dyn Device,
+        position: Lsn,
+        catalog_root: Option<PageId>,
+    ) -> Result<Vec<PageId>, CopyError> {
+        if let Some(superblock) = self.store.superblock().copied() {
+            let (pages, clean) = (self.pages, false);
+            let pid = std::process::id();
+            let open = Superblock {
+                pages,
+                catalog_root,
+                log_position: position,
+                clean,
+                pid,
+                ..superblock
+            };
+            write_superblock(target, &open).map_err(CopyError::Target)?;
+        }
+        target.sync().map_err(CopyError::Target)?;
+        Ok(self.unsound)
+    }
+}
+
+impl std::fmt::Debug for PageCopy<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PageCopy").field("done", &self.done).field("pages", &self.pages).finish()
+    }
+}
+
+/// The first of `pages` that the closed store on `device` has in use and cannot read.
+///
+/// # Errors
+/// If the device holds no store that was closed, or fails.
+pub fn first_damaged(
+    device: Arc<dyn Device>,
+    pages: &[PageId],
+) -> Result<Option<ReadError>, OpenError> {
+    let store = PageStore::open_on(device, None, true)?;
+    let mut bytes = AlignedBuffer::new(store.page_size().bytes());
+    let used = pages.iter().filter(|page| store.is_allocated(**page));
+    let mut damaged = used.filter_map(|page| store.read(*page, &mut bytes).err());
+    Ok(damaged.next())
+}

@@ -1,0 +1,112 @@
+//! A copy of the log's end, made while the log goes on: a log of its own, of the same store.
+//!
+//! Records prove themselves by their place and by the store's id (rule 4), so a copy keeps both: it
+//! has segments of the same size and numbers, and ends at a durable position. Segments are copied
+//! as they lie; behind the end there are zeros (rule 3). What is copied does not change meanwhile:
+//! the bytes before a durable position never do, even where their block is written again, and the
+//! caller sees to it that no segment of them is forgotten.
+
+use std::sync::Arc;
+
+use millpond_base::Lsn;
+
+use super::error::LogError;
+use super::log::Log;
+use super::options::BLOCK;
+use super::segments::Segments;
+use super::slots;
+use crate::io::{AlignedBuffer, Device, DeviceError};
+
+/// Why a copy of the log was not made.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CopyError {
+    /// The log could not be read, or not be made durable.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The copy could not be written.
+    #[error(transparent)]
+    Target(#[from] DeviceError),
+}
+
+/// A copy being made.
+pub struct LogCopy {
+    segments: Arc<Segments>,
+    uuid: [u8; 16],
+    /// What comes next, the beginning of a block.
+    at: u64,
+    /// Where the first segment begins.
+    begin: u64,
+    /// Where the copy ends.
+    end: u64,
+}
+
+impl Log {
+    /// A copy, from the segment that holds `from` to all that was appended before this call, which
+    /// becomes durable first. Nothing of it may be forgotten before it is made.
+    ///
+    /// # Errors
+    /// If the log takes nothing more, or has forgotten `from`.
+    pub fn copy(&self, from: Lsn) -> Result<LogCopy, LogError> {
+        self.wait_durable(self.tail())?;
+        let segments = self.shared.segments.clone();
+        let end = self.durable().0;
+        let begin = segments.sequence(from.0.min(end)) * segments.size();
+        segments.offset(begin)?;
+        let uuid = segments.uuid();
+        Ok(LogCopy { segments, uuid, at: begin, begin, end })
+    }
+}
+
+impl LogCopy {
+    /// The end of the last record in it.
+    pub fn end(&self) -> Lsn {
+        Lsn(self.end)
+    }
+
+    /// Bytes of records and what lies between them that are copied, and that there are.
+    pub fn progress(&self) -> (u64, u64) {
+        (self.at.min(self.end) - self.begin, self.end - self.begin)
+    }
+
+    /// Appends the next part to `target`, which was empty at first: not more than `buffer` holds,
+    /// which is a multiple of 4096 bytes. Answers whether there was anything left. Durable when
+    /// the target is synchronised.
+    ///
+    /// # Errors
+    /// If the log cannot be read or `target` not be written. The copy is then of no use.
+    pub fn step(
+        &mut self,
+        target: &dyn Device,
+        buffer: &mut AlignedBuffer,
+    ) -> Result<bool, CopyError> {
+        let size = self.segments.size();
+        if self.at == self.begin && target.length() == 0 {
+            target.append(&slots::log_header(&self.uuid, size))?;
+        }
+        // The last segment is there as a whole, as the format wants it.
+        if self.at >= self.end && self.at.is_multiple_of(size) {
+            return Ok(false);
+        }
+        if self.at.is_multiple_of(size) {
+            let header = slots::slot_header(&self.uuid, self.segments.sequence(self.at));
+            target.append(&header)?;
+        }
+        let count = (size - self.at % size).min(buffer.len() as u64);
+        let bytes = &mut buffer[..count as usize];
+        let held = self.end.saturating_sub(self.at).min(count);
+        if held > 0 {
+            self.segments.read(self.at, &mut bytes[..held.next_multiple_of(BLOCK) as usize])?;
+        }
+        bytes[held as usize..].fill(0);
+        target.append(bytes)?;
+        self.at += count;
+        Ok(true)
+    }
+}
+
+impl std::fmt::Debug for LogCopy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LogCopy").field("at", &self.at).field("end", &self.end).finish()
+    }
+}
