@@ -23,6 +23,7 @@ use crate::io::planted::{Bug, is_planted};
 use crate::log::{Log, Record};
 use crate::page::{View, change};
 use crate::pool::buffer::{Mode, Pool, locked};
+use crate::pool::counters::Counter;
 use crate::pool::frame::Frame;
 
 /// Records that pool and transactions write, by their kind.
@@ -378,7 +379,10 @@ impl<M: Mode> Pool<M> {
                     self.unswizzle_all(changed.frame, scratch, |_| {
                         !is_planted(Bug::SwipLoggedAsPointer)
                     });
+                    let start = body.len();
                     change::put_image(body, page, scratch);
+                    self.counters().add(Counter::LogImages, 1);
+                    self.counters().add(Counter::LogImageBytes, (body.len() - start) as u64);
                 }
                 How::Noted { notes, before } => {
                     for note in notes {

@@ -34,6 +34,9 @@ macro_rules! for_each_statistic {
                 WriteBatches write_batches "vectored writes that were submitted";
                 BytesWritten bytes_written "bytes written to the store";
                 Syncs syncs "times the store was made durable";
+                LogImages log_images
+                    "pages logged whole, with their first change since they were clean";
+                LogImageBytes log_image_bytes "bytes of the log that such pages took";
                 ReadErrors read_errors "reads that failed";
                 WriteErrors write_errors "writes that failed";
                 ChecksumFailures checksum_failures "pages that were not what was written";

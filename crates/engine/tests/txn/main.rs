@@ -3,6 +3,7 @@
 mod backup;
 mod commit;
 mod faults;
+mod golden;
 mod histories;
 mod history;
 mod isolation;
