@@ -164,7 +164,11 @@ fn the_golden_store_with_a_log_is_recovered_to_what_was_committed() {
     let path = folder.path().join("golden.mill");
     unpack(&path);
     let mut kinds = BTreeSet::new();
-    read_log(&path, None, |record| kinds.insert(record.kind) || true).unwrap();
+    read_log(&path, None, |record| {
+        kinds.insert(record.kind);
+        true
+    })
+    .unwrap();
     let all = ["abort", "checkpoint", "commit", "compensation", "pages", "update"];
     assert_eq!(Vec::from_iter(kinds), all, "the file has every kind of record");
     let db = Db::open(&path, options()).unwrap();
