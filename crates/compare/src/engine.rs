@@ -4,6 +4,17 @@ use std::path::Path;
 
 use millpond_workload::live::Store;
 
+/// What a commit promises.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Commits {
+    /// What costs the engine least: transactions and a log only where it cannot do without.
+    Bare,
+    /// Each change is a transaction, logged; a crash of the machine may lose the last ones.
+    Async,
+    /// Each commit is on the drive when it returns.
+    Sync,
+}
+
 /// How an engine is to be opened: the same for all.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
@@ -15,6 +26,8 @@ pub struct Settings {
     pub disk_max: u64,
     /// The data is larger than the cache.
     pub is_tight: bool,
+    /// What its commits promise.
+    pub commits: Commits,
 }
 
 /// An engine that can be compared: a store that opens in a folder.

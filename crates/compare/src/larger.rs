@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::cgroup::MemoryGroup;
 use crate::device::Device;
-use crate::engine::Settings;
+use crate::engine::{Commits, Settings};
 use crate::roster;
-use crate::timed::{Measured, Timing};
+use crate::timed::{Measured, PERIOD, Timing};
 use crate::workload::{Data, Workload};
 
 /// The hidden first argument of the process.
@@ -95,12 +95,14 @@ impl Order {
             threads: self.threads,
             disk_max: self.disk_max,
             is_tight: true,
+            commits: Commits::Bare,
         };
         let timing = Timing {
             threads: self.threads,
             warm: Duration::from_secs_f64(self.warm_s),
             time: Duration::from_secs_f64(self.seconds),
             device: Device::of(&self.root),
+            period: PERIOD,
         };
         let mut engine = roster::make(&self.engine, &self.root, &settings)?;
         engine.open(&settings)?;

@@ -9,6 +9,7 @@ pub mod cgroup;
 pub mod device;
 pub mod engine;
 pub mod engines;
+pub mod flushes;
 pub mod larger;
 #[cfg(any(
     feature = "berkeleydb",

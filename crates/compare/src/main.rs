@@ -30,6 +30,9 @@ struct Args {
     /// Numbers of threads, comma-separated; loads have one.
     #[arg(long, value_delimiter = ',', default_value = "1,2")]
     threads: Vec<u32>,
+    /// The same for `commits`, whose commits are durable.
+    #[arg(long, value_delimiter = ',', default_value = "1,2,16")]
+    commit_threads: Vec<u32>,
     /// Rows.
     #[arg(long, default_value_t = 5_000_000)]
     rows: u64,
@@ -102,7 +105,8 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     };
     let workloads = if args.workloads.is_empty() { &Workload::ALL[..] } else { &args.workloads };
     anyhow::ensure!(args.rows > 0 && args.rounds > 0, "at least one row and one round");
-    anyhow::ensure!(args.threads.iter().all(|n| (1..=1024).contains(n)), "1 to 1024 threads");
+    let mut threads = args.threads.iter().chain(&args.commit_threads);
+    anyhow::ensure!(threads.all(|n| (1..=1024).contains(n)), "1 to 1024 threads");
     let cache = args.cache.map_or((raw * 3).max(512 << 20), |mib| mib << 20);
     let cache_larger = args.cache_larger.map_or(raw / 5, |mib| mib << 20);
     let limit = args.cgroup_limit.map_or(cache_larger * 3 / 2, |mib| mib << 20);
@@ -110,6 +114,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
         engines,
         workloads: workloads.to_vec(),
         threads: args.threads.clone(),
+        commit_threads: args.commit_threads.clone(),
         data,
         warehouses: args.warehouses,
         rounds: args.rounds,
@@ -160,7 +165,8 @@ fn compare(args: &Args) -> anyhow::Result<()> {
     }
     if args.json {
         let params = json!({
-            "engines": plan.engines, "threads": plan.threads, "rows": plan.data.rows,
+            "engines": plan.engines, "threads": plan.threads,
+            "commit_threads": plan.commit_threads, "rows": plan.data.rows,
             "key_bytes": plan.data.shape.key_len(), "value_bytes": plan.data.shape.value_len(),
             "update": args.update, "warehouses": plan.warehouses, "rounds": plan.rounds,
             "load_rounds": plan.load_rounds, "seconds": plan.seconds, "warm_s": plan.warm_s,

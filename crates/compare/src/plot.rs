@@ -121,6 +121,7 @@ mod tests {
             bytes_per_raw: None,
             reads_per_op: None,
             read_bytes_per_op: None,
+            commits_per_flush: None,
         };
         let ratio = Ratio::of([(2.0, 1.0), (2.0, 1.0)]);
         let rows =

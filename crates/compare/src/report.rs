@@ -29,7 +29,25 @@ pub struct Row {
     pub reads_per_op: Option<f64>,
     /// Bytes read from the device per operation: the median of the rounds.
     pub read_bytes_per_op: Option<f64>,
+    /// Of durable commits: how many shared a flush, the median of the rounds.
+    pub commits_per_flush: Option<f64>,
 }
+
+impl Row {
+    /// Whether an engine whose commits are to be durable was seen to flush at least once per group
+    /// of them. Each thread has one commit under way, so a flush cannot serve more of them than
+    /// there are threads; a fifth is left for what the clocks of the threads disagree about.
+    pub fn is_seen_to_flush(&self) -> Option<bool> {
+        if self.workload != Workload::Commits || self.engine == BEST {
+            return None;
+        }
+        let most = f64::from(self.threads) * 1.2;
+        Some(self.commits_per_flush.is_some_and(|commits| commits <= most))
+    }
+}
+
+/// In the place of an engine: in each round the best of those that are not Millpond.
+pub const BEST: &str = "best";
 
 /// The engine that the others are compared with: the first of the plan.
 fn reference(plan: &Plan) -> &str {
@@ -45,6 +63,43 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
         n if n % 2 == 1 => Some(values[half]),
         _ => Some((values[half - 1] + values[half]) / 2.0),
     }
+}
+
+fn commits_per_flush(workload: Workload, samples: &[&Sample]) -> Option<f64> {
+    if workload != Workload::Commits {
+        return None;
+    }
+    median(samples.iter().filter_map(|s| s.measured.flushes_per_op).map(|flushes| 1.0 / flushes))
+}
+
+/// Millpond over whichever other engine was the best in each round. Who says that a commit is
+/// durable, and was not seen to flush, is left out.
+fn best_of<'s>(
+    rows: &[Row],
+    ours: &[&Sample],
+    of: &dyn Fn(&str) -> Vec<&'s Sample>,
+) -> Option<Row> {
+    let is_other = |row: &&Row| !row.engine.starts_with("millpond");
+    let others: Vec<&Sample> = rows
+        .iter()
+        .filter(is_other)
+        .filter(|row| row.is_seen_to_flush() != Some(false))
+        .flat_map(|row| of(&row.engine))
+        .collect();
+    let in_round = |ours: &&Sample| {
+        let rates = others.iter().filter(|s| s.round == ours.round).map(|s| s.measured.rate);
+        Some((ours.measured.rate, rates.max_by(f64::total_cmp)?))
+    };
+    let pairs: Vec<(f64, f64)> = ours.iter().filter_map(in_round).collect();
+    Some(Row {
+        engine: BEST.to_string(),
+        rate: median(pairs.iter().map(|pair| pair.1))?,
+        ratio: Ratio::of(pairs),
+        p50_us: None,
+        p99_us: None,
+        commits_per_flush: None,
+        ..rows.first()?.clone()
+    })
 }
 
 /// The rows of all samples, in the order of the plan.
@@ -63,7 +118,8 @@ pub fn rows(plan: &Plan, samples: &[Sample]) -> Vec<Row> {
                 samples.iter().filter(is_it).collect()
             };
             let ours = of(reference(plan));
-            for engine in &plan.engines {
+            let first = rows.len();
+            for engine in &plan.engines_of(workload) {
                 let theirs = of(engine);
                 let Some(rate) = median(theirs.iter().map(|s| s.measured.rate)) else { continue };
                 let pairs = theirs.iter().filter_map(|their| {
@@ -87,7 +143,12 @@ pub fn rows(plan: &Plan, samples: &[Sample]) -> Vec<Row> {
                     read_bytes_per_op: median(
                         theirs.iter().filter_map(|s| s.measured.read_bytes_per_op),
                     ),
+                    commits_per_flush: commits_per_flush(workload, &theirs),
                 });
+            }
+            if workload.logged().is_some() {
+                let best = best_of(&rows[first..], &ours, &of);
+                rows.extend(best);
             }
         }
     }
@@ -112,6 +173,8 @@ pub fn table(plan: &Plan, rows: &[Row]) -> Table {
         "bytes_per_raw",
         "reads_per_tx",
         "read_bytes_per_tx",
+        "commits_per_flush",
+        "seen_to_flush",
     ]);
     for row in rows {
         table.rows.push(vec![
@@ -128,6 +191,9 @@ pub fn table(plan: &Plan, rows: &[Row]) -> Table {
             row.bytes_per_raw.into(),
             row.reads_per_op.into(),
             row.read_bytes_per_op.map(f64::round).into(),
+            row.commits_per_flush.into(),
+            row.is_seen_to_flush()
+                .map_or(Value::Empty, |seen| (if seen { "yes" } else { "no" }).into()),
         ]);
     }
     table
@@ -145,6 +211,7 @@ mod tests {
             engines: vec!["millpond".into(), "other".into()],
             workloads: vec![Workload::LoadRandom, Workload::Zipf],
             threads: vec![1],
+            commit_threads: vec![1],
             data: Data { rows: 10, shape: Shape::LEANSTORE, update: UpdateStyle::Put },
             warehouses: 1,
             rounds: 3,
@@ -188,5 +255,38 @@ mod tests {
         assert!((ratio.mean - 2.0).abs() < 1e-9 && (ratio.low - 2.0).abs() < 1e-9);
         let table = table(&plan, &rows);
         assert_eq!(table.get(2, "millpond_over").and_then(Value::number), Some(2.0));
+    }
+
+    #[test]
+    fn who_does_not_flush_once_per_group_of_commits_is_shown_and_is_not_the_best() {
+        let names = ["millpond", "fjall", "redb", "sqlite"].map(String::from);
+        let names: Vec<String> = names
+            .into_iter()
+            .filter(|name| crate::roster::names().contains(&name.as_str()))
+            .collect();
+        let plan = Plan { engines: names, workloads: vec![Workload::Commits], ..plan() };
+        let commit = |engine: &str, round, rate, flushes| {
+            let mut sample = sample(Workload::Commits, engine, round, rate);
+            (sample.threads, sample.measured.flushes_per_op) = (2, Some(flushes));
+            sample
+        };
+        let mut samples = Vec::new();
+        for round in 0..2 {
+            samples.push(commit("millpond", round, 12.0, 0.5));
+            samples.push(commit("fjall", round, 90.0, 0.01));
+            samples.push(commit("redb", round, 3.0 + f64::from(round), 2.0));
+            samples.push(commit("sqlite", round, 4.0 - f64::from(round), 1.0));
+        }
+        let rows = rows(&plan, &samples);
+        let seen: Vec<_> = rows.iter().map(|r| (r.engine.as_str(), r.is_seen_to_flush())).collect();
+        if plan.engines.len() < 4 {
+            return println!("skipped: this build has only {:?}", plan.engines);
+        }
+        let yes = Some(true);
+        let expected = [("millpond", yes), ("fjall", Some(false)), ("redb", yes), ("sqlite", yes)];
+        assert_eq!(seen, [&expected[..], &[(BEST, None)]].concat());
+        let best = rows[4].ratio.unwrap();
+        assert_eq!((rows[4].rate, best.pairs), (4.0, 2));
+        assert!((best.mean - 3.0).abs() < 1e-9);
     }
 }

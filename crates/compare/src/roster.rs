@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::engine::{Engine, Settings};
+use crate::engine::{Commits, Engine, Settings};
 use crate::engines;
 use crate::stand::{Contestant, Stand};
 
@@ -42,6 +42,34 @@ fn all() -> Vec<(&'static str, Make)> {
     all
 }
 
+/// Engines whose commits can be made durable. Millpond has its log here, and another entry.
+fn logged() -> Vec<(&'static str, Make)> {
+    let without = [engines::Millpond::NAME, engines::InMemoryTwin::NAME];
+    let mut all: Vec<(&'static str, Make)> = vec![
+        (engines::Logged::<false>::NAME, stand::<engines::Logged<false>>),
+        (engines::Logged::<true>::NAME, stand::<engines::Logged<true>>),
+    ];
+    all.extend(self::all().into_iter().filter(|engine| !without.contains(&engine.0)));
+    all
+}
+
+/// The engines among `names` whose commits can promise `commits`. Where that is that they are
+/// durable, Millpond stands there twice: the second time its commits wait for company.
+pub fn logged_names(names: &[String], commits: Commits) -> Vec<String> {
+    let mut found = Vec::new();
+    for name in names.iter().filter(|name| logged().iter().any(|engine| engine.0 == **name)) {
+        found.push(name.clone());
+        let group = engines::Logged::<true>::NAME.to_string();
+        if name == engines::Logged::<false>::NAME
+            && commits == Commits::Sync
+            && !names.contains(&group)
+        {
+            found.push(group);
+        }
+    }
+    found
+}
+
 /// The names of all engines of this build.
 pub fn names() -> Vec<&'static str> {
     all().into_iter().map(|engine| engine.0).collect()
@@ -52,7 +80,8 @@ pub fn names() -> Vec<&'static str> {
 /// # Errors
 /// There is none in this build.
 pub fn make(name: &str, root: &Path, settings: &Settings) -> anyhow::Result<Box<dyn Contestant>> {
-    match all().into_iter().find(|engine| engine.0 == name) {
+    let all = if settings.commits == Commits::Bare { all() } else { logged() };
+    match all.into_iter().find(|engine| engine.0 == name) {
         Some((_, make)) => Ok(make(root, settings)),
         None if matches!(name, "rocksdb" | "wiredtiger" | "berkeleydb") => anyhow::bail!(
             "this program was built without {name}: build it with --features {name}, as \

@@ -10,11 +10,11 @@ use std::time::Duration;
 use millpond_base::Seed;
 use millpond_workload::tpcc::Scale;
 
-use crate::engine::Settings;
+use crate::engine::{Commits, Settings};
 use crate::larger::Order;
 use crate::roster;
 use crate::stand::{Contestant, Loaded};
-use crate::timed::{Measured, Timing};
+use crate::timed::{Measured, PERIOD, Timing};
 use crate::workload::{Data, Workload};
 
 /// What is to be run.
@@ -26,6 +26,8 @@ pub struct Plan {
     pub workloads: Vec<Workload>,
     /// Numbers of threads.
     pub threads: Vec<u32>,
+    /// Numbers of threads that commit durably.
+    pub commit_threads: Vec<u32>,
     /// The rows.
     pub data: Data,
     /// Warehouses of TPC-C.
@@ -80,21 +82,33 @@ struct Run<'p> {
 }
 
 impl Plan {
-    fn settings(&self) -> Settings {
-        let threads = self.threads.iter().copied().max().unwrap_or(1);
+    fn settings(&self, commits: Commits) -> Settings {
+        let threads = match commits {
+            Commits::Sync => &self.commit_threads,
+            _ => &self.threads,
+        };
+        let threads = threads.iter().copied().max().unwrap_or(1);
         // Room for an engine that keeps four times what it was given, and for TPC-C's rows.
         let tpcc = u64::from(self.warehouses) << 28;
         let disk_max = (self.data.raw_bytes() * 4).max(tpcc) + (4 << 30);
-        Settings { cache: self.cache, threads, disk_max, is_tight: false }
+        Settings { cache: self.cache, threads, disk_max, is_tight: false, commits }
     }
 
     fn timing(&self, threads: u32) -> Timing {
         let [warm, time] = [self.warm_s, self.seconds].map(Duration::from_secs_f64);
-        Timing { threads, warm, time, device: None }
+        Timing { threads, warm, time, device: None, period: PERIOD }
     }
 
     fn runs(&self, workload: Workload) -> bool {
         self.workloads.contains(&workload)
+    }
+
+    /// The engines that are in a workload, by name.
+    pub fn engines_of(&self, workload: Workload) -> Vec<String> {
+        match workload.logged() {
+            Some(commits) => roster::logged_names(&self.engines, commits),
+            None => self.engines.clone(),
+        }
     }
 
     /// Runs everything below the folder `root`; `tell` hears of every step.
@@ -102,8 +116,10 @@ impl Plan {
     /// # Errors
     /// An engine that this build does not have. What fails later is told and left out.
     pub fn run(&self, root: &Path, tell: &mut dyn FnMut(&str)) -> anyhow::Result<Vec<Sample>> {
-        let settings = self.settings();
-        let engines = self.engines.iter().map(|name| roster::make(name, root, &settings));
+        let settings = self.settings(Commits::Bare);
+        let is_bare = self.workloads.iter().any(|workload| workload.logged().is_none());
+        let names = if is_bare { &self.engines[..] } else { &[] };
+        let engines = names.iter().map(|name| roster::make(name, root, &settings));
         let engines = engines.collect::<anyhow::Result<Vec<_>>>()?;
         let mut run = Run { plan: self, root, engines, out: vec![], samples: vec![], tell };
         run.loads();
@@ -113,6 +129,11 @@ impl Plan {
         }
         if self.runs(Workload::Tpcc) {
             run.tpcc();
+        }
+        for workload in [Workload::Updates, Workload::Commits] {
+            if let (true, Some(commits)) = (self.runs(workload), workload.logged()) {
+                run.logged(workload, commits)?;
+            }
         }
         Ok(run.samples)
     }
@@ -214,7 +235,10 @@ impl Run<'_> {
     }
 
     fn slices(&mut self, workload: Workload, threads: u32, round: u32) {
-        let (timing, seed) = (self.plan.timing(threads), self.seed(round));
+        let (mut timing, seed) = (self.plan.timing(threads), self.seed(round));
+        if workload.logged() == Some(Commits::Sync) {
+            timing.period = 1;
+        }
         for at in self.order(round) {
             if self.is_out(at, workload) {
                 continue;
@@ -250,7 +274,7 @@ impl Run<'_> {
                         value_len: plan.data.shape.field_len,
                         scattered_keys: plan.data.shape.scattered_keys,
                         cache: plan.cache_larger,
-                        disk_max: plan.settings().disk_max,
+                        disk_max: plan.settings(Commits::Bare).disk_max,
                         threads,
                         warm_s: plan.warm_larger_s,
                         seconds: plan.seconds.max(3.0),
@@ -262,6 +286,37 @@ impl Run<'_> {
                 }
             }
         }
+    }
+
+    /// A workload on stores of its own, with logs, that take the place of those before.
+    fn logged(&mut self, workload: Workload, commits: Commits) -> anyhow::Result<()> {
+        let plan = self.plan;
+        self.close_all();
+        let (root, settings) = (self.root.join(workload.name()), plan.settings(commits));
+        let names = plan.engines_of(workload);
+        let make = |name: &String| roster::make(name, &root, &settings);
+        self.engines = names.iter().map(make).collect::<anyhow::Result<Vec<_>>>()?;
+        for at in self.order(0) {
+            let name = self.engines[at].name();
+            match self.engines[at].load(&plan.data, workload, Seed(plan.seed)) {
+                Ok(loaded) => {
+                    let (workload, rate) = (workload.name(), loaded.rate);
+                    (self.tell)(&format!("{name} loaded rows for {workload}: {rate:.0}/s"));
+                }
+                Err(error) => {
+                    (self.tell)(&format!("{name} is out of {}: {error:#}", workload.name()));
+                    self.out.push((name, workload));
+                }
+            }
+        }
+        let threads = if commits == Commits::Sync { &plan.commit_threads } else { &plan.threads };
+        for round in 0..plan.rounds {
+            for &threads in threads {
+                self.slices(workload, threads, round);
+            }
+        }
+        self.close_all();
+        Ok(std::fs::remove_dir_all(&root)?)
     }
 
     fn tpcc(&mut self) {

@@ -4,6 +4,7 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use crate::device::{Device, Reads};
+use crate::flushes;
 use millpond_workload::live::{Access, Session, Store, TableId, full_scan};
 
 /// How a slice is run.
@@ -17,6 +18,9 @@ pub struct Timing {
     pub time: Duration,
     /// The device whose reads are counted.
     pub device: Option<Device>,
+    /// The clock is read around one operation in so many: [`PERIOD`], or 1 where an operation
+    /// takes so long that a thread may have to wait for the others meanwhile.
+    pub period: u32,
 }
 
 /// What a slice gave.
@@ -24,7 +28,7 @@ pub struct Timing {
 pub struct Measured {
     /// Operations per second, of all threads.
     pub rate: f64,
-    /// Microseconds that half of the operations took at most; one in [`PERIOD`] is timed.
+    /// Microseconds that half of the operations took at most; one in [`Timing::period`] is timed.
     pub p50_us: Option<f64>,
     /// Microseconds that 99 % of the operations took at most.
     pub p99_us: Option<f64>,
@@ -32,16 +36,25 @@ pub struct Measured {
     pub reads_per_op: Option<f64>,
     /// Bytes that this process read from the device per operation.
     pub read_bytes_per_op: Option<f64>,
+    /// Calls by which this process flushed files, per operation.
+    pub flushes_per_op: Option<f64>,
 }
 
 impl Measured {
     /// Nothing but a rate.
     pub fn of_rate(rate: f64) -> Measured {
-        Measured { rate, p50_us: None, p99_us: None, reads_per_op: None, read_bytes_per_op: None }
+        Measured {
+            rate,
+            p50_us: None,
+            p99_us: None,
+            reads_per_op: None,
+            read_bytes_per_op: None,
+            flushes_per_op: None,
+        }
     }
 }
 
-/// The clock is read around one operation in so many.
+/// The clock is read around one operation in so many, unless they are slow.
 pub const PERIOD: u32 = 16;
 
 /// One thread's part.
@@ -51,6 +64,8 @@ struct Part {
     nanos: Vec<u32>,
     /// What the first thread saw of the device, and in how many seconds.
     reads: Option<(Reads, f64)>,
+    /// How often files were flushed while the first thread ran, and in how many seconds.
+    flushes: Option<(u64, f64)>,
 }
 
 /// Runs `step` in several threads, each with a session of its own and what `make` makes for it.
@@ -76,23 +91,25 @@ pub fn timed<S: Store, W>(
             step(&mut worker, &mut session)?;
         }
         let reads = || timing.device.filter(|_| thread == 0).and_then(|device| device.reads());
-        let reads_before = reads();
+        let (reads_before, flushes_before) = (reads(), flushes::calls());
         let (start, mut done) = (Instant::now(), 0u64);
         loop {
-            for _ in 1..PERIOD {
+            for _ in 1..timing.period {
                 step(&mut worker, &mut session)?;
             }
             let before = Instant::now();
             step(&mut worker, &mut session)?;
             let after = Instant::now();
             part.nanos.push((after - before).as_nanos().min(u128::from(u32::MAX)) as u32);
-            done += u64::from(PERIOD);
+            done += u64::from(timing.period.max(1));
             let elapsed = after - start;
             if elapsed >= timing.time {
                 let seconds = elapsed.as_secs_f64();
                 part.rate = done as f64 / seconds;
                 let count = |(before, after)| (after - before, seconds);
                 part.reads = reads_before.zip(reads()).map(count);
+                let flushed = flushes::calls() - flushes_before;
+                part.flushes = (thread == 0).then_some((flushed, seconds));
                 return Ok(part);
             }
         }
@@ -143,6 +160,7 @@ fn parts(
     let per_op = |count: fn(Reads) -> u64| {
         reads.map(|(reads, seconds)| count(reads) as f64 / seconds / rate)
     };
+    let flushes = parts.iter().find_map(|part| part.flushes);
     let mut nanos: Vec<u32> = parts.into_iter().flat_map(|part| part.nanos).collect();
     nanos.sort_unstable();
     let quantile = |percent: usize| {
@@ -155,6 +173,7 @@ fn parts(
         p99_us: quantile(99),
         reads_per_op: per_op(|reads| reads.requests),
         read_bytes_per_op: per_op(|reads| reads.bytes),
+        flushes_per_op: flushes.map(|(count, seconds)| count as f64 / seconds / rate),
     })
 }
 
@@ -170,6 +189,7 @@ mod tests {
         warm: Duration::from_millis(1),
         time: Duration::from_millis(20),
         device: None,
+        period: PERIOD,
     };
 
     #[test]

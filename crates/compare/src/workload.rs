@@ -1,5 +1,6 @@
 //! What is measured.
 
+use crate::engine::Commits;
 use millpond_workload::keys::{Distribution, Scramble};
 use millpond_workload::ycsb::{Config, LoadOrder, Mix, ReadStyle, Shape, UpdateStyle};
 
@@ -26,11 +27,16 @@ pub enum Workload {
     Larger,
     /// TPC-C in its standard mix; transactions per second.
     Tpcc,
+    /// 90 % lookups and 10 % updates, all rows alike, each update a logged transaction, no sync per
+    /// commit.
+    Updates,
+    /// One row put per transaction, all rows alike, each commit durable when it returns.
+    Commits,
 }
 
 impl Workload {
     /// All of them, in the order in which they are run.
-    pub const ALL: [Workload; 9] = [
+    pub const ALL: [Workload; 11] = [
         Workload::LoadRandom,
         Workload::LoadAscending,
         Workload::Uniform,
@@ -40,6 +46,8 @@ impl Workload {
         Workload::Update10,
         Workload::Larger,
         Workload::Tpcc,
+        Workload::Updates,
+        Workload::Commits,
     ];
 
     /// Its name in results and on the command line.
@@ -54,6 +62,8 @@ impl Workload {
             Workload::Update10 => "update-10",
             Workload::Larger => "larger",
             Workload::Tpcc => "tpcc",
+            Workload::Updates => "updates",
+            Workload::Commits => "commits",
         }
     }
 
@@ -61,6 +71,15 @@ impl Workload {
     pub fn is_in_memory(self) -> bool {
         use Workload::{FullScan, Scan100, Uniform, Update10, Zipf};
         matches!(self, Uniform | Zipf | Scan100 | FullScan | Update10)
+    }
+
+    /// What the engines' commits promise, if it runs on rows of its own in engines with logs.
+    pub fn logged(self) -> Option<Commits> {
+        match self {
+            Workload::Updates => Some(Commits::Async),
+            Workload::Commits => Some(Commits::Sync),
+            _ => None,
+        }
     }
 }
 
@@ -88,10 +107,12 @@ impl Data {
             Workload::Zipf | Workload::Larger => (Mix::READ, ZIPF),
             Workload::Scan100 => (Mix::SCAN, Distribution::Uniform),
             Workload::Update10 => (Mix::updates(10), ZIPF),
+            Workload::Updates => (Mix::updates(10), Distribution::Uniform),
+            Workload::Commits => (Mix::updates(100), Distribution::Uniform),
             _ => (Mix::READ, Distribution::Uniform),
         };
         let load_order = match workload {
-            Workload::LoadAscending => LoadOrder::Ascending,
+            Workload::LoadAscending | Workload::Updates | Workload::Commits => LoadOrder::Ascending,
             _ => LoadOrder::Random,
         };
         Config {

@@ -2,16 +2,21 @@
 //! does.
 
 use millpond_base::Seed;
-use millpond_compare::engine::{Engine, Settings};
+use millpond_compare::engine::{Commits, Engine, Settings};
 use millpond_compare::engines;
 use millpond_workload::live::{Access, Scan, Session, check_contract};
 
-const SETTINGS: Settings =
-    Settings { cache: 32 << 20, threads: 2, disk_max: 1 << 30, is_tight: false };
+const SETTINGS: Settings = Settings {
+    cache: 32 << 20,
+    threads: 2,
+    disk_max: 1 << 30,
+    is_tight: false,
+    commits: Commits::Bare,
+};
 
-fn keeps_the_contract<E: Engine>() {
+fn keeps_the_contract<E: Engine>(commits: Commits) {
     let folder = tempfile::tempdir().unwrap();
-    let store = E::open(folder.path(), &SETTINGS).unwrap();
+    let store = E::open(folder.path(), &Settings { commits, ..SETTINGS }).unwrap();
     check_contract(&store, Seed(7), 3000).unwrap();
     store.settle().unwrap();
     store.close().unwrap();
@@ -54,12 +59,19 @@ fn keeps_its_data<E: Engine>() {
 }
 
 macro_rules! engines {
-    ($($(#[$when:meta])* $name:ident: $engine:ty;)*) => {$(
+    ($($(#[$when:meta])* $name:ident: $engine:ty, $logged:ty;)*) => {$(
         $(#[$when])*
         mod $name {
+            use millpond_compare::engine::Commits;
+
             #[test]
             fn keeps_the_drivers_contract() {
-                super::keeps_the_contract::<$engine>();
+                super::keeps_the_contract::<$engine>(Commits::Bare);
+            }
+
+            #[test]
+            fn keeps_the_drivers_contract_with_its_log() {
+                super::keeps_the_contract::<$logged>(Commits::Async);
             }
 
             #[test]
@@ -71,24 +83,24 @@ macro_rules! engines {
 }
 
 engines! {
-    millpond: super::engines::Millpond;
+    millpond: super::engines::Millpond, super::engines::Logged<false>;
     #[cfg(feature = "lmdb")]
-    lmdb: super::engines::Lmdb;
+    lmdb: super::engines::Lmdb, super::engines::Lmdb;
     #[cfg(feature = "redb")]
-    redb: super::engines::Redb;
+    redb: super::engines::Redb, super::engines::Redb;
     #[cfg(feature = "sqlite")]
-    sqlite: super::engines::Sqlite;
+    sqlite: super::engines::Sqlite, super::engines::Sqlite;
     #[cfg(feature = "fjall")]
-    fjall: super::engines::Fjall;
+    fjall: super::engines::Fjall, super::engines::Fjall;
     #[cfg(feature = "rocksdb")]
-    rocksdb: super::engines::Rocks;
+    rocksdb: super::engines::Rocks, super::engines::Rocks;
     #[cfg(feature = "wiredtiger")]
-    wiredtiger: super::engines::WiredTiger;
+    wiredtiger: super::engines::WiredTiger, super::engines::WiredTiger;
     #[cfg(feature = "berkeleydb")]
-    berkeleydb: super::engines::BerkeleyDb;
+    berkeleydb: super::engines::BerkeleyDb, super::engines::BerkeleyDb;
 }
 
 #[test]
 fn the_twin_keeps_the_drivers_contract() {
-    keeps_the_contract::<engines::InMemoryTwin>();
+    keeps_the_contract::<engines::InMemoryTwin>(Commits::Bare);
 }

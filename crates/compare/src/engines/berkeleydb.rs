@@ -3,21 +3,24 @@
 //! * A cache of the given size, B⁺-trees with pages of the file system's blocks (4 KiB), which is
 //!   its default. Where memory is tight, direct I/O if the library was built with it; Debian's
 //!   was not, and reads through the kernel's page cache.
-//! * Without transactions and log, as leanstore IV-A runs it: a "concurrent data store", whose
-//!   databases have many readers or one writer. What is written is on disk after a sync.
-//!   No compression.
-//! * Each operation is one of BerkeleyDB's; updates read and write through a cursor that keeps
-//!   other writers out. Its sessions are thus no more isolated than Millpond's.
+//! * Bare: without transactions and log, as leanstore IV-A runs it: a "concurrent data store", whose
+//!   databases have many readers or one writer. What is written is on disk after a sync. Each
+//!   operation is one of BerkeleyDB's; updates read and write through a cursor that keeps other
+//!   writers out. Its sessions are thus no more isolated than Millpond's.
+//! * Otherwise with log and transactions: `DB_TXN_NOSYNC`, or each commit synchronised. Writers have
+//!   a transaction each, locked page by page; reads outside are operations by themselves. Nobody
+//!   takes checkpoints but `settle`, which favours it: recovery is its users' job.
+//! * No compression.
 //! * A table is a file. Values are copied out, as BerkeleyDB asks of programs with threads.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use millpond_workload::live::{Direction, Scan, Session, Store, TableId};
+use millpond_workload::live::{Access, Direction, Scan, Session, Store, TableId};
 
-use crate::engine::{Engine, Settings};
+use crate::engine::{Commits, Engine, Settings};
 use crate::names::Names;
-use crate::native::berkeleydb::{Code, Database, Environment};
+use crate::native::berkeleydb::{Code, Database, Environment, Txn};
 
 /// What went wrong in BerkeleyDB.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +47,8 @@ pub struct BerkeleyDb {
 
 /// One thread's way into BerkeleyDB.
 pub struct BerkeleyDbSession {
+    txn: Option<Txn>,
+    environment: Arc<Environment>,
     tables: Vec<Arc<Database>>,
     scratch: Vec<u8>,
 }
@@ -72,7 +77,12 @@ impl Store for BerkeleyDb {
     }
 
     fn session(&self) -> Result<BerkeleyDbSession, BerkeleyDbError> {
-        Ok(BerkeleyDbSession { tables: self.tables.handles(), scratch: Vec::new() })
+        Ok(BerkeleyDbSession {
+            txn: None,
+            environment: self.environment.clone(),
+            tables: self.tables.handles(),
+            scratch: Vec::new(),
+        })
     }
 }
 
@@ -86,13 +96,38 @@ impl Session for BerkeleyDbSession {
     type Error = BerkeleyDbError;
 
     #[inline]
+    fn begin(&mut self, access: Access) -> Result<(), BerkeleyDbError> {
+        if access == Access::Write && self.environment.is_transactional() {
+            self.txn = Some(self.environment.begin()?);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn commit(&mut self) -> Result<(), BerkeleyDbError> {
+        match self.txn.take() {
+            Some(txn) => Ok(txn.commit()?),
+            None => Ok(()),
+        }
+    }
+
+    fn rollback(&mut self) -> Result<(), BerkeleyDbError> {
+        self.txn = None;
+        Ok(())
+    }
+
+    fn is_retriable(error: &BerkeleyDbError) -> bool {
+        matches!(error, BerkeleyDbError::Engine(code) if code.is_deadlock())
+    }
+
+    #[inline]
     fn get<R>(
         &mut self,
         table: TableId,
         key: &[u8],
         mut read: impl FnMut(&[u8]) -> R,
     ) -> Result<Option<R>, BerkeleyDbError> {
-        let is_there = at(&self.tables, table)?.get(key, &mut self.scratch)?;
+        let is_there = at(&self.tables, table)?.get(self.txn.as_ref(), key, &mut self.scratch)?;
         Ok(is_there.then(|| read(&self.scratch)))
     }
 
@@ -103,12 +138,12 @@ impl Session for BerkeleyDbSession {
         key: &[u8],
         value: &[u8],
     ) -> Result<bool, BerkeleyDbError> {
-        Ok(at(&self.tables, table)?.put(key, value, true)?)
+        Ok(at(&self.tables, table)?.put(self.txn.as_ref(), key, value, true)?)
     }
 
     #[inline]
     fn put(&mut self, table: TableId, key: &[u8], value: &[u8]) -> Result<(), BerkeleyDbError> {
-        at(&self.tables, table)?.put(key, value, false)?;
+        at(&self.tables, table)?.put(self.txn.as_ref(), key, value, false)?;
         Ok(())
     }
 
@@ -119,12 +154,13 @@ impl Session for BerkeleyDbSession {
         key: &[u8],
         change: impl FnMut(&mut [u8]) -> R,
     ) -> Result<Option<R>, BerkeleyDbError> {
-        Ok(at(&self.tables, table)?.update(key, &mut self.scratch, change)?)
+        let (txn, scratch) = (self.txn.as_ref(), &mut self.scratch);
+        Ok(at(&self.tables, table)?.update(txn, key, scratch, change)?)
     }
 
     #[inline]
     fn remove(&mut self, table: TableId, key: &[u8]) -> Result<bool, BerkeleyDbError> {
-        Ok(at(&self.tables, table)?.delete(key)?)
+        Ok(at(&self.tables, table)?.delete(self.txn.as_ref(), key)?)
     }
 
     #[inline]
@@ -135,7 +171,7 @@ impl Session for BerkeleyDbSession {
         visit: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), BerkeleyDbError> {
         let upwards = scan.direction == Direction::Ascending;
-        Ok(at(&self.tables, table)?.scan(scan.start, upwards, visit)?)
+        Ok(at(&self.tables, table)?.scan(self.txn.as_ref(), scan.start, upwards, visit)?)
     }
 }
 
@@ -150,11 +186,23 @@ impl Engine for BerkeleyDb {
             cache if cache < CACHE_AS_TOLD => cache / 5 * 4,
             cache => cache,
         };
-        let environment = Environment::open(folder, cache, settings.is_tight)?;
+        let environment = Environment::open(
+            folder,
+            cache,
+            settings.is_tight,
+            match settings.commits {
+                Commits::Bare => None,
+                Commits::Async => Some(false),
+                Commits::Sync => Some(true),
+            },
+        )?;
         Ok(BerkeleyDb { folder: folder.to_path_buf(), tables: Names::new(), environment })
     }
 
     fn settle(&self) -> anyhow::Result<()> {
+        if self.environment.is_transactional() {
+            return Ok(self.environment.checkpoint()?);
+        }
         for database in self.tables.handles() {
             database.sync()?;
         }

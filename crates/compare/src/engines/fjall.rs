@@ -1,7 +1,9 @@
 //! fjall 3.
 //!
 //! * The cache has the given size; where memory is tight, memtables have an eighth of it.
-//! * Asynchronous as it is by default: a journal that is not synchronised by commits.
+//! * Asynchronous as it is by default: a journal that is not synchronised by commits. Durable: the
+//!   journal is persisted (`SyncData`) at each commit of a session that wrote, as its documentation
+//!   has it.
 //! * Nothing is compressed: the crate is built without its compression.
 //! * Each operation is one of fjall's; updates, inserts and removes read and write under a lock
 //!   that the key chooses, as fjall's cheapest keyspaces have no atomic update. Its sessions are
@@ -12,9 +14,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use fjall::{Database, Guard, Keyspace, KeyspaceCreateOptions, PersistMode};
-use millpond_workload::live::{Direction, Scan, Session, Store, TableId};
+use millpond_workload::live::{Access, Direction, Scan, Session, Store, TableId};
 
-use crate::engine::{Engine, Settings};
+use crate::engine::{Commits, Engine, Settings};
 use crate::names::Names;
 use crate::stripes::Stripes;
 
@@ -39,10 +41,14 @@ pub struct Fjall {
     tables: Names<Keyspace>,
     stripes: Stripes,
     memtable: u64,
+    is_durable: bool,
 }
 
 /// One thread's way into fjall.
 pub struct FjallSession<'s> {
+    /// What to persist when a transaction ends; none where nothing is.
+    database: Option<&'s Database>,
+    writes: bool,
     stripes: &'s Stripes,
     tables: Vec<Keyspace>,
     scratch: Vec<u8>,
@@ -71,7 +77,13 @@ impl Store for Fjall {
 
     fn session(&self) -> Result<FjallSession<'_>, FjallError> {
         let tables = self.tables.handles();
-        Ok(FjallSession { stripes: &self.stripes, tables, scratch: Vec::new() })
+        Ok(FjallSession {
+            database: self.is_durable.then_some(&self.database),
+            writes: false,
+            stripes: &self.stripes,
+            tables,
+            scratch: Vec::new(),
+        })
     }
 }
 
@@ -97,6 +109,22 @@ fn walk(
 
 impl Session for FjallSession<'_> {
     type Error = FjallError;
+
+    #[inline]
+    fn begin(&mut self, access: Access) -> Result<(), FjallError> {
+        self.writes = access == Access::Write;
+        Ok(())
+    }
+
+    #[inline]
+    fn commit(&mut self) -> Result<(), FjallError> {
+        match self.database {
+            Some(database) if std::mem::take(&mut self.writes) => {
+                Ok(database.persist(PersistMode::SyncData)?)
+            }
+            _ => Ok(()),
+        }
+    }
 
     #[inline]
     fn get<R>(
@@ -202,7 +230,8 @@ impl Engine for Fjall {
             .worker_threads(settings.threads.clamp(1, 4) as usize)
             .open()?;
         let memtable = memtable.max(1 << 20);
-        Ok(Fjall { database, tables: Names::new(), stripes: Stripes::new(), memtable })
+        let is_durable = settings.commits == Commits::Sync;
+        Ok(Fjall { database, tables: Names::new(), stripes: Stripes::new(), memtable, is_durable })
     }
 
     fn settle(&self) -> anyhow::Result<()> {

@@ -6,6 +6,7 @@ mod berkeleydb;
 mod fjall;
 #[cfg(feature = "lmdb")]
 mod lmdb;
+mod logged;
 mod millpond;
 #[cfg(feature = "redb")]
 mod redb;
@@ -23,6 +24,7 @@ pub use berkeleydb::BerkeleyDb;
 pub use fjall::Fjall;
 #[cfg(feature = "lmdb")]
 pub use lmdb::Lmdb;
+pub use logged::Logged;
 pub use millpond::Millpond;
 #[cfg(feature = "redb")]
 pub use redb::Redb;

@@ -2,7 +2,7 @@
 //!
 //! * The cache has the given size.
 //! * Asynchronous: `Durability::None`; every so many writes are committed durably, because redb
-//!   reuses no space before.
+//!   reuses no space before. Durable: `Durability::Immediate`.
 //! * One transaction of the driver's is one of redb's: reads see a snapshot, writers queue up.
 //!   A table is opened for every operation of a write transaction, as its borrow demands, and once
 //!   for every read transaction that uses it.
@@ -17,7 +17,7 @@ use redb::{
     TableDefinition, WriteTransaction,
 };
 
-use crate::engine::{Engine, Settings};
+use crate::engine::{Commits, Engine, Settings};
 use crate::names::Names;
 
 /// Writes after which a commit is durable.
@@ -53,6 +53,8 @@ pub struct Redb {
     tables: Names<()>,
     /// Writes since the last durable commit.
     writes: AtomicU64,
+    /// Every commit is durable.
+    is_durable: bool,
 }
 
 /// One thread's way into redb.
@@ -85,7 +87,7 @@ impl Redb {
         now: bool,
     ) -> Result<(), RedbError> {
         let before = self.writes.fetch_add(writes, Ordering::Relaxed);
-        let durability = if now || before + writes >= WRITES_MAX {
+        let durability = if now || self.is_durable || before + writes >= WRITES_MAX {
             self.writes.store(0, Ordering::Relaxed);
             Durability::Immediate
         } else {
@@ -310,7 +312,8 @@ impl Engine for Redb {
         let mut builder = Database::builder();
         builder.set_cache_size(settings.cache as usize);
         let database = builder.create(folder.join("redb.db"))?;
-        Ok(Redb { database, tables: Names::new(), writes: AtomicU64::new(0) })
+        let is_durable = settings.commits == Commits::Sync;
+        Ok(Redb { database, tables: Names::new(), writes: AtomicU64::new(0), is_durable })
     }
 
     fn settle(&self) -> anyhow::Result<()> {

@@ -3,7 +3,8 @@
 //! * A block cache of the given size, that holds index and filter blocks too; direct reads, and
 //!   direct I/O for flushes and compactions; blocks of 4 KiB; Bloom filters of 10 bits a key.
 //!   Where memory is tight, two memtables of an eighth of the cache each.
-//! * Asynchronous as it is by default: a log that is not synchronised by commits. No compression.
+//! * Asynchronous as it is by default: a log that is not synchronised by commits. Durable: `sync` in
+//!   the options of each write. No compression.
 //! * A table is a column family. Each operation is one of RocksDB's; updates, inserts and removes
 //!   read and write under a lock that the key chooses, which is cheaper than its transactions. Its
 //!   sessions are thus no more isolated than Millpond's.
@@ -17,7 +18,7 @@ use ::rocksdb::{
 };
 use millpond_workload::live::{Direction, Scan, Session, Store, TableId};
 
-use crate::engine::{Engine, Settings};
+use crate::engine::{Commits, Engine, Settings};
 use crate::names::Names;
 use crate::stripes::Stripes;
 
@@ -44,6 +45,7 @@ pub struct Rocks {
     options: Options,
     tables: Names<()>,
     stripes: Stripes,
+    is_durable: bool,
 }
 
 /// One thread's way into RocksDB.
@@ -71,11 +73,13 @@ impl Store for Rocks {
         // Every name in the list has its family.
         let names = self.tables.names();
         let tables = names.iter().filter_map(|name| self.db.cf_handle(name)).collect();
+        let mut writing = WriteOptions::default();
+        writing.set_sync(self.is_durable);
         Ok(RocksSession {
             store: self,
             tables,
             reading: ReadOptions::default(),
-            writing: WriteOptions::default(),
+            writing,
             scratch: Vec::new(),
         })
     }
@@ -231,7 +235,8 @@ impl Engine for Rocks {
         for name in families.iter().filter(|name| *name != "default") {
             tables.find_or(name, |_| anyhow::Ok(()))?;
         }
-        Ok(Rocks { db, options, tables, stripes: Stripes::new() })
+        let is_durable = settings.commits == Commits::Sync;
+        Ok(Rocks { db, options, tables, stripes: Stripes::new(), is_durable })
     }
 
     fn settle(&self) -> anyhow::Result<()> {

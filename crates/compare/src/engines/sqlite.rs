@@ -2,7 +2,8 @@
 //!
 //! * Tables are `WITHOUT ROWID`, so that a row lies in the tree of its key; pages have 4096 bytes.
 //! * The cache belongs to a connection, so each session gets its share of the given size.
-//! * Asynchronous: a write-ahead log and `synchronous = OFF`, no sync per commit.
+//! * Asynchronous: a write-ahead log and `synchronous = OFF`, no sync per commit. Durable: the same
+//!   log and `synchronous = FULL`.
 //! * A write transaction is `BEGIN IMMEDIATE`: writers queue up. Reads are statements on their own,
 //!   which is faster than a transaction around each; so sessions are not isolated.
 //! * Statements are prepared once per session, and found again by their text.
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use millpond_workload::live::{Access, Direction, Scan, Session, Store, TableId};
 use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, params};
 
-use crate::engine::{Engine, Settings};
+use crate::engine::{Commits, Engine, Settings};
 use crate::names::Names;
 
 /// What went wrong in SQLite.
@@ -61,6 +62,7 @@ impl Statements {
 pub struct Sqlite {
     path: PathBuf,
     cache_kib: u64,
+    synchronous: &'static str,
     tables: Names<Arc<Statements>>,
 }
 
@@ -78,9 +80,9 @@ impl Sqlite {
         connection.set_prepared_statement_cache_capacity(256);
         connection.busy_timeout(std::time::Duration::from_secs(60))?;
         connection.execute_batch(&format!(
-            "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; \
+            "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA synchronous = {}; \
              PRAGMA cache_size = -{}; PRAGMA temp_store = MEMORY;",
-            self.cache_kib
+            self.synchronous, self.cache_kib
         ))?;
         Ok(connection)
     }
@@ -264,7 +266,9 @@ impl Engine for Sqlite {
 
     fn open(folder: &Path, settings: &Settings) -> anyhow::Result<Sqlite> {
         let cache_kib = settings.cache / 1024 / u64::from(settings.threads.max(1));
-        Ok(Sqlite { path: folder.join("sqlite.db"), cache_kib, tables: Names::new() })
+        let is_durable = settings.commits == Commits::Sync;
+        let synchronous = if is_durable { "FULL" } else { "OFF" };
+        Ok(Sqlite { path: folder.join("sqlite.db"), cache_kib, synchronous, tables: Names::new() })
     }
 
     fn settle(&self) -> anyhow::Result<()> {

@@ -2,8 +2,9 @@
 //!
 //! * A cache of the given size, B⁺-trees with the default pages (leaves of 32 KiB, inner pages of
 //!   4 KiB), which are checksummed. Where memory is tight, direct I/O for the data files.
-//! * Asynchronous: without a log, its default, so what is written is on disk after a checkpoint.
-//!   No compression.
+//! * Bare: without a log, its default, so what is written is on disk after a checkpoint. Otherwise
+//!   with its log, synchronised by no commit or by each, and checkpoints every minute or 512 MiB of
+//!   log. No compression.
 //! * Each operation is one of WiredTiger's, committed by itself; operations that write hold a lock
 //!   that the key chooses, which is cheaper than its transactions. Its sessions are thus no more
 //!   isolated than Millpond's. leanstore IV-A runs it so, without transactions and log.
@@ -15,7 +16,7 @@ use std::rc::Rc;
 
 use millpond_workload::live::{Direction, Scan, Session, Store, TableId};
 
-use crate::engine::{Engine, Settings};
+use crate::engine::{Commits, Engine, Settings};
 use crate::names::Names;
 use crate::native::wiredtiger::{self as native, Code, Connection, Cursor};
 use crate::stripes::Stripes;
@@ -241,7 +242,15 @@ impl Engine for WiredTiger {
         // Each session has a place of its own, as has each of the engine's threads.
         let sessions = settings.threads + 100;
         let direct = if settings.is_tight { ",direct_io=[data]" } else { "" };
-        let config = format!("create,cache_size={cache}B,session_max={sessions}{direct}");
+        let log = match settings.commits {
+            Commits::Bare => "",
+            Commits::Async => ",log=(enabled),checkpoint=(wait=60,log_size=512MB)",
+            Commits::Sync => {
+                ",log=(enabled),checkpoint=(wait=60,log_size=512MB),\
+                 transaction_sync=(enabled,method=fsync)"
+            }
+        };
+        let config = format!("create,cache_size={cache}B,session_max={sessions}{direct}{log}");
         let connection = Connection::open(folder, &config)?;
         Ok(WiredTiger { connection, tables: Names::new(), stripes: Stripes::new() })
     }

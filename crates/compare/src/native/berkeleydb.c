@@ -21,6 +21,7 @@
 const int millpond_bdb_not_found = DB_NOTFOUND;
 const int millpond_bdb_key_exists = DB_KEYEXIST;
 const int millpond_bdb_buffer_small = DB_BUFFER_SMALL;
+const int millpond_bdb_deadlock = DB_LOCK_DEADLOCK;
 
 /* Nothing is printed: the codes tell what is wrong. */
 static void be_silent(const DB_ENV *env, const char *prefix, const char *message)
@@ -30,14 +31,40 @@ static void be_silent(const DB_ENV *env, const char *prefix, const char *message
     (void)message;
 }
 
+/* Log, locks and transactions, with a log buffer of a mebibyte and room for many locks. */
+static int with_transactions(DB_ENV *env, int synced)
+{
+    int code;
+
+    if ((code = env->set_lk_detect(env, DB_LOCK_DEFAULT)) != 0)
+        return code;
+    if ((code = env->set_lk_max_locks(env, 100000)) != 0)
+        return code;
+    if ((code = env->set_lk_max_objects(env, 100000)) != 0)
+        return code;
+    if ((code = env->set_lk_max_lockers(env, 10000)) != 0)
+        return code;
+    if ((code = env->set_lg_bsize(env, 1 << 20)) != 0)
+        return code;
+    if ((code = env->set_lg_max(env, 64 << 20)) != 0)
+        return code;
+    if ((code = env->log_set_config(env, DB_LOG_AUTO_REMOVE, 1)) != 0)
+        return code;
+    return synced ? 0 : env->set_flags(env, DB_TXN_NOSYNC, 1);
+}
+
 /*
- * An environment of this process's own, with a cache and with locks for one writer and many
- * readers per database; without transactions and log. Direct I/O, if it is asked for and the
- * library has it.
+ * An environment of this process's own, with a cache. Without transactions: with locks for one
+ * writer and many readers per database, and no log. With: a log, which is synchronised at each
+ * commit if `synced`. Direct I/O, if it is asked for and the library has it.
  */
-int millpond_bdb_env_open(const char *home, uint64_t cache, int direct, DB_ENV **env)
+int millpond_bdb_env_open(const char *home, uint64_t cache, int direct, int transactions,
+    int synced, DB_ENV **env)
 {
     const uint64_t gib = (uint64_t)1 << 30;
+    const u_int32_t what = transactions
+        ? DB_INIT_LOCK | DB_INIT_LOG | DB_INIT_TXN | DB_RECOVER
+        : DB_INIT_CDB;
     DB_ENV *made;
     int code;
 
@@ -47,9 +74,10 @@ int millpond_bdb_env_open(const char *home, uint64_t cache, int direct, DB_ENV *
     if (direct)
         (void)made->set_flags(made, DB_DIRECT_DB, 1);
     code = made->set_cachesize(made, (u_int32_t)(cache / gib), (u_int32_t)(cache % gib), 1);
+    if (code == 0 && transactions)
+        code = with_transactions(made, synced);
     if (code == 0)
-        code = made->open(made, home,
-            DB_CREATE | DB_PRIVATE | DB_THREAD | DB_INIT_MPOOL | DB_INIT_CDB, 0);
+        code = made->open(made, home, DB_CREATE | DB_PRIVATE | DB_THREAD | DB_INIT_MPOOL | what, 0);
     if (code != 0) {
         (void)made->close(made, 0);
         return code;
@@ -63,14 +91,38 @@ int millpond_bdb_env_close(DB_ENV *env)
     return env->close(env, 0);
 }
 
-int millpond_bdb_open(DB_ENV *env, const char *file, int create, DB **db)
+/* Writes all pages, so that what is older of the log is no longer needed. */
+int millpond_bdb_checkpoint(DB_ENV *env)
 {
+    return env->txn_checkpoint(env, 0, 0, 0);
+}
+
+int millpond_bdb_begin(DB_ENV *env, DB_TXN **txn)
+{
+    return env->txn_begin(env, NULL, txn, 0);
+}
+
+/* Whatever they answer, the transaction is gone. */
+int millpond_bdb_commit(DB_TXN *txn)
+{
+    return txn->commit(txn, 0);
+}
+
+int millpond_bdb_abort(DB_TXN *txn)
+{
+    return txn->abort(txn);
+}
+
+int millpond_bdb_open(DB_ENV *env, const char *file, int create, int transactions, DB **db)
+{
+    const u_int32_t how = DB_THREAD | (create ? DB_CREATE : 0)
+        | (transactions ? DB_AUTO_COMMIT : 0);
     DB *made;
     int code;
 
     if ((code = db_create(&made, env, 0)) != 0)
         return code;
-    code = made->open(made, NULL, file, NULL, DB_BTREE, DB_THREAD | (create ? DB_CREATE : 0), 0644);
+    code = made->open(made, NULL, file, NULL, DB_BTREE, how, 0644);
     if (code != 0) {
         (void)made->close(made, 0);
         return code;
@@ -103,38 +155,38 @@ static DBT outgoing(const void *data, size_t len)
  * Copies the value into `value`, which has room for `room` bytes; `value_len` is its length, also
  * where it is more than that and DB_BUFFER_SMALL is returned.
  */
-int millpond_bdb_get(DB *db, const void *key, size_t key_len, void *value, size_t room,
-    size_t *value_len)
+int millpond_bdb_get(DB *db, DB_TXN *txn, const void *key, size_t key_len, void *value,
+    size_t room, size_t *value_len)
 {
     DBT from = outgoing(key, key_len), to = outgoing(value, 0);
     int code;
 
     to.ulen = (u_int32_t)room;
     to.flags = DB_DBT_USERMEM;
-    code = db->get(db, NULL, &from, &to, 0);
+    code = db->get(db, txn, &from, &to, 0);
     *value_len = to.size;
     return code;
 }
 
-int millpond_bdb_put(DB *db, const void *key, size_t key_len, const void *value, size_t value_len,
-    int only_new)
+int millpond_bdb_put(DB *db, DB_TXN *txn, const void *key, size_t key_len, const void *value,
+    size_t value_len, int only_new)
 {
     DBT from = outgoing(key, key_len), to = outgoing(value, value_len);
 
-    return db->put(db, NULL, &from, &to, only_new ? DB_NOOVERWRITE : 0);
+    return db->put(db, txn, &from, &to, only_new ? DB_NOOVERWRITE : 0);
 }
 
-int millpond_bdb_delete(DB *db, const void *key, size_t key_len)
+int millpond_bdb_delete(DB *db, DB_TXN *txn, const void *key, size_t key_len)
 {
     DBT from = outgoing(key, key_len);
 
-    return db->del(db, NULL, &from, 0);
+    return db->del(db, txn, &from, 0);
 }
 
-/* While a cursor that writes is open, nobody else writes to the database. */
-int millpond_bdb_cursor_open(DB *db, int writes, DBC **cursor)
+/* Without a transaction, nobody else writes to the database while a cursor that writes is open. */
+int millpond_bdb_cursor_open(DB *db, DB_TXN *txn, int writes, DBC **cursor)
 {
-    return db->cursor(db, NULL, cursor, writes ? DB_WRITECURSOR : 0);
+    return db->cursor(db, txn, cursor, writes && txn == NULL ? DB_WRITECURSOR : 0);
 }
 
 int millpond_bdb_cursor_close(DBC *cursor)
@@ -157,15 +209,18 @@ static int move(DBC *cursor, DBT *from, u_int32_t how, const void **key, size_t 
     return code;
 }
 
-/* Moves to the key, and tells its value, which stays where it is until the cursor moves. */
-int millpond_bdb_cursor_find(DBC *cursor, const void *key, size_t key_len, const void **value,
-    size_t *value_len)
+/*
+ * Moves to the key, locked as for writing if `rmw`, and tells its value, which stays where it is
+ * until the cursor moves.
+ */
+int millpond_bdb_cursor_find(DBC *cursor, const void *key, size_t key_len, int rmw,
+    const void **value, size_t *value_len)
 {
     DBT from = outgoing(key, key_len);
     const void *found;
     size_t found_len;
 
-    return move(cursor, &from, DB_SET, &found, &found_len, value, value_len);
+    return move(cursor, &from, rmw ? DB_SET | DB_RMW : DB_SET, &found, &found_len, value, value_len);
 }
 
 /* Moves to the first key that is not below the given one, which the row's key replaces. */

@@ -4,9 +4,11 @@
 //! belongs to one and borrows its database. Databases keep their environment open, so that
 //! everything closes in the order that BerkeleyDB asks for.
 //!
-//! The environments are "concurrent data stores": any number of readers or one writer per database,
-//! locked by BerkeleyDB itself, without transactions. A thread that has a cursor open must not use
+//! Environments without transactions are "concurrent data stores": any number of readers or one
+//! writer per database, locked by BerkeleyDB itself. A thread that has a cursor open must not use
 //! the database otherwise, or it waits for itself; so cursors live no longer than a call here.
+//! With transactions pages are locked, a deadlock is found as it arises, and writes outside of a
+//! transaction are one each.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::marker::PhantomData;
@@ -22,23 +24,32 @@ unsafe extern "C" {
     safe static millpond_bdb_not_found: c_int;
     safe static millpond_bdb_key_exists: c_int;
     safe static millpond_bdb_buffer_small: c_int;
+    safe static millpond_bdb_deadlock: c_int;
     fn millpond_bdb_env_open(
         home: *const c_char,
         cache: u64,
         direct: c_int,
+        transactions: c_int,
+        synced: c_int,
         to: *mut *mut Raw,
     ) -> c_int;
     fn millpond_bdb_env_close(env: *mut Raw) -> c_int;
+    fn millpond_bdb_checkpoint(env: *mut Raw) -> c_int;
+    fn millpond_bdb_begin(env: *mut Raw, to: *mut *mut Raw) -> c_int;
+    fn millpond_bdb_commit(txn: *mut Raw) -> c_int;
+    fn millpond_bdb_abort(txn: *mut Raw) -> c_int;
     fn millpond_bdb_open(
         env: *mut Raw,
         file: *const c_char,
         create: c_int,
+        transactions: c_int,
         to: *mut *mut Raw,
     ) -> c_int;
     fn millpond_bdb_close(db: *mut Raw) -> c_int;
     fn millpond_bdb_sync(db: *mut Raw) -> c_int;
     fn millpond_bdb_get(
         db: *mut Raw,
+        txn: *mut Raw,
         key: *const u8,
         key_len: usize,
         value: *mut u8,
@@ -47,19 +58,26 @@ unsafe extern "C" {
     ) -> c_int;
     fn millpond_bdb_put(
         db: *mut Raw,
+        txn: *mut Raw,
         key: *const u8,
         key_len: usize,
         value: *const u8,
         value_len: usize,
         only_new: c_int,
     ) -> c_int;
-    fn millpond_bdb_delete(db: *mut Raw, key: *const u8, key_len: usize) -> c_int;
-    fn millpond_bdb_cursor_open(db: *mut Raw, writes: c_int, to: *mut *mut Raw) -> c_int;
+    fn millpond_bdb_delete(db: *mut Raw, txn: *mut Raw, key: *const u8, key_len: usize) -> c_int;
+    fn millpond_bdb_cursor_open(
+        db: *mut Raw,
+        txn: *mut Raw,
+        writes: c_int,
+        to: *mut *mut Raw,
+    ) -> c_int;
     fn millpond_bdb_cursor_close(cursor: *mut Raw) -> c_int;
     fn millpond_bdb_cursor_find(
         cursor: *mut Raw,
         key: *const u8,
         key_len: usize,
+        rmw: c_int,
         value: *mut *const u8,
         value_len: *mut usize,
     ) -> c_int;
@@ -91,6 +109,13 @@ unsafe extern "C" {
 /// A code that BerkeleyDB answered with: its own, or the system's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Code(c_int);
+
+impl Code {
+    /// Whether the transaction has to give way to another one.
+    pub(crate) fn is_deadlock(self) -> bool {
+        self.0 == millpond_bdb_deadlock
+    }
+}
 
 impl std::fmt::Display for Code {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -136,9 +161,12 @@ unsafe fn bytes<'a>(data: *const u8, len: usize) -> &'a [u8] {
     }
 }
 
-/// An environment: a folder, a cache and locks.
+/// An environment: a folder, a cache and locks; with transactions, a log.
 #[derive(Debug)]
-pub(crate) struct Environment(NonNull<Raw>);
+pub(crate) struct Environment {
+    raw: NonNull<Raw>,
+    is_transactional: bool,
+}
 
 // SAFETY: the environment is opened with DB_THREAD, which makes its handle free-threaded.
 unsafe impl Send for Environment {}
@@ -146,12 +174,41 @@ unsafe impl Send for Environment {}
 unsafe impl Sync for Environment {}
 
 impl Environment {
-    pub(crate) fn open(home: &Path, cache: u64, direct: bool) -> Result<Arc<Environment>, Code> {
+    /// An environment in the folder `home`; with `transactions`, whose commits are synchronised or
+    /// not, recovered if it has to be.
+    pub(crate) fn open(
+        home: &Path,
+        cache: u64,
+        direct: bool,
+        transactions: Option<bool>,
+    ) -> Result<Arc<Environment>, Code> {
         let home = text(&home.to_string_lossy());
         let direct = c_int::from(direct);
+        let is_transactional = transactions.is_some();
+        let (with, synced) =
+            (c_int::from(is_transactional), c_int::from(transactions == Some(true)));
         // SAFETY: the text outlives the call.
-        let open = |to| unsafe { millpond_bdb_env_open(home.as_ptr(), cache, direct, to) };
-        Ok(Arc::new(Environment(opened(open)?)))
+        let open =
+            |to| unsafe { millpond_bdb_env_open(home.as_ptr(), cache, direct, with, synced, to) };
+        Ok(Arc::new(Environment { raw: opened(open)?, is_transactional }))
+    }
+
+    /// Whether it has transactions.
+    pub(crate) fn is_transactional(&self) -> bool {
+        self.is_transactional
+    }
+
+    /// Writes all pages.
+    pub(crate) fn checkpoint(&self) -> Result<(), Code> {
+        // SAFETY: the environment is open, and has a log if it has transactions.
+        check(unsafe { millpond_bdb_checkpoint(self.raw.as_ptr()) })
+    }
+
+    /// Begins a transaction.
+    pub(crate) fn begin(self: &Arc<Self>) -> Result<Txn, Code> {
+        // SAFETY: the environment is open.
+        let open = |to| unsafe { millpond_bdb_begin(self.raw.as_ptr(), to) };
+        Ok(Txn { raw: opened(open)?, _environment: self.clone() })
     }
 
     /// The database in this file of the environment's folder.
@@ -161,8 +218,9 @@ impl Environment {
         create: bool,
     ) -> Result<Arc<Database>, Code> {
         let (file, create) = (text(file), c_int::from(create));
+        let (raw, with) = (self.raw.as_ptr(), c_int::from(self.is_transactional));
         // SAFETY: the environment is open, and the text outlives the call.
-        let open = |to| unsafe { millpond_bdb_open(self.0.as_ptr(), file.as_ptr(), create, to) };
+        let open = |to| unsafe { millpond_bdb_open(raw, file.as_ptr(), create, with, to) };
         Ok(Arc::new(Database { raw: opened(open)?, _environment: self.clone() }))
     }
 }
@@ -171,8 +229,38 @@ impl Drop for Environment {
     fn drop(&mut self) {
         // SAFETY: the environment is open, and its databases, each of which keeps it alive, are
         // closed.
-        let _ = unsafe { millpond_bdb_env_close(self.0.as_ptr()) };
+        let _ = unsafe { millpond_bdb_env_close(self.raw.as_ptr()) };
     }
+}
+
+/// A transaction. One that is dropped is aborted.
+#[derive(Debug)]
+pub(crate) struct Txn {
+    raw: NonNull<Raw>,
+    _environment: Arc<Environment>,
+}
+
+impl Txn {
+    pub(crate) fn commit(self) -> Result<(), Code> {
+        let mut this = std::mem::ManuallyDrop::new(self);
+        // SAFETY: the transaction is open, and is not used again.
+        let done = check(unsafe { millpond_bdb_commit(this.raw.as_ptr()) });
+        // SAFETY: the only other field with anything to drop; `this` is never touched again.
+        unsafe { ptr::drop_in_place(&mut this._environment) };
+        done
+    }
+}
+
+impl Drop for Txn {
+    fn drop(&mut self) {
+        // SAFETY: as in `commit`, which forgets what it committed.
+        let _ = unsafe { millpond_bdb_abort(self.raw.as_ptr()) };
+    }
+}
+
+/// The transaction for C; none is a null pointer.
+fn raw_of(txn: Option<&Txn>) -> *mut Raw {
+    txn.map_or(ptr::null_mut(), |txn| txn.raw.as_ptr())
 }
 
 /// A B⁺-tree in a file.
@@ -195,7 +283,13 @@ impl Database {
 
     /// Copies the key's value into `value`, which grows as it must; false if there is none.
     #[inline]
-    pub(crate) fn get(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool, Code> {
+    pub(crate) fn get(
+        &self,
+        txn: Option<&Txn>,
+        key: &[u8],
+        value: &mut Vec<u8>,
+    ) -> Result<bool, Code> {
+        let txn = raw_of(txn);
         loop {
             value.clear();
             let (raw, at, to, room) =
@@ -203,7 +297,7 @@ impl Database {
             let mut len = 0;
             // SAFETY: the database is open; there is room for `room` bytes at `to`, which nobody
             // else uses.
-            let code = unsafe { millpond_bdb_get(raw, at, key.len(), to, room, &mut len) };
+            let code = unsafe { millpond_bdb_get(raw, txn, at, key.len(), to, room, &mut len) };
             if code == millpond_bdb_buffer_small && len > room {
                 value.reserve(len);
                 continue;
@@ -219,34 +313,46 @@ impl Database {
 
     /// Adds a row or replaces its value; with `only_new` it answers false if there is a row.
     #[inline]
-    pub(crate) fn put(&self, key: &[u8], value: &[u8], only_new: bool) -> Result<bool, Code> {
+    pub(crate) fn put(
+        &self,
+        txn: Option<&Txn>,
+        key: &[u8],
+        value: &[u8],
+        only_new: bool,
+    ) -> Result<bool, Code> {
+        let (raw, txn) = (self.raw.as_ptr(), raw_of(txn));
         let ((at, len), (from, size)) = ((key.as_ptr(), key.len()), (value.as_ptr(), value.len()));
         let only_new = c_int::from(only_new);
         // SAFETY: the database is open; key and value are copied during the call.
-        let code = unsafe { millpond_bdb_put(self.raw.as_ptr(), at, len, from, size, only_new) };
+        let code = unsafe { millpond_bdb_put(raw, txn, at, len, from, size, only_new) };
         unless(millpond_bdb_key_exists, code)
     }
 
     /// Removes a row; false if there is none.
     #[inline]
-    pub(crate) fn delete(&self, key: &[u8]) -> Result<bool, Code> {
+    pub(crate) fn delete(&self, txn: Option<&Txn>, key: &[u8]) -> Result<bool, Code> {
+        let (raw, txn) = (self.raw.as_ptr(), raw_of(txn));
         // SAFETY: the database is open; the key is not looked at after the call.
-        let code = unsafe { millpond_bdb_delete(self.raw.as_ptr(), key.as_ptr(), key.len()) };
+        let code = unsafe { millpond_bdb_delete(raw, txn, key.as_ptr(), key.len()) };
         unless(millpond_bdb_not_found, code)
     }
 
-    /// Changes a value, copied to `scratch`, while nobody else writes.
+    /// Changes a value, copied to `scratch`, while nobody else writes. With transactions there has
+    /// to be one.
     pub(crate) fn update<R>(
         &self,
+        txn: Option<&Txn>,
         key: &[u8],
         scratch: &mut Vec<u8>,
         change: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<Option<R>, Code> {
-        let cursor = Cursor::open(self, true)?;
+        let cursor = Cursor::open(self, txn, true)?;
+        let rmw = c_int::from(txn.is_some());
         let (raw, at) = (cursor.raw.as_ptr(), key.as_ptr());
         let (mut value, mut len) = (ptr::null(), 0);
         // SAFETY: the cursor is open; the key is not looked at after the call.
-        let code = unsafe { millpond_bdb_cursor_find(raw, at, key.len(), &mut value, &mut len) };
+        let code =
+            unsafe { millpond_bdb_cursor_find(raw, at, key.len(), rmw, &mut value, &mut len) };
         if !unless(millpond_bdb_not_found, code)? {
             return cursor.close().map(|()| None);
         }
@@ -262,11 +368,12 @@ impl Database {
     /// Shows rows from `start` on, upwards or downwards, until `visit` answers false.
     pub(crate) fn scan(
         &self,
+        txn: Option<&Txn>,
         start: &[u8],
         upwards: bool,
         mut visit: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), Code> {
-        let mut cursor = Cursor::open(self, false)?;
+        let mut cursor = Cursor::open(self, txn, false)?;
         let mut at = cursor.seek(start)?;
         if !upwards && at.is_none_or(|(key, _)| key != start) {
             // The first row beyond, or the end: the one before is the first that counts.
@@ -309,10 +416,14 @@ enum Step {
 }
 
 impl<'d> Cursor<'d> {
-    fn open(database: &'d Database, writes: bool) -> Result<Cursor<'d>, Code> {
-        let (raw, writes) = (database.raw.as_ptr(), c_int::from(writes));
-        // SAFETY: the database is open, and stays so for as long as it is borrowed.
-        let open = |to| unsafe { millpond_bdb_cursor_open(raw, writes, to) };
+    fn open(
+        database: &'d Database,
+        txn: Option<&'d Txn>,
+        writes: bool,
+    ) -> Result<Cursor<'d>, Code> {
+        let (raw, txn, writes) = (database.raw.as_ptr(), raw_of(txn), c_int::from(writes));
+        // SAFETY: database and transaction are open, and stay so for as long as they are borrowed.
+        let open = |to| unsafe { millpond_bdb_cursor_open(raw, txn, writes, to) };
         Ok(Cursor { raw: opened(open)?, _database: PhantomData })
     }
 
