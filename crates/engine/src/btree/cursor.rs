@@ -44,6 +44,8 @@ pub struct Cursor<'t, P: Pages> {
     value: Span,
     large: Option<Vec<u8>>,
     value_len: u64,
+    /// How often it came to a leaf, or looked for a value in pages of its own.
+    looks: u64,
 }
 
 /// What is known of a bound that lies in a leaf.
@@ -93,6 +95,7 @@ impl<P: Pages> BTree<P> {
             value: Span::default(),
             large: None,
             value_len: 0,
+            looks: 0,
         }
     }
 }
@@ -133,6 +136,35 @@ impl<P: Pages> Cursor<'_, P> {
                 page.get(self.value.at..self.value.end()).unwrap_or(&[])
             }
         }
+    }
+
+    /// Whether the value lies in pages of its own.
+    pub(crate) fn is_large(&self) -> bool {
+        self.valid && self.large.is_some()
+    }
+
+    /// How often it read something in the tree: another number says that what it shows was read
+    /// since.
+    #[inline]
+    pub(crate) fn looks(&self) -> u64 {
+        self.looks
+    }
+
+    /// Whether values of the present leaf lie in pages of their own.
+    #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
+    pub(crate) fn has_large(&self) -> bool {
+        self.batch.len() > 0 && self.batch.leaf(self.current).overflows() > 0
+    }
+
+    /// Where the leaf that it is in ends in the direction of the last move, which is the first key
+    /// behind it or, backwards, its first own; `None`: with the tree.
+    pub(crate) fn fence(&self, forward: bool) -> Option<Vec<u8>> {
+        let node = self.batch.leaf(self.current);
+        if forward {
+            return node.upper_bytes();
+        }
+        let fence = node.lower_bytes();
+        (!fence.is_empty()).then_some(fence)
     }
 
     /// Bytes of the value, read or not.
@@ -252,6 +284,7 @@ impl<P: Pages> Cursor<'_, P> {
     fn look(&mut self, i: usize) {
         self.current = i;
         self.entered += 1;
+        self.looks += 1;
         let node = self.batch.leaf(i);
         self.key.clear();
         node.append(node.prefix(), &mut self.key);
@@ -357,6 +390,7 @@ impl<P: Pages> Cursor<'_, P> {
     }
 
     fn show_large(&mut self, at: usize) -> Result<bool, PoolError> {
+        self.looks += 1;
         let mut reference = self.batch.leaf(self.current).reference(at);
         self.valid = false;
         if self.keys_only {

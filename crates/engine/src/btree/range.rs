@@ -49,7 +49,13 @@ impl<P: Pages> BTree<P> {
     }
 }
 
-impl<P: Pages> Range<'_, P> {
+impl<'t, P: Pages> Range<'t, P> {
+    /// What moves at one of its ends.
+    #[inline]
+    pub(crate) fn end(&self, forward: bool) -> &Cursor<'t, P> {
+        if forward { &self.front } else { &self.back }
+    }
+
     /// Values in overflow pages are not read, and come out empty.
     pub fn keys_only(mut self) -> Self {
         self.front = self.front.keys_only();
@@ -71,16 +77,8 @@ impl<P: Pages> Range<'_, P> {
     #[inline]
     #[allow(clippy::should_implement_trait)] // it lends, which `Iterator` cannot
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, PoolError> {
-        if self.empty {
-            return Ok(None);
-        }
-        let more = if self.started.0 { self.front.next()? } else { self.front.first()? };
-        self.started.0 = true;
-        self.empty = !more || (self.started.1 && self.front.key() >= self.back.key());
-        if self.empty {
-            return Ok(None);
-        }
-        Ok(Some((self.front.key(), self.front.value())))
+        self.step(true)?;
+        Ok(self.shown(true))
     }
 
     /// The next entry from the back.
@@ -89,15 +87,37 @@ impl<P: Pages> Range<'_, P> {
     /// The memory behind the tree failed.
     #[inline]
     pub fn next_back(&mut self) -> Result<Option<Entry<'_>>, PoolError> {
+        self.step(false)?;
+        Ok(self.shown(false))
+    }
+
+    /// What the last step came to.
+    #[inline]
+    pub(crate) fn shown(&self, forward: bool) -> Option<Entry<'_>> {
+        let end = self.end(forward);
+        (!self.empty).then(|| (end.key(), end.value()))
+    }
+
+    /// Goes to the next entry from one of the ends; `false` if there is none.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    #[inline]
+    pub(crate) fn step(&mut self, forward: bool) -> Result<bool, PoolError> {
         if self.empty {
-            return Ok(None);
+            return Ok(false);
         }
-        let more = if self.started.1 { self.back.prev()? } else { self.back.last()? };
-        self.started.1 = true;
-        self.empty = !more || (self.started.0 && self.back.key() <= self.front.key());
-        if self.empty {
-            return Ok(None);
-        }
-        Ok(Some((self.back.key(), self.back.value())))
+        let started = &mut self.started;
+        let is_first =
+            !std::mem::replace(if forward { &mut started.0 } else { &mut started.1 }, true);
+        let more = match (forward, is_first) {
+            (true, false) => self.front.next()?,
+            (true, true) => self.front.first()?,
+            (false, false) => self.back.prev()?,
+            (false, true) => self.back.last()?,
+        };
+        let both = self.started.0 && self.started.1;
+        self.empty = !more || (both && self.front.key() >= self.back.key());
+        Ok(!self.empty)
     }
 }

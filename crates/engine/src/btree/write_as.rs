@@ -129,6 +129,16 @@ impl<P: Pages> BTree<P> {
         Ok(Detached(Built::of(self.pages.anchor(value.root)?, value)))
     }
 
+    /// A large value that no entry refers to.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    pub fn read_detached(&self, detached: &Detached) -> Result<Vec<u8>, PoolError> {
+        let mut value = Vec::new();
+        self.read_below(detached.0.anchor, detached.0.len, &mut value)?;
+        Ok(value)
+    }
+
     /// Frees the pages of a large value for good.
     ///
     /// # Errors

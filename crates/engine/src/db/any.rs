@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::store::Store;
 use super::store_handle::{StoreHashIndex, StoreHeap, StoreTree};
+use super::store_range::StoreRange;
 use super::store_txn::StoreTxn;
-use crate::btree::{Range, ValueReader};
+use crate::btree::ValueReader;
 use crate::hash_index::Entries;
 use crate::heap::Records;
 use crate::pool::Pool;
@@ -88,7 +89,6 @@ macro_rules! by_combination {
 pub(super) use by_combination;
 
 type Shared<M> = Arc<Store<M>>;
-type PoolRange<'t, M> = Range<'t, Pool<M>>;
 type PoolReader<'t, M> = ValueReader<'t, Pool<M>>;
 type PoolEntries<'t, M> = Entries<'t, Pool<M>>;
 type PoolRecords<'t, M> = Records<'t, Pool<M>>;
@@ -105,7 +105,7 @@ any! {
 }
 any! {
     /// A range.
-    AnyRange<'t>: PoolRange
+    AnyRange<'t>: StoreRange
 }
 any! {
     /// A large value being read.

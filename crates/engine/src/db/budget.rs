@@ -72,6 +72,8 @@ pub struct Demand<'a> {
     pub log_bytes: u64,
     /// Bytes for locks.
     pub lock_bytes: u64,
+    /// Bytes for what snapshots need.
+    pub version_bytes: u64,
 }
 
 /// Who gets how much, in bytes.
@@ -93,6 +95,8 @@ pub struct Budget {
     pub log_bytes: u64,
     /// Locks of transactions, at most; 0 without locks.
     pub lock_bytes: u64,
+    /// What entries were, for snapshots, at most; 0 without locks.
+    pub version_bytes: u64,
     /// What does not depend on the pool's size.
     pub fixed_bytes: u64,
 }
@@ -108,6 +112,7 @@ impl Budget {
             self.write_buffer_bytes,
             self.log_bytes,
             self.lock_bytes,
+            self.version_bytes,
             self.fixed_bytes,
         ];
         parts.iter().fold(0, |sum, part| sum.saturating_add(*part))
@@ -136,6 +141,7 @@ impl Budget {
             write_buffer_bytes: Writes::bytes(demand.page_size as usize),
             log_bytes: demand.log_bytes,
             lock_bytes: demand.lock_bytes,
+            version_bytes: demand.version_bytes,
             fixed_bytes: FIXED_BYTES,
         })
     }
@@ -189,6 +195,7 @@ mod tests {
                         policy: &policy,
                         log_bytes: 0,
                         lock_bytes: 0,
+                        version_bytes: 0,
                     };
                     let budget = Budget::split(memory, &demand).unwrap();
                     assert!(budget.total() <= memory);
@@ -208,6 +215,7 @@ mod tests {
             policy: &policy,
             log_bytes: 0,
             lock_bytes: 0,
+            version_bytes: 0,
         };
         let budget = Budget::split(1 << 30, &demand).unwrap();
         assert!(budget.pool_bytes as f64 > 0.98 * (1u64 << 30) as f64, "{budget:?}");
@@ -228,6 +236,7 @@ mod tests {
             policy: &policy,
             log_bytes: 0,
             lock_bytes: 0,
+            version_bytes: 0,
         };
         let error = Budget::split(1000, &demand).unwrap_err();
         let BudgetError::TooSmall { minimum, memory: 1000, page_size: 65536 } = error else {
@@ -248,6 +257,7 @@ mod tests {
                 policy,
                 log_bytes: 0,
                 lock_bytes: 0,
+                version_bytes: 0,
             };
             Budget::split(256 << 20, &demand).unwrap().frames
         };
@@ -263,6 +273,7 @@ mod tests {
             policy: &policy,
             log_bytes: 0,
             lock_bytes: 0,
+            version_bytes: 0,
         };
         assert_eq!(Budget::split(u64::MAX, &demand).unwrap().frames, FRAMES_MAX);
         assert!(Budget::split(0, &demand).is_err());

@@ -69,10 +69,14 @@ pub mod raw_tree;
 pub mod salvage;
 #[cfg(not(test))]
 mod scan_count;
+#[cfg(not(test))]
+pub mod snapshot;
 pub mod stat_file;
 pub mod stats;
 pub mod store;
 mod store_handle;
+#[cfg(not(test))]
+mod store_range;
 #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
 pub mod store_txn;
 #[cfg(not(test))]
@@ -106,6 +110,8 @@ pub use raw_hash_index::{RawEntries, RawHashIndex};
 pub use raw_heap::{RawHeap, RawRecords};
 #[cfg(not(test))]
 pub use raw_tree::{RawRange, RawReader, RawTree};
+#[cfg(not(test))]
+pub use snapshot::Snapshot;
 pub use stat_file::{Freshness, Published, Publisher};
 pub use stats::{Latency, Stats};
 pub use store::Store;

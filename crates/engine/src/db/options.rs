@@ -333,6 +333,7 @@ impl Options {
             policy: &policy,
             log_bytes: if self.log { log_buffer(memory, page_size) } else { 0 },
             lock_bytes: if self.locks { lock_bytes(memory) } else { 0 },
+            version_bytes: if self.locks { version_bytes(memory) } else { 0 },
         };
         let budget = match self.lab.frames {
             Some(frames) => Budget::of_frames(frames, &demand)?,
@@ -383,6 +384,11 @@ fn log_buffer(memory: u64, page_size: u32) -> u64 {
 /// Bytes that all locks may take.
 fn lock_bytes(memory: u64) -> u64 {
     (memory / 32).clamp(64 << 10, 64 << 20)
+}
+
+/// Bytes that versions for snapshots may take.
+fn version_bytes(memory: u64) -> u64 {
+    (memory / 32).max(128 << 10)
 }
 
 fn in_range(knob: &'static str, value: u32, least: u32, most: u32) -> Result<(), OptionsError> {

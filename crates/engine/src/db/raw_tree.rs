@@ -6,17 +6,18 @@
 
 use std::io;
 use std::ops::{Bound, RangeBounds};
+use std::panic::Location;
 
 use super::any::{AnyRange, AnyReader, AnyTree, each, turn};
 use super::error::Error;
 use super::key::Key;
 use super::key_range::KeyRange;
 use super::scan_count::ScanCount;
+use super::store_range::StoreRange;
 use super::tree::Tree;
 use super::value::Value;
 use crate::btree::{BulkOptions, Entry as BytesEntry, Limits, Report, TreeStats, ValueRef};
 use crate::page::Scratch;
-use crate::pool::PoolError;
 use crate::pool::counters::{Counter, Timing};
 use crate::pool::lent::Lent;
 
@@ -271,7 +272,7 @@ impl RawTree {
     pub fn remove_range(&self, range: &KeyRange) -> Result<u64, Error> {
         let (start, end) = bounds(range);
         each!(AnyTree, &self.any, tree => {
-            tree.write_all(DELETE, |tree| tree.delete_range(start, end))
+            tree.write_all(DELETE, (start, end), |tree| tree.delete_range(start, end))
         })
     }
 
@@ -280,34 +281,38 @@ impl RawTree {
     /// # Errors
     /// As [`RawTree::insert`].
     pub fn clear(&self) -> Result<u64, Error> {
-        each!(AnyTree, &self.any, tree => tree.write_all(DELETE, |tree| tree.clear()))
+        let all = (Bound::Unbounded, Bound::Unbounded);
+        each!(AnyTree, &self.any, tree => tree.write_all(DELETE, all, |tree| tree.clear()))
     }
 
-    /// The entries of a range of keys, from both ends, as they are: changes of transactions that
-    /// are not over included. [`Txn::scan`](super::Txn::scan) shows what is committed.
+    /// The entries of a range of keys, from both ends: what is committed. Each leaf is seen as it
+    /// was at some moment; as soon as others write meanwhile, all the rest is of one moment.
+    /// [`Db::snapshot`](super::Db::snapshot) is for reads that have to agree with one another.
+    #[track_caller]
     pub fn range<'k>(&self, range: impl RangeBounds<&'k [u8]>) -> RawRange<'_> {
-        let own = |bound: Bound<&&[u8]>| bound.map(|key| key.to_vec());
-        self.key_range(&KeyRange { start: own(range.start_bound()), end: own(range.end_bound()) })
+        self.key_range(&KeyRange::of_bytes(range))
     }
 
     /// The entries whose keys begin with `prefix`.
+    #[track_caller]
     pub fn prefix(&self, prefix: &[u8]) -> RawRange<'_> {
         self.key_range(&KeyRange::of_prefix::<Vec<u8>>(prefix))
     }
 
     /// All entries.
+    #[track_caller]
     pub fn iter(&self) -> RawRange<'_> {
         self.key_range(&KeyRange::ALL)
     }
 
     /// The entries of a range of encoded keys.
+    #[track_caller]
     pub fn key_range(&self, range: &KeyRange) -> RawRange<'_> {
-        let (start, end) = bounds(range);
-        let any = turn!(AnyTree => AnyRange, &self.any, tree => tree.btree().range(start, end));
-        let count = each!(AnyTree, &self.any, tree => {
-            ScanCount::begin(tree.store().pool().counters(), tree.store().pool().latencies())
+        let caller = Location::caller();
+        let any = turn!(AnyTree => AnyRange, &self.any, tree => {
+            StoreRange::committed(tree, bounds(range), caller)
         });
-        RawRange { tree: self, any, count, is_over: range.is_empty() }
+        RawRange::new(self, any, range)
     }
 
     /// The first entry.
@@ -394,7 +399,7 @@ impl RawTree {
         options: BulkOptions,
     ) -> Result<u64, Error> {
         each!(AnyTree, &self.any, tree => {
-            tree.alter_at_rest(|tree| tree.bulk_load(rows, options))
+            tree.fill(|tree| tree.bulk_load(rows, options))
         })
     }
 
@@ -441,7 +446,7 @@ impl RawTree {
     }
 }
 
-fn bounds(range: &KeyRange) -> (Bound<&[u8]>, Bound<&[u8]>) {
+pub(super) fn bounds(range: &KeyRange) -> (Bound<&[u8]>, Bound<&[u8]>) {
     (range.start.as_ref().map(Vec::as_slice), range.end.as_ref().map(Vec::as_slice))
 }
 
@@ -457,7 +462,14 @@ pub struct RawRange<'t> {
     is_over: bool,
 }
 
-impl RawRange<'_> {
+impl<'t> RawRange<'t> {
+    pub(super) fn new(tree: &'t RawTree, any: AnyRange<'t>, range: &KeyRange) -> RawRange<'t> {
+        let count = each!(AnyTree, &tree.any, tree => {
+            ScanCount::begin(tree.store().pool().counters(), tree.store().pool().latencies())
+        });
+        RawRange { tree, any, count, is_over: range.is_empty() }
+    }
+
     /// Large values are not read, and come out empty.
     #[must_use]
     pub fn keys_only(mut self) -> Self {
@@ -468,20 +480,20 @@ impl RawRange<'_> {
     /// A large scan: the pool need not keep the leaves that it has to load for it.
     #[must_use]
     pub fn as_scan(mut self) -> Self {
-        self.any = turn!(AnyRange => AnyRange, self.any, range => range.as_scan());
+        self.any = turn!(AnyRange => AnyRange, self.any, range => range.for_scan());
         self
     }
 
     fn step<E>(
         count: &mut ScanCount<'_>,
         is_over: &mut bool,
-        next: Result<Option<E>, PoolError>,
+        next: Result<Option<E>, Error>,
     ) -> Result<Option<E>, Error> {
         match &next {
             Ok(Some(_)) => count.rows += 1,
             Ok(None) | Err(_) => *is_over = true,
         }
-        Ok(next?)
+        next
     }
 
     fn may_step(&self) -> Result<bool, Error> {

@@ -15,6 +15,7 @@
 //! anchor, or there would be two swips to one page.
 
 use std::collections::HashMap;
+use std::panic::Location;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::ThreadId;
@@ -23,6 +24,7 @@ use std::time::{Duration, Instant, SystemTime};
 use millpond_base::{FrameId, PageId, Reason};
 use millpond_policies::contract::Shape;
 
+use super::budget::Budget;
 use super::catalog::{Catalog, Entry, Structure};
 use super::checkpointing::{self, Checkpointer};
 use super::choices::{EvictionMode, ReclamationMode, TranslationMode};
@@ -37,16 +39,17 @@ use super::options::{Options, PAGE_SIZE_DEFAULT, Plan};
 use super::stat_file::{PUBLISH_PERIOD, Publisher};
 use super::store_handle::{OpenTree, Opened, StoreHandle, StoreHashIndex, StoreHeap, StoreTree};
 use super::undoing;
-use crate::btree::{InnerKind, LeafKind, OverflowKind};
+use crate::btree::{Detached, InnerKind, LeafKind, OverflowKind};
 use crate::io::{CreateError, Device, FileDevice, OpenError, PageStore};
 use crate::lock::{LockManager, LockOptions};
+use crate::log::Log;
 use crate::page::{PageSize, PageType};
 use crate::pool::changes::Space;
 use crate::pool::counters::Timing;
 use crate::pool::{
     Evictors, Latching, Mode, Pages, Pool, PoolError, PoolOptions, Reclamation, Workers, lent,
 };
-use crate::txn::{Durability, TransactionManager};
+use crate::txn::{Durability, Snapshot, TransactionManager, Trees, TxnError};
 use crate::{hash_index, heap};
 
 /// How long a commit with `Durability::Group` waits for others at most.
@@ -400,10 +403,7 @@ impl<M: Mode> Store<M> {
         let mut named = Named { catalog, open: HashMap::new(), gone: (0, 0) };
         let next_tx = logged.as_ref().map_or(1, |logged| logged.next_tx);
         let has_locks = options.locks && !options.read_only && !M::TREES_ONLY;
-        let lock_bytes = plan.budget.lock_bytes as usize;
-        let locks = has_locks
-            .then(|| Arc::new(LockManager::new(LockOptions::default().memory_bytes(lock_bytes))));
-        let txns = Arc::new(TransactionManager::new(log, locks, next_tx, GROUP_DELAY));
+        let txns = transaction_manager(&plan.budget, log, has_locks, next_tx);
         let checkpointer = match &mut logged {
             Some(logged) => {
                 let root = named.catalog.as_ref().map(Catalog::root);
@@ -826,6 +826,21 @@ impl<M: Mode> Store<M> {
         &self.txns
     }
 
+    /// Begins a snapshot of what is committed, on behalf of `caller`.
+    ///
+    /// # Errors
+    /// There are no locks, or what transactions under way have changed cannot be kept.
+    pub fn begin_snapshot(
+        &self,
+        caller: &'static Location<'static>,
+    ) -> Result<Arc<Snapshot>, Error> {
+        if M::TREES_ONLY {
+            return Err(Error::NoTransactions);
+        }
+        self.may_read()?;
+        Ok(Snapshot::begin(&self.txns, caller, &mut TreesOf(self))?)
+    }
+
     /// What the store did since it was opened, and its state now.
     pub fn stats(&self) -> super::Stats {
         let mut stats = super::census::stats(&self.pool, &self.pages, self.opened);
@@ -883,6 +898,42 @@ impl<M: Mode> Store<M> {
         }
         let root = self.named().catalog.as_ref().map(Catalog::root);
         Ok(self.pages.close(root)?)
+    }
+}
+
+fn transaction_manager(
+    budget: &Budget,
+    log: Option<Arc<Log>>,
+    has_locks: bool,
+    next: u64,
+) -> Arc<TransactionManager> {
+    let options = LockOptions::default().memory_bytes(budget.lock_bytes as usize);
+    let locks = has_locks.then(|| Arc::new(LockManager::new(options)));
+    let version_bytes = budget.version_bytes as usize;
+    Arc::new(TransactionManager::new(log, locks, next, GROUP_DELAY, version_bytes))
+}
+
+/// The trees of a store, for snapshots.
+struct TreesOf<'s, M: Mode>(&'s Store<M>);
+
+impl<M: Mode> TreesOf<'_, M> {
+    fn tree(&self, owner: u32) -> Result<OpenTree<M>, TxnError> {
+        let missing = || TxnError::NoTree { tx: 0, owner };
+        match self.0.named().tree_of(&self.0.pool, owner) {
+            Ok(tree) => tree.ok_or_else(missing),
+            Err(Error::Pool(error)) => Err(error.into()),
+            Err(_) => Err(missing()),
+        }
+    }
+}
+
+impl<M: Mode> Trees for TreesOf<'_, M> {
+    fn value(&mut self, owner: u32, key: &[u8]) -> Result<Option<Vec<u8>>, TxnError> {
+        Ok(self.tree(owner)?.structure().get_owned(key)?)
+    }
+
+    fn large(&mut self, owner: u32, value: &Detached) -> Result<Vec<u8>, TxnError> {
+        Ok(self.tree(owner)?.structure().read_detached(value)?)
     }
 }
 

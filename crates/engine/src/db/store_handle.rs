@@ -1,5 +1,6 @@
 //! A named structure of a store in one combination: a tree, a hash index or a heap.
 
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -208,7 +209,8 @@ impl<M: Mode> StoreTree<M> {
             return self.write(what, work);
         }
         let owner = self.btree().owner();
-        let done = self.store.transactions().alone(owner, key, || self.write(what, work));
+        let look = || self.btree().get_owned(key);
+        let done = self.store.transactions().alone(owner, key, look, || self.write(what, work));
         done.map_err(Error::from).flatten()
     }
 
@@ -228,17 +230,41 @@ impl<M: Mode> StoreTree<M> {
         seen.map_err(Error::from).flatten()
     }
 
-    /// Changes many keys: nobody else may have one of them locked.
+    /// Removes all keys between two bounds: nobody else may have one of them locked.
     pub(super) fn write_all<R, E: Into<Error>>(
         &self,
         what: (Counter, Timing),
+        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
         work: impl FnOnce(&BTree<Pool<M>>) -> Result<R, E>,
     ) -> Result<R, Error> {
         if M::TREES_ONLY {
             return self.write(what, work);
         }
         let owner = self.btree().owner();
-        let done = self.store.transactions().alone_in(owner, || self.write(what, work));
+        let each = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            self.btree().scan(lower, upper, |key, value| {
+                put(key, value);
+                true
+            })
+        };
+        let work = || self.write(what, work);
+        let done = self.store.transactions().alone_in(owner, || Ok(false), each, work);
+        done.map_err(Error::from).flatten()
+    }
+
+    /// Fills the tree, which must be empty, while nobody else writes to it.
+    pub(super) fn fill<R, E: Into<Error>>(
+        &self,
+        work: impl FnOnce(&BTree<Pool<M>>) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        if M::TREES_ONLY {
+            return self.alter_at_rest(work);
+        }
+        let is_empty = || Ok(!self.btree().cursor().first()?);
+        let work = || self.alter_at_rest(work);
+        let (owner, transactions) = (self.btree().owner(), self.store.transactions());
+        // If there is something in it, `work` fails.
+        let done = transactions.alone_in(owner, is_empty, |_| Ok(()), work);
         done.map_err(Error::from).flatten()
     }
 }

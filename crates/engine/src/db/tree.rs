@@ -293,17 +293,20 @@ impl<K: Key, V: Value> Tree<K, V> {
     }
 
     /// All entries, in order.
+    #[track_caller]
     pub fn iter(&self) -> Range<'_, K, V> {
         Range::new(self.raw.iter())
     }
 
     /// The entries of a range of keys.
+    #[track_caller]
     pub fn range<Q: KeyLike<K>>(&self, range: impl RangeBounds<Q>) -> Range<'_, K, V> {
         Range::new(self.raw.key_range(&KeyRange::of::<K, Q>(range)))
     }
 
     /// The entries whose keys begin with `prefix`: the first elements of a tuple, the first
     /// characters of a string.
+    #[track_caller]
     pub fn prefix(&self, prefix: &(impl PrefixOf<K> + ?Sized)) -> Range<'_, K, V> {
         Range::new(self.raw.key_range(&KeyRange::of_prefix::<K>(prefix)))
     }
@@ -398,7 +401,7 @@ pub struct Range<'t, K, V> {
 }
 
 impl<'t, K: Key, V: Value> Range<'t, K, V> {
-    fn new(raw: RawRange<'t>) -> Range<'t, K, V> {
+    pub(super) fn new(raw: RawRange<'t>) -> Range<'t, K, V> {
         Range { raw, types: PhantomData }
     }
 

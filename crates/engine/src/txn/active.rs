@@ -16,22 +16,31 @@
 //! after that.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use hashbrown::HashMap;
 use millpond_base::Lsn;
 
 use crate::io::planted::{Bug, is_planted};
+use crate::pool::{PoolError, lent};
+use crate::txn::changes::Changes;
 
 /// A transaction under way.
-#[derive(Debug)]
 pub struct Active {
     tx: u64,
     first: AtomicU64,
     last: AtomicU64,
     steps: AtomicU64,
     over: AtomicBool,
+    /// Its own thread has this within each call that changes something.
+    changes: Mutex<Changes>,
+}
+
+impl std::fmt::Debug for Active {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Active").field("tx", &self.tx).finish_non_exhaustive()
+    }
 }
 
 impl Active {
@@ -48,6 +57,27 @@ impl Active {
     /// Start of its last record that was noted; 0: none.
     pub fn last(&self) -> Lsn {
         Lsn(self.last.load(Ordering::Acquire))
+    }
+
+    /// What it changed, for its own thread: others have this for moments.
+    #[inline]
+    pub(super) fn changes(&self) -> MutexGuard<'_, Changes> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it changed, for another thread. A call that the transaction is in is waited for.
+    ///
+    /// # Errors
+    /// [`PoolError::Held`]: that call waits for a page that this thread lends.
+    pub(super) fn changes_of_other(&self) -> Result<MutexGuard<'_, Changes>, PoolError> {
+        if lent::pages_lent() == 0 {
+            return Ok(self.changes());
+        }
+        lent::until(|| match self.changes.try_lock() {
+            Ok(changes) => Some(changes),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        })
     }
 
     /// Does `step`, which may append a record and answers where.
@@ -139,22 +169,25 @@ impl ActiveTable {
         first: Lsn,
         last: Lsn,
     ) -> Arc<Active> {
-        let fresh = Active {
+        let fresh = |changes| Active {
             tx,
             first: AtomicU64::new(first.0),
             last: AtomicU64::new(last.0),
             steps: AtomicU64::new(0),
             over: AtomicBool::new(false),
+            changes,
         };
         let active = match spare {
             Some(mut spare) => match Arc::get_mut(&mut spare) {
                 Some(place) => {
-                    *place = fresh;
+                    let changes = std::mem::take(&mut place.changes);
+                    *place = fresh(changes);
+                    place.changes().clear();
                     spare
                 }
-                None => Arc::new(fresh),
+                None => Arc::new(fresh(Mutex::default())),
             },
-            None => Arc::new(fresh),
+            None => Arc::new(fresh(Mutex::default())),
         };
         self.map().insert(tx, active.clone());
         active
@@ -164,6 +197,11 @@ impl ActiveTable {
     pub(super) fn leave(&self, active: &Active) {
         active.over.store(true, Ordering::Release);
         self.map().remove(&active.tx);
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> Vec<Arc<Active>> {
+        self.map().values().cloned().collect()
     }
 
     /// How many there are.
@@ -178,7 +216,7 @@ impl ActiveTable {
 
     /// Those that are under way, with their last records as of a moment after the call began.
     pub fn settled(&self) -> Vec<(u64, Lsn)> {
-        let all: Vec<Arc<Active>> = self.map().values().cloned().collect();
+        let all = self.all();
         if !is_planted(Bug::StepNotAwaited) {
             all.iter().for_each(|active| active.settle());
         }

@@ -1,5 +1,7 @@
 //! What can go wrong in a transaction.
 
+use std::time::Duration;
+
 use crate::btree::WriteError;
 use crate::lock::LockError;
 use crate::log::LogError;
@@ -27,6 +29,43 @@ pub enum TxnError {
     /// A savepoint is of another transaction, or the transaction was rolled back beyond it.
     #[error("there is no such savepoint in this transaction any more")]
     NoSavepoint,
+    /// Snapshots need locks, and there are none.
+    #[error("there are no snapshots without locks: open the store with locks")]
+    NoSnapshots,
+    /// What was changed since the snapshot was begun took more memory than there is for that.
+    #[error(
+        "the snapshot that thread '{thread}' began at {caller} {age:.1?} ago is lost: what was \
+         changed since does not fit into the memory that is kept for it; begin another one, keep \
+         it for a shorter time, or give the store more memory"
+    )]
+    SnapshotLost {
+        /// Where in the program it was begun.
+        caller: String,
+        /// Who began it.
+        thread: String,
+        /// How long ago.
+        age: Duration,
+    },
+    /// A snapshot cannot begin.
+    #[error(
+        "no snapshot can begin: what transactions under way have changed takes {bytes} bytes, and \
+         there are {limit}; try again when they are over, or give the store more memory"
+    )]
+    SnapshotTooLarge {
+        /// What it takes.
+        bytes: usize,
+        /// What there is.
+        limit: usize,
+    },
+    /// A tree was emptied or loaded while the snapshot began.
+    #[error(
+        "the tree with id {owner} was being emptied or loaded as a whole when the snapshot was \
+         begun: begin another one"
+    )]
+    TreeUnsteady {
+        /// The tree's id.
+        owner: u32,
+    },
     /// A tree that the transaction changed cannot be found.
     #[error("transaction {tx} changed the tree with id {owner}, which cannot be found")]
     NoTree {

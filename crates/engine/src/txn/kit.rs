@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use crate::lock::Owner;
 use crate::txn::active::Active;
-use crate::txn::undo_list::UndoList;
 
 /// Bytes of a value's room that are kept.
 const ROOM_KEPT: usize = 64 << 10;
@@ -19,7 +18,6 @@ pub(super) struct Kit {
     pub(super) owner: Option<Owner>,
     /// Its entry in the table of those under way, or that of one that is over.
     pub(super) active: Option<Arc<Active>>,
-    pub(super) undo: UndoList,
     /// Lengths of the undo list that it was rolled back to.
     pub(super) rollbacks: Vec<usize>,
     /// Room for a value that is being changed.
@@ -29,7 +27,6 @@ pub(super) struct Kit {
 impl Kit {
     /// As the next transaction wants it. Its locks are given back already.
     pub(super) fn clear(&mut self) {
-        self.undo.clear();
         self.rollbacks.clear();
         self.rollbacks.shrink_to(ROOM_KEPT / size_of::<usize>());
         self.room.clear();

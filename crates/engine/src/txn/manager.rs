@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use millpond_base::Lsn;
 
+use crate::btree::Detached;
 use crate::io::planted::{Bug, is_planted};
 use crate::lock::{LockError, LockManager, Mode, Owner};
 use crate::log::{Log, LogError};
@@ -13,9 +14,11 @@ use crate::pool::PoolError;
 use crate::pool::lent::pages_lent;
 use crate::pool::thread_slot::{SLOTS, thread_slot};
 use crate::txn::active::ActiveTable;
+use crate::txn::calls::Calls;
 use crate::txn::error::TxnError;
 use crate::txn::kit::Kit;
 use crate::txn::transaction::Durability;
+use crate::txn::versions::{Stamp, Unsettled, Versions};
 
 /// Log, locks, and the table of transactions under way.
 pub struct TransactionManager {
@@ -27,6 +30,9 @@ pub struct TransactionManager {
     promised: AtomicU64,
     /// What transactions, and calls outside of them, use one after the other, by thread.
     kits: Box<[Slot]>,
+    versions: Versions,
+    /// Calls outside transactions that change something.
+    calls: Calls,
 }
 
 /// A thread's, and not in a cache line with another thread's.
@@ -48,6 +54,33 @@ fn lock(owner: &mut Owner, tree: u32, key: &[u8], mode: Mode) -> Result<(), TxnE
     }
 }
 
+/// What a key's entry is.
+type Look<'l> = dyn FnMut() -> Result<Option<Vec<u8>>, PoolError> + 'l;
+
+/// The trees of a store, for whoever has to read what a transaction changed.
+pub trait Trees {
+    /// The value of `key` in the tree whose pages carry the id `owner`, as it is now.
+    ///
+    /// # Errors
+    /// There is no such tree, or it cannot be read.
+    fn value(&mut self, owner: u32, key: &[u8]) -> Result<Option<Vec<u8>>, TxnError>;
+
+    /// A large value that such a tree had, and that hangs now.
+    ///
+    /// # Errors
+    /// As [`Trees::value`].
+    fn large(&mut self, owner: u32, value: &Detached) -> Result<Vec<u8>, TxnError>;
+}
+
+/// A writer that ends when this goes, also if what it does panics.
+struct Writing<'a>(&'a Versions, Arc<Stamp>);
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        self.0.end_writer(&self.1);
+    }
+}
+
 /// Gives the locks back, also if what was done with them panics.
 struct Release<'a>(&'a mut Owner);
 
@@ -65,10 +98,12 @@ impl TransactionManager {
         locks: Option<Arc<LockManager>>,
         next: u64,
         group_delay: Duration,
+        version_bytes: usize,
     ) -> TransactionManager {
         let (active, promised) = (ActiveTable::new(next), AtomicU64::new(0));
         let kits = (0..SLOTS).map(|_| Slot::default()).collect();
-        TransactionManager { log, locks, active, group_delay, promised, kits }
+        let (versions, calls) = (Versions::new(version_bytes), Calls::new());
+        TransactionManager { log, locks, active, group_delay, promised, kits, versions, calls }
     }
 
     /// The log, if there is one.
@@ -79,6 +114,15 @@ impl TransactionManager {
     /// The locks, if there are any.
     pub fn locks(&self) -> Option<&Arc<LockManager>> {
         self.locks.as_ref()
+    }
+
+    pub(super) fn versions(&self) -> &Versions {
+        &self.versions
+    }
+
+    /// Bytes that versions for snapshots take, and how many snapshots there are.
+    pub fn snapshots(&self) -> (usize, usize) {
+        (self.versions.bytes(), self.versions.readers())
     }
 
     /// Transactions under way.
@@ -107,24 +151,31 @@ impl TransactionManager {
         }
     }
 
-    /// Does `work` with `key` of `tree` locked in X, as a transaction of its own would.
+    /// Does `work` with `key` of `tree` locked in X, as a transaction of its own would. `look` says
+    /// what the key's entry is, if there are snapshots.
     ///
     /// # Errors
     /// The lock was not to be had, or the log takes nothing more.
     #[inline]
-    pub fn alone<R>(&self, tree: u32, key: &[u8], work: impl FnOnce() -> R) -> Result<R, TxnError> {
+    pub fn alone<R>(
+        &self,
+        tree: u32,
+        key: &[u8],
+        look: impl FnMut() -> Result<Option<Vec<u8>>, PoolError>,
+        work: impl FnOnce() -> R,
+    ) -> Result<R, TxnError> {
         self.is_sound()?;
         let Some(locks) = &self.locks else { return Ok(work()) };
         let Ok(mut guard) = self.slot().0.try_lock() else {
             // A call within a call, or the slot that late threads share.
-            return self.alone_apart(locks, tree, key, work);
+            return self.alone_apart(locks, tree, key, look, work);
         };
         let kit = guard.get_or_insert_default();
         let owner = kit.owner.get_or_insert_with(|| Owner::begin(locks, 0));
         owner.renew(self.active.new_id());
         let release = Release(owner);
         lock(release.0, tree, key, Mode::X)?;
-        Ok(work())
+        self.call(tree, key, look, work)
     }
 
     #[cold]
@@ -133,25 +184,96 @@ impl TransactionManager {
         locks: &Arc<LockManager>,
         tree: u32,
         key: &[u8],
+        look: impl FnMut() -> Result<Option<Vec<u8>>, PoolError>,
         work: impl FnOnce() -> R,
     ) -> Result<R, TxnError> {
         let mut owner = Owner::begin(locks, self.active.new_id());
         let release = Release(&mut owner);
         lock(release.0, tree, key, Mode::X)?;
+        self.call(tree, key, look, work)
+    }
+
+    /// Does `work`, which changes `key`'s entry, for which there is a lock.
+    #[inline]
+    fn call<R>(
+        &self,
+        tree: u32,
+        key: &[u8],
+        mut look: impl FnMut() -> Result<Option<Vec<u8>>, PoolError>,
+        work: impl FnOnce() -> R,
+    ) -> Result<R, TxnError> {
+        let _call = self.calls.enter();
+        if self.versions.era().is_none() {
+            return Ok(work());
+        }
+        let _writing = self.put_version(tree, key, &mut look)?;
         Ok(work())
     }
 
-    /// Does `work` with all of `tree` locked in X.
+    #[cold]
+    fn put_version(
+        &self,
+        tree: u32,
+        key: &[u8],
+        look: &mut Look<'_>,
+    ) -> Result<Writing<'_>, TxnError> {
+        let writing = Writing(&self.versions, Stamp::new());
+        self.versions.put(tree, key, &writing.1, look()?.as_deref());
+        Ok(writing)
+    }
+
+    /// Does `work`, which changes `tree` as a whole, with all of it locked in X. `is_empty` says
+    /// whether there is nothing in it; `each` hands all keys and values that `work` changes to what
+    /// it is given, if snapshots need them.
     ///
     /// # Errors
-    /// As [`TransactionManager::alone`].
-    pub fn alone_in<R>(&self, tree: u32, work: impl FnOnce() -> R) -> Result<R, TxnError> {
+    /// As [`TransactionManager::alone`], or `is_empty` or `each` failed.
+    pub fn alone_in<R>(
+        &self,
+        tree: u32,
+        is_empty: impl FnOnce() -> Result<bool, PoolError>,
+        each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8])) -> Result<(), PoolError>,
+        work: impl FnOnce() -> R,
+    ) -> Result<R, TxnError> {
         self.is_sound()?;
         let Some(locks) = &self.locks else { return Ok(work()) };
         let mut owner = Owner::begin(locks, self.active.new_id());
         let release = Release(&mut owner);
         release.0.lock_tree(tree, Mode::X)?;
+        let _unsettled = self.unsettle(tree, is_empty()?, each)?;
         Ok(work())
+    }
+
+    fn unsettle(
+        &self,
+        tree: u32,
+        is_empty: bool,
+        each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8])) -> Result<(), PoolError>,
+    ) -> Result<Unsettled<'_>, TxnError> {
+        self.versions.unsettle(tree, is_empty, |stamp| {
+            Ok(each(&mut |key, value| self.versions.put(tree, key, stamp, Some(value)))?)
+        })
+    }
+
+    /// Goes to all writers at the beginning of `era`: it waits for calls under way, and puts what
+    /// transactions have changed already.
+    pub(super) fn gather(&self, era: u64, trees: &mut dyn Trees) -> Result<(), TxnError> {
+        self.calls.settle()?;
+        for active in self.active.all() {
+            active.changes_of_other()?.put_versions(&self.versions, era, trees)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until nobody has locked `tree` as a whole.
+    ///
+    /// # Errors
+    /// The lock was not to be had.
+    pub fn wait_for_tree(&self, tree: u32) -> Result<(), TxnError> {
+        let Some(locks) = &self.locks else { return Ok(()) };
+        let mut owner = Owner::begin(locks, self.active.new_id());
+        let release = Release(&mut owner);
+        Ok(release.0.lock_tree(tree, Mode::IS)?)
     }
 
     /// Looks, with `look`, at what is committed of `key`. `look` may run more than once.

@@ -1,13 +1,20 @@
 //! Transactions: what a transaction did, how it is taken back, which ones are under way.
 
 mod active;
+mod calls;
+mod changes;
 mod error;
 mod kit;
 mod manager;
+mod snapshot;
+mod snapshot_range;
 mod transaction;
 mod undo_list;
+mod versions;
 
 pub use active::{Active, ActiveTable};
 pub use error::TxnError;
-pub use manager::TransactionManager;
+pub use manager::{TransactionManager, Trees};
+pub use snapshot::Snapshot;
+pub use snapshot_range::SnapshotRange;
 pub use transaction::{Durability, Isolation, Savepoint, Transaction, TxnOptions};

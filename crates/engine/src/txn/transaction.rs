@@ -146,7 +146,7 @@ impl Transaction {
 
     /// Whether it changed anything that is not taken back.
     pub fn has_written(&self) -> bool {
-        !self.kit.undo.is_empty()
+        self.changes_len() > 0
     }
 
     fn running(&self) -> Result<(), TxnError> {
@@ -274,9 +274,10 @@ impl Transaction {
         self.lock_key(tree.owner(), key, Mode::X)?;
         let by = By::Transaction { tx: self.tx, prev: self.last };
         self.enter();
-        let Kit { active: Some(active), undo, .. } = &mut self.kit else {
-            return Err(TxnError::Failed);
-        };
+        let Some(active) = &self.kit.active else { return Err(TxnError::Failed) };
+        let mut changes = active.changes();
+        changes.before_write(self.manager.versions(), tree, key)?;
+        let undo = &mut changes.undo;
         let start = undo.end();
         let applied = active.step(|| {
             let applied = tree.write_as(by, key, value, condition, Some(undo.room()));
@@ -328,9 +329,12 @@ impl Transaction {
         self.lock_key(tree.owner(), key, Mode::X)?;
         let by = By::Transaction { tx: self.tx, prev: self.last };
         self.enter();
-        let Kit { active: Some(active), undo, room, .. } = &mut self.kit else {
+        let Kit { active: Some(active), room, .. } = &mut self.kit else {
             return Err(TxnError::Failed);
         };
+        let mut changes = active.changes();
+        changes.before_write(self.manager.versions(), tree, key)?;
+        let undo = &mut changes.undo;
         let start = undo.end();
         let (updated, at) = active.step(|| {
             let updated = tree.update_as(by, key, (Some(undo.room()), room), f);
@@ -359,7 +363,7 @@ impl Transaction {
     /// A moment to go back to.
     pub fn savepoint(&self) -> Savepoint {
         let epoch = self.kit.rollbacks.len() as u64;
-        Savepoint { tx: self.tx, changes: self.kit.undo.len(), epoch }
+        Savepoint { tx: self.tx, changes: self.changes_len(), epoch }
     }
 
     /// Takes back what was changed since `savepoint`. Locks stay.
@@ -375,7 +379,7 @@ impl Transaction {
         self.running()?;
         let since = self.kit.rollbacks.get(savepoint.epoch as usize..).unwrap_or(&[]);
         let is_gone = since.iter().any(|changes| *changes < savepoint.changes);
-        if savepoint.tx != self.tx || savepoint.changes > self.kit.undo.len() || is_gone {
+        if savepoint.tx != self.tx || savepoint.changes > self.changes_len() || is_gone {
             return Err(TxnError::NoSavepoint);
         }
         let undone = self.undo_to(savepoint.changes, tree_of);
@@ -391,10 +395,10 @@ impl Transaction {
         changes: usize,
         tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
     ) -> Result<(), TxnError> {
-        while self.kit.undo.len() > changes {
-            self.enter();
-            let Kit { active: Some(active), undo, .. } = &self.kit else { break };
-            let Some((change, undo)) = undo.newest() else { break };
+        while self.changes_len() > changes {
+            let Some(active) = &self.kit.active else { break };
+            let mut changes = active.changes();
+            let Some((change, undo)) = changes.undo.newest() else { break };
             let no_tree = TxnError::NoTree { tx: self.tx, owner: undo.owner };
             let tree = tree_of(undo.owner).ok_or(no_tree)?;
             let by = By::Undo { tx: self.tx, prev: self.last, next: change.prev };
@@ -405,7 +409,7 @@ impl Transaction {
             });
             // A change that could not be taken back stays in the list, and is tried again.
             let (at, gone) = applied?;
-            self.kit.undo.pop();
+            changes.undo.pop();
             if at != Lsn(0) {
                 self.last = at;
             }
@@ -426,7 +430,8 @@ impl Transaction {
         tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
     ) -> Result<(), TxnError> {
         self.running()?;
-        let end = self.end(kind::COMMIT);
+        let has_entered = self.is_entered;
+        let end = self.end(kind::COMMIT, &tree_of);
         let is_promise = matches!(self.options.durability, Durability::Sync | Durability::Group);
         if is_promise && let Some(end) = end {
             self.manager.promise(end);
@@ -437,10 +442,8 @@ impl Transaction {
             None if is_promise => self.manager.keep_promises(),
             None => Ok(()),
         };
-        for (owner, large) in self.kit.undo.take_large() {
-            if let Some(tree) = tree_of(owner) {
-                free(tree, large);
-            }
+        if has_entered {
+            self.free_large(tree_of);
         }
         Ok(durable?)
     }
@@ -457,28 +460,53 @@ impl Transaction {
         if self.state == State::Over {
             return Ok(());
         }
-        self.undo_to(0, tree_of)?;
-        self.end(kind::ABORT);
+        self.undo_to(0, &tree_of)?;
+        self.end(kind::ABORT, &tree_of);
         self.release();
         Ok(())
     }
 
     /// Appends the last record, if there were any before it; answers where it ends.
-    fn end(&mut self, kind: u8) -> Option<Lsn> {
+    fn end<'t, P: Pages + 't>(
+        &mut self,
+        kind: u8,
+        tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
+    ) -> Option<Lsn> {
         self.state = State::Over;
         if !std::mem::take(&mut self.is_entered) {
             return None;
         }
         let active = self.kit.active.as_ref()?;
         let (manager, tx, last) = (&self.manager, self.tx, self.last);
-        active.step(|| {
-            let appended = manager
-                .log()
-                .filter(|_| last != Lsn(0))
-                .map(|log| log.append(&Record { kind, tx, prev: last, parts: &[] }));
-            manager.active().leave(active);
-            (appended.map(|appended| appended.end), Lsn(0))
-        })
+        let end = || {
+            active.step(|| {
+                let appended = manager
+                    .log()
+                    .filter(|_| last != Lsn(0))
+                    .map(|log| log.append(&Record { kind, tx, prev: last, parts: &[] }));
+                manager.active().leave(active);
+                (appended.map(|appended| appended.end), Lsn(0))
+            })
+        };
+        active.changes().end(manager.versions(), tree_of, end)
+    }
+
+    /// Frees the large values that were replaced: the transaction is over.
+    fn free_large<'t, P: Pages + 't>(&mut self, tree_of: impl Fn(u32) -> Option<&'t BTree<P>>) {
+        let Some(active) = &self.kit.active else { return };
+        for (owner, large) in active.changes().undo.take_large() {
+            if let Some(tree) = tree_of(owner) {
+                free(tree, large);
+            }
+        }
+    }
+
+    /// Changes that are not taken back.
+    fn changes_len(&self) -> usize {
+        match &self.kit.active {
+            Some(active) if self.is_entered => active.changes().undo.len(),
+            _ => 0,
+        }
     }
 
     /// Leaves the transaction as it is, for good: it could not be undone. What it changed stays

@@ -58,16 +58,19 @@ impl UndoList {
         Undo::read(self.bytes.get(change.start..)?)
     }
 
-    /// The changes, oldest first: the tree's owner id, the key, and what its entry was before the
-    /// change.
+    /// The changes, newest first: the tree's owner id, the key, what its entry was before the
+    /// change, and the large value that it had.
     ///
     /// Of an update that kept the value's length only the bytes that differ are kept
     /// ([`Before::Part`]): the value before the change is the value after it, which is what the
     /// next change of this key found or what the tree holds now, with these bytes put back.
-    #[allow(dead_code, reason = "for readers of older versions")]
-    pub(super) fn entries(&self) -> impl Iterator<Item = (u32, &[u8], Before<'_>)> {
-        let undos = self.changes.iter().filter_map(|change| self.undo(change));
-        undos.map(|undo| (undo.owner, undo.key, undo.before))
+    pub(super) fn entries_back(
+        &self,
+    ) -> impl Iterator<Item = (u32, &[u8], Before<'_>, Option<&Detached>)> {
+        self.changes.iter().rev().filter_map(|change| {
+            let Undo { owner, key, before } = self.undo(change)?;
+            Some((owner, key, before, change.large.as_ref()))
+        })
     }
 
     /// The newest change, and how it is taken back; `None` if there is none.
@@ -117,7 +120,8 @@ mod tests {
         }
         // A change that was not made leaves nothing.
         list.noted(list.end(), Lsn(9), None);
-        let seen: Vec<_> = list.entries().collect();
+        let mut seen: Vec<_> = list.entries_back().collect();
+        seen.reverse();
         let expected = befores.iter().enumerate();
         let expected: Vec<_> = expected.map(|(at, b)| (at as u32, vec![at as u8], *b)).collect();
         assert!(seen.iter().zip(&expected).all(|(a, b)| (a.0, a.1, a.2) == (b.0, &b.1[..], b.2)));

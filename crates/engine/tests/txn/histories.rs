@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use millpond::db::{
-    Db, Durability, Error, Isolation, Options, RawTree, Savepoint, Txn, TxnOptions,
+    Db, Durability, Error, Isolation, Options, RawTree, Savepoint, Snapshot, Txn, TxnOptions,
 };
 use millpond::io::MemoryDevice;
 
@@ -40,6 +40,8 @@ struct Shape {
     /// At most, of which each tree's values have so many words.
     words: [usize; 2],
     options: TxnOptions,
+    /// Whether there are locks, without which there are no snapshots.
+    snapshots: bool,
 }
 
 struct Recorder {
@@ -233,9 +235,50 @@ impl Recorder {
         Ok(())
     }
 
+    /// A snapshot, and the place of what it reads among the entries: where it begins.
+    fn begin_snapshot(&self, thread: usize) -> (Snapshot, usize) {
+        let snapshot = self.db.snapshot().unwrap();
+        let mut entries = self.entries.lock().unwrap();
+        entries.push(Entry { thread, committed: true, ..Entry::default() });
+        (snapshot, entries.len() - 1)
+    }
+
+    /// Reads one key, or several at once, from a snapshot.
+    fn read_snapshot(&self, (snapshot, at): &(Snapshot, usize), rng: &mut Rng) {
+        let from = self.key(rng);
+        let tree = self.tree(from);
+        let mut reads = Vec::new();
+        if rng.bool() {
+            reads.push((from, snapshot.get_with(tree, &name(from.1), decode).unwrap()));
+        } else {
+            let range = snapshot.range(tree, &name(from.1)[..]..).unwrap();
+            let key = |(key, value): (Vec<u8>, Vec<u8>)| (key[0], decode(&value));
+            let rows: BTreeMap<_, _> = if rng.bool() {
+                range.map(|row| key(row.unwrap())).collect()
+            } else {
+                range.rev().map(|row| key(row.unwrap())).collect()
+            };
+            let keys = from.1..self.shape.keys;
+            reads.extend(keys.map(|key| ((from.0, key), rows.get(&key).copied())));
+        }
+        self.entries.lock().unwrap()[*at].reads.extend(reads);
+    }
+
+    /// Begins a snapshot, reads from one, or ends it.
+    fn some_snapshot(&self, thread: usize, open: &mut Option<(Snapshot, usize)>, rng: &mut Rng) {
+        match open {
+            None if rng.u8(..4) == 0 => *open = Some(self.begin_snapshot(thread)),
+            Some(_) if rng.u8(..6) == 0 => *open = None,
+            Some(snapshot) if rng.bool() => self.read_snapshot(snapshot, rng),
+            _ => {}
+        }
+    }
+
     /// What a thread does.
     fn work(&self, thread: usize, transactions: u32, mut rng: Rng) {
+        let mut snapshot = None;
         for _ in 0..transactions {
+            self.some_snapshot(thread, &mut snapshot, &mut rng);
             if rng.u8(..4) == 0 {
                 let done = self.call(thread, &mut rng);
                 assert!(done.as_ref().err().is_none_or(Error::is_retriable), "{done:?}");
@@ -245,6 +288,11 @@ impl Recorder {
             let mut done = Ok(());
             for _ in 0..rng.u8(1..9) {
                 done = done.and_then(|()| self.step(&mut live, &mut rng));
+                if let Some(snapshot) = &snapshot
+                    && rng.u8(..4) == 0
+                {
+                    self.read_snapshot(snapshot, &mut rng);
+                }
                 if rng.bool() {
                     std::thread::yield_now();
                 }
@@ -257,7 +305,13 @@ impl Recorder {
     /// Several transactions at a time, a step here and a step there.
     fn interleave(&self, slots: usize, steps: u32, rng: &mut Rng) {
         let mut all: Vec<Option<Live>> = (0..slots).map(|_| None).collect();
+        // As if threads of their own, since transactions of the slots begin before they do.
+        let mut snapshots = [None, None, None];
         for _ in 0..steps {
+            if self.shape.snapshots {
+                let which = rng.usize(..snapshots.len());
+                self.some_snapshot(slots + which, &mut snapshots[which], rng);
+            }
             let slot = rng.usize(..slots);
             let mut live = all[slot].take().unwrap_or_else(|| self.begin(slot));
             let done = self.step(&mut live, rng);
@@ -313,7 +367,7 @@ fn judge(seed: u64, history: &History) {
 fn of_threads(seed: u64, isolation: Isolation) -> History {
     let mut rng = Rng::with_seed(seed);
     let options = TxnOptions::default().durability(Durability::Async).isolation(isolation);
-    let shape = Shape { keys: rng.u8(5..=20), words: [10, 600], options };
+    let shape = Shape { keys: rng.u8(5..=20), words: [10, 600], options, snapshots: true };
     let recorder = Recorder::new(store(true, seed.is_multiple_of(2)), shape, &mut rng);
     let (threads, transactions) = (rng.usize(2..=4), rng.u32(10..=50));
     std::thread::scope(|scope| {
@@ -331,7 +385,7 @@ fn of_turns(seed: u64, isolation: Isolation, locks: bool) -> History {
     let options = TxnOptions::default().durability(Durability::Async).isolation(isolation);
     let options = options.wait_max(Duration::from_micros(200));
     let words = if locks { [10, 600] } else { [10, 10] };
-    let shape = Shape { keys: rng.u8(5..=20), words, options };
+    let shape = Shape { keys: rng.u8(5..=20), words, options, snapshots: locks };
     let recorder = Recorder::new(store(locks, seed.is_multiple_of(2)), shape, &mut rng);
     recorder.interleave(rng.usize(2..=4), 300, &mut rng);
     recorder.history()

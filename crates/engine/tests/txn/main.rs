@@ -8,3 +8,6 @@ mod histories;
 mod history;
 mod isolation;
 mod recovery;
+mod snapshot_model;
+mod snapshot_threads;
+mod snapshots;

@@ -1,0 +1,126 @@
+//! What snapshots cost readers and writers, in memory:
+//! `snapshot_scan [thousands of rows] [rounds]`.
+//!
+//! One thread scans all rows of a tree, again and again: outside snapshots, in one while nobody
+//! writes, and in one while another thread changes rows at random. That thread's rate is told with
+//! a snapshot open and without. Rounds are interleaved; each ratio comes with the least and the
+//! most of the rounds.
+#![allow(clippy::print_stdout, reason = "a measurement tells what it found")]
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use millpond::btree::BulkOptions;
+use millpond::db::{Db, Error, Options, RawTree, Snapshot};
+
+const TIME: Duration = Duration::from_millis(1000);
+const MEMORY: u64 = 8 << 30;
+
+struct Stand {
+    db: Db,
+    tree: RawTree,
+    rows: u64,
+}
+
+/// Rows per second of `scan`, which answers how many rows it saw.
+fn rate(mut scan: impl FnMut() -> Result<u64, Error>) -> Result<f64, Error> {
+    let (started, mut rows) = (Instant::now(), 0);
+    while started.elapsed() < TIME {
+        rows += scan()?;
+    }
+    Ok(rows as f64 / started.elapsed().as_secs_f64())
+}
+
+impl Stand {
+    fn scan_plain(&self) -> Result<u64, Error> {
+        let mut range = self.tree.iter();
+        let mut rows = 0;
+        while range.next_entry()?.is_some() {
+            rows += 1;
+        }
+        Ok(rows)
+    }
+
+    fn scan(&self, snapshot: &Snapshot) -> Result<u64, Error> {
+        let mut range = snapshot.iter(&self.tree)?;
+        let mut rows = 0;
+        while range.next_entry()?.is_some() {
+            rows += 1;
+        }
+        assert_eq!(rows, self.rows);
+        Ok(rows)
+    }
+
+    /// Changes rows at random until `over`; counts them in `done`.
+    fn write(&self, over: &AtomicBool, done: &AtomicU64) -> Result<(), Error> {
+        let mut random = fastrand::Rng::with_seed(7);
+        while !over.load(Ordering::Relaxed) {
+            let key = random.u64(0..self.rows).to_be_bytes();
+            self.tree.put(&key, &[random.u8(..); 120])?;
+            done.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// `read`'s rate, and that of a thread that writes meanwhile.
+    fn among_writes(&self, read: impl FnOnce() -> Result<f64, Error>) -> Result<(f64, f64), Error> {
+        let (over, done) = (AtomicBool::new(false), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| self.write(&over, &done));
+            let started = Instant::now();
+            let read = read();
+            let writes = done.load(Ordering::Relaxed) as f64 / started.elapsed().as_secs_f64();
+            over.store(true, Ordering::Relaxed);
+            writer.join().map_or(Ok(()), |written| written)?;
+            Ok((read?, writes))
+        })
+    }
+}
+
+fn show(what: &str, rates: &[f64], base: &[f64]) {
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    let ratios: Vec<f64> = rates.iter().zip(base).map(|(rate, base)| rate / base).collect();
+    let ratio = ratios.iter().sum::<f64>() / ratios.len() as f64;
+    let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = ratios.iter().copied().fold(0.0, f64::max);
+    println!("{what:44} {mean:>14.0} {ratio:>8.2} [{least:.2}, {most:.2}]");
+}
+
+fn main() -> Result<(), Error> {
+    let mut args = std::env::args().skip(1).map_while(|arg| arg.parse::<u64>().ok());
+    let (rows, rounds) = (args.next().unwrap_or(1000) * 1000, args.next().unwrap_or(5));
+    let db = Db::in_memory(Options::new().memory(MEMORY))?;
+    let tree = db.raw_tree("rows")?;
+    let entries = (0..rows).map(|row| (row.to_be_bytes().to_vec(), vec![1; 120]));
+    tree.bulk_load(entries, BulkOptions::default())?;
+    let stand = Stand { db, tree, rows };
+    let mut all: [Vec<f64>; 6] = Default::default();
+    for _ in 0..rounds {
+        let plain = rate(|| stand.scan_plain())?;
+        let quiet = {
+            let snapshot = stand.db.snapshot()?;
+            rate(|| stand.scan(&snapshot))?
+        };
+        let (_, alone) = stand.among_writes(|| {
+            std::thread::sleep(TIME);
+            Ok(0.0)
+        })?;
+        let (open, writes_open) = {
+            let snapshot = stand.db.snapshot()?;
+            stand.among_writes(|| rate(|| stand.scan(&snapshot)))?
+        };
+        let (fresh, _) = stand.among_writes(|| rate(|| stand.scan(&stand.db.snapshot()?)))?;
+        for (rates, rate) in all.iter_mut().zip([plain, quiet, open, fresh, alone, writes_open]) {
+            rates.push(rate);
+        }
+    }
+    let [plain, quiet, open, fresh, alone, writes_open] = &all;
+    println!("{:44} {:>14} {:>8}", format!("{rows} rows of 128 bytes"), "per second", "ratio");
+    show("rows scanned, outside snapshots", plain, plain);
+    show("rows scanned, snapshot", quiet, plain);
+    show("rows scanned, one snapshot, among writes", open, plain);
+    show("rows scanned, one per scan, among writes", fresh, plain);
+    show("writes, no snapshot open", alone, alone);
+    show("writes, a snapshot open and scanned", writes_open, alone);
+    Ok(())
+}

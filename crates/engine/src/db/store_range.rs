@@ -1,0 +1,278 @@
+//! What a range reads: a snapshot, or what is committed, leaf by leaf.
+//!
+//! Outside snapshots a range copies leaves, and gives what they hold if nobody has held a lock to
+//! write since it began: that costs a look at one word per leaf. From the first leaf on at which
+//! somebody writes it reads a snapshot of its own, which begins there. If that is lost, because the
+//! range is used for so long that what is changed meanwhile does not fit its memory, it goes on
+//! with another one.
+
+use std::ops::Bound;
+use std::panic::Location;
+use std::sync::Arc;
+
+use super::error::Error;
+use super::store_handle::StoreTree;
+use crate::btree::{Entry, Range};
+use crate::pool::{Mode, Pool};
+use crate::txn::{Snapshot, SnapshotRange, TxnError};
+
+type Bytes = Bound<Vec<u8>>;
+
+/// The entries of a range, in one combination.
+pub(super) struct StoreRange<'t, M: Mode> {
+    tree: &'t StoreTree<M>,
+    source: Source<'t, M>,
+    keys_only: bool,
+    scan: bool,
+}
+
+enum Source<'t, M: Mode> {
+    /// Leaves as they are, where there are no transactions.
+    Plain(Range<'t, Pool<M>>),
+    Quiet(Quiet<'t, M>),
+    /// A snapshot of its own, which may be replaced by another one.
+    Own(Own<'t, M>),
+    /// The user's.
+    Snapshot(SnapshotRange<'t, Pool<M>>),
+}
+
+/// Leaves that were copied while nobody wrote.
+struct Quiet<'t, M: Mode> {
+    range: Range<'t, Pool<M>>,
+    token: u64,
+    ends: [End; 2],
+    caller: &'static Location<'static>,
+}
+
+/// How far an end has come.
+struct End {
+    /// The cursor's looks when it was last seen that nobody writes.
+    looks: u64,
+    /// What lies on this side of it was given.
+    bound: Bytes,
+    /// Where its leaf ends.
+    fence: Option<Vec<u8>>,
+    has_large: bool,
+    is_used: bool,
+}
+
+struct Own<'t, M: Mode> {
+    range: SnapshotRange<'t, Pool<M>>,
+    /// What lies on this side of these was given.
+    bounds: [Bytes; 2],
+    caller: &'static Location<'static>,
+}
+
+fn borrowed(bound: &Bytes) -> Bound<&[u8]> {
+    bound.as_ref().map(Vec::as_slice)
+}
+
+fn put_key(bound: &mut Bytes, key: &[u8]) {
+    if let Bound::Excluded(place) = bound {
+        place.clear();
+        place.extend_from_slice(key);
+    } else {
+        *bound = Bound::Excluded(key.to_vec());
+    }
+}
+
+impl<'t, M: Mode> StoreRange<'t, M> {
+    /// What is committed between two bounds.
+    pub(super) fn committed(
+        tree: &'t StoreTree<M>,
+        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+        caller: &'static Location<'static>,
+    ) -> StoreRange<'t, M> {
+        let range = tree.btree().range(lower, upper);
+        let locks = if M::TREES_ONLY { None } else { tree.store().transactions().locks() };
+        let source = match locks {
+            None => Source::Plain(range),
+            Some(locks) => {
+                let end = |bound: Bound<&[u8]>| {
+                    let (bound, fence) = (bound.map(<[u8]>::to_vec), None);
+                    End { looks: 0, bound, fence, has_large: false, is_used: false }
+                };
+                // While somebody writes, this is no token, so nothing is ever quiet with it.
+                let token = locks.quiet().unwrap_or(u64::MAX);
+                Source::Quiet(Quiet { range, token, ends: [end(lower), end(upper)], caller })
+            }
+        };
+        StoreRange { tree, source, keys_only: false, scan: false }
+    }
+
+    /// What a snapshot has between two bounds.
+    pub(super) fn of_snapshot(
+        snapshot: &Arc<Snapshot>,
+        tree: &'t StoreTree<M>,
+        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+    ) -> StoreRange<'t, M> {
+        let source = Source::Snapshot(snapshot.range(tree.btree(), lower, upper));
+        StoreRange { tree, source, keys_only: false, scan: false }
+    }
+
+    pub(super) fn keys_only(mut self) -> Self {
+        self.keys_only = true;
+        self.map(Range::keys_only, SnapshotRange::keys_only)
+    }
+
+    pub(super) fn for_scan(mut self) -> Self {
+        self.scan = true;
+        self.map(Range::as_scan, SnapshotRange::as_scan)
+    }
+
+    fn map(
+        self,
+        plain: impl FnOnce(Range<'t, Pool<M>>) -> Range<'t, Pool<M>>,
+        snapshot: impl FnOnce(SnapshotRange<'t, Pool<M>>) -> SnapshotRange<'t, Pool<M>>,
+    ) -> Self {
+        let source = match self.source {
+            Source::Plain(range) => Source::Plain(plain(range)),
+            Source::Quiet(quiet) => Source::Quiet(Quiet { range: plain(quiet.range), ..quiet }),
+            Source::Own(own) => Source::Own(Own { range: snapshot(own.range), ..own }),
+            Source::Snapshot(range) => Source::Snapshot(snapshot(range)),
+        };
+        StoreRange { source, ..self }
+    }
+
+    /// The next entry from the front.
+    #[inline]
+    pub(super) fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
+        self.take(true)
+    }
+
+    /// The next entry from the back.
+    #[inline]
+    pub(super) fn next_back(&mut self) -> Result<Option<Entry<'_>>, Error> {
+        self.take(false)
+    }
+
+    #[inline]
+    fn take(&mut self, forward: bool) -> Result<Option<Entry<'_>>, Error> {
+        if M::TREES_ONLY {
+            let Source::Plain(range) = &mut self.source else { return Ok(None) };
+            range.step(forward)?;
+            return Ok(range.shown(forward));
+        }
+        if let Source::Quiet(quiet) = &mut self.source
+            && !quiet.step(self.tree, forward)?
+        {
+            let (bounds, caller) = (quiet.bounds(forward), quiet.caller);
+            self.own(bounds, caller)?;
+        }
+        if let Source::Own(_) = &self.source {
+            self.step_own(forward)?;
+        }
+        match &mut self.source {
+            Source::Plain(range) => {
+                range.step(forward)?;
+                Ok(range.shown(forward))
+            }
+            Source::Quiet(quiet) => Ok(quiet.range.shown(forward)),
+            Source::Own(own) => Ok(own.range.shown(forward)),
+            Source::Snapshot(range) => {
+                range.step(forward)?;
+                Ok(range.shown(forward))
+            }
+        }
+    }
+
+    /// Goes on with a snapshot of its own, between these bounds.
+    #[cold]
+    fn own(&mut self, bounds: [Bytes; 2], caller: &'static Location<'static>) -> Result<(), Error> {
+        let snapshot = self.tree.store().begin_snapshot(caller)?;
+        let [lower, upper] = &bounds;
+        let mut range = snapshot.range(self.tree.btree(), borrowed(lower), borrowed(upper));
+        if self.keys_only {
+            range = range.keys_only();
+        }
+        if self.scan {
+            range = range.as_scan();
+        }
+        self.source = Source::Own(Own { range, bounds, caller });
+        Ok(())
+    }
+
+    fn step_own(&mut self, forward: bool) -> Result<(), Error> {
+        loop {
+            let Source::Own(own) = &mut self.source else { return Ok(()) };
+            let key = match own.range.step(forward) {
+                Ok(true) => own.range.shown(forward).map_or(&[][..], |(key, _)| key),
+                Ok(false) => return Ok(()),
+                Err(TxnError::SnapshotLost { .. }) => {
+                    let (bounds, caller) = (own.bounds.clone(), own.caller);
+                    self.own(bounds, caller)?;
+                    continue;
+                }
+                Err(TxnError::TreeUnsteady { owner }) => {
+                    let (bounds, caller) = (own.bounds.clone(), own.caller);
+                    self.tree.store().transactions().wait_for_tree(owner)?;
+                    self.own(bounds, caller)?;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let [front, back] = &mut own.bounds;
+            put_key(if forward { front } else { back }, key);
+            return Ok(());
+        }
+    }
+}
+
+impl<M: Mode> Quiet<'_, M> {
+    /// Goes to the next entry, or to the end; `false` if that may not be committed.
+    #[inline]
+    fn step(&mut self, tree: &StoreTree<M>, forward: bool) -> Result<bool, Error> {
+        let is_there = self.range.step(forward)?;
+        let cursor = self.range.end(forward);
+        let [front, back] = &mut self.ends;
+        let end = if forward { front } else { back };
+        if cursor.looks() != end.looks {
+            let locks = tree.store().transactions().locks();
+            if !locks.is_some_and(|locks| locks.still_quiet(self.token)) {
+                return Ok(false);
+            }
+            end.looks = cursor.looks();
+            end.enter(if is_there { cursor.fence(forward) } else { None }, forward);
+            end.has_large = cursor.has_large();
+        }
+        end.is_used |= is_there;
+        if end.has_large && is_there {
+            put_key(&mut end.bound, cursor.key());
+        }
+        Ok(true)
+    }
+
+    /// Where what was not given lies, after a step in a direction that is not to be believed.
+    fn bounds(&self, forward: bool) -> [Bytes; 2] {
+        let bound = |end: &End, is_front: bool| {
+            if is_front == forward {
+                // All of the leaf that it was in was given, or all up to a large value.
+                let cursor = self.range.end(forward);
+                let has_left = cursor.fence(forward) != end.fence;
+                return match &end.fence {
+                    Some(fence) if has_left && forward => Bound::Included(fence.clone()),
+                    Some(fence) if has_left => Bound::Excluded(fence.clone()),
+                    _ => end.bound.clone(),
+                };
+            }
+            if end.is_used {
+                return Bound::Excluded(self.range.end(is_front).key().to_vec());
+            }
+            end.bound.clone()
+        };
+        let [front, back] = &self.ends;
+        [bound(front, true), bound(back, false)]
+    }
+}
+
+impl End {
+    /// It came to a leaf that ends at `fence`, or looked for a large value in the one it was in.
+    fn enter(&mut self, fence: Option<Vec<u8>>, forward: bool) {
+        if fence == self.fence {
+            return;
+        }
+        if let Some(left) = std::mem::replace(&mut self.fence, fence) {
+            self.bound = if forward { Bound::Included(left) } else { Bound::Excluded(left) };
+        }
+    }
+}

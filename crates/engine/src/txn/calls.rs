@@ -1,0 +1,166 @@
+//! Which threads are within a call that writes, outside transactions: who begins the first snapshot
+//! waits for them ([`Calls::settle`]), since they may not know of it yet.
+//!
+//! # Rules
+//! 1. A call is announced before it looks whether there are snapshots. Who begins the first one
+//!    says so before it looks for calls. One of the two sees the other.
+//! 2. A thread with a slot of its own counts there: how deep it is in calls within calls, and how
+//!    many outermost ones are over, so that nobody waits for a later call than he means to.
+//! 3. The others count in one of two places, and in the other one from the next `settle` on: the
+//!    first place gets empty, however many come.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::pool::PoolError;
+use crate::pool::lent;
+use crate::pool::thread_slot::{OWNED, thread_slot};
+
+/// Depth of calls within calls; what is above it counts calls.
+const DEPTH: u64 = (1 << 16) - 1;
+
+/// Away from others.
+#[repr(align(64))]
+#[derive(Default)]
+struct Slot(AtomicU64);
+
+/// Calls under way, by thread.
+pub(super) struct Calls {
+    slots: Box<[Slot]>,
+    /// Of threads without a slot of their own.
+    late: [AtomicU64; 2],
+    phase: AtomicU64,
+    settling: Mutex<()>,
+}
+
+/// A call, until it goes.
+pub(super) struct Call<'c> {
+    count: &'c AtomicU64,
+    is_owned: bool,
+}
+
+impl Calls {
+    pub(super) fn new() -> Calls {
+        let slots = (0..OWNED).map(|_| Slot::default()).collect();
+        let (late, phase) = (Default::default(), AtomicU64::new(0));
+        Calls { slots, late, phase, settling: Mutex::default() }
+    }
+
+    /// Announces a call.
+    #[inline]
+    pub(super) fn enter(&self) -> Call<'_> {
+        if let Some(Slot(count)) = self.slots.get(thread_slot()) {
+            // Nobody else writes there.
+            count.store(count.load(Ordering::Relaxed) + 1, Ordering::SeqCst);
+            return Call { count, is_owned: true };
+        }
+        let [even, odd] = &self.late;
+        let count = if self.phase.load(Ordering::SeqCst).is_multiple_of(2) { even } else { odd };
+        count.fetch_add(1, Ordering::SeqCst);
+        Call { count, is_owned: false }
+    }
+
+    /// Waits until the calls are over that are under way.
+    ///
+    /// # Errors
+    /// [`PoolError::Held`]: one of them waits for a page that this thread lends.
+    pub(super) fn settle(&self) -> Result<(), PoolError> {
+        let _settling = self.settling.lock().unwrap_or_else(PoisonError::into_inner);
+        for Slot(count) in &self.slots {
+            let seen = count.load(Ordering::SeqCst);
+            let over = || {
+                let now = count.load(Ordering::SeqCst);
+                now & DEPTH == 0 || now / (DEPTH + 1) != seen / (DEPTH + 1)
+            };
+            if seen & DEPTH > 0 {
+                lent::until(|| over().then_some(()))?;
+            }
+        }
+        // A call that drew its place earlier, and is announced there only now, sees the era.
+        for _ in 0..2 {
+            let [even, odd] = &self.late;
+            let phase = self.phase.fetch_add(1, Ordering::SeqCst);
+            let count = if phase.is_multiple_of(2) { even } else { odd };
+            lent::until(|| (count.load(Ordering::SeqCst) == 0).then_some(()))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Call<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.is_owned {
+            self.count.fetch_sub(1, Ordering::SeqCst);
+            return;
+        }
+        let count = self.count.load(Ordering::Relaxed);
+        let is_last = count & DEPTH == 1;
+        let after = if is_last { (count - 1).wrapping_add(DEPTH + 1) } else { count - 1 };
+        self.count.store(after, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn whoever_settles_waits_for_the_calls_under_way_and_for_no_other() {
+        let calls = Arc::new(Calls::new());
+        calls.settle().unwrap();
+        let (entered, enter) = std::sync::mpsc::channel();
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (theirs, over) = (calls.clone(), is_over.clone());
+        let caller = std::thread::spawn(move || {
+            let outer = theirs.enter();
+            let inner = theirs.enter();
+            drop(inner);
+            entered.send(()).unwrap();
+            wait.recv().unwrap();
+            over.store(true, Ordering::SeqCst);
+            drop(outer);
+            // From now on there is always one under way.
+            let mut last = theirs.enter();
+            while Arc::strong_count(&over) > 1 {
+                drop(last);
+                last = theirs.enter();
+            }
+            drop(last);
+        });
+        enter.recv().unwrap();
+        let settler = {
+            let (calls, is_over) = (calls.clone(), is_over.clone());
+            std::thread::spawn(move || {
+                calls.settle().unwrap();
+                assert!(is_over.load(Ordering::SeqCst));
+            })
+        };
+        go.send(()).unwrap();
+        settler.join().unwrap();
+        calls.settle().unwrap();
+        drop(is_over);
+        caller.join().unwrap();
+        assert!(calls.slots.iter().all(|slot| slot.0.load(Ordering::SeqCst) & DEPTH == 0));
+    }
+
+    #[test]
+    fn late_threads_are_waited_for_once() {
+        let calls = Calls::new();
+        calls.late[0].fetch_add(1, Ordering::SeqCst);
+        std::thread::scope(|scope| {
+            let settler = scope.spawn(|| calls.settle());
+            while calls.phase.load(Ordering::SeqCst) == 0 {
+                std::thread::yield_now();
+            }
+            // One that comes now is counted in the other place.
+            assert_eq!(calls.phase.load(Ordering::SeqCst) % 2, 1);
+            assert!(!settler.is_finished());
+            calls.late[0].fetch_sub(1, Ordering::SeqCst);
+            settler.join().unwrap().unwrap();
+        });
+    }
+}

@@ -1,0 +1,171 @@
+//! What a transaction has changed so far: to be taken back, and to be put where snapshots find it.
+//!
+//! A transaction learns of an era of snapshots (`versions.rs`) at its next call. From then on it
+//! puts what a key's entry was before it changes it first. What it changed before is put by whoever
+//! began the era, or by the transaction itself when it ends, whichever comes first: both do it
+//! under the one latch that each of the transaction's calls takes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::btree::{BTree, Before, Detached};
+use crate::pool::Pages;
+use crate::txn::error::TxnError;
+use crate::txn::manager::Trees;
+use crate::txn::undo_list::UndoList;
+use crate::txn::versions::{Stamp, Versions};
+
+/// The changes of one transaction.
+#[derive(Default)]
+pub(super) struct Changes {
+    pub(super) undo: UndoList,
+    /// Where its versions learn when it ends.
+    stamp: Option<Arc<Stamp>>,
+    /// The last era for which everything that it changed was put.
+    era: u64,
+    is_over: bool,
+}
+
+/// An entry that a change gives back.
+fn apply(entry: &mut Option<Vec<u8>>, before: &Before<'_>, large: Option<Vec<u8>>) {
+    match before {
+        Before::Absent => *entry = None,
+        Before::Value(value) => *entry = Some(value.to_vec()),
+        Before::Large(_) => *entry = large,
+        Before::Part { offset, bytes } => {
+            let end = offset.saturating_add(bytes.len());
+            if let Some(place) = entry.as_mut().and_then(|value| value.get_mut(*offset..end)) {
+                place.copy_from_slice(bytes);
+            }
+        }
+    }
+}
+
+impl Changes {
+    /// As the next transaction wants it.
+    pub(super) fn clear(&mut self) {
+        self.undo.clear();
+        (self.stamp, self.era, self.is_over) = (None, 0, false);
+    }
+
+    /// Puts what `key`'s entry was before the transaction, which is about to change it, if there
+    /// are snapshots.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    #[inline]
+    pub(super) fn before_write<P: Pages>(
+        &mut self,
+        versions: &Versions,
+        tree: &BTree<P>,
+        key: &[u8],
+    ) -> Result<(), TxnError> {
+        match versions.era() {
+            None => Ok(()),
+            Some(era) => self.put_one(versions, era, tree, key),
+        }
+    }
+
+    #[cold]
+    fn put_one<P: Pages>(
+        &mut self,
+        versions: &Versions,
+        era: u64,
+        tree: &BTree<P>,
+        key: &[u8],
+    ) -> Result<(), TxnError> {
+        let owner = tree.owner();
+        let stamp = self.stamp.get_or_insert_with(Stamp::new);
+        if !versions.wants(owner, key, stamp) {
+            return Ok(());
+        }
+        let mut entry = tree.get_owned(key)?;
+        if self.undo.is_empty() {
+            self.era = era;
+        }
+        if self.era != era {
+            // It may have been changed before the era.
+            for (of, changed, before, large) in self.undo.entries_back() {
+                if (of, changed) == (owner, key) {
+                    let large = large.map(|large| tree.read_detached(large)).transpose()?;
+                    apply(&mut entry, &before, large);
+                }
+            }
+        }
+        versions.put(owner, key, stamp, entry.as_deref());
+        Ok(())
+    }
+
+    /// Puts what all entries were that the transaction has changed, unless that was done in `era`.
+    ///
+    /// # Errors
+    /// What they were cannot be read.
+    pub(super) fn put_versions(
+        &mut self,
+        versions: &Versions,
+        era: u64,
+        trees: &mut dyn Trees,
+    ) -> Result<(), TxnError> {
+        if self.is_over || self.era == era {
+            return Ok(());
+        }
+        let stamp = self.stamp.get_or_insert_with(Stamp::new);
+        let mut entries: HashMap<(u32, &[u8]), Option<Vec<u8>>> = HashMap::new();
+        for (owner, key, before, large) in self.undo.entries_back() {
+            let entry = match entries.entry((owner, key)) {
+                std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+                std::collections::hash_map::Entry::Vacant(entry) => {
+                    entry.insert(trees.value(owner, key)?)
+                }
+            };
+            let large = large.map(|large| trees.large(owner, large)).transpose()?;
+            apply(entry, &before, large);
+        }
+        for ((owner, key), entry) in &entries {
+            versions.put(*owner, key, stamp, entry.as_deref());
+        }
+        self.era = era;
+        Ok(())
+    }
+
+    /// The transaction ends: `end` makes that so, and its changes, if they stay, are what snapshots
+    /// see that begin from now on.
+    pub(super) fn end<'t, P: Pages + 't, R>(
+        &mut self,
+        versions: &Versions,
+        tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
+        end: impl FnOnce() -> R,
+    ) -> R {
+        if let Some(era) = versions.era()
+            && let Err(error) = self.put_versions(versions, era, &mut TreesBy(tree_of))
+        {
+            tracing::warn!(%error, "snapshots are lost: what was changed cannot be kept for them");
+            versions.lose_era(era);
+        }
+        let done = end();
+        self.is_over = true;
+        if let Some(stamp) = &self.stamp {
+            versions.end_writer(stamp);
+        }
+        done
+    }
+}
+
+/// The trees that a transaction changed.
+struct TreesBy<F>(F);
+
+impl<'t, P: Pages + 't, F: Fn(u32) -> Option<&'t BTree<P>>> TreesBy<F> {
+    fn tree(&self, owner: u32) -> Result<&'t BTree<P>, TxnError> {
+        (self.0)(owner).ok_or(TxnError::NoTree { tx: 0, owner })
+    }
+}
+
+impl<'t, P: Pages + 't, F: Fn(u32) -> Option<&'t BTree<P>>> Trees for TreesBy<F> {
+    fn value(&mut self, owner: u32, key: &[u8]) -> Result<Option<Vec<u8>>, TxnError> {
+        Ok(self.tree(owner)?.get_owned(key)?)
+    }
+
+    fn large(&mut self, owner: u32, value: &Detached) -> Result<Vec<u8>, TxnError> {
+        Ok(self.tree(owner)?.read_detached(value)?)
+    }
+}

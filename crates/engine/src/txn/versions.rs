@@ -1,0 +1,582 @@
+//! What entries were before they were changed: what snapshots read instead.
+//!
+//! While there is a snapshot, whoever is about to change an entry first puts here what it is. Such
+//! a *version* carries its writer's stamp, which says at what place in the order of commits the
+//! writer ended: the version is what a snapshot sees whose own place lies before that.
+//!
+//! ```text
+//! tree, key ─→ (before, stamp) (before, stamp) …     oldest first; the last may be pending
+//! ```
+//!
+//! # Rules
+//! 1. A version is put before its page is changed, by whoever holds the key's lock in X. So who
+//!    reads the page first and looks here afterwards misses nothing: either the page was not
+//!    changed yet, or the version is here.
+//! 2. Of several changes of one key by one writer only the first puts a version.
+//! 3. Stamps are set in the order of commits, before the writer's locks are given back. A writer
+//!    that takes its changes back sets its stamp as well, when all is as it was.
+//! 4. Times with snapshots are *eras*. When one begins, no writer knows yet; so whoever begins it
+//!    goes to all writers: it waits for the single call that each is in, and puts what those have
+//!    changed already ([`Versions::begin`]'s `gather`). A writer that begins a call afterwards sees
+//!    the era. Snapshots that join an era later find everything here.
+//! 5. A version goes when no snapshot's place lies between the stamp before it and its own.
+//! 6. A tree that is changed as a whole (emptied, loaded) need not have versions: it is *unsteady*
+//!    until that is over, for snapshots that began before.
+//! 7. If versions take more memory than they may, the oldest snapshot is lost: it is marked first,
+//!    and what only it needed goes then. A reader looks whether it is marked after it looked here.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
+use std::panic::Location;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
+use std::thread::Thread;
+use std::time::Instant;
+
+use crate::pool::lent::pages_lent;
+use crate::txn::error::TxnError;
+
+const PENDING: u64 = u64::MAX;
+const COMMITTING: u64 = u64::MAX - 1;
+
+/// Bytes charged for a version besides key and value.
+const VERSION_BYTES: usize = 160;
+/// Growth since the last clean-up that is not worth another one.
+const SLACK_BYTES: usize = 64 << 10;
+
+/// When a writer ended.
+#[derive(Debug)]
+pub(crate) struct Stamp(AtomicU64);
+
+impl Stamp {
+    /// Of a writer under way.
+    pub(crate) fn new() -> Arc<Stamp> {
+        Arc::new(Stamp(AtomicU64::new(PENDING)))
+    }
+
+    /// Its place in the order of commits; larger than all of them if it is under way.
+    fn place(&self) -> u64 {
+        loop {
+            match self.0.load(Ordering::SeqCst) {
+                // It has drawn its place, and will have written it in a moment.
+                COMMITTING => std::thread::yield_now(),
+                place => return place,
+            }
+        }
+    }
+}
+
+/// What an entry was; `None`: it was not there.
+pub(crate) type Before = Option<Arc<[u8]>>;
+
+struct Version {
+    before: Before,
+    stamp: Arc<Stamp>,
+}
+
+impl Version {
+    fn bytes(&self, key: &[u8]) -> usize {
+        VERSION_BYTES + key.len() + self.before.as_ref().map_or(0, |value| value.len())
+    }
+}
+
+#[derive(Default)]
+struct TreeVersions {
+    chains: RwLock<BTreeMap<Box<[u8]>, Vec<Version>>>,
+    /// How many chains there are.
+    len: AtomicUsize,
+}
+
+/// Somebody who reads a snapshot.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    /// It sees the commits up to this place.
+    place: u64,
+    era: u64,
+    begun: Instant,
+    caller: &'static Location<'static>,
+    thread: Thread,
+    lost: AtomicBool,
+    over: AtomicBool,
+}
+
+impl Reader {
+    fn lost(&self) -> TxnError {
+        TxnError::SnapshotLost {
+            caller: self.caller.to_string(),
+            thread: name_of(&self.thread),
+            age: self.begun.elapsed(),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Readers {
+    /// By age, so by place, too.
+    all: Vec<Arc<Reader>>,
+    /// Bytes that were left after the last clean-up.
+    kept: usize,
+}
+
+/// A tree that is changed as a whole.
+struct Unsteady {
+    /// Snapshots of a place before this one do not see it as it was.
+    until: u64,
+    /// In this era what was there was put here before.
+    era: u64,
+    /// There was nothing in it.
+    was_empty: bool,
+}
+
+/// The versions of all trees.
+pub(crate) struct Versions {
+    /// Odd while there are snapshots.
+    era: AtomicU64,
+    /// Commits that were given a place.
+    clock: AtomicU64,
+    /// The largest place of a snapshot.
+    newest: AtomicU64,
+    trees: RwLock<HashMap<u32, Arc<TreeVersions>>>,
+    unsteady: RwLock<HashMap<u32, Vec<Unsteady>>>,
+    unsteady_trees: AtomicUsize,
+    readers: Mutex<Readers>,
+    bytes: AtomicUsize,
+    limit: usize,
+    /// An era whose versions are not all here: something could not be read.
+    lost_era: AtomicU64,
+}
+
+/// A version, and the place at which its writer ended.
+pub(crate) type Seen = (Before, u64);
+
+/// Versions of a range of keys, in order.
+pub(crate) type Window = Vec<(Box<[u8]>, Seen)>;
+
+/// What counts of what is known of a tree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Counts {
+    /// Its pages, and the versions in place of what changed since.
+    All,
+    /// Versions up to this place. The tree was empty then, and was filled as a whole at once: of
+    /// what its pages say, and of later versions, nothing was there.
+    VersionsTo(u64),
+}
+
+fn name_of(thread: &Thread) -> String {
+    thread.name().map_or_else(|| format!("{:?}", thread.id()), str::to_string)
+}
+
+fn unpoisoned<T>(result: Result<T, PoisonError<T>>) -> T {
+    result.unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether no key can lie between the bounds.
+fn is_empty(lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
+    match (lower, upper) {
+        (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
+        (
+            Bound::Included(lower) | Bound::Excluded(lower),
+            Bound::Included(upper) | Bound::Excluded(upper),
+        ) => lower >= upper,
+        (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+    }
+}
+
+impl Versions {
+    /// No versions yet, and never more than `limit` bytes of them, more or less.
+    pub(crate) fn new(limit: usize) -> Versions {
+        Versions {
+            era: AtomicU64::new(0),
+            clock: AtomicU64::new(1),
+            newest: AtomicU64::new(0),
+            trees: RwLock::default(),
+            unsteady: RwLock::default(),
+            unsteady_trees: AtomicUsize::new(0),
+            readers: Mutex::default(),
+            bytes: AtomicUsize::new(0),
+            limit,
+            lost_era: AtomicU64::new(0),
+        }
+    }
+
+    /// Not all versions of `era` could be put.
+    pub(super) fn lose_era(&self, era: u64) {
+        self.lost_era.store(era, Ordering::SeqCst);
+    }
+
+    /// Fails once versions may be missing that `reader` needs.
+    pub(super) fn is_whole(&self, reader: &Reader) -> Result<(), TxnError> {
+        if self.lost_era.load(Ordering::SeqCst) == reader.era {
+            return Err(reader.lost());
+        }
+        if reader.lost.load(Ordering::SeqCst) { Err(reader.lost()) } else { Ok(()) }
+    }
+
+    /// The era, if there are snapshots: who is about to change an entry has to put what it is.
+    #[inline]
+    pub(crate) fn era(&self) -> Option<u64> {
+        let era = self.era.load(Ordering::SeqCst);
+        (era % 2 == 1).then_some(era)
+    }
+
+    /// Bytes that versions take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Snapshots that are open.
+    pub(crate) fn readers(&self) -> usize {
+        self.lock_readers().all.len()
+    }
+
+    fn lock_readers(&self) -> MutexGuard<'_, Readers> {
+        unpoisoned(self.readers.lock())
+    }
+
+    fn tree(&self, tree: u32) -> Arc<TreeVersions> {
+        if let Some(found) = unpoisoned(self.trees.read()).get(&tree) {
+            return found.clone();
+        }
+        unpoisoned(self.trees.write()).entry(tree).or_default().clone()
+    }
+
+    fn tree_with_versions(&self, tree: u32) -> Option<Arc<TreeVersions>> {
+        let trees = unpoisoned(self.trees.read());
+        trees.get(&tree).filter(|tree| tree.len.load(Ordering::SeqCst) > 0).cloned()
+    }
+
+    /// Whether the writer with `stamp` has not put a version of `key` yet.
+    pub(crate) fn wants(&self, tree: u32, key: &[u8], stamp: &Arc<Stamp>) -> bool {
+        let Some(tree) = self.tree_with_versions(tree) else { return true };
+        let chains = unpoisoned(tree.chains.read());
+        let last = chains.get(key).and_then(|chain| chain.last());
+        last.is_none_or(|last| !Arc::ptr_eq(&last.stamp, stamp))
+    }
+
+    /// Puts what `key`'s entry is, unless the writer with `stamp` has done so (rule 2).
+    pub(crate) fn put(&self, tree: u32, key: &[u8], stamp: &Arc<Stamp>, before: Option<&[u8]>) {
+        let versions = self.tree(tree);
+        let version = Version { before: before.map(Arc::from), stamp: stamp.clone() };
+        let mut more = version.bytes(key);
+        let mut less = 0;
+        {
+            let mut chains = unpoisoned(versions.chains.write());
+            match chains.get_mut(key) {
+                Some(chain) if chain.last().is_some_and(|v| Arc::ptr_eq(&v.stamp, stamp)) => {
+                    more = 0;
+                }
+                Some(chain) => {
+                    if self.is_last_unneeded(chain)
+                        && let Some(gone) = chain.pop()
+                    {
+                        less = gone.bytes(key);
+                    }
+                    chain.push(version);
+                }
+                None => {
+                    chains.insert(key.into(), vec![version]);
+                    versions.len.store(chains.len(), Ordering::SeqCst);
+                }
+            }
+        }
+        self.bytes.fetch_add(more, Ordering::Relaxed);
+        self.bytes.fetch_sub(less, Ordering::Relaxed);
+        if self.bytes() > self.limit {
+            self.make_room();
+        }
+    }
+
+    /// Whether no snapshot lies between the stamps of the last two versions of a chain: then none
+    /// ever will, since what begins now gets a later place.
+    fn is_last_unneeded(&self, chain: &[Version]) -> bool {
+        let newest = self.newest.load(Ordering::SeqCst);
+        match chain {
+            [.., earlier, last] => {
+                last.stamp.place() < COMMITTING && newest < earlier.stamp.place()
+            }
+            _ => false,
+        }
+    }
+
+    /// The writer with `stamp` is over: what it changed is so from now on.
+    pub(crate) fn end_writer(&self, stamp: &Stamp) {
+        stamp.0.store(COMMITTING, Ordering::SeqCst);
+        let place = self.clock.fetch_add(1, Ordering::SeqCst) + 1;
+        stamp.0.store(place, Ordering::SeqCst);
+    }
+
+    /// What `reader` sees of `key` instead of what the page said; `None`: that.
+    pub(crate) fn seen(&self, reader: &Reader, tree: u32, key: &[u8]) -> Option<Seen> {
+        let tree = self.tree_with_versions(tree)?;
+        let chains = unpoisoned(tree.chains.read());
+        chains.get(key).and_then(|chain| seen_in(chain, reader.place))
+    }
+
+    /// Appends what `reader` sees of keys between the bounds, in the order that is asked for;
+    /// answers whether there may be more of them than the `limit` that were looked at.
+    pub(crate) fn window(
+        &self,
+        reader: &Reader,
+        tree: u32,
+        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+        (forward, limit): (bool, usize),
+        out: &mut Window,
+    ) -> bool {
+        if is_empty(lower, upper) {
+            return false;
+        }
+        let Some(tree) = self.tree_with_versions(tree) else { return false };
+        let chains = unpoisoned(tree.chains.read());
+        let mut range = chains.range::<[u8], _>((lower, upper));
+        let before = out.len();
+        loop {
+            let next = if forward { range.next() } else { range.next_back() };
+            let Some((key, chain)) = next else { return false };
+            if let Some(seen) = seen_in(chain, reader.place) {
+                out.push((key.clone(), seen));
+                if out.len() - before == limit {
+                    return true;
+                }
+            }
+        }
+    }
+
+    /// Begins a snapshot of what is committed now. If it is the first one, `gather` goes to all
+    /// writers (rule 4).
+    ///
+    /// # Errors
+    /// What `gather` fails with, or what writers under way have changed takes too much memory.
+    pub(crate) fn begin(
+        &self,
+        caller: &'static Location<'static>,
+        gather: impl FnOnce(u64) -> Result<(), TxnError>,
+    ) -> Result<Arc<Reader>, TxnError> {
+        let mut readers = self.lock_readers();
+        self.forget_over(&mut readers);
+        let is_first = readers.all.is_empty();
+        // Until its place is known nothing is taken for unneeded.
+        self.newest.store(u64::MAX, Ordering::SeqCst);
+        if is_first {
+            self.clear();
+            self.era.fetch_add(1, Ordering::SeqCst);
+        }
+        let place = self.clock.load(Ordering::SeqCst);
+        self.newest.store(place, Ordering::SeqCst);
+        let era = self.era.load(Ordering::SeqCst);
+        let (thread, begun) = (std::thread::current(), Instant::now());
+        let (lost, over) = (AtomicBool::new(false), AtomicBool::new(false));
+        let reader = Arc::new(Reader { place, era, begun, caller, thread, lost, over });
+        readers.all.push(reader.clone());
+        if is_first {
+            self.forget_unsteady(place);
+            if let Err(error) = gather(era).and_then(|()| self.fits(&mut readers)) {
+                readers.all.clear();
+                self.end_era();
+                return Err(error);
+            }
+        }
+        Ok(reader)
+    }
+
+    fn fits(&self, readers: &mut Readers) -> Result<(), TxnError> {
+        if self.bytes() > self.limit {
+            self.collect(readers);
+        }
+        match self.bytes() {
+            bytes if bytes > self.limit => {
+                Err(TxnError::SnapshotTooLarge { bytes, limit: self.limit })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends a snapshot.
+    pub(crate) fn end(&self, reader: &Reader) {
+        reader.over.store(true, Ordering::SeqCst);
+        let mut readers = if pages_lent() == 0 {
+            self.lock_readers()
+        } else {
+            // Whoever has them may wait for a page that this thread lends.
+            match self.readers.try_lock() {
+                Ok(readers) => readers,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => return,
+            }
+        };
+        self.forget_over(&mut readers);
+    }
+
+    fn forget_over(&self, readers: &mut Readers) {
+        let before = readers.all.len();
+        readers.all.retain(|reader| !reader.over.load(Ordering::SeqCst));
+        if readers.all.is_empty() {
+            if before > 0 {
+                self.end_era();
+            }
+        } else if self.bytes() > readers.kept * 2 + SLACK_BYTES {
+            self.collect(readers);
+        }
+    }
+
+    fn end_era(&self) {
+        self.era.fetch_add(1, Ordering::SeqCst);
+        self.clear();
+    }
+
+    fn clear(&self) {
+        for tree in unpoisoned(self.trees.write()).values() {
+            let mut chains = unpoisoned(tree.chains.write());
+            let freed: usize =
+                chains.iter().flat_map(|(key, chain)| chain.iter().map(|v| v.bytes(key))).sum();
+            chains.clear();
+            tree.len.store(0, Ordering::SeqCst);
+            self.bytes.fetch_sub(freed, Ordering::Relaxed);
+        }
+    }
+
+    /// Drops the versions that no snapshot needs (rule 5).
+    fn collect(&self, readers: &mut Readers) {
+        let places: Vec<u64> = readers.all.iter().map(|reader| reader.place).collect();
+        let trees: Vec<_> = unpoisoned(self.trees.read()).values().cloned().collect();
+        for tree in trees {
+            let (mut freed, mut chains) = (0, unpoisoned(tree.chains.write()));
+            chains.retain(|key, chain| {
+                let mut since = 0;
+                chain.retain(|version| {
+                    let place = version.stamp.place();
+                    let first = places.partition_point(|reader| *reader < since);
+                    let needed = place >= COMMITTING
+                        || places.get(first).is_some_and(|reader| *reader < place);
+                    since = place;
+                    freed += if needed { 0 } else { version.bytes(key) };
+                    needed
+                });
+                !chain.is_empty()
+            });
+            tree.len.store(chains.len(), Ordering::SeqCst);
+            self.bytes.fetch_sub(freed, Ordering::Relaxed);
+        }
+        let oldest = places.first().copied().unwrap_or(u64::MAX);
+        self.forget_unsteady(oldest);
+        readers.kept = self.bytes();
+    }
+
+    /// Makes snapshots give way, the oldest first, until versions fit their memory.
+    #[cold]
+    fn make_room(&self) {
+        // Whoever begins a snapshot looks at the memory itself afterwards.
+        let Ok(mut readers) = self.readers.try_lock() else { return };
+        self.forget_over(&mut readers);
+        self.collect(&mut readers);
+        while self.bytes() > self.limit && !readers.all.is_empty() {
+            let oldest = readers.all.remove(0);
+            oldest.lost.store(true, Ordering::SeqCst);
+            let (caller, thread) = (oldest.caller, name_of(&oldest.thread));
+            let (age, limit) = (oldest.begun.elapsed(), self.limit);
+            tracing::warn!(
+                "the snapshot that thread '{thread}' began at {caller} {age:.1?} ago is lost: what \
+                 was changed since takes more than {limit} bytes. Was it forgotten?"
+            );
+            if readers.all.is_empty() {
+                self.end_era();
+            } else {
+                self.collect(&mut readers);
+            }
+        }
+    }
+
+    /// A tree is about to be changed as a whole. `put_all` puts what is there now, if there are
+    /// snapshots and the tree is not empty.
+    ///
+    /// # Errors
+    /// What `put_all` fails with.
+    pub(crate) fn unsettle(
+        &self,
+        tree: u32,
+        was_empty: bool,
+        put_all: impl FnOnce(&Arc<Stamp>) -> Result<(), TxnError>,
+    ) -> Result<Unsettled<'_>, TxnError> {
+        let stamp = Stamp::new();
+        let mut era = 0;
+        if let (Some(now), false) = (self.era(), was_empty) {
+            era = now;
+            if let Err(error) = put_all(&stamp) {
+                self.end_writer(&stamp);
+                return Err(error);
+            }
+        }
+        let mut unsteady = unpoisoned(self.unsteady.write());
+        unsteady.entry(tree).or_default().push(Unsteady { until: u64::MAX, era, was_empty });
+        self.unsteady_trees.store(unsteady.len(), Ordering::SeqCst);
+        drop(unsteady);
+        Ok(Unsettled { versions: self, tree, stamp })
+    }
+
+    /// What of `tree` counts for `reader`, who has looked already.
+    ///
+    /// # Errors
+    /// [`TxnError::TreeUnsteady`].
+    pub(crate) fn is_steady(&self, reader: &Reader, tree: u32) -> Result<Counts, TxnError> {
+        let mut counts = Counts::All;
+        if self.unsteady_trees.load(Ordering::SeqCst) == 0 {
+            return Ok(counts);
+        }
+        let unsteady = unpoisoned(self.unsteady.read());
+        for since in unsteady.get(&tree).into_iter().flatten() {
+            if reader.place >= since.until {
+                continue;
+            }
+            if since.was_empty {
+                counts = match counts {
+                    Counts::VersionsTo(earlier) if earlier < since.until => counts,
+                    _ => Counts::VersionsTo(since.until),
+                };
+            } else if since.era != reader.era {
+                return Err(TxnError::TreeUnsteady { owner: tree });
+            }
+        }
+        Ok(counts)
+    }
+
+    /// Forgets what concerns only snapshots of a place before `oldest`.
+    fn forget_unsteady(&self, oldest: u64) {
+        let mut unsteady = unpoisoned(self.unsteady.write());
+        unsteady.retain(|_, all| {
+            all.retain(|since| since.until > oldest);
+            !all.is_empty()
+        });
+        self.unsteady_trees.store(unsteady.len(), Ordering::SeqCst);
+    }
+}
+
+/// The first version whose writer ended behind `place`.
+fn seen_in(chain: &[Version], place: u64) -> Option<Seen> {
+    let seen = chain.iter().map(|version| (version, version.stamp.place()));
+    let (version, ended) = seen.into_iter().find(|(_, ended)| *ended > place)?;
+    Some((version.before.clone(), ended))
+}
+
+/// A tree that is being changed as a whole, until this goes.
+pub(crate) struct Unsettled<'v> {
+    versions: &'v Versions,
+    tree: u32,
+    stamp: Arc<Stamp>,
+}
+
+impl Drop for Unsettled<'_> {
+    fn drop(&mut self) {
+        self.versions.end_writer(&self.stamp);
+        let place = self.versions.clock.load(Ordering::SeqCst);
+        let mut unsteady = unpoisoned(self.versions.unsteady.write());
+        // The tree is locked as a whole, so at most one is not over.
+        let all = unsteady.entry(self.tree).or_default();
+        if let Some(running) = all.iter_mut().find(|since| since.until == u64::MAX) {
+            running.until = place;
+        }
+        if self.versions.era().is_none() {
+            all.retain(|since| since.until == u64::MAX);
+        }
+        unsteady.retain(|_, all| !all.is_empty());
+        self.versions.unsteady_trees.store(unsteady.len(), Ordering::SeqCst);
+    }
+}
