@@ -24,6 +24,7 @@ fn note() {
 }
 
 /// The C library's `fsync`, counted.
+// SAFETY: the name is the C library's, and so are its type and what it does.
 #[unsafe(no_mangle)]
 pub extern "C" fn fsync(file: c_int) -> c_int {
     note();
@@ -32,6 +33,7 @@ pub extern "C" fn fsync(file: c_int) -> c_int {
 }
 
 /// The C library's `fdatasync`, counted.
+// SAFETY: as of `fsync`.
 #[unsafe(no_mangle)]
 pub extern "C" fn fdatasync(file: c_int) -> c_int {
     note();
@@ -43,6 +45,7 @@ pub extern "C" fn fdatasync(file: c_int) -> c_int {
 ///
 /// # Safety
 /// None is needed: the kernel checks the range, and answers with an error.
+// SAFETY: as of `fsync`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn msync(start: *mut c_void, len: usize, flags: c_int) -> c_int {
     if flags & libc::MS_SYNC != 0 {

@@ -220,16 +220,21 @@ impl Run<'_> {
             return;
         }
         for round in 0..plan.rounds {
-            // What nobody has read for a minute may have left the machine's memory.
-            for at in self.order(round) {
-                if let Err(error) = self.engines[at].warm() {
-                    (self.tell)(&format!("{} was not warmed: {error:#}", self.engines[at].name()));
-                }
-            }
+            self.warm(round);
             for &workload in &workloads {
                 for &threads in &plan.threads {
                     self.slices(workload, threads, round);
                 }
+            }
+        }
+    }
+
+    /// Has each engine read all of its rows: what nobody has read for a minute may have left the
+    /// machine's memory.
+    fn warm(&mut self, round: u32) {
+        for at in self.order(round) {
+            if let Err(error) = self.engines[at].warm() {
+                (self.tell)(&format!("{} was not warmed: {error:#}", self.engines[at].name()));
             }
         }
     }
@@ -311,6 +316,7 @@ impl Run<'_> {
         }
         let threads = if commits == Commits::Sync { &plan.commit_threads } else { &plan.threads };
         for round in 0..plan.rounds {
+            self.warm(round);
             for &threads in threads {
                 self.slices(workload, threads, round);
             }

@@ -64,7 +64,7 @@ struct Part {
     nanos: Vec<u32>,
     /// What the first thread saw of the device, and in how many seconds.
     reads: Option<(Reads, f64)>,
-    /// How often files were flushed while the first thread ran, and in how many seconds.
+    /// How often files were flushed while the thread ran, and in how many seconds.
     flushes: Option<(u64, f64)>,
 }
 
@@ -84,12 +84,20 @@ pub fn timed<S: Store, W>(
         let prepared = prepared.and_then(|session| Ok((session, make(thread)?)));
         // Whoever failed is not waited for in vain.
         barrier.wait();
-        let (mut session, mut worker) = prepared?;
+        let Ok((mut session, mut worker)) = prepared else {
+            barrier.wait();
+            return prepared.map(|_| Part::default());
+        };
         let mut part = Part::default();
         let warm = Instant::now();
-        while warm.elapsed() < timing.warm {
-            step(&mut worker, &mut session)?;
+        let mut warmed = Ok(());
+        while warmed.is_ok() && warm.elapsed() < timing.warm {
+            warmed = step(&mut worker, &mut session);
         }
+        // All begin together: a thread that has to wait for the others' writes would otherwise begin
+        // when they have finished, and the sum of the rates would be of two times.
+        barrier.wait();
+        warmed?;
         let reads = || timing.device.filter(|_| thread == 0).and_then(|device| device.reads());
         let (reads_before, flushes_before) = (reads(), flushes::calls());
         let (start, mut done) = (Instant::now(), 0u64);
@@ -109,7 +117,7 @@ pub fn timed<S: Store, W>(
                 let count = |(before, after)| (after - before, seconds);
                 part.reads = reads_before.zip(reads()).map(count);
                 let flushed = flushes::calls() - flushes_before;
-                part.flushes = (thread == 0).then_some((flushed, seconds));
+                part.flushes = Some((flushed, seconds));
                 return Ok(part);
             }
         }
@@ -160,7 +168,9 @@ fn parts(
     let per_op = |count: fn(Reads) -> u64| {
         reads.map(|(reads, seconds)| count(reads) as f64 / seconds / rate)
     };
-    let flushes = parts.iter().find_map(|part| part.flushes);
+    // Of the thread that waited least for its last operation.
+    let flushes = parts.iter().filter_map(|part| part.flushes);
+    let flushes = flushes.min_by(|a, b| a.1.total_cmp(&b.1));
     let mut nanos: Vec<u32> = parts.into_iter().flat_map(|part| part.nanos).collect();
     nanos.sort_unstable();
     let quantile = |percent: usize| {

@@ -3,12 +3,12 @@
 //! * A cache of the given size, B⁺-trees with pages of the file system's blocks (4 KiB), which is
 //!   its default. Where memory is tight, direct I/O if the library was built with it; Debian's
 //!   was not, and reads through the kernel's page cache.
-//! * Bare: without transactions and log, as leanstore IV-A runs it: a "concurrent data store", whose
-//!   databases have many readers or one writer. What is written is on disk after a sync. Each
+//! * Bare: without transactions and log, as leanstore IV-A runs it: a "concurrent data store",
+//!   whose databases have many readers or one writer. What is written is on disk after a sync. Each
 //!   operation is one of BerkeleyDB's; updates read and write through a cursor that keeps other
 //!   writers out. Its sessions are thus no more isolated than Millpond's.
-//! * Otherwise with log and transactions: `DB_TXN_NOSYNC`, or each commit synchronised. Writers have
-//!   a transaction each, locked page by page; reads outside are operations by themselves. Nobody
+//! * Otherwise with log and transactions: `DB_TXN_NOSYNC`, or each commit synchronised. Writers
+//!   have a transaction each, locked page by page; reads outside are operations by themselves. Nobody
 //!   takes checkpoints but `settle`, which favours it: recovery is its users' job.
 //! * No compression.
 //! * A table is a file. Values are copied out, as BerkeleyDB asks of programs with threads.

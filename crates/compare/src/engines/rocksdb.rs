@@ -3,8 +3,8 @@
 //! * A block cache of the given size, that holds index and filter blocks too; direct reads, and
 //!   direct I/O for flushes and compactions; blocks of 4 KiB; Bloom filters of 10 bits a key.
 //!   Where memory is tight, two memtables of an eighth of the cache each.
-//! * Asynchronous as it is by default: a log that is not synchronised by commits. Durable: `sync` in
-//!   the options of each write. No compression.
+//! * Asynchronous as it is by default: a log that is not synchronised by commits. Durable: `sync`
+//!   in the options of each write. No compression.
 //! * A table is a column family. Each operation is one of RocksDB's; updates, inserts and removes
 //!   read and write under a lock that the key chooses, which is cheaper than its transactions. Its
 //!   sessions are thus no more isolated than Millpond's.

@@ -187,9 +187,9 @@ impl Environment {
         let is_transactional = transactions.is_some();
         let (with, synced) =
             (c_int::from(is_transactional), c_int::from(transactions == Some(true)));
+        let at = home.as_ptr();
         // SAFETY: the text outlives the call.
-        let open =
-            |to| unsafe { millpond_bdb_env_open(home.as_ptr(), cache, direct, with, synced, to) };
+        let open = |to| unsafe { millpond_bdb_env_open(at, cache, direct, with, synced, to) };
         Ok(Arc::new(Environment { raw: opened(open)?, is_transactional }))
     }
 
@@ -349,10 +349,9 @@ impl Database {
         let cursor = Cursor::open(self, txn, true)?;
         let rmw = c_int::from(txn.is_some());
         let (raw, at) = (cursor.raw.as_ptr(), key.as_ptr());
-        let (mut value, mut len) = (ptr::null(), 0);
+        let (key_len, mut value, mut len) = (key.len(), ptr::null(), 0);
         // SAFETY: the cursor is open; the key is not looked at after the call.
-        let code =
-            unsafe { millpond_bdb_cursor_find(raw, at, key.len(), rmw, &mut value, &mut len) };
+        let code = unsafe { millpond_bdb_cursor_find(raw, at, key_len, rmw, &mut value, &mut len) };
         if !unless(millpond_bdb_not_found, code)? {
             return cursor.close().map(|()| None);
         }
