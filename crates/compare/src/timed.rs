@@ -94,8 +94,8 @@ pub fn timed<S: Store, W>(
         while warmed.is_ok() && warm.elapsed() < timing.warm {
             warmed = step(&mut worker, &mut session);
         }
-        // All begin together: a thread that has to wait for the others' writes would otherwise begin
-        // when they have finished, and the sum of the rates would be of two times.
+        // All begin together: a thread that has to wait for the others' writes would otherwise
+        // begin when they have finished, and the sum of the rates would be of two times.
         barrier.wait();
         warmed?;
         let reads = || timing.device.filter(|_| thread == 0).and_then(|device| device.reads());

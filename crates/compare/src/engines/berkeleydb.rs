@@ -8,8 +8,8 @@
 //!   operation is one of BerkeleyDB's; updates read and write through a cursor that keeps other
 //!   writers out. Its sessions are thus no more isolated than Millpond's.
 //! * Otherwise with log and transactions: `DB_TXN_NOSYNC`, or each commit synchronised. Writers
-//!   have a transaction each, locked page by page; reads outside are operations by themselves. Nobody
-//!   takes checkpoints but `settle`, which favours it: recovery is its users' job.
+//!   have a transaction each, locked page by page; reads outside are operations by themselves.
+//!   Nobody takes checkpoints but `settle`, which favours it: recovery is its users' job.
 //! * No compression.
 //! * A table is a file. Values are copied out, as BerkeleyDB asks of programs with threads.
 
