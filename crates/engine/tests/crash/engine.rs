@@ -3,12 +3,17 @@
 use std::sync::Arc;
 
 use millpond::db::check::{CATALOG, CheckOptions, check_store};
-use millpond::db::{Db, Error, Options, RawTree, Savepoint, Txn, TxnOptions};
+use millpond::db::{
+    Db, Error, Isolation, Options, RawHashIndex, RawTree, Savepoint, Snapshot, Structure, Txn,
+    TxnOptions,
+};
 use millpond::io::PageStore;
 
 use crate::oracle::State;
 use crate::plan::Start;
-use crate::subject::{Answer, Devices, Durability, Entries, Failure, Store, Subject, Transaction};
+use crate::subject::{
+    Answer, Devices, Durability, Entries, Failure, Store, Subject, Transaction, View,
+};
 
 pub struct Engine;
 
@@ -24,6 +29,7 @@ impl From<Durability> for millpond::db::Durability {
             Durability::Sync => Self::Sync,
             Durability::Group => Self::Group,
             Durability::Async => Self::Async,
+            Durability::Bulk => Self::Bulk,
         }
     }
 }
@@ -45,6 +51,10 @@ impl Subject for Engine {
     fn open(&self, devices: &Devices, start: &Start) -> Answer<Box<dyn Store>> {
         let (data, log) = (devices.data.clone(), devices.log.clone());
         Ok(Box::new(EngineStore { db: Db::open_on_devices(data, log, options(start))? }))
+    }
+
+    fn may_fail_early(&self) -> bool {
+        true
     }
 
     fn check(&self, devices: &Devices) -> Answer<()> {
@@ -70,31 +80,60 @@ impl EngineStore {
     fn tree(&self, name: &str) -> Answer<RawTree> {
         Ok(self.db.open_tree(name)?)
     }
+
+    fn index(&self, name: &str) -> Answer<RawHashIndex> {
+        Ok(self.db.open_hash_index(name)?)
+    }
+}
+
+fn is_hash(name: &str) -> bool {
+    name.starts_with('h')
 }
 
 impl Store for EngineStore {
     fn create_tree(&self, tree: &str) -> Answer<()> {
+        if is_hash(tree) {
+            return Ok(self.db.create_hash_index(tree).map(drop)?);
+        }
         Ok(self.db.create_tree(tree).map(drop)?)
     }
 
     fn drop_tree(&self, tree: &str) -> Answer<()> {
+        if is_hash(tree) {
+            return Ok(self.db.drop_structure(tree, Structure::Hash)?);
+        }
         Ok(self.db.drop_tree(tree)?)
     }
 
     fn put(&self, tree: &str, key: &[u8], value: &[u8]) -> Answer<bool> {
+        if is_hash(tree) {
+            return Ok(self.index(tree)?.put(key, value)?);
+        }
         Ok(self.tree(tree)?.put(key, value)?)
     }
 
     fn delete(&self, tree: &str, key: &[u8]) -> Answer<bool> {
+        if is_hash(tree) {
+            return Ok(self.index(tree)?.delete(key)?);
+        }
         Ok(self.tree(tree)?.delete(key)?)
     }
 
     fn get(&self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
+        if is_hash(tree) {
+            return Ok(self.index(tree)?.get(key)?);
+        }
         Ok(self.tree(tree)?.get(key)?)
     }
 
-    fn begin(&self, durability: Durability) -> Answer<Box<dyn Transaction + '_>> {
-        let txn = self.db.begin_with(TxnOptions::default().durability(durability.into()))?;
+    fn snapshot(&self) -> Answer<Box<dyn View + '_>> {
+        Ok(Box::new(EngineView { store: self, snapshot: self.db.snapshot()? }))
+    }
+
+    fn begin(&self, durability: Durability, relaxed: bool) -> Answer<Box<dyn Transaction + '_>> {
+        let isolation = if relaxed { Isolation::ReadCommitted } else { Isolation::Serializable };
+        let options = TxnOptions::default().durability(durability.into()).isolation(isolation);
+        let txn = self.db.begin_with(options)?;
         Ok(Box::new(EngineTransaction { store: self, txn, savepoints: Vec::new() }))
     }
 
@@ -110,9 +149,16 @@ impl Store for EngineStore {
         let mut state = State::new();
         for (name, _) in self.db.trees()? {
             let mut entries = crate::oracle::Tree::new();
-            for entry in self.tree(&name)?.iter() {
-                let (key, value) = entry?;
-                entries.insert(key, Arc::from(value));
+            if is_hash(&name) {
+                for entry in self.index(&name)?.iter() {
+                    let (key, value) = entry?;
+                    entries.insert(key, Arc::from(value));
+                }
+            } else {
+                for entry in self.tree(&name)?.iter() {
+                    let (key, value) = entry?;
+                    entries.insert(key, Arc::from(value));
+                }
             }
             state.insert(name, entries);
         }
@@ -121,6 +167,32 @@ impl Store for EngineStore {
 
     fn close(self: Box<Self>) -> Answer<()> {
         Ok(self.db.close()?)
+    }
+}
+
+struct EngineView<'a> {
+    store: &'a EngineStore,
+    snapshot: Snapshot,
+}
+
+impl View for EngineView<'_> {
+    fn get(&self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
+        Ok(self.snapshot.get(&self.store.tree(tree)?, key)?)
+    }
+
+    fn range(&self, tree: &str, lower: &[u8], upper: &[u8], back: bool) -> Answer<Entries> {
+        if lower >= upper {
+            return Ok(Vec::new());
+        }
+        let tree = self.store.tree(tree)?;
+        let range = self.snapshot.range(&tree, lower..upper)?;
+        let entries: Result<Entries, Error> =
+            if back { range.rev().collect() } else { range.collect() };
+        let mut entries = entries?;
+        if back {
+            entries.reverse();
+        }
+        Ok(entries)
     }
 }
 

@@ -185,11 +185,52 @@ impl Story<'_> {
 
     /// A new store with the trees that all use.
     fn make(&mut self) -> Result<(), String> {
+        let mut tries = 0;
+        while self.forced.is_none() && self.subject.may_fail_early() && self.random.bool() {
+            self.make_and_crash()?;
+            tries += 1;
+            if tries == 3 {
+                break;
+            }
+        }
         let store = self.recover()?;
-        let made = SHARED.iter().try_for_each(|tree| store.create_tree(tree));
+        let there = store.contents().map_err(|failure| format!("unreadable: {}", failure.text))?;
+        let is_beginning = SHARED.iter().take(there.len()).all(|tree| there.contains_key(*tree));
+        if !is_beginning || there.values().any(|tree| !tree.is_empty()) {
+            return Err(format!("a store that was being made has {:?} in it", there.keys()));
+        }
+        let made = SHARED.iter().skip(there.len()).try_for_each(|tree| store.create_tree(tree));
         made.map_err(|failure| format!("making trees failed: {}", failure.text))?;
         self.workers.iter_mut().for_each(Worker::begin_with_shared_trees);
         self.close_and_check(store)
+    }
+
+    /// Makes a store, or goes on with one that was not made to its end, and the power fails.
+    fn make_and_crash(&mut self) -> Result<(), String> {
+        let at = pick(&mut self.random, &[3, 12, 40, 100]);
+        let at = self.random.u64(1..=at);
+        self.note(format!("the power fails at operation {at} of making the store"));
+        self.world.supply.cut_at(at);
+        let start = self.start();
+        let made = self.subject.open(&self.world.devices, &start).and_then(|store| {
+            let there = store.contents()?;
+            let missing = SHARED.iter().filter(|tree| !there.contains_key(**tree));
+            missing.into_iter().try_for_each(|tree| store.create_tree(tree))?;
+            self.world.supply.cut();
+            Ok(())
+        });
+        match made {
+            Err(failure) if !self.world.supply.is_off() => {
+                return Err(format!("making the store failed: {}", failure.text));
+            }
+            _ => {}
+        }
+        self.tally.operations += self.world.supply.operations();
+        self.tally.crashes[0] += 1;
+        let seed = self.random.u64(..);
+        let before = std::mem::replace(&mut self.world, World::new());
+        self.world = before.crashed(seed);
+        Ok(())
     }
 
     fn close_and_check(&mut self, store: Box<dyn Store>) -> Result<(), String> {

@@ -18,13 +18,16 @@ pub enum Durability {
     Group,
     /// With all that came after it, until something makes them durable.
     Async,
+    /// As `Async`.
+    Bulk,
 }
 
 impl Durability {
-    pub const ALL: [Durability; 3] = [Durability::Sync, Durability::Group, Durability::Async];
+    pub const ALL: [Durability; 4] =
+        [Durability::Sync, Durability::Group, Durability::Async, Durability::Bulk];
 
     pub fn is_durable(self) -> bool {
-        self != Durability::Async
+        matches!(self, Durability::Sync | Durability::Group)
     }
 }
 
@@ -58,6 +61,11 @@ pub trait Subject: Send + Sync {
     /// empty.
     fn open(&self, devices: &Devices, start: &Start) -> Answer<Box<dyn Store>>;
 
+    /// Whether the power may fail before there is a whole store.
+    fn may_fail_early(&self) -> bool {
+        false
+    }
+
     /// Whether the process may die while the machine goes on.
     fn may_die(&self) -> bool {
         true
@@ -69,19 +77,47 @@ pub trait Subject: Send + Sync {
 
 /// An open store.
 pub trait Store: Sync {
+    /// A name that begins with an `h` is a hash index's: transactions have nothing to do with it.
     fn create_tree(&self, tree: &str) -> Answer<()>;
     fn drop_tree(&self, tree: &str) -> Answer<()>;
     /// A transaction of its own that is not durable when it returns, as [`Store::delete`].
     fn put(&self, tree: &str, key: &[u8], value: &[u8]) -> Answer<bool>;
     fn delete(&self, tree: &str, key: &[u8]) -> Answer<bool>;
     fn get(&self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>>;
-    fn begin(&self, durability: Durability) -> Answer<Box<dyn Transaction + '_>>;
+    /// `relaxed`: it need not be isolated from others more than reading only what is committed.
+    fn begin(&self, durability: Durability, relaxed: bool) -> Answer<Box<dyn Transaction + '_>>;
+    /// What is committed now.
+    fn snapshot(&self) -> Answer<Box<dyn View + '_>> {
+        Ok(Box::new(Still(self.contents()?)))
+    }
     fn checkpoint(&self) -> Answer<()>;
     /// Makes everything durable that was acknowledged before.
     fn flush(&self) -> Answer<()>;
     /// All trees, and all that is in them.
     fn contents(&self) -> Answer<State>;
     fn close(self: Box<Self>) -> Answer<()>;
+}
+
+/// What was committed at one moment.
+pub trait View {
+    fn get(&self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>>;
+    /// Entries from `lower` on and below `upper`, read from behind if `back` says so.
+    fn range(&self, tree: &str, lower: &[u8], upper: &[u8], back: bool) -> Answer<Entries>;
+}
+
+/// A copy of everything.
+struct Still(State);
+
+impl View for Still {
+    fn get(&self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
+        Ok(self.0.get(tree).and_then(|tree| tree.get(key)).map(|value| value.to_vec()))
+    }
+
+    fn range(&self, tree: &str, lower: &[u8], upper: &[u8], _: bool) -> Answer<Entries> {
+        let entries = self.0.get(tree).into_iter().flatten();
+        let inside = entries.filter(|(key, _)| key.as_slice() >= lower && key.as_slice() < upper);
+        Ok(inside.map(|(key, value)| (key.clone(), value.to_vec())).collect())
+    }
 }
 
 /// A transaction; it aborts when it is dropped.

@@ -263,22 +263,22 @@ impl Store for ToyStore {
     }
 
     fn put(&self, tree: &str, key: &[u8], value: &[u8]) -> Answer<bool> {
-        let mut transaction = self.begin(Durability::Async)?;
+        let mut transaction = self.begin(Durability::Async, false)?;
         let was_there = transaction.put(tree, key, value)?;
         transaction.commit().map(|()| was_there)
     }
 
     fn delete(&self, tree: &str, key: &[u8]) -> Answer<bool> {
-        let mut transaction = self.begin(Durability::Async)?;
+        let mut transaction = self.begin(Durability::Async, false)?;
         let was_there = transaction.delete(tree, key)?;
         transaction.commit().map(|()| was_there)
     }
 
     fn get(&self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
-        self.begin(Durability::Async)?.get(tree, key)
+        self.begin(Durability::Async, false)?.get(tree, key)
     }
 
-    fn begin(&self, durability: Durability) -> Answer<Box<dyn Transaction + '_>> {
+    fn begin(&self, durability: Durability, _: bool) -> Answer<Box<dyn Transaction + '_>> {
         Ok(Box::new(Draft::new(self, durability)))
     }
 

@@ -12,7 +12,7 @@ use millpond::io::PowerSupply;
 
 use crate::oracle::{Change, Oracle, State, Tree, Value, name_of, shown};
 use crate::plan::{Plan, pick};
-use crate::subject::{Answer, Durability, Failure, Store, Transaction};
+use crate::subject::{Answer, Durability, Entries, Failure, Store, Transaction, View};
 
 /// Trees that all threads use, and that are there from the beginning.
 pub const SHARED: [&str; 3] = ["s0", "s1", "s2"];
@@ -38,6 +38,12 @@ pub struct Done {
     pub aborts: u64,
     pub reads: u64,
 }
+
+/// A snapshot, and what must be in it.
+type Snapshot<'a> = (Box<dyn View + 'a>, State);
+
+/// Snapshots that a worker has at a time.
+const SNAPSHOTS_MAX: usize = 3;
 
 /// A store while it is open, and what may go wrong with it.
 #[derive(Clone, Copy)]
@@ -106,7 +112,8 @@ impl Worker {
                 let own = tree.iter().filter(|(key, _)| key.first() == Some(&self.id));
                 let own: Tree = own.map(|(key, value)| (key.clone(), value.clone())).collect();
                 part.insert(name.clone(), own);
-            } else if name.starts_with(&format!("p{}-", self.id)) {
+            } else if ["p", "h"].iter().any(|kind| name.starts_with(&format!("{kind}{}-", self.id)))
+            {
                 part.insert(name.clone(), tree.clone());
             }
         }
@@ -122,17 +129,18 @@ impl Worker {
     /// Does so many steps, if nothing fails.
     pub fn live(&mut self, life: Life<'_>, steps: u32) -> Result<(), Stop> {
         self.doubts = 0;
+        let mut snapshots = Vec::new();
         for _ in 0..steps {
             if life.supply.is_off() || self.doubts >= DOUBTS_MAX {
                 return Err(Stop::Down);
             }
-            self.step(life)?;
+            self.step(life, &mut snapshots)?;
         }
         Ok(())
     }
 
-    fn step(&mut self, life: Life<'_>) -> Result<(), Stop> {
-        match self.random.u8(..100) {
+    fn step<'a>(&mut self, life: Life<'a>, snapshots: &mut Vec<Snapshot<'a>>) -> Result<(), Stop> {
+        match self.random.u8(..110) {
             0..16 => self.single(life),
             16..22 => self.look(life),
             22..26 => {
@@ -150,6 +158,8 @@ impl Worker {
             }
             31..34 => self.create_tree(life),
             34..36 => self.drop_tree(life),
+            100..103 => self.begin_snapshot(life, snapshots),
+            103..110 => self.look_back(life, snapshots),
             _ => self.transaction(life),
         }
     }
@@ -242,11 +252,30 @@ impl Worker {
         names[self.random.usize(..names.len())].clone()
     }
 
+    fn tree_of_transactions(&mut self) -> String {
+        let names = self.oracle.now().keys().filter(|name| is_tree(name));
+        let names: Vec<&String> = names.collect();
+        names[self.random.usize(..names.len())].clone()
+    }
+
+    /// Some structure, and a key that fits there.
+    fn place(&mut self) -> (String, Vec<u8>) {
+        let (tree, mut key) = (self.tree(), self.key());
+        if !is_tree(&tree) {
+            // Hash indexes have no large entries.
+            key.truncate(3);
+        }
+        (tree, key)
+    }
+
     fn single(&mut self, life: Life<'_>) -> Result<(), Stop> {
-        let (tree, key) = (self.tree(), self.key());
+        let (tree, key) = self.place();
         let was_there = self.oracle.now()[&tree].contains_key(&key);
         let (answer, change) = if self.random.u8(..4) > 0 {
-            let value = self.value();
+            let mut value = self.value();
+            if !is_tree(&tree) {
+                value = value.iter().copied().take(self.page_size / 8).collect();
+            }
             self.note(format!("put {tree}/{} {} alone", name_of(&key), shown(&value)));
             (life.store.put(&tree, &key, &value), Change::Put { tree, key, value })
         } else {
@@ -262,7 +291,7 @@ impl Worker {
     }
 
     fn look(&mut self, life: Life<'_>) -> Result<(), Stop> {
-        let (tree, key) = (self.tree(), self.key());
+        let (tree, key) = self.place();
         self.note(format!("get {tree}/{}", name_of(&key)));
         let answer = life.store.get(&tree, &key);
         let Some(found) = self.tolerate(life, answer)? else { return Ok(()) };
@@ -270,16 +299,56 @@ impl Worker {
         self.expect(life, (&found, &expected), |a, b| wrong_read(&tree, &key, a, b))
     }
 
+    fn begin_snapshot<'a>(
+        &mut self,
+        life: Life<'a>,
+        snapshots: &mut Vec<Snapshot<'a>>,
+    ) -> Result<(), Stop> {
+        if snapshots.len() == SNAPSHOTS_MAX {
+            snapshots.remove(self.random.usize(..SNAPSHOTS_MAX));
+        }
+        self.note("snapshot".into());
+        let begun = life.store.snapshot();
+        if let Some(view) = self.tolerate(life, begun)? {
+            snapshots.push((view, self.oracle.now().clone()));
+        }
+        Ok(())
+    }
+
+    /// Reads from a snapshot what must still be in it.
+    fn look_back(&mut self, life: Life<'_>, snapshots: &[Snapshot<'_>]) -> Result<(), Stop> {
+        let Some((view, state)) = snapshots.get(self.random.usize(..SNAPSHOTS_MAX)) else {
+            return Ok(());
+        };
+        let tree = self.tree();
+        let Some(entries) = state.get(&tree).filter(|_| is_tree(&tree)) else { return Ok(()) };
+        let (a, b) = (self.key(), self.key());
+        if self.random.bool() {
+            self.note(format!("snapshot's {tree}/{}", name_of(&a)));
+            let found = view.get(&tree, &a);
+            let Some(found) = self.tolerate(life, found)? else { return Ok(()) };
+            let expected = entries.get(&a).map(|value| value.to_vec());
+            return self.expect(life, (&found, &expected), |f, e| wrong_read(&tree, &a, f, e));
+        }
+        let (lower, upper) = if a <= b { (a, b) } else { (b, a) };
+        self.note(format!("snapshot's {tree}/{}..{}", name_of(&lower), name_of(&upper)));
+        let found = view.range(&tree, &lower, &upper, self.random.bool());
+        let Some(found) = self.tolerate(life, found)? else { return Ok(()) };
+        let expected = entries_of(entries, &lower, &upper);
+        self.expect(life, (&found, &expected), wrong_range)
+    }
+
     fn create_tree(&mut self, life: Life<'_>) -> Result<(), Stop> {
         self.trees_made += 1;
-        let tree = format!("p{}-{}", self.id, self.trees_made);
+        let kind = if self.random.u8(..3) == 0 { 'h' } else { 'p' };
+        let tree = format!("{kind}{}-{}", self.id, self.trees_made);
         self.note(format!("create {tree}"));
         let answer = life.store.create_tree(&tree);
         self.outcome(life, answer, vec![Change::Create { tree }], false)
     }
 
     fn drop_tree(&mut self, life: Life<'_>) -> Result<(), Stop> {
-        let names = self.oracle.now().keys().filter(|name| name.starts_with('p'));
+        let names = self.oracle.now().keys().filter(|name| !name.starts_with('s'));
         let names: Vec<String> = names.cloned().collect();
         if names.is_empty() {
             return Ok(());
@@ -293,7 +362,7 @@ impl Worker {
     fn transaction(&mut self, life: Life<'_>) -> Result<(), Stop> {
         let durability = pick(&mut self.random, &Durability::ALL);
         self.note(format!("begin {durability:?}"));
-        let begun = life.store.begin(durability);
+        let begun = life.store.begin(durability, self.random.u8(..4) == 0);
         let Some(transaction) = self.tolerate(life, begun)? else { return Ok(()) };
         let mut draft = Draft { transaction, changes: Vec::new(), savepoints: Vec::new() };
         let operations = if self.random.bool() { 1..=3 } else { 1..=20 };
@@ -342,7 +411,7 @@ impl Worker {
 
     /// The outer error: what was read is wrong. The inner one: the operation failed.
     fn operation(&mut self, life: Life<'_>, draft: &mut Draft<'_>) -> Result<Answer<()>, Stop> {
-        let (tree, key) = (self.tree(), self.key());
+        let (tree, key) = (self.tree_of_transactions(), self.key());
         match self.random.u8(..20) {
             0..10 => self.put(life, draft, tree, key),
             10..13 => {
@@ -414,20 +483,12 @@ impl Worker {
         self.note(format!("  range {tree}/{}..{}", name_of(&lower), name_of(&upper)));
         let mut state = State::from([(tree.to_string(), self.oracle.now()[tree].clone())]);
         draft.changes.iter().for_each(|change| change.apply(&mut state));
-        let bounds = (Bound::Included(lower.clone()), Bound::Excluded(upper.clone()));
-        let entries = if lower < upper { Some(state[tree].range(bounds)) } else { None };
-        let expected: Vec<_> = entries
-            .into_iter()
-            .flatten()
-            .map(|(key, value)| (key.clone(), value.to_vec()))
-            .collect();
+        let expected = entries_of(&state[tree], &lower, &upper);
         let found = match draft.transaction.range(tree, &lower, &upper) {
             Ok(found) => found,
             Err(failure) => return Ok(Err(failure)),
         };
-        self.expect(life, (&found, &expected), |found, expected| {
-            format!("a range has {} entries, not {}, or others", found.len(), expected.len())
-        })?;
+        self.expect(life, (&found, &expected), wrong_range)?;
         Ok(Ok(()))
     }
 }
@@ -454,6 +515,23 @@ impl Draft<'_> {
         }
         oracle.now()[tree].get(key).cloned()
     }
+}
+
+/// Whether transactions and snapshots show what is in it.
+fn is_tree(name: &str) -> bool {
+    !name.starts_with('h')
+}
+
+fn entries_of(tree: &Tree, lower: &[u8], upper: &[u8]) -> Entries {
+    if lower >= upper {
+        return Vec::new();
+    }
+    let entries = tree.range::<[u8], _>((Bound::Included(lower), Bound::Excluded(upper)));
+    entries.map(|(key, value)| (key.clone(), value.to_vec())).collect()
+}
+
+fn wrong_range(found: &Entries, expected: &Entries) -> String {
+    format!("a range has {} entries, not {}, or others", found.len(), expected.len())
 }
 
 fn wrong_presence(what: &str) -> String {
