@@ -6,10 +6,11 @@
 //!
 //! * **Calls outside a transaction** are one each.
 //! * **Updates** lock for writing before they look, so two that update one row do not deadlock.
-//! * **Scans** lock what they show and no more. How far a driver's visitor will go is not known, so
-//!   the keys of a few rows are looked at without a lock, as many as the driver expects; the range
-//!   up to the last of them is locked and scanned, and so on from there. What came or went
-//!   between look and lock is seen, since what is shown is what lies in the locked range.
+//! * **Scans** lock what they show and no more. Where the driver says where its scan ends, that is
+//!   one range. Where it does not, how far its visitor will go is not known, so the keys of a few
+//!   rows are looked at without a lock, as many as the driver expects; the range up to the last of
+//!   them is locked and scanned, and so on from there. What came or went between look and lock is
+//!   seen, since what is shown is what lies in the locked range.
 //! * **Loading** needs no transactions: see [`TxnStore::load_with`].
 
 use std::ops::Bound;
@@ -180,7 +181,7 @@ impl<M: Mode> TxnSession<M> {
     ) -> Result<R, DbStoreError> {
         let tree = tree_of(&self.trees, table)?;
         if let Some(tx) = &mut self.tx {
-            return Ok(work(tx, tree)?);
+            return work(tx, tree).map_err(failed);
         }
         let mut tx = StoreTxn::begin(&self.store, self.options)?;
         let done = work(&mut tx, tree)?;
@@ -200,6 +201,13 @@ impl<M: Mode> TxnSession<M> {
     }
 }
 
+/// Apart from the path of what succeeds.
+#[cold]
+#[inline(never)]
+fn failed(error: Error) -> DbStoreError {
+    error.into()
+}
+
 /// A bound as a range wants it.
 fn from(key: &[u8], is_included: bool) -> Bound<&[u8]> {
     if is_included { Bound::Included(key) } else { Bound::Excluded(key) }
@@ -216,19 +224,17 @@ fn look_ahead<M: Mode>(
     end: &mut Vec<u8>,
 ) -> Result<bool, Error> {
     let ends = if is_up { (start, Bound::Unbounded) } else { (Bound::Unbounded, start) };
-    let mut range = tree.btree().range(ends.0, ends.1).keys_only();
-    for row in 1..=rows.max(1) {
-        let entry = if is_up { range.next()? } else { range.next_back()? };
-        match entry {
-            Some((key, _)) if row == rows.max(1) => {
-                end.clear();
-                end.extend_from_slice(key);
-            }
-            Some(_) => {}
-            None => return Ok(false),
+    let mut cursor = tree.btree().cursor_in(ends.0, ends.1).keys_only();
+    let mut more = if is_up { cursor.first()? } else { cursor.last()? };
+    for _ in 1..rows {
+        if !more {
+            break;
         }
+        more = if is_up { cursor.next()? } else { cursor.prev()? };
     }
-    Ok(true)
+    end.clear();
+    end.extend_from_slice(cursor.key());
+    Ok(more)
 }
 
 /// Scans in parts that are locked one after the other.
@@ -239,6 +245,10 @@ fn scan_parts<M: Mode>(
     visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
 ) -> Result<(), Error> {
     let is_up = scan.direction == Direction::Ascending;
+    if let (Some(end), true) = (scan.end, is_up) {
+        let ends = (Bound::Included(scan.start), Bound::Excluded(end));
+        return tx.scan(tree, ends, visit);
+    }
     start.clear();
     start.extend_from_slice(scan.start);
     let (mut is_first, mut wants_more) = (true, true);

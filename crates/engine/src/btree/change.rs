@@ -19,6 +19,7 @@ use crate::btree::note::{self, LargeValue};
 use crate::btree::overflow::Built;
 use crate::btree::tree::{BTree, corrupt};
 use crate::btree::undo::{Before, Undo};
+use crate::btree::write_as::{Applied, Detached};
 use crate::page::PageType;
 use crate::pool::{ANCHOR_SWIP, Anchor, By, Op, Pages, PoolError, Read, Swip, Try, Write};
 
@@ -122,15 +123,6 @@ pub enum Updated {
     Absent,
     /// The value is in pages of its own: it has to be read and written. It was not handed out.
     Large,
-}
-
-/// A change that was made, or was not.
-pub(crate) struct Made {
-    pub(crate) outcome: Outcome,
-    /// Where its record begins.
-    pub(crate) at: Lsn,
-    /// The value in pages of its own that the entry had, below an anchor now.
-    pub(crate) gone: Option<Built>,
 }
 
 impl<'a> Change<'a> {
@@ -399,9 +391,9 @@ impl<P: Pages> BTree<P> {
     ) -> Result<Outcome, PoolError> {
         let made = self.change_by(Whose::default(), key, new, when, old)?;
         if let Some(gone) = made.gone {
-            self.free_below(gone.anchor)?;
+            self.free_below(gone.0.anchor)?;
         }
-        Ok(made.outcome)
+        Ok(Outcome { existed: made.existed, applied: made.applied })
     }
 
     /// The same on behalf of somebody; what was in pages of its own is the caller's.
@@ -412,7 +404,7 @@ impl<P: Pages> BTree<P> {
         new: New<'a>,
         when: When<'a>,
         mut old: Option<&mut Vec<u8>>,
-    ) -> Result<Made, PoolError> {
+    ) -> Result<Applied, PoolError> {
         let by = whose.by;
         let mut change = Change::by(whose, key, new, when);
         let result = loop {
@@ -440,7 +432,8 @@ impl<P: Pages> BTree<P> {
         if let (None, Some(trash)) = (&gone, change.trash) {
             done_anyway(by, self.free_below(trash))?;
         }
-        Ok(Made { outcome, at, gone })
+        let Outcome { existed, applied } = outcome;
+        Ok(Applied { existed, applied, at, gone: gone.map(Detached) })
     }
 
     /// One round: an attempt, and what it asks for.

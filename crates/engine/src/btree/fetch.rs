@@ -4,6 +4,8 @@
 //! one parent, in one attempt, and the fence of the last one says where the next lookup goes on.
 //! So a scan holds nothing between two steps, and its user's code runs under no latch.
 
+use std::cell::RefCell;
+
 use millpond_base::Op as Use;
 
 use crate::btree::descend::{Place, Seek};
@@ -39,6 +41,33 @@ pub(crate) struct Batch {
     len: usize,
 }
 
+/// Copies that a thread keeps for its next scans.
+const SPARE_MAX: usize = 2 * LEAVES_MAX;
+
+thread_local! {
+    /// A scan of a few rows takes less than a microsecond, and memory for its copies half of that.
+    static SPARE: RefCell<Vec<PageBuffer>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A copy's memory, with anything in it.
+fn buffer(len: usize) -> PageBuffer {
+    let spare = SPARE.try_with(|spare| spare.try_borrow_mut().ok().and_then(|mut all| all.pop()));
+    let spare = spare.ok().flatten().filter(|spare| spare.bytes().len() == len);
+    spare.unwrap_or_else(|| PageBuffer::new(len))
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        // A thread that ends has given its own away already.
+        let _ = SPARE.try_with(|spare| {
+            if let Ok(mut all) = spare.try_borrow_mut() {
+                let room = SPARE_MAX.saturating_sub(all.len());
+                all.extend(self.copies.drain(..).take(room));
+            }
+        });
+    }
+}
+
 impl Batch {
     pub(crate) fn len(&self) -> usize {
         self.len
@@ -57,7 +86,7 @@ impl Batch {
 
     fn take(&mut self, view: View<'_>) {
         if self.copies.len() == self.len {
-            self.copies.push(PageBuffer::new(view.len()));
+            self.copies.push(buffer(view.len()));
         }
         if let Some(copy) = self.copies.get_mut(self.len) {
             copy_used(view, copy.bytes_mut());

@@ -58,10 +58,11 @@ impl<P: Pages> BTree<P> {
     pub fn get<R>(&self, key: &[u8], f: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, PoolError> {
         let mut scratch = Scratch::default();
         loop {
-            match self.find(key, &mut scratch)? {
-                Found::Missing => return Ok(None),
-                Found::Inline => return Ok(Some(f(scratch.bytes()))),
-                Found::Overflow(reference) => {
+            match self.find(key, &mut scratch) {
+                Ok(Found::Missing) => return Ok(None),
+                Ok(Found::Inline) => return Ok(Some(f(scratch.bytes()))),
+                Err(error) => return Err(error),
+                Ok(Found::Overflow(reference)) => {
                     if let Some(value) = self.read_whole(key, reference)? {
                         return Ok(Some(f(&value)));
                     }

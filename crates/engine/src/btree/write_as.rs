@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use millpond_base::{Lsn, PageId};
 
-use crate::btree::change::{New, Outcome, RootFate, Updated, When, Whose, done_anyway};
+use crate::btree::change::{New, RootFate, Updated, When, Whose, done_anyway};
 use crate::btree::error::WriteError;
 use crate::btree::note::LargeValue;
 use crate::btree::overflow::Built;
@@ -25,7 +25,7 @@ pub enum Condition {
 }
 
 /// A value in pages of its own that no entry refers to: to be put back, or to be freed.
-pub struct Detached(Built);
+pub struct Detached(pub(crate) Built);
 
 impl Detached {
     /// Its length in bytes.
@@ -67,6 +67,7 @@ impl<P: Pages> BTree<P> {
     ///
     /// # Errors
     /// Key or value too long, or the memory behind the tree failed.
+    #[inline]
     pub fn write_as(
         &self,
         by: By,
@@ -77,16 +78,17 @@ impl<P: Pages> BTree<P> {
     ) -> Result<Applied, WriteError> {
         let (when, whose) = (condition.when(), Whose { by, undo, root: RootFate::None });
         let Some(value) = value else {
-            return Ok(self.change_by(whose, key, New::Nothing, When::Present, None)?.into());
+            let made = self.change_by(whose, key, New::Nothing, When::Present, None);
+            return made.map_err(failed);
         };
         self.check_sizes(key, value.len() as u64)?;
         if self.fits_inline(key, value.len() as u64) {
-            return Ok(self.change_by(whose, key, New::Inline(value), when, None)?.into());
+            return self.change_by(whose, key, New::Inline(value), when, None).map_err(failed);
         }
         let built = self.build(value)?;
         let made = self.change_by(whose, key, New::Built(&built), when, None);
         done_anyway(by, self.free_below(built.anchor))?;
-        Ok(made?.into())
+        Ok(made?)
     }
 
     /// Gives `key` the large value `detached`, which is not detached any more.
@@ -97,7 +99,7 @@ impl<P: Pages> BTree<P> {
         let new = New::Built(&detached.0);
         let made = self.change_by(Whose::of(by), key, new, When::Always, None)?;
         done_anyway(by, self.free_below(detached.0.anchor))?;
-        Ok(made.into())
+        Ok(made)
     }
 
     /// Overwrites a part of the inline value of `key`; not applied if there is no such part.
@@ -160,7 +162,7 @@ impl<P: Pages> BTree<P> {
     ) -> Result<bool, WriteError> {
         self.check_sizes(key, value.len() as u64)?;
         let whose = Whose::root(RootFate::Placed(root));
-        Ok(self.change_by(whose, key, New::Inline(value), When::Absent, None)?.outcome.applied)
+        Ok(self.change_by(whose, key, New::Inline(value), When::Absent, None)?.applied)
     }
 
     /// Removes the entry that tells of the structure whose root is `root`, which hangs from then
@@ -170,7 +172,7 @@ impl<P: Pages> BTree<P> {
     /// The memory behind the tree failed.
     pub fn remove_hanging(&self, key: &[u8], root: PageId, kind: u8) -> Result<bool, PoolError> {
         let whose = Whose::root(RootFate::Hangs(root, kind));
-        Ok(self.change_by(whose, key, New::Nothing, When::Present, None)?.outcome.applied)
+        Ok(self.change_by(whose, key, New::Nothing, When::Present, None)?.applied)
     }
 
     /// Frees the pages of a large value whose root hangs below nothing.
@@ -183,9 +185,9 @@ impl<P: Pages> BTree<P> {
     }
 }
 
-impl From<super::change::Made> for Applied {
-    fn from(made: super::change::Made) -> Applied {
-        let Outcome { existed, applied } = made.outcome;
-        Applied { existed, applied, at: made.at, gone: made.gone.map(Detached) }
-    }
+/// Apart from the path of what succeeds.
+#[cold]
+#[inline(never)]
+fn failed(error: PoolError) -> WriteError {
+    error.into()
 }

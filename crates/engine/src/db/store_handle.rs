@@ -187,6 +187,12 @@ impl<M: Mode, S> Clone for StoreHandle<M, S> {
 }
 
 impl<M: Mode> StoreTree<M> {
+    /// What holds the tree open.
+    #[inline(always)]
+    pub(super) fn held(&self) -> &OpenTree<M> {
+        &self.open
+    }
+
     /// The tree itself, for code that is compiled for a combination. Its operations are not
     /// counted as lookups or writes, and a store that is open for reading must not be written to.
     #[inline(always)]

@@ -5,15 +5,48 @@ use std::sync::Arc;
 
 use super::error::Error;
 use super::store::Store;
-use super::store_handle::StoreTree;
+use super::store_handle::{OpenTree, StoreTree};
 use crate::btree::{BTree, Condition};
 use crate::pool::{Mode, Pool};
-use crate::txn::{Savepoint, Transaction, TxnOptions};
+use crate::txn::{Savepoint, Transaction, TxnError, TxnOptions};
+
+/// Trees that a transaction changed; the first few without memory of their own.
+struct Known<M: Mode> {
+    few: [Option<OpenTree<M>>; FEW],
+    others: Vec<OpenTree<M>>,
+}
+
+const FEW: usize = 8;
+
+impl<M: Mode> Known<M> {
+    /// Keeps a tree.
+    #[inline]
+    fn keep(&mut self, tree: &OpenTree<M>) {
+        for place in &mut self.few {
+            match place {
+                Some(known) if Arc::ptr_eq(known, tree) => return,
+                Some(_) => {}
+                None => {
+                    *place = Some(tree.clone());
+                    return;
+                }
+            }
+        }
+        if !self.others.iter().any(|known| Arc::ptr_eq(known, tree)) {
+            self.others.push(tree.clone());
+        }
+    }
+
+    fn find(&self, owner: u32) -> Option<&BTree<Pool<M>>> {
+        let all = self.few.iter().flatten().chain(&self.others);
+        all.map(|tree| tree.structure()).find(|tree| tree.owner() == owner)
+    }
+}
 
 /// A transaction of a store; aborted when it is dropped.
 pub struct StoreTxn<M: Mode> {
     /// Those that it changed. First, so that they go first.
-    trees: Vec<StoreTree<M>>,
+    trees: Known<M>,
     tx: Transaction,
     store: Arc<Store<M>>,
 }
@@ -29,7 +62,8 @@ impl<M: Mode> StoreTxn<M> {
         }
         store.may_write()?;
         let tx = Transaction::begin(store.transactions(), options);
-        Ok(StoreTxn { trees: Vec::new(), tx, store: store.clone() })
+        let trees = Known { few: Default::default(), others: Vec::new() };
+        Ok(StoreTxn { trees, tx, store: store.clone() })
     }
 
     /// The transaction's id.
@@ -56,7 +90,7 @@ impl<M: Mode> StoreTxn<M> {
         f: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>, Error> {
         self.check(tree)?;
-        Ok(self.tx.get(tree.btree(), key, f)?)
+        self.tx.get(tree.btree(), key, f).map_err(failed)
     }
 
     /// As [`Transaction::lock`].
@@ -80,8 +114,8 @@ impl<M: Mode> StoreTxn<M> {
         condition: Condition,
     ) -> Result<(bool, bool), Error> {
         self.check(tree)?;
-        self.know(tree);
-        Ok(self.tx.write(tree.btree(), key, value, condition)?)
+        self.trees.keep(tree.held());
+        self.tx.write(tree.btree(), key, value, condition).map_err(failed)
     }
 
     /// As [`Transaction::update`].
@@ -95,17 +129,8 @@ impl<M: Mode> StoreTxn<M> {
         f: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<Option<R>, Error> {
         self.check(tree)?;
-        self.know(tree);
-        Ok(self.tx.update(tree.btree(), key, f)?)
-    }
-
-    /// Keeps a tree that is about to be changed.
-    #[inline]
-    fn know(&mut self, tree: &StoreTree<M>) {
-        let owner = tree.btree().owner();
-        if self.trees.iter().all(|known| known.btree().owner() != owner) {
-            self.trees.push(tree.clone());
-        }
+        self.trees.keep(tree.held());
+        self.tx.update(tree.btree(), key, f).map_err(failed)
     }
 
     /// As [`Transaction::scan`].
@@ -147,7 +172,7 @@ impl<M: Mode> StoreTxn<M> {
     /// [`Error`].
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<(), Error> {
         let trees = &self.trees;
-        Ok(self.tx.rollback_to(savepoint, |owner| find(trees, owner))?)
+        Ok(self.tx.rollback_to(savepoint, |owner| trees.find(owner))?)
     }
 
     /// As [`Transaction::commit`].
@@ -155,12 +180,8 @@ impl<M: Mode> StoreTxn<M> {
     /// # Errors
     /// [`Error`].
     pub fn commit(mut self) -> Result<(), Error> {
-        let trees = std::mem::take(&mut self.trees);
-        let done = self.tx.commit(|owner| find(&trees, owner));
-        if !self.tx.is_over() {
-            self.trees = trees;
-        }
-        Ok(done?)
+        let trees = &self.trees;
+        Ok(self.tx.commit(|owner| trees.find(owner))?)
     }
 
     /// As [`Transaction::abort`].
@@ -173,12 +194,15 @@ impl<M: Mode> StoreTxn<M> {
 
     fn undo(&mut self) -> Result<(), Error> {
         let trees = &self.trees;
-        Ok(self.tx.abort(|owner| find(trees, owner))?)
+        Ok(self.tx.abort(|owner| trees.find(owner))?)
     }
 }
 
-fn find<M: Mode>(trees: &[StoreTree<M>], owner: u32) -> Option<&BTree<Pool<M>>> {
-    trees.iter().map(StoreTree::btree).find(|tree| tree.owner() == owner)
+/// Apart from the path of what succeeds.
+#[cold]
+#[inline(never)]
+fn failed(error: TxnError) -> Error {
+    error.into()
 }
 
 impl<M: Mode> Drop for StoreTxn<M> {

@@ -1,5 +1,6 @@
 //! Locks: what transactions hold on data until they end. `README.md` has the numbered rules.
 
+mod brief;
 mod bytes;
 mod counts;
 mod entry;

@@ -1,11 +1,10 @@
 //! A transaction's locks.
 
 use std::ops::Bound;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use millpond_base::sync::Mutex;
-
+use super::brief::Brief;
 use super::bytes::{KEY_BYTES, PIECE};
 use super::counts::count;
 use super::entry::Answer;
@@ -35,6 +34,8 @@ pub struct Owner {
     used: usize,
     reserved: usize,
     is_writing: bool,
+    /// Nothing was asked for since everything was released.
+    is_idle: bool,
     wait_max: Duration,
 }
 
@@ -46,6 +47,8 @@ struct KeyHold {
 
 /// What the owner holds of a tree.
 struct TreeHold {
+    /// The tree's id.
+    id: u32,
     tree: Arc<Tree>,
     intention: Option<Mode>,
     /// `S` or `X` on all of it.
@@ -55,7 +58,7 @@ struct TreeHold {
     /// Its key locks.
     keys: u32,
     /// The keys that are locked in `X`, and how many there are.
-    writes: Arc<Mutex<Writes>>,
+    writes: Arc<Brief<Writes>>,
     written: u32,
     /// Bytes used for keys and writes.
     bytes: usize,
@@ -66,13 +69,14 @@ struct TreeHold {
 impl TreeHold {
     fn new(tree: Arc<Tree>, escalate_at: u32) -> TreeHold {
         TreeHold {
+            id: tree.id,
             tree,
             intention: None,
             whole: None,
             ranges: Vec::new(),
             range_bytes: 0,
             keys: 0,
-            writes: Arc::new(Mutex::new(Writes::default())),
+            writes: Arc::new(Brief::new(Writes::default())),
             written: 0,
             bytes: 0,
             escalate_at,
@@ -99,6 +103,7 @@ impl Owner {
             used: 0,
             reserved: 0,
             is_writing: false,
+            is_idle: true,
             wait_max: manager.options.wait_max,
         }
     }
@@ -142,8 +147,7 @@ impl Owner {
             return Ok(());
         }
         self.lock_intention(at, mode.intention())?;
-        self.make_room(at, KEY_BYTES + key.len())?;
-        if self.holds_key(at, key, mode) {
+        if self.make_room(at, KEY_BYTES + key.len())? && self.holds_key(at, key, mode) {
             // Making room has locked the whole tree.
             return Ok(());
         }
@@ -168,7 +172,8 @@ impl Owner {
     /// Where `tree` is in `trees`.
     #[inline]
     fn tree_at(&mut self, tree: u32) -> usize {
-        if let Some(at) = self.trees.iter().position(|hold| hold.tree.id == tree) {
+        self.is_idle = false;
+        if let Some(at) = self.trees.iter().position(|hold| hold.id == tree) {
             return at;
         }
         let escalate_at = self.manager.options.escalate_after;
@@ -262,7 +267,7 @@ impl Owner {
         loop {
             let answer = self.lock_name(at, name, Mode::X, ticket.is_some())?;
             let hold = &self.trees[at];
-            let mut writes = hold.writes.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut writes = hold.writes.lock();
             if let Answer::Held(write) = answer
                 // After a wait it is not, and the request is still to be taken from the queue.
                 && ticket.is_none()
@@ -284,7 +289,7 @@ impl Owner {
                 return Ok(());
             }
             // Nobody is to wait for this key while its owner waits for others.
-            hold.writes.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            hold.writes.lock().pop();
             self.take_back(at, name, answer);
             self.trees[at].tree.unwritten(self.id);
             self.wait_for_ranges(at, want(), ticket)?;
@@ -376,8 +381,7 @@ impl Owner {
         }
         self.lock_intention(at, Mode::IS)?;
         let bytes = 2 * range.bytes();
-        self.make_room(at, bytes)?;
-        if holds(&self.trees[at]) {
+        if self.make_room(at, bytes)? && holds(&self.trees[at]) {
             return Ok(());
         }
         self.lock_in_tree(at, Want::Range(range.clone()), &mut None)?;
@@ -390,13 +394,15 @@ impl Owner {
         Ok(())
     }
 
-    /// Makes sure that `bytes` more may be used.
+    /// Makes sure that `bytes` more may be used; answers whether other locks may be held in place
+    /// of some from then on.
     #[inline]
-    fn make_room(&mut self, at: usize, bytes: usize) -> Result<(), LockError> {
+    fn make_room(&mut self, at: usize, bytes: usize) -> Result<bool, LockError> {
         if self.used + bytes <= self.reserved {
-            return Ok(());
+            return Ok(false);
         }
-        self.reserve(at, bytes)
+        self.reserve(at, bytes)?;
+        Ok(true)
     }
 
     #[cold]
@@ -479,7 +485,7 @@ impl Owner {
         hold.keys = hold.keys.saturating_sub(released as u32);
         let mut bytes = released * KEY_BYTES;
         if mode == Mode::X {
-            hold.writes.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            hold.writes.lock().clear();
             hold.written = 0;
             bytes = hold.bytes;
         }
@@ -518,6 +524,9 @@ impl Owner {
 
     /// Releases everything: the end of the transaction.
     pub fn release_all(&mut self) {
+        if std::mem::replace(&mut self.is_idle, true) {
+            return;
+        }
         let (table, id) = (&self.manager.table, self.id);
         for key in self.keys.drain(..) {
             table.unlock(key.name, id);
@@ -526,7 +535,7 @@ impl Owner {
         for hold in &mut self.trees {
             let in_core = hold.whole.is_some() || !hold.ranges.is_empty();
             if hold.written > 0 {
-                hold.writes.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                hold.writes.lock().clear();
             }
             if in_core || hold.intention.is_some() {
                 hold.tree.leave(id, self.stripe, in_core);

@@ -1,11 +1,11 @@
 //! The table of key locks, in parts that each have a mutex.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use hashbrown::HashTable;
 use hashbrown::hash_table;
-use millpond_base::sync::{Mutex, MutexGuard};
 
+use super::brief::{Brief, Guard};
 use super::entry::{Answer, Entry};
 use super::mode::Mode;
 use super::name::Name;
@@ -13,27 +13,27 @@ use super::waiter::Waiter;
 
 /// Two parts never share a cache line, nor the pair of lines that is fetched at once.
 #[repr(align(128))]
-struct Shard(Mutex<HashTable<Entry>>);
+struct Shard(Brief<HashTable<Entry>>);
 
 /// All key locks of a manager.
 pub(super) struct Table {
     shards: Box<[Shard]>,
 }
 
-/// Entries for which a part keeps room once it had so many: 64 KiB in all 256 parts each.
+/// Entries for which a part keeps room once it had so many: 64 KiB each.
 const KEPT: usize = 1 << 11;
 
 impl Table {
     /// `shards` is a power of two.
     pub fn new(shards: usize) -> Table {
-        let shard = |_| Shard(Mutex::new(HashTable::new()));
+        let shard = |_| Shard(Brief::new(HashTable::new()));
         Table { shards: (0..shards).map(shard).collect() }
     }
 
     #[inline]
-    fn shard(&self, name: Name) -> MutexGuard<'_, HashTable<Entry>> {
+    fn shard(&self, name: Name) -> Guard<'_, HashTable<Entry>> {
         let shard = &self.shards[name.shard(self.shards.len())];
-        shard.0.lock().unwrap_or_else(PoisonError::into_inner)
+        shard.0.lock()
     }
 
     /// Grants the lock, or puts the request into its queue. `write`: which of its owner's writes
@@ -108,7 +108,7 @@ impl Table {
 
     /// Locks in the table.
     pub fn len(&self) -> usize {
-        let of = |shard: &Shard| shard.0.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let of = |shard: &Shard| shard.0.lock().len();
         self.shards.iter().map(of).sum()
     }
 }

@@ -13,6 +13,7 @@ use std::sync::{Arc, PoisonError};
 use millpond_base::sync::atomic::{AtomicU32, Ordering};
 use millpond_base::sync::{Mutex, MutexGuard};
 
+use super::brief::{Brief, Guard};
 use super::mode::Mode;
 use super::range::Range;
 use super::waiter::Waiter;
@@ -26,11 +27,11 @@ pub(super) const STRIPES: usize = if cfg!(any(loom, shuttle)) { 2 } else { 8 };
 struct Member {
     id: u64,
     mode: Mode,
-    writes: Arc<Mutex<Writes>>,
+    writes: Arc<Brief<Writes>>,
 }
 
 #[repr(align(128))]
-struct Stripe(Mutex<Vec<Member>>);
+struct Stripe(Brief<Vec<Member>>);
 
 /// What is wanted of a tree.
 #[derive(Clone, Debug)]
@@ -69,7 +70,7 @@ pub(super) struct Asking<'a> {
     pub id: u64,
     pub stripe: usize,
     pub waiter: &'a Arc<Waiter>,
-    pub writes: &'a Arc<Mutex<Writes>>,
+    pub writes: &'a Arc<Brief<Writes>>,
 }
 
 /// The locks on one tree.
@@ -83,12 +84,12 @@ pub(super) struct Tree {
 
 impl Tree {
     pub fn new(id: u32) -> Tree {
-        let stripes = std::array::from_fn(|_| Stripe(Mutex::new(Vec::new())));
+        let stripes = std::array::from_fn(|_| Stripe(Brief::new(Vec::new())));
         Tree { id, attention: AtomicU32::new(0), core: Mutex::new(Core::default()), stripes }
     }
 
-    fn stripe(&self, stripe: usize) -> MutexGuard<'_, Vec<Member>> {
-        self.stripes[stripe % STRIPES].0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn stripe(&self, stripe: usize) -> Guard<'_, Vec<Member>> {
+        self.stripes[stripe % STRIPES].0.lock()
     }
 
     fn core(&self) -> MutexGuard<'_, Core> {
@@ -351,6 +352,6 @@ fn put(stripe: &mut Vec<Member>, asking: &Asking<'_>, mode: Mode) {
 
 /// Whether `member` has written a key in `range`, its last `fresh` writes left aside.
 fn writes(member: &Member, range: &Range, fresh: usize) -> bool {
-    let writes = member.writes.lock().unwrap_or_else(PoisonError::into_inner);
+    let writes = member.writes.lock();
     writes.any_in(range, writes.len().saturating_sub(fresh))
 }

@@ -73,9 +73,34 @@ enum How {
     /// It was clean: all of it is logged.
     Image,
     /// As the structure said, and then, perhaps, in a way that shows from its bytes before.
-    Noted { notes: Vec<Range<usize>>, before: Option<Range<usize>> },
+    Noted { notes: Notes, before: Option<Range<usize>> },
     /// It was given back.
     Freed,
+}
+
+/// Where the notes about a page are. Hardly any page gets more than two in one attempt, and so
+/// these are kept without memory of their own.
+#[derive(Default)]
+struct Notes {
+    first: Option<Range<usize>>,
+    second: Option<Range<usize>>,
+    others: Vec<Range<usize>>,
+}
+
+impl Notes {
+    fn push(&mut self, note: Range<usize>) {
+        if self.first.is_none() {
+            self.first = Some(note);
+        } else if self.second.is_none() {
+            self.second = Some(note);
+        } else {
+            self.others.push(note);
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Range<usize>> {
+        self.first.iter().chain(&self.second).chain(&self.others)
+    }
 }
 
 struct Changed {
@@ -256,8 +281,7 @@ impl<M: Mode> Pool<M> {
         debug_assert_eq!(changed.page, page);
         if let How::Noted { before: before @ None, .. } = &mut changed.how {
             let start = arena.len();
-            arena.resize(start + self.page_size, 0);
-            self.view(frame).copy_into(0, &mut arena[start..]);
+            self.view(frame).copy_to(0, self.page_size, arena);
             *before = Some(start..start + self.page_size);
         }
     }
@@ -293,7 +317,7 @@ impl<M: Mode> Pool<M> {
             let how = if was_clean && !is_planted(Bug::NoFullImage) {
                 How::Image
             } else {
-                How::Noted { notes: Vec::new(), before: None }
+                How::Noted { notes: Notes::default(), before: None }
             };
             changes.pages.push(Changed { frame, page, how, is_new: false });
         }
@@ -374,8 +398,8 @@ impl<M: Mode> Pool<M> {
                     if changed.is_new {
                         change::put_taken(body, page);
                     }
-                    scratch.resize(self.page_size, 0);
-                    self.view(changed.frame).copy_into(0, scratch);
+                    scratch.clear();
+                    self.view(changed.frame).copy_to(0, self.page_size, scratch);
                     self.unswizzle_all(changed.frame, scratch, |_| {
                         !is_planted(Bug::SwipLoggedAsPointer)
                     });
@@ -385,7 +409,7 @@ impl<M: Mode> Pool<M> {
                     self.counters().add(Counter::LogImageBytes, (body.len() - start) as u64);
                 }
                 How::Noted { notes, before } => {
-                    for note in notes {
+                    for note in notes.iter() {
                         change::put_note(body, page, arena.get(note.clone()).unwrap_or(&[]));
                     }
                     if let Some(before) = before.as_ref().and_then(|r| arena.get(r.clone())) {
@@ -418,8 +442,8 @@ impl<M: Mode> Pool<M> {
         scratch: &mut Vec<u8>,
         body: &mut Vec<u8>,
     ) {
-        scratch.resize(self.page_size, 0);
-        self.view(changed.frame).copy_into(0, scratch);
+        scratch.clear();
+        self.view(changed.frame).copy_to(0, self.page_size, scratch);
         if M::SWIZZLES && self.kind(self.view(changed.frame)).is_some() {
             // A word that is the same, and was a swip before, means the same child, and the log has
             // it. One that was not is what an entry left behind, as a pointer perhaps: the log may

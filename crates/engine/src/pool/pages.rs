@@ -160,7 +160,11 @@ pub trait Pages: Send + Sync + Sized + 'static {
     /// What an attempt, or the work between attempts, failed with for good.
     #[inline(always)]
     fn run<T>(&self, attempt: impl FnMut(&Op<'_, Self>) -> Try<T>) -> Result<T, PoolError> {
-        Ok(self.run_logged(attempt)?.0)
+        // Not by `?`, which moves the result as a whole, soon after its parts were written.
+        match self.run_logged(attempt) {
+            Ok((value, _)) => Ok(value),
+            Err(error) => Err(error),
+        }
     }
 
     /// The same; answers also where the record about the last attempt begins, 0 if there is none.

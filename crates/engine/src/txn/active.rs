@@ -80,14 +80,17 @@ impl Active {
         })
     }
 
+    /// Begins a step, which may append a record.
+    #[inline]
+    pub(super) fn begin_step(&self) -> Step<'_> {
+        Step::begin(self)
+    }
+
     /// Does `step`, which may append a record and answers where.
     pub(super) fn step<R>(&self, step: impl FnOnce() -> (R, Lsn)) -> R {
-        let end = Step::begin(self);
+        let under_way = self.begin_step();
         let (result, at) = step();
-        if at != Lsn(0) {
-            self.last.store(at.0, Ordering::Release);
-        }
-        drop(end);
+        under_way.end(at);
         result
     }
 
@@ -107,10 +110,18 @@ impl Active {
     }
 }
 
-/// Ends a step even if it panics.
-struct Step<'a>(&'a Active);
+/// A step under way; over when it is dropped, also by a panic.
+pub(super) struct Step<'a>(&'a Active);
 
 impl<'a> Step<'a> {
+    /// Ends it: its record, if there was one, is at `at`.
+    #[inline]
+    pub(super) fn end(self, at: Lsn) {
+        if at != Lsn(0) {
+            self.0.last.store(at.0, Ordering::Release);
+        }
+    }
+
     fn begin(active: &'a Active) -> Step<'a> {
         add_one(&active.steps);
         Step(active)

@@ -16,11 +16,11 @@ use std::time::Duration;
 
 use millpond_base::Lsn;
 
-use crate::btree::{BTree, Before, Condition, Detached, Undo, Updated};
+use crate::btree::{Applied, BTree, Before, Condition, Detached, Undo, Updated};
 use crate::lock::{Mode, Owner};
 use crate::log::Record;
 use crate::pool::changes::kind;
-use crate::pool::{By, Pages};
+use crate::pool::{By, Pages, PoolError};
 use crate::txn::error::TxnError;
 use crate::txn::kit::Kit;
 use crate::txn::manager::TransactionManager;
@@ -155,7 +155,7 @@ impl Transaction {
 
     fn lock_key(&mut self, tree: u32, key: &[u8], mode: Mode) -> Result<(), TxnError> {
         match &mut self.kit.owner {
-            Some(owner) => Ok(owner.lock_key(tree, key, mode)?),
+            Some(owner) => owner.lock_key(tree, key, mode).map_err(failed),
             None => Ok(()),
         }
     }
@@ -178,7 +178,7 @@ impl Transaction {
         {
             owner.release_shared(tree.owner(), key);
         }
-        Ok(found?)
+        found.map_err(failed)
     }
 
     /// Locks `key` as if to write it, so that what is read of it now can be written later without
@@ -220,16 +220,17 @@ impl Transaction {
         mut f: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), TxnError> {
         self.lock_range(tree, lower, upper)?;
-        let mut range = tree.range(lower, upper);
-        loop {
-            match range.next_back() {
-                Ok(Some((key, value))) if f(key, value) => {}
-                Ok(_) => break,
-                Err(error) => return Err(error.into()),
+        let mut cursor = tree.cursor_in(lower, upper);
+        let mut scan = || {
+            let mut more = cursor.last()?;
+            while more && f(cursor.key(), cursor.value()) {
+                more = cursor.prev()?;
             }
-        }
+            Ok::<(), PoolError>(())
+        };
+        let scanned = scan();
         self.end_statement();
-        Ok(())
+        Ok(scanned?)
     }
 
     /// Locks all keys between the bounds, those that are not there, too, for reading.
@@ -278,17 +279,22 @@ impl Transaction {
         let mut changes = active.changes();
         changes.before_write(self.manager.versions(), tree, key)?;
         let undo = &mut changes.undo;
-        let start = undo.end();
-        let applied = active.step(|| {
-            let applied = tree.write_as(by, key, value, condition, Some(undo.room()));
-            let at = applied.as_ref().map_or(Lsn(0), |applied| applied.at);
-            (applied, at)
-        })?;
-        undo.noted(start, self.last, applied.gone);
-        if applied.at != Lsn(0) {
-            self.last = applied.at;
+        let (start, step) = (undo.end(), active.begin_step());
+        // Taken apart where it lies: what is moved as a whole waits for its parts to be written.
+        match tree.write_as(by, key, value, condition, Some(undo.room())) {
+            Ok(Applied { existed, applied, at, gone }) => {
+                step.end(at);
+                undo.noted(start, self.last);
+                if let Some(gone) = gone {
+                    undo.took(gone);
+                }
+                if at != Lsn(0) {
+                    self.last = at;
+                }
+                Ok((existed, applied))
+            }
+            Err(error) => Err(failed(error)),
         }
-        Ok((applied.existed, applied.applied))
     }
 
     /// Lets `f` change the bytes of the value of `key`, but not how many they are; `None` if there
@@ -308,13 +314,14 @@ impl Transaction {
                 result = Some(f(value));
             }
         };
-        match self.update_inline(tree, key, &mut once)? {
-            Updated::Done | Updated::Absent => {}
-            Updated::Large => {
+        match self.update_inline(tree, key, &mut once) {
+            Ok(Updated::Done | Updated::Absent) => {}
+            Ok(Updated::Large) => {
                 let Some(mut value) = tree.get(key, <[u8]>::to_vec)? else { return Ok(None) };
                 once(&mut value);
                 self.write(tree, key, Some(&value), Condition::Always)?;
             }
+            Err(error) => return Err(error),
         }
         Ok(result)
     }
@@ -335,17 +342,18 @@ impl Transaction {
         let mut changes = active.changes();
         changes.before_write(self.manager.versions(), tree, key)?;
         let undo = &mut changes.undo;
-        let start = undo.end();
-        let (updated, at) = active.step(|| {
-            let updated = tree.update_as(by, key, (Some(undo.room()), room), f);
-            let at = updated.as_ref().map_or(Lsn(0), |(_, at)| *at);
-            (updated, at)
-        })?;
-        undo.noted(start, self.last, None);
-        if at != Lsn(0) {
-            self.last = at;
+        let (start, step) = (undo.end(), active.begin_step());
+        match tree.update_as(by, key, (Some(undo.room()), room), f) {
+            Ok((updated, at)) => {
+                step.end(at);
+                undo.noted(start, self.last);
+                if at != Lsn(0) {
+                    self.last = at;
+                }
+                Ok(updated)
+            }
+            Err(error) => Err(failed(error)),
         }
-        Ok(updated)
     }
 
     /// Enters it into the table of those under way; its kit has its entry from then on.
@@ -528,6 +536,13 @@ impl Drop for Transaction {
             self.manager.give_kit(std::mem::take(&mut self.kit));
         }
     }
+}
+
+/// Apart from the path of what succeeds: errors are long, and so are results that may be one.
+#[cold]
+#[inline(never)]
+fn failed<E: Into<TxnError>>(error: E) -> TxnError {
+    error.into()
 }
 
 /// Makes an entry what it was; answers where the record begins, and what large value had to go for

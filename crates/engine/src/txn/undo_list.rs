@@ -48,9 +48,18 @@ impl UndoList {
     }
 
     /// A change is over whose undo, if it was made, was appended from `start` on.
-    pub(super) fn noted(&mut self, start: usize, prev: Lsn, large: Option<Detached>) {
+    #[inline]
+    pub(super) fn noted(&mut self, start: usize, prev: Lsn) {
         if self.bytes.len() > start {
-            self.changes.push(Change { start, prev, large });
+            self.changes.push(Change { start, prev, large: None });
+        }
+    }
+
+    /// The last change took this large value away.
+    #[cold]
+    pub(super) fn took(&mut self, large: Detached) {
+        if let Some(change) = self.changes.last_mut() {
+            change.large = Some(large);
         }
     }
 
@@ -116,10 +125,10 @@ mod tests {
         for (at, before) in befores.into_iter().enumerate() {
             let start = list.end();
             Undo { owner: at as u32, key: &[at as u8], before }.put(list.room());
-            list.noted(start, Lsn(at as u64), None);
+            list.noted(start, Lsn(at as u64));
         }
         // A change that was not made leaves nothing.
-        list.noted(list.end(), Lsn(9), None);
+        list.noted(list.end(), Lsn(9));
         let mut seen: Vec<_> = list.entries_back().collect();
         seen.reverse();
         let expected = befores.iter().enumerate();

@@ -187,13 +187,17 @@ impl<S: Session> Checker<'_, S> {
         expected.truncate(limit);
         let extent = if limit == usize::MAX { Extent::Whole } else { Extent::Rows(limit as u32) };
         let (mut seen, mut is_right) = (0, true);
-        self.session.scan(self.table, Scan { start, direction, extent }, |key, value| {
-            is_right &= expected
-                .get(seen)
-                .is_some_and(|row| (row.0.as_slice(), row.1.as_slice()) == (key, value));
-            seen += 1;
-            seen < limit
-        })?;
+        self.session.scan(
+            self.table,
+            Scan { start, direction, extent, end: None },
+            |key, value| {
+                is_right &= expected
+                    .get(seen)
+                    .is_some_and(|row| (row.0.as_slice(), row.1.as_slice()) == (key, value));
+                seen += 1;
+                seen < limit
+            },
+        )?;
         Ok(is_right && seen == expected.len())
     }
 }

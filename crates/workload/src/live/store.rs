@@ -64,25 +64,34 @@ pub struct Scan<'k> {
     pub direction: Direction,
     /// A hint; the visitor's answer alone ends a scan.
     pub extent: Extent,
+    /// A hint, too: no row at this key or behind it, in the scan's direction, is wanted. A store
+    /// may stop before it, or go on until the visitor says so.
+    pub end: Option<&'k [u8]>,
 }
 
 impl<'k> Scan<'k> {
     /// Upwards from `start`, about `rows` rows.
     #[inline]
     pub fn up(start: &'k [u8], rows: u32) -> Scan<'k> {
-        Scan { start, direction: Direction::Ascending, extent: Extent::Rows(rows) }
+        Scan { start, direction: Direction::Ascending, extent: Extent::Rows(rows), end: None }
     }
 
     /// Downwards from `start`, about `rows` rows.
     #[inline]
     pub fn down(start: &'k [u8], rows: u32) -> Scan<'k> {
-        Scan { start, direction: Direction::Descending, extent: Extent::Rows(rows) }
+        Scan { start, direction: Direction::Descending, extent: Extent::Rows(rows), end: None }
     }
 
     /// Every row of a table, upwards.
     #[inline]
     pub fn whole() -> Scan<'static> {
-        Scan { start: &[], direction: Direction::Ascending, extent: Extent::Whole }
+        Scan { start: &[], direction: Direction::Ascending, extent: Extent::Whole, end: None }
+    }
+
+    /// The same before `end`: what a store that locks ranges wants to know beforehand.
+    #[inline]
+    pub fn before(self, end: &'k [u8]) -> Scan<'k> {
+        Scan { end: Some(end), ..self }
     }
 }
 

@@ -41,10 +41,12 @@ impl Worker {
             Named::Last(last) => last,
         };
         let start = keys::customer_name(w, d, last, &[0; NAME_LEN], 0);
+        // First names are text.
+        let end = keys::customer_name(w, d, last, &[u8::MAX; NAME_LEN], u32::MAX);
         let prefix = &start[..NAME_PREFIX_LEN];
         let customers = &mut self.customers;
         customers.clear();
-        session.scan(self.tables.customer_name, Scan::up(&start, 3), |key, _| {
+        session.scan(self.tables.customer_name, Scan::up(&start, 3).before(&end), |key, _| {
             let is_namesake = key.starts_with(prefix);
             if is_namesake {
                 customers.push(keys::last_number(key));

@@ -45,10 +45,10 @@ impl Worker {
             (Order::ENTRY_D.get(row), Order::CARRIER_ID.get(row))
         })?;
         self.show(entered << 8 | u64::from(carrier));
-        let start = keys::order_line(w, d, o, 0);
+        let (start, end) = (keys::order_line(w, d, o, 0), keys::order_line(w, d, o, u8::MAX));
         let mut lines = 0u64;
         let mut wrong = None;
-        session.scan(tables.order_line, Scan::up(&start, 10), |key, row| {
+        session.scan(tables.order_line, Scan::up(&start, 10).before(&end), |key, row| {
             if !key.starts_with(&start[..9]) {
                 return false;
             }

@@ -46,16 +46,20 @@ impl Worker {
         let items = &mut self.items;
         items.clear();
         let mut wrong = None;
-        session.scan(tables.order_line, Scan::up(&start, 10 * ORDERS), |key, row| {
-            if *key >= end[..] {
-                return false;
-            }
-            match OrderLine::view(row) {
-                Ok(row) => items.push(OrderLine::I_ID.get(row)),
-                Err(found) => wrong = Some(found),
-            }
-            wrong.is_none()
-        })?;
+        session.scan(
+            tables.order_line,
+            Scan::up(&start, 10 * ORDERS).before(&end),
+            |key, row| {
+                if *key >= end[..] {
+                    return false;
+                }
+                match OrderLine::view(row) {
+                    Ok(row) => items.push(OrderLine::I_ID.get(row)),
+                    Err(found) => wrong = Some(found),
+                }
+                wrong.is_none()
+            },
+        )?;
         if let Some(found) = wrong {
             let (table, expected) = (OrderLine::TABLE, OrderLine::LEN);
             return Err(DriveError::Length { table, found, expected });

@@ -1,0 +1,164 @@
+//! A mutex for what is held for some tens of nanoseconds.
+//!
+//! A transaction takes hundreds of them. To release the operating system's mutex takes an exchange
+//! with memory, from which it learns whether somebody sleeps; an exchange waits for all earlier
+//! stores of its thread. Here nobody sleeps: whoever finds it taken looks again for a while and
+//! then gives its processor away, so that a release is a plain store. What waits for long, for a
+//! lock and not for a mutex, waits in a [`Waiter`](super::waiter::Waiter).
+//!
+//! Under a model checker it is that one's mutex.
+
+#[cfg(any(loom, shuttle))]
+pub(super) use model::{Brief, Guard};
+#[cfg(not(any(loom, shuttle)))]
+pub(super) use real::{Brief, Guard};
+
+#[cfg(any(loom, shuttle))]
+mod model {
+    use std::sync::PoisonError;
+
+    use millpond_base::sync::{Mutex, MutexGuard};
+
+    pub(in crate::lock) type Guard<'a, T> = MutexGuard<'a, T>;
+
+    pub(in crate::lock) struct Brief<T>(Mutex<T>);
+
+    impl<T> Brief<T> {
+        pub fn new(value: T) -> Brief<T> {
+            Brief(Mutex::new(value))
+        }
+
+        pub fn lock(&self) -> Guard<'_, T> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
+}
+
+#[cfg(not(any(loom, shuttle)))]
+mod real {
+    use std::cell::UnsafeCell;
+    use std::marker::PhantomData;
+    use std::ops::{Deref, DerefMut};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    /// Looks before the processor is given away.
+    const SPINS: u32 = 100;
+    /// How often it is given away before the thread sleeps in between: its holder may have to wait
+    /// for a processor, too.
+    const YIELDS: u32 = 1000;
+
+    /// A value that one thread at a time sees.
+    pub(in crate::lock) struct Brief<T> {
+        is_taken: AtomicBool,
+        value: UnsafeCell<T>,
+    }
+
+    // SAFETY: `value` is reached only through a `Guard`, of which there is one at a time: it is
+    // made by whoever changed `is_taken` from false to true, and changes it back when it goes. So
+    // the value goes from thread to thread, which `T: Send` allows, and is never shared.
+    unsafe impl<T: Send> Sync for Brief<T> {}
+
+    /// The right to the value. Its thread's alone: a `&T` to give to others needs more than
+    /// `T: Send`.
+    pub(in crate::lock) struct Guard<'a, T> {
+        of: &'a Brief<T>,
+        _threads: PhantomData<*mut T>,
+    }
+
+    impl<T> Brief<T> {
+        pub fn new(value: T) -> Brief<T> {
+            Brief { is_taken: AtomicBool::new(false), value: UnsafeCell::new(value) }
+        }
+
+        #[inline]
+        fn try_take(&self) -> bool {
+            let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
+            self.is_taken.compare_exchange(false, true, acquire, relaxed).is_ok()
+        }
+
+        #[inline]
+        pub fn lock(&self) -> Guard<'_, T> {
+            if !self.try_take() {
+                self.take_later();
+            }
+            Guard { of: self, _threads: PhantomData }
+        }
+
+        #[cold]
+        #[inline(never)]
+        fn take_later(&self) {
+            for round in 0u32.. {
+                if !self.is_taken.load(Ordering::Relaxed) && self.try_take() {
+                    return;
+                }
+                match round {
+                    _ if round < SPINS => std::hint::spin_loop(),
+                    _ if round < SPINS + YIELDS => std::thread::yield_now(),
+                    _ => std::thread::sleep(Duration::from_micros(50)),
+                }
+            }
+        }
+    }
+
+    impl<T> Deref for Guard<'_, T> {
+        type Target = T;
+
+        #[inline(always)]
+        fn deref(&self) -> &T {
+            // SAFETY: this guard is the only one, and lends the value for no longer than it lives.
+            unsafe { &*self.of.value.get() }
+        }
+    }
+
+    impl<T> DerefMut for Guard<'_, T> {
+        #[inline(always)]
+        fn deref_mut(&mut self) -> &mut T {
+            // SAFETY: as above; and it is borrowed mutably.
+            unsafe { &mut *self.of.value.get() }
+        }
+    }
+
+    impl<T> Drop for Guard<'_, T> {
+        #[inline(always)]
+        fn drop(&mut self) {
+            self.of.is_taken.store(false, Ordering::Release);
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn one_thread_at_a_time_changes_what_all_change() {
+            const EACH: u64 = 20_000;
+            // Two numbers that are equal whenever nobody is at them.
+            let both = Brief::new((0u64, vec![0u64]));
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        for _ in 0..EACH {
+                            let mut both = both.lock();
+                            assert_eq!(both.0, both.1[0]);
+                            both.0 += 1;
+                            both.1 = vec![both.0];
+                        }
+                    });
+                }
+            });
+            assert_eq!(both.lock().0, 4 * EACH);
+        }
+
+        #[test]
+        fn a_holder_that_panics_leaves_it_free() {
+            let number = Brief::new(1);
+            let panics = || {
+                let _held = number.lock();
+                std::panic::resume_unwind(Box::new(()));
+            };
+            assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
+            assert_eq!(*number.lock(), 1);
+        }
+    }
+}
