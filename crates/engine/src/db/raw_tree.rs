@@ -111,6 +111,8 @@ impl RawTree {
     /// of waiting for ever: a write to the same page or one beside it, and a large value below it
     /// that is not in memory.
     ///
+    /// [`PoolError::Held`]: crate::pool::PoolError::Held
+    ///
     /// ```
     /// # use millpond::db::{Db, Error, Options};
     /// # fn main() -> Result<(), Error> {
