@@ -14,7 +14,8 @@ use millpond::io::{Device, FileDevice, MemoryDevice, PageStore, SlowDevice};
 use millpond::page::{PageSize, PageType};
 use millpond::pool::recorder::Recorder;
 use millpond::pool::{
-    Evictors, Latching, Mode, Optimistic, Pool, PoolOptions, Reclamation, Twin, Unlatched, Workers,
+    Evictors, Latching, Mode, Optimistic, Pool, PoolOptions, Reclamation, StorageRecorder, Twin,
+    Unlatched, Workers,
 };
 use millpond_base::{PageId, Reason, Seed, Size};
 use millpond_policies::contract::Shape;
@@ -59,6 +60,15 @@ pub struct Facts {
     pub durability: String,
 }
 
+/// What of an engine can record; a twin has neither.
+#[derive(Clone, Copy, Default)]
+pub struct Recorders<'a> {
+    /// Of page references, where it was compiled with one.
+    pub pages: Option<&'a Recorder>,
+    /// Of what is asked of storage.
+    pub storage: Option<&'a StorageRecorder>,
+}
+
 /// An engine, loaded.
 pub trait Bed: Send {
     /// What is known of it.
@@ -71,7 +81,7 @@ pub trait Bed: Send {
     fn run(
         &mut self,
         spec: &RunSpec,
-        at_start: &mut dyn FnMut(Option<&Recorder>) -> Result<(), BenchError>,
+        at_start: &mut dyn FnMut(Recorders<'_>) -> Result<(), BenchError>,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, BenchError>;
 
@@ -87,8 +97,8 @@ pub trait Bed: Send {
     /// What the store reports.
     fn check(&self) -> Result<Option<tpcc::Report>, BenchError>;
 
-    /// Its recorder, where it was compiled with one.
-    fn recorder(&self) -> Option<&Recorder>;
+    /// What records.
+    fn recorders(&self) -> Recorders<'_>;
 
     /// Closes the store and opens it again with a pool of another size, empty: a cold start.
     /// Nothing happens to a twin.
@@ -298,10 +308,10 @@ impl<L: Latching> Bed for TwinBed<L> {
     fn run(
         &mut self,
         spec: &RunSpec,
-        at_start: &mut dyn FnMut(Option<&Recorder>) -> Result<(), BenchError>,
+        at_start: &mut dyn FnMut(Recorders<'_>) -> Result<(), BenchError>,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, BenchError> {
-        self.crew.run(&self.store, spec, &|| None, &mut || at_start(None), observer)
+        self.crew.run(&self.store, spec, &|| None, &mut || at_start(Recorders::default()), observer)
     }
 
     fn set_workload(&mut self, workload: Workload) {
@@ -316,8 +326,8 @@ impl<L: Latching> Bed for TwinBed<L> {
         self.crew.check(&self.store)
     }
 
-    fn recorder(&self) -> Option<&Recorder> {
-        None
+    fn recorders(&self) -> Recorders<'_> {
+        Recorders::default()
     }
 
     fn reopen(&mut self, _: Option<Size>) -> Result<(), BenchError> {
@@ -509,6 +519,12 @@ fn memory_available() -> u64 {
     kib.map_or(limit, |kib| limit.min((kib << 10) / 4 * 3))
 }
 
+/// What records in `pool`.
+pub(crate) fn recorders<M: Mode>(pool: &Pool<M>) -> Recorders<'_> {
+    let pages = M::RECORDS.then(|| pool.recorder());
+    Recorders { pages, storage: Some(pool.storage_recorder()) }
+}
+
 impl<M: Mode> Bed for PoolBed<M> {
     fn facts(&self) -> &Facts {
         &self.crew.facts
@@ -517,14 +533,14 @@ impl<M: Mode> Bed for PoolBed<M> {
     fn run(
         &mut self,
         spec: &RunSpec,
-        at_start: &mut dyn FnMut(Option<&Recorder>) -> Result<(), BenchError>,
+        at_start: &mut dyn FnMut(Recorders<'_>) -> Result<(), BenchError>,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, BenchError> {
         let Ground { store, .. } = self.ground.as_ref().ok_or(BenchError::Closed)?;
         let pool = store.pages();
         let counts = || Some(Counts::of(pool.counters()));
-        let recorder = M::RECORDS.then(|| pool.recorder());
-        self.crew.run(store, spec, &counts, &mut || at_start(recorder), observer)
+        let recorders = recorders(pool);
+        self.crew.run(store, spec, &counts, &mut || at_start(recorders), observer)
     }
 
     fn set_workload(&mut self, workload: Workload) {
@@ -539,9 +555,8 @@ impl<M: Mode> Bed for PoolBed<M> {
         self.crew.check(&self.ground()?.store)
     }
 
-    fn recorder(&self) -> Option<&Recorder> {
-        let ground = self.ground.as_ref()?;
-        M::RECORDS.then(|| ground.store.pages().recorder())
+    fn recorders(&self) -> Recorders<'_> {
+        self.ground.as_ref().map_or(Recorders::default(), |ground| recorders(ground.store.pages()))
     }
 
     fn reopen(&mut self, pool: Option<Size>) -> Result<(), BenchError> {

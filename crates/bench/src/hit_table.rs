@@ -17,7 +17,7 @@ use millpond_workload::keys::{Distribution, Scramble};
 use millpond_workload::trace::Batch;
 use millpond_workload::ycsb::{self, LoadOrder};
 
-use crate::bed::prepare;
+use crate::bed::{Recorders, prepare};
 use crate::client::Workload;
 use crate::counts::Counts;
 use crate::error::BenchError;
@@ -155,7 +155,7 @@ pub fn hit_table(
     let mut spec = RunSpec::of(Length::Operations(experiment.warm_up));
     spec.warm_up = Length::NONE;
     observer.begin("lookups, warming up");
-    let mut start = |recorder: Option<&millpond::pool::recorder::Recorder>| match recorder {
+    let mut start = |recorders: Recorders<'_>| match recorders.pages {
         Some(recorder) => {
             recorder.start(Box::new(kept.clone()), false);
             Ok(())
@@ -169,7 +169,7 @@ pub fn hit_table(
     if warm.was_stopped || outcome.was_stopped {
         return Err(BenchError::Stopped.into());
     }
-    let stopped = bed.recorder().map_or(Ok(0), |recorder| recorder.stop());
+    let stopped = bed.recorders().pages.map_or(Ok(0), |recorder| recorder.stop());
     stopped.map_err(BenchError::Record)?;
     let (pages, frames) = (bed.facts().pages, bed.facts().frames.unwrap_or(0));
     drop(bed);

@@ -1,4 +1,4 @@
-//! Recording the page references of a run as a trace.
+//! Recording the page references of a run as a trace, or what it asks of storage.
 //!
 //! To encode a trace costs ten times as much as to note its references, and whoever does it takes
 //! processor time from the run. So a run writes references as they are, eight bytes each, to a
@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use millpond::pool::recorder::{Recorder, Reference, Sink};
+use millpond::pool::{StorageRecorder, StorageRequest, StorageSink};
 use millpond_workload::trace::{BATCH_LEN, Batch};
 use millpond_workload::write::{self, WriteOptions};
 
@@ -56,6 +57,12 @@ impl Sink for Through {
     }
 }
 
+/// Where nobody sees it, beside `path`.
+fn spool_beside(path: &Path) -> Result<File, BenchError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    tempfile::tempfile_in(folder.unwrap_or(Path::new("."))).map_err(failed)
+}
+
 fn failed(error: impl ToString) -> BenchError {
     BenchError::Record(error.to_string())
 }
@@ -69,8 +76,7 @@ impl Recording {
     /// The file cannot be made.
     pub fn create(path: &Path, most: u64, all_attempts: bool) -> Result<Recording, BenchError> {
         let sink = write::create(path, &WriteOptions::default()).map_err(failed)?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let file = tempfile::tempfile_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
+        let file = spool_beside(path)?;
         let spool = Spool { file, bytes: Vec::new(), left: most, written: 0 };
         Ok(Recording { sink, spool: Arc::new(Mutex::new(spool)), all_attempts })
     }
@@ -119,5 +125,73 @@ impl Spool {
             batch.push(reference.page().0, reference.mark());
         }
         Ok(!batch.is_empty())
+    }
+}
+
+/// A trace of what a run asks of storage, being recorded.
+pub struct StorageRecording {
+    sink: Box<dyn write::Sink>,
+    spool: Arc<Mutex<File>>,
+}
+
+/// Hands requests on to the spool.
+struct ThroughFile(Arc<Mutex<File>>, Vec<u8>);
+
+impl StorageSink for ThroughFile {
+    fn take(&mut self, requests: &[StorageRequest]) -> Result<(), String> {
+        let ThroughFile(file, bytes) = self;
+        bytes.clear();
+        bytes.extend(requests.iter().flat_map(|request| request.to_bytes()));
+        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(bytes).map_err(|error| error.to_string())
+    }
+}
+
+impl StorageRecording {
+    /// Makes a trace at `path`, whose name says the format; it appears when it is finished.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub fn create(path: &Path) -> Result<StorageRecording, BenchError> {
+        let options = WriteOptions { page_lsns: true, ..WriteOptions::default() };
+        let sink = write::create(path, &options).map_err(failed)?;
+        let spool = Arc::new(Mutex::new(spool_beside(path)?));
+        Ok(StorageRecording { sink, spool })
+    }
+
+    /// Begins to record.
+    pub fn start(&self, recorder: &StorageRecorder) {
+        recorder.start(Box::new(ThroughFile(self.spool.clone(), Vec::new())));
+    }
+
+    /// Ends the recording, and encodes and completes the trace; says how many requests it holds.
+    ///
+    /// # Errors
+    /// The file could not be written.
+    pub fn finish(mut self, recorder: &StorageRecorder) -> Result<u64, BenchError> {
+        let recorded = recorder.stop().map_err(BenchError::Record)?;
+        let mut file = self.spool.lock().unwrap_or_else(PoisonError::into_inner);
+        file.rewind().map_err(failed)?;
+        let (mut batch, mut lsns) = (Batch::with_capacity(BATCH_LEN), Vec::new());
+        let mut bytes = Vec::new();
+        loop {
+            bytes.clear();
+            let most = (BATCH_LEN * StorageRequest::BYTES) as u64;
+            (&*file).take(most).read_to_end(&mut bytes).map_err(failed)?;
+            if bytes.is_empty() {
+                break;
+            }
+            batch.clear();
+            lsns.clear();
+            for bytes in bytes.as_chunks::<{ StorageRequest::BYTES }>().0 {
+                let request = StorageRequest::from_bytes(bytes);
+                batch.push(request.page.0, request.mark);
+                batch.lsns.push(request.lsn);
+                lsns.push([request.page_lsn, request.rec_lsn]);
+            }
+            self.sink.write_with_lsns(&batch, &lsns).map_err(failed)?;
+        }
+        self.sink.finish().map_err(failed)?;
+        Ok(recorded)
     }
 }

@@ -7,11 +7,10 @@ use millpond::db::log_file::log_path;
 use millpond::db::stat_file::stat_path;
 use millpond::io::{Device, MemoryDevice, SlowDevice};
 use millpond::pool::Mode;
-use millpond::pool::recorder::Recorder;
 use millpond_base::Size;
 use millpond_workload::tpcc;
 
-use crate::bed::{Bed, Crew, Facts, check_threads, frames_for, plan};
+use crate::bed::{Bed, Crew, Facts, Recorders, check_threads, frames_for, plan, recorders};
 use crate::client::Workload;
 use crate::error::BenchError;
 use crate::probe::reads_per_second;
@@ -101,12 +100,13 @@ impl<M: Mode> Bed for TxnBed<M> {
     fn run(
         &mut self,
         spec: &RunSpec,
-        at_start: &mut dyn FnMut(Option<&Recorder>) -> Result<(), BenchError>,
+        at_start: &mut dyn FnMut(Recorders<'_>) -> Result<(), BenchError>,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, BenchError> {
         let store = self.store.as_ref().ok_or(BenchError::Closed)?;
         let counts = || Some(store.counts());
-        self.crew.run(store, spec, &counts, &mut || at_start(None), observer)
+        let recorders = recorders(store.store().pool());
+        self.crew.run(store, spec, &counts, &mut || at_start(recorders), observer)
     }
 
     fn set_workload(&mut self, workload: Workload) {
@@ -121,8 +121,9 @@ impl<M: Mode> Bed for TxnBed<M> {
         self.crew.check(self.store()?)
     }
 
-    fn recorder(&self) -> Option<&Recorder> {
-        None
+    fn recorders(&self) -> Recorders<'_> {
+        let store = self.store.as_ref();
+        store.map_or(Recorders::default(), |store| recorders(store.store().pool()))
     }
 
     fn reopen(&mut self, pool: Option<Size>) -> Result<(), BenchError> {

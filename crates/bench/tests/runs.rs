@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use millpond::db::{LatchingMode, TranslationMode};
 use millpond_base::Size;
-use millpond_bench::bed::{Bed, prepare};
+use millpond_bench::bed::{Bed, Recorders, prepare};
 use millpond_bench::client::Workload;
 use millpond_bench::contest::{affinity, contest, ladder};
 use millpond_bench::error::BenchError;
@@ -206,12 +206,12 @@ fn a_recorded_run_is_a_trace_of_its_references() {
     let setup = Setup { records: true, ..Setup::new() };
     let mut bed = prepare(&setup, &orders(1, 1), &mut Unwatched).unwrap();
     let recording = Recording::create(&path, 5000, false).unwrap();
-    let mut start = |recorder: Option<&millpond::pool::recorder::Recorder>| {
-        recording.start(recorder.ok_or(BenchError::Closed)?);
+    let mut start = |recorders: Recorders<'_>| {
+        recording.start(recorders.pages.ok_or(BenchError::Closed)?);
         Ok(())
     };
     let outcome = bed.run(&operations(200), &mut start, &mut Unwatched).unwrap();
-    let written = recording.finish(bed.recorder().unwrap(), &mut Unwatched).unwrap();
+    let written = recording.finish(bed.recorders().pages.unwrap(), &mut Unwatched).unwrap();
     assert_eq!(written, 5000.min(outcome.counts.unwrap().references));
     let mut source = formats::open(&path, &ReadOptions::default()).unwrap();
     let mut batch = Batch::with_capacity(BATCH_LEN);

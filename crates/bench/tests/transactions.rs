@@ -1,22 +1,30 @@
 //! TPC-C as real transactions: it stays consistent with several threads, with rollbacks that undo
 //! what was written, and after crashes.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use millpond::db::modes::Lean;
 use millpond::db::{Durability, Options};
 use millpond::io::{Device, MemoryDevice, PowerSupply};
+use millpond::pool::counters::Counter;
 use millpond_base::{Seed, Size};
 use millpond_bench::bed::prepare;
 use millpond_bench::client::Workload;
 use millpond_bench::db_store::DbStoreError;
 use millpond_bench::error::BenchError;
+use millpond_bench::record::StorageRecording;
 use millpond_bench::runner::{Length, RunSpec, Unwatched};
 use millpond_bench::setup::{Engine, Setup};
 use millpond_bench::txn_store::TxnStore;
+use millpond_lab::registry::Registry;
+use millpond_lab::tier2::{Model, Tier2Future, Tier2Options};
+use millpond_policies::config::Spec;
+use millpond_workload::formats::{self, ReadOptions};
 use millpond_workload::live::{Access, Scan, Session, Store, check_contract};
 use millpond_workload::tpcc::{self, Kind, Report, Scale, Tables, Worker};
+use millpond_workload::trace::{BATCH_LEN, Batch};
 
 type TestStore = TxnStore<Lean>;
 
@@ -212,6 +220,73 @@ fn a_logged_bed_is_reopened_and_strategies_without_transactions_say_so() {
     for wrong in [twin, recording] {
         let refused = prepare(&wrong, &workload, &mut Unwatched).err().unwrap();
         assert!(refused.is_usage(), "{refused}");
+    }
+}
+
+/// Requests in a trace, by reason: none (reads), synch, replace, recov, dsync.
+fn by_reason(trace: &Batch) -> [u64; 5] {
+    let mut counts = [0; 5];
+    trace.marks.iter().for_each(|mark| counts[mark.reason() as usize] += 1);
+    counts
+}
+
+fn read_trace(path: &Path) -> Batch {
+    let mut source = formats::open(path, &ReadOptions::default()).unwrap();
+    let mut trace = Batch::default();
+    while source.fill(&mut trace, BATCH_LEN).unwrap() > 0 {}
+    trace
+}
+
+#[test]
+fn what_a_run_asks_of_storage_is_a_trace_for_a_second_tier() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("storage.parquet");
+    let options = options(150).log_gap(1 << 20).background_merge(false);
+    let devices: [Arc<dyn Device>; 2] = [0, 1].map(|_| Arc::new(MemoryDevice::new()) as _);
+    let open = || {
+        let [data, log] = devices.clone();
+        TestStore::open_on(data, Some(log), &options).unwrap()
+    };
+    let (store, scale) = (open(), Scale::tiny(1));
+    load(&store, scale);
+    // What loading left to background threads is over when they are.
+    store.close().unwrap();
+    let store = open();
+    let pool = store.store().pool().clone();
+    let counted = || {
+        use Counter::{Reads, WritesRecov, WritesReplace, WritesSynch};
+        [Reads, WritesSynch, WritesReplace, WritesRecov].map(|c| pool.counters().get(c))
+    };
+    let recording = StorageRecording::create(&path).unwrap();
+    let before = counted();
+    recording.start(pool.storage_recorder());
+    drive(&store, &tpcc::Config::standard(scale, 2), Seed(5), 500);
+    // When its threads are gone, the counters stand still.
+    store.close().unwrap();
+    let written = recording.finish(pool.storage_recorder()).unwrap();
+    let after = counted();
+    let trace = read_trace(&path);
+    let [reads, synch, replace, recov, dsync] = by_reason(&trace);
+    let expected: Vec<u64> =
+        after.iter().zip(before).map(|(after, before)| after - before).collect();
+    assert_eq!(vec![reads, synch, replace, recov], expected);
+    assert_eq!(written, trace.len() as u64);
+    assert!(reads > 1000 && synch + replace > 1000 && recov > 0 && dsync > 0, "{expected:?}");
+    assert!(dsync <= synch + replace + recov);
+    assert!(trace.lsns.iter().all(|lsn| lsn.0 > 0));
+    for model in [Model::Read, Model::Rw] {
+        let mut totals = Vec::new();
+        for policy in ["t2-lru", "tq", "min-rw"] {
+            let (spec, registry) = (Spec::parse(policy).unwrap(), Registry::builtin());
+            let pages = trace.pages.iter().max().unwrap() + 1;
+            let options = Tier2Options::new(300, Some(pages), model);
+            let mut cell = registry.find(&spec.id).unwrap().tier2(&spec, &options).unwrap();
+            cell.run(&trace, Some(&Tier2Future::of(&trace, pages))).unwrap();
+            let counts = cell.counts();
+            assert_eq!(counts.references, reads + synch + replace + recov);
+            totals.push(counts.total());
+        }
+        assert!(totals.iter().all(|total| *total > 0), "{totals:?}");
     }
 }
 

@@ -73,6 +73,31 @@ fn ycsb_measures_and_draws() {
 }
 
 #[test]
+fn what_a_run_asks_of_storage_is_simulated_as_a_second_tier() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = ["tpcc", "--scale", "tiny", "--pool", "20%", "--log", "on", "--log-gap", "2MiB"];
+    let more = ["--record-storage", "storage.parquet", "--operations", "600", "--json"];
+    let object = json(&bench(folder.path(), &[&run[..], &more].concat()));
+    let recorded = object["rows"][0]["storage_recorded"].as_u64().unwrap();
+    assert!(recorded > 500, "{object:#}");
+    let command = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_millpond"));
+        command.args(args).current_dir(folder.path()).output().unwrap()
+    };
+    let stat = command(&["trace", "stat", "storage.parquet"]);
+    let said = text(&stat.stdout);
+    assert!(stat.status.success() && said.contains("storage requests:"), "{said}");
+    let sim = ["sim", "storage.parquet", "--size", "100", "--policy", "t2-lru,tq"];
+    for model in ["read", "rw"] {
+        let more = ["--model", model, "--no-results", "--format", "json"];
+        let object = json(&command(&[&sim[..], &more].concat()));
+        assert_eq!(object["rows"].as_array().unwrap().len(), 2, "{object:#}");
+    }
+    let twin = bench(folder.path(), &["tpcc", "--engine", "twin", "--record-storage", "x.parquet"]);
+    assert!(text(&twin.stderr).contains("no pool"), "{}", text(&twin.stderr));
+}
+
+#[test]
 fn tpcc_is_checked_and_can_be_recorded_and_simulated() {
     let folder = tempfile::tempdir().unwrap();
     let scale = ["tpcc", "--scale", "tiny", "--warehouses", "2", "--record", "t.parquet"];

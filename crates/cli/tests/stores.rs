@@ -486,3 +486,20 @@ fn a_backup_is_a_store_with_the_same_entries() {
     assert!(error.contains("in use by") && error.contains("Db::backup_to"), "{error}");
     db.close().unwrap();
 }
+
+#[test]
+fn a_store_shrinks_when_what_was_made_last_is_gone() {
+    let shop = Shop::new();
+    let file = shop.filled();
+    fs::write(shop.path("photo"), vec![7; 3 << 20]).unwrap();
+    shop.ok(&["put", file, "photo", "--tree", "names", "--value-file", "photo"]);
+    shop.ok(&["del", file, "photo", "--tree", "names"]);
+    let before = fs::metadata(shop.path(file)).unwrap().len();
+    let said = text(&shop.run(&["shrink", file]).stderr);
+    assert!(said.contains("shop.db: shorter by"), "{said}");
+    let after = fs::metadata(shop.path(file)).unwrap().len();
+    assert!(before > 3 << 20 && after < 2 << 20, "{before}, {after}: {said}");
+    shop.ok(&["check", file]);
+    assert_eq!(shop.ok(&["scan", file, "--tree", "rows", "--count"]).trim(), "3000");
+    assert!(shop.fails(1, &["shrink", "none.db"]).contains("there is no store at none.db"));
+}

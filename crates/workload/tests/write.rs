@@ -178,7 +178,9 @@ fn a_full_disk_is_a_typed_error() {
     let mut batch = Batch::default();
     (0..300_000).for_each(|i| batch.push(i, Mark::WRITE));
     for format in [Format::Text, Format::Csv, Format::Parquet, Format::OracleGeneral] {
-        let mut sink = create(full, &WriteOptions { format: Some(format) }).unwrap();
+        let mut sink =
+            create(full, &WriteOptions { format: Some(format), ..WriteOptions::default() })
+                .unwrap();
         let mut source = Given { batch: batch.clone(), at: 0 };
         let error = convert(&mut source, &mut *sink).unwrap_err();
         match error {
@@ -194,7 +196,10 @@ fn a_full_disk_is_a_typed_error() {
 #[test]
 fn names_that_do_not_fit_are_refused_with_advice() {
     let refuse = |name: &str, format| {
-        let outcome = create(Path::new("/nowhere").join(name), &WriteOptions { format });
+        let outcome = create(
+            Path::new("/nowhere").join(name),
+            &WriteOptions { format, ..WriteOptions::default() },
+        );
         outcome.err().expect(name).to_string()
     };
     assert!(refuse("trace", None).contains("does not say the format"));

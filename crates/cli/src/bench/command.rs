@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use millpond::pool::recorder::Recorder;
-use millpond_bench::bed::{Bed, prepare};
+use millpond_bench::bed::{Bed, Recorders, prepare};
 use millpond_bench::client::Workload;
 use millpond_bench::error::BenchError;
-use millpond_bench::record::Recording;
+use millpond_bench::record::{Recording, StorageRecording};
 use millpond_bench::runner::{Observer, Outcome, RunSpec};
 use millpond_bench::setup::Setup;
 use millpond_bench::table::{Row, series_rows, table};
@@ -72,6 +71,7 @@ const TPCC_EXAMPLES: &str = "Examples:
   millpond bench tpcc --log on --locks on --durability async --device file:/data/bench
   millpond bench tpcc --warehouses 5 --pool 30% --device slow:nvme --threads 4
   millpond bench tpcc --warehouses 1 --operations 20000 --record tpcc.parquet
+  millpond bench tpcc --pool 10% --log on --log-gap 8MiB --record-storage storage.parquet
   valgrind --tool=callgrind millpond bench tpcc --scale tiny --operations 1000";
 
 #[derive(clap::Args, Debug)]
@@ -101,6 +101,9 @@ struct Common {
     /// Record the page references of the measurement as a trace
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     record: Option<PathBuf>,
+    /// Record what the measurement asks of storage, as a trace for a second tier
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    record_storage: Option<PathBuf>,
     /// Also record what operations referenced that had to begin anew
     #[arg(long, requires = "record", help_heading = "Results")]
     record_restarts: bool,
@@ -134,6 +137,8 @@ struct Measured {
     outcome: Outcome,
     /// References that were recorded.
     recorded: Option<u64>,
+    /// Requests of storage that were recorded.
+    storage_recorded: Option<u64>,
     bed: Box<dyn Bed>,
 }
 
@@ -152,20 +157,30 @@ fn measure(
         Some(path) => Some(Recording::create(path, most, common.record_restarts)?),
         None => None,
     };
-    let mut start = |recorder: Option<&Recorder>| match (&recording, recorder) {
-        (Some(recording), Some(recorder)) => {
-            recording.start(recorder);
-            Ok(())
+    let storage = match &common.record_storage {
+        Some(path) => Some(StorageRecording::create(path)?),
+        None => None,
+    };
+    let mut start = |recorders: Recorders<'_>| {
+        let no_pool = || BenchError::Usage("the twin cannot record: it has no pool".into());
+        if let Some(recording) = &recording {
+            recording.start(recorders.pages.ok_or_else(no_pool)?);
         }
-        (Some(_), None) => Err(BenchError::Usage("the twin cannot record: it has no pool".into())),
-        (None, _) => Ok(()),
+        if let Some(recording) = &storage {
+            recording.start(recorders.storage.ok_or_else(no_pool)?);
+        }
+        Ok(())
     };
     let outcome = bed.run(spec, &mut start, live)?;
-    let recorded = match (recording, bed.recorder()) {
+    let storage_recorded = match (storage, bed.recorders().storage) {
+        (Some(recording), Some(recorder)) => Some(recording.finish(recorder)?),
+        _ => None,
+    };
+    let recorded = match (recording, bed.recorders().pages) {
         (Some(recording), Some(recorder)) => Some(recording.finish(recorder, live)?),
         _ => None,
     };
-    Ok(Measured { outcome, recorded, bed })
+    Ok(Measured { outcome, recorded, storage_recorded, bed })
 }
 
 fn single(
@@ -183,7 +198,7 @@ fn single(
     let mut live = Live::new(common.duty.quiet);
     let measured = measure(common, &setup, &workload, &spec, &mut live);
     live.finish();
-    let Measured { outcome, recorded, bed } = measured?;
+    let Measured { outcome, recorded, storage_recorded, bed } = measured?;
     let report = if check { bed.check()? } else { None };
     let facts = bed.facts();
     let head = Row::new(name, &facts.engine.to_string(), outcome.threads);
@@ -194,6 +209,9 @@ fn single(
     }
     if let Some(recorded) = recorded {
         row = row.with("recorded", recorded);
+    }
+    if let Some(recorded) = storage_recorded {
+        row = row.with("storage_recorded", recorded);
     }
     if let Some(report) = &report {
         row = row.with("violations", report.violations.len() as u64);
@@ -229,5 +247,6 @@ fn extra(common: &Common) -> Json {
     json!({
         "record": common.record.as_ref().map(|path| path.display().to_string()),
         "record_restarts": common.record_restarts,
+        "record_storage": common.record_storage.as_ref().map(|path| path.display().to_string()),
     })
 }

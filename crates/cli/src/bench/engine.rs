@@ -118,6 +118,9 @@ pub(crate) struct EngineArgs {
     /// When a logged transaction is durable
     #[arg(long, value_enum, default_value = "async")]
     durability: DurabilityArg,
+    /// Log that a recovery may have to read, about: checkpoints write pages to keep to it
+    #[arg(long, value_name = "SIZE", value_parser = crate::store::size_of)]
+    log_gap: Option<u64>,
     /// Seed of data, workload and policy
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     seed: u64,
@@ -135,6 +138,9 @@ impl EngineArgs {
             .log(self.log == Switch::On)
             .locks(self.locks == Switch::On)
             .durability(self.durability.durability());
+        if let Some(bytes) = self.log_gap {
+            options = options.log_gap(bytes);
+        }
         options = options.lab(|lab| {
             lab.translation = self.translation;
             lab.latching = self.latching;
@@ -173,6 +179,7 @@ impl EngineArgs {
             "log": self.log == Switch::On,
             "locks": self.locks == Switch::On,
             "durability": format!("{:?}", self.durability.durability()).to_lowercase(),
+            "log_gap": self.log_gap,
             "seed": self.seed,
         })
     }

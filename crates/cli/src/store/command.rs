@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::{backup, check, dump, entry, load, log, recover, scan, stat, trees};
+use super::{backup, check, dump, entry, load, log, recover, scan, shrink, stat, trees};
 use crate::error::Failure;
 
 #[derive(Subcommand, Debug)]
@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Check(check::Args),
     /// Copy a store to a new file
     Backup(backup::Args),
+    /// Give the free end of a store's files back
+    Shrink(shrink::Args),
     /// Make a store whole after its process or machine stopped
     Recover(recover::Args),
     /// Print the records of a store's log
@@ -45,6 +47,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Load(args) => load::run(args),
         Command::Check(args) => check::run(args),
         Command::Backup(args) => backup::run(args),
+        Command::Shrink(args) => shrink::run(args),
         Command::Recover(args) => recover::run(args),
         Command::Log(args) => log::run(args),
     }

@@ -11,9 +11,10 @@ mod notation;
 mod open;
 mod recover;
 mod scan;
+mod shrink;
 mod stat;
 mod trees;
 
 pub(crate) use check::look;
 pub(crate) use command::{Command, run};
-pub(crate) use open::failed;
+pub(crate) use open::{failed, size_of};

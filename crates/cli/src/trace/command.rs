@@ -87,7 +87,7 @@ pub(super) fn write_trace(
     quiet: bool,
 ) -> Result<u64, Failure> {
     let format = format.map(str::parse).transpose()?;
-    let mut sink = write::create(path, &WriteOptions { format })?;
+    let mut sink = write::create(path, &WriteOptions { format, ..WriteOptions::default() })?;
     let progress = Progress::new(quiet);
     let (mut batch, mut references) = (Batch::default(), 0);
     loop {

@@ -143,6 +143,9 @@ pub enum BackupError {
         /// What the operating system said.
         reason: String,
     },
+    /// The store cannot shrink while a backup of it is taken, which copies what was in use.
+    #[error("a backup of the store is under way: shrink it when that is done")]
+    UnderWay,
     /// The one who watched its progress gave it up.
     #[error("the backup was given up")]
     GivenUp,

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use millpond_base::{Lsn, PageId};
 
+use super::backup::BackupError;
 use super::error::Error;
 use super::housekeeping::Housekeeping;
 use crate::io::PageStore;
@@ -95,6 +96,24 @@ impl<M: Mode> Checkpointer<M> {
         Ok((taken, pin))
     }
 
+    /// Gives the free end of the data file back, and of the log what is not needed. Answers bytes.
+    ///
+    /// # Errors
+    /// A backup is under way; or as [`Checkpointer::take_here`].
+    pub(super) fn shrink(&self) -> Result<(u64, u64), Error> {
+        self.pool.write_older(self.log.tail())?;
+        let mut last = self.redo();
+        if !self.pins().is_empty() {
+            return Err(BackupError::UnderWay.into());
+        }
+        self.pages.forget_tail()?;
+        // It says that they are free: from it on, no recovery knows of anything in them.
+        self.take_locked(&mut last)?;
+        let pages = self.pages.cut_off()?;
+        let log = self.log.give_back(self.gap_bytes)?;
+        Ok((pages, log))
+    }
+
     fn pins(&self) -> MutexGuard<'_, BTreeMap<u64, Lsn>> {
         self.pins.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -103,6 +122,7 @@ impl<M: Mode> Checkpointer<M> {
     fn take_locked(&self, last: &mut Lsn) -> Result<Taken, Error> {
         let mut redo = self.pool.redo_bound();
         if !is_planted(Bug::DataNotSynchronised) {
+            self.pool.storage_recorder().note_dsync(self.log.tail());
             self.pages.sync()?;
         }
         if is_planted(Bug::RedoBoundAfterSync) {

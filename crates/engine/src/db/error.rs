@@ -10,7 +10,9 @@ use super::codec::DecodeError;
 use super::modes::{CombinationError, SeatError};
 use super::options::OptionsError;
 use crate::btree::{BulkError, StreamError, WriteError};
-use crate::io::{CloseError, CreateError, DeviceError, OpenError, OpenFileError, SyncError};
+use crate::io::{
+    AllocateError, CloseError, CreateError, DeviceError, OpenError, OpenFileError, SyncError,
+};
 use crate::lock::LockError;
 use crate::log::LogError;
 use crate::pool::PoolError;
@@ -175,6 +177,9 @@ pub enum Error {
         /// Where the log should be.
         path: PathBuf,
     },
+    /// The store's file could not be made shorter.
+    #[error(transparent)]
+    Length(#[from] AllocateError),
     /// There is no backup.
     #[error(transparent)]
     Backup(#[from] BackupError),

@@ -19,10 +19,11 @@ use super::raw_hash_index::RawHashIndex;
 use super::raw_heap::RawHeap;
 use super::raw_tree::RawTree;
 use super::stats::Stats;
-use super::store::{Prepared, Store};
+use super::store::{Prepared, Shrunk, Store};
 use super::tree::Tree;
 use super::value::Value;
 use crate::io::{Device, MemoryDevice};
+use crate::pool::StorageRecorder;
 use crate::pool::recorder::Recorder;
 use crate::txn::Durability;
 
@@ -356,6 +357,18 @@ impl Db {
         each!(AnyStore, &self.store, store => store.backup_to_devices(data, log, watch))
     }
 
+    /// Gives the free end of the data file back to the file system, and of the log what
+    /// [`Options::log_gap`] does not ask for. Operations may run meanwhile. New pages are taken
+    /// from the front of the file, so what is deleted at its end, such as the tree made last, goes;
+    /// pages in use stay where they are, and what is free before the last of them stays free.
+    ///
+    /// # Errors
+    /// [`BackupError::UnderWay`](super::BackupError::UnderWay), [`Error::ReadOnly`]; or log or data
+    /// could not be made durable, and the files are as long as before.
+    pub fn shrink(&self) -> Result<Shrunk, Error> {
+        each!(AnyStore, &self.store, store => store.shrink())
+    }
+
     /// What the store did since it was opened, and its state now.
     pub fn stats(&self) -> Stats {
         each!(AnyStore, &self.store, store => store.stats())
@@ -365,6 +378,12 @@ impl Db {
     /// records nothing.
     pub fn recorder(&self) -> &Recorder {
         each!(AnyStore, &self.store, store => store.pool().recorder())
+    }
+
+    /// Records what is asked of storage, whatever the store's options are, once it is started: page
+    /// reads, writes with their reasons, and what checkpoints have made durable.
+    pub fn storage_recorder(&self) -> &StorageRecorder {
+        each!(AnyStore, &self.store, store => store.pool().storage_recorder())
     }
 
     /// Bytes of a page.

@@ -114,7 +114,7 @@ pub use raw_tree::{RawRange, RawReader, RawTree};
 pub use snapshot::Snapshot;
 pub use stat_file::{Freshness, Published, Publisher};
 pub use stats::{Latency, Stats};
-pub use store::Store;
+pub use store::{Shrunk, Store};
 pub use store_handle::{StoreHandle, StoreHashIndex, StoreHeap, StoreTree};
 pub use store_txn::StoreTxn;
 #[cfg(not(test))]

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant, SystemTime};
 
-use millpond_base::{FrameId, PageId, Reason};
+use millpond_base::{FrameId, Lsn, PageId, Reason};
 use millpond_policies::contract::Shape;
 
 use super::budget::Budget;
@@ -67,6 +67,16 @@ pub(super) struct Prepared {
     logged: Option<Logged>,
     plan: Plan,
     publisher: Option<Arc<Publisher>>,
+}
+
+/// What shrinking gave back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Shrunk {
+    /// Bytes of the data file.
+    pub data_bytes: u64,
+    /// Bytes of the log.
+    pub log_bytes: u64,
 }
 
 /// What is behind a name.
@@ -794,6 +804,7 @@ impl<M: Mode> Store<M> {
             }
         }
         let started = self.pool.latencies().start(Timing::SyncTime);
+        self.pool.storage_recorder().note_dsync(Lsn(0));
         let synced = self.pages.sync();
         self.pool.latencies().stop(Timing::SyncTime, started);
         Ok(synced?)
@@ -809,6 +820,23 @@ impl<M: Mode> Store<M> {
             Some(checkpointer) => checkpointer.take_here().map(drop),
             None => self.flush(),
         }
+    }
+
+    /// See [`Db::shrink`](super::Db::shrink).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn shrink(&self) -> Result<Shrunk, Error> {
+        self.may_write()?;
+        self.pool.return_ids()?;
+        if let Some(checkpointer) = &self.checkpointer {
+            let (data_bytes, log_bytes) = checkpointer.shrink()?;
+            return Ok(Shrunk { data_bytes, log_bytes });
+        }
+        self.pages.forget_tail()?;
+        // Whoever finds the store not closed shall not think that it was cut off.
+        self.pages.set_log_position(Lsn(0), self.pages.catalog_root())?;
+        Ok(Shrunk { data_bytes: self.pages.cut_off()?, log_bytes: 0 })
     }
 
     /// What a transaction's commit promises unless it says so itself.
@@ -893,6 +921,9 @@ impl<M: Mode> Store<M> {
             self.pool.return_ids()?;
             if let (Some(checkpointer), Some(log)) = (&self.checkpointer, self.txns.log()) {
                 checkpointer.take()?;
+                if let Err(error) = log.give_back(checkpointer.gap_bytes) {
+                    tracing::debug!(%error, "the log keeps its length");
+                }
                 log.close()?;
             }
         }

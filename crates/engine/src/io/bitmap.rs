@@ -58,6 +58,41 @@ impl Bitmap {
         }
     }
 
+    /// Makes the map end behind the last page that is taken and not `is_reserved`, at a multiple of
+    /// `unit` pages and not before `least`. Answers how many pages there are then.
+    pub(super) fn cut(
+        &mut self,
+        least: u64,
+        unit: u64,
+        is_reserved: impl Fn(PageId) -> bool,
+    ) -> u64 {
+        let mut pages = self.pages;
+        while pages > 0 && (!self.is_taken(pages - 1) || is_reserved(PageId(pages - 1))) {
+            pages -= 1;
+        }
+        let pages = pages.max(least).next_multiple_of(unit.max(1));
+        if pages < self.pages {
+            let free = (pages..self.pages).filter(|&page| !self.is_taken(page)).count() as u64;
+            self.free -= free;
+            let words = pages.div_ceil(WORD) as usize;
+            self.taken.truncate(words);
+            self.open.truncate(words.div_ceil(WORD as usize));
+            // Bits beyond the end are 1, and words beyond it have none that is 0.
+            if let Some(last) = self.taken.last_mut().filter(|_| !pages.is_multiple_of(WORD)) {
+                *last |= u64::MAX << (pages % WORD);
+            }
+            for at in words.saturating_sub(1)..words.next_multiple_of(WORD as usize) {
+                let is_open = self.taken.get(at).is_some_and(|word| *word != u64::MAX);
+                if let Some(summary) = self.open.get_mut(at / WORD as usize).filter(|_| !is_open) {
+                    *summary &= !(1 << (at as u64 % WORD));
+                }
+            }
+            self.first_open = self.first_open.min(self.open.len());
+            self.pages = pages;
+        }
+        self.pages
+    }
+
     /// Sets the words from `first` on to what a map page says, for the pages that there are.
     /// Pages that are `is_reserved` stay taken.
     pub(super) fn load(
@@ -162,6 +197,7 @@ mod tests {
         Take,
         Give(u64),
         Extend(u64),
+        Cut(u64, u64),
         Reload,
     }
 
@@ -170,6 +206,7 @@ mod tests {
             6 => Just(Step::Take),
             4 => (0..9000u64).prop_map(Step::Give),
             1 => (0..1500u64).prop_map(Step::Extend),
+            1 => (0..300u64, 1..9u64).prop_map(|(least, unit)| Step::Cut(least, unit)),
             1 => Just(Step::Reload),
         ];
         proptest::collection::vec(step, 0..400)
@@ -207,6 +244,13 @@ mod tests {
                         map.extend(pages + more, reserved);
                         model.extend((pages..pages + more).filter(|&p| !reserved(PageId(p))));
                         pages += more;
+                    }
+                    Step::Cut(least, unit) => {
+                        let is_used = |p: &u64| !model.contains(p) && !reserved(PageId(*p));
+                        let used = (0..pages).rfind(is_used).map_or(0, |page| page + 1);
+                        pages = pages.min(used.max(least).next_multiple_of(unit));
+                        prop_assert_eq!(map.cut(least, unit, reserved), pages);
+                        model.retain(|page| *page < pages);
                     }
                     Step::Reload => {
                         let words: Vec<u64> = map.words(0).collect();

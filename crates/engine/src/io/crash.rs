@@ -63,15 +63,18 @@ pub(super) struct Journal {
     pending: Vec<Pending>,
     /// Some of them are given up, perhaps.
     has_given_up: bool,
-    /// Length that the device has now; no less than that of `durable`.
+    /// Length that the device has now.
     length: u64,
+    /// The least length that it had since it was synchronised, if that is less than what is
+    /// durable. What is durable behind it may be gone, or zeros.
+    cut: Option<u64>,
 }
 
 impl Journal {
     /// A journal that begins with `content`, which is durable.
     pub(super) fn new(content: Vec<u8>) -> Journal {
         let length = content.len() as u64;
-        Journal { durable: content, pending: Vec::new(), has_given_up: false, length }
+        Journal { durable: content, pending: Vec::new(), has_given_up: false, length, cut: None }
     }
 
     pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) {
@@ -84,9 +87,26 @@ impl Journal {
         self.length = self.length.max(length);
     }
 
+    pub(super) fn shrink(&mut self, length: u64) {
+        self.length = self.length.min(length);
+        self.cut = Some(self.cut.map_or(length, |cut| cut.min(length)));
+        // Nobody reads them any more, whether they landed or not.
+        for write in std::mem::take(&mut self.pending) {
+            self.pending.extend(write.without(&(length..u64::MAX)));
+        }
+    }
+
+    /// The length is durable from now on.
+    fn sync_length(&mut self) {
+        if let Some(cut) = self.cut.take() {
+            self.durable.truncate(cut as usize);
+        }
+        self.durable.resize(self.length as usize, 0);
+    }
+
     /// All of it is durable from now on.
     pub(super) fn sync(&mut self) {
-        self.durable.resize(self.length as usize, 0);
+        self.sync_length();
         for write in std::mem::take(&mut self.pending) {
             let whole = write.offset..write.end();
             self.split(write, &whole);
@@ -102,7 +122,7 @@ impl Journal {
 
     /// What was written into `ranges` is durable from now on, and the length.
     pub(super) fn sync_ranges(&mut self, ranges: &[Range<u64>]) {
-        self.durable.resize(self.length as usize, 0);
+        self.sync_length();
         for range in ranges {
             for write in std::mem::take(&mut self.pending) {
                 self.split(write, range);
@@ -139,7 +159,10 @@ impl Journal {
     /// One of the images that the contract allows, drawn by `random`.
     pub(super) fn image(&self, random: &mut fastrand::Rng) -> MemoryDevice {
         let mut image = self.durable.clone();
-        if random.bool() {
+        if let Some(cut) = self.cut.filter(|_| random.bool()) {
+            image.truncate(cut as usize);
+        }
+        if random.bool() && self.length > image.len() as u64 {
             image.resize(self.length as usize, 0);
         }
         // Mixed images are the rule; the pure ones would hardly be drawn otherwise.

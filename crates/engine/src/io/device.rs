@@ -150,6 +150,17 @@ pub trait Device: Send + Sync {
         self.write(end, bytes)
     }
 
+    /// Gives back what lies behind `length`, if the device can: its length is `length` then, or
+    /// what it was. Longer is left as it is. Not durable before it is synchronised. One thread at a
+    /// time, and never while it grows; nobody reads or writes behind `length` meanwhile.
+    ///
+    /// # Errors
+    /// If the device fails; the length is then what it was.
+    fn shrink(&self, length: u64) -> Result<(), DeviceError> {
+        let _ = length;
+        Ok(())
+    }
+
     /// Gives up the lock that keeps other processes away, if the device holds one. The caller no
     /// longer reads or writes.
     fn release(&self) {}

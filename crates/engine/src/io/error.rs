@@ -52,6 +52,8 @@ pub enum Operation {
     Sync,
     /// Making the device longer.
     Grow,
+    /// Making the device shorter.
+    Shrink,
     /// Asking for its length or limits.
     Inspect,
 }
@@ -63,6 +65,7 @@ impl fmt::Display for Operation {
             Operation::Write => "writing",
             Operation::Sync => "synchronising",
             Operation::Grow => "growing",
+            Operation::Shrink => "shrinking",
             Operation::Inspect => "inspecting",
         })
     }

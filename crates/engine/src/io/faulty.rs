@@ -432,6 +432,30 @@ impl Device for FaultyDevice {
         Ok(())
     }
 
+    fn shrink(&self, length: u64) -> Result<(), DeviceError> {
+        self.delay();
+        let mut state = self.state();
+        let less = self.length().saturating_sub(length);
+        if less == 0 {
+            return Ok(());
+        }
+        match self.turn() {
+            Turn::Works => {}
+            Turn::Fails(_) => return Err(self.broken(Operation::Shrink, length, less)),
+            turn @ (Turn::Cut | Turn::Off) => {
+                if let Some(journal) = state.journal.as_mut().filter(|_| turn == Turn::Cut) {
+                    journal.shrink(length);
+                }
+                return Err(self.no_power(Operation::Shrink, length, less));
+            }
+        }
+        self.inner.shrink(length)?;
+        if let Some(journal) = &mut state.journal {
+            journal.shrink(length);
+        }
+        Ok(())
+    }
+
     fn release(&self) {
         self.inner.release();
     }

@@ -70,7 +70,7 @@ pub struct FileDevice {
     /// What direct I/O demands; `None` if bytes go through the page cache.
     direct: Option<Alignment>,
     rings: Option<RingPool>,
-    /// Length in bytes; changed by `grow` and `append` alone.
+    /// Length in bytes; changed by `grow`, `append` and `shrink` alone.
     length: AtomicU64,
 }
 
@@ -429,6 +429,18 @@ impl Device for FileDevice {
             copy.copy_from_slice(bytes);
             self.write_fully(Operation::Grow, old, &copy)
         })
+    }
+
+    fn shrink(&self, length: u64) -> Result<(), DeviceError> {
+        let old = self.length();
+        if length >= old {
+            return Ok(());
+        }
+        self.check_write(length, old - length)?;
+        rustix::io::retry_on_intr(|| rustix::fs::ftruncate(&self.file, length))
+            .map_err(|errno| self.failed(Operation::Shrink, length, old - length, errno.into()))?;
+        self.length.store(length, Ordering::Release);
+        Ok(())
     }
 
     fn release(&self) {

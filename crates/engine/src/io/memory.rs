@@ -151,6 +151,21 @@ impl Device for MemoryDevice {
         }
         Ok(())
     }
+
+    fn shrink(&self, length: u64) -> Result<(), DeviceError> {
+        let mut chunks = self.chunks.write().unwrap_or_else(PoisonError::into_inner);
+        if length >= self.length() {
+            return Ok(());
+        }
+        chunks.truncate(length.div_ceil(CHUNK) as usize);
+        // What is new when it grows again reads as zeros.
+        if let Some(last) = chunks.last_mut().filter(|_| !length.is_multiple_of(CHUNK)) {
+            let last = last.get_mut().unwrap_or_else(PoisonError::into_inner);
+            last[(length % CHUNK) as usize..].fill(0);
+        }
+        self.length.store(length, Ordering::Release);
+        Ok(())
+    }
 }
 
 #[cfg(test)]

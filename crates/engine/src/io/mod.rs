@@ -18,6 +18,7 @@ pub mod planted;
 pub mod power;
 mod recover;
 mod ring;
+mod shrink;
 pub mod slow;
 pub mod store;
 pub mod store_error;

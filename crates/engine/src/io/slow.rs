@@ -331,6 +331,10 @@ impl Device for SlowDevice {
         answer
     }
 
+    fn shrink(&self, length: u64) -> Result<(), DeviceError> {
+        self.inner.shrink(length)
+    }
+
     fn release(&self) {
         self.inner.release();
     }

@@ -110,7 +110,7 @@ pub struct PageStore {
     pub(super) superblock: Option<Superblock>,
     /// What of the superblock changes while the store is open.
     pub(super) anchor: Mutex<Anchor>,
-    /// Length in pages. Never shrinks; grows under `growing`.
+    /// Length in pages. Changes under `growing`.
     pub(super) pages: AtomicU64,
     pub(super) free: Mutex<Bitmap>,
     pub(super) growing: Mutex<()>,

@@ -124,6 +124,19 @@ impl Log {
         self.shared.segments.device().length()
     }
 
+    /// Gives segments at the end of the file back that are free, as far as it keeps room for
+    /// `bytes` of records. Answers by how many bytes the file is shorter.
+    ///
+    /// # Errors
+    /// If the device fails; the log goes on as before.
+    pub fn give_back(&self, bytes: u64) -> Result<u64, LogError> {
+        let segments = &self.shared.segments;
+        // One that is being filled, one to go on in.
+        let slots = bytes.div_ceil(segments.size()).saturating_add(2);
+        let slots = usize::try_from(slots).unwrap_or(usize::MAX);
+        segments.give_back(slots).map_err(LogError::Prepare)
+    }
+
     /// Reads records from `from`, where one begins, to what is the tail now. What is not durable
     /// becomes so first; if that fails, the reader's first answer says why.
     pub fn reader(&self, from: Lsn) -> Reader {

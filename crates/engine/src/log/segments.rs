@@ -40,6 +40,15 @@ struct Table {
     damaged: Vec<usize>,
 }
 
+impl Table {
+    /// Takes the first free slot of the file, so that its end gets free.
+    fn take_free(&mut self) -> Option<usize> {
+        let first = self.free.iter().enumerate().min_by_key(|(_, slot)| **slot);
+        let (at, _) = first?;
+        Some(self.free.swap_remove(at))
+    }
+}
+
 /// Where a segment lies.
 pub(super) struct Place {
     /// Offset of its slot's header.
@@ -209,7 +218,6 @@ impl Segments {
         table.oldest = table.oldest.max(lsn);
         let behind = table.held.split_off(&self.sequence(lsn));
         let forgotten = std::mem::replace(&mut table.held, behind);
-        // The oldest is used last, as a stack gives: no matter which.
         table.free.extend(forgotten.into_values());
     }
 
@@ -226,7 +234,7 @@ impl Segments {
                     let header = slots::slot_offset(slot, self.size);
                     return Ok(Place { header, is_new: false, is_recycled: false });
                 }
-                if let Some(slot) = table.free.pop() {
+                if let Some(slot) = table.take_free() {
                     table.held.insert(sequence, slot);
                     let header = slots::slot_offset(slot, self.size);
                     let is_recycled = sequence >= table.count as u64;
@@ -272,6 +280,37 @@ impl Segments {
         table.count = slot + 1;
         table.free.push(slot);
         Ok(())
+    }
+
+    /// Gives free slots at the end of the file back, down to `slots`. Answers by how many bytes the
+    /// file is shorter.
+    ///
+    /// # Errors
+    /// If the device fails; the file is then as long as before.
+    pub(super) fn give_back(&self, slots: usize) -> Result<u64, DeviceError> {
+        let _growing = locked(&self.growing);
+        let mut given = Vec::new();
+        {
+            let mut table = self.table();
+            while table.count > slots.max(SLOTS_LEAST)
+                && let Some(at) = table.free.iter().position(|slot| slot + 1 == table.count)
+            {
+                given.push(table.free.swap_remove(at));
+                table.count -= 1;
+            }
+        }
+        if given.is_empty() {
+            return Ok(0);
+        }
+        let old = self.device.length();
+        let count = self.table().count;
+        if let Err(error) = self.device.shrink(slots::slot_offset(count, self.size)) {
+            let mut table = self.table();
+            table.count += given.len();
+            table.free.append(&mut given);
+            return Err(error);
+        }
+        Ok(old - self.device.length())
     }
 
     /// The header block of a slot that holds `sequence`.

@@ -35,6 +35,7 @@ use crate::pool::pages::{Anchor, NewPage, Op, Pages, References};
 use crate::pool::recorder::Recorder;
 use crate::pool::seat::{Seat, Seated};
 use crate::pool::storage::Storage;
+use crate::pool::storage_recorder::StorageRecorder;
 use crate::pool::swip::Swip;
 use crate::pool::table::PageTable;
 use crate::pool::thread_slot::thread_slot;
@@ -134,6 +135,7 @@ pub struct Pool<M: Mode> {
     pub(crate) options: PoolOptions,
     pub(crate) latencies: Latencies,
     pub(crate) recorder: Recorder,
+    pub(crate) storage_recorder: StorageRecorder,
     pub(crate) log: Option<Arc<Log>>,
     /// Changed while what changes it is logged, so that it is as of the end of the log.
     pub(crate) space: Mutex<Space>,
@@ -218,6 +220,7 @@ impl<M: Mode> Pool<M> {
             storage,
             latencies: Latencies::new(options.sample_period),
             recorder: Recorder::default(),
+            storage_recorder: StorageRecorder::default(),
             logs: false,
             log: None,
             space: Mutex::default(),
@@ -304,6 +307,11 @@ impl<M: Mode> Pool<M> {
     /// Records page references, where the pool was compiled for it.
     pub fn recorder(&self) -> &Recorder {
         &self.recorder
+    }
+
+    /// Records what storage is asked for, if it is started.
+    pub fn storage_recorder(&self) -> &StorageRecorder {
+        &self.storage_recorder
     }
 
     /// The view of all frames' policy lines.

@@ -6,9 +6,11 @@
 
 use std::ptr::NonNull;
 
-use millpond_base::{FrameId, Mark, PageId, PageKind};
+use millpond_base::{FrameId, Lsn, Mark, PageId, PageKind};
 use millpond_policies::contract::{Access, Recall, Touch};
 
+use crate::log::Log;
+use crate::page::PageHeader;
 use crate::pool::buffer::{Mode, Pool};
 use crate::pool::counters::Timing;
 use crate::pool::counters::{Counter, Gauge};
@@ -19,6 +21,7 @@ use crate::pool::in_flight::{Arrived, Step};
 use crate::pool::jump::{Cold, Jump, Load, Try};
 use crate::pool::latch::Latching;
 use crate::pool::lent::back_off;
+use crate::pool::storage_recorder::StorageRequest;
 use crate::pool::swip::Swip;
 
 impl<M: Mode> Pool<M> {
@@ -99,11 +102,24 @@ impl<M: Mode> Pool<M> {
         let here = self.counters.here();
         here.count(Counter::Reads);
         here.add(Counter::BytesRead, self.page_size as u64);
-        if result.is_err() {
-            here.count(Counter::ReadErrors);
-            self.give_back(frame);
+        match result {
+            Ok(()) => self.record_read(frame),
+            Err(_) => {
+                here.count(Counter::ReadErrors);
+                self.give_back(frame);
+            }
         }
         result
+    }
+
+    /// Notes that the page of `frame`, which nobody sees yet, was read.
+    fn record_read(&self, frame: NonNull<Frame>) {
+        if self.storage_recorder.is_on() {
+            let tail = self.log().map_or(Lsn(0), Log::tail);
+            let header = PageHeader::read(self.bytes(frame));
+            let request = StorageRequest::of(&header, Mark::READ, tail, Lsn(0));
+            self.storage_recorder.note(std::iter::once(request));
+        }
     }
 
     /// A page from storage must hold no pointers: they would be followed.
@@ -342,6 +358,7 @@ impl<M: Mode> Pool<M> {
                 self.in_flight.end(page);
                 continue;
             }
+            self.record_read(frame);
             let recall = self.seat.miss(&self.access(page, Mark::READ, false));
             self.in_flight.arrive(page, Arrived { frame, recall, prefetched: true });
         }

@@ -13,16 +13,18 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use millpond_base::sync::Mutex;
-use millpond_base::{FrameId, Lsn, PageId, Reason};
+use millpond_base::{FrameId, Lsn, Mark, PageId, Reason};
 
 use crate::io::AlignedBuffer;
 use crate::io::planted::{Bug, is_planted};
+use crate::log::Log;
 use crate::page::{PageHeader, View};
 use crate::pool::buffer::{Evictors, Mode, Pool, locked};
 use crate::pool::counters::{Counter, Gauge, Timing};
 use crate::pool::error::PoolError;
 use crate::pool::frame::{Frame, State};
 use crate::pool::storage::PageOut;
+use crate::pool::storage_recorder::StorageRequest;
 use crate::pool::swip::Swip;
 
 /// Pages per vectored write.
@@ -142,7 +144,9 @@ impl<M: Mode> Pool<M> {
         let mut out = Vec::with_capacity(frames.len());
         for (id, bytes) in frames.iter().zip(buffer.chunks_mut(self.page_size)) {
             if let Some(page) = self.copy_out(*id, bytes) {
-                begun.push((*id, page));
+                // It stays as it is until the write is over, whatever changes meanwhile.
+                let rec_lsn = self.memory.header(*id).map_or(Lsn(0), Frame::rec_lsn);
+                begun.push((*id, page, rec_lsn));
                 out.push(PageOut { page, reason, bytes });
             }
         }
@@ -154,9 +158,12 @@ impl<M: Mode> Pool<M> {
                 vec![false; out.len()]
             }
         };
+        if self.storage_recorder.is_on() {
+            self.record_writes(&out, &is_written, begun.iter().map(|(_, _, rec_lsn)| *rec_lsn));
+        }
         drop(out);
         self.writes.keep(buffer);
-        for ((id, page), succeeded) in begun.iter().zip(&is_written) {
+        for ((id, page, _), succeeded) in begun.iter().zip(&is_written) {
             self.end_write(*id, *page, *succeeded);
         }
         let here = self.counters.here();
@@ -167,6 +174,22 @@ impl<M: Mode> Pool<M> {
             here.count(Counter::WriteErrors);
         }
         (count as u32, error)
+    }
+
+    /// Notes those that were written, before their frames can be evicted.
+    fn record_writes(
+        &self,
+        out: &[PageOut<'_>],
+        is_written: &[bool],
+        rec_lsns: impl Iterator<Item = Lsn>,
+    ) {
+        let tail = self.log().map_or(Lsn(0), Log::tail);
+        let written =
+            out.iter().zip(rec_lsns).zip(is_written).filter(|(_, is_written)| **is_written);
+        self.storage_recorder.note(written.map(|((out, rec_lsn), _)| {
+            let mark = Mark::WRITE.with_reason(out.reason);
+            StorageRequest::of(&PageHeader::read(out.bytes), mark, tail, rec_lsn)
+        }));
     }
 
     /// Makes the log durable up to the last change of each page: no page goes to storage before.

@@ -175,3 +175,35 @@ fn what_a_recycled_segment_held_is_never_taken_for_a_record() {
     }
     assert!(log.counts().segments_recycled > 5);
 }
+
+#[test]
+fn free_segments_at_the_end_of_the_file_are_given_back_and_come_again() {
+    let mut random = fastrand::Rng::with_seed(12);
+    let (device, log) = fresh(&tiny());
+    let mut write_up_to = |log: &Log, end: u64| {
+        let mut entries = Vec::new();
+        while log.tail() < Lsn(end) {
+            entries.push(append(log, &mut random, 1000));
+            log.wait_durable(log.tail()).unwrap();
+        }
+        entries
+    };
+    write_up_to(&log, 400 << 10);
+    let long = device.length();
+    assert!(long > 400 << 10);
+    log.forget_before(log.tail());
+    // It is being filled, and is the last of the file: the log has to go on first.
+    write_up_to(&log, 440 << 10);
+    log.forget_before(log.tail());
+    let given = log.give_back(50 << 10).unwrap();
+    // As much as was asked for, one to be filled, one to go on in.
+    assert_eq!(device.length(), 4096 + 6 * SLOT);
+    assert!(given > 300 << 10, "{given}");
+    assert_eq!(log.give_back(50 << 10), Ok(0));
+    let from = log.tail();
+    let entries = write_up_to(&log, 900 << 10);
+    log.close().unwrap();
+    let (log, tail) = open(&device, from).unwrap();
+    assert_eq!(tail.end, entries.last().unwrap().at.end);
+    assert_eq!(read(&log, from), entries);
+}

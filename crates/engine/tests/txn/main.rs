@@ -8,6 +8,7 @@ mod histories;
 mod history;
 mod isolation;
 mod recovery;
+mod shrink;
 mod snapshot_model;
 mod snapshot_threads;
 mod snapshots;

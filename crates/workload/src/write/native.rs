@@ -27,8 +27,12 @@ const SCHEMA: &str = "message trace {
     required int32 kind (INTEGER(8,false));
     required int32 depth (INTEGER(8,false));
     required boolean scan;
-    optional int64 lsn (INTEGER(64,false));
-}";
+    optional int64 lsn (INTEGER(64,false));";
+
+/// The columns of a storage-level trace that only its maker knows.
+const PAGE_LSNS: &str = "
+    optional int64 page_lsn (INTEGER(64,false));
+    optional int64 rec_lsn (INTEGER(64,false));";
 
 /// Writes native Parquet.
 pub(crate) struct NativeSink {
@@ -37,10 +41,12 @@ pub(crate) struct NativeSink {
     pages: Vec<i64>,
     marks: Vec<Mark>,
     lsns: Vec<Option<Lsn>>,
+    /// Two columns, or none.
+    page_lsns: Option<[Vec<Option<Lsn>>; 2]>,
 }
 
 impl NativeSink {
-    pub(crate) fn new(output: Output) -> Result<NativeSink, TraceError> {
+    pub(crate) fn new(output: Output, page_lsns: bool) -> Result<NativeSink, TraceError> {
         let path = output.path().to_path_buf();
         let level = ZstdLevel::try_new(3).unwrap_or_default();
         let properties = WriterProperties::builder()
@@ -51,12 +57,14 @@ impl NativeSink {
                 "op 0 read 1 write; reason 0 none 1 synch 2 replace 3 recov 4 dsync".to_string(),
             )]))
             .build();
-        let writer = parse_message_type(SCHEMA).and_then(|schema| {
+        let extra = if page_lsns { PAGE_LSNS } else { "" };
+        let writer = parse_message_type(&format!("{SCHEMA}{extra} }}")).and_then(|schema| {
             SerializedFileWriter::new(output, Arc::new(schema), Arc::new(properties))
         });
         let writer = writer.map_err(|e| failure(&path, e))?;
         let (pages, marks, lsns) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(NativeSink { writer: Some(writer), path, pages, marks, lsns })
+        let page_lsns = page_lsns.then(Default::default);
+        Ok(NativeSink { writer: Some(writer), path, pages, marks, lsns, page_lsns })
     }
 
     fn write_group(&mut self) -> Result<(), TraceError> {
@@ -74,14 +82,18 @@ impl NativeSink {
             column::<Int32Type>(&mut group, &narrow(|m| i32::from(m.depth())), None)?;
             let scans: Vec<bool> = marks.iter().map(|m| m.is_scan()).collect();
             column::<BoolType>(&mut group, &scans, None)?;
-            let levels: Vec<i16> = self.lsns.iter().map(|l| i16::from(l.is_some())).collect();
-            let known: Vec<i64> = self.lsns.iter().flatten().map(|lsn| lsn.0 as i64).collect();
-            column::<Int64Type>(&mut group, &known, Some(&levels))?;
+            let page_lsns = self.page_lsns.iter().flatten();
+            for lsns in std::iter::once(&self.lsns).chain(page_lsns) {
+                let levels: Vec<i16> = lsns.iter().map(|l| i16::from(l.is_some())).collect();
+                let known: Vec<i64> = lsns.iter().flatten().map(|lsn| lsn.0 as i64).collect();
+                column::<Int64Type>(&mut group, &known, Some(&levels))?;
+            }
             group.close().map(|_| ())
         });
         self.pages.clear();
         self.marks.clear();
         self.lsns.clear();
+        self.page_lsns.iter_mut().flatten().for_each(Vec::clear);
         written.map_err(|e| failure(&self.path, e))
     }
 }
@@ -112,12 +124,21 @@ fn failure(path: &std::path::Path, error: ParquetError) -> TraceError {
 
 impl Sink for NativeSink {
     fn write(&mut self, batch: &Batch) -> Result<(), TraceError> {
+        self.write_with_lsns(batch, &[])
+    }
+
+    fn write_with_lsns(&mut self, batch: &Batch, page_lsns: &[[Lsn; 2]]) -> Result<(), TraceError> {
         let mut from = 0;
         while from < batch.len() {
             let to = batch.len().min(from + GROUP - self.pages.len());
             self.pages.extend(batch.pages[from..to].iter().map(|p| *p as i64));
             self.marks.extend_from_slice(&batch.marks[from..to]);
             self.lsns.extend((from..to).map(|i| batch.lsns.get(i).copied()));
+            for (which, column) in self.page_lsns.iter_mut().flatten().enumerate() {
+                let of =
+                    |at| page_lsns.get(at).and_then(|lsns: &[Lsn; 2]| lsns.get(which)).copied();
+                column.extend((from..to).map(|at| of(at).filter(|lsn| lsn.0 != 0)));
+            }
             from = to;
             if self.pages.len() == GROUP {
                 self.write_group()?;

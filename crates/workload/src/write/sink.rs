@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use millpond_base::Lsn;
+
 use crate::formats::{FORMATS, Format};
 use crate::trace::{BATCH_LEN, Batch, Source, TraceError};
 
@@ -18,6 +20,17 @@ pub trait Sink: Send {
     /// # Errors
     /// [`TraceError::Io`] if the file cannot be written, for instance on a full disk.
     fn write(&mut self, batch: &Batch) -> Result<(), TraceError>;
+
+    /// Appends the requests of `batch`, and for each what is known of its page: the end of the last
+    /// record about it, and, of a write, its recLSN. 0 is unknown. A format without a place for
+    /// these, or a trace that was not made with [`WriteOptions::page_lsns`], leaves them away.
+    ///
+    /// # Errors
+    /// As [`Sink::write`].
+    fn write_with_lsns(&mut self, batch: &Batch, page_lsns: &[[Lsn; 2]]) -> Result<(), TraceError> {
+        let _ = page_lsns;
+        self.write(batch)
+    }
 
     /// Completes the trace and gives the file its name. Without this, nothing appears.
     ///
@@ -36,6 +49,8 @@ pub trait Sink: Send {
 pub struct WriteOptions {
     /// The format, where the file's name does not say it.
     pub format: Option<Format>,
+    /// Whether there are the columns `page_lsn` and `rec_lsn`; Parquet only.
+    pub page_lsns: bool,
 }
 
 /// Begins to write a trace to `path`; `-` is standard output.
@@ -77,7 +92,7 @@ pub fn create(path: impl AsRef<Path>, options: &WriteOptions) -> Result<Box<dyn 
     Ok(match format {
         Format::Csv => Box::new(CsvSink::new(output)),
         Format::OracleGeneral => Box::new(OracleGeneralSink::new(output)?),
-        Format::Parquet => Box::new(NativeSink::new(output)?),
+        Format::Parquet => Box::new(NativeSink::new(output, options.page_lsns)?),
         _ => Box::new(TextSink::new(output)),
     })
 }

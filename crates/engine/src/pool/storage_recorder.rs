@@ -1,0 +1,261 @@
+//! Recording what the pool asks of storage: what a second tier below it would see (li 2.1).
+//!
+//! Page reads and writes are noted when storage has done them, each write with its reason, and
+//! *dsync* requests (li 4.3.2) when a checkpoint is about to have earlier writes made durable. One
+//! mutex puts them in order; beside a read or a write its cost is nothing, and while nothing is
+//! recorded it is not taken.
+//!
+//! The order is right for each page: a write is noted before its frame can be evicted, so before
+//! the page can be read again, and a read before anybody sees the page. Between pages it is the
+//! order in which storage was done with them.
+//!
+//! Memory is that of a batch, and one bit per page: which pages were written since the last dsync.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use millpond_base::{Lsn, Mark, PageId, PageKind, Reason};
+
+use crate::page::{PageHeader, PageType};
+
+/// Requests that are handed to the sink at once.
+const BATCH: usize = 4096;
+
+/// What storage was asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StorageRequest {
+    /// The page.
+    pub page: PageId,
+    /// Read, write or dsync, why, and what kind of page it is, without a depth.
+    pub mark: Mark,
+    /// The end of the log at that time; 0 without a log.
+    pub lsn: Lsn,
+    /// Of a read or write, the end of the last record about the page; 0 if it was never logged.
+    pub page_lsn: Lsn,
+    /// Of a write, where the records begin without which the page could not have been recovered
+    /// before; 0 without a log.
+    pub rec_lsn: Lsn,
+}
+
+impl StorageRequest {
+    /// Bytes of [`StorageRequest::to_bytes`].
+    pub const BYTES: usize = 40;
+
+    /// As bytes.
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
+        let mark = u64::from(self.mark.to_bits());
+        let words = [self.page.0, mark, self.lsn.0, self.page_lsn.0, self.rec_lsn.0];
+        let mut bytes = [0; Self::BYTES];
+        for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// What [`StorageRequest::to_bytes`] gave.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> StorageRequest {
+        let (words, _) = bytes.as_chunks::<8>();
+        let word = |at: usize| words.get(at).map_or(0, |word| u64::from_le_bytes(*word));
+        StorageRequest {
+            page: PageId(word(0)),
+            mark: Mark::from_bits(word(1) as u32),
+            lsn: Lsn(word(2)),
+            page_lsn: Lsn(word(3)),
+            rec_lsn: Lsn(word(4)),
+        }
+    }
+
+    /// A request for a page whose header is `header`.
+    pub(crate) fn of(header: &PageHeader, mark: Mark, lsn: Lsn, rec_lsn: Lsn) -> StorageRequest {
+        let kind = match header.kind {
+            PageType::BTREE_INNER => PageKind::BTREE_INNER,
+            PageType::BTREE_LEAF => PageKind::BTREE_LEAF,
+            _ => PageKind::OTHER,
+        };
+        let mark = mark.with_kind(kind, 0);
+        StorageRequest { page: header.page, mark, lsn, page_lsn: header.lsn, rec_lsn }
+    }
+}
+
+/// Where requests go: one batch at a time, in their order.
+pub trait StorageSink: Send {
+    /// Takes requests; an error ends the recording.
+    ///
+    /// # Errors
+    /// Why they could not be written, in words.
+    fn take(&mut self, requests: &[StorageRequest]) -> Result<(), String>;
+}
+
+/// What is recorded, and where it goes.
+struct Drain {
+    sink: Box<dyn StorageSink>,
+    batch: Vec<StorageRequest>,
+    recorded: u64,
+    /// One bit per page that was written and not asked to be durable since.
+    written: Vec<u64>,
+    error: Option<String>,
+}
+
+impl Drain {
+    fn push(&mut self, request: StorageRequest) {
+        if self.error.is_some() {
+            return;
+        }
+        if request.mark.is_write() && !request.mark.is_dsync() {
+            let at = (request.page.0 / 64) as usize;
+            if at >= self.written.len() {
+                self.written.resize(at + 1, 0);
+            }
+            if let Some(word) = self.written.get_mut(at) {
+                *word |= 1 << (request.page.0 % 64);
+            }
+        }
+        self.batch.push(request);
+        if self.batch.len() >= BATCH {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        match self.sink.take(&self.batch) {
+            Ok(()) => self.recorded += self.batch.len() as u64,
+            Err(error) => self.error = Some(error),
+        }
+        self.batch.clear();
+    }
+}
+
+/// Records what the pool asks of storage while it is on.
+#[derive(Default)]
+pub struct StorageRecorder {
+    is_on: AtomicBool,
+    drain: Mutex<Option<Drain>>,
+}
+
+impl StorageRecorder {
+    fn drain(&self) -> MutexGuard<'_, Option<Drain>> {
+        self.drain.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to record into `sink`. Operations may run: what storage is done with from now on is
+    /// recorded.
+    pub fn start(&self, sink: Box<dyn StorageSink>) {
+        let (batch, written) = (Vec::with_capacity(BATCH), Vec::new());
+        *self.drain() = Some(Drain { sink, batch, recorded: 0, written, error: None });
+        self.is_on.store(true, Ordering::Release);
+    }
+
+    /// Whether it records now.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Acquire)
+    }
+
+    /// Ends the recording: hands the rest to the sink and drops it. Says how many requests were
+    /// recorded.
+    ///
+    /// # Errors
+    /// What ended the recording before its time.
+    pub fn stop(&self) -> Result<u64, String> {
+        self.is_on.store(false, Ordering::Release);
+        let Some(mut drain) = self.drain().take() else { return Ok(0) };
+        if drain.error.is_none() && !drain.batch.is_empty() {
+            drain.hand_over();
+        }
+        drain.error.map_or(Ok(drain.recorded), Err)
+    }
+
+    /// Storage has done these.
+    pub(crate) fn note(&self, requests: impl Iterator<Item = StorageRequest>) {
+        if let Some(drain) = self.drain().as_mut() {
+            requests.for_each(|request| drain.push(request));
+        }
+    }
+
+    /// All that was written is about to be made durable, when the log ends at `lsn`: a dsync for
+    /// each page written since the last time.
+    pub(crate) fn note_dsync(&self, lsn: Lsn) {
+        if !self.is_on() {
+            return;
+        }
+        let mut drain = self.drain();
+        let Some(drain) = drain.as_mut() else { return };
+        let mark = Mark::WRITE.with_reason(Reason::Dsync);
+        let words = std::mem::take(&mut drain.written);
+        for (at, mut word) in words.into_iter().enumerate() {
+            while word != 0 {
+                let page = PageId(at as u64 * 64 + u64::from(word.trailing_zeros()));
+                word &= word - 1;
+                let (page_lsn, rec_lsn) = (Lsn(0), Lsn(0));
+                drain.push(StorageRequest { page, mark, lsn, page_lsn, rec_lsn });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    struct Into(Arc<Mutex<Vec<StorageRequest>>>, usize);
+
+    impl StorageSink for Into {
+        fn take(&mut self, requests: &[StorageRequest]) -> Result<(), String> {
+            let mut all = self.0.lock().unwrap();
+            if all.len() + requests.len() > self.1 {
+                return Err("full".to_string());
+            }
+            all.extend_from_slice(requests);
+            Ok(())
+        }
+    }
+
+    fn request(page: u64, mark: Mark) -> StorageRequest {
+        let (lsn, page_lsn, rec_lsn) = (Lsn(7), Lsn(1 << 50), Lsn(page * 3));
+        StorageRequest { page: PageId(page), mark, lsn, page_lsn, rec_lsn }
+    }
+
+    #[test]
+    fn a_request_comes_back_from_its_bytes() {
+        for reason in [Reason::None, Reason::Synch, Reason::Dsync] {
+            let mark = Mark::WRITE.with_reason(reason).with_kind(PageKind::BTREE_LEAF, 0);
+            let request = request(u64::MAX >> 3, mark);
+            assert_eq!(StorageRequest::from_bytes(&request.to_bytes()), request);
+        }
+    }
+
+    #[test]
+    fn a_dsync_names_each_page_once_that_was_written_since_the_last() {
+        let all = Arc::new(Mutex::new(Vec::new()));
+        let recorder = StorageRecorder::default();
+        recorder.note_dsync(Lsn(1));
+        recorder.start(Box::new(Into(all.clone(), usize::MAX)));
+        let write = Mark::WRITE.with_reason(Reason::Recov);
+        let requests = [(700, write), (3, write), (5, Mark::READ), (3, write)];
+        recorder.note(requests.into_iter().map(|(page, mark)| request(page, mark)));
+        recorder.note_dsync(Lsn(9));
+        recorder.note_dsync(Lsn(10));
+        recorder.note([request(5, write)].into_iter());
+        recorder.note_dsync(Lsn(11));
+        assert_eq!(recorder.stop(), Ok(8));
+        recorder.note([request(5, write)].into_iter());
+        let all = all.lock().unwrap();
+        let asked: Vec<_> = all.iter().filter(|request| request.mark.is_dsync()).collect();
+        let asked: Vec<_> = asked.iter().map(|request| (request.page.0, request.lsn.0)).collect();
+        assert_eq!(asked, [(3, 9), (700, 9), (5, 11)]);
+    }
+
+    #[test]
+    fn a_sink_that_fails_ends_the_recording_and_says_so() {
+        let all = Arc::new(Mutex::new(Vec::new()));
+        let recorder = StorageRecorder::default();
+        recorder.start(Box::new(Into(all.clone(), BATCH)));
+        for page in 0..3 * BATCH as u64 {
+            recorder.note([request(page, Mark::READ)].into_iter());
+        }
+        assert_eq!(recorder.stop(), Err("full".to_string()));
+        assert_eq!(all.lock().unwrap().len(), BATCH);
+    }
+}
