@@ -3,8 +3,8 @@
 //! A thread of its own looks at the log from time to time. When the *LSN gap* (li 2.1), from where
 //! recovery would begin to the log's end, passes a half of what the options allow, it writes the
 //! pages that keep it back, those with the least recLSN, and takes a checkpoint. Checkpoints are
-//! fuzzy: nobody waits for one. What they say, and in which order it is looked at, is in
-//! `recovery/README.md`.
+//! fuzzy: nobody waits for one, unless they fall behind (`txn/log_room.rs`). What they say, and in
+//! which order it is looked at, is in `recovery/README.md`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,6 +24,9 @@ use crate::txn::TransactionManager;
 
 /// Time between two looks at the log.
 const PERIOD: Duration = Duration::from_millis(20);
+
+/// Writers are not held up for less of the log than this, and eight checkpoints.
+const LEAST_GAP: u64 = 256 << 10;
 
 /// What a checkpoint is taken of.
 pub(super) struct Checkpointer<M: Mode> {
@@ -153,6 +156,9 @@ impl<M: Mode> Checkpointer<M> {
         let pinned = self.pins().values().min().copied().unwrap_or(kept);
         self.log.forget_before(kept.min(pinned));
         *last = checkpoint.redo;
+        // Checkpoints are in the log, too: they must not take more than they give back.
+        let bytes = 8 * checkpoint.taken.len() as u64 + 256 * checkpoint.active.len() as u64;
+        self.txns.room().begins_at(checkpoint.redo, self.gap_bytes.max(LEAST_GAP + 8 * bytes));
         Ok(Taken { checkpoint, at, kept })
     }
 
@@ -185,10 +191,11 @@ pub(super) fn start<M: Mode>(
 ) -> Result<Housekeeping, PoolError> {
     let mut failed = false;
     Housekeeping::start("millpond-check", PERIOD, move |_| {
-        if let Err(error) = checkpointer.round()
-            && !std::mem::replace(&mut failed, true)
-        {
-            tracing::warn!(%error, "a checkpoint failed: the log is kept, and grows");
+        if let Err(error) = checkpointer.round() {
+            checkpointer.txns.room().failed();
+            if !std::mem::replace(&mut failed, true) {
+                tracing::warn!(%error, "a checkpoint failed: the log is kept, and grows");
+            }
         }
     })
 }

@@ -133,7 +133,8 @@ pub struct Options {
     /// When a transaction's commit is durable, unless the transaction says so itself. Default:
     /// when the call returns. Calls outside transactions are always `async`.
     pub durability: Durability,
-    /// Bytes of log that a recovery may have to read, about. Default: 512 MiB.
+    /// Bytes of log that a recovery may have to read, about: checkpoints are begun at half of it,
+    /// and writers wait for them at the whole. Default: 512 MiB.
     pub log_gap: u64,
     /// What only measurements turn.
     pub lab: Lab,

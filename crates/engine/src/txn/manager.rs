@@ -17,6 +17,7 @@ use crate::txn::active::ActiveTable;
 use crate::txn::calls::Calls;
 use crate::txn::error::TxnError;
 use crate::txn::kit::Kit;
+use crate::txn::log_room::LogRoom;
 use crate::txn::transaction::Durability;
 use crate::txn::versions::{Stamp, Unsettled, Versions};
 
@@ -30,6 +31,7 @@ pub struct TransactionManager {
     promised: AtomicU64,
     /// What transactions, and calls outside of them, use one after the other, by thread.
     kits: Box<[Slot]>,
+    room: LogRoom,
     versions: Versions,
     /// Calls outside transactions that change something.
     calls: Calls,
@@ -103,7 +105,18 @@ impl TransactionManager {
         let (active, promised) = (ActiveTable::new(next), AtomicU64::new(0));
         let kits = (0..SLOTS).map(|_| Slot::default()).collect();
         let (versions, calls) = (Versions::new(version_bytes), Calls::new());
-        TransactionManager { log, locks, active, group_delay, promised, kits, versions, calls }
+        let room = LogRoom::new();
+        TransactionManager {
+            log,
+            locks,
+            active,
+            group_delay,
+            promised,
+            kits,
+            room,
+            versions,
+            calls,
+        }
     }
 
     /// The log, if there is one.
@@ -114,6 +127,19 @@ impl TransactionManager {
     /// The locks, if there are any.
     pub fn locks(&self) -> Option<&Arc<LockManager>> {
         self.locks.as_ref()
+    }
+
+    /// How far the log may run ahead of checkpoints.
+    pub fn room(&self) -> &LogRoom {
+        &self.room
+    }
+
+    /// Waits until the log has room; to be called before something is written, under no latch.
+    #[inline]
+    pub(super) fn await_room(&self) {
+        if let Some(log) = &self.log {
+            self.room.wait(|| log.tail());
+        }
     }
 
     pub(super) fn versions(&self) -> &Versions {
@@ -165,6 +191,7 @@ impl TransactionManager {
         work: impl FnOnce() -> R,
     ) -> Result<R, TxnError> {
         self.is_sound()?;
+        self.await_room();
         let Some(locks) = &self.locks else { return Ok(work()) };
         let Ok(mut guard) = self.slot().0.try_lock() else {
             // A call within a call, or the slot that late threads share.
@@ -236,6 +263,7 @@ impl TransactionManager {
         work: impl FnOnce() -> R,
     ) -> Result<R, TxnError> {
         self.is_sound()?;
+        self.await_room();
         let Some(locks) = &self.locks else { return Ok(work()) };
         let mut owner = Owner::begin(locks, self.active.new_id());
         let release = Release(&mut owner);

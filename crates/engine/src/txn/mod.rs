@@ -5,6 +5,7 @@ mod calls;
 mod changes;
 mod error;
 mod kit;
+mod log_room;
 mod manager;
 mod snapshot;
 mod snapshot_range;
@@ -14,6 +15,7 @@ mod versions;
 
 pub use active::{Active, ActiveTable};
 pub use error::TxnError;
+pub use log_room::LogRoom;
 pub use manager::{TransactionManager, Trees};
 pub use snapshot::Snapshot;
 pub use snapshot_range::SnapshotRange;

@@ -360,6 +360,7 @@ impl Transaction {
     #[inline]
     fn enter(&mut self) {
         if !self.is_entered {
+            self.manager.await_room();
             let (manager, tx) = (&self.manager, self.tx);
             let spare = self.kit.active.take();
             let active = manager.active().enter_again(spare, tx, manager.tail(), Lsn(0));

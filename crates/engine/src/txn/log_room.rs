@@ -1,0 +1,120 @@
+//! Keeping writers from running away from checkpoints.
+//!
+//! Checkpoints let the log be used again, and bound what a recovery has to read. They are taken in
+//! the background, and a device that writes pages more slowly than the log takes records would fall
+//! behind for good. So the LSN gap, from where a recovery would begin to the log's end, is not only
+//! what checkpoints are begun for (at a half): from three quarters on whoever begins to write
+//! sleeps a moment, and at the whole of it he waits until a checkpoint has caught up.
+//!
+//! Nobody waits under a latch. A checkpoint needs no locks, so those that a waiting transaction
+//! holds do not keep it back; and if checkpoints fail, nobody waits for them.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use millpond_base::Lsn;
+
+/// What a writer sleeps once the gap is three quarters of what it may be.
+const MOMENT: Duration = Duration::from_micros(100);
+/// The longest that a writer waits for a checkpoint: then something is wrong with them, and it is
+/// better to write than to hang.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Time between two looks of one that waits.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How far the log's end may be from where recovery begins.
+pub struct LogRoom {
+    /// Bytes; [`u64::MAX`] if there is no bound.
+    gap: AtomicU64,
+    redo: AtomicU64,
+    /// Checkpoints fail: there is no use in waiting for one.
+    failing: AtomicBool,
+    moved: Condvar,
+    moving: Mutex<()>,
+}
+
+impl LogRoom {
+    pub(super) fn new() -> LogRoom {
+        LogRoom {
+            gap: AtomicU64::new(u64::MAX),
+            redo: AtomicU64::new(0),
+            failing: AtomicBool::new(false),
+            moved: Condvar::new(),
+            moving: Mutex::new(()),
+        }
+    }
+
+    /// A checkpoint says that recovery begins at `redo`. From there the log may take about `gap`
+    /// bytes.
+    pub fn begins_at(&self, redo: Lsn, gap: u64) {
+        self.gap.store(gap, Ordering::Release);
+        self.redo.store(redo.0, Ordering::Release);
+        self.failing.store(false, Ordering::Release);
+        drop(self.moving.lock().unwrap_or_else(PoisonError::into_inner));
+        self.moved.notify_all();
+    }
+
+    /// A checkpoint failed.
+    pub fn failed(&self) {
+        self.failing.store(true, Ordering::Release);
+        self.moved.notify_all();
+    }
+
+    /// Waits until there is room for what comes behind `tail`.
+    #[inline]
+    pub(super) fn wait(&self, tail: impl Fn() -> Lsn) {
+        let gap = self.gap.load(Ordering::Acquire);
+        if gap != u64::MAX && self.used(tail()) > gap / 4 * 3 {
+            self.wait_slowly(gap, tail);
+        }
+    }
+
+    fn used(&self, tail: Lsn) -> u64 {
+        tail.0.saturating_sub(self.redo.load(Ordering::Acquire))
+    }
+
+    #[cold]
+    fn wait_slowly(&self, gap: u64, tail: impl Fn() -> Lsn) {
+        if self.failing.load(Ordering::Acquire) {
+            return;
+        }
+        std::thread::sleep(MOMENT);
+        let begun = Instant::now();
+        let mut guard = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
+        while self.used(tail()) > gap
+            && !self.failing.load(Ordering::Acquire)
+            && begun.elapsed() < PATIENCE
+        {
+            guard = match self.moved.wait_timeout(guard, LOOK) {
+                Ok((guard, _)) => guard,
+                Err(poisoned) => poisoned.into_inner().0,
+            };
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_writer_waits_for_room_and_not_for_checkpoints_that_fail() {
+        let room = Arc::new(LogRoom::new());
+        room.wait(|| Lsn(1 << 50));
+        room.begins_at(Lsn(5000), 1000);
+        room.wait(|| Lsn(5700));
+        room.wait(|| Lsn(6000));
+        let waiting = room.clone();
+        let writer = std::thread::spawn(move || {
+            waiting.wait(|| Lsn(6001));
+            waiting.used(Lsn(6001))
+        });
+        std::thread::yield_now();
+        room.begins_at(Lsn(5500), 1000);
+        assert!(writer.join().unwrap() <= 1000);
+        room.failed();
+        room.wait(|| Lsn(9000));
+    }
+}
