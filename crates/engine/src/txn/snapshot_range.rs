@@ -48,10 +48,10 @@ struct End<'t, P: Pages> {
     more: bool,
     /// The versions of the whole range were looked up.
     done: bool,
-    window: VecDeque<(Box<[u8]>, Before)>,
+    window: VecDeque<(Arc<[u8]>, Before)>,
     found: Window,
     shown: Shown,
-    held: (Box<[u8]>, Arc<[u8]>),
+    held: (Arc<[u8]>, Arc<[u8]>),
 }
 
 fn borrowed(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
@@ -87,10 +87,23 @@ impl<P: Pages> End<'_, P> {
     }
 
     /// Goes to the next entry; `false` if there is none.
+    #[inline]
     fn step(&mut self) -> Result<bool, TxnError> {
-        if self.shown != Shown::Held {
+        let is_plain = self.shown == Shown::Entry && self.use_pages && !self.more;
+        if is_plain && self.window.is_empty() {
+            let is_there = if self.forward { self.cursor.next()? } else { self.cursor.prev()? };
+            if is_there && self.cursor.looks() == self.looks {
+                // In the same leaf, of which no version is left, and not a large value.
+                return Ok(true);
+            }
+        } else if self.shown != Shown::Held {
             self.move_cursor()?;
         }
+        self.settle()
+    }
+
+    /// Goes to the first entry that is not behind the cursor and the versions.
+    fn settle(&mut self) -> Result<bool, TxnError> {
         loop {
             self.follow()?;
             let order = match (self.window.front(), self.cursor.is_valid()) {
@@ -179,12 +192,16 @@ impl<P: Pages> End<'_, P> {
         let (more, use_pages) = self.snapshot.window(owner, bounds, how, &mut self.found)?;
         self.more = more;
         self.use_pages = use_pages;
-        match (self.found.last(), &self.target) {
-            (Some((last, _)), _) if more => self.near = Bound::Excluded(last.to_vec()),
-            (_, target) if *target == self.far => self.done = true,
-            (_, Bound::Excluded(fence)) => self.near = Bound::Included(fence.clone()),
-            (_, Bound::Included(fence)) => self.near = Bound::Excluded(fence.clone()),
-            (_, Bound::Unbounded) => self.done = true,
+        if let Some((last, _)) = self.found.last().filter(|_| more) {
+            self.near = Bound::Excluded(last.to_vec());
+        } else if self.target == self.far {
+            self.done = true;
+        } else {
+            self.near = match std::mem::replace(&mut self.target, Bound::Unbounded) {
+                Bound::Excluded(fence) => Bound::Included(fence),
+                Bound::Included(fence) => Bound::Excluded(fence),
+                Bound::Unbounded => Bound::Unbounded,
+            };
         }
         self.window.extend(self.found.drain(..).map(|(key, (before, _))| (key, before)));
         Ok(())
@@ -226,7 +243,7 @@ impl<'t, P: Pages> SnapshotRange<'t, P> {
                 window: VecDeque::new(),
                 found: Vec::new(),
                 shown: Shown::Nothing,
-                held: (Box::default(), Arc::from([])),
+                held: (Arc::from([]), Arc::from([])),
             }
         };
         SnapshotRange { front: end(true), back: end(false), is_over: false }
@@ -284,9 +301,8 @@ impl<'t, P: Pages> SnapshotRange<'t, P> {
         if !end.step()? {
             return Ok(false);
         }
-        let order = end.key().cmp(other.key());
         let past = if forward { Ordering::Less } else { Ordering::Greater };
-        self.is_over = other.shown != Shown::Nothing && order != past;
+        self.is_over = other.shown != Shown::Nothing && end.key().cmp(other.key()) != past;
         Ok(!self.is_over)
     }
 }

@@ -82,7 +82,7 @@ impl Version {
 
 #[derive(Default)]
 struct TreeVersions {
-    chains: RwLock<BTreeMap<Box<[u8]>, Vec<Version>>>,
+    chains: RwLock<BTreeMap<Arc<[u8]>, Vec<Version>>>,
     /// How many chains there are.
     len: AtomicUsize,
 }
@@ -150,7 +150,7 @@ pub(crate) struct Versions {
 pub(crate) type Seen = (Before, u64);
 
 /// Versions of a range of keys, in order.
-pub(crate) type Window = Vec<(Box<[u8]>, Seen)>;
+pub(crate) type Window = Vec<(Arc<[u8]>, Seen)>;
 
 /// What counts of what is known of a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
