@@ -3,7 +3,7 @@
 use std::io::{self, SeekFrom};
 
 use crate::btree::change::When;
-use crate::btree::error::StreamError;
+use crate::btree::error::{StreamError, WriteError};
 use crate::btree::node::edit::Reference;
 use crate::btree::overflow::{Built, data_max};
 use crate::btree::tree::BTree;
@@ -25,6 +25,12 @@ pub struct ValueReader<'t, P: Pages> {
     chunk: Vec<u8>,
     /// Place of the chunk's first byte in the value.
     chunk_at: u64,
+}
+
+/// A value that was read out of a stream, and is no entry's yet.
+pub(crate) enum Streamed {
+    Inline(Vec<u8>),
+    Built(Built),
 }
 
 impl<P: Pages> BTree<P> {
@@ -56,13 +62,27 @@ impl<P: Pages> BTree<P> {
         len: u64,
         source: &mut impl io::Read,
     ) -> Result<bool, StreamError> {
+        let value = self.read_streamed(key, len, source)?;
+        Ok(self.upsert_streamed(key, value)?)
+    }
+
+    /// Reads a value of `len` bytes for `key` out of `source`; no entry is changed.
+    ///
+    /// # Errors
+    /// As [`BTree::upsert_from`].
+    pub(crate) fn read_streamed(
+        &self,
+        key: &[u8],
+        len: u64,
+        source: &mut impl io::Read,
+    ) -> Result<Streamed, StreamError> {
         self.check_sizes(key, len)?;
         let page = data_max(self.pages.page_size());
         if self.fits_inline(key, len) {
             let mut value = vec![0; usize::try_from(len).unwrap_or(0)];
             let read = fill(source, &mut value, 0)?;
             return if read as u64 == len {
-                Ok(self.upsert(key, &value)?)
+                Ok(Streamed::Inline(value))
             } else {
                 Err(StreamError::Short { read: read as u64, len })
             };
@@ -72,7 +92,31 @@ impl<P: Pages> BTree<P> {
             self.free_below(built.anchor)?;
             return Err(error);
         }
-        Ok(self.change_built(key, &built, When::Always, None)?.existed)
+        Ok(Streamed::Built(built))
+    }
+
+    /// Makes the value `key`'s; answers whether there was one.
+    ///
+    /// # Errors
+    /// As [`BTree::insert`].
+    pub(crate) fn upsert_streamed(&self, key: &[u8], value: Streamed) -> Result<bool, WriteError> {
+        match value {
+            Streamed::Inline(value) => self.upsert(key, &value),
+            Streamed::Built(built) => {
+                Ok(self.change_built(key, &built, When::Always, None)?.existed)
+            }
+        }
+    }
+
+    /// Gives back what a value took that is not wanted.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    pub(crate) fn discard_streamed(&self, value: Streamed) -> Result<(), PoolError> {
+        match value {
+            Streamed::Inline(_) => Ok(()),
+            Streamed::Built(built) => self.free_below(built.anchor),
+        }
     }
 
     fn write_all(

@@ -443,7 +443,7 @@ impl RawTree {
         mut source: &mut dyn io::Read,
     ) -> Result<bool, Error> {
         each!(AnyTree, &self.any, tree => {
-            tree.write_key(PUT, key, |tree| tree.upsert_from(key, len, &mut source))
+            tree.write_key_from(PUT, key, len, &mut source)
         })
     }
 }

@@ -220,6 +220,29 @@ impl<M: Mode> StoreTree<M> {
         done.map_err(Error::from).flatten()
     }
 
+    /// Writes `key` with a value out of `source`, which may be anything, this store's own ranges
+    /// included: it is read before anything is locked.
+    pub(super) fn write_key_from(
+        &self,
+        what: (Counter, Timing),
+        key: &[u8],
+        len: u64,
+        source: &mut impl std::io::Read,
+    ) -> Result<bool, Error> {
+        self.store.may_write()?;
+        let mut value = Some(self.btree().read_streamed(key, len, source)?);
+        let done = self.write_key(what, key, |tree| match value.take() {
+            Some(value) => tree.upsert_streamed(key, value),
+            None => Ok(false),
+        });
+        match value {
+            Some(unwanted) => {
+                self.btree().discard_streamed(unwanted).map_err(Error::from).and(done)
+            }
+            None => done,
+        }
+    }
+
     /// Looks at what is committed of `key`.
     #[inline(always)]
     pub(super) fn read_key<'t, R, E: Into<Error>>(

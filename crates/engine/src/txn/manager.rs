@@ -146,11 +146,6 @@ impl TransactionManager {
         &self.versions
     }
 
-    /// Bytes that versions for snapshots take, and how many snapshots there are.
-    pub fn snapshots(&self) -> (usize, usize) {
-        (self.versions.bytes(), self.versions.readers())
-    }
-
     /// Transactions under way.
     pub fn active(&self) -> &ActiveTable {
         &self.active

@@ -224,11 +224,6 @@ impl Versions {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Snapshots that are open.
-    pub(crate) fn readers(&self) -> usize {
-        self.lock_readers().all.len()
-    }
-
     fn lock_readers(&self) -> MutexGuard<'_, Readers> {
         unpoisoned(self.readers.lock())
     }

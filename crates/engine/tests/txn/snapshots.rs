@@ -271,6 +271,37 @@ fn ranges_outside_transactions_show_what_is_committed() {
     }
 }
 
+/// What a value is read out of, and what is asked of the store for the first piece.
+struct Asking<'a>(&'a Db, &'a RawTree, std::io::Repeat, bool);
+
+impl std::io::Read for Asking<'_> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        if !std::mem::replace(&mut self.3, true) {
+            assert_eq!(self.1.iter().count(), 1);
+            assert_eq!(all(&self.0.snapshot().unwrap(), self.1), [entry("a", "1")]);
+        }
+        self.2.read(out)
+    }
+}
+
+#[test]
+fn a_value_may_come_from_a_source_that_reads_the_same_store() {
+    for db in both() {
+        let tree = db.raw_tree("t").unwrap();
+        put(&tree, "a", "1");
+        // Somebody writes, so that ranges are of snapshots.
+        let mut tx = db.begin().unwrap();
+        tx.put(&tree, b"x", b"y").unwrap();
+        for len in [10, 30_000] {
+            let source = Asking(&db, &tree, std::io::repeat(7), false);
+            tree.put_from(b"b", len, source).unwrap();
+            assert_eq!(tree.get(b"b").unwrap(), Some(vec![7; len as usize]));
+            tree.delete(b"b").unwrap();
+        }
+        tx.abort().unwrap();
+    }
+}
+
 #[test]
 fn a_range_that_outlives_its_snapshot_goes_on_with_another_one() {
     let db = memory();
