@@ -252,30 +252,29 @@ impl Versions {
     pub(crate) fn put(&self, tree: u32, key: &[u8], stamp: &Arc<Stamp>, before: Option<&[u8]>) {
         let versions = self.tree(tree);
         let version = Version { before: before.map(Arc::from), stamp: stamp.clone() };
-        let mut more = version.bytes(key);
-        let mut less = 0;
+        let more = version.bytes(key);
         {
+            // Bytes are charged while the latch is held: who finds the version, and drops it, finds
+            // it charged.
             let mut chains = unpoisoned(versions.chains.write());
             match chains.get_mut(key) {
-                Some(chain) if chain.last().is_some_and(|v| Arc::ptr_eq(&v.stamp, stamp)) => {
-                    more = 0;
-                }
+                Some(chain) if chain.last().is_some_and(|v| Arc::ptr_eq(&v.stamp, stamp)) => {}
                 Some(chain) => {
+                    self.bytes.fetch_add(more, Ordering::Relaxed);
                     if self.is_last_unneeded(chain)
                         && let Some(gone) = chain.pop()
                     {
-                        less = gone.bytes(key);
+                        self.bytes.fetch_sub(gone.bytes(key), Ordering::Relaxed);
                     }
                     chain.push(version);
                 }
                 None => {
+                    self.bytes.fetch_add(more, Ordering::Relaxed);
                     chains.insert(key.into(), vec![version]);
                     versions.len.store(chains.len(), Ordering::SeqCst);
                 }
             }
         }
-        self.bytes.fetch_add(more, Ordering::Relaxed);
-        self.bytes.fetch_sub(less, Ordering::Relaxed);
         if self.bytes() > self.limit {
             self.make_room();
         }
@@ -408,7 +407,7 @@ impl Versions {
             if before > 0 {
                 self.end_era();
             }
-        } else if self.bytes() > readers.kept * 2 + SLACK_BYTES {
+        } else if self.bytes() / 2 > readers.kept + SLACK_BYTES / 2 {
             self.collect(readers);
         }
     }
@@ -573,5 +572,46 @@ impl Drop for Unsettled<'_> {
         }
         unsteady.retain(|_, all| !all.is_empty());
         self.versions.unsteady_trees.store(unsteady.len(), Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Snapshots come and go while others put versions: what goes was charged before.
+    #[test]
+    fn the_bytes_of_versions_are_never_fewer_than_none() {
+        const LIMIT: usize = 1 << 30;
+        let versions = Versions::new(LIMIT);
+        let (mut most, mut lost) = (0, 0);
+        std::thread::scope(|scope| {
+            let write = |writer: u8| {
+                let versions = &versions;
+                scope.spawn(move || {
+                    for n in 0..20_000u32 {
+                        let stamp = Stamp::new();
+                        for key in 0..8u8 {
+                            versions.put(7, &[writer, key], &stamp, Some(&n.to_le_bytes()));
+                        }
+                        versions.end_writer(&stamp);
+                    }
+                })
+            };
+            let writers = [write(0), write(1)];
+            while writers.iter().any(|writer| !writer.is_finished()) {
+                let reader = versions.begin(Location::caller(), |_| Ok(()));
+                most = most.max(versions.bytes());
+                match reader {
+                    Ok(reader) => versions.end(&reader),
+                    Err(_) => lost += 1,
+                }
+                most = most.max(versions.bytes());
+            }
+        });
+        assert!(most < LIMIT, "{most} bytes");
+        assert_eq!(lost, 0);
+        versions.clear();
+        assert_eq!(versions.bytes(), 0);
     }
 }
