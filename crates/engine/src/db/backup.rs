@@ -50,6 +50,7 @@ use millpond_base::{Lsn, PageId};
 use super::error::Error;
 use super::store::Store;
 use crate::io::copy::{CopyError as PageCopyError, PageCopy};
+use crate::io::planted::{Bug, is_planted};
 use crate::io::{AlignedBuffer, Device, DeviceError, ReadError};
 use crate::log::copy::{CopyError as LogCopyError, LogCopy};
 use crate::pool::{Mode, PoolError};
@@ -234,9 +235,11 @@ impl<M: Mode> Store<M> {
         let (checkpoint, mut buffer) = (taken.checkpoint, AlignedBuffer::new(STEP_BYTES));
         let root = checkpoint.catalog_root;
         let mut pages = self.pages().copy_pages(checkpoint.taken, checkpoint.pages);
+        let copy_records = || checkpointer.log.copy(taken.kept).map_err(PoolError::Log);
+        let early = is_planted(Bug::BackupLogFirst).then(copy_records).transpose()?;
         copy_pages(&mut pages, data, &mut buffer, watch)?;
         // Behind the last page: rule of the header, what was written is in what is copied now.
-        let mut records = checkpointer.log.copy(taken.kept).map_err(PoolError::Log)?;
+        let mut records = early.map_or_else(copy_records, Ok)?;
         copy_log(&mut records, log, &mut buffer, watch)?;
         drop(pin);
         let (page_bytes, log_bytes) = (pages.progress().0, records.progress().0);

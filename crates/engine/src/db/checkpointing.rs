@@ -96,6 +96,9 @@ impl<M: Mode> Checkpointer<M> {
         let pin = Pin { checkpointer: self, number };
         let taken = self.take_locked(&mut last)?;
         self.pins().insert(number, taken.kept);
+        if is_planted(Bug::BackupLogNotKept) {
+            self.pins().remove(&number);
+        }
         Ok((taken, pin))
     }
 

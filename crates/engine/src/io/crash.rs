@@ -156,14 +156,22 @@ impl Journal {
         }
     }
 
-    /// One of the images that the contract allows, drawn by `random`.
-    pub(super) fn image(&self, random: &mut fastrand::Rng) -> MemoryDevice {
+    /// One of the images that the contract allows, drawn by `random`; one as `lean` wants it, if
+    /// there is one.
+    pub(super) fn image(&self, lean: Option<Lean>, random: &mut fastrand::Rng) -> MemoryDevice {
         let mut image = self.durable.clone();
         if let Some(cut) = self.cut.filter(|_| random.bool()) {
             image.truncate(cut as usize);
         }
         if random.bool() && self.length > image.len() as u64 {
             image.resize(self.length as usize, 0);
+        }
+        if let Some(lean) = lean.filter(|_| !self.pending.is_empty()) {
+            let kept = self.kept(lean, random);
+            for (write, kept) in self.pending.iter().zip(kept) {
+                land(&mut image, write, if kept { Fate::Kept } else { Fate::Lost }, random);
+            }
+            return MemoryDevice::from_bytes(&image);
         }
         // Mixed images are the rule; the pure ones would hardly be drawn otherwise.
         let fate = random.u8(0..8);
@@ -176,6 +184,48 @@ impl Journal {
             land(&mut image, write, fate, random);
         }
         MemoryDevice::from_bytes(&image)
+    }
+
+    /// Which of the writes that are pending land, of which there are some.
+    fn kept(&self, lean: Lean, random: &mut fastrand::Rng) -> Vec<bool> {
+        let count = self.pending.len();
+        let lowest = self.pending.iter().map(|write| write.offset).min();
+        let drawn = random.usize(..count);
+        let is_meant = |(at, write): (usize, &Pending)| match lean.what {
+            Part::All => true,
+            Part::Newest => at + 1 == count,
+            Part::Lowest => Some(write.offset) == lowest,
+            Part::One => at == drawn,
+            Part::Beginning => at <= drawn,
+        };
+        self.pending.iter().enumerate().map(|each| is_meant(each) != lean.is_reversed).collect()
+    }
+}
+
+/// Part of the writes that are pending.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    All,
+    Newest,
+    /// Those at the lowest place: of a store that is its superblock, of a log its header or the
+    /// oldest segment.
+    Lowest,
+    One,
+    Beginning,
+}
+
+/// Crashes that chance would hardly bring about: of many writes just some part lands whole, or all
+/// the rest.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lean {
+    what: Part,
+    is_reversed: bool,
+}
+
+impl Lean {
+    pub(super) fn draw(random: &mut fastrand::Rng) -> Lean {
+        let parts = [Part::All, Part::Newest, Part::Lowest, Part::One, Part::Beginning];
+        Lean { what: parts[random.usize(..parts.len())], is_reversed: random.bool() }
     }
 }
 
@@ -218,7 +268,8 @@ mod tests {
     use super::*;
 
     fn images(journal: &Journal) -> BTreeSet<Vec<u8>> {
-        (0..400).map(|seed| journal.image(&mut fastrand::Rng::with_seed(seed)).to_bytes()).collect()
+        let image = |seed| journal.image(None, &mut fastrand::Rng::with_seed(seed)).to_bytes();
+        (0..400).map(image).collect()
     }
 
     #[test]
@@ -247,6 +298,32 @@ mod tests {
             assert!(image.chunks(512).all(|sector| sector.iter().all(|b| *b == sector[0])));
         }
         assert_eq!(images.len(), 2 * 3 * 2, "all of them are reached");
+    }
+
+    #[test]
+    fn images_that_lean_have_a_part_of_the_writes_or_all_but_that() {
+        let mut journal = Journal::new(vec![0; 1536]);
+        [1024, 0, 512].into_iter().for_each(|at| journal.write(at, &[1; 512]));
+        let draw = |what, is_reversed| -> BTreeSet<[u8; 3]> {
+            let image = |seed| {
+                let random = &mut fastrand::Rng::with_seed(seed);
+                let image = journal.image(Some(Lean { what, is_reversed }), random).to_bytes();
+                [image[0], image[512], image[1024]]
+            };
+            (0..60).map(image).collect()
+        };
+        let expected: [(Part, &[[u8; 3]]); 5] = [
+            (Part::All, &[[1, 1, 1]]),
+            (Part::Newest, &[[0, 1, 0]]),
+            (Part::Lowest, &[[1, 0, 0]]),
+            (Part::One, &[[0, 0, 1], [1, 0, 0], [0, 1, 0]]),
+            (Part::Beginning, &[[0, 0, 1], [1, 0, 1], [1, 1, 1]]),
+        ];
+        for (what, images) in expected {
+            assert_eq!(draw(what, false), images.iter().copied().collect(), "{what:?}");
+            let others = images.iter().map(|image| image.map(|bit| 1 - bit)).collect();
+            assert_eq!(draw(what, true), others, "all but {what:?}");
+        }
     }
 
     #[test]

@@ -16,12 +16,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::buffer::AlignedBuffer;
-use super::crash::{Journal, SECTOR};
+use super::crash::{Journal, Lean, SECTOR};
 use super::device::{Alignment, Device};
 use super::error::{DeviceError, Errno, Operation};
 use super::memory::MemoryDevice;
 use super::pause;
-use super::power::{Fault, Plug, Turn};
+use super::power::{Fault, Plug, Touch, Turn};
 
 /// How often which fault strikes: shares of the operations, 0 to 1.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -202,8 +202,16 @@ impl FaultyDevice {
     /// since each kept, lost or torn, as `seed` draws. `None` unless the device was made by
     /// [`FaultyDevice::with_crashes`].
     pub fn crash(&self, seed: u64) -> Option<MemoryDevice> {
-        let state = self.state();
-        state.journal.as_ref().map(|j| j.image(&mut fastrand::Rng::with_seed(seed)))
+        self.image(None, &mut fastrand::Rng::with_seed(seed))
+    }
+
+    /// The same, as `lean` wants it.
+    pub(super) fn image(
+        &self,
+        lean: Option<Lean>,
+        random: &mut fastrand::Rng,
+    ) -> Option<MemoryDevice> {
+        self.state().journal.as_ref().map(|journal| journal.image(lean, random))
     }
 
     fn broken(&self, operation: Operation, offset: u64, length: u64) -> DeviceError {
@@ -213,8 +221,8 @@ impl FaultyDevice {
 
     /// Whether an operation other than a read may go on. Called with the state locked, so that
     /// one device's operations reach its journal in the order in which they were counted.
-    fn turn(&self) -> Turn {
-        self.plug.as_ref().map_or(Turn::Works, Plug::turn)
+    fn turn(&self, touch: Touch) -> Turn {
+        self.plug.as_ref().map_or(Turn::Works, |plug| plug.turn(touch))
     }
 
     fn no_power(&self, operation: Operation, offset: u64, length: u64) -> DeviceError {
@@ -234,7 +242,7 @@ impl FaultyDevice {
     ) -> Result<(), DeviceError> {
         self.delay();
         let mut state = self.state();
-        let turn = self.turn();
+        let turn = self.turn(Touch::Sync);
         if matches!(turn, Turn::Cut | Turn::Off) {
             // Whatever landed of the writes before it is drawn with the image.
             return Err(self.no_power(Operation::Sync, 0, self.length()));
@@ -251,6 +259,9 @@ impl FaultyDevice {
         if let Some(state) = &mut state.journal {
             journal(state);
         }
+        drop(state);
+        // It takes a while until this is known, and others may write meanwhile.
+        self.delay();
         Ok(())
     }
 
@@ -360,7 +371,7 @@ impl Device for FaultyDevice {
         let length = bytes.len() as u64;
         // Locked until the journal has the write: their order is the order of the writes.
         let mut state = self.state();
-        let verdict = match self.turn() {
+        let verdict = match self.turn(Touch::Write(offset)) {
             Turn::Works => state.judge_write(offset..offset.saturating_add(length), bytes.len()),
             Turn::Fails(Fault::Error) => state.fail_write(bytes.len()),
             Turn::Fails(Fault::DiskFull) => Verdict::Full,
@@ -409,7 +420,7 @@ impl Device for FaultyDevice {
         if needed == 0 {
             return self.inner.grow(length);
         }
-        match self.turn() {
+        match self.turn(Touch::Length) {
             Turn::Works => {}
             Turn::Fails(Fault::Error) => return Err(self.broken(Operation::Grow, old, needed)),
             Turn::Fails(Fault::DiskFull) => return Err(self.disk_full(old, needed)),
@@ -439,7 +450,7 @@ impl Device for FaultyDevice {
         if less == 0 {
             return Ok(());
         }
-        match self.turn() {
+        match self.turn(Touch::Length) {
             Turn::Works => {}
             Turn::Fails(_) => return Err(self.broken(Operation::Shrink, length, less)),
             turn @ (Turn::Cut | Turn::Off) => {

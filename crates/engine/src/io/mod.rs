@@ -31,7 +31,7 @@ pub use faulty::{Faults, FaultyDevice};
 pub use file::{FileDevice, FileOptions, Submission};
 pub use memory::MemoryDevice;
 pub use overlay::OverlayDevice;
-pub use power::{Fault, PowerSupply};
+pub use power::{Aim, Fault, PowerSupply};
 pub use slow::{SlowDevice, SlowProfile};
 pub use store::{PageRead, PageStore, PageWrite};
 pub use store_error::{

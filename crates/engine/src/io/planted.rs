@@ -17,6 +17,9 @@ pub enum Bug {
     LogNotSynchronised,
     /// Whole records behind the log's end are left, and valid again when new ones reach up to them.
     LogTailNotCleared,
+    /// A slot of the log that gets another segment is named so together with the first records in
+    /// it, so that a crash may leave records in a slot that nobody finds.
+    SlotNotNamedFirst,
     /// What an opened log found is not written again.
     LogTailNotWrittenAgain,
     /// A page is written before the log records that changed it.
@@ -58,14 +61,29 @@ pub enum Bug {
     SwipLoggedAsPointer,
     /// A swip whose bytes were there before, in something else, is not logged.
     StaleSwipNotLogged,
+    /// A call outside a transaction looks what an entry was after it changed it.
+    VersionAfterChange,
+    /// Who begins the first snapshot forgets one of the transactions under way.
+    WriterNotGathered,
+    /// A version is dropped that a snapshot needs which is not the newest.
+    VersionDroppedEarly,
+    /// What snapshots need of a transaction that took its changes back never gets a place.
+    AbortNotStamped,
+    /// A commit gets its place among those of others after it gave its locks back.
+    StampAfterLocks,
+    /// While a backup copies pages, the log forgets what the copy needs.
+    BackupLogNotKept,
+    /// A backup copies the log before the pages.
+    BackupLogFirst,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 23] = [
+    pub const ALL: [Bug; 31] = [
         Bug::CommitDoesNotWait,
         Bug::LogNotSynchronised,
         Bug::LogTailNotCleared,
+        Bug::SlotNotNamedFirst,
         Bug::LogTailNotWrittenAgain,
         Bug::PageBeforeLog,
         Bug::PageLsnNotSet,
@@ -86,6 +104,13 @@ impl Bug {
         Bug::LosersNotUndone,
         Bug::SwipLoggedAsPointer,
         Bug::StaleSwipNotLogged,
+        Bug::VersionAfterChange,
+        Bug::WriterNotGathered,
+        Bug::VersionDroppedEarly,
+        Bug::AbortNotStamped,
+        Bug::StampAfterLocks,
+        Bug::BackupLogNotKept,
+        Bug::BackupLogFirst,
     ];
 }
 

@@ -23,6 +23,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::crash::Lean;
 use super::faulty::FaultyDevice;
 use super::memory::MemoryDevice;
 
@@ -48,17 +49,80 @@ pub(super) enum Turn {
     Off,
 }
 
+/// What an operation touches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Touch {
+    /// It writes at this place.
+    Write(u64),
+    Sync,
+    Length,
+}
+
+/// Operations of which one, counted from now on, is where something goes wrong. Devices are
+/// numbered in the order in which the supply made them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Aim {
+    /// Writes that begin before a place of the device.
+    Write {
+        /// Its number.
+        device: usize,
+        /// The place, in bytes.
+        below: u64,
+    },
+    /// Synchronisations of the device.
+    Sync {
+        /// Its number.
+        device: usize,
+    },
+    /// Synchronisations of the device that are the first ones behind a write before this place.
+    SyncOf {
+        /// Its number.
+        device: usize,
+        /// The place, in bytes.
+        below: u64,
+    },
+}
+
 #[derive(Debug, Default)]
 struct Schedule {
     /// Operations so far, the failed ones included; none since the power failed.
     operations: u64,
     /// Number of the operation at which the power fails.
     cut: Option<u64>,
+    /// Which of the operations that are meant is the one instead, 1 being the next.
+    aim: Option<(Aim, u64)>,
+    /// How that one fails; if it does not, the power does.
+    aimed: Option<Fault>,
+    /// Of what [`Aim::SyncOf`] means there was a write, and no synchronisation since.
+    is_near: bool,
     /// Number of the operation that fails.
     fault: Option<(u64, Fault)>,
     is_off: bool,
     /// It failed at an operation, not between two.
     was_amid: bool,
+}
+
+impl Schedule {
+    /// Whether this is the one, of all that are meant.
+    fn is_hit(&mut self, device: usize, touch: Touch) -> bool {
+        let Some((aim, left)) = self.aim else { return false };
+        let is_meant = match (aim, touch) {
+            (Aim::Write { device: of, below }, Touch::Write(at)) => of == device && at < below,
+            (Aim::Sync { device: of }, Touch::Sync) => of == device,
+            (Aim::SyncOf { device: of, below }, Touch::Write(at)) => {
+                self.is_near |= of == device && at < below;
+                false
+            }
+            (Aim::SyncOf { device: of, .. }, Touch::Sync) => {
+                of == device && std::mem::take(&mut self.is_near)
+            }
+            _ => false,
+        };
+        if is_meant {
+            self.aim = Some((aim, left.saturating_sub(1)));
+        }
+        is_meant && left <= 1
+    }
 }
 
 /// What the devices of a supply share.
@@ -76,6 +140,7 @@ impl Line {
 pub(super) struct Plug {
     line: Arc<Line>,
     name: PathBuf,
+    device: usize,
 }
 
 impl Plug {
@@ -88,14 +153,19 @@ impl Plug {
     }
 
     /// Counts an operation and tells what becomes of it.
-    pub(super) fn turn(&self) -> Turn {
+    pub(super) fn turn(&self, touch: Touch) -> Turn {
         let mut schedule = self.line.schedule();
         if schedule.is_off {
             return Turn::Off;
         }
         schedule.operations += 1;
         let number = schedule.operations;
-        if schedule.cut.is_some_and(|cut| cut <= number) {
+        let is_hit = schedule.is_hit(self.device, touch);
+        if is_hit && let Some(fault) = schedule.aimed {
+            (schedule.aim, schedule.aimed) = (None, None);
+            return Turn::Fails(fault);
+        }
+        if is_hit || schedule.cut.is_some_and(|cut| cut <= number) {
             (schedule.is_off, schedule.was_amid) = (true, true);
             return Turn::Cut;
         }
@@ -129,9 +199,9 @@ impl PowerSupply {
     /// One more device. What `content` holds counts as durable; `name` is its path in messages.
     pub fn device(&self, name: &str, content: MemoryDevice) -> Arc<FaultyDevice> {
         let mut devices = self.devices();
-        let plug = Plug { line: self.line.clone(), name: PathBuf::from(name) };
-        let seed = devices.len() as u64;
-        let device = Arc::new(FaultyDevice::plugged_in(content, seed, plug));
+        let number = devices.len();
+        let plug = Plug { line: self.line.clone(), name: PathBuf::from(name), device: number };
+        let device = Arc::new(FaultyDevice::plugged_in(content, number as u64, plug));
         devices.push(device.clone());
         device
     }
@@ -147,6 +217,21 @@ impl PowerSupply {
         schedule.cut = Some(schedule.operations.saturating_add(nth));
     }
 
+    /// The power fails at the `nth` operation from now of those that are meant, 1 being the next.
+    pub fn cut_at_aim(&self, aim: Aim, nth: u64) {
+        self.aim(aim, nth, None);
+    }
+
+    /// The `nth` operation from now of those that are meant, 1 being the next, fails by `fault`.
+    pub fn fail_at_aim(&self, aim: Aim, nth: u64, fault: Fault) {
+        self.aim(aim, nth, Some(fault));
+    }
+
+    fn aim(&self, aim: Aim, nth: u64, fault: Option<Fault>) {
+        let mut schedule = self.line.schedule();
+        (schedule.aim, schedule.aimed, schedule.is_near) = (Some((aim, nth)), fault, false);
+    }
+
     /// The power fails now, between two operations.
     pub fn cut(&self) {
         self.line.schedule().is_off = true;
@@ -160,6 +245,7 @@ impl PowerSupply {
         let mut schedule = self.line.schedule();
         if !schedule.was_amid {
             (schedule.is_off, schedule.cut, schedule.fault) = (false, None, None);
+            (schedule.aim, schedule.aimed) = (None, None);
         }
         !schedule.was_amid
     }
@@ -167,7 +253,8 @@ impl PowerSupply {
     /// The power does not fail at any operation yet to come, and none fails; what failed, did.
     pub fn spare(&self) {
         let mut schedule = self.line.schedule();
-        (schedule.cut, schedule.fault) = (None, None);
+        (schedule.cut, schedule.aim) = (None, None);
+        (schedule.fault, schedule.aimed) = (None, None);
     }
 
     /// Whether the power has failed.
@@ -181,14 +268,18 @@ impl PowerSupply {
         schedule.fault = Some((schedule.operations.saturating_add(nth), fault));
     }
 
-    /// Whether a failure that [`PowerSupply::fail_at`] planned is still to come.
+    /// Whether a failure that [`PowerSupply::fail_at`] or [`PowerSupply::fail_at_aim`] planned is
+    /// still to come.
     pub fn is_fault_due(&self) -> bool {
-        self.line.schedule().fault.is_some()
+        let schedule = self.line.schedule();
+        schedule.fault.is_some() || schedule.aimed.is_some()
     }
 
     /// What the devices, in the order in which they were made, may hold after the power failed, as
     /// `seed` draws it, and the supply of these new devices. If the power has not failed yet, it
-    /// does now.
+    /// does now. Every other device is left with what chance would hardly leave: only the newest
+    /// write, or the one at the lowest place, such as a superblock, any one, the first ones; or all
+    /// but these.
     pub fn images(&self, seed: u64) -> (PowerSupply, Vec<Arc<FaultyDevice>>) {
         // An operation that had its turn before holds its device until the journal has it.
         self.cut();
@@ -197,7 +288,8 @@ impl PowerSupply {
         let devices = self.devices();
         let images = devices.iter().filter_map(|device| {
             // Each device has a journal, since the supply made it.
-            let image = device.crash(random.u64(..))?;
+            let lean = random.bool().then(|| Lean::draw(&mut random));
+            let image = device.image(lean, &mut random)?;
             Some(supply.device(&super::Device::path(&**device).to_string_lossy(), image))
         });
         let images = images.collect();
@@ -340,6 +432,39 @@ mod tests {
         assert!(!supply.resume() && supply.is_off());
         let first = images(&supply).into_iter().map(|image| image[0][0]);
         assert_eq!(first.collect::<BTreeSet<_>>(), BTreeSet::from([0, 1]));
+    }
+
+    #[test]
+    fn the_power_fails_at_the_operation_that_is_meant() {
+        let run = |aim, nth| {
+            let (supply, data, log) = two();
+            supply.cut_at_aim(aim, nth);
+            let operations: [&dyn Fn() -> Result<(), DeviceError>; 8] = [
+                &|| log.write(0, &[1; 512]),
+                &|| data.write(512, &[1; 512]),
+                &|| data.sync(),
+                &|| data.write(0, &[2; 512]),
+                &|| log.sync(),
+                &|| data.write(512, &[3; 512]),
+                &|| data.sync(),
+                &|| data.write(0, &[4; 512]),
+            ];
+            operations.iter().take_while(|operation| operation().is_ok()).count()
+        };
+        assert_eq!([1, 2, 3].map(|n| run(Aim::Write { device: 0, below: 512 }, n)), [3, 7, 8]);
+        assert_eq!([1, 2, 3].map(|n| run(Aim::Write { device: 0, below: 1024 }, n)), [1, 3, 5]);
+        assert_eq!([1, 2, 3].map(|n| run(Aim::Sync { device: 0 }, n)), [2, 6, 8]);
+        assert_eq!([1, 2].map(|n| run(Aim::Sync { device: 1 }, n)), [4, 8]);
+        assert_eq!([1, 2].map(|n| run(Aim::SyncOf { device: 0, below: 512 }, n)), [6, 8]);
+        let (supply, data, _) = two();
+        supply.cut_at_aim(Aim::Sync { device: 0 }, 1);
+        supply.spare();
+        data.sync().unwrap();
+        supply.fail_at_aim(Aim::Sync { device: 0 }, 2, Fault::Error);
+        data.sync().unwrap();
+        assert!(supply.is_fault_due());
+        assert!(!is_gone(Err(data.sync().unwrap_err())) && !supply.is_fault_due());
+        data.sync().unwrap();
     }
 
     #[test]

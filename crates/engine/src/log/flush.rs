@@ -273,21 +273,30 @@ impl Shared {
         Ok(Stretch { header, offset, length: blocks.end - blocks.start, parts })
     }
 
-    /// Writes all of it, then synchronises once: rule 6.
+    /// Writes all of it and synchronises: new headers first (rule 6), then the records.
     fn submit(&self, writes: &[Stretch<'_>]) -> Result<(), DeviceError> {
         let headers: Vec<_> = writes
             .iter()
             .filter_map(|stretch| stretch.header.as_ref())
             .map(|(offset, block)| (*offset, [IoSlice::new(block)]))
             .collect();
-        let (mut requests, mut ranges) = (Vec::new(), Vec::new());
-        for (offset, parts) in &headers {
-            requests.push(WriteRequest { offset: *offset, parts, result: Ok(()) });
-            ranges.push(*offset..offset + BLOCK);
+        let mut parts: Vec<Part<'_>> =
+            headers.iter().map(|(at, parts)| (*at..at + BLOCK, parts.as_slice())).collect();
+        if !parts.is_empty() && !is_planted(Bug::SlotNotNamedFirst) {
+            self.submit_parts(&parts)?;
+            parts.clear();
         }
-        for Stretch { offset, parts, length, .. } in writes {
-            requests.push(WriteRequest { offset: *offset, parts, result: Ok(()) });
-            ranges.push(*offset..offset + length);
+        let end = |stretch: &Stretch<'_>| stretch.offset + stretch.length;
+        parts.extend(writes.iter().map(|each| (each.offset..end(each), each.parts.as_slice())));
+        self.submit_parts(&parts)
+    }
+
+    /// Writes parts at their places, then synchronises these once.
+    fn submit_parts(&self, parts: &[Part<'_>]) -> Result<(), DeviceError> {
+        let (mut requests, mut ranges) = (Vec::new(), Vec::new());
+        for (range, parts) in parts {
+            requests.push(WriteRequest { offset: range.start, parts, result: Ok(()) });
+            ranges.push(range.clone());
         }
         let device = self.segments.device();
         device.write_batch(&mut requests);
@@ -338,6 +347,9 @@ impl Shared {
         Counters::add(&self.counters.grown, 1);
     }
 }
+
+/// Where something goes, and what.
+type Part<'p> = (Range<u64>, &'p [IoSlice<'p>]);
 
 /// A write within one segment.
 struct Stretch<'b> {

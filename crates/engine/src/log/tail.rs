@@ -5,9 +5,9 @@
 //! (rule 5): each notes how far the log was durable when it was appended.
 //!
 //! - A crash tore the last writes: whole records behind the hole were never acknowledged, since
-//!   none of them was written after the hole had become durable. They are cut off, and their
-//!   headers overwritten: otherwise they would be valid again as soon as new records reach up to
-//!   them.
+//!   none of them was written after the hole had become durable. They are cut off, and overwritten
+//!   (rule 10): otherwise they would be valid again as soon as new records reach up to them. So are
+//!   torn ones: a torn rewrite of the same bytes could make them whole.
 //! - A record behind the hole says that the log had been durable beyond the hole. Then something
 //!   has been lost that was acknowledged, and no crash does that.
 
@@ -22,6 +22,9 @@ use super::segments::Segments;
 use super::window::{AHEAD, Window};
 use crate::io::AlignedBuffer;
 use crate::io::planted::{Bug, is_planted};
+
+/// Bytes that may have been under way if the log had a larger buffer before.
+const UNDER_WAY_LEAST: usize = 4 << 20;
 
 /// Where a log that was opened ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,11 +44,17 @@ pub struct Cut {
     pub until: Lsn,
 }
 
-/// Walks from `start` to the end, and clears what lies behind.
+/// Walks from `start` to the end, and clears what lies behind: no more than `buffer_bytes` of it
+/// may have been under way.
 ///
 /// # Errors
 /// If the log is damaged, does not hold `start`, or cannot be read or written.
-pub(super) fn find(segments: &Arc<Segments>, start: u64, salt: u64) -> Result<Tail, LogError> {
+pub(super) fn find(
+    segments: &Arc<Segments>,
+    start: u64,
+    salt: u64,
+    buffer_bytes: usize,
+) -> Result<Tail, LogError> {
     let path = || segments.device().path().to_path_buf();
     let limit = segments.end_of_run(start);
     if limit == start && !(start > 0 && segments.holds(segments.sequence(start - 1))) {
@@ -70,7 +79,13 @@ pub(super) fn find(segments: &Arc<Segments>, start: u64, salt: u64) -> Result<Ta
         return Err(LogError::DamagedSegment { path: path(), offset, at: Lsn(end) });
     }
     if !is_planted(Bug::LogTailNotCleared) {
-        clear(segments, &behind.starts)?;
+        let torn = is_torn.then_some(end);
+        let starts: Vec<u64> = torn.into_iter().chain(behind.starts.iter().copied()).collect();
+        if !starts.is_empty() {
+            clear(segments, &starts)?;
+            segments.device().sync().map_err(LogError::Prepare)?;
+        }
+        wipe(segments, end, buffer_bytes)?;
     }
     if !is_planted(Bug::LogTailNotWrittenAgain) {
         write_again(segments, known.min(end), end)?;
@@ -138,6 +153,27 @@ fn write_again(segments: &Segments, known: u64, end: u64) -> Result<(), LogError
         at += count;
     }
     segments.write_headers(segments.sequence(known)).map_err(LogError::Prepare)
+}
+
+/// Fills what lies behind the end with zeros, as far as something may have been under way there.
+fn wipe(segments: &Segments, end: u64, buffer_bytes: usize) -> Result<(), LogError> {
+    let under_way = buffer_bytes.max(UNDER_WAY_LEAST) as u64;
+    let limit = segments.end_of_run(end).min((end + under_way).next_multiple_of(BLOCK));
+    let mut buffer = AlignedBuffer::new(AHEAD);
+    let mut at = end - end % BLOCK;
+    while at < limit {
+        let room = (segments.size() - at % segments.size()).min(AHEAD as u64);
+        let bytes = &mut buffer[..room.min(limit - at) as usize];
+        segments.read(at, bytes)?;
+        let behind = &mut bytes[end.saturating_sub(at) as usize..];
+        if behind.iter().any(|byte| *byte != 0) {
+            behind.fill(0);
+            let offset = segments.offset(at)?;
+            segments.device().write(offset, bytes).map_err(LogError::Prepare)?;
+        }
+        at += bytes.len() as u64;
+    }
+    Ok(())
 }
 
 /// Overwrites the headers of the records that begin at `starts`, in ascending order.

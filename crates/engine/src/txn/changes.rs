@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::btree::{BTree, Before, Detached};
+use crate::io::planted::{Bug, is_planted};
 use crate::pool::Pages;
 use crate::txn::error::TxnError;
 use crate::txn::manager::Trees;
@@ -144,10 +145,22 @@ impl Changes {
         }
         let done = end();
         self.is_over = true;
+        if !is_planted(Bug::StampAfterLocks) {
+            self.end_writer(versions);
+        }
+        done
+    }
+
+    /// Its versions have a place from now on.
+    pub(super) fn end_writer(&self, versions: &Versions) {
         if let Some(stamp) = &self.stamp {
             versions.end_writer(stamp);
         }
-        done
+    }
+
+    /// Its versions never get a place: only a planted bug wants that.
+    pub(super) fn forget_stamp(&mut self) {
+        self.stamp = None;
     }
 }
 

@@ -17,6 +17,7 @@ use std::time::Duration;
 use millpond_base::Lsn;
 
 use crate::btree::{Applied, BTree, Before, Condition, Detached, Undo, Updated};
+use crate::io::planted::{Bug, is_planted};
 use crate::lock::{Mode, Owner};
 use crate::log::Record;
 use crate::pool::changes::kind;
@@ -446,6 +447,9 @@ impl Transaction {
             self.manager.promise(end);
         }
         self.release();
+        if is_planted(Bug::StampAfterLocks) {
+            self.stamp_late();
+        }
         let durable = match end {
             Some(end) => self.manager.make_durable(end, self.options.durability),
             None if is_promise => self.manager.keep_promises(),
@@ -470,9 +474,26 @@ impl Transaction {
             return Ok(());
         }
         self.undo_to(0, &tree_of)?;
+        if is_planted(Bug::AbortNotStamped)
+            && let Some(active) = &self.kit.active
+        {
+            active.changes().forget_stamp();
+        }
         self.end(kind::ABORT, &tree_of);
         self.release();
+        if is_planted(Bug::StampAfterLocks) {
+            self.stamp_late();
+        }
         Ok(())
+    }
+
+    /// Tells snapshots of the end when others may have ended since: only a planted bug wants that.
+    #[cold]
+    fn stamp_late(&self) {
+        std::thread::yield_now();
+        if let Some(active) = &self.kit.active {
+            active.changes().end_writer(self.manager.versions());
+        }
     }
 
     /// Appends the last record, if there were any before it; answers where it ends.

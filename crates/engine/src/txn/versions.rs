@@ -33,6 +33,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::thread::Thread;
 use std::time::Instant;
 
+use crate::io::planted::{Bug, is_planted};
 use crate::pool::lent::pages_lent;
 use crate::txn::error::TxnError;
 
@@ -286,7 +287,9 @@ impl Versions {
         let newest = self.newest.load(Ordering::SeqCst);
         match chain {
             [.., earlier, last] => {
-                last.stamp.place() < COMMITTING && newest < earlier.stamp.place()
+                let is_older = newest < earlier.stamp.place();
+                last.stamp.place() < COMMITTING
+                    && (is_older || is_planted(Bug::VersionDroppedEarly))
             }
             _ => false,
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use millpond::io::Fault;
 
-use crate::plan::{Blow, Forced, Place};
+use crate::plan::{Blow, Forced, Place, Plan};
 use crate::story::{Tally, tell, tell_forced};
 use crate::subject::Subject;
 
@@ -62,7 +62,11 @@ fn alone<T: Send + 'static>(
 /// One story.
 pub fn attempt(subject: &Arc<dyn Subject>, seed: u64) -> Result<Tally, String> {
     let subject = subject.clone();
-    alone(move || tell(&*subject, seed))
+    alone(move || tell(&*subject, seed)).map_err(|what| {
+        // What hangs has not told.
+        let plan = Plan::of(seed, &mut fastrand::Rng::with_seed(seed));
+        if what.contains("{ seed") { what } else { format!("{what}\n  {plan:?}") }
+    })
 }
 
 /// One story with a blow at each operation of its run in turn, and then of its recovery.
@@ -133,6 +137,7 @@ fn print(tally: &Tally, failures: &[u64]) {
         ("commits", tally.commits),
         ("aborts", tally.aborts),
         ("reads compared", tally.reads),
+        ("backups opened", tally.backups),
         ("I/O operations", tally.operations),
         ("failures", failures.len() as u64),
     ];

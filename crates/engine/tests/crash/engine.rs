@@ -1,15 +1,18 @@
 //! The engine itself.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use millpond::btree::BulkOptions;
 use millpond::db::check::{CATALOG, CheckOptions, check_store};
 use millpond::db::{
-    Db, Error, Isolation, Options, RawHashIndex, RawTree, Savepoint, Snapshot, Structure, Txn,
-    TxnOptions,
+    BackupError, Db, Error, Isolation, KeyRange, Options, RawHashIndex, RawTree, Savepoint,
+    Snapshot, Structure, Txn, TxnOptions,
 };
-use millpond::io::PageStore;
+use millpond::heap::RecordId;
+use millpond::io::{Device, MemoryDevice, PageStore, PowerSupply};
 
-use crate::oracle::State;
+use crate::oracle::{State, Tree};
 use crate::plan::Start;
 use crate::subject::{
     Answer, Devices, Durability, Entries, Failure, Store, Subject, Transaction, View,
@@ -50,7 +53,12 @@ fn options(start: &Start) -> Options {
 impl Subject for Engine {
     fn open(&self, devices: &Devices, start: &Start) -> Answer<Box<dyn Store>> {
         let (data, log) = (devices.data.clone(), devices.log.clone());
-        Ok(Box::new(EngineStore { db: Db::open_on_devices(data, log, options(start))? }))
+        let db = Db::open_on_devices(data, log, options(start))?;
+        Ok(Box::new(EngineStore { db, start: start.clone() }))
+    }
+
+    fn has_extras(&self) -> bool {
+        true
     }
 
     fn may_fail_early(&self) -> bool {
@@ -73,6 +81,7 @@ impl Subject for Engine {
 
 struct EngineStore {
     db: Db,
+    start: Start,
 }
 
 impl EngineStore {
@@ -90,10 +99,47 @@ fn is_hash(name: &str) -> bool {
     name.starts_with('h')
 }
 
+fn is_heap(name: &str) -> bool {
+    name.starts_with('g')
+}
+
+fn id_of(key: &[u8]) -> RecordId {
+    RecordId(u64::from_be_bytes(key.try_into().unwrap()))
+}
+
+/// All that is in a store.
+fn contents(db: &Db) -> Result<State, Error> {
+    let mut state = State::new();
+    for (name, _) in db.trees()? {
+        let mut entries = Tree::new();
+        if is_hash(&name) {
+            for entry in db.open_hash_index(&name)?.iter() {
+                let (key, value) = entry?;
+                entries.insert(key, Arc::from(value));
+            }
+        } else if is_heap(&name) {
+            for record in db.open_heap(&name)?.records()? {
+                let (id, value) = record?;
+                entries.insert(id.0.to_be_bytes().to_vec(), Arc::from(value));
+            }
+        } else {
+            for entry in db.open_tree(&name)?.iter() {
+                let (key, value) = entry?;
+                entries.insert(key, Arc::from(value));
+            }
+        }
+        state.insert(name, entries);
+    }
+    Ok(state)
+}
+
 impl Store for EngineStore {
     fn create_tree(&self, tree: &str) -> Answer<()> {
         if is_hash(tree) {
             return Ok(self.db.create_hash_index(tree).map(drop)?);
+        }
+        if is_heap(tree) {
+            return Ok(self.db.create_heap(tree).map(drop)?);
         }
         Ok(self.db.create_tree(tree).map(drop)?)
     }
@@ -102,12 +148,18 @@ impl Store for EngineStore {
         if is_hash(tree) {
             return Ok(self.db.drop_structure(tree, Structure::Hash)?);
         }
+        if is_heap(tree) {
+            return Ok(self.db.drop_structure(tree, Structure::Heap)?);
+        }
         Ok(self.db.drop_tree(tree)?)
     }
 
     fn put(&self, tree: &str, key: &[u8], value: &[u8]) -> Answer<bool> {
         if is_hash(tree) {
             return Ok(self.index(tree)?.put(key, value)?);
+        }
+        if is_heap(tree) {
+            return Ok(self.db.open_heap(tree)?.update(id_of(key), value)?);
         }
         Ok(self.tree(tree)?.put(key, value)?)
     }
@@ -116,12 +168,18 @@ impl Store for EngineStore {
         if is_hash(tree) {
             return Ok(self.index(tree)?.delete(key)?);
         }
+        if is_heap(tree) {
+            return Ok(self.db.open_heap(tree)?.delete(id_of(key))?);
+        }
         Ok(self.tree(tree)?.delete(key)?)
     }
 
     fn get(&self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
         if is_hash(tree) {
             return Ok(self.index(tree)?.get(key)?);
+        }
+        if is_heap(tree) {
+            return Ok(self.db.open_heap(tree)?.get(id_of(key))?);
         }
         Ok(self.tree(tree)?.get(key)?)
     }
@@ -133,6 +191,7 @@ impl Store for EngineStore {
     fn begin(&self, durability: Durability, relaxed: bool) -> Answer<Box<dyn Transaction + '_>> {
         let isolation = if relaxed { Isolation::ReadCommitted } else { Isolation::Serializable };
         let options = TxnOptions::default().durability(durability.into()).isolation(isolation);
+        let options = options.wait_max(self.start.patience);
         let txn = self.db.begin_with(options)?;
         Ok(Box::new(EngineTransaction { store: self, txn, savepoints: Vec::new() }))
     }
@@ -145,24 +204,56 @@ impl Store for EngineStore {
         Ok(self.db.flush()?)
     }
 
-    fn contents(&self) -> Answer<State> {
-        let mut state = State::new();
-        for (name, _) in self.db.trees()? {
-            let mut entries = crate::oracle::Tree::new();
-            if is_hash(&name) {
-                for entry in self.index(&name)?.iter() {
-                    let (key, value) = entry?;
-                    entries.insert(key, Arc::from(value));
-                }
-            } else {
-                for entry in self.tree(&name)?.iter() {
-                    let (key, value) = entry?;
-                    entries.insert(key, Arc::from(value));
-                }
-            }
-            state.insert(name, entries);
+    fn append(&self, heap: &str, record: &[u8]) -> Answer<Vec<u8>> {
+        Ok(self.db.open_heap(heap)?.append(record)?.0.to_be_bytes().to_vec())
+    }
+
+    fn clear(&self, tree: &str) -> Answer<()> {
+        if is_hash(tree) {
+            return Ok(self.index(tree)?.clear().map(drop)?);
         }
-        Ok(state)
+        if is_heap(tree) {
+            return Ok(self.db.open_heap(tree)?.clear()?);
+        }
+        Ok(self.tree(tree)?.clear().map(drop)?)
+    }
+
+    fn remove_range(&self, tree: &str, lower: &[u8], upper: &[u8]) -> Answer<u64> {
+        Ok(self.tree(tree)?.remove_range(&KeyRange::of_bytes(lower..upper))?)
+    }
+
+    fn load(&self, tree: &str, entries: &Tree) -> Answer<()> {
+        let rows = entries.iter().map(|(key, value)| (key.clone(), value.to_vec()));
+        let loaded = self.tree(tree)?.bulk_load(rows, BulkOptions::default())?;
+        let is_all = loaded == entries.len() as u64;
+        is_all.then_some(()).ok_or_else(|| Failure::new(format!("loaded {loaded} entries")))
+    }
+
+    fn shrink(&self) -> Answer<()> {
+        match self.db.shrink() {
+            Err(Error::Backup(BackupError::UnderWay)) => Ok(()),
+            shrunk => Ok(shrunk.map(drop)?),
+        }
+    }
+
+    fn backup(&self, amid: &mut dyn FnMut() -> bool) -> Answer<State> {
+        let supply = PowerSupply::new();
+        let [data, log] = ["copy", "copy-log"].map(|name| supply.device(name, MemoryDevice::new()));
+        let targets: [Arc<dyn Device>; 2] = [data.clone(), log.clone()];
+        let mut watch = |_| if amid() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+        self.db.backup_to_devices(&targets[0], &targets[1], &mut watch)?;
+        let start = Start { is_quiet: true, ..self.start.clone() };
+        let failed = |what: &str, error: Error| Failure::new(format!("{what} a backup: {error}"));
+        let copy = Db::open_on_devices(data.clone(), log.clone(), options(&start));
+        let copy = copy.map_err(|error| failed("opening", error))?;
+        let found = contents(&copy).map_err(|error| failed("reading", error))?;
+        copy.close().map_err(|error| failed("closing", error))?;
+        Engine.check(&Devices { data, log })?;
+        Ok(found)
+    }
+
+    fn contents(&self) -> Answer<State> {
+        Ok(contents(&self.db)?)
     }
 
     fn close(self: Box<Self>) -> Answer<()> {
@@ -205,6 +296,10 @@ struct EngineTransaction<'a> {
 impl Transaction for EngineTransaction<'_> {
     fn get(&mut self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
         Ok(self.txn.get(&self.store.tree(tree)?, key)?)
+    }
+
+    fn get_for_update(&mut self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
+        Ok(self.txn.get_for_update(&self.store.tree(tree)?, key)?)
     }
 
     fn put(&mut self, tree: &str, key: &[u8], value: &[u8]) -> Answer<bool> {

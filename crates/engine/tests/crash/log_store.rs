@@ -21,6 +21,8 @@ use crate::toy::{decode, encode};
 
 const UUID: [u8; 16] = [3; 16];
 const SECTOR: u64 = 512;
+/// Of a record.
+const HEADER: usize = 32;
 
 /// Kinds of records: of a commit and of a checkpoint, each with the kind of its last record.
 const COMMIT: (u8, u8) = (1, 2);
@@ -32,6 +34,7 @@ struct LogStore {
     log: Log,
     data: Arc<FaultyDevice>,
     inner: Mutex<Inner>,
+    grain: usize,
 }
 
 #[derive(Default)]
@@ -53,7 +56,8 @@ impl Subject for OverLog {
         if data.length() == 0 {
             let log = Log::create(devices.log.clone(), UUID, &options).map_err(Failure::new)?;
             data.grow(2 * SECTOR).map_err(Failure::new)?;
-            let store = LogStore { log, data, inner: Mutex::default() };
+            let (inner, grain) = (Mutex::default(), start.grain);
+            let store = LogStore { log, data, inner, grain };
             store.checkpoint()?;
             return Ok(Box::new(store));
         }
@@ -61,7 +65,7 @@ impl Subject for OverLog {
         let opened = Log::open(devices.log.clone(), UUID, begin, &options);
         let (log, _) = opened.map_err(Failure::new)?;
         let inner = Mutex::new(read(&log, serial, begin)?);
-        Ok(Box::new(LogStore { log, data, inner }))
+        Ok(Box::new(LogStore { log, data, inner, grain: start.grain }))
     }
 
     fn check(&self, devices: &Devices) -> Answer<()> {
@@ -140,8 +144,14 @@ impl LogStore {
     /// Appends changes; where their records begin and end.
     fn append(&self, inner: &mut Inner, changes: &[Change], kinds: (u8, u8)) -> (Lsn, Lsn) {
         inner.serial += 1;
-        let body = encode(changes);
-        let mut parts = body.chunks(self.log.record_max()).peekable();
+        let mut body = encode(changes);
+        let max = self.log.record_max();
+        // Whoever reads it knows how much there is.
+        let last = body.len() % max + HEADER;
+        if !body.len().is_multiple_of(max) && last.next_multiple_of(self.grain) <= max {
+            body.resize(body.len() + last.next_multiple_of(self.grain) - last, 0);
+        }
+        let mut parts = body.chunks(max).peekable();
         let (mut begin, mut end) = (None, Lsn(0));
         while let Some(part) = parts.next() {
             let kind = if parts.peek().is_some() { kinds.0 } else { kinds.1 };

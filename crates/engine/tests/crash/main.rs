@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout)]
 
 mod campaign;
+mod common;
 mod draft;
 mod engine;
 mod killed;

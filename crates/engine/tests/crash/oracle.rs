@@ -16,10 +16,37 @@ pub type State = BTreeMap<String, Tree>;
 
 #[derive(Clone, Debug)]
 pub enum Change {
-    Put { tree: String, key: Vec<u8>, value: Value },
-    Delete { tree: String, key: Vec<u8> },
-    Create { tree: String },
-    Drop { tree: String },
+    Put {
+        tree: String,
+        key: Vec<u8>,
+        value: Value,
+    },
+    Delete {
+        tree: String,
+        key: Vec<u8>,
+    },
+    Create {
+        tree: String,
+    },
+    Drop {
+        tree: String,
+    },
+    /// A record that a heap got under an id that nobody was told.
+    Append {
+        tree: String,
+        value: Value,
+    },
+    /// What is between two keys goes, little by little.
+    Remove {
+        tree: String,
+        lower: Vec<u8>,
+        upper: Option<Vec<u8>>,
+    },
+    /// An empty tree is filled, little by little.
+    Load {
+        tree: String,
+        entries: Tree,
+    },
 }
 
 impl Change {
@@ -41,7 +68,36 @@ impl Change {
             Change::Drop { tree } => {
                 state.remove(tree);
             }
+            Change::Append { .. } => {}
+            Change::Remove { tree, lower, upper } => {
+                let is_out =
+                    |key: &Vec<u8>| key < lower || upper.as_ref().is_some_and(|upper| key >= upper);
+                if let Some(tree) = state.get_mut(tree) {
+                    tree.retain(|key, _| is_out(key));
+                }
+            }
+            Change::Load { tree, entries } => {
+                if let Some(tree) = state.get_mut(tree) {
+                    tree.extend(entries.clone());
+                }
+            }
         }
+    }
+
+    /// The key under which an append may have put its record, if this was found.
+    fn key_in(&self, state: &State, found: &State, later: &[Commit]) -> Option<Vec<u8>> {
+        let Change::Append { tree: name, value } = self else { return None };
+        let (before, after) = (state.get(name)?, found.get(name)?);
+        let is_later = |key: &Vec<u8>| {
+            let changes = later.iter().flat_map(|commit| &commit.changes);
+            let mut puts = changes.filter_map(|change| match change {
+                Change::Put { tree, key, .. } => Some((tree, key)),
+                _ => None,
+            });
+            puts.any(|put| put == (name, key))
+        };
+        let new = after.iter().filter(|(key, found)| *found == value && !before.contains_key(*key));
+        new.map(|(key, _)| key).find(|key| !is_later(key)).cloned()
     }
 }
 
@@ -57,6 +113,38 @@ impl Commit {
     fn apply(&self, state: &mut State) {
         self.changes.iter().for_each(|change| change.apply(state));
     }
+
+    /// The same, if it came to what was `found` after it and those `later`.
+    fn apply_to(&self, state: &mut State, found: &State, later: &[Commit]) {
+        for change in &self.changes {
+            if let (Change::Append { tree, value }, Some(key)) =
+                (change, change.key_in(state, found, later))
+                && let Some(tree) = state.get_mut(tree)
+            {
+                tree.insert(key, value.clone());
+            }
+            change.apply(state);
+        }
+    }
+
+    /// Whether what was found may be there while it is under way, after `state`.
+    fn is_amid(&self, state: &State, found: &State) -> bool {
+        let [change @ (Change::Remove { tree: name, .. } | Change::Load { tree: name, .. })] =
+            &self.changes[..]
+        else {
+            return false;
+        };
+        let mut after = state.clone();
+        change.apply(&mut after);
+        let all = [state, &after, found].map(|state| state.get(name));
+        let [Some(before), Some(after), Some(part)] = all else { return false };
+        let mut others = found.clone();
+        others.insert(name.clone(), before.clone());
+        let has = |tree: &Tree, (key, value): (&Vec<u8>, &Value)| tree.get(key) == Some(value);
+        others == *state
+            && part.iter().all(|entry| has(before, entry) || has(after, entry))
+            && before.iter().all(|entry| !has(after, entry) || has(part, entry))
+    }
 }
 
 /// Everything that happened since a state that was durable.
@@ -68,14 +156,24 @@ pub struct Oracle {
     durable: usize,
     /// What is visible now, unless a commit is in doubt.
     now: State,
+    /// Another one that learns of what happens for a while.
+    pub shadow: Option<Box<Oracle>>,
 }
 
 impl Oracle {
+    /// An oracle that begins with a state.
+    pub fn at(state: State) -> Oracle {
+        Oracle { base: state.clone(), now: state, ..Oracle::default() }
+    }
+
     pub fn now(&self) -> &State {
         &self.now
     }
 
     pub fn committed(&mut self, changes: Vec<Change>, is_durable: bool) {
+        if let Some(shadow) = &mut self.shadow {
+            shadow.committed(changes.clone(), false);
+        }
         changes.iter().for_each(|change| change.apply(&mut self.now));
         self.history.push(Commit { changes, in_doubt: false });
         if is_durable {
@@ -84,6 +182,9 @@ impl Oracle {
     }
 
     pub fn in_doubt(&mut self, changes: Vec<Change>) {
+        if let Some(shadow) = &mut self.shadow {
+            shadow.in_doubt(changes.clone());
+        }
         self.history.push(Commit { changes, in_doubt: true });
     }
 
@@ -114,7 +215,7 @@ impl Oracle {
     /// As [`Oracle::allows`].
     pub fn settle(&mut self, found: State) -> Result<(), String> {
         self.allows(&found)?;
-        *self = Oracle { base: found.clone(), now: found, ..Oracle::default() };
+        *self = Oracle::at(found);
         Ok(())
     }
 
@@ -152,7 +253,7 @@ impl Oracle {
 /// Whether `found` is `state` after some first commits of `rest`, at least `durable` of them.
 fn matches(mut state: State, rest: &[Commit], durable: usize, found: &State) -> bool {
     for (at, commit) in rest.iter().enumerate() {
-        if at >= durable && state == *found {
+        if at >= durable && (state == *found || commit.is_amid(&state, found)) {
             return true;
         }
         if commit.in_doubt
@@ -160,7 +261,7 @@ fn matches(mut state: State, rest: &[Commit], durable: usize, found: &State) -> 
         {
             return true;
         }
-        commit.apply(&mut state);
+        commit.apply_to(&mut state, found, &rest[at + 1..]);
     }
     state == *found
 }
@@ -213,6 +314,12 @@ fn brief(change: &Change) -> String {
         Change::Delete { tree, key } => format!("delete {tree}/{}", name_of(key)),
         Change::Create { tree } => format!("create {tree}"),
         Change::Drop { tree } => format!("drop {tree}"),
+        Change::Append { tree, value } => format!("append {} to {tree}", shown(value)),
+        Change::Remove { tree, lower, upper } => {
+            let upper = upper.as_ref().map_or("the end".into(), |upper| name_of(upper));
+            format!("remove {tree}/{} to {upper}", name_of(lower))
+        }
+        Change::Load { tree, entries } => format!("load {} entries into {tree}", entries.len()),
     }
 }
 
@@ -258,6 +365,47 @@ mod tests {
         let error = oracle(false).settle(state(&[(1, 1), (2, 2)])).unwrap_err();
         assert!(error.contains("t/02 = 02(1 B) should not be there"), "{error}");
         assert!(oracle(false).settle(State::new()).is_err());
+    }
+
+    #[test]
+    fn an_append_in_doubt_is_there_under_any_free_id_or_not() {
+        let append = || Change::Append { tree: "t".into(), value: Arc::new([9]) };
+        let mut oracle = Oracle::at(state(&[(1, 9)]));
+        oracle.in_doubt(vec![append()]);
+        oracle.committed(vec![put(2, 9)], false);
+        for (found, may) in [
+            (&[(1, 9)][..], true),
+            (&[(1, 9), (7, 9)], true),
+            (&[(1, 9), (2, 9)], true),
+            (&[(1, 9), (2, 9), (7, 9)], true),
+            (&[(1, 9), (7, 8)], false),
+            (&[(1, 9), (7, 9), (8, 9)], false),
+            (&[(7, 9)], false),
+        ] {
+            assert_eq!(oracle.allows(&state(found)).is_ok(), may, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn what_goes_little_by_little_may_be_gone_in_part_if_nothing_is_behind_it() {
+        let all = [(1, 1), (2, 2), (3, 3), (4, 4)];
+        let (tree, lower, upper) = ("t".to_string(), vec![2], Some(vec![4]));
+        let mut oracle = Oracle::at(state(&all));
+        oracle.committed(vec![Change::Remove { tree, lower, upper }], false);
+        let may = |oracle: &Oracle, found: &[(u8, u8)]| oracle.allows(&state(found)).is_ok();
+        for found in [&all[..], &[(1, 1), (3, 3), (4, 4)], &[(1, 1), (4, 4)]] {
+            assert!(may(&oracle, found), "{found:?}");
+        }
+        assert!(
+            !may(&oracle, &[(1, 1), (2, 2), (3, 3)]) && !may(&oracle, &[(1, 1), (2, 9), (4, 4)])
+        );
+        oracle.committed(vec![put(5, 5)], false);
+        assert!(!may(&oracle, &[(1, 1), (3, 3), (4, 4), (5, 5)]));
+        assert!(may(&oracle, &[(1, 1), (4, 4), (5, 5)]));
+        let entries = [1, 2].map(|key| (vec![key], Value::from([key]))).into_iter().collect();
+        let mut oracle = Oracle::at(state(&[]));
+        oracle.committed(vec![Change::Load { tree: "t".into(), entries }], true);
+        assert!(may(&oracle, &[(1, 1), (2, 2)]) && !may(&oracle, &[(1, 1)]));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What a seed decides.
 
+use std::time::Duration;
+
 use fastrand::Rng;
 use millpond::io::Fault;
 
@@ -56,10 +58,42 @@ pub struct Plan {
     pub is_quiet: bool,
     /// What an operation of the devices may take, so that threads meet while one is under way.
     pub latency_us_max: u32,
+    /// Of a hundred steps, those that are checkpoints.
+    pub checkpoints: u8,
+    /// Where the store is a log and nothing else: what its records' lengths are multiples of. So
+    /// some end where a sector does, and others begin where those end that a crash left.
+    pub grain: usize,
+    /// Pages are written, and checkpoints taken, all the time, and the power fails when a
+    /// superblock has been written and is not durable yet.
+    pub is_restless: bool,
+    /// Threads write keys that are not their own, too.
+    pub shares: bool,
 }
 
 impl Plan {
     pub fn of(seed: u64, random: &mut Rng) -> Plan {
+        let plan = Plan::usual(seed, random);
+        if random.u8(..10) > 0 {
+            return plan;
+        }
+        let (kind, latency_us_max, is_quiet) = (Kind::Threads(4), 400, false);
+        let (keys, lives, steps, checkpoints) = (60, 5, 60, 25);
+        let page_size = pick(random, &[512, 1024]);
+        Plan {
+            kind,
+            page_size,
+            keys,
+            lives,
+            steps,
+            is_quiet,
+            latency_us_max,
+            checkpoints,
+            is_restless: true,
+            ..plan
+        }
+    }
+
+    fn usual(seed: u64, random: &mut Rng) -> Plan {
         let kind = match random.u8(..10) {
             0..6 => Kind::Alone,
             6..8 => Kind::Threads(random.u8(2..=4)),
@@ -75,12 +109,16 @@ impl Plan {
             steps: pick(random, &[15, 60, 200]),
             is_quiet: !threads && random.u8(..4) > 0,
             latency_us_max: if threads { pick(random, &[0, 100, 400]) } else { 0 },
+            checkpoints: pick(random, &[4, 4, 20]),
+            grain: pick(random, &[8, 512, 4096]),
+            is_restless: false,
+            shares: random.u8(..4) < if threads { 3 } else { 1 },
         }
     }
 
     /// A short story in which everything but `forced` goes well, or the same as for others.
     pub fn forced(seed: u64, random: &mut Rng, forced: Forced) -> Plan {
-        let plan = Plan::of(seed, random);
+        let plan = Plan::usual(seed, random);
         let kind = if forced.blow == Blow::Cut { Kind::Alone } else { Kind::Faults };
         let lives = if forced.place == Place::Run { 1 } else { 2 };
         Plan { kind, lives, steps: 40, is_quiet: true, ..plan }
@@ -99,7 +137,10 @@ pub struct Start {
     pub policy: &'static str,
     pub segment_bytes: u64,
     pub buffer_bytes: usize,
+    pub grain: usize,
     pub is_quiet: bool,
+    /// For how long a transaction waits for a lock: one alone only for what can never be had.
+    pub patience: Duration,
     /// Bytes of log that a recovery may have to read.
     pub gap_bytes: u64,
     pub seed: u64,
@@ -109,11 +150,13 @@ impl Start {
     pub fn draw(plan: &Plan, random: &mut Rng) -> Start {
         Start {
             page_size: plan.page_size,
-            frames: pick(random, &[24, 40, 100, 1000]),
+            frames: if plan.is_restless { 24 } else { pick(random, &[24, 40, 100, 1000]) },
             policy: pick(random, &POLICIES),
             segment_bytes: pick(random, &[16 << 10, 16 << 10, 64 << 10, 1 << 20]),
             buffer_bytes: pick(random, &[64 << 10, 256 << 10]),
+            grain: plan.grain,
             is_quiet: plan.is_quiet,
+            patience: Duration::from_millis(if plan.threads() > 1 { 2000 } else { 100 }),
             gap_bytes: pick(random, &[16 << 10, 64 << 10, 256 << 10, 4 << 20]),
             seed: random.u64(..),
         }

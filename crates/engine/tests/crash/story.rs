@@ -6,12 +6,17 @@
 //! story goes on, and whatever happens to its recovery, it must come to the same contents.
 
 use fastrand::Rng;
-use millpond::io::{Fault, Faults, MemoryDevice, PowerSupply};
+use millpond::io::{Aim, Fault, Faults, MemoryDevice, PowerSupply};
 
-use crate::oracle::State;
+use crate::common::{COMMON, Common, counter, own_group, tag_of};
+use crate::oracle::{State, Tree};
 use crate::plan::{Blow, Forced, Kind, Place, Plan, Start, pick};
 use crate::subject::{Devices, Failure, Store, Subject};
 use crate::worker::{Life, SHARED, Stop, Worker, wrong};
+
+/// Numbers of the devices.
+const DATA: usize = 0;
+const LOG: usize = 1;
 
 /// Recoveries in a row that may crash.
 const DEPTH_MAX: usize = 4;
@@ -33,6 +38,7 @@ pub struct Tally {
     pub commits: u64,
     pub aborts: u64,
     pub reads: u64,
+    pub backups: u64,
     /// Operations of the devices.
     pub operations: u64,
 }
@@ -51,6 +57,7 @@ impl std::ops::AddAssign for Tally {
         self.commits += other.commits;
         self.aborts += other.aborts;
         self.reads += other.reads;
+        self.backups += other.backups;
         self.operations += other.operations;
     }
 }
@@ -87,6 +94,7 @@ struct Story<'a> {
     random: Rng,
     world: World,
     workers: Vec<Worker>,
+    common: Common,
     tally: Tally,
     /// Crashes since the store was open the last time.
     depth: usize,
@@ -131,6 +139,7 @@ impl<'a> Story<'a> {
             random,
             world: World::new(),
             workers,
+            common: Common::default(),
             tally: Tally { stories: 1, ..Tally::default() },
             depth: 0,
             awaited: None,
@@ -144,6 +153,7 @@ impl<'a> Story<'a> {
             self.tally.commits += worker.done.commits;
             self.tally.aborts += worker.done.aborts;
             self.tally.reads += worker.done.reads;
+            self.tally.backups += worker.done.backups;
         }
         Ok((self.tally, self.is_done))
     }
@@ -183,6 +193,12 @@ impl Story<'_> {
         self.close_and_check(store)
     }
 
+    /// The trees that are there from the beginning.
+    fn all_trees(&self) -> Vec<&'static str> {
+        let common = self.subject.has_extras().then_some(COMMON);
+        SHARED.into_iter().chain(common).collect()
+    }
+
     /// A new store with the trees that all use.
     fn make(&mut self) -> Result<(), String> {
         let mut tries = 0;
@@ -195,11 +211,12 @@ impl Story<'_> {
         }
         let store = self.recover()?;
         let there = store.contents().map_err(|failure| format!("unreadable: {}", failure.text))?;
-        let is_beginning = SHARED.iter().take(there.len()).all(|tree| there.contains_key(*tree));
+        let all = self.all_trees();
+        let is_beginning = all.iter().take(there.len()).all(|tree| there.contains_key(*tree));
         if !is_beginning || there.values().any(|tree| !tree.is_empty()) {
             return Err(format!("a store that was being made has {:?} in it", there.keys()));
         }
-        let made = SHARED.iter().skip(there.len()).try_for_each(|tree| store.create_tree(tree));
+        let made = all.iter().skip(there.len()).try_for_each(|tree| store.create_tree(tree));
         made.map_err(|failure| format!("making trees failed: {}", failure.text))?;
         self.workers.iter_mut().for_each(Worker::begin_with_shared_trees);
         self.close_and_check(store)
@@ -211,10 +228,10 @@ impl Story<'_> {
         let at = self.random.u64(1..=at);
         self.note(format!("the power fails at operation {at} of making the store"));
         self.world.supply.cut_at(at);
-        let start = self.start();
+        let (start, all) = (self.start(), self.all_trees());
         let made = self.subject.open(&self.world.devices, &start).and_then(|store| {
             let there = store.contents()?;
-            let missing = SHARED.iter().filter(|tree| !there.contains_key(**tree));
+            let missing = all.iter().filter(|tree| !there.contains_key(**tree));
             missing.into_iter().try_for_each(|tree| store.create_tree(tree))?;
             self.world.supply.cut();
             Ok(())
@@ -237,10 +254,16 @@ impl Story<'_> {
         let failed = |what, failure: Failure| format!("{what} failed: {}", failure.text);
         store.close().map_err(|failure| failed("closing", failure))?;
         self.tally.closes += 1;
-        self.workers.iter_mut().for_each(|worker| worker.oracle.flushed());
+        self.flushed();
         self.tally.checks += 1;
         let checked = self.subject.check(&self.world.devices);
         checked.map_err(|failure| failed("the check", failure))
+    }
+
+    /// Everything so far is durable.
+    fn flushed(&mut self) {
+        self.workers.iter_mut().for_each(|worker| worker.oracle.flushed());
+        self.common.flushed(self.common.moment());
     }
 
     /// Lets the power fail, or an operation, some time soon; in a story where one thing is forced,
@@ -254,15 +277,51 @@ impl Story<'_> {
             }
             return;
         }
+        // What was planned before is not to happen as well.
+        self.world.supply.spare();
         let limit = pick(&mut self.random, limits);
         let at = self.random.u64(1..=limit);
-        if self.plan.kind == Kind::Faults && self.forced.is_none() && self.random.u8(..4) > 0 {
-            let fault = if self.random.bool() { Fault::Error } else { Fault::DiskFull };
-            self.note(format!("operation {at} from now fails: {fault:?}"));
-            self.world.supply.fail_at(at, fault);
-        } else {
-            self.note(format!("the power fails at operation {at} from now"));
-            self.world.supply.cut_at(at);
+        let fault = [Fault::Error, Fault::DiskFull][usize::from(self.random.bool())];
+        let may_fail = self.plan.kind == Kind::Faults && self.forced.is_none();
+        let fails = may_fail && self.random.u8(..4) > 0;
+        let fault = fails.then_some(fault);
+        if self.plan.is_restless || self.random.u8(..3) == 0 {
+            return self.take_aim(fault);
+        }
+        match fault {
+            Some(fault) => {
+                self.note(format!("operation {at} from now fails: {fault:?}"));
+                self.world.supply.fail_at(at, fault);
+            }
+            None => {
+                self.note(format!("the power fails at operation {at} from now"));
+                self.world.supply.cut_at(at);
+            }
+        }
+    }
+
+    /// Lets the power fail, or an operation, where most depends on it.
+    fn take_aim(&mut self, fault: Option<Fault>) {
+        let below = u64::from(self.plan.page_size);
+        let aims = [
+            Aim::SyncOf { device: DATA, below },
+            Aim::Write { device: DATA, below },
+            Aim::Sync { device: DATA },
+            Aim::Sync { device: LOG },
+        ];
+        let aims = match fault {
+            _ if self.plan.is_restless => &aims[..1],
+            // A log that could not be synchronised, and was written, is the worst that can be.
+            Some(_) if self.random.bool() => &aims[3..],
+            _ => &aims[..],
+        };
+        let aim = pick(&mut self.random, aims);
+        let last = pick(&mut self.random, &[2, 6, 20]);
+        let nth = self.random.u64(1..=last);
+        self.note(format!("{aim:?}, number {nth} from now: {fault:?} or no power"));
+        match fault {
+            Some(fault) => self.world.supply.fail_at_aim(aim, nth, fault),
+            None => self.world.supply.cut_at_aim(aim, nth),
         }
     }
 
@@ -346,6 +405,7 @@ impl Story<'_> {
         for worker in &self.workers {
             worker.oracle.allows(&worker.part_of(&found))?;
         }
+        self.common.allows(&self.common_of(&found)?)?;
         store.close().map_err(|failure| failed("closing", failure))?;
         let checked = self.subject.check(&self.world.devices);
         checked.map_err(|failure| failed("the check", failure))?;
@@ -360,10 +420,32 @@ impl Story<'_> {
         Ok(found)
     }
 
+    /// What is there under the keys that all threads write; each thread's last transaction has
+    /// written both there and to a key of its own.
+    fn common_of(&self, found: &State) -> Result<Tree, String> {
+        let Some(common) = found.get(COMMON) else {
+            let is_fine = !self.subject.has_extras();
+            return is_fine.then(Tree::new).ok_or_else(|| format!("tree {COMMON} is gone"));
+        };
+        for Worker { id, .. } in &self.workers {
+            let counted = common.get(&counter(own_group(*id))).and_then(|value| tag_of(value));
+            let mirror = found.get(SHARED[0]).and_then(|tree| tree.get(&vec![*id]));
+            let mirrored = mirror.and_then(|value| tag_of(value));
+            if counted != mirrored {
+                return Err(format!(
+                    "transaction {:x} of thread {id} is there in one tree, {:x} in another",
+                    counted.unwrap_or_default(),
+                    mirrored.unwrap_or_default()
+                ));
+            }
+        }
+        Ok(common.clone())
+    }
+
     /// Nothing is there that is no worker's.
     fn expected_only(&self, found: &State) -> Result<(), String> {
         let parts: Vec<State> = self.workers.iter().map(|worker| worker.part_of(found)).collect();
-        for (name, tree) in found {
+        for (name, tree) in found.iter().filter(|(name, _)| *name != COMMON) {
             let entries = parts.iter().filter_map(|part| part.get(name)).map(|part| part.len());
             if entries.clone().count() == 0 || entries.sum::<usize>() != tree.len() {
                 return Err(format!("tree {name} has things in it that nobody made, or all of it"));
@@ -383,6 +465,8 @@ impl Story<'_> {
             return Err(Stop::Wrong("two recoveries from one crash differ".into()));
         }
         self.expected_only(&found).map_err(Stop::Wrong)?;
+        let common = self.common_of(&found).map_err(Stop::Wrong)?;
+        self.common.settle(common).map_err(Stop::Wrong)?;
         for worker in &mut self.workers {
             let part = worker.part_of(&found);
             worker.oracle.settle(part).map_err(Stop::Wrong)?;
@@ -399,7 +483,7 @@ impl Story<'_> {
             Ok(()) => {
                 let is_over = self.forced.is_some() && self.tally.lives == 2;
                 if !is_over && (!was_due || self.world.supply.is_fault_due()) {
-                    self.arm(Place::Run, &[6, 40, 200, 1000, 5000]);
+                    self.arm(Place::Run, &[4, 10, 40, 200, 1000, 5000]);
                 }
                 was_armed |= self.world.supply.is_fault_due();
                 self.work(&*store)?;
@@ -417,7 +501,8 @@ impl Story<'_> {
         self.world.supply.cut();
         drop(store);
         let may_die = self.forced.is_none() && self.subject.may_die();
-        if may_die && self.random.u8(..3) == 0 && self.world.supply.resume() {
+        let dies = self.random.u8(..3) < if has_struck { 2 } else { 1 };
+        if may_die && dies && self.world.supply.resume() {
             self.note("the process dies".into());
             self.tally.deaths += 1;
             return Ok(());
@@ -427,7 +512,9 @@ impl Story<'_> {
 
     fn work(&mut self, store: &dyn Store) -> Result<(), String> {
         let has_faults = self.plan.kind == Kind::Faults;
-        let life = Life { store, supply: &self.world.supply, has_faults };
+        let (supply, common) = (&self.world.supply, &self.common);
+        let has_extras = self.subject.has_extras();
+        let life = Life { store, supply, common, has_extras, has_faults };
         let steps = self.random.u32(1..=self.plan.steps);
         let ends: Vec<Result<(), Stop>> = if let [worker] = &mut self.workers[..] {
             vec![worker.live(life, steps)]
@@ -445,14 +532,14 @@ impl Story<'_> {
                 return Err(what);
             }
         }
-        Ok(())
+        self.common.judge()
     }
 
     fn end_by_closing(&mut self, store: Box<dyn Store>) -> Result<(), String> {
         self.note("close".into());
         match store.close() {
             Ok(()) => {
-                self.workers.iter_mut().for_each(|worker| worker.oracle.flushed());
+                self.flushed();
                 if self.world.supply.is_off() {
                     // Something failed that closing did not need.
                     return self.crash();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use millpond::io::FaultyDevice;
 
-use crate::oracle::State;
+use crate::oracle::{State, Tree};
 use crate::plan::Start;
 
 /// When a commit may be lost.
@@ -71,6 +71,11 @@ pub trait Subject: Send + Sync {
         true
     }
 
+    /// Whether its stores have heaps and shared keys, change whole trees, and are backed up.
+    fn has_extras(&self) -> bool {
+        false
+    }
+
     /// Looks for damage and for lost space in a store that was closed.
     fn check(&self, devices: &Devices) -> Answer<()>;
 }
@@ -93,6 +98,31 @@ pub trait Store: Sync {
     fn checkpoint(&self) -> Answer<()>;
     /// Makes everything durable that was acknowledged before.
     fn flush(&self) -> Answer<()>;
+    /// Appends a record to a heap, whose name begins with a `g`; answers its id.
+    fn append(&self, _heap: &str, _record: &[u8]) -> Answer<Vec<u8>> {
+        Err(Failure::new("no heaps"))
+    }
+    /// Removes all that is in a structure.
+    fn clear(&self, _tree: &str) -> Answer<()> {
+        Err(Failure::new("trees are not cleared"))
+    }
+    /// Removes what lies between two keys, the second one not included; answers how many.
+    fn remove_range(&self, _tree: &str, _lower: &[u8], _upper: &[u8]) -> Answer<u64> {
+        Err(Failure::new("ranges are not removed"))
+    }
+    /// Fills an empty tree.
+    fn load(&self, _tree: &str, _entries: &Tree) -> Answer<()> {
+        Err(Failure::new("trees are not loaded"))
+    }
+    /// Gives room back.
+    fn shrink(&self) -> Answer<()> {
+        Err(Failure::new("files do not shrink"))
+    }
+    /// Makes a backup, calling `amid` from time to time, until that answers `false`; what is in
+    /// it, once it was recovered and checked.
+    fn backup(&self, _amid: &mut dyn FnMut() -> bool) -> Answer<State> {
+        Err(Failure::new("no backups"))
+    }
     /// All trees, and all that is in them.
     fn contents(&self) -> Answer<State>;
     fn close(self: Box<Self>) -> Answer<()>;
@@ -123,6 +153,10 @@ impl View for Still {
 /// A transaction; it aborts when it is dropped.
 pub trait Transaction {
     fn get(&mut self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>>;
+    /// The same, of a key that is to be written.
+    fn get_for_update(&mut self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
+        self.get(tree, key)
+    }
     /// Whether the key was there.
     fn put(&mut self, tree: &str, key: &[u8], value: &[u8]) -> Answer<bool>;
     /// Whether the key was there.

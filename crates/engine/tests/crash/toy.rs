@@ -202,6 +202,7 @@ pub fn encode(changes: &[Change]) -> Vec<u8> {
             Change::Delete { tree, key } => (1, tree, key, &[]),
             Change::Create { tree } => (2, tree, &[], &[]),
             Change::Drop { tree } => (3, tree, &[], &[]),
+            other => unreachable!("nobody asks it for {other:?}"),
         };
         [&[kind], tree.as_bytes(), key, value].into_iter().for_each(&mut part);
     }

@@ -3,6 +3,9 @@
 //! Its keys begin with its number, and some trees are its own: no other thread changes what it
 //! sees, so it can say of each read what must be read.
 
+mod large;
+mod share;
+
 use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -10,6 +13,7 @@ use std::sync::Arc;
 use fastrand::Rng;
 use millpond::io::PowerSupply;
 
+use crate::common::Common;
 use crate::oracle::{Change, Oracle, State, Tree, Value, name_of, shown};
 use crate::plan::{Plan, pick};
 use crate::subject::{Answer, Durability, Entries, Failure, Store, Transaction, View};
@@ -37,10 +41,16 @@ pub struct Done {
     pub commits: u64,
     pub aborts: u64,
     pub reads: u64,
+    pub backups: u64,
 }
 
 /// A snapshot, and what must be in it.
-type Snapshot<'a> = (Box<dyn View + 'a>, State);
+struct Snapshot<'a> {
+    view: Box<dyn View + 'a>,
+    state: State,
+    /// Moments before and after it was begun.
+    between: (u64, u64),
+}
 
 /// Snapshots that a worker has at a time.
 const SNAPSHOTS_MAX: usize = 3;
@@ -50,6 +60,10 @@ const SNAPSHOTS_MAX: usize = 3;
 pub struct Life<'a> {
     pub store: &'a dyn Store,
     pub supply: &'a PowerSupply,
+    /// What is known of keys that all threads write.
+    pub common: &'a Common,
+    /// The store has heaps and the like.
+    pub has_extras: bool,
     /// Single operations fail.
     pub has_faults: bool,
 }
@@ -67,6 +81,10 @@ pub struct Worker {
     keys: u16,
     key_max: usize,
     page_size: usize,
+    checkpoints: u8,
+    shares: bool,
+    /// Of its transactions over keys that all threads write.
+    serial: u64,
     pub oracle: Oracle,
     pub done: Done,
     events: VecDeque<String>,
@@ -84,6 +102,9 @@ impl Worker {
             keys: plan.keys,
             key_max: (page_size / 5).min(800),
             page_size,
+            checkpoints: plan.checkpoints,
+            shares: plan.shares,
+            serial: 0,
             oracle: Oracle::default(),
             done: Done::default(),
             events: VecDeque::new(),
@@ -112,8 +133,7 @@ impl Worker {
                 let own = tree.iter().filter(|(key, _)| key.first() == Some(&self.id));
                 let own: Tree = own.map(|(key, value)| (key.clone(), value.clone())).collect();
                 part.insert(name.clone(), own);
-            } else if ["p", "h"].iter().any(|kind| name.starts_with(&format!("{kind}{}-", self.id)))
-            {
+            } else if name.get(1..).is_some_and(|rest| rest.starts_with(&format!("{}-", self.id))) {
                 part.insert(name.clone(), tree.clone());
             }
         }
@@ -140,27 +160,35 @@ impl Worker {
     }
 
     fn step<'a>(&mut self, life: Life<'a>, snapshots: &mut Vec<Snapshot<'a>>) -> Result<(), Stop> {
-        match self.random.u8(..110) {
+        if self.random.u8(..100) < self.checkpoints {
+            self.note("checkpoint".into());
+            let answer = life.store.checkpoint();
+            return self.tolerate(life, answer).map(drop);
+        }
+        if life.has_extras && self.random.u8(..100) < 12 {
+            return self.large(life, snapshots);
+        }
+        if life.has_extras && self.shares && self.random.u8(..5) < 2 {
+            return self.share(life, snapshots);
+        }
+        match self.random.u8(..106) {
             0..16 => self.single(life),
             16..22 => self.look(life),
-            22..26 => {
-                self.note("checkpoint".into());
-                let answer = life.store.checkpoint();
-                self.tolerate(life, answer).map(drop)
-            }
-            26..31 => {
+            22..27 => {
                 self.note("flush".into());
+                let moment = life.common.moment();
                 let answer = life.store.flush();
                 if self.tolerate(life, answer)?.is_some() {
                     self.oracle.flushed();
+                    life.common.flushed(moment);
                 }
                 Ok(())
             }
-            31..34 => self.create_tree(life),
-            34..36 => self.drop_tree(life),
-            100..103 => self.begin_snapshot(life, snapshots),
-            103..110 => self.look_back(life, snapshots),
-            _ => self.transaction(life),
+            27..30 => self.create_tree(life),
+            30..32 => self.drop_tree(life),
+            32..35 => self.begin_snapshot(life, snapshots),
+            35..42 => self.look_back(life, snapshots),
+            _ => self.transaction(life, snapshots),
         }
     }
 
@@ -247,6 +275,12 @@ impl Worker {
         (0..length).map(byte).collect()
     }
 
+    /// One that is a record in a page.
+    fn record(&mut self) -> Value {
+        let value = self.value();
+        value.iter().copied().take(self.page_size / 8).collect()
+    }
+
     fn tree(&mut self) -> String {
         let names: Vec<&String> = self.oracle.now().keys().collect();
         names[self.random.usize(..names.len())].clone()
@@ -261,7 +295,11 @@ impl Worker {
     /// Some structure, and a key that fits there.
     fn place(&mut self) -> (String, Vec<u8>) {
         let (tree, mut key) = (self.tree(), self.key());
-        if !is_tree(&tree) {
+        if is_heap(&tree) {
+            let ids: Vec<Vec<u8>> = self.oracle.now()[&tree].keys().cloned().collect();
+            let id = self.random.choice(ids);
+            key = id.unwrap_or_else(|| self.random.u64(..1 << 20).to_be_bytes().to_vec());
+        } else if !is_tree(&tree) {
             // Hash indexes have no large entries.
             key.truncate(3);
         }
@@ -270,12 +308,12 @@ impl Worker {
 
     fn single(&mut self, life: Life<'_>) -> Result<(), Stop> {
         let (tree, key) = self.place();
+        if is_heap(&tree) {
+            return self.look(life);
+        }
         let was_there = self.oracle.now()[&tree].contains_key(&key);
         let (answer, change) = if self.random.u8(..4) > 0 {
-            let mut value = self.value();
-            if !is_tree(&tree) {
-                value = value.iter().copied().take(self.page_size / 8).collect();
-            }
+            let value = if is_tree(&tree) { self.value() } else { self.record() };
             self.note(format!("put {tree}/{} {} alone", name_of(&key), shown(&value)));
             (life.store.put(&tree, &key, &value), Change::Put { tree, key, value })
         } else {
@@ -308,18 +346,24 @@ impl Worker {
             snapshots.remove(self.random.usize(..SNAPSHOTS_MAX));
         }
         self.note("snapshot".into());
+        let from = life.common.moment();
         let begun = life.store.snapshot();
         if let Some(view) = self.tolerate(life, begun)? {
-            snapshots.push((view, self.oracle.now().clone()));
+            let (state, between) = (self.oracle.now().clone(), (from, life.common.moment()));
+            snapshots.push(Snapshot { view, state, between });
         }
         Ok(())
     }
 
     /// Reads from a snapshot what must still be in it.
     fn look_back(&mut self, life: Life<'_>, snapshots: &[Snapshot<'_>]) -> Result<(), Stop> {
-        let Some((view, state)) = snapshots.get(self.random.usize(..SNAPSHOTS_MAX)) else {
+        let Some(snapshot) = snapshots.get(self.random.usize(..SNAPSHOTS_MAX)) else {
             return Ok(());
         };
+        if life.has_extras && self.shares && self.random.bool() {
+            return self.look_back_at_all(life, snapshot);
+        }
+        let Snapshot { view, state, .. } = snapshot;
         let tree = self.tree();
         let Some(entries) = state.get(&tree).filter(|_| is_tree(&tree)) else { return Ok(()) };
         let (a, b) = (self.key(), self.key());
@@ -339,8 +383,12 @@ impl Worker {
     }
 
     fn create_tree(&mut self, life: Life<'_>) -> Result<(), Stop> {
-        self.trees_made += 1;
         let kind = if self.random.u8(..3) == 0 { 'h' } else { 'p' };
+        self.create(life, kind)
+    }
+
+    fn create(&mut self, life: Life<'_>, kind: char) -> Result<(), Stop> {
+        self.trees_made += 1;
         let tree = format!("{kind}{}-{}", self.id, self.trees_made);
         self.note(format!("create {tree}"));
         let answer = life.store.create_tree(&tree);
@@ -359,7 +407,11 @@ impl Worker {
         self.outcome(life, answer, vec![Change::Drop { tree }], false)
     }
 
-    fn transaction(&mut self, life: Life<'_>) -> Result<(), Stop> {
+    fn transaction<'a>(
+        &mut self,
+        life: Life<'a>,
+        snapshots: &mut Vec<Snapshot<'a>>,
+    ) -> Result<(), Stop> {
         let durability = pick(&mut self.random, &Durability::ALL);
         self.note(format!("begin {durability:?}"));
         let begun = life.store.begin(durability, self.random.u8(..4) == 0);
@@ -371,6 +423,11 @@ impl Worker {
                 self.note("  checkpoint meanwhile".into());
                 let answer = life.store.checkpoint();
                 self.tolerate(life, answer)?;
+            }
+            match self.random.u8(..30) {
+                0 | 1 => self.begin_snapshot(life, snapshots)?,
+                2..5 => self.look_back(life, snapshots)?,
+                _ => {}
             }
             let answer = self.operation(life, &mut draft)?;
             if self.tolerate(life, answer)?.is_none() {
@@ -519,7 +576,11 @@ impl Draft<'_> {
 
 /// Whether transactions and snapshots show what is in it.
 fn is_tree(name: &str) -> bool {
-    !name.starts_with('h')
+    !name.starts_with(['h', 'g'])
+}
+
+fn is_heap(name: &str) -> bool {
+    name.starts_with('g')
 }
 
 fn entries_of(tree: &Tree, lower: &[u8], upper: &[u8]) -> Entries {
