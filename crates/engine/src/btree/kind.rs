@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::btree::node::layout::{KIND, LAST_CHILD, Node, Value};
-use crate::btree::overflow::{BODY, fan_out};
+use crate::btree::node::edit::reference_at;
+use crate::btree::node::layout::{KIND, LAST_CHILD, LEVEL, Node, Value};
+use crate::btree::overflow::{BODY, data_max, fan_out};
 use crate::page::{PageType, View};
 use crate::pool::Kind;
 
@@ -90,11 +91,16 @@ impl Kind for LeafKind {
             }
         }
     }
+
+    /// A value that fits into one page is that page.
+    fn leads_on(&self, page: View<'_>, at: usize) -> bool {
+        reference_at(page, at).len > data_max(page.len()) as u64
+    }
 }
 
 impl Kind for OverflowKind {
     fn swips(&self, page: View<'_>, visit: &mut dyn FnMut(usize) -> bool) {
-        if page.u8(crate::btree::node::layout::LEVEL) == 0 {
+        if page.u8(LEVEL) == 0 {
             return;
         }
         let count = crate::btree::overflow::used(page).min(fan_out(page.len()));
@@ -103,5 +109,9 @@ impl Kind for OverflowKind {
                 return;
             }
         }
+    }
+
+    fn leads_on(&self, page: View<'_>, _: usize) -> bool {
+        page.u8(LEVEL) > 1
     }
 }

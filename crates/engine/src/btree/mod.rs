@@ -17,6 +17,7 @@ mod merge;
 mod node;
 mod note;
 mod overflow;
+mod patch;
 mod range;
 mod range_delete;
 mod shift;

@@ -9,9 +9,9 @@
 //!
 //! The root keeps its page: it grows by moving its content into a new child, and shrinks by
 //! taking over that of its only child. So the anchor's swip changes only when the pool moves the
-//! root in or out of memory.
+//! root in or out of memory, or to another page so that the store can shrink (`pool/moving.rs`).
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use millpond_base::{Mark, PageId, PageKind};
@@ -61,7 +61,7 @@ pub struct BTree<P: Pages> {
     pub(crate) owner: u32,
     pub(crate) limits: Limits,
     pub(crate) tally: Tally,
-    root: PageId,
+    root: AtomicU64,
     /// Where the next [`BTree::compact`] begins.
     compact_from: Mutex<Vec<u8>>,
     /// Level of the root when it was last seen; only marks depend on it.
@@ -96,13 +96,18 @@ impl<P: Pages> BTree<P> {
     fn with(pages: Arc<P>, owner: u32, anchor: Anchor, root: PageId) -> BTree<P> {
         let limits = Limits::of(pages.page_size());
         let (tally, height) = (Tally::default(), AtomicU8::new(0));
-        let compact_from = Mutex::new(Vec::new());
+        let (compact_from, root) = (Mutex::new(Vec::new()), AtomicU64::new(root.0));
         BTree { pages, anchor, owner, limits, tally, root, compact_from, height }
     }
 
-    /// The page of the root: it stays the same for life.
+    /// The page of the root.
     pub fn root(&self) -> PageId {
-        self.root
+        PageId(self.root.load(Ordering::Acquire))
+    }
+
+    /// The root moved to `page`.
+    pub(crate) fn set_root(&self, page: PageId) {
+        self.root.store(page.0, Ordering::Release);
     }
 
     /// The id that the tree's pages carry.

@@ -7,10 +7,14 @@
 //!              0    4  owner: the id that the structure's pages carry, from 1 on
 //!              4    1  what it is: 1 tree, 2 hash index, 3 heap
 //!              5    3  reserved, 0
-//!              8    8  page of its root, which never moves
+//!              8    8  page of its root
 //!             16    8  when it was made, in ms since 1970
 //! ```
 //! All integers are little-endian.
+//!
+//! A root gets another page only when the store shrinks, and its entry changes in the same attempt:
+//! the log has both, or neither. The catalog's own root is the first page that a new store takes,
+//! so nothing is gained by moving it, and the superblock need not follow.
 //!
 //! An owner's id is one more than the largest in use, so ids of dropped structures come back; by
 //! then all their pages are free.
@@ -24,7 +28,7 @@ use millpond_base::PageId;
 use super::error::Error;
 use crate::btree::BTree;
 use crate::page::PageType;
-use crate::pool::Pages;
+use crate::pool::{Anchor, Mode, Moved, Pages, Pool, PoolError};
 
 /// The owner of the catalog's own pages.
 pub const CATALOG_OWNER: u32 = 0;
@@ -32,6 +36,8 @@ pub const CATALOG_OWNER: u32 = 0;
 pub const NAME_MAX: usize = 255;
 
 const ENTRY: usize = 24;
+/// Where an entry says the root.
+const ROOT: usize = 8;
 
 /// What a name stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -62,7 +68,7 @@ pub struct Entry {
     pub owner: u32,
     /// What it is.
     pub structure: Structure,
-    /// Its root, which never moves.
+    /// Its root.
     pub root: PageId,
     /// When it was made, in ms since 1970.
     pub created_ms: u64,
@@ -203,6 +209,46 @@ impl<P: Pages> Catalog<P> {
             wrong.is_none()
         })?;
         wrong.map_or(Ok(all), Err)
+    }
+}
+
+impl<M: Mode> Catalog<Pool<M>> {
+    /// Where the swip of its own root is.
+    pub(super) fn anchor(&self) -> Anchor {
+        self.tree.anchor()
+    }
+
+    /// Moves the root below `anchor`, of the structure `name`, to a page below `bound`, unless it
+    /// is there. Answers where it is then.
+    ///
+    /// # Errors
+    /// The catalog or the root cannot be read.
+    pub(super) fn move_root(
+        &self,
+        name: &str,
+        anchor: Anchor,
+        bound: PageId,
+    ) -> Result<(Moved, Option<PageId>), PoolError> {
+        let pool = self.tree.pages();
+        loop {
+            let mut tries = 0;
+            let gone = (Some(Moved::Nothing), None);
+            let patched = self.tree.patch(name.as_bytes(), ROOT, &gone, |op| {
+                tries += 1;
+                if tries > Pool::<M>::MOVE_TRIES {
+                    return Ok((None, (Some(Moved::Busy), None)));
+                }
+                let (moved, root) = pool.move_root(op, anchor, bound)?;
+                Ok((root.map(|root| root.0.to_le_bytes()), (moved, root)))
+            });
+            match patched {
+                Ok((Some(moved), root)) => return Ok((moved, root)),
+                Ok((None, _)) => pool.make_frames(1)?,
+                // A closure of this thread looks at one of the pages.
+                Err(PoolError::Held { .. }) => return Ok((Moved::Busy, None)),
+                Err(error) => return Err(error),
+            }
+        }
     }
 }
 

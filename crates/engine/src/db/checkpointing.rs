@@ -28,6 +28,9 @@ const PERIOD: Duration = Duration::from_millis(20);
 /// Writers are not held up for less of the log than this, and eight checkpoints.
 const LEAST_GAP: u64 = 256 << 10;
 
+/// A transaction that is as old as so many gaps of the log is said to keep much of it.
+const KEPT_GAPS: u64 = 4;
+
 /// What a checkpoint is taken of.
 pub(super) struct Checkpointer<M: Mode> {
     pub(super) pool: Arc<Pool<M>>,
@@ -102,11 +105,11 @@ impl<M: Mode> Checkpointer<M> {
         Ok((taken, pin))
     }
 
-    /// Gives the free end of the data file back, and of the log what is not needed. Answers bytes.
+    /// Gives the free end of the data file back. Answers bytes.
     ///
     /// # Errors
     /// A backup is under way; or as [`Checkpointer::take_here`].
-    pub(super) fn shrink(&self) -> Result<(u64, u64), Error> {
+    pub(super) fn cut(&self) -> Result<u64, Error> {
         self.pool.write_older(self.log.tail())?;
         let mut last = self.redo();
         if !self.pins().is_empty() {
@@ -115,9 +118,22 @@ impl<M: Mode> Checkpointer<M> {
         self.pages.forget_tail()?;
         // It says that they are free: from it on, no recovery knows of anything in them.
         self.take_locked(&mut last)?;
-        let pages = self.pages.cut_off()?;
-        let log = self.log.give_back(self.gap_bytes)?;
-        Ok((pages, log))
+        Ok(self.pages.cut_off()?)
+    }
+
+    /// Gives back of the log what is not needed. Answers bytes.
+    ///
+    /// # Errors
+    /// The log could not be cut.
+    pub(super) fn give_log_back(&self) -> Result<u64, Error> {
+        Ok(self.log.give_back(self.gap_bytes)?)
+    }
+
+    /// Whether an old transaction keeps far more of the log than checkpoints do.
+    pub(super) fn keeps_much(&self) -> bool {
+        let oldest = self.txns.active().oldest();
+        let kept = oldest.map_or(0, |oldest| self.log.tail().0.saturating_sub(oldest.0));
+        kept > KEPT_GAPS * self.gap_bytes.max(LEAST_GAP)
     }
 
     fn pins(&self) -> MutexGuard<'_, BTreeMap<u64, Lsn>> {

@@ -18,8 +18,9 @@ use super::policy_choice::PolicyChoice;
 use super::raw_hash_index::RawHashIndex;
 use super::raw_heap::RawHeap;
 use super::raw_tree::RawTree;
+use super::shrinking::{ShrinkWatch, Shrunk};
 use super::stats::Stats;
-use super::store::{Prepared, Shrunk, Store};
+use super::store::{Prepared, Store};
 use super::tree::Tree;
 use super::value::Value;
 use crate::io::{Device, MemoryDevice};
@@ -357,16 +358,47 @@ impl Db {
         each!(AnyStore, &self.store, store => store.backup_to_devices(data, log, watch))
     }
 
-    /// Gives the free end of the data file back to the file system, and of the log what
-    /// [`Options::log_gap`] does not ask for. Operations may run meanwhile. New pages are taken
-    /// from the front of the file, so what is deleted at its end, such as the tree made last, goes;
-    /// pages in use stay where they are, and what is free before the last of them stays free.
+    /// Moves pages in use to where the front of the data file is free, gives the end that comes
+    /// free back to the file system, and of the log what [`Options::log_gap`] does not ask for.
+    /// Operations may run meanwhile; pages that they hold, or that transactions under way need to
+    /// abort, may stay where they are.
     ///
     /// # Errors
-    /// [`BackupError::UnderWay`](super::BackupError::UnderWay), [`Error::ReadOnly`]; or log or data
-    /// could not be made durable, and the files are as long as before.
+    /// [`BackupError::UnderWay`](super::BackupError::UnderWay), [`Error::ReadOnly`]; a page could
+    /// not be read; or log or data could not be made durable. The store is as it was, perhaps with
+    /// some pages elsewhere.
     pub fn shrink(&self) -> Result<Shrunk, Error> {
-        each!(AnyStore, &self.store, store => store.shrink())
+        self.shrink_with(&mut |_| ControlFlow::Continue(()))
+    }
+
+    /// As [`Db::shrink`], telling `watch` how far it has come: before the first page moves, and
+    /// after each checkpoint, of which there is one for some MiB of pages. It may wait there, to be
+    /// easy on the device, and answers `Break` to leave it at that.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    ///
+    /// use millpond::db::{Db, Options};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// let db = Db::open(folder.path().join("pond.mp"), Options::new().memory(16 << 20))?;
+    /// # let fill = |name| -> Result<(), Box<dyn std::error::Error>> {
+    /// #     let tree = db.raw_tree(name)?;
+    /// #     (0..8000u32).try_for_each(|row| tree.put(&row.to_be_bytes(), &[7; 300]).map(drop))?;
+    /// #     Ok(())
+    /// # };
+    /// fill("last year")?;
+    /// fill("this year")?;
+    /// db.drop_tree("last year")?;
+    /// let shrunk = db.shrink_with(&mut |_| ControlFlow::Continue(()))?;
+    /// assert!(shrunk.pages_moved > 0 && shrunk.data_bytes > 1 << 20);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Db::shrink`].
+    pub fn shrink_with(&self, watch: &mut ShrinkWatch<'_>) -> Result<Shrunk, Error> {
+        each!(AnyStore, &self.store, store => store.shrink(watch))
     }
 
     /// What the store did since it was opened, and its state now.

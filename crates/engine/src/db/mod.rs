@@ -69,6 +69,7 @@ pub mod raw_tree;
 pub mod salvage;
 #[cfg(not(test))]
 mod scan_count;
+pub mod shrinking;
 #[cfg(not(test))]
 pub mod snapshot;
 pub mod stat_file;
@@ -110,11 +111,12 @@ pub use raw_hash_index::{RawEntries, RawHashIndex};
 pub use raw_heap::{RawHeap, RawRecords};
 #[cfg(not(test))]
 pub use raw_tree::{RawRange, RawReader, RawTree};
+pub use shrinking::{ShrinkProgress, ShrinkWatch, Shrunk};
 #[cfg(not(test))]
 pub use snapshot::Snapshot;
 pub use stat_file::{Freshness, Published, Publisher};
 pub use stats::{Latency, Stats};
-pub use store::{Shrunk, Store};
+pub use store::Store;
 pub use store_handle::{StoreHandle, StoreHashIndex, StoreHeap, StoreTree};
 pub use store_txn::StoreTxn;
 #[cfg(not(test))]

@@ -69,16 +69,6 @@ pub(super) struct Prepared {
     publisher: Option<Arc<Publisher>>,
 }
 
-/// What shrinking gave back.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub struct Shrunk {
-    /// Bytes of the data file.
-    pub data_bytes: u64,
-    /// Bytes of the log.
-    pub log_bytes: u64,
-}
-
 /// What is behind a name.
 pub(super) struct Named<M: Mode> {
     /// `None` only in a store that is open for reading and has never had one.
@@ -126,6 +116,26 @@ impl<M: Mode> Named<M> {
         self.catalog.as_ref().map_or(Ok(None), |catalog| catalog.get(name))
     }
 
+    /// What has that name, is open from now on, and its entry.
+    pub(super) fn open_to_move(
+        &mut self,
+        pool: &Arc<Pool<M>>,
+        name: &str,
+    ) -> Result<Option<(Opened<M>, Entry)>, Error> {
+        let Some(entry) = self.entry(name)? else { return Ok(None) };
+        if let Some(opened) = self.open.get(name) {
+            return Ok(Some((opened.clone(), entry)));
+        }
+        let opened = Opened::open(pool, name, &entry)?;
+        self.open.insert(name.to_string(), opened.clone());
+        Ok(Some((opened, entry)))
+    }
+
+    /// The catalog, if there is one.
+    pub(super) fn catalog(&self) -> Option<&Catalog<Pool<M>>> {
+        self.catalog.as_ref()
+    }
+
     /// Makes a structure and enters it into the catalog.
     fn create(
         &mut self,
@@ -159,6 +169,8 @@ pub struct Store<M: Mode> {
     pool: Arc<Pool<M>>,
     pages: Arc<PageStore>,
     named: Arc<Mutex<Named<M>>>,
+    /// Held by whoever moves pages, so that one thread does.
+    pub(super) shrinking: Mutex<()>,
     /// Held by whoever drops a structure, and by the housekeeping while it works on a tree.
     gate: Arc<Mutex<()>>,
     house: Option<Housekeeping>,
@@ -425,6 +437,7 @@ impl<M: Mode> Store<M> {
             pool,
             pages,
             named: Arc::new(Mutex::new(named)),
+            shrinking: Mutex::default(),
             gate: Arc::default(),
             house: None,
             checkpointing: None,
@@ -503,7 +516,9 @@ impl<M: Mode> Store<M> {
             if since == 0 && is_published && !has_work {
                 return;
             }
-            if let Err(error) = pages.grow_ahead() {
+            if !pool.is_packing()
+                && let Err(error) = pages.grow_ahead()
+            {
                 tracing::debug!(%error, "the store could not grow ahead of need");
             }
             if let Some(merging) = &mut merging {
@@ -578,7 +593,7 @@ impl<M: Mode> Store<M> {
         self.may_read()
     }
 
-    fn named(&self) -> MutexGuard<'_, Named<M>> {
+    pub(super) fn named(&self) -> MutexGuard<'_, Named<M>> {
         self.named.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -820,23 +835,6 @@ impl<M: Mode> Store<M> {
             Some(checkpointer) => checkpointer.take_here().map(drop),
             None => self.flush(),
         }
-    }
-
-    /// See [`Db::shrink`](super::Db::shrink).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn shrink(&self) -> Result<Shrunk, Error> {
-        self.may_write()?;
-        self.pool.return_ids()?;
-        if let Some(checkpointer) = &self.checkpointer {
-            let (data_bytes, log_bytes) = checkpointer.shrink()?;
-            return Ok(Shrunk { data_bytes, log_bytes });
-        }
-        self.pages.forget_tail()?;
-        // Whoever finds the store not closed shall not think that it was cut off.
-        self.pages.set_log_position(Lsn(0), self.pages.catalog_root())?;
-        Ok(Shrunk { data_bytes: self.pages.cut_off()?, log_bytes: 0 })
     }
 
     /// What a transaction's commit promises unless it says so itself.

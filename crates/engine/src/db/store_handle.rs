@@ -13,7 +13,7 @@ use crate::btree::BTree;
 use crate::hash_index::HashIndex;
 use crate::heap::Heap;
 use crate::pool::counters::{Counter, Timing};
-use crate::pool::{Mode, Pool, PoolError};
+use crate::pool::{Anchor, Mode, Pool, PoolError};
 
 /// A structure with its name, shared by all its handles.
 pub(super) struct Open<S> {
@@ -127,6 +127,33 @@ impl<M: Mode> Opened<M> {
             Opened::Tree(tree) => tree.structure.root(),
             Opened::Hash(index) => index.structure.root(),
             Opened::Heap(heap) => heap.structure.root(),
+        }
+    }
+
+    /// Its root moved to `page`.
+    pub(super) fn set_root(&self, page: PageId) {
+        match self {
+            Opened::Tree(tree) => tree.structure.set_root(page),
+            Opened::Hash(index) => index.structure.set_root(page),
+            Opened::Heap(heap) => heap.structure.set_root(page),
+        }
+    }
+
+    /// Where the swip of its root is.
+    pub(super) fn anchor(&self) -> Anchor {
+        match self {
+            Opened::Tree(tree) => tree.structure.anchor(),
+            Opened::Hash(index) => index.structure.anchor(),
+            Opened::Heap(heap) => heap.structure.anchor(),
+        }
+    }
+
+    /// Whether somebody wants it to be left alone.
+    pub(super) fn is_resting(&self) -> bool {
+        match self {
+            Opened::Tree(tree) => tree.is_resting(),
+            Opened::Hash(index) => index.is_resting(),
+            Opened::Heap(heap) => heap.is_resting(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The index itself: what a handle holds, and the limits that a page size sets.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use millpond_base::{Mark, PageId};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -35,7 +36,7 @@ pub struct HashIndex<P: Pages> {
     pub(crate) seed: u64,
     /// Hash bits that directories may use.
     pub(crate) bits_max: u32,
-    root: PageId,
+    root: AtomicU64,
 }
 
 impl<P: Pages> HashIndex<P> {
@@ -76,13 +77,18 @@ impl<P: Pages> HashIndex<P> {
     fn with(pages: Arc<P>, owner: u32, seed: u64, anchor: Anchor, root: PageId) -> HashIndex<P> {
         let page_size = pages.page_size();
         let (form, limits) = (Directory::of(page_size), Limits::of(page_size));
-        let bits_max = 64 / form.bits() * form.bits();
+        let (bits_max, root) = (64 / form.bits() * form.bits(), AtomicU64::new(root.0));
         HashIndex { pages, anchor, owner, form, limits, seed, bits_max, root }
     }
 
-    /// The page of the root: it stays the same for life.
+    /// The page of the root.
     pub fn root(&self) -> PageId {
-        self.root
+        PageId(self.root.load(Ordering::Acquire))
+    }
+
+    /// The root moved to `page`.
+    pub(crate) fn set_root(&self, page: PageId) {
+        self.root.store(page.0, Ordering::Release);
     }
 
     /// The id that the index's pages carry.

@@ -25,6 +25,13 @@ impl Kind for DirectoryKind {
         }
     }
 
+    /// Buckets hold no swips.
+    fn leads_on(&self, page: View<'_>, at: usize) -> bool {
+        let form = Directory::of(page.len());
+        let i = at.saturating_sub(form.swip_at(0)) / 8;
+        page.u8(form.byte_at(i.min(form.fan_out() - 1))) & DIRECTORY_FLAG != 0
+    }
+
     /// Every page of an index says which hashes it holds, and so where its swip is.
     fn find(&self, page: View<'_>, word: u64, child: View<'_>) -> Option<usize> {
         let form = Directory::of(page.len());

@@ -22,6 +22,11 @@ impl Kind for DirectoryKind {
         }
     }
 
+    /// Data pages hold no swips.
+    fn leads_on(&self, page: View<'_>, _: usize) -> bool {
+        level_in(page) > 1
+    }
+
     /// Every page of a heap says its number, and so where its swip is.
     fn find(&self, page: View<'_>, word: u64, child: View<'_>) -> Option<usize> {
         let form = Directory::of(page.len());

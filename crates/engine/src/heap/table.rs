@@ -1,7 +1,7 @@
 //! The heap itself: what a handle holds, ids, and the limits that a page size sets.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use millpond_base::PageId;
 
@@ -61,7 +61,7 @@ pub struct Heap<P: Pages> {
     pub(crate) tail: AtomicU64,
     /// At most so much room may be found below the root: a hint.
     pub(crate) holes: AtomicU8,
-    root: PageId,
+    root: AtomicU64,
 }
 
 impl<P: Pages> Heap<P> {
@@ -98,12 +98,18 @@ impl<P: Pages> Heap<P> {
         let page_size = pages.page_size();
         let (form, limits) = (Directory::of(page_size), Limits::of(page_size));
         let (tail, holes) = (AtomicU64::new(u64::MAX), AtomicU8::new(holes));
+        let root = AtomicU64::new(root.0);
         Heap { pages, anchor, owner, form, limits, tail, holes, root }
     }
 
-    /// The page of the root: it stays the same for life.
+    /// The page of the root.
     pub fn root(&self) -> PageId {
-        self.root
+        PageId(self.root.load(Ordering::Acquire))
+    }
+
+    /// The root moved to `page`.
+    pub(crate) fn set_root(&self, page: PageId) {
+        self.root.store(page.0, Ordering::Release);
     }
 
     /// The id that the heap's pages carry.

@@ -129,6 +129,30 @@ impl Bitmap {
 
     /// Takes the lowest free page.
     pub(super) fn take(&mut self) -> Option<PageId> {
+        let page = self.lowest()?;
+        self.set_taken(page);
+        Some(PageId(page))
+    }
+
+    /// Takes the lowest free page, if it is below `bound`.
+    pub(super) fn take_below(&mut self, bound: u64) -> Option<PageId> {
+        let page = self.lowest().filter(|page| *page < bound)?;
+        self.set_taken(page);
+        Some(PageId(page))
+    }
+
+    /// Pages from `first` on that are taken, in order.
+    pub(super) fn taken_from(&self, first: u64) -> impl Iterator<Item = u64> + '_ {
+        let words = self.taken.iter().enumerate().skip((first / WORD) as usize);
+        let pages = words.filter(|(_, word)| **word != 0).flat_map(|(at, &word)| {
+            (0..WORD)
+                .filter(move |bit| word & (1 << bit) != 0)
+                .map(move |bit| at as u64 * WORD + bit)
+        });
+        pages.filter(move |&page| (first..self.pages).contains(&page))
+    }
+
+    fn lowest(&mut self) -> Option<u64> {
         while self.open.get(self.first_open) == Some(&0) {
             self.first_open += 1;
         }
@@ -137,8 +161,7 @@ impl Bitmap {
         let word = *self.taken.get(at as usize)?;
         let page = at * WORD + u64::from((!word).trailing_zeros());
         debug_assert!(page < self.pages && !self.is_taken(page));
-        self.set_taken(page);
-        Some(PageId(page))
+        Some(page)
     }
 
     /// Gives `page` back.
@@ -195,6 +218,7 @@ mod tests {
     #[derive(Clone, Debug)]
     enum Step {
         Take,
+        TakeBelow(u64),
         Give(u64),
         Extend(u64),
         Cut(u64, u64),
@@ -204,6 +228,7 @@ mod tests {
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let step = prop_oneof![
             6 => Just(Step::Take),
+            2 => (0..9000u64).prop_map(Step::TakeBelow),
             4 => (0..9000u64).prop_map(Step::Give),
             1 => (0..1500u64).prop_map(Step::Extend),
             1 => (0..300u64, 1..9u64).prop_map(|(least, unit)| Step::Cut(least, unit)),
@@ -228,6 +253,13 @@ mod tests {
             for step in steps {
                 match step {
                     Step::Take => prop_assert_eq!(map.take().map(|p| p.0), model.pop_first()),
+                    Step::TakeBelow(bound) => {
+                        let lowest = model.first().copied().filter(|page| *page < bound);
+                        prop_assert_eq!(map.take_below(bound).map(|p| p.0), lowest);
+                        lowest.map(|page| model.remove(&page));
+                        let taken = (bound..pages).filter(|page| !model.contains(page));
+                        prop_assert!(map.taken_from(bound).eq(taken));
+                    }
                     Step::Give(page) if page >= pages => {
                         prop_assert_eq!(map.give(PageId(page)), Err(Refusal::OutOfRange));
                     }

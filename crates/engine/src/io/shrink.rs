@@ -1,4 +1,5 @@
-//! Giving back the free end of a store's file, in two steps.
+//! Giving back the free end of a store's file, in two steps; and what those who make more of it
+//! free need to know.
 //!
 //! First the store forgets the free pages at its end: from then on none of them is handed out, but
 //! as what a store that grows gets anew. Then, when it is durable that they are free, which is for
@@ -7,6 +8,8 @@
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+
+use millpond_base::PageId;
 
 use super::store::PageStore;
 use super::store_error::AllocateError;
@@ -18,6 +21,39 @@ const LEAST_BYTES: u64 = 1 << 20;
 const BLOCK: u64 = 4096;
 
 impl PageStore {
+    /// Where the store would end if the pages in use were those with the lowest ids: there are as
+    /// many free pages before it as there are pages in use from it on, or more.
+    pub fn packed_end(&self) -> PageId {
+        let (least, unit) = self.bounds();
+        PageId(self.allocated_pages().max(least).next_multiple_of(unit))
+    }
+
+    /// The first pages in use from `bound` on, without the store's own, in order; so many at most.
+    pub fn used_from(&self, bound: PageId, most: usize) -> Vec<PageId> {
+        let free = self.free_map();
+        let used = free.taken_from(bound.0).map(PageId).filter(|page| !self.is_reserved(*page));
+        used.take(most).collect()
+    }
+
+    /// How many pages are in use from `bound` on, without the store's own.
+    pub fn count_from(&self, bound: PageId) -> u64 {
+        let free = self.free_map();
+        free.taken_from(bound.0).filter(|page| !self.is_reserved(PageId(*page))).count() as u64
+    }
+
+    /// Takes the lowest free page if it is below `bound`. The store does not grow for it, and there
+    /// is no I/O.
+    pub fn take_below(&self, bound: PageId) -> Option<PageId> {
+        let _gate = self.usable().ok()?;
+        self.free_map().take_below(bound.0)
+    }
+
+    /// Pages that are kept, and what numbers of pages are multiples of.
+    fn bounds(&self) -> (u64, u64) {
+        let page_bytes = self.page_size().bytes_u64();
+        (LEAST_BYTES.div_ceil(page_bytes), BLOCK.div_ceil(page_bytes))
+    }
+
     /// Forgets the free pages behind the last that is in use. Answers how many there were.
     ///
     /// # Errors
@@ -25,8 +61,7 @@ impl PageStore {
     pub fn forget_tail(&self) -> Result<u64, AllocateError> {
         let _gate = self.usable()?;
         let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
-        let page_bytes = self.page_size().bytes_u64();
-        let (least, unit) = (LEAST_BYTES.div_ceil(page_bytes), BLOCK.div_ceil(page_bytes));
+        let (least, unit) = self.bounds();
         let mut free = self.free_map();
         let old = free.pages();
         let pages = free.cut(least, unit, |page| self.is_reserved(page));

@@ -105,6 +105,15 @@ impl PoolOptions {
     }
 }
 
+/// What a page that was to be made at a low place is lacking.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Lacking {
+    /// There is no free page before that place.
+    Id,
+    /// There is no free frame.
+    Frame,
+}
+
 /// Frames below which no pool can work: a path, a split and its new pages.
 pub const FRAMES_MIN: u32 = 8;
 
@@ -144,6 +153,8 @@ pub struct Pool<M: Mode> {
     /// A type of pages that were found to hold swips and have no kind; 0: none was.
     unregistered: AtomicU8,
     ids: Mutex<Vec<PageId>>,
+    /// Ids from here on are not kept for the next new page: what is in use shall lie before.
+    ceiling: AtomicU64,
     /// Held while page ids are fetched from storage, which may do I/O.
     refill: Mutex<()>,
     anchors: Mutex<Vec<AnchorMemory>>,
@@ -228,6 +239,7 @@ impl<M: Mode> Pool<M> {
             kinds: Box::new([const { OnceLock::new() }; 256]),
             unregistered: AtomicU8::new(0),
             ids: Mutex::default(),
+            ceiling: AtomicU64::new(u64::MAX),
             refill: Mutex::default(),
             anchors: Mutex::default(),
             anchors_free: Mutex::default(),
@@ -466,17 +478,42 @@ impl<M: Mode> Pool<M> {
     /// `page` is free; a surplus goes back to the storage.
     fn give_id(&self, page: PageId) {
         const KEPT: usize = 256;
+        if page.0 >= self.ceiling.load(Ordering::Relaxed) {
+            return self.give_to_storage(page);
+        }
         let mut ids = locked(&self.ids);
         ids.push(page);
         if ids.len() > 2 * KEPT {
             let surplus: Vec<PageId> = ids.drain(..KEPT).collect();
             drop(ids);
-            for id in surplus {
-                if let Err(error) = self.storage.free(id) {
-                    tracing::warn!(%error, "a page could not be given back");
-                }
-            }
+            surplus.into_iter().for_each(|id| self.give_to_storage(id));
         }
+    }
+
+    fn give_to_storage(&self, page: PageId) {
+        if let Err(error) = self.storage.free(page) {
+            tracing::warn!(%error, "a page could not be given back");
+        }
+    }
+
+    /// The least id of a free page below `bound`.
+    fn take_id_below(&self, bound: PageId) -> Option<PageId> {
+        let mut ids = locked(&self.ids);
+        let least = ids.iter().enumerate().min_by_key(|(_, id)| **id);
+        match least.map(|(at, id)| (at, *id)).filter(|(_, id)| *id < bound) {
+            Some((at, _)) => Some(ids.swap_remove(at)),
+            None => self.storage.allocate_below(bound),
+        }
+    }
+
+    /// From now on new pages get ids below `bound` where there are any; `None`: any id.
+    pub(crate) fn set_ceiling(&self, bound: Option<PageId>) {
+        self.ceiling.store(bound.map_or(u64::MAX, |bound| bound.0), Ordering::Relaxed);
+    }
+
+    /// Whether pages are being moved to lower ids, so that the store must not grow for nothing.
+    pub fn is_packing(&self) -> bool {
+        self.ceiling.load(Ordering::Relaxed) != u64::MAX
     }
 
     /// Makes sure of at least `least` page ids.
@@ -779,6 +816,29 @@ impl<M: Mode> Pool<M> {
             locked(&self.ids).push(id);
             return Err(Jump::room(ROOM));
         };
+        self.begin_page(frame, id, new);
+        Ok(frame)
+    }
+
+    /// A new page with an id below `bound`, latched exclusively.
+    pub(crate) fn allocate_below<'o>(
+        &'o self,
+        op: &'o Op<'o, Self>,
+        new: NewPage,
+        bound: PageId,
+    ) -> Result<Write<'o, Self>, Lacking> {
+        let id = self.take_id_below(bound).ok_or(Lacking::Id)?;
+        let Some(frame) = self.take_free() else {
+            self.give_id(id);
+            return Err(Lacking::Frame);
+        };
+        self.begin_page(frame, id, new);
+        // SAFETY: `take_free` latched the frame for us.
+        Ok(unsafe { Write::held(op, frame) }.log_new())
+    }
+
+    /// Makes the free `frame`, which is latched exclusively, the new page `id`.
+    fn begin_page(&self, frame: NonNull<Frame>, id: PageId, new: NewPage) {
         let header = self.header(frame);
         header.set_page(Some(id));
         header.set_parent(None);
@@ -791,7 +851,6 @@ impl<M: Mode> Pool<M> {
         PageHeader { checksum: 0, lsn, page: id, owner, kind, level }.write(page);
         self.counters.count(Counter::PagesAllocated);
         self.admit_new(frame, id);
-        Ok(frame)
     }
 
     /// Drops a page for good; its frame is latched exclusively.

@@ -12,6 +12,12 @@ pub trait Kind: Send + Sync {
     /// offset is a multiple of 8 and lies inside the page. The page is latched, or a private copy.
     fn swips(&self, page: View<'_>, visit: &mut dyn FnMut(usize) -> bool);
 
+    /// Whether the page that the swip at `at` refers to may hold swips itself; `true` if that is
+    /// not known. As for [`Kind::swips`].
+    fn leads_on(&self, _page: View<'_>, _at: usize) -> bool {
+        true
+    }
+
     /// The offset of the swip that holds `word`, which refers to the page `child`. Structures
     /// that can search give a better one.
     fn find(&self, page: View<'_>, word: u64, _child: View<'_>) -> Option<usize> {

@@ -6,8 +6,9 @@
 //! # Rules for structures
 //!
 //! 1. Every page but a root has exactly one swip, in its parent's page, at an offset that is a
-//!    multiple of 8; roots have theirs in an [`Anchor`]. A root keeps its page id for life: it
-//!    grows by moving its content into a new child.
+//!    multiple of 8; roots have theirs in an [`Anchor`]. A structure leaves its root where it is:
+//!    it grows by moving its content into a new child. Pages, roots as well, get other ids only
+//!    when a store shrinks (`moving.rs`).
 //! 2. Work happens in attempts ([`Pages::run`]). An attempt never waits for anything but latches,
 //!    and takes those downwards; everything else ends it with a [`Jump`]. What an attempt has
 //!    changed before it jumps must be complete in itself.

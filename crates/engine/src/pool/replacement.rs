@@ -267,6 +267,11 @@ impl<M: Mode> Pool<M> {
     /// Makes sure that about `frames` frames and page ids can be had without waiting.
     pub(crate) fn make_room(&self, frames: u32) -> Result<(), PoolError> {
         self.refill_ids(frames)?;
+        self.make_frames(frames)
+    }
+
+    /// Makes sure that about `frames` frames can be had without waiting.
+    pub(crate) fn make_frames(&self, frames: u32) -> Result<(), PoolError> {
         let least = frames.min(self.frames() / 2);
         if self.free.len() >= least {
             // They may be waiting for a thread to leave its epoch: it needs the processor.

@@ -48,6 +48,12 @@ pub trait Storage: Send + Sync {
     /// There is no room for more pages.
     fn allocate(&self, count: u32, ids: &mut Vec<PageId>) -> Result<(), PoolError>;
 
+    /// Takes the free page with the lowest id, if that is below `bound`: without I/O, since latches
+    /// are held.
+    fn allocate_below(&self, _bound: PageId) -> Option<PageId> {
+        None
+    }
+
     /// `page` is free again.
     ///
     /// # Errors
@@ -96,6 +102,10 @@ impl Storage for PageStore {
             Err(error) => return Err(failed(error)),
         }
         Ok(())
+    }
+
+    fn allocate_below(&self, bound: PageId) -> Option<PageId> {
+        self.take_below(bound)
     }
 
     fn free(&self, page: PageId) -> Result<(), PoolError> {

@@ -82,6 +82,10 @@ impl Writes {
         locked(&self.deferred).push((frame, page));
     }
 
+    fn has_deferred(&self) -> bool {
+        !locked(&self.deferred).is_empty()
+    }
+
     pub(crate) fn take_deferred(&self) -> Vec<(FrameId, PageId)> {
         std::mem::take(&mut *locked(&self.deferred))
     }
@@ -382,6 +386,21 @@ impl<M: Mode> Pool<M> {
             frames.retain(is_older);
         }
         Ok(written)
+    }
+
+    /// Waits for a while for pages that were given back while they were written: only then are
+    /// they free.
+    pub(crate) fn finish_frees(&self) {
+        /// A device that takes longer is not waited for.
+        const NAPS: u32 = 2000;
+        const NAP: Duration = Duration::from_micros(500);
+        for _ in 0..NAPS {
+            self.reap();
+            if !self.writes.has_deferred() {
+                return;
+            }
+            std::thread::sleep(NAP);
+        }
     }
 
     /// Who evicts.

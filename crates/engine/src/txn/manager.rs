@@ -136,7 +136,7 @@ impl TransactionManager {
 
     /// Waits until the log has room; to be called before something is written, under no latch.
     #[inline]
-    pub(super) fn await_room(&self) {
+    pub fn await_room(&self) {
         if let Some(log) = &self.log {
             self.room.wait(|| log.tail());
         }

@@ -7,6 +7,7 @@ mod golden;
 mod histories;
 mod history;
 mod isolation;
+mod moving;
 mod recovery;
 mod shrink;
 mod snapshot_model;

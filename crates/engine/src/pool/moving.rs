@@ -1,0 +1,264 @@
+//! Moving pages to lower ids, so that the end of a file comes free.
+//!
+//! # How
+//! A page moves in one attempt: a new page is taken below a bound, the old one's bytes are copied
+//! behind its header, the one swip that refers to it (`pages.rs`, rule 1) is set anew, the swips in
+//! it are adopted, and the old page is freed. To everybody else that is what a merge does: the
+//! parent's version and that of the old frame grow, so whoever read either restarts; the policy is
+//! told of a new page and of one that was dropped; and the log gets one record, of nobody's
+//! transaction, with the new page's image, the parent's change, and the old page as free. A crash
+//! leaves the page in one place, and no undo moves it back. What a page holds stays the same, byte
+//! for byte: keys, numbers of rows, stamps of values. Nothing but a swip remembers where a page is
+//! for longer than an attempt; and who loads one into memory, in between, has an entry in the table
+//! of flights, which whoever moves the page waits for, as it has to have it in memory.
+//!
+//! Which pages have which swips is all that has to be known, and a [`Kind`](super::Kind) tells it:
+//! so this is written once, for all structures. What hangs in an anchor of somebody's own, such as
+//! a value that a transaction replaced, is reached from no root, and stays.
+//!
+//! # The walk
+//! A [`Walk`] goes through a structure from its root, parents before children, and remembers its
+//! place as a path: which child of the root, which child of that, and so on. Nothing is held
+//! between two steps. Others change the structure meanwhile, so a path may lead elsewhere by then,
+//! and pages may be passed over or seen twice: the caller asks the page store whether pages are
+//! left behind the bound, and walks again.
+//!
+//! A child is loaded only if it is to move, or may have children of its own. The ids of the others
+//! are known from the swips that refer to them.
+
+use millpond_base::{Mark, Op as Use, PageId, PageKind};
+
+use crate::page::{PAGE_HEADER, PageHeader, PageType, View};
+use crate::pool::buffer::{Lacking, Mode, Pool};
+use crate::pool::error::PoolError;
+use crate::pool::guard::{Read, Write};
+use crate::pool::jump::Try;
+use crate::pool::kind::ANCHOR_SWIP;
+use crate::pool::pages::{Anchor, NewPage, Op, Pages};
+use crate::pool::swip::Swip;
+
+/// Where a walk through a structure is that moves pages to ids below a bound.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Walk {
+    /// Which child at each level; empty: all was seen.
+    path: Vec<usize>,
+    bound: PageId,
+    /// Whether leaves of trees are looked into, for values in pages of their own.
+    values: bool,
+}
+
+impl Walk {
+    /// Before the first child of a root. Pages from `bound` on are to move; `values`: those of
+    /// trees' large values as well, for which all leaves have to be read.
+    pub fn new(bound: PageId, values: bool) -> Walk {
+        Walk { path: vec![0], bound, values }
+    }
+
+    /// Where the pages shall move before.
+    pub fn bound(&self) -> PageId {
+        self.bound
+    }
+
+    /// Goes on behind the child that it is at.
+    fn pass(&mut self) {
+        if let Some(last) = self.path.last_mut() {
+            *last += 1;
+        }
+    }
+
+    /// Goes on behind the page whose children it is among.
+    fn leave(&mut self) {
+        self.path.pop();
+        self.pass();
+    }
+
+    /// Goes to child `index`, and among its children if it `leads_on`, or else on behind it.
+    fn come_to(&mut self, index: usize, leads_on: bool) {
+        if let Some(last) = self.path.last_mut() {
+            *last = index + usize::from(!leads_on);
+        }
+        if leads_on {
+            self.path.push(0);
+        }
+    }
+}
+
+/// What a step of a walk did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Moved {
+    /// It moved a page.
+    Page,
+    /// It went on.
+    Nothing,
+    /// A page that was to move could not be had, and was passed over.
+    Busy,
+    /// There is no free page below the bound.
+    Full,
+    /// The walk is over.
+    End,
+}
+
+/// A copy of a page, and where its swips are.
+#[derive(Default)]
+struct Seen {
+    page: Vec<u8>,
+    swips: Vec<usize>,
+}
+
+fn mark(what: Use) -> Mark {
+    Mark::of(what).with_kind(PageKind::OTHER, 0).with_scan(true)
+}
+
+impl<M: Mode> Pool<M> {
+    /// Attempts after which a page is left where it is: others hold it, or it does not stay in
+    /// memory.
+    pub(crate) const MOVE_TRIES: u32 = 50;
+
+    /// Takes a step of a walk through the structure below `anchor`: to the next page that is to
+    /// move, which it moves, or that may have children.
+    ///
+    /// # Errors
+    /// A page could not be read, or no frame could be had.
+    pub fn move_on(&self, anchor: Anchor, walk: &mut Walk) -> Result<Moved, PoolError> {
+        let (mut seen, mut tries) = (Seen::default(), 0);
+        loop {
+            let done = self.run(|op| {
+                tries += 1;
+                if tries > Self::MOVE_TRIES {
+                    return Ok(Some(Moved::Busy));
+                }
+                self.attempt_step(op, anchor, walk, &mut seen)
+            });
+            match done {
+                Ok(None) => self.make_frames(1)?,
+                // In the latter case a closure of this thread looks at the page.
+                Ok(Some(Moved::Busy)) | Err(PoolError::Held { .. }) => {
+                    walk.pass();
+                    return Ok(Moved::Busy);
+                }
+                Ok(Some(moved)) => return Ok(moved),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn attempt_step<'o>(
+        &'o self,
+        op: &'o Op<'o, Self>,
+        anchor: Anchor,
+        walk: &mut Walk,
+        seen: &mut Seen,
+    ) -> Try<Option<Moved>> {
+        let Some((&from, way)) = walk.path.split_last() else { return Ok(Some(Moved::End)) };
+        let mut node = Read::root(op, anchor, mark(Use::Read))?;
+        for (depth, &index) in way.iter().enumerate() {
+            self.see(&node, seen)?;
+            let Some(&at) = seen.swips.get(index) else {
+                walk.path.truncate(depth + 1);
+                walk.leave();
+                return Ok(Some(Moved::Nothing));
+            };
+            node = node.child(at, mark(Use::Read))?;
+        }
+        self.see(&node, seen)?;
+        let view = View::of(&seen.page);
+        let above_leaves = PageHeader::type_in(view) == PageType::BTREE_INNER
+            && PageHeader::read(&seen.page).level == 1;
+        let kind = self.kind(view);
+        for (index, &at) in seen.swips.iter().enumerate().skip(from) {
+            let leads_on =
+                (walk.values || !above_leaves) && kind.is_some_and(|kind| kind.leads_on(view, at));
+            if self.page_of(Swip(view.u64(at))) >= walk.bound {
+                let moved = self.move_child(op, &mut node.upgrade()?, at, walk.bound)?;
+                if moved == Some(Moved::Page) {
+                    walk.come_to(index, leads_on);
+                }
+                return Ok(moved);
+            }
+            if leads_on {
+                node.validate()?;
+                walk.come_to(index, true);
+                return Ok(Some(Moved::Nothing));
+            }
+        }
+        node.validate()?;
+        walk.leave();
+        Ok(Some(Moved::Nothing))
+    }
+
+    /// Copies a page, and finds its swips.
+    fn see(&self, node: &Read<'_, Self>, seen: &mut Seen) -> Try<()> {
+        seen.page.clear();
+        seen.swips.clear();
+        node.view().copy_to(0, self.page_size, &mut seen.page);
+        node.validate()?;
+        let view = View::of(&seen.page);
+        if let Some(kind) = self.kind(view) {
+            kind.swips(view, &mut |at| {
+                seen.swips.push(at);
+                true
+            });
+        }
+        Ok(())
+    }
+
+    /// Moves the root below `anchor`, if its id is not below `bound`, and answers where it is then;
+    /// `None`, and nothing changed: there is no frame.
+    ///
+    /// # Errors
+    /// A jump.
+    pub(crate) fn move_root<'o>(
+        &'o self,
+        op: &'o Op<'o, Self>,
+        anchor: Anchor,
+        bound: PageId,
+    ) -> Try<(Option<Moved>, Option<PageId>)> {
+        let mut parent = Read::anchor(op, anchor)?.upgrade()?;
+        let moved = self.move_child(op, &mut parent, ANCHOR_SWIP, bound)?;
+        let root = self.page_of(Swip(parent.view().u64(ANCHOR_SWIP)));
+        Ok((moved, (moved == Some(Moved::Page)).then_some(root)))
+    }
+
+    /// Moves the child at `at` of `parent`, if its id is not below `bound`. `None`, and nothing
+    /// changed: there is no frame.
+    fn move_child<'o>(
+        &'o self,
+        op: &'o Op<'o, Self>,
+        parent: &mut Write<'o, Self>,
+        at: usize,
+        bound: PageId,
+    ) -> Try<Option<Moved>> {
+        let mut old = parent.child_exclusive(at, mark(Use::Write))?;
+        if old.id() < bound {
+            return Ok(Some(Moved::Nothing));
+        }
+        let PageHeader { owner, kind, level, .. } = PageHeader::read(old.page());
+        let mut new = match self.allocate_below(op, NewPage { owner, kind, level }, bound) {
+            Ok(new) => new,
+            Err(Lacking::Frame) => return Ok(None),
+            Err(Lacking::Id) => return Ok(Some(Moved::Full)),
+        };
+        if let (Some(to), Some(from)) =
+            (new.page_mut().get_mut(PAGE_HEADER..), old.page().get(PAGE_HEADER..))
+        {
+            to.copy_from_slice(from);
+        }
+        if let Some(kind) = self.kind(new.view()) {
+            kind.swips(new.view(), &mut |at| {
+                op.adopt(Swip(new.view().u64(at)), &new);
+                true
+            });
+        }
+        let swip = new.swip();
+        if let Some(place) = parent.page_mut().get_mut(at..at + 8) {
+            place.copy_from_slice(&swip.0.to_le_bytes());
+        }
+        op.adopt(swip, parent);
+        // What it referred to is no longer its own.
+        if let Some(body) = old.page_mut().get_mut(PAGE_HEADER..) {
+            body.fill(0);
+        }
+        old.free();
+        Ok(Some(Moved::Page))
+    }
+}
