@@ -130,6 +130,14 @@ pub(crate) const fn is_planted(_: Bug) -> bool {
     false
 }
 
+/// If `bug` is to be made, makes the moment longer in which it shows: threads seldom meet there.
+#[inline(always)]
+pub(crate) fn dawdle(bug: Bug) {
+    if is_planted(bug) {
+        std::thread::sleep(std::time::Duration::from_micros(50));
+    }
+}
+
 /// Has this bug made from now on, and no other, by all stores of the process; `None`: none.
 #[cfg(feature = "planted")]
 pub fn plant(bug: Option<Bug>) {

@@ -19,7 +19,7 @@ use std::ptr::NonNull;
 
 use millpond_base::{Lsn, PageId};
 
-use crate::io::planted::{Bug, is_planted};
+use crate::io::planted::{Bug, dawdle, is_planted};
 use crate::log::{Log, Record};
 use crate::page::{View, change};
 use crate::pool::buffer::{Mode, Pool, locked};
@@ -348,6 +348,7 @@ impl<M: Mode> Pool<M> {
         if is_planted(Bug::FreedBeforeRecord) {
             let gone = changes.pages.iter().filter(|changed| changed.is_gone());
             gone.for_each(|changed| self.free_page(changed.frame));
+            dawdle(Bug::FreedBeforeRecord);
         }
         let Some(log) = self.log() else { return Lsn(0) };
         let mut at = Lsn(0);

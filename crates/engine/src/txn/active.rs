@@ -22,7 +22,7 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use millpond_base::Lsn;
 
-use crate::io::planted::{Bug, is_planted};
+use crate::io::planted::{Bug, dawdle, is_planted};
 use crate::pool::{PoolError, lent};
 use crate::txn::changes::Changes;
 
@@ -117,6 +117,7 @@ impl<'a> Step<'a> {
     /// Ends it: its record, if there was one, is at `at`.
     #[inline]
     pub(super) fn end(self, at: Lsn) {
+        dawdle(Bug::StepNotAwaited);
         if at != Lsn(0) {
             self.0.last.store(at.0, Ordering::Release);
         }

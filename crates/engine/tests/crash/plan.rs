@@ -60,6 +60,8 @@ pub struct Plan {
     pub latency_us_max: u32,
     /// Of a hundred steps, those that are checkpoints.
     pub checkpoints: u8,
+    /// Of a hundred steps, those that are about heaps, whole trees, and whole stores.
+    pub extras: u8,
     /// Where the store is a log and nothing else: what its records' lengths are multiples of. So
     /// some end where a sector does, and others begin where those end that a crash left.
     pub grain: usize,
@@ -110,6 +112,7 @@ impl Plan {
             is_quiet: !threads && random.u8(..4) > 0,
             latency_us_max: if threads { pick(random, &[0, 100, 400]) } else { 0 },
             checkpoints: pick(random, &[4, 4, 20]),
+            extras: pick(random, &[0, 12]),
             grain: pick(random, &[8, 512, 4096]),
             is_restless: false,
             shares: random.u8(..4) < if threads { 3 } else { 1 },

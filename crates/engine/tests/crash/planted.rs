@@ -70,7 +70,9 @@ fn every_planted_bug_is_caught() {
     for bug in wanted() {
         plant(Some(bug));
         let is_of_log = OF_THE_LOG.contains(&bug);
-        let hunted = hunt(if is_of_log { &log } else { &engine }, seeds);
+        // Its stories are short.
+        let count = if is_of_log { 5 * seeds.count } else { seeds.count };
+        let hunted = hunt(if is_of_log { &log } else { &engine }, Seeds { count, ..seeds });
         plant(None);
         match hunted {
             Ok(Caught { how, seen, what }) => {

@@ -82,6 +82,7 @@ pub struct Worker {
     key_max: usize,
     page_size: usize,
     checkpoints: u8,
+    extras: u8,
     shares: bool,
     /// Of its transactions over keys that all threads write.
     serial: u64,
@@ -103,6 +104,7 @@ impl Worker {
             key_max: (page_size / 5).min(800),
             page_size,
             checkpoints: plan.checkpoints,
+            extras: plan.extras,
             shares: plan.shares,
             serial: 0,
             oracle: Oracle::default(),
@@ -165,7 +167,7 @@ impl Worker {
             let answer = life.store.checkpoint();
             return self.tolerate(life, answer).map(drop);
         }
-        if life.has_extras && self.random.u8(..100) < 12 {
+        if life.has_extras && self.random.u8(..100) < self.extras {
             return self.large(life, snapshots);
         }
         if life.has_extras && self.shares && self.random.u8(..5) < 2 {
