@@ -16,7 +16,7 @@ impl Name {
         Name(xxh3_64_with_seed(key, u64::from(tree)))
     }
 
-    /// Which of `shards` (a power of two) has it. The table within a shard uses the other bits.
+    /// Which of `shards` (a power of two) has it. A table within a shard uses the other bits.
     #[inline]
     pub fn shard(self, shards: usize) -> usize {
         (self.0 >> 20) as usize & (shards - 1)

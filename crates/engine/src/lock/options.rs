@@ -13,8 +13,9 @@ pub struct LockOptions {
     /// How many keys of one tree an owner locks before it tries to lock the whole tree instead;
     /// 10,000 unless told.
     pub escalate_after: u32,
-    /// Parts of the table of key locks, each with a mutex: a power of two up to 65,536. Unless
-    /// told, 32 for each processor: so few, that those of a small machine stay in its caches.
+    /// Parts of the table of key locks, each with a mutex, in 64 bytes: a power of two up to
+    /// 65,536. Unless told, 1024 for each processor: so few, that they stay in its caches, and many
+    /// enough that a usual transaction has one lock in each of some.
     pub shards: usize,
 }
 
@@ -31,7 +32,7 @@ impl Default for LockOptions {
 
 fn shards_default() -> usize {
     let processors = std::thread::available_parallelism().map_or(8, |number| number.get());
-    (processors * 32).next_power_of_two().min(1 << 12)
+    (processors << 10).next_power_of_two().min(1 << 16)
 }
 
 impl LockOptions {

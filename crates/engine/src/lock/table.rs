@@ -1,9 +1,12 @@
 //! The table of key locks, in parts that each have a mutex.
+//!
+//! A part is one cache line: its mutex, one lock, and where more locks are if more than one fall
+//! into it. So a lock that is taken and given back costs one line that another processor may have
+//! had last, not one each for mutex, table and lock.
 
 use std::sync::Arc;
 
 use hashbrown::HashTable;
-use hashbrown::hash_table;
 
 use super::brief::{Brief, Guard};
 use super::entry::{Answer, Entry};
@@ -11,27 +14,97 @@ use super::mode::Mode;
 use super::name::Name;
 use super::waiter::Waiter;
 
-/// Two parts never share a cache line, nor the pair of lines that is fetched at once.
-#[repr(align(128))]
-struct Shard(Brief<HashTable<Entry>>);
+#[repr(align(64))]
+struct Shard(Brief<Locks>);
+
+#[cfg(not(any(loom, shuttle)))]
+const _: () = assert!(size_of::<Shard>() == 64);
+
+/// The locks of a part.
+#[derive(Default)]
+struct Locks {
+    first: Option<Entry>,
+    /// All but one, or all.
+    more: Option<Box<HashTable<Entry>>>,
+}
+
+impl Locks {
+    /// The locks that lie elsewhere, if there are any.
+    #[inline]
+    fn more(&mut self) -> Option<&mut HashTable<Entry>> {
+        self.more.as_deref_mut().filter(|more| !more.is_empty())
+    }
+
+    #[inline]
+    fn find(&mut self, name: Name) -> Option<&mut Entry> {
+        match &mut self.first {
+            Some(first) if first.name == name => Some(first),
+            _ => {
+                let more = self.more.as_deref_mut().filter(|more| !more.is_empty())?;
+                more.find_mut(name.0, |entry| entry.name == name)
+            }
+        }
+    }
+
+    /// A lock that is not there yet.
+    #[inline]
+    fn insert(&mut self, entry: Entry) {
+        match &mut self.first {
+            none @ None => *none = Some(entry),
+            Some(_) => {
+                let more = self.more.get_or_insert_default();
+                more.insert_unique(entry.name.0, entry, |entry| entry.name.0);
+            }
+        }
+    }
+
+    /// Does `change` to the lock, and removes it if that returns true.
+    #[inline]
+    fn change(&mut self, name: Name, change: impl FnOnce(&mut Entry) -> bool) {
+        match &mut self.first {
+            Some(first) if first.name == name => {
+                if change(first) {
+                    self.first = None;
+                }
+            }
+            _ => {
+                let Some(more) = self.more() else { return };
+                if let Ok(mut found) = more.find_entry(name.0, |entry| entry.name == name)
+                    && change(found.get_mut())
+                {
+                    found.remove();
+                    self.release_memory();
+                }
+            }
+        }
+    }
+
+    /// What one large transaction needed is not kept for all the small ones that follow.
+    fn release_memory(&mut self) {
+        let Some(more) = &mut self.more else { return };
+        if more.capacity() > KEPT && more.len() < more.capacity() / 8 {
+            more.shrink_to(KEPT, |entry| entry.name.0);
+        }
+    }
+}
 
 /// All key locks of a manager.
 pub(super) struct Table {
     shards: Box<[Shard]>,
 }
 
-/// Entries for which a part keeps room once it had so many: 64 KiB each.
-const KEPT: usize = 1 << 11;
+/// Locks beside the first for which a part keeps room once it had so many.
+const KEPT: usize = 28;
 
 impl Table {
     /// `shards` is a power of two.
     pub fn new(shards: usize) -> Table {
-        let shard = |_| Shard(Brief::new(HashTable::new()));
+        let shard = |_| Shard(Brief::new(Locks::default()));
         Table { shards: (0..shards).map(shard).collect() }
     }
 
     #[inline]
-    fn shard(&self, name: Name) -> Guard<'_, HashTable<Entry>> {
+    fn shard(&self, name: Name) -> Guard<'_, Locks> {
         let shard = &self.shards[name.shard(self.shards.len())];
         shard.0.lock()
     }
@@ -47,28 +120,18 @@ impl Table {
         waiter: &Arc<Waiter>,
     ) -> Answer {
         let mut shard = self.shard(name);
-        match shard.entry(name.0, |entry| entry.name == name, |entry| entry.name.0) {
-            hash_table::Entry::Vacant(vacant) => {
-                vacant.insert(Entry::new(name, id, mode, write));
+        match shard.find(name) {
+            Some(entry) => entry.request(id, mode, write, waiter),
+            None => {
+                shard.insert(Entry::new(name, id, mode, write));
                 Answer::New
-            }
-            hash_table::Entry::Occupied(mut found) => {
-                found.get_mut().request(id, mode, write, waiter)
             }
         }
     }
 
     /// Does `change` to the lock, and removes it if that returns true.
     fn change(&self, name: Name, change: impl FnOnce(&mut Entry) -> bool) {
-        let mut shard = self.shard(name);
-        if let Ok(mut found) = shard.find_entry(name.0, |entry| entry.name == name)
-            && change(found.get_mut())
-        {
-            found.remove();
-            if shard.capacity() > KEPT && shard.len() < shard.capacity() / 8 {
-                shard.shrink_to(KEPT, |entry| entry.name.0);
-            }
-        }
+        self.shard(name).change(name, change);
     }
 
     /// `id` holds the lock no longer.
@@ -101,14 +164,17 @@ impl Table {
 
     /// Who stands in the way of the request of `id` that waits.
     pub fn blockers(&self, name: Name, id: u64) -> Vec<u64> {
-        let shard = self.shard(name);
-        let entry = shard.find(name.0, |entry| entry.name == name);
-        entry.map_or_else(Vec::new, |entry| entry.blockers(id))
+        let mut shard = self.shard(name);
+        shard.find(name).map_or_else(Vec::new, |entry| entry.blockers(id))
     }
 
     /// Locks in the table.
     pub fn len(&self) -> usize {
-        let of = |shard: &Shard| shard.0.lock().len();
+        let of = |shard: &Shard| {
+            let mut locks = shard.0.lock();
+            let more = locks.more().map_or(0, |more| more.len());
+            usize::from(locks.first.is_some()) + more
+        };
         self.shards.iter().map(of).sum()
     }
 }
