@@ -24,8 +24,18 @@ use super::shared::{Shared, locked};
 use crate::io::planted::{Bug, is_planted};
 use crate::io::{AlignedBuffer, DeviceError, WriteRequest};
 
-/// Lead at once.
-pub(super) const NO_DELAY: Duration = Duration::ZERO;
+/// How long a leader waits for as many others as the round before had.
+#[derive(Clone, Copy)]
+pub(super) enum Company {
+    /// Not at all.
+    None,
+    /// As long as a flush takes, and no longer than this: who waits in vain loses no more than he
+    /// would by missing the others.
+    AsAFlush(Duration),
+    /// So long.
+    UpTo(Duration),
+}
+
 /// No group waits longer for company.
 const DELAY_MAX: Duration = Duration::from_millis(100);
 
@@ -59,7 +69,21 @@ struct State {
     waiting: [u32; 2],
     /// Members of the last round.
     last_group: u32,
+    /// What a flush takes, the last ones counting most.
+    flush_time: Duration,
     poison: Option<LogError>,
+}
+
+impl State {
+    /// How long to wait for company.
+    fn patience(&self, company: Company) -> Duration {
+        match company {
+            _ if self.last_group < 2 => Duration::ZERO,
+            Company::None => Duration::ZERO,
+            Company::AsAFlush(most) => self.flush_time.min(most),
+            Company::UpTo(most) => most.min(DELAY_MAX),
+        }
+    }
 }
 
 /// What only the leader touches. The mutex is free whenever nobody leads, but for the background
@@ -79,6 +103,7 @@ impl Flush {
             round: 0,
             waiting: [0; 2],
             last_group: 1,
+            flush_time: Duration::ZERO,
             poison: None,
         };
         Flush {
@@ -93,8 +118,8 @@ impl Flush {
 
 impl Shared {
     /// Returns once everything before `end` is durable, doing it if nobody else does. A leader
-    /// waits up to `delay` for as many others as the round before had.
-    pub(super) fn wait(&self, end: u64, delay: Duration) -> Result<(), LogError> {
+    /// waits for `company`.
+    pub(super) fn wait(&self, end: u64, company: Company) -> Result<(), LogError> {
         if self.ring.durable() >= end {
             return Ok(());
         }
@@ -118,7 +143,7 @@ impl Shared {
                 self.follow(state, end)
             } else {
                 has_led = true;
-                self.lead(state, end, delay)
+                self.lead(state, end, company)
             };
         }
     }
@@ -146,19 +171,24 @@ impl Shared {
         &'s self,
         mut state: MutexGuard<'s, State>,
         end: u64,
-        delay: Duration,
+        company: Company,
     ) -> MutexGuard<'s, State> {
         (state.is_led, state.is_open) = (true, true);
-        if !delay.is_zero() && state.last_group > 1 {
-            state = self.gather(state, delay.min(DELAY_MAX));
+        let patience = state.patience(company);
+        if !patience.is_zero() {
+            state = self.gather(state, patience);
         }
         drop(state);
         let outcome = self.flush_published(end);
         let flush = &self.flush;
         let mut state = locked(&flush.state);
-        if let Err(error) = outcome {
-            state.poison.get_or_insert(error);
-            flush.is_poisoned.store(true, Ordering::Release);
+        match outcome {
+            Ok(Some(time)) => state.flush_time = (state.flush_time * 7 + time) / 8,
+            Ok(None) => {}
+            Err(error) => {
+                state.poison.get_or_insert(error);
+                flush.is_poisoned.store(true, Ordering::Release);
+            }
         }
         (state.is_led, state.is_open) = (false, false);
         let side = (state.round % 2) as usize;
@@ -196,7 +226,8 @@ impl Shared {
     }
 
     /// Makes durable what is published; waits a moment for what is being copied before `end`.
-    fn flush_published(&self, end: u64) -> Result<(), LogError> {
+    /// Answers how long the device took, if it had to do anything.
+    fn flush_published(&self, end: u64) -> Result<Option<Duration>, LogError> {
         let mut leader = locked(&self.flush.leader);
         let mut looks = 0;
         while leader.consumer.walk() < end && looks < LOOKS {
@@ -217,13 +248,14 @@ impl Shared {
             (state.target, state.is_open) = (walked, false);
         }
         if walked == leader.consumer.durable() {
-            return Ok(());
+            return Ok(None);
         }
+        let begun = Instant::now();
         self.write_out(&mut leader).map_err(LogError::fatal)?;
         leader.consumer.advance(walked);
         Counters::add(&self.counters.records, leader.consumer.take_records());
         Counters::add(&self.counters.flushes, 1);
-        Ok(())
+        Ok(Some(begun.elapsed()))
     }
 
     /// Writes the blocks of all records walked over that are not durable, and synchronises them.

@@ -8,7 +8,7 @@ use millpond_base::sync::Mutex;
 
 use super::counts::LogCounts;
 use super::error::LogError;
-use super::flush::NO_DELAY;
+use super::flush::Company;
 use super::options::BLOCK;
 use super::reader::Reader;
 use super::record::{Appended, HEADER, Header, Record};
@@ -85,7 +85,7 @@ impl Log {
     /// what is not durable will be found when the log is opened again.
     #[inline]
     pub fn wait_durable(&self, end: Lsn) -> Result<(), LogError> {
-        self.shared.wait(end.0, NO_DELAY)
+        self.shared.wait(end.0, Company::None)
     }
 
     /// As [`Log::wait_durable`], but for up to `delay` (at most 100 ms) waits for as many others as
@@ -94,7 +94,16 @@ impl Log {
     /// # Errors
     /// As [`Log::wait_durable`].
     pub fn wait_group(&self, end: Lsn, delay: Duration) -> Result<(), LogError> {
-        self.shared.wait(end.0, delay)
+        self.shared.wait(end.0, Company::UpTo(delay))
+    }
+
+    /// As [`Log::wait_group`], but the wait for others is no longer than a flush takes, and than
+    /// `most`: who waits in vain loses no more than by missing them.
+    ///
+    /// # Errors
+    /// As [`Log::wait_durable`].
+    pub fn wait_commit(&self, end: Lsn, most: Duration) -> Result<(), LogError> {
+        self.shared.wait(end.0, Company::AsAFlush(most))
     }
 
     /// Why the log takes nothing more, if so. A write or a synchronisation that failed is never
@@ -141,7 +150,7 @@ impl Log {
     /// becomes so first; if that fails, the reader's first answer says why.
     pub fn reader(&self, from: Lsn) -> Reader {
         let shared = &self.shared;
-        let refused = shared.wait(shared.ring.tail(), NO_DELAY).err();
+        let refused = shared.wait(shared.ring.tail(), Company::None).err();
         let window =
             Window::new(shared.segments.clone(), AHEAD, shared.ring.durable(), shared.salt);
         Reader::new(window, from.0, shared.path().to_path_buf(), refused)
@@ -158,7 +167,7 @@ impl Log {
         out.clear();
         // Durable positions are ends of records: one behind the header is behind the record.
         let behind = lsn.0.saturating_add(HEADER as u64);
-        shared.wait(behind, NO_DELAY)?;
+        shared.wait(behind, Company::None)?;
         let limit = shared.ring.durable();
         let mut window = Window::new(shared.segments.clone(), PEEK, limit, shared.salt);
         match window.record(lsn.0)? {
@@ -182,7 +191,7 @@ impl Log {
     /// # Errors
     /// If the log takes nothing more.
     pub fn close(&self) -> Result<(), LogError> {
-        let flushed = self.shared.wait(self.shared.ring.tail(), NO_DELAY);
+        let flushed = self.shared.wait(self.shared.ring.tail(), Company::None);
         self.stop();
         flushed
     }

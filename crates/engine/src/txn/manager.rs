@@ -361,7 +361,7 @@ impl TransactionManager {
             return Ok(());
         }
         match durability {
-            Durability::Sync => log.wait_durable(end),
+            Durability::Sync => log.wait_commit(end, self.group_delay),
             Durability::Group => log.wait_group(end, self.group_delay),
             Durability::Async | Durability::Bulk => match log.poisoned() {
                 Some(error) => Err(error),

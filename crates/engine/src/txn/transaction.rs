@@ -30,10 +30,12 @@ use crate::txn::manager::TransactionManager;
 /// before another that it keeps, and never a part of one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Durability {
-    /// When the call returns. Commits that come at the same time share a flush.
+    /// When the call returns. Commits that come at the same time share a flush: where there was
+    /// company at the last one, the next waits for it for no longer than a flush takes.
     #[default]
     Sync,
-    /// When the call returns, which may wait a little longer for others to share the flush with.
+    /// When the call returns, which may wait for 0.2 ms for others to share the flush with, if
+    /// there was company at the last one, however long a flush takes.
     Group,
     /// A moment after the call returned: a crash loses the commits of the last flush interval.
     Async,

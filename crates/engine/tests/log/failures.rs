@@ -156,9 +156,10 @@ fn everybody_who_waits_learns_that_the_log_has_ended() {
                     let mut random = fastrand::Rng::with_seed(thread);
                     for _ in 0..100_000 {
                         let entry = append(log, &mut random, 300);
-                        let waited = match thread % 3 {
+                        let waited = match thread % 4 {
                             0 => log.wait_durable(entry.at.end),
                             1 => log.wait_group(entry.at.end, Duration::from_micros(100)),
+                            2 => log.wait_commit(entry.at.end, Duration::from_micros(100)),
                             _ => Ok(()),
                         };
                         if waited.is_err() || log.poisoned().is_some() {

@@ -45,6 +45,7 @@ fn records_of_many_threads_lie_one_after_the_other_and_whole() {
             0 => log.wait_durable(entry.at.end).unwrap(),
             1 => log.wait_group(entry.at.end, Duration::from_micros(50)).unwrap(),
             2 => check_at(log, entry),
+            3 => log.wait_commit(entry.at.end, Duration::from_micros(50)).unwrap(),
             _ => {}
         });
         log.close().unwrap();
@@ -67,9 +68,13 @@ fn those_who_wait_together_share_a_flush() {
 
 #[test]
 fn groups_that_wait_for_company_end_all_the_same() {
-    let (_device, log) = fresh(&tiny());
-    run(&log, 4, 100, |log, entry, _| {
-        log.wait_group(entry.at.end, Duration::from_millis(1)).unwrap();
-        assert!(log.durable() >= entry.at.end);
-    });
+    let wait_group = |log: &Log, end| log.wait_group(end, Duration::from_millis(1));
+    let wait_commit = |log: &Log, end| log.wait_commit(end, Duration::from_millis(1));
+    for wait in [&wait_group as &(dyn Fn(&Log, Lsn) -> _ + Sync), &wait_commit] {
+        let (_device, log) = fresh(&tiny());
+        run(&log, 4, 100, |log, entry, _| {
+            wait(log, entry.at.end).unwrap();
+            assert!(log.durable() >= entry.at.end);
+        });
+    }
 }
