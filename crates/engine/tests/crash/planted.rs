@@ -71,7 +71,7 @@ fn every_planted_bug_is_caught() {
         plant(Some(bug));
         let is_of_log = OF_THE_LOG.contains(&bug);
         // Its stories are short.
-        let count = if is_of_log { 5 * seeds.count } else { seeds.count };
+        let count = if is_of_log { 20 * seeds.count } else { seeds.count };
         let hunted = hunt(if is_of_log { &log } else { &engine }, Seeds { count, ..seeds });
         plant(None);
         match hunted {
