@@ -468,6 +468,101 @@ fn a_store_that_was_not_closed_is_recovered_and_its_log_is_printed() {
     drop((open, names, db));
 }
 
+/// A store with twenty commits whose log is damaged in the record that `damages` picks among the
+/// rows of `millpond log`, by their positions and kinds.
+fn damaged(shop: &Shop, file: &str, damages: impl Fn(&[(u64, String)]) -> u64) {
+    let live = shop.path("live.db");
+    let db = millpond::db::Db::open(&live, millpond::db::Options::new()).unwrap();
+    let names = db.raw_tree("names").unwrap();
+    for i in 0..20u8 {
+        db.transact(|tx| tx.put(&names, format!("key {i:02}").as_bytes(), b"here")).unwrap();
+    }
+    for end in ["", "-log"] {
+        fs::copy(shop.path(&format!("live.db{end}")), shop.path(&format!("{file}{end}"))).unwrap();
+    }
+    drop(names);
+    db.close().unwrap();
+    for end in ["", "-log"] {
+        fs::remove_file(shop.path(&format!("live.db{end}"))).unwrap();
+    }
+    let rows: Vec<(u64, String)> = shop
+        .ok(&["log", file, "--format", "csv"])
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').collect::<Vec<_>>())
+        .map(|row| (row[0].parse().unwrap(), row[2].to_string()))
+        .collect();
+    let log = shop.path(&format!("{file}-log"));
+    let mut bytes = fs::read(&log).unwrap();
+    // All of it is in the first segment, behind two blocks of headers.
+    bytes[8192 + damages(&rows) as usize + 20] ^= 4;
+    fs::write(&log, bytes).unwrap();
+}
+
+#[test]
+fn a_store_with_a_damaged_log_is_salvaged_as_it_was_at_the_damage() {
+    let shop = Shop::new();
+    damaged(&shop, "shop.db", |rows| {
+        rows.iter().filter(|(_, kind)| kind == "commit").nth(12).unwrap().0
+    });
+    let files =
+        || [shop.path("shop.db"), shop.path("shop.db-log")].map(|path| fs::read(path).unwrap());
+    let before = files();
+    for args in [&["recover", "shop.db"][..], &["put", "shop.db", "k", "v"]] {
+        let error = shop.fails(1, args);
+        assert!(error.contains("shop.db-log is damaged at position"), "{error}");
+        assert!(error.contains("7 commits among them"), "{error}");
+        assert!(error.contains("millpond recover FILE --salvage"), "{error}");
+    }
+    let error = shop.fails(1, &["recover", "shop.db"]);
+    assert!(error.contains("\nnext: millpond recover shop.db --salvage --dry-run"), "{error}");
+    let said = |args: &[&str]| {
+        let output = shop.run(args);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let error = text(&output.stderr);
+        assert!(error.contains("all later commits are lost, 7 of which could be read"), "{error}");
+        assert!(error.contains("the store is sound"), "{error}");
+        text(&output.stdout)
+    };
+    let trial = said(&["recover", "shop.db", "--salvage", "--dry-run", "--format", "json"]);
+    let trial: serde_json::Value = serde_json::from_str(&trial).unwrap();
+    assert_eq!(trial["params"]["salvaged"], true);
+    assert_eq!(files(), before, "nothing was changed");
+    let done = said(&["recover", "shop.db", "--salvage", "--format", "csv"]);
+    assert!(done.contains("commits among them,7\n"), "{done}");
+    assert_eq!(shop.ok(&["scan", "shop.db", "--count"]), "12\n");
+    assert_eq!(shop.ok(&["get", "shop.db", "key 11"]), "here\n");
+    shop.fails(1, &["get", "shop.db", "key 12"]);
+    shop.ok(&["check", "shop.db"]);
+    let again = shop.run(&["recover", "shop.db", "--salvage"]);
+    assert!(text(&again.stderr).contains("closed cleanly"), "{again:?}");
+}
+
+#[test]
+fn what_cannot_be_salvaged_from_its_log_says_what_to_do_next() {
+    let shop = Shop::new();
+    damaged(&shop, "bad.db", |rows| rows.iter().rfind(|(_, kind)| kind == "checkpoint").unwrap().0);
+    for salvage in [&["recover", "bad.db"][..], &["recover", "bad.db", "--salvage"]] {
+        let error = shop.fails(1, salvage);
+        assert!(error.contains("recovery would begin with the checkpoint there"), "{error}");
+        let next = "\nnext: millpond dump bad.db --salvage --out bad.db.dump; millpond load \
+                    bad.db.new bad.db.dump\n";
+        assert!(error.ends_with(next), "{error}");
+    }
+    shop.run(&["dump", "bad.db", "--salvage", "--out", "bad.db.dump"]);
+    shop.ok(&["load", "bad.db.new", "bad.db.dump"]);
+    // With nothing wrong it is a recovery like any other.
+    damaged(&shop, "good.db", |_| 16 << 20);
+    let said = shop.run(&["recover", "good.db", "--salvage"]);
+    assert!(said.status.success() && text(&said.stderr).contains("the log is sound"), "{said:?}");
+    assert_eq!(shop.ok(&["scan", "good.db", "--count"]), "20\n");
+    // What a store was closed with is not needed.
+    fs::write(shop.path("good.db-log"), vec![7; 100_000]).unwrap();
+    let said = shop.run(&["recover", "good.db", "--salvage"]);
+    assert!(said.status.success() && text(&said.stderr).contains("nothing is lost"), "{said:?}");
+    assert_eq!(shop.ok(&["scan", "good.db", "--count"]), "20\n");
+}
+
 #[test]
 fn a_backup_is_a_store_with_the_same_entries() {
     let shop = Shop::new();

@@ -64,12 +64,17 @@ pub(crate) fn create(
 }
 
 fn open_with(file: &Path, options: Options) -> Result<Db, Failure> {
-    Db::open(file, options).map_err(|error| match error {
+    Db::open(file, options).map_err(unopened)
+}
+
+/// Why a store could not be opened.
+pub(crate) fn unopened(error: Error) -> Failure {
+    match error {
         Error::NoStore { path } => {
             Failure::Store(format!("there is no store at {}", path.display()))
         }
         other => failed(other),
-    })
+    }
 }
 
 /// Closes a store where errors are seen.

@@ -1,10 +1,16 @@
 //! `millpond recover`: making a store whole after its process or machine stopped.
 
+use std::path::Path;
+use std::sync::Arc;
+
+use millpond::db::check::{CATALOG, CheckOptions, check_store};
 use millpond::db::log_view::trial_devices;
-use millpond::db::{Db, Options};
+use millpond::db::{Db, Error, Options, Recovery};
+use millpond::io::{Device, PageStore};
 use millpond_lab::table::Table;
 use serde_json::json;
 
+use super::check;
 use super::open::{self, StoreArgs, failed, size_of};
 use crate::error::Failure;
 use crate::output::{Output, complain};
@@ -12,9 +18,12 @@ use crate::output::{Output, complain};
 const EXAMPLES: &str = "Examples:
   millpond recover shop.db             recover, close, and say what was done
   millpond recover shop.db --dry-run   the same in memory: no file is changed
+  millpond recover shop.db --salvage   if the log is damaged: as the store was at the damage
 
 Every command that opens a store for writing recovers it, too. A store that was closed has nothing
-to recover.";
+to recover. A damaged log is an error, unless --salvage says that what was committed behind the
+damage may be lost: copy both files first, and see with --dry-run what that would be. Exit code 0: the
+store is whole; 1: it is not, and no file was changed by --salvage.";
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -24,6 +33,9 @@ pub(crate) struct Args {
     /// Change nothing: recover in memory, which must hold all pages that change
     #[arg(long, short = 'n')]
     dry_run: bool,
+    /// If the log is damaged, cut it off there: what was committed behind is lost
+    #[arg(long)]
+    salvage: bool,
     /// Memory for the recovery
     #[arg(long, value_name = "SIZE", value_parser = size_of)]
     memory: Option<u64>,
@@ -34,22 +46,45 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.output.check()?;
     let file = &args.store.file;
-    let db = if args.dry_run {
+    let options = Options::new().create_if_missing(false).salvage_log(args.salvage);
+    let options = options.memory(args.memory.unwrap_or(256 << 20));
+    let mut trial = None;
+    let opened = if args.dry_run {
         let (data, log) = trial_devices(file).map_err(failed)?;
-        let memory = args.memory.unwrap_or(256 << 20);
-        let options = Options::new().create_if_missing(false).memory(memory);
-        Db::open_on_devices(data, log, options).map_err(failed)?
+        trial = Some(data.clone());
+        Db::open_on_devices(data, log, options)
     } else {
-        open::open(file, false, args.memory.or(Some(256 << 20)))?
+        Db::open(file, options)
     };
+    let db = opened.map_err(|error| refused(file, error))?;
     let done = db.recovery();
     open::close(db)?;
     let Some(done) = done else {
         complain(&format!("{} was closed cleanly: there is nothing to recover", file.display()));
         return Ok(());
     };
+    let params = json!({
+        "file": file.display().to_string(),
+        "dry_run": args.dry_run,
+        "salvage": args.salvage,
+        "salvaged": done.salvaged.is_some(),
+    });
+    args.output.write("recover", &params, &table(&done))?;
+    if args.salvage {
+        told(&done);
+        if done.salvaged.is_some() {
+            look(file, trial)?;
+        }
+    }
+    if args.dry_run {
+        complain("nothing was changed");
+    }
+    Ok(())
+}
+
+fn table(done: &Recovery) -> Table {
     let mut table = Table::new(["what", "count"]);
-    let rows = [
+    let mut rows = vec![
         ("records of the log read", done.records),
         ("bytes of the log read", done.log_bytes),
         ("bytes cut off at its end, never acknowledged", done.cut_bytes),
@@ -59,13 +94,69 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         ("large values and structures freed", done.freed),
         ("milliseconds", u64::try_from(done.elapsed.as_millis()).unwrap_or(u64::MAX)),
     ];
+    if let Some(salvaged) = done.salvaged.filter(|salvaged| !salvaged.is_new_log) {
+        rows.extend([
+            ("position of the damage, where the log was cut off", salvaged.at.0),
+            ("records behind the damage that could be read, lost", salvaged.lost.records),
+            ("commits among them", salvaged.lost.commits),
+            ("position of the first of them", salvaged.lost.first.0),
+            ("position behind the last of them", salvaged.lost.until.0),
+            ("pages read, none of them newer than the damage", salvaged.pages_read),
+        ]);
+    }
     for (what, count) in rows {
         table.rows.push(vec![what.into(), count.into()]);
     }
-    let params = json!({ "file": file.display().to_string(), "dry_run": args.dry_run });
-    args.output.write("recover", &params, &table)?;
-    if args.dry_run {
-        complain("nothing was changed");
+    table
+}
+
+/// Says what the damage came to.
+fn told(done: &Recovery) {
+    match done.salvaged {
+        None => complain("the log is sound: this was a recovery like any other"),
+        Some(salvaged) if salvaged.is_new_log => complain(
+            "the store had been closed and was whole without its log, which was damaged and is a \
+             new one now: nothing is lost",
+        ),
+        Some(salvaged) => complain(&format!(
+            "the log was damaged at position {}: the store is as it was there, and all later \
+             commits are lost, {} of which could be read",
+            salvaged.at.0, salvaged.lost.commits
+        )),
     }
-    Ok(())
+}
+
+/// Checks what was salvaged, page by page.
+fn look(file: &Path, trial: Option<Arc<dyn Device>>) -> Result<(), Failure> {
+    let report = match trial {
+        None => check::look(file, None, 10, true)?,
+        Some(data) => {
+            let store = PageStore::salvage_on(data, None).map_err(|error| failed(error.into()))?;
+            check_store(&store, CATALOG, &mut CheckOptions::default())
+                .map_err(|error| Failure::Store(error.to_string()))?
+        }
+    };
+    if report.is_sound() {
+        complain(&format!("all {} pages were checked: the store is sound", report.pages));
+        return Ok(());
+    }
+    let count = report.problem_count();
+    let file = file.display();
+    Err(Failure::Store(format!(
+        "{count} problems were found in what was salvaged: see `millpond check {file}`, and write \
+         out what is intact with `millpond dump {file} --salvage`"
+    )))
+}
+
+/// What prevented the recovery, and the command to go on with.
+fn refused(file: &Path, error: Error) -> Failure {
+    let Error::LogDamaged(damage) = &error else { return open::unopened(error) };
+    let file = file.display();
+    let next = match damage.obstacle {
+        None => format!("millpond recover {file} --salvage --dry-run"),
+        Some(_) => format!(
+            "millpond dump {file} --salvage --out {file}.dump; millpond load {file}.new {file}.dump"
+        ),
+    };
+    Failure::Store(format!("{error}\nnext: {next}"))
 }

@@ -16,7 +16,7 @@ use crate::io::{
 use crate::lock::LockError;
 use crate::log::LogError;
 use crate::pool::PoolError;
-use crate::recovery::RecoveryError;
+use crate::recovery::{LogDamage, RecoveryError};
 use crate::txn::TxnError;
 use crate::{hash_index, heap};
 
@@ -155,6 +155,9 @@ pub enum Error {
     /// The store could not be recovered after its process or machine had stopped.
     #[error(transparent)]
     Recovery(#[from] RecoveryError),
+    /// The log is damaged before its end, or in what recovery begins with.
+    #[error("{0}")]
+    LogDamaged(Box<LogDamage>),
     /// A record of a transaction that has to be undone does not say how.
     #[error(
         "the record at position {} of the log, by transaction {tx}, does not say how it is undone: \

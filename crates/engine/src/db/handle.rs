@@ -121,7 +121,8 @@ impl Db {
         each!(AnyStore, &self.store, store => store.durability())
     }
 
-    /// What was done to make the store whole when it was opened; `None` if it had been closed.
+    /// What was done to make the store whole when it was opened; `None` if it had been closed, with
+    /// a log that was sound.
     pub fn recovery(&self) -> Option<Recovery> {
         each!(AnyStore, &self.store, store => store.recovery())
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::Error;
+use super::log_salvage;
 use super::log_view::Recovery;
 use super::memory_limit::SystemRoots;
 use super::options::Options;
@@ -13,7 +14,7 @@ use crate::io::planted::{Bug, is_planted};
 use crate::io::{Device, FileDevice, OpenError, PageStore};
 use crate::log::{Log, LogOptions};
 use crate::page::PageSize;
-use crate::recovery::{self, Loser, RedoOptions};
+use crate::recovery::{self, Loser, RecoveryError, RedoOptions};
 
 /// Where the log of the store at `path` is.
 pub fn log_path(path: &Path) -> PathBuf {
@@ -72,7 +73,7 @@ pub(super) fn open(
     match PageStore::open_unmarked_on(device.clone(), page_size) {
         Ok(pages) => {
             let position = pages.log_position();
-            let options = log_options(options, pages.page_size())?;
+            let log_options = log_options(options, pages.page_size())?;
             let old = match position.0 {
                 0 => None,
                 _ => match log(false) {
@@ -81,30 +82,55 @@ pub(super) fn open(
                 },
             };
             let old = old.filter(|device| device.length() > 0);
+            let mut recovery = None;
             let opened = match old {
-                Some(old) => Log::open(old, pages.uuid(), position, &options)?.0,
+                Some(old) => match Log::open(old.clone(), pages.uuid(), position, &log_options) {
+                    Ok((log, _)) => log,
+                    Err(error) => {
+                        let salvaged = log_salvage::closed(error, &pages, old, options)?;
+                        recovery =
+                            Some(Recovery { salvaged: Some(salvaged), ..Recovery::default() });
+                        let device = log(true)?;
+                        Log::wipe(&*device)?;
+                        Log::create(device, pages.uuid(), &log_options)?
+                    }
+                },
                 // The store is whole without it.
-                None => Log::create(log(true)?, pages.uuid(), &options)?,
+                None => Log::create(log(true)?, pages.uuid(), &log_options)?,
             };
             let next_tx = match position.0 {
                 0 => 1,
                 _ => recovery::Checkpoint::read(&opened, position).map_or(1, |c| c.next_tx),
             };
-            Ok((pages, Logged { next_tx, ..Logged::fresh(opened) }))
+            Ok((pages, Logged { next_tx, recovery, ..Logged::fresh(opened) }))
         }
         Err(OpenError::NeedsRecovery { .. }) => {
             let pages = PageStore::open_to_recover(device, page_size)?;
-            let logged = recover(&pages, log(false)?, options)?;
+            let (log, log_options) = (log(false)?, log_options(options, pages.page_size())?);
+            let logged = match recover(&pages, log.clone(), &log_options) {
+                Ok(logged) => logged,
+                Err(error) => {
+                    let salvaged =
+                        log_salvage::cut(error, &pages, log.clone(), &log_options, options)?;
+                    let mut logged = recover(&pages, log, &log_options)?;
+                    if let Some(recovery) = &mut logged.recovery {
+                        recovery.salvaged = Some(salvaged);
+                    }
+                    logged
+                }
+            };
             Ok((pages, logged))
         }
         Err(error) => Err(error.into()),
     }
 }
 
-fn recover(pages: &PageStore, device: Arc<dyn Device>, options: &Options) -> Result<Logged, Error> {
-    let position = pages.log_position();
-    let (log, tail) =
-        Log::open(device, pages.uuid(), position, &log_options(options, pages.page_size())?)?;
+fn recover(
+    pages: &PageStore,
+    device: Arc<dyn Device>,
+    options: &LogOptions,
+) -> Result<Logged, RecoveryError> {
+    let (log, tail) = Log::open(device, pages.uuid(), pages.log_position(), options)?;
     let started = std::time::Instant::now();
     let recovered = recovery::recover(
         pages,

@@ -12,7 +12,22 @@ use crate::io::{Device, FileDevice, FileOptions, OverlayDevice, PageStore};
 use crate::log::{Log, LogOptions};
 use crate::page::change::{Section, sections};
 use crate::pool::changes::kind;
-use crate::recovery::Checkpoint;
+use crate::recovery::{Checkpoint, LostRecords};
+
+/// What opening with [`Options::salvage_log`](super::Options#structfield.salvage_log) gave up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Salvaged {
+    /// Where the log was damaged; the store is as it was there.
+    pub at: Lsn,
+    /// Records behind that could have been read; nothing of them is in the store.
+    pub lost: LostRecords,
+    /// Pages that were read to see that none is newer.
+    pub pages_read: u64,
+    /// The store had been closed and was whole without its log, which is a new one now. Nothing
+    /// was lost.
+    pub is_new_log: bool,
+}
 
 /// What a recovery did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -34,6 +49,8 @@ pub struct Recovery {
     pub freed: u64,
     /// Time of it all.
     pub elapsed: Duration,
+    /// What was given up for it, if the log was damaged.
+    pub salvaged: Option<Salvaged>,
 }
 
 /// A record of a log.

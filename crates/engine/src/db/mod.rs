@@ -54,6 +54,7 @@ pub mod key;
 pub mod key_range;
 mod key_tuples;
 pub mod log_file;
+mod log_salvage;
 pub mod log_view;
 pub mod memory_limit;
 mod merging;
@@ -102,7 +103,7 @@ pub use hash_index::{Entries, HashIndex};
 pub use heap::{Heap, Records};
 pub use key::Key;
 pub use key_range::KeyRange;
-pub use log_view::{LogRecord, Recovery};
+pub use log_view::{LogRecord, Recovery, Salvaged};
 pub use modes::{Combination, CombinationError};
 pub use options::{Lab, Options, OptionsError, Plan};
 #[cfg(not(test))]
@@ -125,4 +126,5 @@ pub use tree::{Range, Tree};
 pub use txn::Txn;
 pub use value::Value;
 
+pub use crate::recovery::{LogDamage, LostRecords, Obstacle, StrayPage, StrayPages};
 pub use crate::txn::{Durability, Isolation, Savepoint, TxnError, TxnOptions};

@@ -136,6 +136,10 @@ pub struct Options {
     /// Bytes of log that a recovery may have to read, about: checkpoints are begun at half of it,
     /// and writers wait for them at the whole. Default: 512 MiB.
     pub log_gap: u64,
+    /// Whether a store whose log is damaged before its end is recovered as it was at the damage;
+    /// what was committed behind it is lost. Where that cannot be, nothing is changed. Has no
+    /// effect on a log that is sound. Default: no, opening fails.
+    pub salvage_log: bool,
     /// What only measurements turn.
     pub lab: Lab,
 }
@@ -208,6 +212,7 @@ impl Default for Options {
             locks: true,
             durability: Durability::default(),
             log_gap: LOG_GAP_DEFAULT,
+            salvage_log: false,
             lab: Lab::default(),
         }
     }
@@ -261,6 +266,8 @@ impl Options {
         durability: Durability => durability;
         /// Sets [`Options::log_gap`](#structfield.log_gap), in bytes.
         log_gap: u64 => log_gap;
+        /// Sets [`Options::salvage_log`](#structfield.salvage_log).
+        salvage_log: bool => salvage_log;
     }
 
     /// Changes [`Options::lab`](#structfield.lab):

@@ -31,6 +31,7 @@ use super::choices::{EvictionMode, ReclamationMode, TranslationMode};
 use super::error::Error;
 use super::housekeeping::Housekeeping;
 use super::log_file::{self, Logged};
+use super::log_salvage::undo_failed;
 use super::log_view::Recovery;
 use super::memory_limit::SystemRoots;
 use super::merging::{Merging, references_of_others};
@@ -479,7 +480,8 @@ impl<M: Mode> Store<M> {
         if let Some(recovery) = &mut logged.recovery {
             let started = Instant::now();
             let mut tree_of = |owner| named.tree_of(pool, owner);
-            recovery.undone = undoing::undo(&logged.log, &logged.losers, &mut tree_of)?;
+            recovery.undone = undoing::undo(&logged.log, &logged.losers, &mut tree_of)
+                .map_err(|error| undo_failed(error, &logged.log, pages.log_position()))?;
             recovery.freed = undoing::free_hanging(pool, pages)?;
             recovery.elapsed += started.elapsed();
         } else if let (Some(root), None) = (catalog_root, pages.catalog_root()) {

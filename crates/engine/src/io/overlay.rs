@@ -2,6 +2,7 @@
 //! would become of a store, without changing it.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -15,7 +16,8 @@ const PIECE: u64 = 4096;
 /// What was written to a device, and the device below, which is only read.
 pub struct OverlayDevice {
     below: Arc<dyn Device>,
-    pieces: RwLock<HashMap<u64, Box<[u8]>>>,
+    /// `None`: zeros, for which a log that is cut off needs no memory.
+    pieces: RwLock<HashMap<u64, Option<Box<[u8]>>>>,
     length: AtomicU64,
 }
 
@@ -34,7 +36,8 @@ impl OverlayDevice {
 
     /// Bytes in memory.
     pub fn bytes_kept(&self) -> u64 {
-        self.pieces.read().unwrap_or_else(PoisonError::into_inner).len() as u64 * PIECE
+        let pieces = self.pieces.read().unwrap_or_else(PoisonError::into_inner);
+        pieces.values().flatten().count() as u64 * PIECE
     }
 
     fn check(&self, offset: u64, length: u64) -> Result<(), DeviceError> {
@@ -93,7 +96,8 @@ impl Device for OverlayDevice {
         Self::visit(offset, bytes.len() as u64, |at, range, done| {
             let place = &mut bytes[done..done + range.len()];
             match pieces.get(&at) {
-                Some(piece) => place.copy_from_slice(&piece[range]),
+                Some(Some(piece)) => place.copy_from_slice(&piece[range]),
+                Some(None) => place.fill(0),
                 None => place.copy_from_slice(&self.piece_below(at)?[range]),
             }
             Ok(())
@@ -104,14 +108,17 @@ impl Device for OverlayDevice {
         self.check(offset, bytes.len() as u64)?;
         let mut pieces = self.pieces.write().unwrap_or_else(PoisonError::into_inner);
         Self::visit(offset, bytes.len() as u64, |at, range, done| {
+            let source = &bytes[done..done + range.len()];
+            if range.len() as u64 == PIECE && source.iter().all(|byte| *byte == 0) {
+                pieces.insert(at, None);
+                return Ok(());
+            }
             let piece = match pieces.entry(at) {
-                std::collections::hash_map::Entry::Occupied(piece) => piece.into_mut(),
-                std::collections::hash_map::Entry::Vacant(place) => {
-                    place.insert(self.piece_below(at)?)
-                }
+                Entry::Occupied(piece) => piece.into_mut(),
+                Entry::Vacant(place) => place.insert(Some(self.piece_below(at)?)),
             };
-            let count = range.len();
-            piece[range].copy_from_slice(&bytes[done..done + count]);
+            let piece = piece.get_or_insert_with(|| vec![0; PIECE as usize].into_boxed_slice());
+            piece[range].copy_from_slice(source);
             Ok(())
         })
     }
@@ -154,5 +161,11 @@ mod tests {
         assert_eq!(below.to_bytes(), [7; 10_000]);
         assert!(overlay.read(19_999, &mut [0; 2]).is_err() && overlay.write(20_000, &[1]).is_err());
         assert_eq!(overlay.bytes_kept(), 4 * PIECE);
+        overlay.write(4096, &[0; 8192]).unwrap();
+        assert_eq!(overlay.bytes_kept(), 3 * PIECE, "zeros take no memory");
+        overlay.write(5000, &[3]).unwrap();
+        overlay.read(0, &mut bytes).unwrap();
+        assert!(bytes[4096..12288].iter().enumerate().all(|(i, b)| (i == 904) == (*b != 0)));
+        assert_eq!((overlay.bytes_kept(), bytes[4095]), (4 * PIECE, 1));
     }
 }

@@ -79,7 +79,7 @@ pub enum LogError {
     /// That is no crash's doing.
     #[error(
         "the log {} is damaged at position {}, though it had been durable up to {}: what was \
-         committed from there on is lost with it; restore a backup, or salvage the data",
+         committed from there on is lost with it; restore a backup, or see `millpond recover --salvage`",
         path.display(),
         at.0,
         durable.0
@@ -95,7 +95,8 @@ pub enum LogError {
     /// The block that says what a segment is cannot be read, and the segment is needed.
     #[error(
         "the log {} is damaged: the segment header at offset {offset} is not readable, and the \
-         records from position {} on may be behind it; restore a backup, or salvage the data",
+         records from position {} on may be behind it; restore a backup, or see `millpond recover \
+         --salvage`",
         path.display(),
         at.0
     )]

@@ -6,6 +6,7 @@
 mod append;
 pub mod copy;
 pub mod counts;
+mod cut;
 pub mod error;
 mod flush;
 // `Log` lives in a file of its own name, as everything else does.
@@ -19,6 +20,7 @@ mod ring;
 mod segments;
 mod shared;
 mod slots;
+pub mod survey;
 mod tail;
 mod window;
 mod writer;
@@ -29,4 +31,5 @@ pub use log::Log;
 pub use options::LogOptions;
 pub use reader::{Found, Reader};
 pub use record::{Appended, Header, Record};
+pub use survey::{Behind, Survey};
 pub use tail::{Cut, Tail};

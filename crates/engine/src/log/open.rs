@@ -67,7 +67,7 @@ impl Log {
         Ok((Self::start(segments, &uuid, tail.end.0, options)?, tail))
     }
 
-    fn start(
+    pub(super) fn start(
         segments: Segments,
         uuid: &[u8; 16],
         end: u64,

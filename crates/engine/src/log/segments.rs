@@ -211,6 +211,23 @@ impl Segments {
         table.free.append(&mut table.damaged);
     }
 
+    /// Slots that neither hold a segment of the unbroken run around `end` nor one behind it: what
+    /// lies in them is of no use, whatever it is.
+    pub(super) fn strays(&self, end: u64) -> Vec<usize> {
+        let table = self.table();
+        let mut first = self.sequence(end);
+        while first > 0 && table.held.contains_key(&(first - 1)) {
+            first -= 1;
+        }
+        let mut is_stray = vec![true; table.count];
+        for (_, &slot) in table.held.range(first..) {
+            if let Some(place) = is_stray.get_mut(slot) {
+                *place = false;
+            }
+        }
+        is_stray.iter().enumerate().filter(|(_, stray)| **stray).map(|(slot, _)| slot).collect()
+    }
+
     /// Gives the slots free whose segments end at or before `lsn`.
     pub(super) fn forget_before(&self, lsn: u64) {
         let mut guard = self.table();

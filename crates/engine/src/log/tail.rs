@@ -17,7 +17,7 @@ use millpond_base::Lsn;
 
 use super::error::LogError;
 use super::options::BLOCK;
-use super::record::HEADER;
+use super::record::{HEADER, Header};
 use super::segments::Segments;
 use super::window::{AHEAD, Window};
 use crate::io::AlignedBuffer;
@@ -70,7 +70,8 @@ pub(super) fn find(
         known = known.max(header.durable.map_or(0, |lsn| lsn.0));
     }
     let is_torn = limit > end && window.bytes(end, 8)?.is_some_and(|bytes| bytes != [0; 8]);
-    let behind = behind(segments, &mut window, end)?;
+    let mut starts = Vec::new();
+    let behind = behind(segments, &mut window, end, &mut |header| starts.push(header.start.0))?;
     if let Some(durable) = behind.durable.filter(|&durable| durable > end) {
         return Err(LogError::Damaged { path: path(), at: Lsn(end), durable: Lsn(durable) });
     }
@@ -80,9 +81,9 @@ pub(super) fn find(
     }
     if !is_planted(Bug::LogTailNotCleared) {
         let torn = is_torn.then_some(end);
-        let starts: Vec<u64> = torn.into_iter().chain(behind.starts.iter().copied()).collect();
-        if !starts.is_empty() {
-            clear(segments, &starts)?;
+        let headers: Vec<u64> = torn.into_iter().chain(starts.iter().copied()).collect();
+        if !headers.is_empty() {
+            clear(segments, &headers)?;
             segments.device().sync().map_err(LogError::Prepare)?;
         }
         wipe(segments, end, buffer_bytes)?;
@@ -92,9 +93,9 @@ pub(super) fn find(
     }
     // Inside a block, what lies behind the end is zeros unless something was under way there. At
     // the beginning of a block there may be anything, such as a segment's former contents.
-    let is_cut = !behind.starts.is_empty() || (is_torn && !end.is_multiple_of(BLOCK));
+    let is_cut = !starts.is_empty() || (is_torn && !end.is_multiple_of(BLOCK));
     let until = Lsn(behind.until.max(end));
-    let cut = is_cut.then_some(Cut { records: behind.starts.len() as u64, until });
+    let cut = is_cut.then_some(Cut { records: starts.len() as u64, until });
     Ok(Tail { end: Lsn(end), cut })
 }
 
@@ -103,20 +104,25 @@ fn reaches_limit(window: &mut Window, end: u64) -> bool {
     let limit = window.limit();
     let Ok(Some(head)) = window.bytes(end, HEADER) else { return true };
     let head = std::array::from_fn(|i| head[i]);
-    super::record::Header::decode(end, &head).is_some_and(|header| header.end.0 > limit)
+    Header::decode(end, &head).is_some_and(|header| header.end.0 > limit)
 }
 
 /// Whole records behind the end.
-struct Behind {
-    starts: Vec<u64>,
-    until: u64,
+pub(super) struct Behind {
+    /// End of the last one.
+    pub(super) until: u64,
     /// The farthest that one of them says the log had been durable.
-    durable: Option<u64>,
+    pub(super) durable: Option<u64>,
 }
 
 /// Looks for records at every place behind `end` that could be the beginning of one.
-fn behind(segments: &Segments, window: &mut Window, end: u64) -> Result<Behind, LogError> {
-    let mut found = Behind { starts: Vec::new(), until: end, durable: None };
+pub(super) fn behind(
+    segments: &Segments,
+    window: &mut Window,
+    end: u64,
+    visit: &mut dyn FnMut(&Header),
+) -> Result<Behind, LogError> {
+    let mut found = Behind { until: end, durable: None };
     let mut at = end + 8;
     while let Some(begin) = segments.next_held(at) {
         let limit = segments.end_of_run(begin);
@@ -126,7 +132,7 @@ fn behind(segments: &Segments, window: &mut Window, end: u64) -> Result<Behind, 
         at = begin;
         while at < limit {
             if let Some((header, _)) = window.record(at)? {
-                found.starts.push(at);
+                visit(&header);
                 found.until = header.end.0;
                 found.durable = found.durable.max(header.durable.map(|lsn| lsn.0));
                 at = header.end.0;

@@ -23,12 +23,19 @@ pub(super) struct Window {
     ahead: usize,
     limit: u64,
     salt: u64,
+    /// Whether blocks that cannot be read count as zeros.
+    is_lenient: bool,
 }
 
 impl Window {
     pub(super) fn new(segments: Arc<Segments>, ahead: usize, limit: u64, salt: u64) -> Window {
         let buffer = AlignedBuffer::new(0);
-        Window { segments, buffer, begin: 0, filled: 0, ahead, limit, salt }
+        Window { segments, buffer, begin: 0, filled: 0, ahead, limit, salt, is_lenient: false }
+    }
+
+    /// The same, to which blocks that the device cannot read are blocks of zeros.
+    pub(super) fn lenient(self) -> Window {
+        Window { is_lenient: true, ..self }
     }
 
     /// End of what can be read.
@@ -60,7 +67,17 @@ impl Window {
             self.buffer = AlignedBuffer::new(count);
         }
         self.filled = 0;
-        self.segments.read(begin, &mut self.buffer[..count])?;
+        if let Err(error) = self.segments.read(begin, &mut self.buffer[..count]) {
+            if !self.is_lenient {
+                return Err(error);
+            }
+            let blocks = self.buffer[..count].chunks_mut(BLOCK as usize);
+            for (at, block) in (begin..).step_by(BLOCK as usize).zip(blocks) {
+                if self.segments.read(at, block).is_err() {
+                    block.fill(0);
+                }
+            }
+        }
         (self.begin, self.filled) = (begin, count);
         Ok(())
     }

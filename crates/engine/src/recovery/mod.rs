@@ -2,7 +2,9 @@
 
 pub mod analysis;
 pub mod checkpoint;
+pub mod damage;
 pub mod error;
+pub mod examine;
 pub mod index;
 pub mod progress;
 mod rebuild;
@@ -11,7 +13,9 @@ pub mod run;
 
 pub use analysis::{Analysis, Loser};
 pub use checkpoint::{Active, Checkpoint};
+pub use damage::{LogDamage, LostRecords, Obstacle, StrayPage, StrayPages};
 pub use error::RecoveryError;
+pub use examine::{Examined, examine, stray_pages};
 pub use index::{Life, PageIndex};
 pub use progress::{Phase, Progress};
 pub use rebuild::ApplyNote;

@@ -4,6 +4,7 @@ mod arbitrary;
 #[path = "../../../../fuzz/bodies/log.rs"]
 mod body;
 mod crashes;
+mod cut;
 mod damage;
 mod failures;
 mod stories;

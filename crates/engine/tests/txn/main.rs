@@ -9,6 +9,7 @@ mod history;
 mod isolation;
 mod moving;
 mod recovery;
+mod salvage;
 mod shrink;
 mod snapshot_model;
 mod snapshot_threads;

@@ -7,4 +7,5 @@ mod scan;
 mod tree;
 
 pub use report::{Loss, Lost, SalvageReport, SalvagedTree};
+pub(crate) use run::names;
 pub use run::{SalvageError, salvage};

@@ -14,7 +14,7 @@ use super::others::Other;
 use super::report::{Lost, SalvageReport, SalvagedTree};
 use super::scan::fills_a_gap;
 use super::tree::{Saver, Source};
-use crate::db::check::{Fault, Named, Roots, Structure};
+use crate::db::check::{CATALOG, Fault, Named, Roots, Structure};
 use crate::db::dump::DumpWriter;
 use crate::io::PageStore;
 
@@ -72,6 +72,14 @@ pub fn salvage<W: Write>(
         saver.fill_other_gaps(&mut others, out)?;
     }
     Ok(saver.report)
+}
+
+/// Names of the structures of `store` by their ids, as far as its catalog can be read.
+pub(crate) fn names(store: &PageStore) -> BTreeMap<u32, String> {
+    let found = read_catalog(&mut Saver::new(store), CATALOG);
+    let named = found.map(|catalog| catalog.named).unwrap_or_default();
+    let catalog = (CATALOG.owner, "catalog".to_string());
+    named.into_iter().map(|named| (named.owner, named.name)).chain([catalog]).collect()
 }
 
 fn read_catalog(saver: &mut Saver<'_>, catalog: Roots) -> Result<Catalog, SalvageError> {

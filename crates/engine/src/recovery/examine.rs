@@ -1,0 +1,233 @@
+//! Whether a store can be recovered up to a hole in its log; nothing is written.
+//!
+//! The log before the hole makes a store exactly what it was there, if it is all that recovery
+//! needs of it: the checkpoint that the superblock names, everything from its redo point on, and
+//! the records of the transactions that had not committed by the hole. Then:
+//!
+//! - A page with an image in that part of the log is made anew, whatever storage has in its place:
+//!   an older version, a torn one, or one from behind the hole. Redo reads no page (rule 8), so
+//!   pages from the future are no different from torn ones.
+//! - A page in use without an image there has not changed between redo point and hole (rule 5).
+//!   What it was is on storage, unless its first change since came behind the hole and was written
+//!   back. Then that version is gone: the image behind the hole is one after the change. Such a
+//!   page says so by its LSN, which lies behind the hole, or by a checksum that does not fit if it
+//!   was torn. So each of these pages is read.
+//! - A page that is free at the hole is of no interest.
+//!
+//! If there is a page of the second kind that is newer, the store at the hole cannot be had, and a
+//! mixture of two moments would be no store: [`Obstacle::Pages`]. If there is none, the log is cut
+//! off at the hole (`log/cut.rs`), and what follows is a recovery like any other.
+//!
+//! LSNs begin anew when a store gets a new log. Pages that were written before then may carry
+//! higher ones than the new log has, and are taken for newer ones here: an error too many, never
+//! one too few.
+
+use std::sync::Arc;
+
+use millpond_base::{Lsn, PageId};
+
+use super::analysis::{Analysis, Loser};
+use super::checkpoint::Checkpoint;
+use super::damage::{LogDamage, LostRecords, Obstacle, StrayPage, StrayPages};
+use super::error::RecoveryError;
+use crate::io::{AlignedBuffer, Device, PageRead, PageStore};
+use crate::log::{Log, LogError, LogOptions};
+use crate::page::change::{Section, sections};
+use crate::page::{PageHeader, PageType};
+use crate::pool::changes::kind;
+
+/// Pages read together.
+const BATCH: usize = 64;
+
+/// Pages that are named.
+const NAMED: usize = 5;
+
+/// What was found.
+#[derive(Debug)]
+pub struct Examined {
+    /// The damage; its obstacle is what the log alone tells of.
+    pub damage: LogDamage,
+    /// What the log says up to the hole, unless there is an obstacle.
+    pub analysis: Option<Analysis>,
+}
+
+/// Looks at the log on `device`, which does not open, or fails when `store` is recovered.
+///
+/// # Errors
+/// The headers of the log cannot be read, or a record has passed its checksum and makes no sense.
+pub fn examine(
+    store: &PageStore,
+    device: Arc<dyn Device>,
+    was_closed: bool,
+    options: &LogOptions,
+) -> Result<Examined, RecoveryError> {
+    let checkpoint = store.log_position();
+    let mut damage = survey(store, &device, checkpoint, was_closed)?;
+    if was_closed {
+        return Ok(Examined { damage, analysis: None });
+    }
+    let log = Log::open_up_to(device.clone(), store.uuid(), damage.at, options)?;
+    match analyse(&log, checkpoint)? {
+        Ok(analysis) => Ok(Examined { damage, analysis: Some(analysis) }),
+        Err((at, obstacle)) => {
+            let at = at.unwrap_or(damage.at);
+            if at < damage.at {
+                damage = survey(store, &device, at, was_closed)?;
+                // What is whole before the checkpoint was walked over, too.
+                damage.at = at;
+            }
+            (damage.checkpoint, damage.obstacle) = (checkpoint, Some(obstacle));
+            Ok(Examined { damage, analysis: None })
+        }
+    }
+}
+
+fn survey(
+    store: &PageStore,
+    device: &Arc<dyn Device>,
+    start: Lsn,
+    was_closed: bool,
+) -> Result<LogDamage, LogError> {
+    let mut commits = 0;
+    let survey = Log::survey(device.clone(), store.uuid(), start, &mut |header| {
+        commits += u64::from(header.kind == kind::COMMIT);
+    })?;
+    let lost = survey.behind.map_or_else(LostRecords::default, |behind| LostRecords {
+        records: behind.records,
+        commits,
+        first: behind.first,
+        until: behind.until,
+    });
+    let path = device.path().to_path_buf();
+    let (at, offset, durable) = (survey.end, survey.offset, survey.durable);
+    Ok(LogDamage { path, at, offset, checkpoint: start, lost, durable, was_closed, obstacle: None })
+}
+
+/// Where a hole is, if that is known, and what it is in the way of.
+type Blocked = (Option<Lsn>, Obstacle);
+
+/// What `log`, which ends at the hole, says; everything that recovery reads of it is read.
+fn analyse(log: &Log, at: Lsn) -> Result<Result<Analysis, Blocked>, RecoveryError> {
+    let checkpoint = match Checkpoint::read(log, at) {
+        Ok(checkpoint) => checkpoint,
+        Err(RecoveryError::Log(error)) => {
+            return Ok(Err((place_of(&error), Obstacle::Checkpoint)));
+        }
+        Err(error) => return Err(error),
+    };
+    let mut reader = log.reader(checkpoint.redo);
+    loop {
+        match reader.next_record() {
+            Ok(Some(_)) => {}
+            Ok(None) => break,
+            Err(_) => return Ok(Err((Some(reader.position()), Obstacle::BeforeCheckpoint))),
+        }
+    }
+    let analysis = match Analysis::of(log, &checkpoint, &mut |_| {}) {
+        Ok(analysis) => analysis,
+        // All from the redo point on was read just now: this is a transaction's last record.
+        Err(RecoveryError::Log(error)) => return Ok(Err((place_of(&error), Obstacle::Undo))),
+        Err(error) => return Err(error),
+    };
+    match broken_chain(log, &analysis.losers)? {
+        None => Ok(Ok(analysis)),
+        Some(at) => Ok(Err((Some(at), Obstacle::Undo))),
+    }
+}
+
+/// The position that an error is about, if it is about a hole.
+fn place_of(error: &LogError) -> Option<Lsn> {
+    match error {
+        LogError::NoRecord { at, .. }
+        | LogError::Missing { at, .. }
+        | LogError::Forgotten { at, .. } => Some(*at),
+        _ => None,
+    }
+}
+
+/// Walks the records that undoing `losers` will; answers where one cannot be read.
+fn broken_chain(log: &Log, losers: &[Loser]) -> Result<Option<Lsn>, RecoveryError> {
+    let mut body = Vec::new();
+    for loser in losers {
+        let mut at = loser.last;
+        while at != Lsn(0) {
+            let Ok(header) = log.read_at(at, &mut body) else { return Ok(Some(at)) };
+            let mut next = None;
+            for section in sections(&body) {
+                match section.map_err(|bad| RecoveryError::Body { at, byte: bad.at })? {
+                    Section::Undo { .. } => next = Some(header.prev),
+                    Section::UndoNext { lsn } => next = Some(lsn),
+                    _ => {}
+                }
+            }
+            match next.filter(|next| *next < at) {
+                Some(next) => at = next,
+                None => return Err(RecoveryError::Body { at, byte: 0 }),
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Reads all pages of `store` that were in use at the hole, which is at `end`, and that redo will
+/// not make anew.
+pub fn stray_pages(store: &PageStore, analysis: &Analysis, end: Lsn) -> StrayPages {
+    let words = analysis.space.taken().iter().enumerate();
+    let mut pages = words.flat_map(|(at, &word)| {
+        let bits = (0..64).filter(move |bit| word >> bit & 1 == 1);
+        bits.map(move |bit| PageId(at as u64 * 64 + bit))
+    });
+    let mut found = StrayPages::default();
+    let page_bytes = store.page_size().bytes();
+    let mut buffers: Vec<_> = (0..BATCH).map(|_| AlignedBuffer::new(page_bytes)).collect();
+    loop {
+        let wanted = pages
+            .by_ref()
+            .filter(|page| !store.is_reserved(*page) && analysis.index.get(*page).is_none());
+        // In ascending order, in which the store gives a batch back.
+        let mut batch: Vec<PageRead<'_>> = buffers
+            .iter_mut()
+            .zip(wanted)
+            .map(|(buffer, page)| PageRead::new(page, &mut buffer[..]))
+            .collect();
+        if batch.is_empty() {
+            return found;
+        }
+        store.read_batch(&mut batch);
+        for read in &batch {
+            found.look(read, end);
+        }
+    }
+}
+
+impl StrayPages {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.newer == 0 && self.unreadable == 0
+    }
+
+    fn look(&mut self, read: &PageRead<'_>, end: Lsn) {
+        self.looked_at += 1;
+        let mut stray = StrayPage {
+            page: read.page,
+            lsn: None,
+            owner: None,
+            structure: None,
+            kind: PageType::NONE,
+        };
+        if read.result.is_ok() {
+            let header = PageHeader::read(read.bytes);
+            if header.lsn <= end {
+                return;
+            }
+            self.newer += 1;
+            (stray.lsn, stray.owner, stray.kind) =
+                (Some(header.lsn), Some(header.owner), header.kind);
+        } else {
+            self.unreadable += 1;
+        }
+        if self.first.len() < NAMED {
+            self.first.push(stray);
+        }
+    }
+}
