@@ -596,5 +596,20 @@ fn a_store_shrinks_when_what_was_made_last_is_gone() {
     assert!(before > 3 << 20 && after < 2 << 20, "{before}, {after}: {said}");
     shop.ok(&["check", file]);
     assert_eq!(shop.ok(&["scan", file, "--tree", "rows", "--count"]).trim(), "3000");
+    // What was made before goes, and what was made last moves to where it was.
+    shop.ok(&["put", file, "photo", "--tree", "names", "--value-file", "photo"]);
+    let rows: String = (0..9000).map(|i| format!("{i:05}\t{i:0300}\n")).collect();
+    let dump = format!("@millpond-dump 1 text\n@tree last\n{rows}@end 9000\n");
+    fs::write(shop.path("last.dump"), dump).unwrap();
+    shop.ok(&["load", "--add", file, "last.dump"]);
+    shop.ok(&["del", file, "photo", "--tree", "names"]);
+    let before = fs::metadata(shop.path(file)).unwrap().len();
+    let said = text(&shop.run(&["shrink", file, "--quiet"]).stderr);
+    let after = fs::metadata(shop.path(file)).unwrap().len();
+    assert!(said.contains("pages moved") && !said.contains("; 0 pages"), "{said}");
+    assert!(after < before - (2 << 20), "{before}, {after}: {said}");
+    shop.ok(&["check", file]);
+    assert_eq!(shop.ok(&["get", file, "04711", "--tree", "last"]).trim(), format!("{:0300}", 4711));
+    assert_eq!(shop.ok(&["scan", file, "--tree", "last", "--count"]).trim(), "9000");
     assert!(shop.fails(1, &["shrink", "none.db"]).contains("there is no store at none.db"));
 }
