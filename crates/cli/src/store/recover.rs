@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use millpond::db::check::{CATALOG, CheckOptions, check_store};
 use millpond::db::log_view::trial_devices;
-use millpond::db::{Db, Error, Options, Recovery};
+use millpond::db::{Db, Error, Options, Phase, Progress, Recovery};
 use millpond::io::{Device, PageStore};
 use millpond_lab::table::Table;
 use serde_json::json;
@@ -39,6 +39,9 @@ pub(crate) struct Args {
     /// Memory for the recovery
     #[arg(long, value_name = "SIZE", value_parser = size_of)]
     memory: Option<u64>,
+    /// No progress
+    #[arg(long, short)]
+    quiet: bool,
     #[command(flatten)]
     output: Output,
 }
@@ -48,6 +51,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let file = &args.store.file;
     let options = Options::new().create_if_missing(false).salvage_log(args.salvage);
     let options = options.memory(args.memory.unwrap_or(256 << 20));
+    let bar = Arc::new(crate::progress::Progress::new(args.quiet));
+    let shown = bar.clone();
+    let options = options.watch_recovery(move |progress| show(&shown, progress));
     let mut trial = None;
     let opened = if args.dry_run {
         let (data, log) = trial_devices(file).map_err(failed)?;
@@ -56,6 +62,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     } else {
         Db::open(file, options)
     };
+    bar.finish();
     let db = opened.map_err(|error| refused(file, error))?;
     let done = db.recovery();
     open::close(db)?;
@@ -80,6 +87,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         complain("nothing was changed");
     }
     Ok(())
+}
+
+fn show(bar: &crate::progress::Progress, progress: Progress) {
+    let (what, unit) = match progress.phase {
+        Phase::Analysis => ("reading the log", "bytes"),
+        Phase::Redo => ("making pages anew", "pages"),
+        Phase::Undo => ("undoing what did not commit", "transactions"),
+    };
+    let share = progress.done as f64 / progress.total.max(1) as f64;
+    bar.show(what, Some(share), progress.done, unit);
 }
 
 fn table(done: &Recovery) -> Table {

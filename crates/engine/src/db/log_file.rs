@@ -107,12 +107,12 @@ pub(super) fn open(
         Err(OpenError::NeedsRecovery { .. }) => {
             let pages = PageStore::open_to_recover(device, page_size)?;
             let (log, log_options) = (log(false)?, log_options(options, pages.page_size())?);
-            let logged = match recover(&pages, log.clone(), &log_options) {
+            let logged = match recover(&pages, log.clone(), &log_options, options) {
                 Ok(logged) => logged,
                 Err(error) => {
                     let salvaged =
                         log_salvage::cut(error, &pages, log.clone(), &log_options, options)?;
-                    let mut logged = recover(&pages, log, &log_options)?;
+                    let mut logged = recover(&pages, log, &log_options, options)?;
                     if let Some(recovery) = &mut logged.recovery {
                         recovery.salvaged = Some(salvaged);
                     }
@@ -128,17 +128,15 @@ pub(super) fn open(
 fn recover(
     pages: &PageStore,
     device: Arc<dyn Device>,
-    options: &LogOptions,
+    log_options: &LogOptions,
+    options: &Options,
 ) -> Result<Logged, RecoveryError> {
-    let (log, tail) = Log::open(device, pages.uuid(), pages.log_position(), options)?;
+    let (log, tail) = Log::open(device, pages.uuid(), pages.log_position(), log_options)?;
     let started = std::time::Instant::now();
-    let recovered = recovery::recover(
-        pages,
-        &log,
-        redo_note,
-        &RedoOptions::default(),
-        &mut |_: recovery::Progress| {},
-    )?;
+    let recovered =
+        recovery::recover(pages, &log, redo_note, &RedoOptions::default(), &mut |progress| {
+            options.recovery_watch.tell(progress)
+        })?;
     let analysis = recovered.analysis;
     tracing::info!(
         records = analysis.records,

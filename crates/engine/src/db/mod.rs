@@ -67,6 +67,7 @@ pub mod raw_hash_index;
 pub mod raw_heap;
 #[cfg(not(test))]
 pub mod raw_tree;
+pub mod recovery_watch;
 pub mod salvage;
 #[cfg(not(test))]
 mod scan_count;
@@ -112,6 +113,7 @@ pub use raw_hash_index::{RawEntries, RawHashIndex};
 pub use raw_heap::{RawHeap, RawRecords};
 #[cfg(not(test))]
 pub use raw_tree::{RawRange, RawReader, RawTree};
+pub use recovery_watch::RecoveryWatch;
 pub use shrinking::{ShrinkProgress, ShrinkWatch, Shrunk};
 #[cfg(not(test))]
 pub use snapshot::Snapshot;
@@ -126,5 +128,7 @@ pub use tree::{Range, Tree};
 pub use txn::Txn;
 pub use value::Value;
 
-pub use crate::recovery::{LogDamage, LostRecords, Obstacle, StrayPage, StrayPages};
+pub use crate::recovery::{
+    LogDamage, LostRecords, Obstacle, Phase, Progress, StrayPage, StrayPages,
+};
 pub use crate::txn::{Durability, Isolation, Savepoint, TxnError, TxnOptions};

@@ -1,8 +1,8 @@
 //! How a store is opened. [`Options::memory`] is what most users set, if anything.
 //!
-//! Fifteen knobs are for users; what only measurements turn lies under [`Lab`]. Values are checked
-//! together when the store is opened, or by [`Options::check`]: setters never fail, so that they
-//! chain.
+//! Seventeen knobs are for users; what only measurements turn lies under [`Lab`]. Values are
+//! checked together when the store is opened, or by [`Options::check`]: setters never fail, so that
+//! they chain.
 
 use millpond_base::Seed;
 
@@ -12,7 +12,9 @@ use super::choices::{
 };
 use super::memory_limit::SystemRoots;
 use super::policy_choice::{PolicyChoice, PolicyError};
+use super::recovery_watch::RecoveryWatch;
 use crate::io::{self, FileDevice, FileOptions};
+use crate::recovery::Progress;
 use crate::txn::Durability;
 
 /// The replacement policy of a store whose options name none. Half of the pool cools, where
@@ -140,6 +142,8 @@ pub struct Options {
     /// what was committed behind it is lost. Where that cannot be, nothing is changed. Has no
     /// effect on a log that is sound. Default: no, opening fails.
     pub salvage_log: bool,
+    /// Who is told how far a recovery is. Default: nobody.
+    pub recovery_watch: RecoveryWatch,
     /// What only measurements turn.
     pub lab: Lab,
 }
@@ -213,6 +217,7 @@ impl Default for Options {
             durability: Durability::default(),
             log_gap: LOG_GAP_DEFAULT,
             salvage_log: false,
+            recovery_watch: RecoveryWatch::default(),
             lab: Lab::default(),
         }
     }
@@ -268,6 +273,12 @@ impl Options {
         log_gap: u64 => log_gap;
         /// Sets [`Options::salvage_log`](#structfield.salvage_log).
         salvage_log: bool => salvage_log;
+    }
+
+    /// Sets [`Options::recovery_watch`](#structfield.recovery_watch).
+    #[must_use]
+    pub fn watch_recovery(self, watcher: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        Options { recovery_watch: RecoveryWatch::new(watcher), ..self }
     }
 
     /// Changes [`Options::lab`](#structfield.lab):

@@ -480,7 +480,8 @@ impl<M: Mode> Store<M> {
         if let Some(recovery) = &mut logged.recovery {
             let started = Instant::now();
             let mut tree_of = |owner| named.tree_of(pool, owner);
-            recovery.undone = undoing::undo(&logged.log, &logged.losers, &mut tree_of)
+            let watch = &options.recovery_watch;
+            recovery.undone = undoing::undo(&logged.log, &logged.losers, &mut tree_of, watch)
                 .map_err(|error| undo_failed(error, &logged.log, pages.log_position()))?;
             recovery.freed = undoing::free_hanging(pool, pages)?;
             recovery.elapsed += started.elapsed();

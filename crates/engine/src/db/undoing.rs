@@ -8,6 +8,7 @@ use std::sync::Arc;
 use millpond_base::{Lsn, Mark, PageId};
 
 use super::error::Error;
+use super::recovery_watch::RecoveryWatch;
 use super::store_handle::OpenTree;
 use crate::btree::{BTree, Before, Condition, Undo};
 use crate::hash_index::HashIndex;
@@ -18,7 +19,7 @@ use crate::page::change::{Section, sections};
 use crate::page::{PAGE_HEADER, PageHeader, PageType};
 use crate::pool::changes::kind;
 use crate::pool::{ANCHOR_SWIP, By, Mode, Pages, Pool, PoolError, Read, Storage, Swip};
-use crate::recovery::Loser;
+use crate::recovery::{Loser, Phase, Progress};
 use crate::txn::TxnError;
 
 /// A tree that is open, by the id that its pages carry.
@@ -29,14 +30,19 @@ pub(super) fn undo<M: Mode>(
     log: &Log,
     losers: &[Loser],
     tree_of: &mut TreeOf<'_, M>,
+    watch: &RecoveryWatch,
 ) -> Result<u64, Error> {
+    let (mut done, total) = (0, losers.len() as u64);
     let mut last: HashMap<u64, Lsn> = losers.iter().map(|l| (l.tx, l.last_record)).collect();
     let mut next: BinaryHeap<(Lsn, u64)> = losers.iter().map(|l| (l.last, l.tx)).collect();
     let (mut undone, mut body) = (0, Vec::new());
+    watch.tell(Progress { phase: Phase::Undo, done, total });
     while let Some((at, tx)) = next.pop() {
         let prev = last.get(&tx).copied().unwrap_or_default();
         if at == Lsn(0) {
             log.append(&Record { kind: kind::ABORT, tx, prev, parts: &[] });
+            done += 1;
+            watch.tell(Progress { phase: Phase::Undo, done, total });
             continue;
         }
         let header = log.read_at(at, &mut body).map_err(PoolError::Log)?;

@@ -8,14 +8,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use millpond::db::check::{CATALOG, CheckOptions, check};
 use millpond::db::log_view::read_log;
-use millpond::db::{Db, Error, Options, RawTree};
+use millpond::db::{Db, Error, Options, Phase, RawTree};
 use millpond::io::{FaultyDevice, MemoryDevice};
 use millpond::page::superblock::FORMAT_VERSION;
 
@@ -190,4 +190,24 @@ fn what_a_crash_leaves_today_is_recovered_to_the_same() {
     let db = Db::open_on_devices(data, log, options()).unwrap();
     assert_recovered(&db);
     db.close().unwrap();
+}
+
+#[test]
+fn whoever_watches_a_recovery_is_told_of_all_its_parts_to_their_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("golden.mill");
+    unpack(&path);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let notes = told.clone();
+    let options = options().watch_recovery(move |progress| notes.lock().unwrap().push(progress));
+    drop(Db::open(&path, options).unwrap());
+    let told = told.lock().unwrap();
+    for phase in [Phase::Analysis, Phase::Redo, Phase::Undo] {
+        let of = told.iter().filter(|progress| progress.phase == phase);
+        let all: Vec<(u64, u64)> = of.map(|progress| (progress.done, progress.total)).collect();
+        assert!(all.is_sorted(), "{phase:?}: {all:?}");
+        let (first, last) = (all.first().unwrap(), all.last().unwrap());
+        assert_eq!((first.0, last.0), (0, last.1), "{phase:?}: {all:?}");
+        assert!(last.1 > 0, "{phase:?}");
+    }
 }
