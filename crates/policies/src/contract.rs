@@ -229,6 +229,18 @@ pub trait Host {
         PageState::Clean
     }
 
+    /// Whether a policy should end early, with what it has: the host has refused so many dirty
+    /// frames that, once they are written, it has what it wants. Asked after a refusal, if at all.
+    #[inline(always)]
+    fn has_enough(&self) -> bool {
+        false
+    }
+
+    /// So many frames were looked at, those that were offered among them; for figures only. Told
+    /// by policies that look at more than they offer.
+    #[inline(always)]
+    fn looked(&mut self, _frames: u32) {}
+
     /// Offers `frame` and follows [`Verdict::Instead`] down to a child that can go. Says which
     /// frame went and which page was in it.
     ///

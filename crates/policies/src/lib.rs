@@ -8,7 +8,8 @@
 //! - [`erased`]: the cold half behind a pointer, for live pools.
 //! - [`registry`]: all of them, one line each.
 //!
-//! No I/O, no threads, and no `unsafe` but in [`frames`] and [`mod@parts::prefetch`].
+//! No I/O, no threads, and no `unsafe` but in [`frames`], [`mod@parts::prefetch`] and
+//! [`parts::worth_simd`].
 
 #[macro_use]
 pub mod config;

@@ -32,6 +32,7 @@ pub mod type_queue;
 pub mod typed_usage;
 pub mod usage_clock;
 pub mod worth;
+pub mod worth_simd;
 
 pub use adaptation::Adaptation;
 pub use balance::Balance;

@@ -26,7 +26,12 @@ pub fn offer_in_turn<S: ?Sized, H: Host + ?Sized>(
                 taken(state, frame, page);
                 count += 1;
             }
-            Err(why) => refused(state, offered, why),
+            Err(why) => {
+                refused(state, offered, why);
+                if host.has_enough() {
+                    break;
+                }
+            }
         }
     }
     count
@@ -41,6 +46,29 @@ pub fn offer_drawn<H: Host + ?Sized>(
     mut draw: impl FnMut() -> FrameId,
 ) -> u32 {
     offer_in_turn(goal, host, &mut (), |()| Some(draw()), |(), _, _| (), |(), _, _| ())
+}
+
+/// The same where `draw` gives so many at a time. No more are drawn than are offered, unless the
+/// host has enough.
+#[inline(always)]
+pub fn offer_sampled<H: Host + ?Sized, I: Iterator<Item = u32>>(
+    goal: &Goal,
+    host: &mut H,
+    mut draw: impl FnMut(usize) -> I,
+) -> u32 {
+    let (mut count, mut steps) = (0, 0);
+    while count < goal.frames && steps < goal.steps_max {
+        let drawn = (goal.frames - count).min(goal.steps_max - steps);
+        steps += drawn;
+        for frame in draw(drawn as usize) {
+            if host.take(FrameId(frame)).is_ok() {
+                count += 1;
+            } else if host.has_enough() {
+                return count;
+            }
+        }
+    }
+    count
 }
 
 #[cfg(test)]
@@ -94,5 +122,14 @@ mod tests {
         };
         assert_eq!(offer_drawn(&goal(3, 12), &mut host, &mut draw), 2);
         assert_eq!((host.gone, host.offered.len()), (vec![0, 2], 12));
+        let (mut host, mut at) = (full(3), 0);
+        host.frames[1].refuse = Some(Why::Permanent);
+        let mut draw = |count: usize| {
+            let from = at;
+            at += count as u32;
+            (from..at).map(|at| at / 2 % 3)
+        };
+        assert_eq!(offer_sampled(&goal(3, 12), &mut host, &mut draw), 2);
+        assert_eq!((host.gone, host.offered.len(), at), (vec![0, 2], 12, 12));
     }
 }

@@ -24,6 +24,12 @@ fn scale(bits: u64, bound: u32) -> u32 {
     (((bits >> 32) * u64::from(bound)) >> 32) as u32
 }
 
+/// `count` numbers of the sequence, the first one at `first`.
+#[inline(always)]
+fn from(first: u64, count: usize, bound: u32) -> impl Iterator<Item = u32> + use<> {
+    (0..count as u64).map(move |i| scale(mix(first.wrapping_add(STEP.wrapping_mul(i))), bound))
+}
+
 impl Random {
     /// The generator with that seed.
     pub fn new(seed: u64) -> Random {
@@ -45,8 +51,15 @@ impl Random {
     /// The next `count` numbers that `below` would give, for one atomic addition in all.
     #[inline(always)]
     pub fn sample(&self, count: usize, bound: u32) -> impl Iterator<Item = u32> + use<> {
-        let first = self.0.fetch_add(STEP.wrapping_mul(count as u64), Relaxed);
-        (0..count as u64).map(move |i| scale(mix(first.wrapping_add(STEP.wrapping_mul(i))), bound))
+        from(self.0.fetch_add(STEP.wrapping_mul(count as u64), Relaxed), count, bound)
+    }
+
+    /// The same as `sample` for the only thread there is, without a locked instruction.
+    #[inline(always)]
+    pub fn sample_alone(&mut self, count: usize, bound: u32) -> impl Iterator<Item = u32> + use<> {
+        let at = self.0.load(Relaxed);
+        self.0.store(at.wrapping_add(STEP.wrapping_mul(count as u64)), Relaxed);
+        from(at, count, bound)
     }
 
     /// The same as `below` for the only thread there is, without a locked instruction.
@@ -82,6 +95,9 @@ mod tests {
             let drawn: Vec<u32> = a.sample(count, 1_000).collect();
             assert_eq!(drawn, (0..count).map(|_| b.below(1_000)).collect::<Vec<_>>());
             assert_eq!(drawn, (0..count).map(|_| c.below_alone(1_000)).collect::<Vec<_>>());
+            let more: Vec<u32> = a.sample(count, 77).collect();
+            assert_eq!(more, c.sample_alone(count, 77).collect::<Vec<_>>());
+            assert_eq!(more, (0..count).map(|_| b.below(77)).collect::<Vec<_>>());
         }
     }
 }

@@ -29,8 +29,8 @@ const LIVE: u8 = 1;
 /// The state of a line whose page will never go.
 const PERMANENT: u8 = 2;
 
-/// One frame's stamps: exactly one cache line.
-#[repr(align(64))]
+/// One frame's stamps: exactly one cache line, the stamps first, as vector instructions read it.
+#[repr(C, align(64))]
 pub struct Stamps {
     log: [AtomicU32; SLOTS],
     heads: [AtomicU8; 2],
@@ -38,7 +38,7 @@ pub struct Stamps {
 }
 
 #[cfg(not(any(loom, shuttle)))]
-const _: () = assert!(size_of::<Stamps>() == 64);
+const _: () = assert!(size_of::<Stamps>() == 64 && std::mem::offset_of!(Stamps, log) == 0);
 
 impl Default for Stamps {
     fn default() -> Stamps {
@@ -76,6 +76,11 @@ impl Ring {
     /// Whether nothing is logged.
     pub fn is_empty(self) -> bool {
         self.len == 0
+    }
+
+    /// The slots as bits of the line's.
+    pub fn lanes(self) -> u16 {
+        (((1u32 << self.len()) - 1) << self.first) as u16
     }
 
     /// What each slot's place in the order is, 1 for the head's, where the head is `head`; 0 for
@@ -131,6 +136,12 @@ impl Stamps {
         self.heads.iter().for_each(|head| head.store(0, Relaxed));
     }
 
+    /// Where the rings' heads are, by the rings' numbers.
+    #[inline(always)]
+    pub fn heads(&self) -> [u8; 2] {
+        [self.heads[0].load(Relaxed), self.heads[1].load(Relaxed)]
+    }
+
     /// A copy, which vector instructions can work on.
     #[inline(always)]
     pub fn copy(&self) -> Copied {
@@ -138,8 +149,7 @@ impl Stamps {
         for (copy, slot) in stamps.iter_mut().zip(&self.log) {
             *copy = slot.load(Relaxed);
         }
-        let heads = [self.heads[0].load(Relaxed), self.heads[1].load(Relaxed)];
-        Copied { stamps, heads }
+        Copied { stamps, heads: self.heads() }
     }
 
     /// The frame holds a page that may be chosen.
@@ -183,6 +193,12 @@ pub struct Copied {
 }
 
 impl Copied {
+    /// Where the rings' heads are, by the rings' numbers.
+    #[inline(always)]
+    pub fn heads(&self) -> [u8; 2] {
+        self.heads
+    }
+
     /// Where the ring's head is.
     #[inline(always)]
     pub fn head(&self, ring: Ring) -> usize {

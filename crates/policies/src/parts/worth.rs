@@ -4,10 +4,14 @@
 //! [`Tracking`] says where a reference is logged and is what the hit path needs; [`Worth`] makes a
 //! number of the log and is what an eviction needs. Times are *stamps*: ticks plus 1, so that 0
 //! can mean "never".
+//!
+//! [`Worth::value`] is the definition; [`Worth::values`] gives the same for many pages at a time,
+//! by vector instructions where the machine has them.
 
 use millpond_base::Mark;
 
 use super::stamps::{Copied, Lanes, Ring, SLOTS, Stamps, greatest_product};
+use super::worth_simd::{Instructions, Terms, values};
 
 choice! {
     /// What is logged where.
@@ -86,21 +90,28 @@ pub fn stamp(tick: u32) -> u32 {
     tick.wrapping_add(1).max(1)
 }
 
+/// The numerators of a line's slots: a cache line.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Numerators(Lanes);
+
 /// How a log becomes a value.
+#[derive(Clone)]
 pub struct Worth {
     tracking: Tracking,
     aggregate: Aggregate,
     dampening: f32,
     write_weight: f32,
     age_from: u32,
+    instructions: Instructions,
     /// For each ring and each place of its head, the numerators of equation 1, dampening included.
-    quotients: [Box<[Lanes; 16]>; 2],
+    quotients: Box<[[Numerators; 16]; 2]>,
 }
 
-fn quotients(ring: Ring, dampening: f32) -> Box<[Lanes; 16]> {
-    let mut table = Box::new([[0.0; 16]; 16]);
+fn quotients(ring: Ring, dampening: f32) -> [Numerators; 16] {
+    let mut table = [Numerators([0.0; 16]); 16];
     for (head, lanes) in table.iter_mut().enumerate().take(ring.len()) {
-        *lanes = ring.orders(head).map(|i| if i == 1.0 { dampening } else { i });
+        lanes.0 = ring.orders(head).map(|i| if i == 1.0 { dampening } else { i });
     }
     table
 }
@@ -115,14 +126,71 @@ impl Worth {
         write_weight: f32,
         age_from: u32,
     ) -> Worth {
+        // Never −0: the order of comparing would show.
+        let dampening = dampening + 0.0;
         let of = |ring| quotients(ring, dampening);
-        let quotients = [of(tracking.first), of(tracking.second)];
-        Worth { tracking, aggregate, dampening, write_weight, age_from, quotients }
+        let quotients = Box::new([of(tracking.first), of(tracking.second)]);
+        let instructions = Instructions::Portable;
+        Worth { tracking, aggregate, dampening, write_weight, age_from, instructions, quotients }
+            .by(Instructions::best())
+    }
+
+    /// The same with other instructions; the portable ones if the machine lacks them, or the
+    /// variant has no vector form.
+    #[must_use]
+    pub fn by(mut self, instructions: Instructions) -> Worth {
+        let has_form = self.aggregate == Aggregate::Max && self.tracking.log != StampLog::Bit;
+        let can = has_form && instructions.are_here();
+        self.instructions = if can { instructions } else { Instructions::Portable };
+        self
+    }
+
+    /// What [`Worth::values`] computes with.
+    #[inline(always)]
+    pub fn instructions(&self) -> Instructions {
+        self.instructions
     }
 
     /// Bytes held outside.
     pub fn bytes(&self) -> usize {
-        2 * size_of::<[Lanes; 16]>()
+        size_of_val(&*self.quotients)
+    }
+
+    /// The numerators of both rings' slots, where their heads are these.
+    #[inline(always)]
+    pub(super) fn numerators(&self, heads: [u8; 2]) -> [&Lanes; 2] {
+        let of = |side: usize| &self.quotients[side][usize::from(heads[side] & 15)].0;
+        [of(0), of(1)]
+    }
+
+    /// What a batch of values at `now` has in common.
+    #[cfg_attr(any(loom, shuttle, miri, tsan, not(target_arch = "x86_64")), allow(dead_code))]
+    #[inline]
+    pub(super) fn terms(&self, now: u32) -> Terms {
+        let rings = self.tracking.rings();
+        let first = |ring: Ring| match ring.lanes() {
+            lanes if self.age_from == 0 => u32::from(lanes) & u32::from(lanes).wrapping_neg(),
+            _ => 0,
+        };
+        Terms {
+            aged_from: now.wrapping_add(self.age_from),
+            weight: self.weight(),
+            lanes: rings.map(Ring::lanes),
+            firsts: rings.map(first),
+        }
+    }
+
+    /// What the second ring's value counts.
+    #[inline(always)]
+    fn weight(&self) -> f32 {
+        self.write_weight + if self.tracking.log == StampLog::Strict { 1.0 } else { 0.0 }
+    }
+
+    /// The values at `now` of the pages with the logs `line(0)`, `line(1)`, …: as many as
+    /// `values` has room for, and to the bit what [`Worth::value`] says of each.
+    #[inline]
+    pub fn values<'a>(&self, now: u32, values: &mut [f32], line: impl Fn(usize) -> &'a Stamps) {
+        self::values(self, now, values, line);
     }
 
     /// The page's value at `now`: +∞ if it was referenced then and ages begin at 0.
@@ -138,18 +206,18 @@ impl Worth {
         if log == StampLog::Bit {
             return self.value_with_bits(&copy, now);
         }
-        let weight = self.write_weight + if log == StampLog::Strict { 1.0 } else { 0.0 };
+        let weight = self.weight();
         if self.aggregate != Aggregate::Max {
             let reads = self.aggregated(&copy, first, now);
             return reads + weight * self.aggregated(&copy, second, now);
         }
         let rates = copy.rates(now);
-        let numerators = |ring, side: usize| &self.quotients[side][copy.head(ring) % 16];
-        let reads = greatest_product(numerators(first, 0), &rates);
+        let [of_first, of_second] = self.numerators(copy.heads());
+        let reads = greatest_product(of_first, &rates);
         if second.is_empty() {
             return reads;
         }
-        reads + weight * greatest_product(numerators(second, 1), &rates)
+        reads + weight * greatest_product(of_second, &rates)
     }
 
     fn subfrequency(&self, order: usize, numerator: f32, age: u32) -> f32 {

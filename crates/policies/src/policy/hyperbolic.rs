@@ -167,8 +167,13 @@ impl OpenPolicy for Hyperbolic {
                     taken += 1;
                     break;
                 }
+                if host.has_enough() {
+                    host.looked(steps);
+                    return taken;
+                }
             }
         }
+        host.looked(steps);
         taken
     }
 

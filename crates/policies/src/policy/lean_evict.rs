@@ -183,7 +183,8 @@ impl LeanEvict {
     #[inline(always)]
     fn cool_one<H: Host + ?Sized>(&mut self, host: &mut H) {
         const DEPTH_MAX: usize = 8;
-        let Some(mut frame) = self.hot.at(self.generator.below(self.hot.len())) else { return };
+        let drawn = self.generator.below_alone(self.hot.len());
+        let Some(mut frame) = self.hot.at(drawn) else { return };
         for _ in 0..DEPTH_MAX {
             match host.cool(FrameId(frame)) {
                 Cooled::Yes => return self.put(frame, State::Cooling),
@@ -287,7 +288,11 @@ impl Policy for LeanEvict {
                 break;
             }
             steps = steps.saturating_add(1);
-            taken += u32::from(self.offer_front(host));
+            if self.offer_front(host) {
+                taken += 1;
+            } else if host.has_enough() {
+                break;
+            }
         }
         taken
     }

@@ -8,7 +8,8 @@
 //!
 //! **Invariants** — (1) Every resident frame is equally likely to be offered.
 //!
-//! **Cost** — Hit and admit: nothing. Evict: one draw per offer. No bytes per frame, no ghosts.
+//! **Cost** — Hit and admit: nothing. Evict: one draw per offer, as many at once as are wanted. No
+//! bytes per frame, no ghosts.
 //!
 //! **Deviations** — Draws that meet a free or refused frame are repeated until the host's bound,
 //! instead of choosing among the resident ones only; the distribution is the same.
@@ -21,7 +22,7 @@ use crate::config::NoConfig;
 use crate::contract::{Access, Frames, Goal, Host, NoTouch, OpenPolicy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::Random as Generator;
-use crate::parts::offers::offer_drawn;
+use crate::parts::offers::offer_sampled;
 
 /// A uniformly random frame.
 pub struct Random {
@@ -65,7 +66,7 @@ impl OpenPolicy for Random {
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        offer_drawn(goal, host, || FrameId(self.generator.below(frames.len())))
+        offer_sampled(goal, host, |count| self.generator.sample(count, frames.len()))
     }
 
     #[inline(always)]
@@ -75,7 +76,7 @@ impl OpenPolicy for Random {
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        offer_drawn(goal, host, || FrameId(self.generator.below_alone(frames.len())))
+        offer_sampled(goal, host, |count| self.generator.sample_alone(count, frames.len()))
     }
 
     fn forget(&self, _: Frames<'_, NoTouch>, _: FrameId) {}

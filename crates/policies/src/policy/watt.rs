@@ -17,8 +17,9 @@
 //! offered again while its page stays.
 //!
 //! **Cost** — Hit: one comparison, and two stores if the epoch is new; no latch. Admit: 64 bytes
-//! written. Evict: `sample` cache lines, prefetched together, and a vector of divisions for each;
-//! no latch. 64 bytes per frame, no ghosts.
+//! written. Evict: `sample` cache lines, and where more than one frame is wanted `candidates` more,
+//! up to 64 prefetched together, and a vector of divisions for each, by AVX-512 or AVX2 where the
+//! machine has them; no latch. 64 bytes per frame, no ghosts.
 //!
 //! **Deviations** — Frames are drawn with replacement, and a sample as large as the pool is the
 //! whole pool. Frames that hold no page are passed over; refused ones are replaced by the next
@@ -239,7 +240,7 @@ impl<C: WattClock> Rules for Watt<C> {
 }
 
 /// Frames looked at together, so that their cache lines load together.
-const CHUNK: u32 = 16;
+const BATCH: usize = 64;
 /// Frames of a sample that are remembered, should better ones be refused.
 const BEST: usize = 8;
 
@@ -250,10 +251,13 @@ struct Best {
 }
 
 impl Best {
+    const NONE: Best = Best { found: [(0.0, 0); BEST], len: 0 };
+
     #[inline(always)]
     fn add(&mut self, value: f32, frame: u32) {
         let mut at = self.len;
-        if self.found[..at].iter().any(|(_, f)| *f == frame) {
+        let is_no_better = at == BEST && value >= self.found[BEST - 1].0;
+        if is_no_better || self.found[..at].iter().any(|(_, f)| *f == frame) {
             return;
         }
         while at > 0 && value < self.found[at - 1].0 {
@@ -279,11 +283,33 @@ struct Hunt<'a, C: WattClock, H: ?Sized> {
     steps_left: u32,
     wanted: u32,
     taken: u32,
+    /// What the host said last.
+    has_enough: bool,
+    /// The frames looked at last, and what they are worth.
+    drawn: [u32; BATCH],
+    values: [f32; BATCH],
 }
 
 impl<C: WattClock, H: Host + ?Sized> Hunt<'_, C, H> {
+    /// Draws `count` frames at random, or takes those from `start` on; their cache lines are under
+    /// way together while each is valued, live or not.
+    #[inline(always)]
+    fn draw(&mut self, count: usize, start: Option<u32>) {
+        let (frames, len) = (self.frames, self.frames.len());
+        let drawn = &mut self.drawn[..count];
+        for (i, frame) in (0..).zip(drawn.iter_mut()) {
+            *frame = match start {
+                Some(start) => start + i,
+                None => self.random.u32(0..len),
+            };
+            frames.prefetch(FrameId(*frame));
+        }
+        let values = &mut self.values[..count];
+        self.watt.worth.values(self.now, values, |i| frames.meta(FrameId(drawn[i])));
+    }
+
     /// Looks at up to `count` frames, random ones or those from `start` on, until `each` says
-    /// that it has enough. `each` gets a live frame and its value.
+    /// that it has enough. `each` gets a frame, which need not be live, and its value.
     #[inline(always)]
     fn look(
         &mut self,
@@ -291,39 +317,35 @@ impl<C: WattClock, H: Host + ?Sized> Hunt<'_, C, H> {
         start: Option<u32>,
         mut each: impl FnMut(&mut Self, u32, f32) -> bool,
     ) {
-        let (len, count) = (self.frames.len(), count.min(self.steps_left));
+        let count = count.min(self.steps_left);
         self.steps_left -= count;
         let mut done = 0;
         while done < count {
-            let chunk = CHUNK.min(count - done);
-            let mut chosen = [0; CHUNK as usize];
-            for (i, frame) in (0..chunk).zip(&mut chosen) {
-                *frame = match start {
-                    Some(start) => start + done + i,
-                    None => self.random.u32(0..len),
-                };
-                self.frames.prefetch(FrameId(*frame));
-            }
-            for frame in &chosen[..chunk as usize] {
-                let stamps = self.frames.meta(FrameId(*frame));
-                if stamps.is_live() {
-                    let value = self.watt.worth.value(stamps, self.now);
-                    if each(self, *frame, value) {
-                        return;
-                    }
+            let batch = (BATCH as u32).min(count - done);
+            self.draw(batch as usize, start.map(|start| start + done));
+            for i in 0..batch as usize {
+                if each(self, self.drawn[i], self.values[i]) {
+                    return;
                 }
             }
-            done += chunk;
+            done += batch;
         }
     }
 
     #[inline(always)]
+    fn is_live(&self, frame: u32) -> bool {
+        self.frames.meta(FrameId(frame)).is_live()
+    }
+
+    #[inline(always)]
     fn sample(&mut self) -> Best {
-        let mut best = Best { found: [(0.0, 0); BEST], len: 0 };
+        let mut best = Best::NONE;
         let len = self.frames.len();
         let start = (self.watt.sample >= len).then_some(0);
-        self.look(self.watt.sample.min(len), start, |_, frame, value| {
-            best.add(value, frame);
+        self.look(self.watt.sample.min(len), start, |hunt, frame, value| {
+            if hunt.is_live(frame) {
+                best.add(value, frame);
+            }
             false
         });
         best
@@ -346,6 +368,7 @@ impl<C: WattClock, H: Host + ?Sized> Hunt<'_, C, H> {
             // `Absent` may be said of a child that was to go first: it is no reason to forget.
             Err(why) => stamps.stay(!why.is_temporary()),
         }
+        self.has_enough = self.host.has_enough();
         false
     }
 
@@ -360,27 +383,32 @@ impl<C: WattClock, H: Host + ?Sized> Hunt<'_, C, H> {
             }
             self.steps_left -= 1;
             let frame = ((u64::from(start) + u64::from(at)) % u64::from(len)) as u32;
-            if self.frames.meta(FrameId(frame)).is_live() && self.offer(frame) {
-                return true;
+            if self.is_live(frame) && (self.offer(frame) || self.has_enough) {
+                return !self.has_enough;
             }
         }
         false
     }
 
     #[inline(always)]
-    fn run(mut self) -> u32 {
+    fn run(&mut self) -> u32 {
         let mut idle_from = self.steps_left;
-        while self.taken < self.wanted && self.steps_left > 0 {
+        while self.taken < self.wanted && self.steps_left > 0 && !self.has_enough {
             let before = self.taken;
             let best = self.sample();
             if self.wanted - self.taken > 1 && best.len > 0 {
                 let threshold = best.found[0].0;
                 self.look(self.watt.candidates, None, |hunt, frame, value| {
-                    value <= threshold && hunt.offer(frame) && hunt.taken == hunt.wanted
+                    // Live still: it may have been drawn twice.
+                    value <= threshold
+                        && hunt.is_live(frame)
+                        && (hunt.offer(frame) && hunt.taken == hunt.wanted || hunt.has_enough)
                 });
             }
-            if self.taken == before {
-                let _ = best.found[..best.len].iter().any(|(_, frame)| self.offer(*frame));
+            if self.taken == before && !self.has_enough {
+                let _ = best.found[..best.len]
+                    .iter()
+                    .any(|(_, frame)| self.offer(*frame) || self.has_enough);
             }
             if self.taken > before {
                 idle_from = self.steps_left;
@@ -411,7 +439,7 @@ impl<C: WattClock> OpenPolicy for Watt<C> {
         if frames.is_empty() {
             return 0;
         }
-        Hunt {
+        let mut hunt = Hunt {
             watt: self,
             frames,
             host,
@@ -420,8 +448,14 @@ impl<C: WattClock> OpenPolicy for Watt<C> {
             steps_left: goal.steps_max,
             wanted: goal.frames,
             taken: 0,
-        }
-        .run()
+            has_enough: false,
+            drawn: [0; BATCH],
+            values: [0.0; BATCH],
+        };
+        let taken = hunt.run();
+        let looked = goal.steps_max - hunt.steps_left;
+        hunt.host.looked(looked);
+        taken
     }
 
     fn forget(&self, frames: Frames<'_, WattTouch<C>>, frame: FrameId) {

@@ -21,7 +21,7 @@ use crate::config::NoConfig;
 use crate::contract::{Access, Frames, Goal, Host, NoTouch, OpenPolicy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::Random as Generator;
-use crate::parts::offers::offer_drawn;
+use crate::parts::offers::offer_sampled;
 
 /// A uniformly random page.
 pub struct T2Rand {
@@ -65,7 +65,7 @@ impl OpenPolicy for T2Rand {
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        offer_drawn(goal, host, || FrameId(self.generator.below(frames.len())))
+        offer_sampled(goal, host, |count| self.generator.sample(count, frames.len()))
     }
 
     fn forget(&self, _: Frames<'_, NoTouch>, _: FrameId) {}
