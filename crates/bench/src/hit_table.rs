@@ -6,9 +6,6 @@
 //! and says neither whether popular keys are neighbours nor how the tree was loaded. Here the
 //! rows are bulk-loaded, and both kinds of keys can be asked for.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
-use millpond::pool::recorder::{Reference, Sink};
 use millpond_base::Size;
 use millpond_lab::registry::{PolicyError, Registry};
 use millpond_lab::sim::{Future, KindHits, Renumber, SimOptions, Stalled, hits_by_kind};
@@ -21,6 +18,7 @@ use crate::bed::{Recorders, prepare};
 use crate::client::Workload;
 use crate::counts::Counts;
 use crate::error::BenchError;
+use crate::record::Kept;
 use crate::runner::{Length, Observer, RunSpec};
 use crate::setup::Setup;
 
@@ -129,18 +127,6 @@ pub struct HitTable {
     pub simulated: Vec<KindHits>,
 }
 
-/// Keeps references in memory.
-#[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Batch>>);
-
-impl Sink for Kept {
-    fn take(&mut self, references: &[Reference]) -> Result<(), String> {
-        let mut batch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        references.iter().for_each(|r| batch.push(r.page().0, r.mark()));
-        Ok(())
-    }
-}
-
 /// Does the experiment.
 ///
 /// # Errors
@@ -174,8 +160,7 @@ pub fn hit_table(
     let (pages, frames) = (bed.facts().pages, bed.facts().frames.unwrap_or(0));
     drop(bed);
     let live = outcome.counts.unwrap_or_default();
-    let mut kept = kept.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let trace = std::mem::take(&mut *kept);
+    let trace = kept.take();
     let from = trace.len().saturating_sub(live.references as usize);
     let simulated = simulate(experiment, (trace, from), frames, registry, observer)?;
     let references_per_lookup = live.references as f64 / outcome.transactions.max(1) as f64;

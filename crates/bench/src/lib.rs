@@ -8,9 +8,11 @@
 //! - [`bed`]: an engine that is loaded and can be run again and again, whatever its combination.
 //! - [`contest`]: several of them against each other, in interleaved rounds, with intervals.
 //! - [`commits`]: commits of one row, beside what the device gives by itself.
+//! - [`figure`]: how a live figure of a paper is written.
 //! - [`hit_table`]: what policies make of the engine's own references (leanstore VI-B).
 //! - [`probe`]: what the device below a store gives by itself.
 //! - [`record`]: the page references of a run as a trace.
+//! - [`recorded`]: traces of the engine for experiments that are simulated.
 //! - [`table`]: results as rows.
 //!
 //! Without the feature `runs`, [`store`] is all that there is.
@@ -32,13 +34,15 @@ pub mod db_store;
 #[cfg(feature = "runs")]
 pub mod error;
 #[cfg(feature = "runs")]
-pub mod hit_table;
+pub mod figure;
 #[cfg(feature = "runs")]
-pub mod interval;
+pub mod hit_table;
 #[cfg(feature = "runs")]
 pub mod probe;
 #[cfg(feature = "runs")]
 pub mod record;
+#[cfg(feature = "runs")]
+pub mod recorded;
 #[cfg(feature = "runs")]
 pub mod runner;
 #[cfg(feature = "runs")]
@@ -50,3 +54,6 @@ pub mod table;
 mod txn_bed;
 #[cfg(feature = "runs")]
 pub mod txn_store;
+
+#[cfg(feature = "runs")]
+pub use millpond_lab::interval;

@@ -67,6 +67,25 @@ fn failed(error: impl ToString) -> BenchError {
     BenchError::Record(error.to_string())
 }
 
+/// A trace that is kept in memory.
+#[derive(Clone, Default)]
+pub struct Kept(Arc<Mutex<Batch>>);
+
+impl Kept {
+    /// The references that came so far; those that come later are kept anew.
+    pub fn take(&self) -> Batch {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Sink for Kept {
+    fn take(&mut self, references: &[Reference]) -> Result<(), String> {
+        let mut batch = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        references.iter().for_each(|r| batch.push(r.page().0, r.mark()));
+        Ok(())
+    }
+}
+
 impl Recording {
     /// Makes a trace at `path`, whose name says the format; it appears when it is finished. Only
     /// the first `most` references are kept. With `all_attempts`, what operations referenced that

@@ -25,6 +25,11 @@ impl Row {
         self
     }
 
+    /// The row's names and values, as a figure of an experiment hands them on.
+    pub fn into_fields(self) -> Vec<(String, Value)> {
+        self.0
+    }
+
     /// An interval as three columns: its mean and both ends.
     #[must_use]
     pub fn with_interval(self, name: &str, interval: &Interval) -> Row {

@@ -2,6 +2,7 @@
 
 use millpond_bench::error::BenchError;
 use millpond_lab::curve::CurveError;
+use millpond_lab::experiment::ExperimentError;
 use millpond_lab::registry::PolicyError;
 use millpond_lab::report::ReportError;
 use millpond_lab::results::ResultError;
@@ -40,6 +41,9 @@ pub(crate) enum Failure {
     /// A store, or what a command found in it: exit code 1.
     #[error("{0}")]
     Store(String),
+    /// An experiment of a paper: exit code 1, or 2 for a figure that there is not.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
     /// A live run: exit code 1, 2 for options that cannot be, or 130 if it was stopped.
     #[error(transparent)]
     Bench(#[from] BenchError),
@@ -64,6 +68,7 @@ impl Failure {
             Failure::Sweep(SweepError::Policy(_) | SweepError::Plan(_)) => 2,
             Failure::Curve(CurveError::Policy(_) | CurveError::Offline(_)) => 2,
             Failure::Trace(TraceError::Options(_)) => 2,
+            Failure::Experiment(ExperimentError::Plan(_)) => 2,
             Failure::Bench(error) if error.is_usage() => 2,
             Failure::Interrupted | Failure::Bench(BenchError::Stopped) => 130,
             _ => 1,

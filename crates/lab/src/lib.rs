@@ -1,11 +1,17 @@
 //! The laboratory: policies measured on traces.
 //!
+//! - [`papers`]: those experiments of the papers that are simulated.
 //! - [`sim`]: the first-tier simulator: one host, any policy, monomorphised.
 //! - [`tier1`]: a simulated buffer pool that makes storage-level traces.
 //! - [`tier2`]: the second-tier simulator, with its two models.
 //! - [`registry`]: the policies that can be run, Millpond's and a user's own.
+//! - [`experiment`]: the frame in which experiments of the papers run, cell by cell.
+//! - [`interval`]: means and ratios with their 95 % confidence intervals.
 
 pub mod curve;
+pub mod experiment;
+pub mod interval;
+pub mod papers;
 pub mod registry;
 pub mod report;
 pub mod results;

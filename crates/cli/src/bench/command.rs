@@ -226,6 +226,7 @@ fn single(
         x: "second".to_string(),
         y: "transactions per second".to_string(),
         lines: vec![line(name, &table(series.clone()), "second", "throughput_per_s")],
+        ..LinePlot::default()
     })?;
     if let Some(path) = &common.series {
         write_file(path, &command, &params, series)?;

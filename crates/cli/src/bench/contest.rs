@@ -116,7 +116,8 @@ impl Standings {
             self.rows.extend(contest_row(workload, result));
             let speeds = result.rounds.iter().map(|outcome| outcome.throughput_per_s);
             let points = (1..).map(f64::from).zip(speeds).collect();
-            self.lines.push(Line { label: format!("{workload}: {}", result.name), points });
+            let label = format!("{workload}: {}", result.name);
+            self.lines.push(Line { label, points, ..Line::default() });
             self.was_stopped |= result.rounds.len() < rounds as usize;
         }
     }
@@ -135,6 +136,7 @@ impl Standings {
             x: "round".to_string(),
             y: "transactions per second".to_string(),
             lines,
+            ..LinePlot::default()
         })?;
         results.write(command, params, &table(rows))?;
         if was_stopped { Err(Failure::Interrupted) } else { Ok(()) }

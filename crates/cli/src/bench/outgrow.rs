@@ -151,7 +151,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         lines: vec![Line {
             label: "throughput".to_string(),
             points: points.into_iter().flatten().collect(),
+            ..Line::default()
         }],
+        ..LinePlot::default()
     })?;
     args.results.write("bench outgrow", &joined(parts), &table(rows))?;
     if goes_on { Ok(()) } else { Err(Failure::Interrupted) }

@@ -84,6 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         x: "second".to_string(),
         y: "transactions per second".to_string(),
         lines,
+        ..LinePlot::default()
     })?;
     args.results.write("bench ramp-up", &joined(parts), &table(rows))?;
     if was_stopped { Err(Failure::Interrupted) } else { Ok(()) }

@@ -87,5 +87,5 @@ pub(crate) fn write_file(
 pub(crate) fn line(label: &str, table: &Table, x: &str, y: &str) -> Line {
     let number = |row: usize, name: &str| table.get(row, name).and_then(|v| v.number());
     let points = (0..table.rows.len()).filter_map(|row| Some((number(row, x)?, number(row, y)?)));
-    Line { label: label.to_string(), points: points.collect() }
+    Line { label: label.to_string(), points: points.collect(), ..Line::default() }
 }

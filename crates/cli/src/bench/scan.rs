@@ -71,10 +71,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut bed = prepare(&args.engine.setup()?, &workload, &mut live)?;
     let (mut rows, mut lines) = (Vec::new(), Vec::new());
     lines.extend(
-        workload
-            .classes()
-            .iter()
-            .map(|class| Line { label: class.to_string(), points: Vec::new() }),
+        workload.classes().iter().map(|class| Line { label: class.to_string(), ..Line::default() }),
     );
     let mut was_stopped = false;
     for (name, size) in args.pools.iter().zip(sizes) {
@@ -108,6 +105,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         x: "frames".to_string(),
         y: "MiB of rows per second".to_string(),
         lines,
+        ..LinePlot::default()
     })?;
     args.results.write("bench scan", &joined(parts), &table(rows))?;
     if was_stopped { Err(Failure::Interrupted) } else { Ok(()) }

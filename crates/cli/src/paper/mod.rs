@@ -1,6 +1,8 @@
 //! `millpond paper`: experiments of the papers, each beside what the paper prints.
 
 mod command;
+mod frame;
 mod leanstore_hits;
+mod watt;
 
 pub(crate) use command::{Args, run};

@@ -86,6 +86,7 @@ fn write_report(dir: &ResultDir, live: Section) -> Result<PathBuf, Failure> {
         relative_to: Some("watt".to_string()),
         note: Some(contest::NOTE.to_string()),
         sections: vec![live],
+        ..ReportOptions::default()
     };
     let path = dir.path().join("report.html");
     let page = render(&data, &options);

@@ -240,7 +240,8 @@ impl Run {
     fn points(&self, of: impl Fn(&runner::Tick) -> Option<f64>) -> Line {
         let ticks = self.watch.ticks.iter();
         let points = ticks.filter_map(|(at, tick)| Some((*at, of(tick)?))).collect();
-        Line { label: format!("{}: {} MiB", self.name, self.memory / MIB), points }
+        let label = format!("{}: {} MiB", self.name, self.memory / MIB);
+        Line { label, points, ..Line::default() }
     }
 }
 
@@ -251,6 +252,7 @@ fn report(runs: &[Run], note: &str) -> Report {
         x: "second".to_string(),
         y: y.to_string(),
         lines: runs.iter().map(|run| run.points(of)).collect(),
+        ..LinePlot::default()
     };
     let mut shown = Table::new(["run"]);
     for run in runs {
@@ -269,11 +271,14 @@ fn report(runs: &[Run], note: &str) -> Report {
         plots: vec![
             plot("Throughput", "transactions per second", &|tick| {
                 Some(tick.transactions as f64 / tick.seconds.max(1e-9))
-            }),
+            })
+            .into(),
             plot("Hit rate, inner pages included", "hits in %", &|tick| {
                 Some(tick.counts?.hit_ratio() * 100.0)
-            }),
+            })
+            .into(),
         ],
+        ..Section::default()
     };
     let series = runs.iter().flat_map(|run| series_rows(&run.head(), &run.outcome.series));
     Report { runs: table(runs.iter().map(Run::row)), series: table(series), section }

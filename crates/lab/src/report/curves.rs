@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use super::axis::Axis;
-use super::data::{Spread, TraceData};
+use super::data::TraceData;
 use super::html::{escaped, short};
+use crate::interval::Interval;
 
 pub(super) const WIDTH: f64 = 720.0;
 pub(super) const HEIGHT: f64 = 400.0;
@@ -60,6 +61,16 @@ pub(super) fn upwards(values: impl Iterator<Item = f64>) -> Axis {
     Axis::over(values, false, HEIGHT - BOTTOM - 6.0, TOP + 6.0)
 }
 
+/// Where plots begin and end, from left to right.
+pub(super) fn left_right() -> (f64, f64) {
+    (LEFT, WIDTH - RIGHT)
+}
+
+/// Where plots end below.
+pub(super) fn bottom() -> f64 {
+    HEIGHT - BOTTOM
+}
+
 /// The class that gives series number `index` its colour and dash.
 pub(super) fn series_class(index: usize) -> String {
     format!("s{} d{}", index % 8, (index / 8) % 4)
@@ -81,12 +92,12 @@ pub(super) fn curves(trace: &TraceData, labels: &[&str]) -> Option<String> {
     );
     for (label, _, line) in &trace.lines {
         let index = labels.iter().position(|l| l == label).unwrap_or(0);
-        let points: Vec<(u64, Spread)> = line
+        let points: Vec<(u64, Interval)> = line
             .iter()
-            .filter_map(|(size, cell)| Some((*size, Spread::of(&cell.miss_ratio)?)))
+            .filter_map(|(size, cell)| Some((*size, Interval::of(&cell.miss_ratio)?)))
             .collect();
-        let path = |value: &dyn Fn(&Spread) -> f64| -> Vec<String> {
-            let at = |(size, s): &(u64, Spread)| {
+        let path = |value: &dyn Fn(&Interval) -> f64| -> Vec<String> {
+            let at = |(size, s): &(u64, Interval)| {
                 format!("{:.1},{:.1}", x.place(*size as f64), y.place(value(s)))
             };
             points.iter().map(at).collect()

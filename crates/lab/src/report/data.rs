@@ -20,35 +20,6 @@ pub enum ReportError {
     Empty(String),
 }
 
-/// One measurement over its seeds.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Spread {
-    pub mean: f64,
-    pub low: f64,
-    pub high: f64,
-}
-
-/// Half of Student's t distribution beyond 97.5 %, for 1, 2, 3, … degrees of freedom.
-const T_975: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
-
-impl Spread {
-    /// Mean and 95 % confidence interval; for one value, the value.
-    pub fn of(values: &[f64]) -> Option<Spread> {
-        let n = values.len() as f64;
-        if values.is_empty() {
-            return None;
-        }
-        let mean = values.iter().sum::<f64>() / n;
-        if values.len() == 1 {
-            return Some(Spread { mean, low: mean, high: mean });
-        }
-        let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        let t = T_975.get(values.len() - 2).copied().unwrap_or(1.96);
-        let half = t * (variance / n).sqrt();
-        Some(Spread { mean, low: mean - half, high: mean + half })
-    }
-}
-
 /// One policy at one size of one trace.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell {
@@ -142,19 +113,5 @@ impl ReportData {
             }
         }
         labels
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_spread_is_the_mean_and_its_confidence_interval() {
-        assert_eq!(Spread::of(&[]), None);
-        assert_eq!(Spread::of(&[2.0]), Some(Spread { mean: 2.0, low: 2.0, high: 2.0 }));
-        let spread = Spread::of(&[1.0, 2.0, 3.0]).unwrap();
-        assert_eq!(spread.mean, 2.0);
-        assert!((spread.high - 2.0 - 4.303 / 3f64.sqrt()).abs() < 1e-9, "{spread:?}");
     }
 }

@@ -1,12 +1,72 @@
-//! The heat map of watt fig. 1: misses relative to one policy's, for every trace and size.
+//! Heat maps: ratios as a coloured table, as in watt fig. 1.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::data::{Spread, TraceData};
+use super::data::{Line, TraceData};
 use super::html::{escaped, file_name, short};
+use crate::interval::Interval;
 
-/// The map, as one table per trace. `reference` is a policy's label.
+/// A table of ratios, coloured by how far each is from 1.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct HeatMap {
+    /// What stands above it.
+    pub title: String,
+    /// A paragraph below the title, as plain text.
+    pub note: String,
+    /// What the columns are: the corner's text.
+    pub across: String,
+    /// The columns' headings.
+    pub columns: Vec<String>,
+    /// Each row's name and its ratios, `None` where there is none.
+    pub rows: Vec<(String, Vec<Option<f64>>)>,
+}
+
+impl HeatMap {
+    /// The map with one column more: each row's geometric mean over the columns so far.
+    #[must_use]
+    pub fn with_mean(mut self) -> HeatMap {
+        for (_, ratios) in &mut self.rows {
+            let logs: Vec<f64> = ratios.iter().flatten().map(|r| r.ln()).collect();
+            let mean = logs.iter().sum::<f64>() / logs.len().max(1) as f64;
+            ratios.push((!logs.is_empty()).then(|| mean.exp()));
+        }
+        self.columns.push("mean".to_string());
+        self
+    }
+
+    /// The map as a figure of a page.
+    pub(super) fn figure(&self) -> String {
+        let mut html = String::new();
+        if !self.note.is_empty() {
+            let _ = write!(html, "<p class=\"hint\">{}</p>", escaped(&self.note));
+        }
+        html += &self.table();
+        html
+    }
+
+    fn table(&self) -> String {
+        let mut html = format!(
+            "<div class=\"wide\"><table class=\"heat\"><caption>{}</caption><tr><th>{}</th>",
+            escaped(&self.title),
+            escaped(&self.across)
+        );
+        for column in &self.columns {
+            let _ = write!(html, "<th>{}</th>", escaped(column));
+        }
+        html.push_str("</tr>");
+        for (name, ratios) in &self.rows {
+            let _ = write!(html, "<tr><th>{}</th>", escaped(name));
+            for ratio in ratios {
+                html.push_str(&ratio.map_or("<td></td>".to_string(), cell));
+            }
+            html.push_str("</tr>");
+        }
+        html + "</table></div>"
+    }
+}
+
+/// The map of one trace: misses relative to those of the policy labelled `reference`.
 pub(super) fn heatmap(trace: &TraceData, reference: &str) -> Option<String> {
     let (_, _, base) = trace.lines.iter().find(|(label, _, _)| label == reference)?;
     let sizes: BTreeSet<u64> =
@@ -14,40 +74,50 @@ pub(super) fn heatmap(trace: &TraceData, reference: &str) -> Option<String> {
     if sizes.is_empty() || trace.lines.len() < 2 {
         return None;
     }
-    let mut html = format!(
-        "<div class=\"wide\"><table class=\"heat\"><caption>{}</caption><tr><th>frames</th>",
-        escaped(file_name(&trace.name))
-    );
-    sizes.iter().for_each(|size| {
-        let _ = write!(html, "<th>{}</th>", short(*size as f64));
-    });
-    html.push_str("<th>mean</th></tr>");
-    for (label, _, line) in &trace.lines {
-        let _ = write!(html, "<tr><th>{}</th>", escaped(label));
-        let mut all = Vec::new();
-        for size in &sizes {
-            let misses =
-                |line: &super::data::Line| Spread::of(&line.get(size)?.misses).map(|s| s.mean);
-            let relative = misses(line).zip(misses(base)).filter(|(_, b)| *b > 0.0);
-            match relative.map(|(ours, base)| ours / base) {
-                Some(relative) => {
-                    all.push(relative.ln());
-                    html.push_str(&cell(relative));
-                }
-                None => html.push_str("<td></td>"),
-            }
-        }
-        let mean = (all.iter().sum::<f64>() / all.len().max(1) as f64).exp();
-        html.push_str(&if all.is_empty() { "<td></td>".to_string() } else { cell(mean) });
-        html.push_str("</tr>");
-    }
-    html.push_str("</table></div>");
-    Some(html)
+    let misses =
+        |line: &Line, size: &u64| Interval::of(&line.get(size)?.misses).map(|spread| spread.mean);
+    let ratios = |line: &Line| {
+        let ratio = |size: &u64| {
+            let base = misses(base, size).filter(|base| *base > 0.0)?;
+            Some(misses(line, size)? / base)
+        };
+        sizes.iter().map(ratio).collect()
+    };
+    let map = HeatMap {
+        title: file_name(&trace.name).to_string(),
+        note: String::new(),
+        across: "frames".to_string(),
+        columns: sizes.iter().map(|size| short(*size as f64)).collect(),
+        rows: trace.lines.iter().map(|(label, _, line)| (label.clone(), ratios(line))).collect(),
+    };
+    Some(map.with_mean().figure())
 }
 
-/// A cell: more misses than the reference are warm, fewer are cold; ±30 % is full colour.
+/// A cell: more than the reference is warm, less is cold; ±30 % is full colour.
 fn cell(relative: f64) -> String {
     let strength = ((relative.ln() / 1.3f64.ln()).clamp(-1.0, 1.0) * 100.0).round();
     let (kind, strength) = if strength >= 0.0 { ("more", strength) } else { ("less", -strength) };
     format!("<td class=\"{kind}\" style=\"--a:{}%\">{relative:.2}</td>", strength * 0.8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_of_ratios_is_geometric_and_gaps_do_not_count() {
+        let map = HeatMap {
+            columns: vec!["a".to_string(), "b".to_string(), "c".to_string()],
+            rows: vec![
+                ("x".to_string(), vec![Some(0.5), None, Some(2.0)]),
+                ("none".to_string(), vec![None, None, None]),
+            ],
+            ..HeatMap::default()
+        };
+        let map = map.with_mean();
+        assert_eq!(map.columns.len(), 4);
+        assert!((map.rows[0].1[3].unwrap() - 1.0).abs() < 1e-12);
+        assert_eq!(map.rows[1].1[3], None);
+        assert!(map.figure().contains("class=\"more\"") && map.figure().contains("class=\"less\""));
+    }
 }

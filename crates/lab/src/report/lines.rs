@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::axis::Axis;
 use super::curves::{HEIGHT, WIDTH, across, grid, legend, series_class, upwards};
 use super::html::{escaped, short};
 use super::page::STYLE;
@@ -13,9 +14,11 @@ pub struct Line {
     pub label: String,
     /// Its points, from left to right.
     pub points: Vec<(f64, f64)>,
+    /// The lower and upper end of each point's interval; empty for none.
+    pub band: Vec<(f64, f64)>,
 }
 
-/// A plot of lines over straight axes; the vertical one begins at zero.
+/// A plot of lines; the vertical axis is straight.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LinePlot {
     /// The page's heading.
@@ -28,6 +31,10 @@ pub struct LinePlot {
     pub y: String,
     /// The lines.
     pub lines: Vec<Line>,
+    /// Whether the horizontal axis is logarithmic.
+    pub is_log: bool,
+    /// Whether the vertical axis begins where the values do, and not at zero.
+    pub is_cut: bool,
 }
 
 impl LinePlot {
@@ -58,8 +65,10 @@ impl LinePlot {
 
     fn svg(&self) -> String {
         let points = || self.lines.iter().flat_map(|line| line.points.iter());
-        let x = across(points().map(|p| p.0), false);
-        let y = upwards(points().map(|p| p.1).chain([0.0]));
+        let x = across(points().map(|p| p.0), self.is_log);
+        let ends = self.lines.iter().flat_map(|line| line.band.iter().flat_map(|b| [b.0, b.1]));
+        let zero = (!self.is_cut).then_some(0.0);
+        let y = upwards(points().map(|p| p.1).chain(ends).chain(zero));
         let mut svg = format!(
             "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{} over {}\">{}",
             escaped(&self.y),
@@ -71,9 +80,10 @@ impl LinePlot {
             let path: Vec<String> = line.points.iter().map(place).collect();
             let _ = write!(
                 svg,
-                "<g class=\"series {}\"><title>{}</title><polyline points=\"{}\"/>",
+                "<g class=\"series {}\"><title>{}</title>{}<polyline points=\"{}\"/>",
                 series_class(index),
                 escaped(&line.label),
+                band(line, &x, &y),
                 path.join(" ")
             );
             for (a, b) in &line.points {
@@ -94,6 +104,22 @@ impl LinePlot {
     }
 }
 
+/// The area between the ends of a line's intervals.
+fn band(line: &Line, x: &Axis, y: &Axis) -> String {
+    if line.band.len() != line.points.len() || line.band.iter().all(|(low, high)| low == high) {
+        return String::new();
+    }
+    let ends = |end: fn(&(f64, f64)) -> f64| {
+        let both = line.points.iter().zip(&line.band);
+        both.map(move |(p, b)| format!("{:.1},{:.1}", x.place(p.0), y.place(end(b))))
+    };
+    let mut path: Vec<String> = ends(|b| b.0).collect();
+    let mut above: Vec<String> = ends(|b| b.1).collect();
+    above.reverse();
+    path.extend(above);
+    format!("<polygon class=\"band\" points=\"{}\"/>", path.join(" "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,6 +129,7 @@ mod tests {
         let line = |label: &str, points: &[(f64, f64)]| Line {
             label: label.to_string(),
             points: points.to_vec(),
+            band: points.iter().map(|(_, y)| (y * 0.9, y * 1.1)).collect(),
         };
         let plot = LinePlot {
             title: "a<b".to_string(),
@@ -114,6 +141,7 @@ mod tests {
         let html = plot.render();
         assert!(html.contains("<h1>a&lt;b</h1>") && !html.contains("a<b<"), "{html}");
         assert_eq!(html.matches("<circle").count(), 2);
+        assert_eq!(html.matches("<polygon class=\"band\"").count(), 1, "the other has no points");
         assert_eq!(html.matches("<polyline points").count(), 2 + 2, "two lines and their keys");
     }
 }

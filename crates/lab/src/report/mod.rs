@@ -4,16 +4,23 @@
 //! it prints, and it reads on a phone, in light and dark.
 
 mod axis;
+mod bars;
 mod curves;
 mod data;
 mod heatmap;
 mod html;
 mod lines;
 mod page;
+mod plot;
+mod points;
 mod section;
 mod tradeoff;
 
+pub use bars::{Bar, BarPlot};
 pub use data::{ReportData, ReportError};
+pub use heatmap::HeatMap;
 pub use lines::{Line, LinePlot};
 pub use page::{ReportOptions, render};
-pub use section::Section;
+pub use plot::Plot;
+pub use points::{Point, PointPlot};
+pub use section::{Claim, Section};

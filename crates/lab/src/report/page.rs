@@ -24,6 +24,10 @@ pub struct ReportOptions {
     pub note: Option<String>,
     /// Parts of their own, above those about the rows.
     pub sections: Vec<Section>,
+    /// Whether the sections say everything, and nothing is drawn from the rows themselves.
+    pub is_told_by_sections: bool,
+    /// What is written across every plot of the sections: *smoke*, where too little was run.
+    pub mark: Option<String>,
 }
 
 pub(super) const STYLE: &str = include_str!("style.css");
@@ -31,7 +35,6 @@ const ROWS_MAX: usize = 2000;
 
 /// The report as one HTML page.
 pub fn render(data: &ReportData, options: &ReportOptions) -> String {
-    let labels = data.labels();
     let title = escaped(&options.title);
     let mut html = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
@@ -41,7 +44,19 @@ pub fn render(data: &ReportData, options: &ReportOptions) -> String {
     if let Some(note) = &options.note {
         let _ = write!(html, "<p>{}</p>", escaped(note));
     }
-    options.sections.iter().for_each(|section| html.push_str(&section.render()));
+    let mark = options.mark.as_deref();
+    options.sections.iter().for_each(|section| html.push_str(&section.render(mark)));
+    if !options.is_told_by_sections {
+        by_traces(&mut html, data, options);
+    }
+    table(&mut html, data);
+    runs(&mut html, &data.runs);
+    html + "</main></body></html>\n"
+}
+
+/// What is drawn from rows of simulations: curves, heat maps, trade-offs.
+fn by_traces(html: &mut String, data: &ReportData, options: &ReportOptions) {
+    let labels = data.labels();
     let first = labels.first().copied().unwrap_or("");
     let fallback = labels.iter().find(|l| **l == "watt").copied().unwrap_or(first);
     let reference = options.relative_to.as_deref().unwrap_or(fallback);
@@ -55,7 +70,7 @@ pub fn render(data: &ReportData, options: &ReportOptions) -> String {
              seeds, where there are several.</p>",
         );
         for (name, svg) in plots {
-            figure(&mut html, file_name(name), &svg);
+            figure(html, file_name(name), &svg);
         }
     }
     let maps: Vec<String> = data.traces.iter().filter_map(|t| heatmap(t, reference)).collect();
@@ -75,11 +90,8 @@ pub fn render(data: &ReportData, options: &ReportOptions) -> String {
             "<h2>Reads against writes</h2><p class=\"hint\">Down and left is better: fewer page \
              reads, fewer page writes.</p>",
         );
-        trades.iter().for_each(|(name, svg)| figure(&mut html, file_name(name), svg));
+        trades.iter().for_each(|(name, svg)| figure(html, file_name(name), svg));
     }
-    table(&mut html, data);
-    runs(&mut html, &data.runs);
-    html + "</main></body></html>\n"
 }
 
 fn figure(html: &mut String, caption: &str, svg: &str) {

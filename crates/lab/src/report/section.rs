@@ -1,9 +1,43 @@
-//! A part of a report that is about something else than cache sizes: plots over time, a table.
+//! A part of a report that is about something else than cache sizes: plots, a table, claims.
+
+use std::fmt::Write;
 
 use super::html::escaped;
-use super::lines::LinePlot;
 use super::page::table_rows;
+use super::plot::Plot;
 use crate::table::Table;
+
+/// One sentence of a paper, and whether our numbers say so, too.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Claim {
+    /// What the paper says, in our words.
+    pub says: String,
+    /// The numbers that decide it here.
+    pub here: String,
+    /// Whether it holds here; `None` where too little was run to tell.
+    pub holds: Option<bool>,
+}
+
+impl Claim {
+    /// A claim that our numbers decide.
+    pub fn new(says: &str, here: impl Into<String>, holds: bool) -> Claim {
+        Claim { says: says.to_string(), here: here.into(), holds: Some(holds) }
+    }
+
+    /// A claim about which nothing can be said with what was run.
+    pub fn open(says: &str, here: impl Into<String>) -> Claim {
+        Claim { says: says.to_string(), here: here.into(), holds: None }
+    }
+
+    /// *yes*, *no* or *open*.
+    pub fn verdict(&self) -> &'static str {
+        match self.holds {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "open",
+        }
+    }
+}
 
 /// A heading with what belongs below it.
 #[derive(Clone, Debug, Default)]
@@ -15,28 +49,56 @@ pub struct Section {
     /// Numbers; nothing is shown of a table without rows.
     pub table: Table,
     /// Plots below the table, each with its own title and note.
-    pub plots: Vec<LinePlot>,
+    pub plots: Vec<Plot>,
+    /// What a paper says, beside what came out here.
+    pub claims: Vec<Claim>,
 }
 
 impl Section {
-    pub(super) fn render(&self) -> String {
+    /// The section as HTML; `mark` is written across its plots.
+    pub(super) fn render(&self, mark: Option<&str>) -> String {
         let mut html = format!("<h2>{}</h2><p>{}</p>", escaped(&self.title), escaped(&self.note));
+        for plot in &self.plots {
+            match mark {
+                None => html += &plot.figure(),
+                Some(mark) => {
+                    let (mark, figure) = (escaped(mark), plot.figure());
+                    let _ = write!(html, "<div class=\"marked\" data-mark=\"{mark}\">{figure}");
+                    html += "</div>";
+                }
+            }
+        }
         if !self.table.rows.is_empty() {
             html += "<div class=\"wide\"><table>";
             html += &table_rows(&self.table);
             html += "</table></div>";
         }
-        self.plots.iter().for_each(|plot| html += &plot.figure());
-        html
+        html + &self.said()
+    }
+
+    fn said(&self) -> String {
+        if self.claims.is_empty() {
+            return String::new();
+        }
+        let mut html = "<div class=\"wide\"><table class=\"claims\"><tr><th>the paper says</th>\
+                        <th>here</th><th>holds</th></tr>"
+            .to_string();
+        for claim in &self.claims {
+            let (says, here) = (escaped(&claim.says), escaped(&claim.here));
+            let verdict = claim.verdict();
+            let _ = write!(html, "<tr><td>{says}</td><td>{here}</td><td>{verdict}</td></tr>");
+        }
+        html + "</table></div>"
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::lines::LinePlot;
     use super::*;
 
     #[test]
-    fn a_section_has_its_heading_its_rows_and_its_plots() {
+    fn a_section_has_its_heading_its_rows_its_plots_and_its_claims() {
         let mut table = Table::new(["run", "tx/s"]);
         table.rows.push(vec!["<first>".into(), 12u64.into()]);
         let plot = LinePlot { title: "over time".to_string(), ..LinePlot::default() };
@@ -44,12 +106,18 @@ mod tests {
             title: "Live".to_string(),
             note: "a & b".to_string(),
             table,
-            plots: vec![plot],
+            plots: vec![plot.into()],
+            claims: vec![Claim::new("more is better", "1 < 2", true), Claim::open("x", "y")],
         };
-        let html = section.render();
+        let html = section.render(None);
         for part in ["<h2>Live</h2>", "a &amp; b", "&lt;first&gt;", ">12<", "over time", "<svg"] {
             assert!(html.contains(part), "{part}: {html}");
         }
-        assert!(!Section::default().render().contains("<table"));
+        for part in ["more is better", "1 &lt; 2", "<td>yes</td>", "<td>open</td>"] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+        assert!(!html.contains("data-mark"));
+        assert!(section.render(Some("smoke")).contains("data-mark=\"smoke\""));
+        assert!(!Section::default().render(None).contains("<table"));
     }
 }

@@ -5,6 +5,8 @@
 
 use std::fmt::Write as _;
 
+use millpond_lab::papers::watt::{AGGREGATIONS, BYTES};
+
 use super::arena::{Arena, Failure};
 use super::markdown::{code, table};
 use super::watt_claims::claims;
@@ -38,28 +40,6 @@ pub const POLICIES: [&str; 12] = [
     "arc",
     "watt(age_from=1)",
     "watt",
-];
-
-/// §4.3's table: misses of other aggregations relative to the maximum's, in percent, for the
-/// traces of [`TRACES`].
-const AGGREGATIONS: [(&str, &str, [f64; 4]); 3] = [
-    ("minimum", "min", [5.8, 11.1, 7.7, 9.9]),
-    ("average", "mean", [0.5, 1.1, 0.7, 1.1]),
-    ("median", "median", [0.4, 1.0, 0.6, 0.4]),
-];
-
-/// §3.2's table: bytes of each algorithm per cached page, and our policy.
-const BYTES: [(&str, f32, &str); 10] = [
-    ("random", 0.0, "random"),
-    ("CLOCK", 0.125, "clock"),
-    ("LeanEvict", 8.0, "lean-evict"),
-    ("LRU2", 8.0, "lru-k"),
-    ("LRU", 24.0, "lru"),
-    ("CFLRU", 24.0, "cflru"),
-    ("LRU_WSR", 24.125, "lru-wsr"),
-    ("Hyperbolic", 8.0, "hyperbolic"),
-    ("ARC", 48.0, "arc"),
-    ("WATT", 50.0, "watt"),
 ];
 
 /// Misses and writes of one policy on each of [`TRACES`], at each size.
@@ -176,7 +156,8 @@ fn aggregations(lab: &Lab) -> Result<String, Failure> {
     let (max, others) = measured.split_first().ok_or("no aggregation")?;
     let mut rows = Vec::new();
     for ((name, _, published), other) in AGGREGATIONS.iter().zip(others) {
-        for (trace, theirs) in published.iter().enumerate() {
+        // The first is TPC-C.
+        for (trace, theirs) in published[1..].iter().enumerate() {
             let ours = (other.over(max, trace) - 1.0) * 100.0;
             rows.push(vec![
                 name.to_string(),

@@ -1,0 +1,294 @@
+//! Running an experiment: cell by cell, each kept at once, within a time.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::Value as Json;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::budget::Budget;
+use super::cell::Cell;
+use super::directory::{Ran, write};
+use super::figure::{Experiment, FigureError, Watch};
+use super::journal::Journal;
+use super::need::{Room, Short};
+use super::plan::{Plan, PlanError};
+use crate::report::ReportError;
+use crate::results::{ResultDir, ResultError, build_id};
+
+/// Why an experiment could not be run, or not to its end. What was finished is kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExperimentError {
+    /// It cannot be planned as asked.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The machine is too small for it.
+    #[error("`paper {paper} --scale {scale}` is refused: {short}")]
+    Short {
+        /// The paper.
+        paper: &'static str,
+        /// The scale.
+        scale: super::Scale,
+        /// What is short.
+        short: Short,
+    },
+    /// A cell failed.
+    #[error("{cell}: {source}")]
+    Cell {
+        /// The cell.
+        cell: String,
+        /// What a figure reported.
+        source: FigureError,
+    },
+    /// The result directory.
+    #[error(transparent)]
+    Result(#[from] ResultError),
+    /// The page.
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    /// A file of the result directory.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+/// How an experiment is run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where the result directory is made.
+    pub root: PathBuf,
+    /// Ids of the figures to run; none for all of them.
+    pub figures: Vec<String>,
+    /// Take the cells that are there, and run the others.
+    pub resume: bool,
+    /// How often every cell is run at most.
+    pub repetitions: u32,
+    /// How long it may take.
+    pub budget: Option<Duration>,
+    /// What the machine has.
+    pub room: Room,
+    /// The command line that repeats it, for the page.
+    pub command_line: String,
+    /// Further parameters of which the rows depend, for the directory's name and `run.json`.
+    pub params: Json,
+}
+
+impl Options {
+    /// All figures as often and as long as the scale says, in `results`, on this machine.
+    pub fn of(scale: super::Scale) -> Options {
+        let root = PathBuf::from("results");
+        Options {
+            room: Room::here(&root),
+            root,
+            figures: Vec::new(),
+            resume: false,
+            repetitions: scale.repetitions(),
+            budget: scale.budget(),
+            command_line: String::new(),
+            params: Json::Null,
+        }
+    }
+
+    /// Whether the figure with this id is to be run.
+    pub fn wants(&self, id: &str) -> bool {
+        self.figures.is_empty() || self.figures.iter().any(|wanted| wanted == id)
+    }
+}
+
+/// What the rows depend on beside the cells: other directories for other builds.
+fn hash(experiment: &Experiment, options: &Options) -> String {
+    let key =
+        format!("{} {} {} {}", experiment.paper, experiment.scale, options.params, build_id());
+    format!("{:016x}", xxh3_64(key.as_bytes()))
+}
+
+/// Runs an experiment and writes its directory and page.
+///
+/// # Errors
+/// [`ExperimentError`]. Cells that were finished before are kept, and `resume` goes on behind
+/// them.
+pub fn run(
+    experiment: &mut Experiment,
+    options: &Options,
+    watch: &mut dyn Watch,
+) -> Result<Ran, ExperimentError> {
+    let plan = Plan::of(experiment, &options.figures, options.repetitions)?;
+    let folder =
+        options.root.join(format!("paper-{}-{}", experiment.paper, hash(experiment, options)));
+    let journal = options.resume.then(|| Journal::open(&folder, true).ok()).flatten();
+    let is_there = |cell: &Cell| journal.as_ref().is_some_and(|j| j.has(&cell.key()));
+    let todo = plan.clone().without(is_there);
+    // Time is kept to below: what is too much is left out, and not refused.
+    todo.need().check(&options.room).map_err(|short| {
+        let (paper, scale) = (experiment.paper, experiment.scale);
+        ExperimentError::Short { paper, scale, short }
+    })?;
+    drop(journal);
+    let name = format!("paper-{}", experiment.paper);
+    let dir = ResultDir::create(&options.root, &name, &hash(experiment, options))?;
+    let io = |source| ExperimentError::Io { path: dir.path().to_path_buf(), source };
+    let journal = Journal::open(dir.path(), options.resume).map_err(io)?;
+    let ran = Ran {
+        folder: dir.path().to_path_buf(),
+        page: dir.path().join("report.html"),
+        cells: plan.cells(),
+        taken: plan.cells() - todo.cells(),
+        ..Ran::default()
+    };
+    let budget = Budget::new(options.budget.map(|budget| budget.as_secs_f64()));
+    let start = Instant::now();
+    let mut runner = Runner { journal, ran, budget, start, planned: todo.need().seconds };
+    let outcome = runner.all(experiment, &todo, watch);
+    let written = write(&dir, experiment, options, &runner.journal, &mut runner.ran);
+    outcome?;
+    written?;
+    Ok(runner.ran)
+}
+
+struct Runner {
+    journal: Journal,
+    ran: Ran,
+    budget: Budget,
+    start: Instant,
+    /// Seconds that all that is to be run should take.
+    planned: f64,
+}
+
+fn seconds(cells: &[(usize, Cell)]) -> f64 {
+    cells.iter().map(|(_, cell)| cell.need.seconds).sum()
+}
+
+impl Runner {
+    fn now(&self) -> f64 {
+        self.start.elapsed().as_secs_f64()
+    }
+
+    fn all(
+        &mut self,
+        experiment: &mut Experiment,
+        plan: &Plan,
+        watch: &mut dyn Watch,
+    ) -> Result<(), ExperimentError> {
+        let count = plan.repetitions.len();
+        for (at, cells) in plan.repetitions.iter().enumerate() {
+            if at > 0 && !cells.is_empty() && !self.budget.has_room(self.now(), seconds(cells)) {
+                let left: usize = plan.repetitions[at..].iter().map(Vec::len).sum();
+                let text = match at + 1 == count {
+                    true => format!("Repetition {count} of {count} was left out ({left} cells)"),
+                    false => {
+                        format!("Repetitions {} to {count} were left out ({left} cells)", at + 1)
+                    }
+                };
+                self.leave_out(format!("{text}: the time allows no more."), watch);
+                break;
+            }
+            self.repetition(experiment, at, cells, watch)?;
+            if self.ran.was_stopped {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn leave_out(&mut self, text: String, watch: &mut dyn Watch) {
+        watch.say(&text);
+        self.ran.left_out.push(text);
+    }
+
+    /// One repetition, figure by figure.
+    fn repetition(
+        &mut self,
+        experiment: &mut Experiment,
+        repetition: usize,
+        cells: &[(usize, Cell)],
+        watch: &mut dyn Watch,
+    ) -> Result<(), ExperimentError> {
+        let mut left = seconds(cells);
+        for of_figure in cells.chunk_by(|a, b| a.0 == b.0) {
+            let own = seconds(of_figure);
+            let deadline = self.budget.deadline(self.now(), own, left);
+            let done = self.figure(experiment, of_figure, deadline, watch);
+            experiment.figures[of_figure[0].0].release();
+            let done = done?;
+            left -= own;
+            if self.ran.was_stopped {
+                break;
+            }
+            if done < of_figure.len() {
+                let text = format!(
+                    "Repetition {} of figure {}: {} of {} cells were left out, the time was over.",
+                    repetition + 1,
+                    of_figure[0].1.figure,
+                    of_figure.len() - done,
+                    of_figure.len()
+                );
+                self.leave_out(text, watch);
+            }
+        }
+        Ok(())
+    }
+
+    /// A figure's cells of one repetition, up to the deadline; says how many were run.
+    fn figure(
+        &mut self,
+        experiment: &mut Experiment,
+        cells: &[(usize, Cell)],
+        deadline: Option<f64>,
+        watch: &mut dyn Watch,
+    ) -> Result<usize, ExperimentError> {
+        let figure = &mut experiment.figures[cells[0].0];
+        let mut done = 0;
+        for batch in cells.chunks(figure.batch().max(1)) {
+            let now = self.now();
+            if self.budget.is_over(now) || deadline.is_some_and(|deadline| now >= deadline) {
+                break;
+            }
+            let share = self.budget_share();
+            let finished = self.ran.taken + self.ran.run;
+            watch.cell(&batch[0].1.name(), finished, self.ran.cells, share);
+            if watch.stop() {
+                self.ran.was_stopped = true;
+                break;
+            }
+            let of_batch: Vec<&Cell> = batch.iter().map(|(_, cell)| cell).collect();
+            match figure.run(&of_batch, watch) {
+                Ok(rows) => self.keep(&of_batch, rows)?,
+                Err(FigureError::Stopped) => {
+                    self.ran.was_stopped = true;
+                    break;
+                }
+                Err(source) => {
+                    let cell = batch[0].1.name();
+                    return Err(ExperimentError::Cell { cell, source });
+                }
+            }
+            self.budget.ran(seconds(batch), self.now() - now);
+            done += batch.len();
+        }
+        Ok(done)
+    }
+
+    fn budget_share(&self) -> f64 {
+        (self.budget.planned_so_far() / self.planned.max(1e-9)).min(1.0)
+    }
+
+    fn keep(
+        &mut self,
+        cells: &[&Cell],
+        rows: Vec<Vec<super::Fields>>,
+    ) -> Result<(), ExperimentError> {
+        for (cell, rows) in cells.iter().zip(rows) {
+            let path = &self.ran.folder;
+            let io = |source| ExperimentError::Io { path: path.clone(), source };
+            self.journal.append(&cell.key(), rows).map_err(io)?;
+            self.ran.run += 1;
+        }
+        Ok(())
+    }
+}
