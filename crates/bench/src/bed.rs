@@ -433,7 +433,7 @@ impl<M: Mode> PoolBed<M> {
     ) -> Result<Ground<M>, BenchError> {
         let plan = plan(&self.setup, Some(frames))?;
         let shape = Shape { frames, pages_dense: None, seed: plan.seed.0 };
-        let seated = seat_for::<M::Touch>(&plan.policy, &shape)?;
+        let seated = seat_for::<M::Touch>(&plan.policy, &shape, self.setup.options.lab.seat)?;
         let options = pool_options(&self.setup, frames);
         let pool = Arc::new(Pool::<M>::open(options, pages.clone(), seated)?);
         pool.register(PageType::BTREE_INNER, &InnerKind);

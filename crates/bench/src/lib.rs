@@ -14,6 +14,7 @@
 //! - [`record`]: the page references of a run as a trace.
 //! - [`recorded`]: traces of the engine for experiments that are simulated.
 //! - [`table`]: results as rows.
+//! - [`two_worlds`]: whether a policy does live what it does in the simulator.
 //!
 //! Without the feature `runs`, [`store`] is all that there is.
 #![deny(missing_docs)]
@@ -50,6 +51,8 @@ pub mod setup;
 pub mod store;
 #[cfg(feature = "runs")]
 pub mod table;
+#[cfg(feature = "runs")]
+pub mod two_worlds;
 #[cfg(feature = "runs")]
 mod txn_bed;
 #[cfg(feature = "runs")]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use millpond::btree::{InnerKind, LeafKind, OverflowKind};
 use millpond::db::Options;
+use millpond::db::SeatMode;
 use millpond::db::modes::{Combination, Visit, seat_for};
 use millpond::db::policy_choice::PolicyChoice;
 use millpond::io::{MemoryDevice, PageStore};
@@ -39,7 +40,7 @@ impl Visit for Thrash {
         let pages = Arc::new(PageStore::create_on(device, PageSize::TINY).unwrap());
         let policy = PolicyChoice::parse(self.policy).unwrap();
         let shape = Shape { frames: self.frames, pages_dense: None, seed: 3 };
-        let seated = seat_for::<M::Touch>(&policy, &shape).unwrap();
+        let seated = seat_for::<M::Touch>(&policy, &shape, SeatMode::Auto).unwrap();
         let options = PoolOptions { batch: 2, ..PoolOptions::new(self.frames) };
         let pool = Arc::new(Pool::<M>::open(options, pages, seated).unwrap());
         pool.register(PageType::BTREE_INNER, &InnerKind);
@@ -58,7 +59,7 @@ fn every_combination_for_threads_keeps_the_contract_while_it_thrashes() {
     let combinations = [
         (Combination::Lean, "lean-evict"),
         (Combination::Untouched, "random"),
-        (Combination::Listed, "arc"),
+        (Combination::Various, "arc"),
         (Combination::Dated, "watt"),
         (Combination::Baseline, "lru"),
         (Combination::LadderSwips, "lru"),

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use millpond_lab::registry::Registry;
 
-use crate::{bench, interrupt, output, paper, policies, report, sim, store, tour, trace};
+use crate::own::Policies;
+use crate::{bench, interrupt, output, paper, policies as list, report, sim, store, tour, trace};
 
 const ABOUT: &str = "A storage engine at memory speed, and the laboratory of page replacement";
 
@@ -21,7 +21,7 @@ enum Command {
     /// See what Millpond does: the engine at work, policies on real traces, and a report
     Tour(tour::Args),
     /// List the replacement policies, their parameters and defaults
-    Policies(policies::Args),
+    Policies(list::Args),
     /// Simulate policies on traces
     Sim(Box<sim::Args>),
     /// Look at traces, convert them, make them
@@ -36,18 +36,20 @@ enum Command {
     Store(store::Command),
 }
 
-/// Runs the command line with the policies of `registry`.
-pub fn main_with(registry: Registry) -> ExitCode {
+/// Runs the command line with these policies.
+pub fn main_with(policies: Policies) -> ExitCode {
     let app = App::parse();
+    policies.offer();
+    let registry = &policies.registry;
     interrupt::listen();
     let result = match &app.command {
-        Command::Tour(args) => tour::run(args, &registry),
-        Command::Policies(args) => policies::run(args, &registry),
-        Command::Sim(args) => sim::run(args, &registry),
-        Command::Trace(args) => trace::run(args, &registry),
+        Command::Tour(args) => tour::run(args, registry),
+        Command::Policies(args) => list::run(args, registry),
+        Command::Sim(args) => sim::run(args, registry),
+        Command::Trace(args) => trace::run(args, registry),
         Command::Report(args) => report::run(args),
         Command::Bench(args) => bench::run(args),
-        Command::Paper(args) => paper::run(args, &registry),
+        Command::Paper(args) => paper::run(args, registry),
         Command::Store(command) => store::run(command),
     };
     match result {

@@ -4,9 +4,9 @@
 //! of the user's own among the others:
 //!
 //! ```no_run
-//! use millpond_lab::registry::Registry;
-//! // let registry = Registry::builtin().with::<MyPolicy>()?;
-//! let code = millpond_cli::main_with(Registry::builtin());
+//! use millpond_cli::Policies;
+//! // let policies = Policies::builtin().with::<MyPolicy>()?;
+//! let code = millpond_cli::main_with(Policies::builtin());
 //! ```
 
 mod app;
@@ -15,6 +15,7 @@ mod curve;
 mod error;
 mod interrupt;
 mod output;
+mod own;
 mod paper;
 mod policies;
 mod progress;
@@ -25,3 +26,4 @@ mod tour;
 mod trace;
 
 pub use app::main_with;
+pub use own::Policies;

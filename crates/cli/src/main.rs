@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use millpond_lab::registry::Registry;
+use millpond_cli::Policies;
 
 fn main() -> ExitCode {
-    millpond_cli::main_with(Registry::builtin())
+    millpond_cli::main_with(Policies::builtin())
 }

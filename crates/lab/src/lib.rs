@@ -4,6 +4,7 @@
 //! - [`sim`]: the first-tier simulator: one host, any policy, monomorphised.
 //! - [`tier1`]: a simulated buffer pool that makes storage-level traces.
 //! - [`tier2`]: the second-tier simulator, with its two models.
+//! - [`seat`]: a policy with its frames' metadata and its clock, for other hosts.
 //! - [`registry`]: the policies that can be run, Millpond's and a user's own.
 //! - [`experiment`]: the frame in which experiments of the papers run, cell by cell.
 //! - [`interval`]: means and ratios with their 95 % confidence intervals.
@@ -15,7 +16,7 @@ pub mod papers;
 pub mod registry;
 pub mod report;
 pub mod results;
-mod seat;
+pub mod seat;
 pub mod sim;
 pub mod sweep;
 pub mod table;

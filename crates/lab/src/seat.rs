@@ -6,7 +6,7 @@ use millpond_policies::contract::{
 };
 
 /// A policy, seated in a host.
-pub(crate) struct Seat<P: Policy> {
+pub struct Seat<P: Policy> {
     policy: P,
     params: <P::Touch as Touch>::Params,
     touch_on: TouchOn,
@@ -40,6 +40,9 @@ impl<P: Policy> Seat<P> {
     }
 
     /// Has the policy verify its invariants.
+    ///
+    /// # Errors
+    /// The invariant that is broken.
     pub fn check(&self, resident: &[FrameId]) -> Result<(), String> {
         self.policy.check(Frames::of(&self.metas), resident)
     }
@@ -131,6 +134,16 @@ impl<P: Policy> Seat<P> {
             self.now = self.now.wrapping_add(1);
         }
         self.until_tick -= evictions;
+    }
+
+    /// A cooling page was referenced, of which [`Seat::hit`] tells next.
+    pub fn revive(&mut self, frame: FrameId) {
+        self.policy.revive(Frames::of(&self.metas), frame);
+    }
+
+    /// The page in `frame` was dropped.
+    pub fn forget(&mut self, frame: FrameId) {
+        self.policy.forget(Frames::of(&self.metas), frame);
     }
 
     /// The page in `frame` was written and stays.

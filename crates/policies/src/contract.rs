@@ -125,6 +125,32 @@ pub trait Touch: Send + Sync + 'static {
     /// A page was just loaded into the frame by this access; what was there is over.
     #[inline(always)]
     fn reset(_meta: &Self::Meta, _params: &Self::Params, _access: &Access) {}
+
+    /// What a hit costs under these parameters; never more than [`Touch::HIT`]. This and the next
+    /// three differ from the constants only where the hot half is found at run time
+    /// ([`AnyTouch`](crate::any_touch::AnyTouch)); elsewhere they vanish.
+    #[inline(always)]
+    fn hit_cost(_params: &Self::Params) -> Hit {
+        Self::HIT
+    }
+
+    /// Which clock is wanted under these parameters.
+    #[inline(always)]
+    fn tick_source(_params: &Self::Params) -> TickSource {
+        Self::TICK
+    }
+
+    /// Whether frames cool under these parameters.
+    #[inline(always)]
+    fn cools(_params: &Self::Params) -> bool {
+        Self::COOLS
+    }
+
+    /// What a frame's `Meta` is before the first page comes.
+    #[inline(always)]
+    fn fresh(_params: &Self::Params) -> Self::Meta {
+        Self::Meta::default()
+    }
 }
 
 /// The hot half of policies that keep nothing in the frame and hear every hit centrally.

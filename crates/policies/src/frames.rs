@@ -53,6 +53,21 @@ impl<'a, T: Touch> Frames<'a, T> {
         Frames { base, stride, len, _metas: PhantomData }
     }
 
+    /// The same lines, with what hot half `U` keeps in them.
+    ///
+    /// # Safety
+    /// Each meta of the view must begin with a valid `U::Meta`, for `'a`.
+    #[inline(always)]
+    pub(crate) unsafe fn cast<U: Touch>(self) -> Frames<'a, U> {
+        Frames { base: self.base, stride: self.stride, len: self.len, _metas: PhantomData }
+    }
+
+    /// The same for another hot half that keeps the same in each frame: for policies that wrap one.
+    #[inline(always)]
+    pub fn alike<U: Touch<Meta = T::Meta>>(self) -> Frames<'a, U> {
+        Frames { base: self.base, stride: self.stride, len: self.len, _metas: PhantomData }
+    }
+
     /// Number of frames.
     #[inline(always)]
     pub fn len(self) -> u32 {

@@ -1,6 +1,6 @@
 //! The list of all policies: one line each.
 
-use crate::contract::Policy;
+use crate::contract::{OpenPolicy, Policy};
 use crate::policy as p;
 use crate::tier2 as t;
 
@@ -8,27 +8,32 @@ use crate::tier2 as t;
 pub trait Visitor {
     /// Visits one policy.
     fn visit<P: Policy>(&mut self);
+
+    /// Visits one that any number of threads may use at once.
+    fn visit_open<P: OpenPolicy>(&mut self) {
+        self.visit::<P>();
+    }
 }
 
 /// Visits every policy that ships with Millpond, in the order of the catalog.
 pub fn visit_all(visitor: &mut impl Visitor) {
-    visitor.visit::<p::Random>();
-    visitor.visit::<p::Loop>();
+    visitor.visit_open::<p::Random>();
+    visitor.visit_open::<p::Loop>();
     visitor.visit::<p::Fifo>();
     visitor.visit::<p::Filo>();
     visitor.visit::<p::Lru>();
-    visitor.visit::<p::SortingLru>();
+    visitor.visit_open::<p::SortingLru>();
     visitor.visit::<p::Mru>();
     visitor.visit::<p::LruK>();
-    visitor.visit::<p::SortingLruK>();
+    visitor.visit_open::<p::SortingLruK>();
     visitor.visit::<p::Lru2History>();
     visitor.visit::<p::Slru>();
-    visitor.visit::<p::Clock>();
-    visitor.visit::<p::Zclock>();
-    visitor.visit::<p::GclockV1>();
-    visitor.visit::<p::GclockV2>();
-    visitor.visit::<p::DgclockV1>();
-    visitor.visit::<p::DgclockV2>();
+    visitor.visit_open::<p::Clock>();
+    visitor.visit_open::<p::Zclock>();
+    visitor.visit_open::<p::GclockV1>();
+    visitor.visit_open::<p::GclockV2>();
+    visitor.visit_open::<p::DgclockV1>();
+    visitor.visit_open::<p::DgclockV2>();
     visitor.visit::<p::LrdV1>();
     visitor.visit::<p::LrdV2>();
     visitor.visit::<p::Lfu>();
@@ -47,20 +52,20 @@ pub fn visit_all(visitor: &mut impl Visitor) {
     visitor.visit::<p::ClockProPlus>();
     visitor.visit::<p::Dlirs>();
     visitor.visit::<p::LruPartitioned>();
-    visitor.visit::<p::AgeScan>();
+    visitor.visit_open::<p::AgeScan>();
     visitor.visit::<p::Mq>();
     visitor.visit::<p::Cflru>();
     visitor.visit::<p::LruWsr>();
-    visitor.visit::<p::Watt>();
-    visitor.visit::<p::Hyperbolic>();
+    visitor.visit_open::<p::Watt>();
+    visitor.visit_open::<p::Hyperbolic>();
     visitor.visit::<p::Opt>();
     visitor.visit::<p::S3Fifo>();
     visitor.visit::<p::Sieve>();
     visitor.visit::<p::WTinyLfu>();
-    visitor.visit::<p::ClockSweep>();
+    visitor.visit_open::<p::ClockSweep>();
     visitor.visit::<p::MidpointLru>();
     visitor.visit::<t::T2Lru>();
-    visitor.visit::<t::T2Rand>();
+    visitor.visit_open::<t::T2Rand>();
     visitor.visit::<t::T2Mq>();
     visitor.visit::<t::T2Arc>();
     visitor.visit::<t::LruHints>();

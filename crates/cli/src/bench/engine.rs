@@ -5,8 +5,8 @@ use std::time::Duration;
 use clap::ValueEnum;
 use millpond::db::options::{PAGE_SIZE_DEFAULT, POLICY_DEFAULT};
 use millpond::db::{
-    DirectIo, Durability, EvictionMode, LatchingMode, Options, ReclamationMode, Submission,
-    TranslationMode,
+    DirectIo, Durability, EvictionMode, LatchingMode, Options, ReclamationMode, SeatMode,
+    Submission, TranslationMode,
 };
 use millpond_base::Size;
 use millpond_bench::client::Workload;
@@ -74,6 +74,9 @@ pub(crate) struct EngineArgs {
     /// The replacement policy: lean-evict, lru, 'watt(write_weight=2)'
     #[arg(long, short, default_value = POLICY_DEFAULT, value_name = "POLICY")]
     policy: String,
+    /// Where the policy sits: auto, exact (a mutex for each hit it hears) or batched
+    #[arg(long, default_value = "auto", value_name = "HOW")]
+    seat: SeatMode,
     /// How references become frames: swizzled or hashed
     #[arg(long, default_value = "swizzled", value_name = "HOW")]
     translation: TranslationMode,
@@ -129,6 +132,7 @@ pub(crate) struct EngineArgs {
 impl EngineArgs {
     pub(crate) fn setup(&self) -> Result<Setup, Failure> {
         let mut options = Options::new().page_size(self.page_size).policy(self.policy.as_str());
+        options.own_policies = crate::own::live();
         options.direct_io = self.direct_io;
         options.submission = self.submission;
         options.eviction = self.eviction;
@@ -144,6 +148,7 @@ impl EngineArgs {
         options = options.lab(|lab| {
             lab.translation = self.translation;
             lab.latching = self.latching;
+            lab.seat = self.seat;
             lab.reclamation = self.reclamation;
             lab.batch = self.batch;
             lab.background_writer = !self.no_background_writer;
@@ -165,6 +170,7 @@ impl EngineArgs {
             "pool": self.pool,
             "page_size": self.page_size,
             "policy": self.policy,
+            "seat": self.seat.to_string(),
             "translation": self.translation.to_string(),
             "latching": self.latching.to_string(),
             "reclamation": self.reclamation.to_string(),

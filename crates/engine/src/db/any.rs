@@ -19,7 +19,7 @@ macro_rules! any {
         pub(super) enum $name $(<$life>)? {
             Lean($of<$($life,)? $crate::db::modes::Lean>),
             Untouched($of<$($life,)? $crate::db::modes::Untouched>),
-            Listed($of<$($life,)? $crate::db::modes::Listed>),
+            Various($of<$($life,)? $crate::db::modes::Various>),
             Dated($of<$($life,)? $crate::db::modes::Dated>),
             Baseline($of<$($life,)? $crate::db::modes::Baseline>),
             LadderSwips($of<$($life,)? $crate::db::modes::LadderSwips>),
@@ -37,7 +37,7 @@ macro_rules! each {
         match $any {
             $name::Lean($held) => $body,
             $name::Untouched($held) => $body,
-            $name::Listed($held) => $body,
+            $name::Various($held) => $body,
             $name::Dated($held) => $body,
             $name::Baseline($held) => $body,
             $name::LadderSwips($held) => $body,
@@ -56,7 +56,7 @@ macro_rules! turn {
         match $any {
             $name::Lean($held) => $to::Lean($body),
             $name::Untouched($held) => $to::Untouched($body),
-            $name::Listed($held) => $to::Listed($body),
+            $name::Various($held) => $to::Various($body),
             $name::Dated($held) => $to::Dated($body),
             $name::Baseline($held) => $to::Baseline($body),
             $name::LadderSwips($held) => $to::LadderSwips($body),
@@ -75,7 +75,7 @@ macro_rules! by_combination {
         match $combination {
             Combination::Lean => AnyStore::Lean($body),
             Combination::Untouched => AnyStore::Untouched($body),
-            Combination::Listed => AnyStore::Listed($body),
+            Combination::Various => AnyStore::Various($body),
             Combination::Dated => AnyStore::Dated($body),
             Combination::Baseline => AnyStore::Baseline($body),
             Combination::LadderSwips => AnyStore::LadderSwips($body),
@@ -119,7 +119,7 @@ macro_rules! any_few {
         pub(super) enum $name $(<$life>)? {
             Lean($of<$($life,)? $crate::db::modes::Lean>),
             Untouched($of<$($life,)? $crate::db::modes::Untouched>),
-            Listed($of<$($life,)? $crate::db::modes::Listed>),
+            Various($of<$($life,)? $crate::db::modes::Various>),
             Dated($of<$($life,)? $crate::db::modes::Dated>),
         }
     };
@@ -130,7 +130,7 @@ macro_rules! each_few {
         match $any {
             $name::Lean($held) => $body,
             $name::Untouched($held) => $body,
-            $name::Listed($held) => $body,
+            $name::Various($held) => $body,
             $name::Dated($held) => $body,
         }
     };
@@ -142,7 +142,7 @@ macro_rules! turn_few {
         match $any {
             $name::Lean($held) => $to::Lean($body),
             $name::Untouched($held) => $to::Untouched($body),
-            $name::Listed($held) => $to::Listed($body),
+            $name::Various($held) => $to::Various($body),
             $name::Dated($held) => $to::Dated($body),
             $(_ => $other,)?
         }

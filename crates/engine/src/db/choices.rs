@@ -48,6 +48,7 @@ by_word! {
     TranslationMode "translation";
     LatchingMode "latching";
     ReclamationMode "reclamation";
+    SeatMode "seat";
 }
 
 choice! {
@@ -75,6 +76,21 @@ choice! {
         Sync = "sync",
         /// io_uring, or the store does not open.
         Uring = "uring",
+    }
+}
+
+choice! {
+    /// Where the replacement policy sits, that is, how many threads it serves at a time.
+    #[derive(Default, Hash)]
+    pub enum SeatMode {
+        /// Policies made for it serve all threads at once, others sit under a mutex.
+        #[default]
+        Auto = "auto",
+        /// Under a mutex, taken at each hit that the policy has to hear of: its order is exact.
+        Exact = "exact",
+        /// Under a mutex that hits take by the batch, and only if it is free: they are heard late,
+        /// and some not at all. Policies that do not hear hits sit as with `auto`.
+        Batched = "batched",
     }
 }
 

@@ -439,7 +439,8 @@ fn trees_only(name: &str, wanted: Structure) -> Error {
 }
 
 fn choose(options: &Options) -> Result<Combination, Error> {
-    let (lab, policy) = (&options.lab, PolicyChoice::parse(&options.policy));
+    let lab = &options.lab;
+    let policy = PolicyChoice::parse_among(&options.policy, &options.own_policies);
     let policy = policy.map_err(super::options::OptionsError::from)?;
     Ok(Combination::choose(lab.translation, lab.latching, &policy, lab.records)?)
 }

@@ -60,6 +60,7 @@ pub mod memory_limit;
 mod merging;
 pub mod modes;
 pub mod options;
+pub mod own_policy;
 pub mod policy_choice;
 #[cfg(not(test))]
 pub mod raw_hash_index;
@@ -92,7 +93,8 @@ pub mod value;
 pub use backup::{Backup, BackupError, BackupPhase, BackupProgress};
 pub use catalog::{Entry, Structure};
 pub use choices::{
-    ChoiceError, DirectIo, EvictionMode, LatchingMode, ReclamationMode, Submission, TranslationMode,
+    ChoiceError, DirectIo, EvictionMode, LatchingMode, ReclamationMode, SeatMode, Submission,
+    TranslationMode,
 };
 pub use codec::DecodeError;
 pub use error::Error;
@@ -107,6 +109,7 @@ pub use key_range::KeyRange;
 pub use log_view::{LogRecord, Recovery, Salvaged};
 pub use modes::{Combination, CombinationError};
 pub use options::{Lab, Options, OptionsError, Plan};
+pub use own_policy::OwnPolicies;
 #[cfg(not(test))]
 pub use raw_hash_index::{RawEntries, RawHashIndex};
 #[cfg(not(test))]

@@ -9,34 +9,35 @@
 //! combination  translation  latching    hot half  what it is for
 //! Lean         swizzled     optimistic  cooling   the default, the ladder's top (leanstore fig. 7)
 //! Untouched    swizzled     optimistic  nothing   policies that hits never reach: no tracking
-//! Listed       swizzled     optimistic  central   policies that hear every hit, under a mutex
 //! Dated        swizzled     optimistic  watt      the open policy with the best hit rates
+//! Various      swizzled     optimistic  any       all other policies, and users' own
 //! Baseline     hashed       latched     central   the ladder's bottom: a classic pool
 //! LadderSwips  swizzled     latched     central   the ladder: + swizzling
 //! LadderLean   swizzled     latched     cooling   the ladder: + lean evict; − optimistic latches
-//! NoSwips      hashed       optimistic  nothing   − swizzling: under a page table nothing cools,
-//!                                                 so victims are random
+//! NoSwips      hashed       optimistic  any       − swizzling; what the simulator is compared with
 //! Alone        swizzled     none        cooling   what latching costs; one thread
 //! Recording    swizzled     optimistic  cooling   the default, recording its page references
 //! ```
 //! The first four are all that a user's choice of a policy leads to. Hash indexes and heaps are
 //! compiled for them only: the others are for measuring trees.
 //!
-//! Policies by hot half: `nothing` `random`, `fifo`, `loop`, …; `central` `lru`, `2q`, `arc`,
-//! `lirs`, …; `cooling` `lean-evict`; `watt` `watt`. [`HotHalf::policies`] lists them.
+//! Hot halves: `nothing` is that of `random`, `fifo`, `loop`, …; `central` of `lru`, `2q`, `arc`,
+//! `lirs`, …; `cooling` of `lean-evict`; `watt` of `watt`. `any` stands for whichever a policy has,
+//! found at run time ([`AnyTouch`]): a hit costs a predicted branch more, or an indirect call
+//! where something is kept in the frame. [`Combination::policies`] lists who runs where.
 
-use std::any::{Any, TypeId, type_name};
+use std::any::{TypeId, type_name};
 use std::fmt;
 use std::marker::PhantomData;
 
-use millpond_policies::config::{ParamError, Spec};
+use millpond_policies::any_touch::AnyTouch;
 use millpond_policies::contract::{ListTouch, NoTouch, Policy, Rules, Shape, Touch};
-use millpond_policies::policy::{LeanEvict, Loop, Random, Watt};
+use millpond_policies::policy::{LeanEvict, Watt};
 use millpond_policies::registry::{Visitor, visit_all};
 
-use super::choices::{LatchingMode, TranslationMode};
+use super::choices::{LatchingMode, SeatMode, TranslationMode};
 use super::policy_choice::PolicyChoice;
-use crate::pool::{Latched, Latching, Mode, Optimistic, Seated, Unlatched};
+use crate::pool::{Latched, Latching, Mode, Optimistic, Seated, SeatedError, Unlatched};
 
 /// The hot half of `lean-evict`.
 pub type CoolingTouch = <LeanEvict as Rules>::Touch;
@@ -59,7 +60,7 @@ where
     const TREES_ONLY: bool = !SWIZZLES || !L::OPTIMISTIC || RECORDS;
 }
 
-/// Which hot half a policy has, as far as one is compiled.
+/// The hot half that a combination is compiled for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum HotHalf {
     /// A hit does nothing.
@@ -70,58 +71,19 @@ pub enum HotHalf {
     Cooling,
     /// A hit notes the time.
     Watt,
+    /// A hit does what the policy's own hot half says, which is found at run time.
+    Any,
 }
 
 impl HotHalf {
-    /// All there are.
-    pub const ALL: [HotHalf; 4] =
-        [HotHalf::Nothing, HotHalf::Central, HotHalf::Cooling, HotHalf::Watt];
-
-    /// The hot half of a policy; `None` if no combination is compiled for it.
-    pub fn of(policy: &PolicyChoice) -> Option<HotHalf> {
-        struct Find<'a> {
-            id: &'a str,
-            touch: Option<TypeId>,
-        }
-        impl Visitor for Find<'_> {
-            fn visit<P: Policy>(&mut self) {
-                if P::INFO.id == self.id {
-                    self.touch = Some(TypeId::of::<P::Touch>());
-                }
-            }
-        }
-        let mut find = Find { id: policy.info.id, touch: None };
-        visit_all(&mut find);
-        let touch = find.touch?;
-        HotHalf::ALL.into_iter().find(|half| half.touch() == touch)
-    }
-
     fn touch(self) -> TypeId {
         match self {
             HotHalf::Nothing => TypeId::of::<NoTouch>(),
             HotHalf::Central => TypeId::of::<ListTouch>(),
             HotHalf::Cooling => TypeId::of::<CoolingTouch>(),
             HotHalf::Watt => TypeId::of::<WattTouch>(),
+            HotHalf::Any => TypeId::of::<AnyTouch>(),
         }
-    }
-
-    /// All live policies with this hot half, by name.
-    pub fn policies(self) -> Vec<&'static str> {
-        struct List {
-            touch: TypeId,
-            names: Vec<&'static str>,
-        }
-        impl Visitor for List {
-            fn visit<P: Policy>(&mut self) {
-                let id = P::INFO.id;
-                if TypeId::of::<P::Touch>() == self.touch && PolicyChoice::parse(id).is_ok() {
-                    self.names.push(id);
-                }
-            }
-        }
-        let mut list = List { touch: self.touch(), names: Vec::new() };
-        visit_all(&mut list);
-        list.names
     }
 }
 
@@ -192,18 +154,18 @@ combinations! {
     Lean = Swizzled, Optimistic, Cooling, false: Compiled<Optimistic, CoolingTouch, true>;
     /// Swips, optimistic latches, policies that hits never reach.
     Untouched = Swizzled, Optimistic, Nothing, false: Compiled<Optimistic, NoTouch, true>;
-    /// Swips, optimistic latches, policies that hear every hit.
-    Listed = Swizzled, Optimistic, Central, false: Compiled<Optimistic, ListTouch, true>;
     /// Swips, optimistic latches, WATT.
     Dated = Swizzled, Optimistic, Watt, false: Compiled<Optimistic, WattTouch, true>;
+    /// Swips, optimistic latches, any other policy.
+    Various = Swizzled, Optimistic, Any, false: Compiled<Optimistic, AnyTouch, true>;
     /// Page table, shared latches, policies that hear every hit: a classic pool.
     Baseline = Hashed, Latched, Central, false: Compiled<Latched, ListTouch, false>;
     /// The classic pool with swips.
     LadderSwips = Swizzled, Latched, Central, false: Compiled<Latched, ListTouch, true>;
     /// The same with lean eviction.
     LadderLean = Swizzled, Latched, Cooling, false: Compiled<Latched, CoolingTouch, true>;
-    /// Page table, optimistic latches, policies that hits never reach.
-    NoSwips = Hashed, Optimistic, Nothing, false: Compiled<Optimistic, NoTouch, false>;
+    /// Page table, optimistic latches, any policy.
+    NoSwips = Hashed, Optimistic, Any, false: Compiled<Optimistic, AnyTouch, false>;
     /// Swips, no latches, lean eviction: for one thread.
     Alone = Swizzled, None, Cooling, false: Compiled<Unlatched, CoolingTouch, true>;
     /// The default, writing down its page references.
@@ -222,20 +184,40 @@ impl Combination {
         policy: &PolicyChoice,
         records: bool,
     ) -> Result<Combination, CombinationError> {
-        let half = HotHalf::of(policy);
-        let fits = |c: &&Combination| {
+        let fits = |c: &Combination, touch| {
             c.translation() == translation
                 && c.latching() == latching
-                && Some(c.hot_half()) == half
+                && c.hot_half().touch() == touch
                 && c.records() == records
         };
-        Combination::ALL.iter().find(fits).copied().ok_or_else(|| CombinationError {
+        let with = |touch| Combination::ALL.iter().find(|c| fits(c, touch)).copied();
+        let found = with(policy.touch).or_else(|| with(HotHalf::Any.touch()));
+        found.ok_or_else(|| CombinationError {
             translation,
             latching,
             policy: policy.info.id,
             records,
             exist: Combination::list(),
         })
+    }
+
+    /// The shipped policies that run with it, by name.
+    pub fn policies(self) -> Vec<&'static str> {
+        struct List(Combination, Vec<&'static str>);
+        impl Visitor for List {
+            fn visit<P: Policy>(&mut self) {
+                let Ok(policy) = PolicyChoice::parse(P::INFO.id) else { return };
+                let List(c, names) = self;
+                let chosen =
+                    Combination::choose(c.translation(), c.latching(), &policy, c.records());
+                if chosen == Ok(*c) {
+                    names.push(P::INFO.id);
+                }
+            }
+        }
+        let mut list = List(self, Vec::new());
+        visit_all(&mut list);
+        list.1
     }
 
     fn list() -> String {
@@ -246,7 +228,13 @@ impl Combination {
 
 impl fmt::Display for Combination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let policies = self.hot_half().policies().join("|");
+        let policies = match self.hot_half() {
+            HotHalf::Nothing => "those that hits never reach (random, fifo, …)",
+            HotHalf::Central => "those that hear each hit (lru, arc, …)",
+            HotHalf::Cooling => "lean-evict",
+            HotHalf::Watt => "watt",
+            HotHalf::Any => "any other",
+        };
         write!(f, "translation={} latching={}", self.translation(), self.latching())?;
         write!(f, "{} policy={policies}", if self.records() { " recording" } else { "" })
     }
@@ -276,9 +264,9 @@ pub struct CombinationError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SeatError {
-    /// A parameter of the policy cannot be.
+    /// A parameter of the policy cannot be, or it keeps too much beside each frame.
     #[error(transparent)]
-    Param(#[from] ParamError),
+    Policy(#[from] SeatedError),
     /// The policy has another hot half than the combination.
     #[error(
         "policy '{policy}' does not fit a pool that is compiled for {touch}: choose the \
@@ -292,54 +280,24 @@ pub enum SeatError {
     },
 }
 
-/// The policy on its seat, for a combination with hot half `T`. Policies that are known to be
-/// open (`random`, `loop`, `watt`) sit there open, all others under a mutex.
+/// The policy on its seat, for a combination with hot half `T`.
 ///
 /// # Errors
 /// [`SeatError`].
-pub fn seat_for<T: Touch>(policy: &PolicyChoice, shape: &Shape) -> Result<Seated<T>, SeatError> {
-    let wrong = || SeatError::HotHalf { policy: policy.info.id, touch: type_name::<T>() };
-    let seated = seat(&policy.spec, shape).ok_or_else(wrong)??;
-    seated.downcast::<Seated<T>>().map(|seated| *seated).map_err(|_| wrong())
-}
-
-/// A `Seated<T>` for the `T` that the policy has. Not generic, so that the cold halves of all
-/// policies are compiled once, and in this crate.
-fn seat(spec: &Spec, shape: &Shape) -> Option<Result<Box<dyn Any>, ParamError>> {
-    struct Seats<'a> {
-        spec: &'a Spec,
-        shape: &'a Shape,
-        seated: Option<Result<Box<dyn Any>, ParamError>>,
-    }
-    impl Visitor for Seats<'_> {
-        fn visit<P: Policy>(&mut self) {
-            if P::INFO.id == self.spec.id {
-                self.seated = Some(Seated::exact::<P>(self.spec, self.shape).map(any));
-            }
-        }
-    }
-    fn any<T: Touch>(seated: Seated<T>) -> Box<dyn Any> {
-        Box::new(seated)
-    }
-    let id = spec.id.as_str();
-    if id == Random::INFO.id {
-        return Some(Seated::open::<Random>(spec, shape).map(any));
-    }
-    if id == Loop::INFO.id {
-        return Some(Seated::open::<Loop>(spec, shape).map(any));
-    }
-    if id == <Watt as Rules>::INFO.id {
-        return Some(Seated::open::<Watt>(spec, shape).map(any));
-    }
-    let mut seats = Seats { spec, shape, seated: None };
-    visit_all(&mut seats);
-    seats.seated
+pub fn seat_for<T: Touch>(
+    policy: &PolicyChoice,
+    shape: &Shape,
+    mode: SeatMode,
+) -> Result<Seated<T>, SeatError> {
+    let any = TypeId::of::<T>() == TypeId::of::<AnyTouch>();
+    let seated = policy.seat(shape, mode, any)?;
+    let wrong = |_| SeatError::HotHalf { policy: policy.info.id, touch: type_name::<T>() };
+    seated.downcast::<Seated<T>>().map(|seated| *seated).map_err(wrong)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pool::Seat;
 
     fn policy(text: &str) -> PolicyChoice {
         PolicyChoice::parse(text).unwrap()
@@ -368,16 +326,21 @@ mod tests {
     }
 
     #[test]
-    fn each_combination_is_found_by_every_policy_that_it_names() {
+    fn every_live_policy_runs_with_swips_and_with_a_page_table() {
+        let mut of = [0, 0];
         for c in Combination::ALL {
-            let names = c.hot_half().policies();
+            let names = c.policies();
             assert!(!names.is_empty(), "{c:?}");
             for name in names {
                 let (translation, latching) = (c.translation(), c.latching());
                 let found = Combination::choose(translation, latching, &policy(name), c.records());
                 assert_eq!(found, Ok(*c), "{name}");
+                if latching == LatchingMode::Optimistic && !c.records() {
+                    of[usize::from(translation == TranslationMode::Hashed)] += 1;
+                }
             }
         }
+        assert_eq!(of, [46, 46], "all of the first tier but opt");
     }
 
     #[test]
@@ -388,31 +351,40 @@ mod tests {
         assert!(text.contains("translation=hashed latching=none policy=lru is not"), "{text}");
         assert_eq!(text.lines().count(), 1 + Combination::ALL.len(), "{text}");
         let clock = policy("clock");
-        let default = (TranslationMode::default(), LatchingMode::default());
-        assert!(Combination::choose(default.0, default.1, &clock, false).is_err());
+        let choose =
+            |latching| Combination::choose(TranslationMode::Swizzled, latching, &clock, false).ok();
+        assert_eq!(choose(LatchingMode::Latched), None);
+        assert_eq!(choose(LatchingMode::Optimistic), Some(Combination::Various));
     }
 
     #[test]
-    fn every_policy_sits_in_its_own_hot_half_and_in_no_other() {
-        let named = |text: &str| policy(text);
-        assert_eq!(seat_for::<NoTouch>(&named("random"), &shape()).unwrap().name, "random");
-        let wrong = seat_for::<ListTouch>(&named("random"), &shape()).err().unwrap();
-        assert!(matches!(wrong, SeatError::HotHalf { policy: "random", .. }), "{wrong}");
-        for name in HotHalf::Central.policies() {
-            let seated = seat_for::<ListTouch>(&named(name), &shape()).unwrap();
-            assert!(seated.name == name && matches!(seated.seat, Seat::Exact(_)));
+    fn every_policy_sits_in_its_own_hot_half_or_in_any_and_in_no_other() {
+        let seat = |text: &str| seat_for::<NoTouch>(&policy(text), &shape(), SeatMode::Auto);
+        assert_eq!(seat("random").unwrap().name(), "random");
+        let wrong = seat("lru").err().unwrap();
+        assert!(matches!(wrong, SeatError::HotHalf { policy: "lru", .. }), "{wrong}");
+        for name in Combination::Various.policies() {
+            let seated = seat_for::<AnyTouch>(&policy(name), &shape(), SeatMode::Auto).unwrap();
+            assert_eq!(seated.name(), name);
         }
-        let lean = seat_for::<CoolingTouch>(&named("lean-evict(cooling=25%)"), &shape());
-        assert_eq!(lean.unwrap().name, "lean-evict");
+        let lean = policy("lean-evict(cooling=25%)");
+        let lean = seat_for::<CoolingTouch>(&lean, &shape(), SeatMode::Auto);
+        assert_eq!(lean.unwrap().name(), "lean-evict");
     }
 
     #[test]
-    fn policies_that_can_be_open_are() {
-        let watt = seat_for::<WattTouch>(&policy("watt(write_weight=2)"), &shape()).unwrap();
-        assert!(matches!(watt.seat, Seat::Open(_)) && watt.name == "watt");
-        for name in ["random", "loop"] {
-            let seated = seat_for::<NoTouch>(&policy(name), &shape()).unwrap();
-            assert!(matches!(seated.seat, Seat::Open(_)), "{name}");
+    fn policies_that_can_be_open_are_unless_they_are_to_be_exact() {
+        let watt = policy("watt(write_weight=2)");
+        for (mode, open) in
+            [(SeatMode::Auto, true), (SeatMode::Batched, true), (SeatMode::Exact, false)]
+        {
+            assert_eq!(seat_for::<WattTouch>(&watt, &shape(), mode).unwrap().is_open(), open);
+            for name in ["random", "clock", "hyperbolic"] {
+                let seated = seat_for::<AnyTouch>(&policy(name), &shape(), mode).unwrap();
+                assert_eq!(seated.is_open(), open, "{name}");
+            }
+            let lru = seat_for::<AnyTouch>(&policy("lru"), &shape(), mode).unwrap();
+            assert!(!lru.is_open());
         }
     }
 }

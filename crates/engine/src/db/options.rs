@@ -1,6 +1,6 @@
 //! How a store is opened. [`Options::memory`] is what most users set, if anything.
 //!
-//! Seventeen knobs are for users; what only measurements turn lies under [`Lab`]. Values are
+//! Eighteen knobs are for users; what only measurements turn lies under [`Lab`]. Values are
 //! checked together when the store is opened, or by [`Options::check`]: setters never fail, so that
 //! they chain.
 
@@ -8,9 +8,10 @@ use millpond_base::Seed;
 
 use super::budget::{Budget, BudgetError, Demand};
 use super::choices::{
-    DirectIo, EvictionMode, LatchingMode, ReclamationMode, Submission, TranslationMode,
+    DirectIo, EvictionMode, LatchingMode, ReclamationMode, SeatMode, Submission, TranslationMode,
 };
 use super::memory_limit::SystemRoots;
+use super::own_policy::OwnPolicies;
 use super::policy_choice::{PolicyChoice, PolicyError};
 use super::recovery_watch::RecoveryWatch;
 use crate::io::{self, FileDevice, FileOptions};
@@ -109,6 +110,9 @@ pub struct Options {
     /// The replacement policy as `millpond policies` lists them, such as `watt(write_weight=2)`.
     /// Default: `lean-evict(cooling=50%)`.
     pub policy: String,
+    /// Policies of the user's own, which [`Options::policy`](Options#structfield.policy) may name.
+    /// Default: none.
+    pub own_policies: OwnPolicies,
     /// Whether to bypass the operating system's page cache. Default: where possible.
     pub direct_io: DirectIo,
     /// How I/O is submitted. Default: io_uring where possible.
@@ -159,6 +163,8 @@ pub struct Lab {
     pub translation: TranslationMode,
     /// How threads keep out of each other's way.
     pub latching: LatchingMode,
+    /// Where the replacement policy sits.
+    pub seat: SeatMode,
     /// What protects optimistic readers of an evicted page.
     pub reclamation: ReclamationMode,
     /// So many frames, whatever they cost, instead of a memory number. At least 8.
@@ -185,6 +191,7 @@ impl Default for Lab {
         Lab {
             translation: TranslationMode::default(),
             latching: LatchingMode::default(),
+            seat: SeatMode::default(),
             reclamation: ReclamationMode::default(),
             frames: None,
             tiny_pages: false,
@@ -204,6 +211,7 @@ impl Default for Options {
             memory: None,
             page_size: None,
             policy: POLICY_DEFAULT.to_string(),
+            own_policies: OwnPolicies::default(),
             direct_io: DirectIo::default(),
             submission: Submission::default(),
             eviction: EvictionMode::default(),
@@ -247,6 +255,8 @@ impl Options {
         page_size: u32 => Some(page_size);
         /// Sets [`Options::policy`](#structfield.policy).
         policy: impl Into<String> => policy.into();
+        /// Sets [`Options::own_policies`](#structfield.own_policies).
+        own_policies: OwnPolicies => own_policies;
         /// Sets [`Options::direct_io`](#structfield.direct_io).
         direct_io: DirectIo => direct_io;
         /// Sets [`Options::submission`](#structfield.submission).
@@ -344,7 +354,7 @@ impl Options {
         }
         self.check_threads()?;
         let page_size = store_page_size.or(self.page_size).unwrap_or(PAGE_SIZE_DEFAULT);
-        let policy = PolicyChoice::parse(&self.policy)?;
+        let policy = PolicyChoice::parse_among(&self.policy, &self.own_policies)?;
         let memory = self.memory.unwrap_or_else(|| system.default_memory());
         let demand = Demand {
             page_size,

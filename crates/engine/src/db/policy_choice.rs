@@ -1,14 +1,19 @@
 //! A replacement policy as text, `watt(write_weight=2)`, looked up in the registry and checked;
 //! and what its state costs.
 
+use std::any::{Any, TypeId};
 use std::fmt;
 use std::sync::Arc;
 
 use millpond_base::nearest::nearest;
 use millpond_policies::config::{Config, ParamError, Spec};
-use millpond_policies::contract::{Policy, Rules, Shape, Touch};
+use millpond_policies::contract::{OpenPolicy, Policy, Rules, Shape, Touch};
 use millpond_policies::info::{Info, Tier};
 use millpond_policies::registry::{Visitor, visit_all};
+
+use super::choices::SeatMode;
+use super::own_policy::OwnPolicies;
+use crate::pool::{Seated, SeatedError, Sit};
 
 /// A policy that a store cannot run with.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -49,7 +54,13 @@ pub struct PolicyChoice {
     /// Bytes that do not depend on the pool: hands, counts.
     fixed_bytes: u64,
     ghosts_max: Arc<dyn Fn(u32) -> u64 + Send + Sync>,
+    /// Which hot half it has.
+    pub(super) touch: TypeId,
+    seat: Seating,
 }
+
+/// Seats a policy: a [`Seated`] for its own hot half, or, if asked for, for any.
+type Seating = fn(&Spec, &Shape, SeatMode, bool) -> Result<Box<dyn Any>, SeatedError>;
 
 impl fmt::Debug for PolicyChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -77,7 +88,19 @@ impl PolicyChoice {
     /// [`PolicyError`] when there is none such, or it cannot run in a store, or a parameter is
     /// wrong.
     pub fn parse(text: &str) -> Result<PolicyChoice, PolicyError> {
-        let mut search = Search { spec: Spec::parse(text)?, found: None, names: Vec::new() };
+        PolicyChoice::parse_among(text, &OwnPolicies::default())
+    }
+
+    /// The same, where the text may also name one of the user's `own` policies.
+    ///
+    /// # Errors
+    /// As [`PolicyChoice::parse`].
+    pub fn parse_among(text: &str, own: &OwnPolicies) -> Result<PolicyChoice, PolicyError> {
+        let spec = Spec::parse(text)?;
+        if let Some(found) = own.find(&spec) {
+            return found;
+        }
+        let mut search = Search { spec, found: None, names: own.names().collect() };
         visit_all(&mut search);
         let Search { spec, found, names } = search;
         found.unwrap_or_else(|| {
@@ -87,6 +110,27 @@ impl PolicyChoice {
             };
             Err(PolicyError::Unknown { id: spec.id, hint })
         })
+    }
+
+    /// `P` with these parameters.
+    pub(super) fn of<P: Policy>(spec: &Spec) -> Result<PolicyChoice, PolicyError> {
+        choose::<P>(spec, seat_closed::<P>)
+    }
+
+    /// The same for a policy that all threads use at once.
+    pub(super) fn of_open<P: OpenPolicy>(spec: &Spec) -> Result<PolicyChoice, PolicyError> {
+        choose::<P>(spec, seat_open::<P>)
+    }
+
+    /// The policy on its seat: a [`Seated`] for its own hot half, or with `any` for
+    /// [`AnyTouch`](millpond_policies::any_touch::AnyTouch).
+    pub(super) fn seat(
+        &self,
+        shape: &Shape,
+        mode: SeatMode,
+        any: bool,
+    ) -> Result<Box<dyn Any>, SeatedError> {
+        (self.seat)(&self.spec, shape, mode, any)
     }
 
     /// Bytes that the policy's state takes at most beside a pool of so many frames: list nodes,
@@ -111,12 +155,47 @@ impl Visitor for Search {
     fn visit<P: Policy>(&mut self) {
         self.names.push(P::INFO.id);
         if P::INFO.id == self.spec.id {
-            self.found = Some(choose::<P>(&self.spec));
+            self.found = Some(PolicyChoice::of::<P>(&self.spec));
+        }
+    }
+
+    fn visit_open<P: OpenPolicy>(&mut self) {
+        self.names.push(P::INFO.id);
+        if P::INFO.id == self.spec.id {
+            self.found = Some(PolicyChoice::of_open::<P>(&self.spec));
         }
     }
 }
 
-fn choose<P: Policy>(spec: &Spec) -> Result<PolicyChoice, PolicyError> {
+fn seat_closed<P: Policy>(
+    spec: &Spec,
+    shape: &Shape,
+    mode: SeatMode,
+    any: bool,
+) -> Result<Box<dyn Any>, SeatedError> {
+    let sit = if mode == SeatMode::Batched { Sit::Batched } else { Sit::Exact };
+    if any {
+        return Ok(Box::new(Seated::any::<P>(spec, shape, sit)?));
+    }
+    Ok(Box::new(Seated::<P::Touch>::closed::<P>(spec, shape, sit)?))
+}
+
+fn seat_open<P: OpenPolicy>(
+    spec: &Spec,
+    shape: &Shape,
+    mode: SeatMode,
+    any: bool,
+) -> Result<Box<dyn Any>, SeatedError> {
+    if mode == SeatMode::Exact {
+        return seat_closed::<P>(spec, shape, mode, any);
+    }
+    if any {
+        return Ok(Box::new(Seated::any_open::<P>(spec, shape)?));
+    }
+    Ok(Box::new(Seated::<P::Touch>::open::<P>(spec, shape)?))
+}
+
+fn choose<P: Policy>(spec: &Spec, seat: Seating) -> Result<PolicyChoice, PolicyError> {
     let not_live = |reason| Err(PolicyError::NotLive { id: P::INFO.id, reason });
     if P::NEEDS_FUTURE || !P::INFO.live {
         return not_live("must know the future, or cannot run live");
@@ -138,6 +217,8 @@ fn choose<P: Policy>(spec: &Spec) -> Result<PolicyChoice, PolicyError> {
         birth_bytes_per_frame: birth_sizes().map(per_frame).fold(0.0, f64::max) * BIRTH_MARGIN,
         fixed_bytes: birth_bytes(1) as u64,
         ghosts_max: Arc::new(move |frames| P::ghosts_max(&config, frames)),
+        touch: TypeId::of::<P::Touch>(),
+        seat,
     })
 }
 

@@ -421,7 +421,7 @@ impl RawTree {
             };
         }
         let any = reader!(
-            Lean Untouched Listed Dated Baseline LadderSwips LadderLean NoSwips Alone Recording
+            Lean Untouched Various Dated Baseline LadderSwips LadderLean NoSwips Alone Recording
         );
         Ok(any.map(|any| RawReader { any }))
     }

@@ -79,7 +79,7 @@ impl Snapshot {
         let same = match (&self.store, tree.any()) {
             (AnyStore::Lean(store), AnyTree::Lean(tree)) => is_same(store, tree.store()),
             (AnyStore::Untouched(store), AnyTree::Untouched(tree)) => is_same(store, tree.store()),
-            (AnyStore::Listed(store), AnyTree::Listed(tree)) => is_same(store, tree.store()),
+            (AnyStore::Various(store), AnyTree::Various(tree)) => is_same(store, tree.store()),
             (AnyStore::Dated(store), AnyTree::Dated(tree)) => is_same(store, tree.store()),
             _ => false,
         };
@@ -176,7 +176,7 @@ impl Snapshot {
                 }
             };
         }
-        Ok(RawRange::new(tree, of!(Lean Untouched Listed Dated), range))
+        Ok(RawRange::new(tree, of!(Lean Untouched Various Dated), range))
     }
 
     /// The value of `key` in a tree with types.

@@ -403,7 +403,7 @@ impl<M: Mode> Store<M> {
         let Prepared { pages, mut logged, plan, publisher } = prepared;
         let log = logged.as_ref().map(|logged| logged.log.clone());
         let shape = Shape { frames: plan.budget.frames, pages_dense: None, seed: plan.seed.0 };
-        let seated = seat_for::<M::Touch>(&plan.policy, &shape)?;
+        let seated = seat_for::<M::Touch>(&plan.policy, &shape, options.lab.seat)?;
         let mut pool = Pool::<M>::open(pool_options(options, &plan), pages.clone(), seated)?;
         if let Some(logged) = &logged {
             pool = pool.logged(logged.log.clone());

@@ -50,7 +50,7 @@ macro_rules! both {
         match (&mut $txn.any, $tree.any()) {
             (AnyTxn::Lean($tx), AnyTree::Lean($held)) => $body,
             (AnyTxn::Untouched($tx), AnyTree::Untouched($held)) => $body,
-            (AnyTxn::Listed($tx), AnyTree::Listed($held)) => $body,
+            (AnyTxn::Various($tx), AnyTree::Various($held)) => $body,
             (AnyTxn::Dated($tx), AnyTree::Dated($held)) => $body,
             _ => Err(Error::OtherStore { name: $tree.name().to_string() }),
         }
@@ -75,7 +75,7 @@ impl Db {
         let any = match self.any() {
             AnyStore::Lean(store) => AnyTxn::Lean(StoreTxn::begin(store, options)?),
             AnyStore::Untouched(store) => AnyTxn::Untouched(StoreTxn::begin(store, options)?),
-            AnyStore::Listed(store) => AnyTxn::Listed(StoreTxn::begin(store, options)?),
+            AnyStore::Various(store) => AnyTxn::Various(StoreTxn::begin(store, options)?),
             AnyStore::Dated(store) => AnyTxn::Dated(StoreTxn::begin(store, options)?),
             _ => return Err(Error::NoTransactions),
         };

@@ -12,13 +12,14 @@ use std::sync::{Arc, OnceLock};
 
 use millpond_base::sync::{Mutex, MutexGuard};
 use millpond_base::{FrameId, Lsn, Mark, PageId};
-use millpond_policies::contract::{Access, Frames, TickSource, Touch};
+use millpond_policies::contract::{Access, Frames, TickSource, Touch, TouchOn};
 
 use crate::log::Log;
 use crate::page::{PageHeader, PageType, View};
 use crate::pool::bell::Bell;
 use crate::pool::changes::{Changes, Space};
 use crate::pool::counters::{Counter, Counters};
+use crate::pool::distress::Distress;
 use crate::pool::epoch::{Epochs, Reclamation};
 use crate::pool::error::PoolError;
 use crate::pool::frame::{FRAME_HEADER, Frame, State};
@@ -131,6 +132,7 @@ pub struct Pool<M: Mode> {
     epochs_on: bool,
     pub(crate) logs: bool,
     pub(crate) params: <M::Touch as Touch>::Params,
+    pub(crate) touch_on: TouchOn,
     clock: AtomicU32,
     pub(crate) counters: Counters,
     pub(crate) epochs: Epochs,
@@ -139,6 +141,7 @@ pub struct Pool<M: Mode> {
     pub(crate) seat: Seat<M::Touch>,
     policy: &'static str,
     pub(crate) in_flight: InFlight,
+    pub(crate) distress: Distress,
     pub(crate) writes: Writes,
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) options: PoolOptions,
@@ -208,7 +211,7 @@ impl<M: Mode> Pool<M> {
             options.evictors = Evictors::Workers;
         }
         let memory = FrameMemory::map(options.frames, page_size)?;
-        memory.initialise_metas::<<M::Touch as Touch>::Meta>()?;
+        memory.initialise_metas(|| M::Touch::fresh(&seated.params))?;
         let nodes = Nodes::find(options.nodes);
         nodes.bind(&memory);
         if options.prefault {
@@ -218,7 +221,8 @@ impl<M: Mode> Pool<M> {
             page_size,
             epochs_on: options.reclamation == Reclamation::Epoch,
             params: seated.params,
-            clock: AtomicU32::new(1),
+            touch_on: seated.seat.touch_on(),
+            clock: AtomicU32::new(0),
             counters: Counters::new(),
             epochs: Epochs::new(),
             table: PageTable::new(if M::SWIZZLES { 2 } else { options.frames }),
@@ -227,6 +231,7 @@ impl<M: Mode> Pool<M> {
             seat: seated.seat,
             policy: seated.name,
             in_flight: InFlight::default(),
+            distress: Distress::default(),
             writes: Writes::new(page_size),
             storage,
             latencies: Latencies::new(options.sample_period),
@@ -383,7 +388,7 @@ impl<M: Mode> Pool<M> {
     /// The policy's clock now; `reference` counts one where it counts references.
     #[inline(always)]
     pub(crate) fn now(&self, reference: bool) -> u32 {
-        match <M::Touch as Touch>::TICK {
+        match M::Touch::tick_source(&self.params) {
             TickSource::None => 0,
             TickSource::PerAccess if reference => {
                 self.clock.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
@@ -402,7 +407,7 @@ impl<M: Mode> Pool<M> {
     pub(crate) fn count_evictions(&self, count: u32) {
         self.counters.add(Counter::Evictions, u64::from(count));
         let before = self.evicted.fetch_add(u64::from(count), Ordering::Relaxed);
-        if <M::Touch as Touch>::TICK == TickSource::PerEviction {
+        if M::Touch::tick_source(&self.params) == TickSource::PerEviction {
             let per_tick = self.evictions_per_tick;
             let ticks = (before + u64::from(count)) / per_tick - before / per_tick;
             self.clock.fetch_add(ticks as u32, Ordering::Relaxed);
@@ -671,8 +676,13 @@ impl<M: Mode> Pages for Pool<M> {
     }
 
     #[cold]
-    fn settle(&self, jump: Jump, attempt: u32) -> Result<(), PoolError> {
+    fn settle(&self, jump: Jump, attempt: u32) -> Result<bool, PoolError> {
         self.settle_jump(jump, attempt)
+    }
+
+    #[cold]
+    fn over(&self, slot: usize) {
+        self.end_distress(slot);
     }
 
     #[inline(always)]
@@ -850,7 +860,7 @@ impl<M: Mode> Pool<M> {
         let lsn = millpond_base::Lsn(0);
         PageHeader { checksum: 0, lsn, page: id, owner, kind, level }.write(page);
         self.counters.count(Counter::PagesAllocated);
-        self.admit_new(frame, id);
+        self.admit_new(frame, id, kind);
     }
 
     /// Drops a page for good; its frame is latched exclusively.

@@ -45,6 +45,8 @@ macro_rules! for_each_statistic {
                     "victims that were pinned, latched, dirty or had swizzled children";
                 Cooled cooled "pages put into the cooling stage";
                 Revived revived "pages saved from the cooling stage by a reference";
+                HitsLost hits_lost
+                    "hits that a batched policy was not told of, because it was busy";
                 Swizzles swizzles "references to a page turned into a pointer";
                 Unswizzles unswizzles "pointers turned back into a page id";
                 Restarts restarts "optimistic reads that began anew, because a version changed";

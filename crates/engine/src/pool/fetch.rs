@@ -7,10 +7,10 @@
 use std::ptr::NonNull;
 
 use millpond_base::{FrameId, Lsn, Mark, PageId, PageKind};
-use millpond_policies::contract::{Access, Recall, Touch};
+use millpond_policies::contract::{Access, Recall, Touch, TouchOn};
 
 use crate::log::Log;
-use crate::page::PageHeader;
+use crate::page::{PageHeader, PageType};
 use crate::pool::buffer::{Mode, Pool};
 use crate::pool::counters::Timing;
 use crate::pool::counters::{Counter, Gauge};
@@ -23,15 +23,29 @@ use crate::pool::latch::Latching;
 use crate::pool::lent::back_off;
 use crate::pool::storage_recorder::StorageRequest;
 use crate::pool::swip::Swip;
+use crate::pool::thread_slot::thread_slot;
+
+/// Depth of a page that was just made: most are leaves, and the next reference says where it is.
+const DEPTH_UNKNOWN: u8 = u8::MAX;
+
+fn kind_of(page_type: PageType) -> PageKind {
+    match page_type {
+        PageType::BTREE_INNER => PageKind::BTREE_INNER,
+        PageType::BTREE_LEAF => PageKind::BTREE_LEAF,
+        _ => PageKind::OTHER,
+    }
+}
 
 impl<M: Mode> Pool<M> {
-    /// Does what a jump asks for; the thread holds nothing.
-    pub(crate) fn settle_jump(&self, jump: Jump, attempt: u32) -> Result<(), PoolError> {
+    /// Does what a jump asks for; the thread holds nothing. Whether the policy was told of a miss.
+    pub(crate) fn settle_jump(&self, jump: Jump, attempt: u32) -> Result<bool, PoolError> {
         match jump {
-            Jump::Restart => back_off(attempt),
+            Jump::Restart => back_off(attempt).map(|()| false),
             Jump::Cold(cold) => match *cold {
-                Cold::Load(load) => self.all_registered().and_then(|()| self.load(&load)),
-                Cold::Room(frames) => self.all_registered().and_then(|()| self.make_room(frames)),
+                Cold::Load(load) => self.all_registered().and_then(|()| self.load(&load, attempt)),
+                Cold::Room(frames) => {
+                    self.all_registered().and_then(|()| self.make_room(frames)).map(|()| false)
+                }
                 Cold::Failed(error) => Err(error),
             },
         }
@@ -54,13 +68,14 @@ impl<M: Mode> Pool<M> {
         still && word == Swip::evicted(load.page)
     }
 
-    fn load(&self, load: &Load) -> Result<(), PoolError> {
+    /// Loads a page, unless somebody else does; whether this thread did.
+    fn load(&self, load: &Load, attempt: u32) -> Result<bool, PoolError> {
         match self.in_flight.ask(load.page, || self.is_missing(load)) {
-            Step::Changed | Step::Ready => return Ok(()),
+            Step::Changed | Step::Ready => return Ok(false),
             Step::Wait(landing) => {
                 self.counters.count(Counter::InFlightWaits);
                 landing.wait();
-                return Ok(());
+                return Ok(false);
             }
             Step::LoadIt => {}
         }
@@ -76,9 +91,10 @@ impl<M: Mode> Pool<M> {
             .and_then(|frame| self.read_into(frame, load.page).map(|()| frame));
         match arrived {
             Ok(frame) => {
+                self.hold_in_distress(thread_slot(), self.header(frame).id(), attempt);
                 let arrived = Arrived { frame, recall, prefetched: false };
                 self.attach_or_leave(load, arrived);
-                Ok(())
+                Ok(true)
             }
             Err(error) => {
                 self.in_flight.end(load.page);
@@ -240,21 +256,35 @@ impl<M: Mode> Pool<M> {
             }
         });
         self.counters.count(Counter::Swizzles);
+        self.loaded(arrived.frame, &access);
         header.latch.release_exclusive();
     }
 
+    /// The end of the access that loaded or made a page counts as a reference for policies that
+    /// ask for that (rule 8).
+    fn loaded(&self, frame: NonNull<Frame>, access: &Access) {
+        if M::Touch::UNFIX && self.touch_on != TouchOn::Fix {
+            self.touched(frame, access);
+        }
+    }
+
     pub(crate) fn reset_meta(&self, frame: NonNull<Frame>, access: &Access) {
-        // SAFETY: the policy's line of a frame holds an initialised `Meta`, which is only shared.
-        let meta = unsafe {
-            frame.cast::<u8>().add(POLICY_LINE).cast::<<M::Touch as Touch>::Meta>().as_ref()
-        };
-        M::Touch::reset(meta, &self.params, access);
+        M::Touch::reset(self.meta(frame), &self.params, access);
+    }
+
+    /// The policy's line of a frame.
+    #[inline(always)]
+    pub(crate) fn meta(&self, frame: NonNull<Frame>) -> &<M::Touch as Touch>::Meta {
+        // SAFETY: a frame's policy line holds an initialised `Meta`, which is only shared, and
+        // stays mapped while the pool is borrowed. Anchors have none, and are never asked for it.
+        unsafe { frame.cast::<u8>().add(POLICY_LINE).cast::<<M::Touch as Touch>::Meta>().as_ref() }
     }
 
     /// Admits a page that was just allocated; its frame is latched exclusively.
-    pub(crate) fn admit_new(&self, frame: NonNull<Frame>, page: PageId) {
+    pub(crate) fn admit_new(&self, frame: NonNull<Frame>, page: PageId, kind: PageType) {
         let header = self.header(frame);
-        let access = self.access(page, Mark::WRITE, false);
+        let mark = Mark::WRITE.with_kind(kind_of(kind), DEPTH_UNKNOWN);
+        let access = self.access(page, mark, false);
         self.reset_meta(frame, &access);
         self.seat.admit(self.metas(), header.id(), &access, Recall::NONE, || {
             header.become_state(State::Hot);
@@ -262,6 +292,7 @@ impl<M: Mode> Pool<M> {
                 self.table.insert(&self.memory, page, header.id());
             }
         });
+        self.loaded(frame, &access);
     }
 
     /// Drops a page that was loaded, but for which nobody came; whether there was one.

@@ -84,6 +84,7 @@ impl State {
 
 const DIRTY: u32 = 1 << 8;
 const WRITING: u32 = 1 << 9;
+const HELD: u32 = 1 << 10;
 const NO_PAGE: u64 = u64::MAX;
 
 /// A frame's header.
@@ -214,6 +215,21 @@ impl Frame {
     #[inline]
     pub fn is_writing(&self) -> bool {
         self.flags.load(Ordering::Acquire) & WRITING != 0
+    }
+
+    /// Whether an operation in distress holds it.
+    #[inline]
+    pub fn is_held(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & HELD != 0
+    }
+
+    /// Says so.
+    pub(crate) fn set_held(&self, held: bool) {
+        if held {
+            self.flags.fetch_or(HELD, Ordering::Relaxed);
+        } else {
+            self.flags.fetch_and(!HELD, Ordering::Relaxed);
+        }
     }
 
     /// The page changed. Call it under the exclusive latch.

@@ -112,11 +112,11 @@ impl FrameMemory {
         }
     }
 
-    /// Puts a default `M` into the policy's line of every frame; nothing if it has no size.
+    /// Puts an `M` into the policy's line of every frame; nothing if it has no size.
     ///
     /// # Errors
     /// It does not fit into a line.
-    pub fn initialise_metas<M: Default>(&self) -> Result<(), PoolError> {
+    pub fn initialise_metas<M>(&self, fresh: impl Fn() -> M) -> Result<(), PoolError> {
         if size_of::<M>() > POLICY_BYTES || align_of::<M>() > POLICY_BYTES {
             return Err(PoolError::Policy {
                 reason: format!("its {} bytes per frame exceed {POLICY_BYTES}", size_of::<M>()),
@@ -129,7 +129,7 @@ impl FrameMemory {
             let Some(frame) = self.frame(FrameId(index)) else { break };
             // SAFETY: the policy's line lies inside the frame, is aligned to 64 and large enough,
             // and nobody has a reference into it before the pool is open.
-            unsafe { frame.cast::<u8>().add(POLICY_LINE).cast::<M>().write(M::default()) };
+            unsafe { frame.cast::<u8>().add(POLICY_LINE).cast::<M>().write(fresh()) };
         }
         Ok(())
     }

@@ -25,6 +25,7 @@ use millpond_base::{Lsn, Mark, PageId, PageKind};
 
 use crate::page::PageType;
 use crate::pool::changes::{By, Changes, Pending};
+use crate::pool::distress::PATIENCE;
 use crate::pool::error::PoolError;
 use crate::pool::frame::Frame;
 use crate::pool::guard::{Read, Write};
@@ -71,11 +72,17 @@ pub trait Pages: Send + Sync + Sized + 'static {
     fn enter(&self, local: Self::Local);
     /// An attempt ended after these page references; `done` unless it jumped.
     fn leave(&self, local: Self::Local, made: References, done: bool);
-    /// Does what a jump asks for, outside any attempt. `attempt` counts from 0.
+    /// Does what a jump asks for, outside any attempt; `attempt` counts from 0. Whether the policy
+    /// was told of the reference that the attempt jumped from, as of a miss.
     ///
     /// # Errors
     /// What makes the operation fail.
-    fn settle(&self, jump: Jump, attempt: u32) -> Result<(), PoolError>;
+    fn settle(&self, jump: Jump, attempt: u32) -> Result<bool, PoolError>;
+
+    /// An operation that had to begin anew is over.
+    fn over(&self, local: Self::Local) {
+        let _ = local;
+    }
 
     /// Follows the swip at `at` of `parent`'s page; see [`Read::child`].
     ///
@@ -178,16 +185,28 @@ pub trait Pages: Send + Sync + Sized + 'static {
         mut attempt: impl FnMut(&Op<'_, Self>) -> Try<T>,
     ) -> Result<(T, Lsn), PoolError> {
         let local = self.local();
-        let mut attempts = 0;
+        let (mut attempts, mut told) = (0, 0);
         loop {
-            let op = Op::new(self, local);
+            let op = Op::new(self, local, told);
             self.enter(local);
             let result = attempt(&op);
             let at = op.end();
             self.leave(local, op.references.get(), result.is_ok());
             match result {
-                Ok(value) => return Ok((value, at)),
-                Err(jump) => self.settle(jump, attempts)?,
+                Ok(value) => {
+                    if attempts > PATIENCE {
+                        self.over(local);
+                    }
+                    return Ok((value, at));
+                }
+                Err(jump) => match self.settle(jump, attempts) {
+                    Ok(true) => told = op.references.get().all(),
+                    Ok(false) => told = op.told.get(),
+                    Err(error) => {
+                        self.over(local);
+                        return Err(error);
+                    }
+                },
             }
             attempts = attempts.saturating_add(1);
         }
@@ -217,6 +236,9 @@ pub struct Op<'p, P: Pages> {
     pub(crate) pages: &'p P,
     pub(crate) local: P::Local,
     pub(crate) references: Cell<References>,
+    /// So many of the operation's references were told to the policy, by this attempt or one
+    /// before it. A new attempt goes the same way again; what it meets there is no new reference.
+    told: Cell<u64>,
     pub(crate) pending: Pending,
 }
 
@@ -230,8 +252,26 @@ impl<P: Pages> Drop for Op<'_, P> {
 
 impl<'p, P: Pages> Op<'p, P> {
     #[inline(always)]
-    fn new(pages: &'p P, local: P::Local) -> Op<'p, P> {
-        Op { pages, local, references: Cell::new(References(0)), pending: Pending::default() }
+    fn new(pages: &'p P, local: P::Local, told: u64) -> Op<'p, P> {
+        let (references, told) = (Cell::new(References(0)), Cell::new(told));
+        Op { pages, local, references, told, pending: Pending::default() }
+    }
+
+    /// Whether the policy has still to be told of the latest reference; from now on it counts as
+    /// told.
+    #[inline(always)]
+    pub(crate) fn tell(&self) -> bool {
+        let is_new = self.is_new();
+        if is_new {
+            self.told.set(self.references.get().all());
+        }
+        is_new
+    }
+
+    /// Whether the policy has still to be told of the latest reference.
+    #[inline(always)]
+    pub(crate) fn is_new(&self) -> bool {
+        self.references.get().all() > self.told.get()
     }
 
     /// Logs what was changed, and lets go of it; answers where the record begins.

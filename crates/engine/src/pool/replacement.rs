@@ -17,6 +17,16 @@ use crate::pool::error::PoolError;
 use crate::pool::frame::{Frame, State};
 use crate::pool::latch::Latching;
 use crate::pool::swip::Swip;
+use crate::pool::thread_slot::thread_slot;
+
+/// Frames that a policy may look at in one round. A pool that evicts page by page, as a simulator
+/// does, looks for as long as one: then both find the same victims.
+fn steps_max(frames: u32, batch: u32) -> u32 {
+    match batch {
+        0 | 1 => frames.saturating_mul(4).max(1 << 16),
+        _ => frames.saturating_mul(2).saturating_add(64),
+    }
+}
 
 /// One round's view of the pool.
 struct LiveHost<'a, M: Mode> {
@@ -157,8 +167,11 @@ impl<'a, M: Mode> LiveHost<'a, M> {
             State::Cooling => return Err(Why::Changed),
             State::Free | State::Loading | State::Evicted => return Err(Why::Absent),
         }
+        if header.is_held() {
+            return Err(Why::Pinned);
+        }
         if !M::SWIZZLES {
-            return Err(Why::Permanent);
+            return self.cool_in_table(header);
         }
         let (parent, parent_held) = self.parent(header)?;
         if header.state() != State::Hot {
@@ -181,6 +194,20 @@ impl<'a, M: Mode> LiveHost<'a, M> {
     }
 }
 
+impl<M: Mode> LiveHost<'_, M> {
+    /// With a page table there is no swip to mark: the frame's state says it.
+    fn cool_in_table(&self, header: &Frame) -> Result<Cooled, Why> {
+        let held = Held::try_new::<M::Latching>(header).ok_or(Why::Latched)?;
+        if header.state() != State::Hot {
+            return Err(Why::Changed);
+        }
+        header.become_state(State::Cooling);
+        held.unchanged();
+        self.pool.counters.count(Counter::Cooled);
+        Ok(Cooled::Yes)
+    }
+}
+
 impl<M: Mode> Host for LiveHost<'_, M> {
     fn offer(&mut self, frame: FrameId) -> Verdict {
         let Some(at) = self.pool.memory.frame(frame) else { return self.refuse(Why::Absent) };
@@ -188,6 +215,9 @@ impl<M: Mode> Host for LiveHost<'_, M> {
         match header.state() {
             State::Free | State::Loading | State::Evicted => return self.refuse(Why::Absent),
             State::Hot | State::Cooling => {}
+        }
+        if header.is_held() {
+            return self.refuse(Why::Pinned);
         }
         if header.is_writing() {
             return self.refuse(Why::Dirty);
@@ -227,10 +257,14 @@ impl<M: Mode> Pool<M> {
     /// in the way.
     pub(crate) fn evict_round(&self, wanted: u32, incoming: Option<(PageId, Recall)>) -> Round {
         let mut host = LiveHost { pool: self, taken: Vec::new(), dirty: Vec::new(), refused: 0 };
-        let steps_max = self.frames().saturating_mul(2).saturating_add(64);
+        let steps_max = steps_max(self.frames(), self.options.batch);
         let goal = Goal { frames: wanted.max(1), steps_max, now: self.now(false), incoming };
-        self.seat.evict(self.metas(), &goal, &mut host);
-        let LiveHost { taken, dirty, refused, .. } = host;
+        let still = |frame, page| self.holds_hot(frame, page);
+        self.seat.evict(self.metas(), &goal, &mut host, thread_slot(), still);
+        let LiveHost { taken, mut dirty, refused, .. } = host;
+        // A hand that goes round offers a frame again.
+        dirty.sort_unstable();
+        dirty.dedup();
         self.counters.add(Counter::EvictionRefusals, refused);
         for id in &taken {
             if let Some(header) = self.memory.header(*id) {
@@ -408,6 +442,6 @@ impl<M: Mode> Pool<M> {
 
     /// Whether the seated policy lets pages cool.
     pub fn cools(&self) -> bool {
-        <M::Touch as Touch>::COOLS
+        M::Touch::cools(&self.params)
     }
 }

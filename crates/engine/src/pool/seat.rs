@@ -1,34 +1,47 @@
 //! Where the cold half of the replacement policy sits: under a mutex, or open to all threads.
 //!
+//! ```text
+//! seat      who sits there             a hit of a policy that hears hits costs
+//! exact     any policy                 the mutex: order is exact
+//! batched   any policy                 a slot in the thread's ring (pool/hit_rings.rs)
+//! open      policies made for it       nothing: they hear of hits through the frames only
+//! ```
 //! Whoever holds the seat only try-latches frames and does no I/O; a thread that holds latches may
 //! wait for the seat. So there is no cycle.
+//!
+//! This file needs `unsafe`, to pair a cold half with the parameters of its hot half where that is
+//! found at run time ([`any_touch`]). Invariant: **the two stay together**. [`Seated`] has no parts
+//! that can be taken from outside the pool; the pool makes all its frames' metas by
+//! [`Touch::fresh`] of these parameters, and shows them to this seat only.
 
 use std::any::{Any, TypeId};
 
-use millpond_base::FrameId;
 use millpond_base::sync::{Mutex, MutexGuard};
+use millpond_base::{FrameId, PageId};
+use millpond_policies::any_touch::{self, AnyTouch, TooLarge};
 use millpond_policies::config::{ParamError, Spec};
 use millpond_policies::contract::{
     Access, Frames, Goal, Host, OpenPolicy, Policy, Recall, Shape, Touch, TouchOn,
 };
 use millpond_policies::erased::{Cold, OpenCold};
 
+use crate::pool::hit_rings::{HitRings, Noted};
+
 /// The seat of a policy with hot half `T`.
-pub enum Seat<T: Touch> {
+pub(crate) enum Seat<T: Touch> {
     /// One thread at a time; each hit of a central policy takes the mutex, too.
     Exact(Mutex<Box<dyn Cold<T>>>),
+    /// The same, but hits are told by the batch.
+    Batched(Mutex<Box<dyn Cold<T>>>, HitRings),
     /// Any number of threads.
     Open(Box<dyn OpenCold<T>>),
 }
 
 /// A seated policy and the parameters of its hit path.
 pub struct Seated<T: Touch> {
-    /// The cold half.
-    pub seat: Seat<T>,
-    /// What the hot half needs.
-    pub params: T::Params,
-    /// The policy's name.
-    pub name: &'static str,
+    pub(crate) seat: Seat<T>,
+    pub(crate) params: T::Params,
+    pub(crate) name: &'static str,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -41,7 +54,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 macro_rules! seated {
     ($seat:expr, $cold:ident => $call:expr) => {
         match $seat {
-            Seat::Exact(mutex) => {
+            Seat::Exact(mutex) | Seat::Batched(mutex, _) => {
                 #[allow(unused_mut, reason = "some calls need no &mut")]
                 let mut $cold = locked(mutex);
                 $call
@@ -72,9 +85,25 @@ impl<T: Touch> Seat<T> {
         });
     }
 
-    /// Looks for victims.
-    pub fn evict(&self, frames: Frames<'_, T>, goal: &Goal, host: &mut dyn Host) -> u32 {
-        seated!(self, cold => cold.evict(frames, goal, host))
+    /// Looks for victims, for the thread with slot `slot`, whose hits are told first. `still` says
+    /// whether a frame holds a page, hot.
+    pub fn evict(
+        &self,
+        frames: Frames<'_, T>,
+        goal: &Goal,
+        host: &mut dyn Host,
+        slot: usize,
+        still: impl Fn(FrameId, PageId) -> bool,
+    ) -> u32 {
+        match self {
+            Seat::Exact(mutex) => locked(mutex).evict(frames, goal, host),
+            Seat::Batched(mutex, rings) => {
+                let mut cold = locked(mutex);
+                tell(cold.as_mut(), rings, frames, slot, still);
+                cold.evict(frames, goal, host)
+            }
+            Seat::Open(cold) => cold.evict(frames, goal, host),
+        }
     }
 
     /// The page was dropped; `publish` runs before anybody else is let in.
@@ -103,21 +132,40 @@ impl<T: Touch> Seat<T> {
         });
     }
 
-    /// Tells a central policy of a hit, if `still` holds once the seat is had.
+    /// Tells a central policy of a hit, now or later, for the thread with slot `slot`; whether it
+    /// was not lost. `still` says whether a frame holds a page, hot, once the seat is had.
     #[inline]
     pub fn hit(
         &self,
         frames: Frames<'_, T>,
         frame: FrameId,
         access: &Access,
-        still: impl FnOnce() -> bool,
-    ) {
-        // An open policy hears of hits through its hot half only.
-        if let Seat::Exact(mutex) = self {
+        slot: usize,
+        still: impl Fn(FrameId, PageId) -> bool,
+    ) -> bool {
+        let at_once = |mutex: &Mutex<Box<dyn Cold<T>>>| {
             let mut cold = locked(mutex);
-            if still() {
+            if still(frame, access.page) {
                 cold.hit(frames, frame, access);
             }
+            true
+        };
+        match self {
+            Seat::Exact(mutex) => at_once(mutex),
+            Seat::Batched(mutex, rings) => match rings.note(slot, frame, access) {
+                Noted::Kept => true,
+                Noted::NoRing => at_once(mutex),
+                noted => {
+                    let Ok(mut cold) = mutex.try_lock() else { return noted == Noted::Due };
+                    tell(cold.as_mut(), rings, frames, slot, &still);
+                    if noted == Noted::Lost && still(frame, access.page) {
+                        cold.hit(frames, frame, access);
+                    }
+                    true
+                }
+            },
+            // An open policy hears of hits through its hot half only.
+            Seat::Open(_) => true,
         }
     }
 
@@ -131,11 +179,6 @@ impl<T: Touch> Seat<T> {
         seated!(self, cold => cold.evictions_per_tick())
     }
 
-    /// Bytes that the policy holds outside the frames.
-    pub fn state_bytes(&self) -> usize {
-        seated!(self, cold => cold.state_bytes())
-    }
-
     /// Verifies the policy's invariants.
     ///
     /// # Errors
@@ -145,8 +188,85 @@ impl<T: Touch> Seat<T> {
     }
 }
 
+/// Tells what the thread with slot `slot` noted (rule 4 of the contract: of pages that are still
+/// there).
+fn tell<T: Touch>(
+    cold: &mut dyn Cold<T>,
+    rings: &HitRings,
+    frames: Frames<'_, T>,
+    slot: usize,
+    still: impl Fn(FrameId, PageId) -> bool,
+) {
+    rings.drain(slot, |frame, access| {
+        if still(frame, access.page) {
+            cold.hit(frames, frame, access);
+        }
+    });
+}
+
+/// How a policy shall sit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sit {
+    /// Under a mutex, told of each hit.
+    Exact,
+    /// Under a mutex, told of hits by the batch.
+    Batched,
+}
+
+impl Sit {
+    fn seat<T: Touch>(self, cold: Box<dyn Cold<T>>) -> Seat<T> {
+        match self {
+            Sit::Exact => Seat::Exact(Mutex::new(cold)),
+            Sit::Batched => Seat::Batched(Mutex::new(cold), HitRings::default()),
+        }
+    }
+}
+
+/// Why a policy cannot be seated.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SeatedError {
+    /// A parameter that the policy does not have, or a value that it does not take.
+    #[error(transparent)]
+    Param(#[from] ParamError),
+    /// Its state does not fit into a frame's line.
+    #[error(transparent)]
+    TooLarge(#[from] TooLarge),
+}
+
+impl Seated<AnyTouch> {
+    /// Seats `P`, whatever its hot half, under a mutex.
+    ///
+    /// # Errors
+    /// [`SeatedError`].
+    pub fn any<P: Policy>(
+        spec: &Spec,
+        shape: &Shape,
+        sit: Sit,
+    ) -> Result<Seated<AnyTouch>, SeatedError> {
+        let policy = P::new(&spec.config::<P::Config>()?, shape);
+        // SAFETY: the two stay together, the invariant of this file.
+        let (cold, params) = unsafe { any_touch::seat(policy) }?;
+        Ok(Seated { seat: sit.seat(cold), params, name: P::INFO.id })
+    }
+
+    /// Seats `P`, whatever its hot half, open to all threads.
+    ///
+    /// # Errors
+    /// [`SeatedError`].
+    pub fn any_open<P: OpenPolicy>(
+        spec: &Spec,
+        shape: &Shape,
+    ) -> Result<Seated<AnyTouch>, SeatedError> {
+        let policy = P::new(&spec.config::<P::Config>()?, shape);
+        // SAFETY: the two stay together, the invariant of this file.
+        let (cold, params) = unsafe { any_touch::seat_open(policy) }?;
+        Ok(Seated { seat: Seat::Open(cold), params, name: P::INFO.id })
+    }
+}
+
 impl<T: Touch> Seated<T> {
-    /// Seats `P` under a mutex.
+    /// Seats `P` under a mutex, told of each hit.
     ///
     /// # Errors
     /// A parameter that the policy does not have, or a value that it does not take.
@@ -154,10 +274,21 @@ impl<T: Touch> Seated<T> {
         spec: &Spec,
         shape: &Shape,
     ) -> Result<Seated<T>, ParamError> {
+        Seated::closed::<P>(spec, shape, Sit::Exact)
+    }
+
+    /// Seats `P` under a mutex.
+    ///
+    /// # Errors
+    /// As [`Seated::exact`].
+    pub fn closed<P: Policy<Touch = T>>(
+        spec: &Spec,
+        shape: &Shape,
+        sit: Sit,
+    ) -> Result<Seated<T>, ParamError> {
         let policy = P::new(&spec.config::<P::Config>()?, shape);
         let params = policy.params();
-        let seat = Seat::Exact(Mutex::new(Box::new(policy)));
-        Ok(Seated { seat, params, name: P::INFO.id })
+        Ok(Seated { seat: sit.seat(Box::new(policy)), params, name: P::INFO.id })
     }
 
     /// Seats `P` open to all threads.
@@ -171,6 +302,16 @@ impl<T: Touch> Seated<T> {
         let policy = P::new(&spec.config::<P::Config>()?, shape);
         let params = policy.params();
         Ok(Seated { seat: Seat::Open(Box::new(policy)), params, name: P::INFO.id })
+    }
+
+    /// The policy's name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Whether it sits open to all threads.
+    pub fn is_open(&self) -> bool {
+        matches!(self.seat, Seat::Open(_))
     }
 
     /// The same as a seat for hot half `U`, if that is what `T` is: for code that finds a policy

@@ -6,17 +6,19 @@
 
 use std::ptr::NonNull;
 
-use millpond_base::{Mark, PageId};
-use millpond_policies::contract::{Hit, Touch};
+use millpond_base::{FrameId, Mark, PageId};
+use millpond_policies::contract::{Access, Hit, Touch, TouchOn};
 
 use crate::pool::buffer::{Mode, Pool};
 use crate::pool::counters::Counter;
 use crate::pool::error::PoolError;
-use crate::pool::frame::{Frame, POLICY_LINE, State};
+use crate::pool::frame::{Frame, State};
 use crate::pool::guard::{Read, Write};
 use crate::pool::jump::{Jump, Load, Try};
 use crate::pool::latch::Latching;
+use crate::pool::pages::Op;
 use crate::pool::swip::Swip;
+use crate::pool::thread_slot::thread_slot;
 
 impl<M: Mode> Pool<M> {
     /// See [`Pages::child`].
@@ -37,7 +39,7 @@ impl<M: Mode> Pool<M> {
         if !M::SWIZZLES && child.header().page() != Some(word.page()) {
             return Err(Jump::Restart);
         }
-        self.touch(frame, mark);
+        self.touch(parent.op(), frame, mark);
         Ok(child)
     }
 
@@ -58,7 +60,7 @@ impl<M: Mode> Pool<M> {
         if !M::SWIZZLES && child.header().page() != Some(word.page()) {
             return Err(Jump::Restart);
         }
-        self.touch(frame, mark);
+        self.touch(parent.op(), frame, mark);
         Ok(child)
     }
 
@@ -80,7 +82,11 @@ impl<M: Mode> Pool<M> {
             };
         }
         match self.table.find(&self.memory, word.page()) {
-            Ok(Some(id)) => self.memory.frame(id).ok_or(Jump::Restart),
+            Ok(Some(id)) => {
+                let frame = self.memory.frame(id).ok_or(Jump::Restart)?;
+                self.warm(parent.op(), frame, word.page())?;
+                Ok(frame)
+            }
             Ok(None) => self.translate_cold(parent, at, word, mark),
             Err(_) => Err(Jump::Restart),
         }
@@ -88,29 +94,45 @@ impl<M: Mode> Pool<M> {
 
     /// Tells the policy of a reference to the page in `frame`, and the recorder.
     #[inline(always)]
-    pub(crate) fn touch(&self, frame: NonNull<Frame>, mark: Mark) {
-        let hit = <M::Touch as Touch>::HIT;
-        if hit == Hit::Nothing && !M::RECORDS {
+    pub(crate) fn touch(&self, op: &Op<'_, Self>, frame: NonNull<Frame>, mark: Mark) {
+        let hears = M::Touch::hit_cost(&self.params) != Hit::Nothing;
+        if !hears && !M::RECORDS {
             return;
         }
         let header = self.header(frame);
         let Some(page) = header.page() else { return };
         if M::RECORDS {
-            self.recorder.note(crate::pool::thread_slot::thread_slot(), page, mark);
+            self.recorder.note(op.local(), page, mark);
         }
-        if hit == Hit::Nothing {
+        if !hears || !op.tell() {
             return;
         }
         let access = self.access(page, mark, true);
-        // SAFETY: the policy's line of a frame holds an initialised `Meta`, which is only shared.
-        let meta = unsafe {
-            frame.cast::<u8>().add(POLICY_LINE).cast::<<M::Touch as Touch>::Meta>().as_ref()
-        };
-        M::Touch::touch(meta, &self.params, &access);
-        if hit == Hit::Central {
-            let still = || header.page() == Some(page) && header.state() == State::Hot;
-            self.seat.hit(self.metas(), header.id(), &access, still);
+        self.touched(frame, &access);
+        if M::Touch::UNFIX && self.touch_on == TouchOn::Both {
+            self.touched(frame, &access);
         }
+    }
+
+    /// One event of an access. An optimistic reader holds nothing, so the end of an access is told
+    /// with its beginning: parents before children, as lock coupling lets go of them.
+    #[inline(always)]
+    pub(crate) fn touched(&self, frame: NonNull<Frame>, access: &Access) {
+        M::Touch::touch(self.meta(frame), &self.params, access);
+        if M::Touch::hit_cost(&self.params) == Hit::Central {
+            let (id, slot) = (self.header(frame).id(), thread_slot());
+            let still = |frame, page| self.holds_hot(frame, page);
+            if !self.seat.hit(self.metas(), id, access, slot, still) {
+                self.counters.count(Counter::HitsLost);
+            }
+        }
+    }
+
+    /// Whether `frame` holds `page`, hot.
+    pub(crate) fn holds_hot(&self, frame: FrameId, page: PageId) -> bool {
+        self.memory
+            .header(frame)
+            .is_some_and(|header| header.page() == Some(page) && header.state() == State::Hot)
     }
 
     /// The page is cooling, or loaded but not attached, or missing.
@@ -132,11 +154,17 @@ impl<M: Mode> Pool<M> {
         if let Some(arrived) = self.in_flight.claim(page) {
             let latch = &parent.header().latch;
             if !M::SWIZZLES {
-                return self.attach_at(parent.frame(), at, page, arrived, mark);
+                let attached = self.attach_at(parent.frame(), at, page, arrived, mark)?;
+                // The page was admitted with this very reference.
+                parent.op().tell();
+                return Ok(attached);
             }
             if M::Latching::promote(latch, parent.token()) {
                 let attached = self.attach_at(parent.frame(), at, page, arrived, mark);
                 M::Latching::demote(latch);
+                if attached.is_ok() {
+                    parent.op().tell();
+                }
                 return attached;
             }
             self.in_flight.arrive(page, arrived);
@@ -156,6 +184,35 @@ impl<M: Mode> Pool<M> {
         let frame = self.revive_held(parent.frame(), at, word);
         M::Latching::demote(latch);
         frame
+    }
+
+    /// With a page table, a page on probation is told by its frame's state. It is followed without
+    /// being revived where an attempt only comes the same way again.
+    #[inline(always)]
+    fn warm(&self, op: &Op<'_, Self>, frame: NonNull<Frame>, page: PageId) -> Try<()> {
+        let cools = M::Touch::cools(&self.params);
+        if cools && self.header(frame).state() == State::Cooling && op.is_new() {
+            return self.warm_up(frame, page);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn warm_up(&self, frame: NonNull<Frame>, page: PageId) -> Try<()> {
+        let header = self.header(frame);
+        if !header.latch.try_exclusive() {
+            return Err(Jump::Restart);
+        }
+        let is_still = header.page() == Some(page) && header.state() == State::Cooling;
+        if is_still {
+            self.seat.revive(self.metas(), header.id(), || {
+                header.become_state(State::Hot);
+                true
+            });
+            self.counters.count(Counter::Revived);
+        }
+        header.latch.release_unchanged();
+        if is_still { Ok(()) } else { Err(Jump::Restart) }
     }
 
     /// The same, under the parent's exclusive latch.
@@ -196,10 +253,12 @@ impl<M: Mode> Pool<M> {
             word.frame().ok_or(Jump::Restart)?
         } else if M::SWIZZLES && word.is_cooling() {
             self.revive_held(parent.frame(), at, word)?
-        } else if let Some(frame) = self.resident_by_table(word.page())? {
+        } else if let Some(frame) = self.resident_by_table(parent.op(), word.page())? {
             frame
         } else if let Some(arrived) = self.in_flight.claim(word.page()) {
-            self.attach_at(parent.frame(), at, word.page(), arrived, mark)?
+            let frame = self.attach_at(parent.frame(), at, word.page(), arrived, mark)?;
+            parent.op().tell();
+            frame
         } else {
             let version = parent.header().latch.version_held();
             let (page, parent_page) = (word.page(), parent.header().page());
@@ -212,16 +271,20 @@ impl<M: Mode> Pool<M> {
         if !M::SWIZZLES && child.header().page() != Some(word.page()) {
             return Err(Jump::Restart);
         }
-        self.touch(frame, mark);
+        self.touch(parent.op(), frame, mark);
         Ok(child)
     }
 
-    fn resident_by_table(&self, page: PageId) -> Try<Option<NonNull<Frame>>> {
+    fn resident_by_table(&self, op: &Op<'_, Self>, page: PageId) -> Try<Option<NonNull<Frame>>> {
         if M::SWIZZLES {
             return Ok(None);
         }
         let found = self.table.find(&self.memory, page).map_err(|_| Jump::Restart)?;
-        Ok(found.and_then(|id| self.memory.frame(id)))
+        let frame = found.and_then(|id| self.memory.frame(id));
+        if let Some(frame) = frame {
+            self.warm(op, frame, page)?;
+        }
+        Ok(frame)
     }
 }
 

@@ -171,7 +171,7 @@ impl<L: Latching> Pages for Twin<L> {
     fn leave(&self, (): (), _: References, _: bool) {}
 
     #[cold]
-    fn settle(&self, jump: Jump, attempt: u32) -> Result<(), PoolError> {
+    fn settle(&self, jump: Jump, attempt: u32) -> Result<bool, PoolError> {
         match jump {
             Jump::Restart => back_off(attempt)?,
             Jump::Cold(cold) => match *cold {
@@ -183,7 +183,7 @@ impl<L: Latching> Pages for Twin<L> {
                 Cold::Room(_) => {}
             },
         }
-        Ok(())
+        Ok(false)
     }
 
     #[inline(always)]

@@ -113,7 +113,7 @@ fn walks_see_what_stays_with_shared_latches_too() {
         combination.latching().to_string() == "latched" && !combination.records()
     });
     let latched = *latched.unwrap();
-    let options = tiny(60).policy(latched.hot_half().policies()[0]);
+    let options = tiny(60).policy(latched.policies()[0]);
     walks(options.lab(|lab| {
         lab.translation = latched.translation();
         lab.latching = latched.latching();
@@ -148,8 +148,8 @@ fn ranges_go_while_leaves_are_merged_and_nothing_else_does() {
 /// the policy: MRU keeps what came first, and so no two new neighbours.
 #[test]
 fn merging_ends_whatever_the_policy_keeps_in_memory() {
-    for half in [Combination::Untouched, Combination::Listed] {
-        for policy in half.hot_half().policies() {
+    for half in [Combination::Untouched, Combination::Various] {
+        for policy in half.policies() {
             let options = tiny(24).policy(policy).background_merge(false).lab(|lab| {
                 lab.translation = half.translation();
                 lab.latching = half.latching();

@@ -45,7 +45,10 @@ fn options_that_cannot_be_leave_no_file_behind() {
     assert!(matches!(error(Options::new().memory(5)), Error::Options(OptionsError::Budget(_))));
     assert!(matches!(error(tiny(64).create_if_missing(false)), Error::NoStore { .. }));
     assert!(matches!(error(tiny(64).read_only(true)), Error::NoStore { .. }));
-    let hashed = tiny(64).lab(|lab| lab.translation = TranslationMode::Hashed);
+    let hashed = tiny(64).lab(|lab| {
+        lab.translation = TranslationMode::Hashed;
+        lab.records = true;
+    });
     let wrong = error(hashed);
     assert!(matches!(wrong, Error::Combination(_)));
     assert_eq!(wrong.to_string().lines().count(), 1 + Combination::ALL.len());

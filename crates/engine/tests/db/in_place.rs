@@ -10,7 +10,7 @@ use millpond::pool::PoolError;
 use super::{assert_sound, place, tiny};
 
 fn options(combination: Combination, options: Options) -> Options {
-    let policy = match combination.hot_half().policies() {
+    let policy = match combination.policies() {
         list if list.contains(&"lru") => "lru",
         list => list[0],
     };

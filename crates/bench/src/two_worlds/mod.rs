@@ -1,0 +1,11 @@
+//! Two worlds: does a policy do in the live pool what it does in the simulator?
+//!
+//! - [`spy`]: a policy that writes down all that its host tells it, and all that it answers.
+//! - [`diary`]: what was written down.
+//! - [`fed`]: the simulator's host, fed with a live pool's refusals.
+//! - [`worlds`]: a live run, the simulator's run over the same references, and whether they differ.
+
+pub mod diary;
+pub mod fed;
+pub mod spy;
+pub mod worlds;

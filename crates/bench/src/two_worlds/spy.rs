@@ -1,0 +1,195 @@
+//! A policy that writes down all that its host tells it, and all that it answers.
+//!
+//! Hits reach a policy's hot half without a latch, and in no order that anybody could write down.
+//! So a [`Spy`] hears each hit centrally, too, and passes on what its policy would have heard. One
+//! thread alone sees no difference; it is for one thread.
+
+use std::marker::PhantomData;
+
+use millpond::db::OwnPolicies;
+use millpond_base::FrameId;
+use millpond_policies::contract::{
+    Access, Cooled, Frames, Goal, Hit, Host, PageState, Policy, Recall, Rules, Shape, TickSource,
+    Touch, TouchOn, Verdict,
+};
+use millpond_policies::info::Info;
+use millpond_policies::registry::{Visitor, visit_all};
+
+use super::diary::{Diary, Event};
+
+/// The hot half `T`, of which each hit is heard centrally.
+pub struct SpyTouch<T>(PhantomData<T>);
+
+impl<T: Touch> Touch for SpyTouch<T> {
+    type Meta = T::Meta;
+    type Params = T::Params;
+    const HIT: Hit = Hit::Central;
+    const TICK: TickSource = T::TICK;
+    const COOLS: bool = T::COOLS;
+    const UNFIX: bool = T::UNFIX;
+
+    #[inline(always)]
+    fn touch(meta: &T::Meta, params: &T::Params, access: &Access) {
+        T::touch(meta, params, access);
+    }
+
+    #[inline(always)]
+    fn reset(meta: &T::Meta, params: &T::Params, access: &Access) {
+        T::reset(meta, params, access);
+    }
+
+    fn fresh(params: &T::Params) -> T::Meta {
+        T::fresh(params)
+    }
+}
+
+/// `P`, and a diary.
+pub struct Spy<P> {
+    policy: P,
+    diary: Diary,
+    /// So many of the next hits belong to a reference that is written down.
+    known: u32,
+}
+
+impl<P: Policy> Spy<P> {
+    fn own(frames: Frames<'_, SpyTouch<P::Touch>>) -> Frames<'_, P::Touch> {
+        frames.alike()
+    }
+
+    fn touch_ons(&self) -> TouchOn {
+        if P::Touch::UNFIX { self.policy.touch_on() } else { TouchOn::Fix }
+    }
+}
+
+impl<P: Policy> Rules for Spy<P> {
+    const INFO: Info = P::INFO;
+    const NEEDS_FUTURE: bool = P::NEEDS_FUTURE;
+    type Touch = SpyTouch<P::Touch>;
+    type Config = P::Config;
+
+    fn new(config: &P::Config, shape: &Shape) -> Spy<P> {
+        Spy { policy: P::new(config, shape), diary: Diary::begin(), known: 0 }
+    }
+
+    fn params(&self) -> <P::Touch as Touch>::Params {
+        self.policy.params()
+    }
+
+    fn touch_on(&self) -> TouchOn {
+        self.policy.touch_on()
+    }
+
+    fn evictions_per_tick(&self) -> u32 {
+        self.policy.evictions_per_tick()
+    }
+
+    fn ghosts_max(config: &P::Config, frames: u32) -> u64 {
+        P::ghosts_max(config, frames)
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.policy.state_bytes()
+    }
+
+    fn check(&self, frames: Frames<'_, Self::Touch>, resident: &[FrameId]) -> Result<(), String> {
+        self.policy.check(Spy::<P>::own(frames), resident)
+    }
+}
+
+impl<P: Policy> Policy for Spy<P> {
+    fn hit(&mut self, frames: Frames<'_, Self::Touch>, frame: FrameId, access: &Access) {
+        if self.known > 0 {
+            self.known -= 1;
+        } else {
+            let (page, mark) = (access.page, access.mark);
+            self.diary.note(Event::Referenced { page, mark, hit: true });
+            self.known = u32::from(self.touch_ons() == TouchOn::Both);
+        }
+        if P::Touch::HIT == Hit::Central {
+            self.policy.hit(Spy::<P>::own(frames), frame, access);
+        }
+    }
+
+    fn revive(&mut self, frames: Frames<'_, Self::Touch>, frame: FrameId) {
+        self.diary.note(Event::Revived(frame));
+        self.policy.revive(Spy::<P>::own(frames), frame);
+    }
+
+    fn miss(&mut self, access: &Access) -> Recall {
+        let (page, mark) = (access.page, access.mark);
+        self.diary.note(Event::Referenced { page, mark, hit: false });
+        self.policy.miss(access)
+    }
+
+    fn admit(
+        &mut self,
+        frames: Frames<'_, Self::Touch>,
+        frame: FrameId,
+        access: &Access,
+        recall: Recall,
+    ) {
+        self.diary.note(Event::Admitted(frame, access.page, access.mark));
+        self.known = u32::from(self.touch_ons() != TouchOn::Fix);
+        self.policy.admit(Spy::<P>::own(frames), frame, access, recall);
+    }
+
+    fn evict<H: Host + ?Sized>(
+        &mut self,
+        frames: Frames<'_, Self::Touch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        let incoming = goal.incoming.map(|(page, _)| page);
+        self.diary.note(Event::Asked { wanted: goal.frames, incoming });
+        let mut host = SpyHost { host, diary: &self.diary };
+        self.policy.evict(Spy::<P>::own(frames), goal, &mut host)
+    }
+
+    fn forget(&mut self, frames: Frames<'_, Self::Touch>, frame: FrameId) {
+        self.diary.note(Event::Forgotten(frame));
+        self.policy.forget(Spy::<P>::own(frames), frame);
+    }
+
+    fn cleaned(&mut self, frames: Frames<'_, Self::Touch>, frame: FrameId) {
+        self.diary.note(Event::Cleaned(frame));
+        self.policy.cleaned(Spy::<P>::own(frames), frame);
+    }
+}
+
+struct SpyHost<'a, H: ?Sized> {
+    host: &'a mut H,
+    diary: &'a Diary,
+}
+
+impl<H: Host + ?Sized> Host for SpyHost<'_, H> {
+    fn offer(&mut self, frame: FrameId) -> Verdict {
+        let verdict = self.host.offer(frame);
+        self.diary.note(Event::Offered(frame, verdict));
+        verdict
+    }
+
+    fn cool(&mut self, frame: FrameId) -> Cooled {
+        let cooled = self.host.cool(frame);
+        self.diary.note(Event::Cooled(frame, cooled));
+        cooled
+    }
+
+    fn state(&self, frame: FrameId) -> PageState {
+        let state = self.host.state(frame);
+        self.diary.note(Event::Looked(frame, state));
+        state
+    }
+}
+
+/// All shipped policies, each with a diary, to open a store with.
+pub fn spies() -> OwnPolicies {
+    struct Gather(OwnPolicies);
+    impl Visitor for Gather {
+        fn visit<P: Policy>(&mut self) {
+            self.0 = std::mem::take(&mut self.0).with::<Spy<P>>();
+        }
+    }
+    let mut gather = Gather(OwnPolicies::default());
+    visit_all(&mut gather);
+    gather.0
+}

@@ -1,0 +1,125 @@
+//! Each policy does in the live pool what it does in the simulator.
+
+use millpond::db::{Combination, LatchingMode, TranslationMode};
+use millpond_base::{FrameId, Size};
+use millpond_bench::client::Workload;
+use millpond_bench::runner::Unwatched;
+use millpond_bench::two_worlds::diary::Event;
+use millpond_bench::two_worlds::worlds::{Plan, Spied, spied};
+use millpond_lab::registry::Registry;
+use millpond_policies::contract::{Verdict, Why};
+use millpond_workload::keys::{Distribution, Scramble};
+use millpond_workload::ycsb::{self};
+
+const SEED: u64 = 5;
+
+/// Skewed look-ups with a scan now and then; of pages of 512 bytes, which make deep trees.
+fn plan(update_percent: u32) -> Plan {
+    let mut config = ycsb::Config::watt(1500, update_percent);
+    config.distribution = Distribution::Zipf { theta: 0.9 };
+    config.scramble = Scramble::Permute;
+    config.shape = ycsb::Shape::LEANSTORE;
+    Plan {
+        workload: Workload::Ycsb(config),
+        page_size: 512,
+        pool: Size::Frames(60),
+        operations: (0, 4000),
+        seed: SEED,
+    }
+}
+
+/// Every policy that runs live, and some with other parameters: both ends of an access, a clock
+/// that goes fast, a batch of offers.
+fn policies() -> Vec<&'static str> {
+    let mut all: Vec<&str> = Combination::ALL
+        .iter()
+        .filter(|c| c.translation() == TranslationMode::Hashed)
+        .filter(|c| c.latching() == LatchingMode::Optimistic)
+        .flat_map(|c| c.policies())
+        .collect();
+    assert_eq!(all.len(), 46);
+    all.extend([
+        "clock(variant=unfix)",
+        "clock(variant=fix)",
+        "gclock-v1(variant=unfix-full)",
+        "watt(epochs=max)",
+        "watt(log=bit)",
+        "lean-evict(cooling=50%)",
+        "lean-evict(second_chance=true,refill=half)",
+        "lru-k(k=3)",
+    ]);
+    all
+}
+
+/// Whether an operation was in distress, and held pages that the simulator knows nothing of.
+fn held(spied: &Spied) -> bool {
+    let pinned = Event::Offered(FrameId(0), Verdict::Refused(Why::Pinned));
+    let kind = |event: &Event| match event {
+        Event::Offered(_, verdict) => Event::Offered(FrameId(0), *verdict),
+        other => *other,
+    };
+    spied.events.iter().any(|event| kind(event) == pinned)
+}
+
+/// Policies that may give up the page that was just loaded, so that operations get into distress:
+/// what gilbert 1.3.4 saw of FILO, MRU and list LRU-K, and two that count frequencies.
+const STALLING: [&str; 5] = ["filo", "mru", "lru-k", "lfu", "mq"];
+
+#[test]
+fn with_a_page_table_and_reads_the_very_same_references_miss_in_both_worlds() {
+    let registry = Registry::builtin();
+    let plan = plan(0);
+    let (mut wrong, mut stalled) = (Vec::new(), Vec::new());
+    for policy in policies() {
+        let spied = spied(&plan, plan.exact(policy), &mut Unwatched).unwrap();
+        if let Err(parted) = spied.fed(policy, SEED).unwrap() {
+            wrong.push(format!("{policy}, fed: {parted}"));
+        }
+        if held(&spied) {
+            stalled.push(policy.split('(').next().unwrap_or_default());
+            continue;
+        }
+        let live = spied.misses();
+        let simulated = spied.simulated_misses(policy, &registry, SEED).unwrap();
+        let parts = live.iter().zip(&simulated).position(|(a, b)| a != b);
+        if parts.is_some() || live.len() != simulated.len() {
+            let at = parts.map(|at| (live[at], simulated[at]));
+            wrong.push(format!("{policy}: {} and {}, {at:?}", live.len(), simulated.len()));
+        }
+        assert!(live.len() > 1000, "{policy}: {} misses", live.len());
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(stalled.iter().all(|policy| STALLING.contains(policy)), "{stalled:?}");
+}
+
+fn agree_when_fed(translation: TranslationMode) {
+    let plan = plan(30);
+    let (mut refusals, mut children, mut wrong) = (0, 0, Vec::new());
+    for policy in policies() {
+        let mut setup = plan.exact(policy);
+        setup.options = setup.options.lab(|lab| lab.translation = translation);
+        let spied = spied(&plan, setup, &mut Unwatched).unwrap();
+        match spied.fed(policy, SEED).unwrap() {
+            Err(parted) => wrong.push(format!("{policy}: {parted}")),
+            Ok(agreed) => {
+                assert!(agreed.misses > 1000 && agreed.evictions > 1000, "{policy}: {agreed:?}");
+                refusals += agreed.refusals;
+            }
+        }
+        let instead = |event: &&Event| matches!(event, Event::Offered(_, Verdict::Instead(_)));
+        children += spied.events.iter().filter(instead).count();
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(refusals > 10_000, "{refusals} refusals");
+    assert_eq!(children > 0, translation == TranslationMode::Swizzled);
+}
+
+#[test]
+fn with_updates_both_choose_the_same_victims_once_the_simulator_is_fed_with_refusals() {
+    agree_when_fed(TranslationMode::Hashed);
+}
+
+#[test]
+fn with_swips_both_choose_the_same_victims_once_the_simulator_is_fed_with_refusals() {
+    agree_when_fed(TranslationMode::Swizzled);
+}

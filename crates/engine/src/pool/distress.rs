@@ -1,0 +1,70 @@
+//! Pages that must stay until an operation has used them: a way out for operations that never get
+//! together, at one moment, the pages that they need.
+//!
+//! An operation needs a path, and it loads a missing page outside of any attempt. Under most
+//! policies a page that was just loaded stays for a while. Under some it is the next victim: FILO
+//! and MRU give up the inner node for its leaf and the leaf for its inner node, for ever (gilbert
+//! 1.3.4 found that they stall in small pools). So an operation that has begun anew [`PATIENCE`]
+//! times is *in distress*: what it loads from then on is held, that is, refused as pinned, until
+//! the operation ends.
+//!
+//! Invariant: at most one operation of a pool is in distress, and it holds at most half of the
+//! frames. So what is held can neither stop each other nor fill the pool. Nobody else pays but for
+//! one test of a flag per offered frame.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use millpond_base::FrameId;
+use millpond_base::sync::Mutex;
+
+use crate::pool::buffer::{Mode, Pool, locked};
+use crate::pool::thread_slot::OWNED;
+
+/// Attempts of an operation before it is in distress; a path is far shorter.
+pub const PATIENCE: u32 = if cfg!(any(loom, shuttle)) { 6 } else { 24 };
+
+/// Which operation is in distress, and what it holds.
+#[derive(Default)]
+pub(crate) struct Distress {
+    /// The slot of its thread, plus 1; 0 if there is none.
+    thread: AtomicUsize,
+    held: Mutex<Vec<FrameId>>,
+}
+
+impl<M: Mode> Pool<M> {
+    /// The operation of the thread with slot `slot` has loaded a page into `frame`, after so many
+    /// attempts.
+    pub(crate) fn hold_in_distress(&self, slot: usize, frame: FrameId, attempt: u32) {
+        if attempt < PATIENCE || slot >= OWNED {
+            return;
+        }
+        let thread = &self.distress.thread;
+        let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
+        if thread.load(relaxed) != slot + 1
+            && thread.compare_exchange(0, slot + 1, acquire, relaxed).is_err()
+        {
+            return;
+        }
+        let mut held = locked(&self.distress.held);
+        if held.len() < self.frames() as usize / 2
+            && let Some(header) = self.memory.header(frame)
+        {
+            header.set_held(true);
+            held.push(frame);
+        }
+    }
+
+    /// The operation of the thread with slot `slot` is over.
+    pub(crate) fn end_distress(&self, slot: usize) {
+        let thread = &self.distress.thread;
+        if thread.load(Ordering::Relaxed) != slot + 1 {
+            return;
+        }
+        for frame in locked(&self.distress.held).drain(..) {
+            if let Some(header) = self.memory.header(frame) {
+                header.set_held(false);
+            }
+        }
+        thread.store(0, Ordering::Release);
+    }
+}

@@ -1,0 +1,442 @@
+//! A hot half that is found at run time. This file needs `unsafe`.
+//!
+//! A live pool is compiled for its hot half, and there are about twenty of them, users' own not
+//! counted: a pool with its trees, its log and its recovery for each would be absurd. So the few
+//! that matter most are compiled in, and [`AnyTouch`] stands for all others: it keeps a policy's
+//! `Meta` as bytes in the frame's line and calls its hot half through a pointer. That costs a hit
+//! one predicted indirect call, and policies that keep nothing in the frame one predicted branch.
+//!
+//! # Why this is sound
+//!
+//! [`seat`] and [`seat_open`] give a cold half together with its parameters, and are `unsafe`:
+//! whoever calls them promises to show the two no other metas than those that
+//! [`Touch::fresh`] made of these parameters. So wherever bytes are taken for a `Meta`, they are
+//! one of the right type. Parameters lie in a block of bytes of their own for the same reason.
+
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+
+use millpond_base::FrameId;
+
+use crate::contract::{
+    Access, Frames, Goal, Hit, Host, OpenPolicy, Policy, Recall, TickSource, Touch, TouchOn,
+};
+use crate::erased::{Cold, OpenCold};
+
+/// Bytes of a frame's line that a policy may use; a model checker's atomics are larger.
+pub const META_BYTES: usize = if cfg!(any(loom, shuttle)) { 2048 } else { 64 };
+/// Bytes of a policy's hit-path parameters, at most.
+pub const PARAM_BYTES: usize = 256;
+
+/// A policy whose state does not fit where [`AnyTouch`] keeps it.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "policy '{policy}' wants {bytes} bytes of {what}, aligned to {align}, and a live pool lends it \
+     {most}, aligned to 64: keep what is larger in the policy itself"
+)]
+pub struct TooLarge {
+    /// The policy.
+    pub policy: &'static str,
+    /// What is too large.
+    pub what: &'static str,
+    /// How large it is.
+    pub bytes: usize,
+    /// How it is aligned.
+    pub align: usize,
+    /// How large it may be.
+    pub most: usize,
+}
+
+/// A frame's line, with some policy's `Meta` in it.
+#[repr(C, align(64))]
+pub struct AnyMeta(UnsafeCell<[MaybeUninit<u8>; META_BYTES]>);
+
+// SAFETY: what lies in it is a `Touch::Meta`, which is `Send + Sync`; it is reached only as such.
+unsafe impl Send for AnyMeta {}
+// SAFETY: as above.
+unsafe impl Sync for AnyMeta {}
+
+impl Default for AnyMeta {
+    fn default() -> AnyMeta {
+        AnyMeta(UnsafeCell::new([MaybeUninit::uninit(); META_BYTES]))
+    }
+}
+
+/// Some policy's parameters.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Block([MaybeUninit<u8>; PARAM_BYTES]);
+
+// SAFETY: to be called with a meta and a block that hold what the hook was made for.
+type Hook = unsafe fn(&AnyMeta, &Block, &Access);
+
+/// Parameters of [`AnyTouch`]: which hot half it stands for, and that one's parameters. By default
+/// one that does nothing.
+#[derive(Clone, Copy)]
+pub struct AnyParams {
+    hit: Hit,
+    tick: TickSource,
+    cools: bool,
+    /// Whether `touch` does anything.
+    touches: bool,
+    touch: Hook,
+    reset: Hook,
+    // SAFETY: to be called with a block that holds what it was made for.
+    fresh: unsafe fn(&Block) -> AnyMeta,
+    block: Block,
+}
+
+impl Default for AnyParams {
+    fn default() -> AnyParams {
+        // SAFETY: they look at nothing.
+        unsafe fn nothing(_: &AnyMeta, _: &Block, _: &Access) {}
+        // SAFETY: as above.
+        unsafe fn blank(_: &Block) -> AnyMeta {
+            AnyMeta::default()
+        }
+        AnyParams {
+            hit: Hit::Nothing,
+            tick: TickSource::None,
+            cools: false,
+            touches: false,
+            touch: nothing,
+            reset: nothing,
+            fresh: blank,
+            block: Block([MaybeUninit::uninit(); PARAM_BYTES]),
+        }
+    }
+}
+
+/// # Safety
+/// `block` must hold a `T::Params`.
+unsafe fn params_in<T: Touch>(block: &Block) -> &T::Params {
+    // SAFETY: the caller's promise; size and alignment were checked when they were put there.
+    unsafe { &*block.0.as_ptr().cast() }
+}
+
+/// # Safety
+/// `meta` must hold a `T::Meta`.
+unsafe fn meta_in<T: Touch>(meta: &AnyMeta) -> &T::Meta {
+    // SAFETY: the caller's promise; size and alignment were checked when it was put there.
+    unsafe { &*meta.0.get().cast() }
+}
+
+/// # Safety
+/// As [`meta_in`] and [`params_in`].
+unsafe fn touch_as<T: Touch>(meta: &AnyMeta, block: &Block, access: &Access) {
+    // SAFETY: the caller's promise.
+    unsafe { T::touch(meta_in::<T>(meta), params_in::<T>(block), access) }
+}
+
+/// # Safety
+/// As [`meta_in`] and [`params_in`].
+unsafe fn reset_as<T: Touch>(meta: &AnyMeta, block: &Block, access: &Access) {
+    // SAFETY: the caller's promise.
+    unsafe { T::reset(meta_in::<T>(meta), params_in::<T>(block), access) }
+}
+
+/// # Safety
+/// As [`params_in`]; and `T::Meta` must fit, which is checked where `T`'s parameters are put down.
+unsafe fn fresh_as<T: Touch>(block: &Block) -> AnyMeta {
+    let any = AnyMeta::default();
+    // SAFETY: the caller's promise; the line is ours alone, large enough and aligned.
+    unsafe { any.0.get().cast::<T::Meta>().write(T::fresh(params_in::<T>(block))) };
+    any
+}
+
+impl AnyParams {
+    /// Stands for `T` with these parameters, for the policy so named.
+    fn of<T: Touch>(policy: &'static str, params: T::Params) -> Result<AnyParams, TooLarge> {
+        fits::<T::Meta>(policy, "metadata per frame", META_BYTES)?;
+        fits::<T::Params>(policy, "parameters", PARAM_BYTES)?;
+        let mut block = Block([MaybeUninit::uninit(); PARAM_BYTES]);
+        // SAFETY: the block is ours alone, large enough and aligned, as was checked.
+        unsafe { block.0.as_mut_ptr().cast::<T::Params>().write(params) };
+        let hit = T::hit_cost(&params);
+        Ok(AnyParams {
+            hit,
+            tick: T::tick_source(&params),
+            cools: T::cools(&params),
+            // Lists that keep nothing in the frame have nothing to do there.
+            touches: hit != Hit::Nothing && size_of::<T::Meta>() > 0,
+            touch: touch_as::<T>,
+            reset: reset_as::<T>,
+            fresh: fresh_as::<T>,
+            block,
+        })
+    }
+}
+
+fn fits<T>(policy: &'static str, what: &'static str, most: usize) -> Result<(), TooLarge> {
+    let (bytes, align) = (size_of::<T>(), align_of::<T>());
+    if bytes <= most && align <= 64 {
+        return Ok(());
+    }
+    Err(TooLarge { policy, what, bytes, align, most })
+}
+
+/// Whatever hot half its parameters stand for. Its constants are the most that any policy asks.
+pub struct AnyTouch;
+
+impl Touch for AnyTouch {
+    type Meta = AnyMeta;
+    type Params = AnyParams;
+    const HIT: Hit = Hit::Central;
+    const TICK: TickSource = TickSource::PerAccess;
+    const COOLS: bool = true;
+    const UNFIX: bool = true;
+
+    #[inline(always)]
+    fn touch(meta: &AnyMeta, params: &AnyParams, access: &Access) {
+        if params.touches {
+            // SAFETY: `meta` was made by `fresh` of these parameters, as `seat`'s caller promised.
+            unsafe { (params.touch)(meta, &params.block, access) }
+        }
+    }
+
+    #[inline(always)]
+    fn reset(meta: &AnyMeta, params: &AnyParams, access: &Access) {
+        // SAFETY: as in `touch`.
+        unsafe { (params.reset)(meta, &params.block, access) }
+    }
+
+    #[inline(always)]
+    fn hit_cost(params: &AnyParams) -> Hit {
+        params.hit
+    }
+
+    #[inline(always)]
+    fn tick_source(params: &AnyParams) -> TickSource {
+        params.tick
+    }
+
+    #[inline(always)]
+    fn cools(params: &AnyParams) -> bool {
+        params.cools
+    }
+
+    fn fresh(params: &AnyParams) -> AnyMeta {
+        // SAFETY: the block holds what the hook was made for: both come from `AnyParams::of`, or
+        // the hook looks at nothing.
+        unsafe { (params.fresh)(&params.block) }
+    }
+}
+
+/// A cold half that sees the frames' lines as what its own hot half keeps there.
+struct AsAny<P>(P);
+
+/// The frames as `P` knows them.
+fn own<P: Policy>(frames: Frames<'_, AnyTouch>) -> Frames<'_, P::Touch> {
+    // SAFETY: `AsAny<P>` is made only by `seat` and `seat_open`, whose callers show it no other
+    // metas than those that hold a `P::Touch::Meta`.
+    unsafe { frames.cast() }
+}
+
+impl<P: Policy> Cold<AnyTouch> for AsAny<P> {
+    fn hit(&mut self, frames: Frames<'_, AnyTouch>, frame: FrameId, access: &Access) {
+        Policy::hit(&mut self.0, own::<P>(frames), frame, access);
+    }
+    fn revive(&mut self, frames: Frames<'_, AnyTouch>, frame: FrameId) {
+        Policy::revive(&mut self.0, own::<P>(frames), frame);
+    }
+    fn wants(&mut self, access: &Access) -> bool {
+        Policy::wants(&mut self.0, access)
+    }
+    fn miss(&mut self, access: &Access) -> Recall {
+        Policy::miss(&mut self.0, access)
+    }
+    fn admit(
+        &mut self,
+        frames: Frames<'_, AnyTouch>,
+        frame: FrameId,
+        access: &Access,
+        recall: Recall,
+    ) {
+        Policy::admit(&mut self.0, own::<P>(frames), frame, access, recall);
+    }
+    fn evict(&mut self, frames: Frames<'_, AnyTouch>, goal: &Goal, host: &mut dyn Host) -> u32 {
+        Policy::evict(&mut self.0, own::<P>(frames), goal, host)
+    }
+    fn forget(&mut self, frames: Frames<'_, AnyTouch>, frame: FrameId) {
+        Policy::forget(&mut self.0, own::<P>(frames), frame);
+    }
+    fn cleaned(&mut self, frames: Frames<'_, AnyTouch>, frame: FrameId) {
+        Policy::cleaned(&mut self.0, own::<P>(frames), frame);
+    }
+    fn touch_on(&self) -> TouchOn {
+        Cold::touch_on(&self.0)
+    }
+    fn evictions_per_tick(&self) -> u32 {
+        Cold::evictions_per_tick(&self.0)
+    }
+    fn state_bytes(&self) -> usize {
+        Cold::state_bytes(&self.0)
+    }
+    fn check(&self, frames: Frames<'_, AnyTouch>, resident: &[FrameId]) -> Result<(), String> {
+        Cold::check(&self.0, own::<P>(frames), resident)
+    }
+}
+
+impl<P: OpenPolicy> OpenCold<AnyTouch> for AsAny<P> {
+    fn revive(&self, frames: Frames<'_, AnyTouch>, frame: FrameId) {
+        OpenPolicy::revive(&self.0, own::<P>(frames), frame);
+    }
+    fn miss(&self, access: &Access) -> Recall {
+        OpenPolicy::miss(&self.0, access)
+    }
+    fn admit(&self, frames: Frames<'_, AnyTouch>, frame: FrameId, access: &Access, recall: Recall) {
+        OpenPolicy::admit(&self.0, own::<P>(frames), frame, access, recall);
+    }
+    fn evict(&self, frames: Frames<'_, AnyTouch>, goal: &Goal, host: &mut dyn Host) -> u32 {
+        OpenPolicy::evict(&self.0, own::<P>(frames), goal, host)
+    }
+    fn forget(&self, frames: Frames<'_, AnyTouch>, frame: FrameId) {
+        OpenPolicy::forget(&self.0, own::<P>(frames), frame);
+    }
+    fn cleaned(&self, frames: Frames<'_, AnyTouch>, frame: FrameId) {
+        OpenPolicy::cleaned(&self.0, own::<P>(frames), frame);
+    }
+    fn touch_on(&self) -> TouchOn {
+        OpenCold::touch_on(&self.0)
+    }
+    fn evictions_per_tick(&self) -> u32 {
+        OpenCold::evictions_per_tick(&self.0)
+    }
+    fn state_bytes(&self) -> usize {
+        OpenCold::state_bytes(&self.0)
+    }
+    fn check(&self, frames: Frames<'_, AnyTouch>, resident: &[FrameId]) -> Result<(), String> {
+        OpenCold::check(&self.0, own::<P>(frames), resident)
+    }
+}
+
+/// `policy` for a pool that is compiled for [`AnyTouch`], to sit under a mutex.
+///
+/// # Errors
+/// [`TooLarge`].
+///
+/// # Safety
+/// The parameters, copies of them, and the cold half are used only with metas that
+/// [`Touch::fresh`] made of these parameters or of a copy.
+pub unsafe fn seat<P: Policy>(policy: P) -> Result<(Box<dyn Cold<AnyTouch>>, AnyParams), TooLarge> {
+    let params = AnyParams::of::<P::Touch>(P::INFO.id, policy.params())?;
+    Ok((Box::new(AsAny(policy)), params))
+}
+
+/// The same for a policy that any number of threads use at once.
+///
+/// # Errors
+/// [`TooLarge`].
+///
+/// # Safety
+/// As [`seat`].
+pub unsafe fn seat_open<P: OpenPolicy>(
+    policy: P,
+) -> Result<(Box<dyn OpenCold<AnyTouch>>, AnyParams), TooLarge> {
+    let params = AnyParams::of::<P::Touch>(P::INFO.id, policy.params())?;
+    Ok((Box::new(AsAny(policy)), params))
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use millpond_base::{Mark, PageId};
+
+    use super::*;
+    use crate::contract::{Rules, Shape, Verdict, Why};
+    use crate::registry::{Visitor, visit_all};
+
+    /// A pool of four frames, for any cold half.
+    struct Four([Option<PageId>; 4]);
+
+    impl Host for Four {
+        fn offer(&mut self, frame: FrameId) -> Verdict {
+            match self.0[frame.index()].take() {
+                Some(page) => Verdict::Taken(page),
+                None => Verdict::Refused(Why::Absent),
+            }
+        }
+    }
+
+    fn access(page: u64, now: u32) -> Access {
+        let mark = if page.is_multiple_of(3) { Mark::WRITE } else { Mark::READ };
+        Access { page: PageId(page), mark, now, next: 0, next_read: 0 }
+    }
+
+    /// The pages that leave, one by one, while pages are referenced in a fixed order.
+    fn run<T: Touch>(cold: &mut dyn Cold<T>, params: &T::Params) -> Vec<Option<PageId>> {
+        let metas: Vec<T::Meta> = (0..4).map(|_| T::fresh(params)).collect();
+        let frames = Frames::<T>::of(&metas);
+        let (mut pool, mut gone) = (Four([None; 4]), Vec::new());
+        for now in 1..400u32 {
+            let page = u64::from(now.wrapping_mul(2_654_435_761) >> 16) % 7;
+            let access = access(page, now);
+            if let Some(at) = pool.0.iter().position(|held| *held == Some(PageId(page))) {
+                let frame = FrameId(at as u32);
+                T::touch(frames.meta(frame), params, &access);
+                if T::hit_cost(params) == Hit::Central {
+                    cold.hit(frames, frame, &access);
+                }
+                continue;
+            }
+            let recall = cold.miss(&access);
+            if pool.0.iter().all(Option::is_some) {
+                let before = pool.0;
+                let incoming = Some((access.page, recall));
+                cold.evict(frames, &Goal { frames: 1, steps_max: 4096, now, incoming }, &mut pool);
+                gone.extend((0..4).filter(|at| pool.0[*at].is_none()).map(|at| before[at]));
+            }
+            let Some(free) = pool.0.iter().position(Option::is_none) else { continue };
+            pool.0[free] = Some(PageId(page));
+            let frame = FrameId(free as u32);
+            T::reset(frames.meta(frame), params, &access);
+            cold.admit(frames, frame, &access, recall);
+        }
+        gone
+    }
+
+    #[test]
+    fn every_policy_evicts_the_same_whether_its_hot_half_is_compiled_in_or_found() {
+        struct Compare(usize);
+        impl Visitor for Compare {
+            fn visit<P: Policy>(&mut self) {
+                let shape = Shape { frames: 4, pages_dense: None, seed: 7 };
+                let mut plain = P::new(&P::Config::default(), &shape);
+                let params = Rules::params(&plain);
+                let expected = run::<P::Touch>(&mut plain, &params);
+                let policy = P::new(&P::Config::default(), &shape);
+                // SAFETY: `run` makes the metas of these parameters.
+                let (mut cold, params) = unsafe { seat(policy) }.unwrap();
+                assert_eq!(run::<AnyTouch>(cold.as_mut(), &params), expected, "{}", P::INFO.id);
+                assert_eq!(AnyTouch::hit_cost(&params), P::Touch::HIT);
+                assert_eq!(AnyTouch::tick_source(&params), P::Touch::TICK);
+                assert_eq!(AnyTouch::cools(&params), P::Touch::COOLS);
+                self.0 += expected.len();
+            }
+        }
+        let mut compare = Compare(0);
+        visit_all(&mut compare);
+        assert!(compare.0 > 5000, "{} victims", compare.0);
+    }
+
+    #[test]
+    fn what_is_larger_than_a_line_is_refused() {
+        struct Fat;
+        impl Touch for Fat {
+            type Meta = [u64; 9];
+            type Params = ();
+            const HIT: Hit = Hit::Meta;
+        }
+        let error = AnyParams::of::<Fat>("fat", ()).err().unwrap();
+        assert_eq!((error.bytes, error.most), (72, 64));
+        assert!(error.to_string().contains("policy 'fat' wants 72 bytes"), "{error}");
+    }
+
+    #[test]
+    fn without_a_policy_it_does_nothing() {
+        let params = AnyParams::default();
+        let meta = AnyTouch::fresh(&params);
+        AnyTouch::touch(&meta, &params, &access(1, 1));
+        AnyTouch::reset(&meta, &params, &access(1, 1));
+        assert_eq!(AnyTouch::hit_cost(&params), Hit::Nothing);
+    }
+}
