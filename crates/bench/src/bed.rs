@@ -25,8 +25,9 @@ use millpond_workload::tpcc::{self, Tables};
 use crate::client::{Clients, Workload};
 use crate::counts::Counts;
 use crate::error::BenchError;
+use crate::evictors::{Evict, Out, evict, fill};
 use crate::probe::reads_per_second;
-use crate::runner::{self, Observer, Outcome, RunSpec};
+use crate::runner::{self, Length, Observer, Outcome, RunSpec};
 use crate::setup::{DeviceSpec, Engine, Setup};
 use crate::store::TreeStore;
 use crate::txn_bed::TxnBed;
@@ -113,6 +114,15 @@ pub trait Bed: Send {
     /// # Errors
     /// A page could not be read.
     fn probe(&self, depth: u32, time: Duration) -> Result<Option<f64>, BenchError>;
+
+    /// Lets the workload fill the pool, then evicts while nothing else runs.
+    ///
+    /// # Errors
+    /// The bed has no pool that can be had for itself, or the run failed.
+    fn evict(&mut self, _what: &Evict, _observer: &mut dyn Observer) -> Result<Out, BenchError> {
+        let text = "evictors are measured on the pool, without --log and --locks";
+        Err(BenchError::Usage(text.to_string()))
+    }
 }
 
 /// Loads `workload` into an engine.
@@ -146,6 +156,16 @@ pub fn prepare(
         return combination.visit(PrepareTxn { setup, workload });
     }
     combination.visit(Prepare { setup, workload })
+}
+
+/// Whether an engine so set up can run at all, but for what only loading finds out.
+///
+/// # Errors
+/// Why not.
+pub fn check(setup: &Setup) -> Result<(), BenchError> {
+    let (plan, lab) = (plan(setup, Some(64))?, &setup.options.lab);
+    Combination::choose(lab.translation, lab.latching, &plan.policy, setup.records)?;
+    Ok(())
 }
 
 struct PrepareTxn<'a> {
@@ -376,6 +396,7 @@ fn pool_options(setup: &Setup, frames: u32) -> PoolOptions {
     pool.evictors = match options.eviction {
         EvictionMode::Worker => Evictors::Workers,
         EvictionMode::Threads(threads) => Evictors::Threads(threads.get()),
+        EvictionMode::Adaptive(most) => Evictors::Adaptive { most: most.get() },
     };
     pool.batch = lab.batch.unwrap_or(pool.batch);
     pool.background_writer = lab.background_writer;
@@ -557,6 +578,19 @@ impl<M: Mode> Bed for PoolBed<M> {
 
     fn recorders(&self) -> Recorders<'_> {
         self.ground.as_ref().map_or(Recorders::default(), |ground| recorders(ground.store.pages()))
+    }
+
+    fn evict(&mut self, what: &Evict, observer: &mut dyn Observer) -> Result<Out, BenchError> {
+        let Ground { store, .. } = self.ground.as_ref().ok_or(BenchError::Closed)?;
+        fill(store.pages(), |operations| {
+            let spec = RunSpec {
+                warm_up: Length::NONE,
+                measure: Length::Operations(operations),
+                interval: Duration::from_secs(1),
+            };
+            self.crew.run(store, &spec, &|| None, &mut || Ok(()), observer).map(drop)
+        })?;
+        evict(store.pages(), what)
     }
 
     fn reopen(&mut self, pool: Option<Size>) -> Result<(), BenchError> {

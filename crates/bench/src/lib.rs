@@ -8,6 +8,7 @@
 //! - [`bed`]: an engine that is loaded and can be run again and again, whatever its combination.
 //! - [`contest`]: several of them against each other, in interleaved rounds, with intervals.
 //! - [`commits`]: commits of one row, beside what the device gives by itself.
+//! - [`evictors`]: how fast policies evict, while nothing else runs (watt 6.4).
 //! - [`figure`]: how a live figure of a paper is written.
 //! - [`hit_table`]: what policies make of the engine's own references (leanstore VI-B).
 //! - [`probe`]: what the device below a store gives by itself.
@@ -34,6 +35,8 @@ pub mod counts;
 pub mod db_store;
 #[cfg(feature = "runs")]
 pub mod error;
+#[cfg(feature = "runs")]
+pub mod evictors;
 #[cfg(feature = "runs")]
 pub mod figure;
 #[cfg(feature = "runs")]

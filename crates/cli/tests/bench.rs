@@ -181,6 +181,37 @@ fn scan_ramp_up_ladder_and_affinity_have_their_rows() {
 }
 
 #[test]
+fn evictors_are_compared_and_what_cannot_run_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let policies = ["evictors", "--policies", "random,opt,watt(sample=4,candidates=32)"];
+    let run = ["--rows", "60000", "--rounds", "2", "--evictor-threads", "1,2", "--json"];
+    let output = bench(folder.path(), &[&policies[..], &run].concat());
+    assert!(text(&output.stderr).contains("left out: "), "{}", text(&output.stderr));
+    let object = json(&output);
+    assert_eq!(object["command"], "bench evictors");
+    let rows = object["rows"].as_array().unwrap();
+    let of = |row: &Json| (row["step"].as_str().unwrap().to_string(), row["threads"].as_u64());
+    let all: Vec<_> = rows.iter().map(of).collect();
+    let expected = [("clean", 1), ("clean", 1), ("dirty", 1), ("dirty", 1), ("clean", 2)];
+    for (found, (step, threads)) in all.iter().zip(expected) {
+        assert_eq!(*found, (step.to_string(), Some(threads)));
+    }
+    assert_eq!(rows.len(), 8);
+    for row in rows {
+        let number = |column: &str| row[column].as_f64().unwrap();
+        assert!(number("evictions_per_s") > 0.0 && number("ratio_to_first") > 0.0, "{row:#}");
+        assert!(number("candidates_per_eviction") >= 1.0, "{row:#}");
+        let is_dirty = row["step"] == "dirty";
+        assert_eq!(number("writes_per_eviction") >= 1.0, is_dirty, "{row:#}");
+    }
+    let none = bench(folder.path(), &["evictors", "--policies", "opt"]);
+    assert_eq!(none.status.code(), Some(2));
+    let too_few = ["evictors", "--rows", "100", "--pool", "2000", "--policies", "watt"];
+    let too_few = bench(folder.path(), &too_few);
+    assert!(text(&too_few.stderr).contains("does not fill the pool"), "{}", text(&too_few.stderr));
+}
+
+#[test]
 fn what_cannot_be_is_refused_with_exit_code_2_and_says_what_there_is() {
     let folder = tempfile::tempdir().unwrap();
     for (args, expected) in [

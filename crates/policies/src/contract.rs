@@ -262,6 +262,10 @@ pub trait Host {
         false
     }
 
+    /// `frame` will be offered before long: what the host will look at may load meanwhile.
+    #[inline(always)]
+    fn soon(&self, _frame: FrameId) {}
+
     /// So many frames were looked at, those that were offered among them; for figures only. Told
     /// by policies that look at more than they offer.
     #[inline(always)]

@@ -17,7 +17,7 @@ use super::engine::{Duty, EngineArgs, growth, joined};
 use super::live::Live;
 use super::results::{ResultArgs, line, write_file};
 use super::workload::{TpccArgs, YcsbArgs};
-use super::{commits, contest, outgrow, ramp_up, scan};
+use super::{commits, contest, evictors, outgrow, ramp_up, scan};
 use crate::error::Failure;
 use crate::output::complain;
 
@@ -47,6 +47,8 @@ enum Command {
     Acid(Box<contest::AcidArgs>),
     /// Durable commits of one row, beside the device's own synchronised writes
     Commits(Box<commits::Args>),
+    /// How fast policies evict while nothing else runs (watt 6.4)
+    Evictors(Box<evictors::Args>),
 }
 
 const YCSB_EXAMPLES: &str = "Examples:
@@ -129,6 +131,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Command::Affinity(args) => contest::affinity(args),
         Command::Acid(args) => contest::acid(args),
         Command::Commits(args) => commits::run(args),
+        Command::Evictors(args) => evictors::run(args),
     }
 }
 

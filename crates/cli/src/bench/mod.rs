@@ -4,6 +4,7 @@ mod command;
 mod commits;
 mod contest;
 mod engine;
+mod evictors;
 mod live;
 mod outgrow;
 mod ramp_up;

@@ -141,6 +141,9 @@ pub enum EvictionMode {
     /// So many threads, which keep some frames free ahead of need; they sleep while there are
     /// enough.
     Threads(NonZeroU32),
+    /// At most so many threads, no more of them awake than demand asks for. A thread that needs a
+    /// frame while all of them are at work evicts, too.
+    Adaptive(NonZeroU32),
 }
 
 impl fmt::Display for EvictionMode {
@@ -148,6 +151,7 @@ impl fmt::Display for EvictionMode {
         match self {
             EvictionMode::Worker => f.write_str("worker"),
             EvictionMode::Threads(n) => write!(f, "threads({n})"),
+            EvictionMode::Adaptive(n) => write!(f, "adaptive({n})"),
         }
     }
 }
@@ -157,18 +161,21 @@ impl FromStr for EvictionMode {
 
     fn from_str(text: &str) -> Result<Self, ChoiceError> {
         let wrong = || {
-            let takes = "one of worker threads threads(N), N at least 1".to_string();
-            ChoiceError::new("eviction", text, takes)
+            let takes = "one of worker threads threads(N) adaptive adaptive(N), N at least 1";
+            ChoiceError::new("eviction", text, takes.to_string())
         };
-        match text {
-            "worker" => Ok(EvictionMode::Worker),
-            "threads" => Ok(EvictionMode::Threads(NonZeroU32::MIN)),
-            _ => {
-                let inner = text.strip_prefix("threads(").and_then(|t| t.strip_suffix(')'));
-                let threads = inner.and_then(|n| n.trim().parse().ok());
-                threads.map(EvictionMode::Threads).ok_or_else(wrong)
+        let count_in = |name: &str| {
+            let inner = text.strip_prefix(name)?;
+            if inner.is_empty() {
+                return Some(NonZeroU32::MIN);
             }
+            inner.strip_prefix('(')?.strip_suffix(')')?.trim().parse().ok()
+        };
+        if text == "worker" {
+            return Ok(EvictionMode::Worker);
         }
+        let threads = count_in("threads").map(EvictionMode::Threads);
+        threads.or_else(|| count_in("adaptive").map(EvictionMode::Adaptive)).ok_or_else(wrong)
     }
 }
 
@@ -199,9 +206,15 @@ mod tests {
         assert_words::<TranslationMode>(&["swizzled", "hashed"], "swizzled");
         assert_words::<LatchingMode>(&["optimistic", "latched", "none"], "optimistic");
         assert_words::<ReclamationMode>(&["epoch", "version"], "version");
-        assert_words::<EvictionMode>(&["worker", "threads(1)", "threads(4)"], "worker");
+        assert_words::<EvictionMode>(
+            &["worker", "threads(1)", "threads(4)", "adaptive(2)"],
+            "worker",
+        );
         assert_eq!("threads".parse(), "threads(1)".parse::<EvictionMode>());
-        for wrong in ["threads(0)", "threads(-1)", "threads()", "threads(1", "Worker"] {
+        assert_eq!("adaptive".parse(), "adaptive(1)".parse::<EvictionMode>());
+        for wrong in
+            ["threads(0)", "threads(-1)", "threads()", "threads(1", "adaptive(0)", "Worker"]
+        {
             assert!(wrong.parse::<EvictionMode>().is_err(), "{wrong}");
         }
     }

@@ -390,7 +390,7 @@ impl Options {
         if let Some(batch) = lab.batch {
             in_range("lab.batch", batch, 1, 4096)?;
         }
-        if let EvictionMode::Threads(threads) = self.eviction {
+        if let EvictionMode::Threads(threads) | EvictionMode::Adaptive(threads) = self.eviction {
             in_range("the number of eviction threads", threads.get(), 1, PARALLEL_MAX)?;
             if lab.latching == LatchingMode::None {
                 return Err(OptionsError::NotAlone { eviction: self.eviction });

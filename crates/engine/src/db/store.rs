@@ -335,6 +335,7 @@ fn pool_options(options: &Options, plan: &Plan) -> PoolOptions {
         evictors: match options.eviction {
             EvictionMode::Worker => Evictors::Workers,
             EvictionMode::Threads(threads) => Evictors::Threads(threads.get()),
+            EvictionMode::Adaptive(most) => Evictors::Adaptive { most: most.get() },
         },
         batch: lab.batch.unwrap_or(defaults.batch),
         background_writer: lab.background_writer && !options.read_only,

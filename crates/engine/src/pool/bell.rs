@@ -50,11 +50,28 @@ impl Bell {
     /// Wakes all that sleep here; what they wait for has been done.
     #[inline]
     pub(crate) fn ring(&self) {
-        fence(Ordering::SeqCst);
-        if self.sleepers.load(Ordering::Relaxed) > 0 {
-            drop(locked(&self.lock));
+        if self.is_heard() {
             self.signal.notify_all();
         }
+    }
+
+    /// Wakes one of those that sleep here, where each would do.
+    #[inline]
+    pub(crate) fn ring_one(&self) {
+        if self.is_heard() {
+            self.signal.notify_one();
+        }
+    }
+
+    /// Whether somebody sleeps, or is about to: not any more before it can hear the bell.
+    #[inline]
+    fn is_heard(&self) -> bool {
+        fence(Ordering::SeqCst);
+        let is_heard = self.sleepers.load(Ordering::Relaxed) > 0;
+        if is_heard {
+            drop(locked(&self.lock));
+        }
+        is_heard
     }
 }
 

@@ -19,6 +19,7 @@ use crate::page::{PageHeader, PageType, View};
 use crate::pool::bell::Bell;
 use crate::pool::changes::{Changes, Space};
 use crate::pool::counters::{Counter, Counters};
+use crate::pool::crew::Crew;
 use crate::pool::distress::Distress;
 use crate::pool::epoch::{Epochs, Reclamation};
 use crate::pool::error::PoolError;
@@ -63,6 +64,12 @@ pub enum Evictors {
     Workers,
     /// So many threads of the pool's own; a worker that needs a frame waits for them.
     Threads(u32),
+    /// As many threads of the pool's own as demand asks for; all sleep while enough frames are
+    /// free. A worker that needs a frame when all of them are at work helps.
+    Adaptive {
+        /// How many there are.
+        most: u32,
+    },
 }
 
 /// How a pool shall be.
@@ -178,6 +185,8 @@ pub(crate) struct Sleep {
     pub(crate) demand: AtomicU32,
     /// Rung when there is something to evict, to write or to read ahead.
     pub(crate) work: Bell,
+    /// Evictors that are called one by one.
+    pub(crate) crew: Crew,
     /// Rung when frames became free.
     pub(crate) frames: Bell,
 }

@@ -146,6 +146,8 @@ impl FreeLists {
         self.free.fetch_add(frames.len() as u32, Ordering::Relaxed);
         if epoch != 0 {
             locked(&self.waiting).extend(frames.iter().map(|f| (epoch, *f)));
+        } else if let [all_in_one] = &*self.partitions {
+            locked(all_in_one).back.extend_from_slice(frames);
         } else {
             for frame in frames {
                 locked(&self.partitions[self.node_of(*frame, all)]).back.push(*frame);

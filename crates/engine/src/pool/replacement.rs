@@ -5,11 +5,11 @@
 //! round meets them clean.
 
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use millpond_base::{FrameId, PageId, Reason};
 use millpond_policies::contract::{Cooled, Goal, Host, PageState, Recall, Touch, Verdict, Why};
+use millpond_policies::parts::prefetch;
 
 use crate::pool::buffer::{Evictors, Mode, Pool};
 use crate::pool::counters::{Counter, Timing};
@@ -18,6 +18,10 @@ use crate::pool::frame::{Frame, State};
 use crate::pool::latch::Latching;
 use crate::pool::swip::Swip;
 use crate::pool::thread_slot::thread_slot;
+use crate::pool::writeback::BATCH_MAX;
+
+/// Bytes at the beginning of a page that say what it is and where it hangs.
+const PAGE_HEAD: usize = 64;
 
 /// Frames that a policy may look at in one round. A pool that evicts page by page, as a simulator
 /// does, looks for as long as one: then both find the same victims.
@@ -29,12 +33,19 @@ fn steps_max(frames: u32, batch: u32) -> u32 {
 }
 
 /// One round's view of the pool.
-struct LiveHost<'a, M: Mode> {
+pub(crate) struct LiveHost<'a, M: Mode> {
     pool: &'a Pool<M>,
+    wanted: u32,
     taken: Vec<FrameId>,
     /// Dirty frames that were offered.
     dirty: Vec<FrameId>,
     refused: u64,
+    /// Frames that were offered or should cool.
+    asked: u32,
+    /// What the policy says that it looked at.
+    looked: u32,
+    /// Dirty frames are never enough.
+    is_thorough: bool,
 }
 
 /// What a round of eviction came to.
@@ -42,6 +53,7 @@ struct LiveHost<'a, M: Mode> {
 pub(crate) struct Round {
     pub(crate) taken: u32,
     pub(crate) dirty: Vec<FrameId>,
+    pub(crate) looked: u32,
 }
 
 /// An exclusive latch that was had by trying.
@@ -73,6 +85,19 @@ impl Drop for Held<'_> {
 }
 
 impl<'a, M: Mode> LiveHost<'a, M> {
+    pub(crate) fn new(pool: &'a Pool<M>, wanted: u32) -> LiveHost<'a, M> {
+        let (taken, dirty) = (Vec::with_capacity(wanted as usize), Vec::new());
+        LiveHost { pool, wanted, taken, dirty, refused: 0, asked: 0, looked: 0, is_thorough: false }
+    }
+
+    /// Once, as far as that costs nothing: a policy may draw the same frame again.
+    fn note_dirty(&mut self, frame: FrameId) {
+        const LOOKED_THROUGH: usize = 64;
+        if self.dirty.len() >= LOOKED_THROUGH || !self.dirty.contains(&frame) {
+            self.dirty.push(frame);
+        }
+    }
+
     fn refuse(&mut self, why: Why) -> Verdict {
         self.refused += 1;
         Verdict::Refused(why)
@@ -210,6 +235,7 @@ impl<M: Mode> LiveHost<'_, M> {
 
 impl<M: Mode> Host for LiveHost<'_, M> {
     fn offer(&mut self, frame: FrameId) -> Verdict {
+        self.asked = self.asked.saturating_add(1);
         let Some(at) = self.pool.memory.frame(frame) else { return self.refuse(Why::Absent) };
         let header = self.pool.header(at);
         match header.state() {
@@ -223,7 +249,7 @@ impl<M: Mode> Host for LiveHost<'_, M> {
             return self.refuse(Why::Dirty);
         }
         if header.is_dirty() {
-            self.dirty.push(frame);
+            self.note_dirty(frame);
             return self.refuse(Why::Dirty);
         }
         let verdict = if M::SWIZZLES { self.unswizzle(at) } else { self.take_from_table(at) };
@@ -238,10 +264,36 @@ impl<M: Mode> Host for LiveHost<'_, M> {
     }
 
     fn cool(&mut self, frame: FrameId) -> Cooled {
+        self.asked = self.asked.saturating_add(1);
         let Some(at) = self.pool.memory.frame(frame) else {
             return Cooled::Refused(Why::Absent);
         };
         self.try_cool(at).unwrap_or_else(Cooled::Refused)
+    }
+
+    fn has_enough(&self) -> bool {
+        let (wanted, dirty) = (self.wanted as usize, self.dirty.len());
+        if self.wanted <= 1 || self.is_thorough {
+            // Page by page, as in a simulator: the first clean one goes.
+            false
+        } else if self.pool.evicts_after_writing() {
+            self.taken.len() + dirty >= wanted
+        } else {
+            dirty >= wanted.max(BATCH_MAX)
+        }
+    }
+
+    fn soon(&self, frame: FrameId) {
+        if let (Some(header), Some(at)) =
+            (self.pool.memory.header(frame), self.pool.memory.frame(frame))
+        {
+            prefetch(std::slice::from_ref(header), 0);
+            self.pool.view(at).prefetch(0, PAGE_HEAD);
+        }
+    }
+
+    fn looked(&mut self, frames: u32) {
+        self.looked = self.looked.saturating_add(frames);
     }
 
     fn state(&self, frame: FrameId) -> PageState {
@@ -256,30 +308,46 @@ impl<M: Mode> Pool<M> {
     /// Asks the policy for up to `wanted` victims; frees them, and says which dirty frames stood
     /// in the way.
     pub(crate) fn evict_round(&self, wanted: u32, incoming: Option<(PageId, Recall)>) -> Round {
-        let mut host = LiveHost { pool: self, taken: Vec::new(), dirty: Vec::new(), refused: 0 };
+        self.evict_as(LiveHost::new(self, wanted), wanted, incoming)
+    }
+
+    /// The same, but looks for clean pages however many dirty ones stand in the way.
+    fn evict_clean(&self, wanted: u32) -> Round {
+        self.evict_as(LiveHost { is_thorough: true, ..LiveHost::new(self, wanted) }, wanted, None)
+    }
+
+    fn evict_as(
+        &self,
+        mut host: LiveHost<'_, M>,
+        wanted: u32,
+        incoming: Option<(PageId, Recall)>,
+    ) -> Round {
         let steps_max = steps_max(self.frames(), self.options.batch);
         let goal = Goal { frames: wanted.max(1), steps_max, now: self.now(false), incoming };
         let still = |frame, page| self.holds_hot(frame, page);
         self.seat.evict(self.metas(), &goal, &mut host, thread_slot(), still);
-        let LiveHost { taken, mut dirty, refused, .. } = host;
+        let LiveHost { taken, mut dirty, refused, asked, looked, .. } = host;
         // A hand that goes round offers a frame again.
         dirty.sort_unstable();
         dirty.dedup();
         self.counters.add(Counter::EvictionRefusals, refused);
-        for id in &taken {
-            if let Some(header) = self.memory.header(*id) {
-                header.become_state(State::Free);
-            }
+        self.free_taken(&taken);
+        Round { taken: taken.len() as u32, dirty, looked: looked.max(asked) }
+    }
+
+    /// Frames whose pages are out are free.
+    pub(crate) fn free_taken(&self, taken: &[FrameId]) {
+        if taken.is_empty() {
+            return;
         }
-        let count = taken.len() as u32;
-        if count > 0 {
-            self.count_evictions(count);
-            let mut epoch = 0;
-            taken.iter().for_each(|_| epoch = self.giving_up());
-            self.free.give(&taken, self.frames(), epoch);
-            self.sleep.frames.ring();
+        for header in taken.iter().filter_map(|id| self.memory.header(*id)) {
+            header.become_state(State::Free);
         }
-        Round { taken: count, dirty }
+        self.count_evictions(taken.len() as u32);
+        let mut epoch = 0;
+        taken.iter().for_each(|_| epoch = self.giving_up());
+        self.free.give(taken, self.frames(), epoch);
+        self.sleep.frames.ring();
     }
 
     /// A free frame, latched exclusively, for a page that missed.
@@ -331,7 +399,7 @@ impl<M: Mode> Pool<M> {
                 _ if self.free.len() >= least.max(self.options.batch) => false,
                 Evictors::Workers => self.evict_here(incoming.take())?,
                 // Evictors that got nowhere, or have gone home, are helped.
-                Evictors::Threads(_) => {
+                Evictors::Threads(_) | Evictors::Adaptive { .. } => {
                     self.wait_for_evictors(least) || self.evict_here(incoming.take())?
                 }
             };
@@ -364,63 +432,35 @@ impl<M: Mode> Pool<M> {
             // Else nobody would ever write what the policy wants out, and it would have to take
             // the few clean pages again and again. An error is not this operation's, which has
             // its frame: the page stays dirty, and whoever cannot do without its frame is told.
-            if let Err(error) = self.write_frames(&round.dirty, Reason::Synch) {
+            if let Err(error) = self.write_victims(&round.dirty, Reason::Synch) {
                 tracing::warn!(%error, "a page could not be written");
             }
             return Ok(true);
         }
-        let written = self.write_frames(&round.dirty, Reason::Synch)?;
-        Ok(written > 0)
+        let (written, out) = self.write_or_pass_by(&round, Reason::Synch)?;
+        Ok(written + out > 0)
     }
 
-    /// Waits a moment for so many free frames; whether there are any.
-    fn wait_for_evictors(&self, least: u32) -> bool {
-        const A_MOMENT: Duration = Duration::from_millis(1);
-        self.sleep.demand.fetch_max(least, Ordering::Relaxed);
-        self.sleep.work.ring();
-        let enough = || self.free.len() >= least;
-        self.sleep.frames.nap(A_MOMENT, || enough() || self.sleep.stop.load(Ordering::Acquire));
-        enough()
-    }
-
-    /// Free frames below which evictor threads get to work: what they keep ready, or what somebody
-    /// is waiting for.
-    pub(crate) fn free_target(&self) -> u32 {
-        let ready = (self.options.batch.saturating_mul(2)).clamp(1, (self.frames() / 4).max(1));
-        ready.max(self.sleep.demand.load(Ordering::Relaxed))
-    }
-
-    #[inline]
-    fn wake_evictors(&self) {
-        if let Evictors::Threads(_) = self.options.evictors
-            && self.free.len() < self.free_target()
-        {
-            self.sleep.work.ring();
+    /// Writes what a round found dirty; says how many pages were written, and how many more are
+    /// out. Where they cannot be written, others may be clean.
+    ///
+    /// # Errors
+    /// Pages could not be written, and no other can go.
+    pub(crate) fn write_or_pass_by(
+        &self,
+        round: &Round,
+        reason: Reason,
+    ) -> Result<(u32, u32), PoolError> {
+        let error = match self.write_victims(&round.dirty, reason) {
+            Ok(done) => return Ok(done),
+            Err(error) => error,
+        };
+        let others = if round.taken > 0 { 0 } else { self.evict_clean(self.options.batch).taken };
+        if round.taken + others == 0 {
+            return Err(error);
         }
-    }
-
-    /// What an evictor thread does until the pool closes: keeps free frames ready.
-    pub(crate) fn evictor(&self) {
-        const NAP: Duration = Duration::from_millis(100);
-        while !self.sleep.stop.load(Ordering::Acquire) {
-            let demand = self.sleep.demand.load(Ordering::Relaxed);
-            let short = || self.free_target().saturating_sub(self.free.len());
-            if short() == 0 {
-                // Unless somebody asks for more at this moment.
-                let (old, new) = (Ordering::Relaxed, Ordering::Relaxed);
-                let _ = self.sleep.demand.compare_exchange(demand, 0, old, new);
-                let is_due = || short() > 0 || self.sleep.stop.load(Ordering::Acquire);
-                self.sleep.work.wait(NAP, is_due);
-                continue;
-            }
-            let short = short();
-            let round = self.evict_round(short.max(self.options.batch), None);
-            let written = self.write_frames(&round.dirty, Reason::Replace).unwrap_or(0);
-            if round.taken == 0 && written == 0 {
-                self.drop_abandoned();
-                self.sleep.frames.nap(Duration::from_micros(200), || false);
-            }
-        }
+        tracing::warn!(%error, "a page could not be written");
+        Ok((0, others))
     }
 
     /// Evicts whatever can be evicted, writing what is dirty; for tests and for closing. Says how

@@ -23,10 +23,13 @@ impl<M: Mode> Workers<M> {
     pub fn start(pool: Arc<Pool<M>>) -> Result<Workers<M>, PoolError> {
         pool.sleep.stop.store(false, Ordering::Release);
         let mut workers = Workers { pool, threads: Vec::new() };
-        if let Evictors::Threads(count) = workers.pool.evictors() {
-            for _ in 0..count.max(1) {
-                workers.spawn("millpond-evict", Pool::evictor)?;
-            }
+        workers.pool.sleep.crew.reset();
+        let evictors = match workers.pool.evictors() {
+            Evictors::Workers => 0,
+            Evictors::Threads(count) | Evictors::Adaptive { most: count } => count.max(1),
+        };
+        for _ in 0..evictors {
+            workers.spawn("millpond-evict", Pool::evictor)?;
         }
         if workers.pool.reads_ahead() {
             workers.spawn("millpond-write", Pool::background_writer)?;
@@ -54,6 +57,7 @@ impl<M: Mode> Drop for Workers<M> {
     fn drop(&mut self) {
         self.pool.sleep.stop.store(true, Ordering::Release);
         self.pool.sleep.work.ring();
+        self.pool.sleep.crew.dismiss();
         self.pool.sleep.frames.ring();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {

@@ -317,7 +317,7 @@ impl<M: Mode> Pool<M> {
             if !queue.is_empty() {
                 // An error stays with the page, which is dirty still: whoever needs the frame, or
                 // closes the store, is told.
-                if let Err(error) = self.write_frames(&queue, Reason::Replace) {
+                if let Err(error) = self.write_victims(&queue, Reason::Replace) {
                     tracing::warn!(%error, "a page could not be written in the background");
                 }
                 continue;

@@ -60,7 +60,14 @@ pub fn offer_sampled<H: Host + ?Sized, I: Iterator<Item = u32>>(
     while count < goal.frames && steps < goal.steps_max {
         let drawn = (goal.frames - count).min(goal.steps_max - steps);
         steps += drawn;
-        for frame in draw(drawn as usize) {
+        let mut frames = draw(drawn as usize);
+        let mut coming = [frames.next(), frames.next(), frames.next()];
+        while let [Some(frame), second, third] = coming {
+            let next = frames.next();
+            coming = [second, third, next];
+            if let Some(next) = next {
+                host.soon(FrameId(next));
+            }
             if host.take(FrameId(frame)).is_ok() {
                 count += 1;
             } else if host.has_enough() {

@@ -237,6 +237,9 @@ impl LeanEvict {
             self.put(front, State::Hot);
             return false;
         }
+        if let Some(second) = self.links.next(front) {
+            host.soon(FrameId(second));
+        }
         match host.take(FrameId(front)) {
             Ok((frame, _page)) => {
                 self.put(frame.0, State::Absent);

@@ -1,0 +1,152 @@
+//! Threads that sleep until they are called, one at a time, and no more of them than are needed.
+//!
+//! A call is answered by whichever member sleeps; who calls does not wait. A member that finds
+//! nothing to do any more goes off duty.
+//!
+//! # Invariants
+//! 1. `on_duty` is the number of calls that were made and not yet ended by a [`Crew::rest`]: at
+//!    most as many as there are members, so that each call finds one that is off duty.
+//! 2. Whoever makes work looks at `on_duty` after it; a member that goes off duty looks for work
+//!    after that; and a fence lies between the two steps on either side. So either the member sees
+//!    the work, or the other sees that it must call.
+
+use std::time::Duration;
+
+use millpond_base::sync::atomic::{AtomicU32, Ordering, fence};
+
+use crate::pool::bell::Bell;
+
+/// Members that can be called.
+#[derive(Default)]
+pub(crate) struct Crew {
+    on_duty: AtomicU32,
+    /// Calls that nobody answered yet.
+    calls: AtomicU32,
+    bell: Bell,
+}
+
+impl Crew {
+    /// Nobody is on duty; for when no member runs.
+    pub(crate) fn reset(&self) {
+        self.on_duty.store(0, Ordering::SeqCst);
+        self.calls.store(0, Ordering::SeqCst);
+    }
+
+    /// Members on duty, and calls that will be answered.
+    pub(crate) fn on_duty(&self) -> u32 {
+        self.on_duty.load(Ordering::Relaxed)
+    }
+
+    /// Calls one member more if fewer than `enough` are on duty; whether it did. There must be at
+    /// least `enough` members.
+    pub(crate) fn call(&self, enough: u32) -> bool {
+        fence(Ordering::SeqCst);
+        let mut on_duty = self.on_duty.load(Ordering::Relaxed);
+        while on_duty < enough {
+            let (old, new) = (on_duty, on_duty + 1);
+            match self.on_duty.compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed) {
+                Ok(_) => {
+                    self.calls.fetch_add(1, Ordering::SeqCst);
+                    self.bell.ring_one();
+                    return true;
+                }
+                Err(now) => on_duty = now,
+            }
+        }
+        false
+    }
+
+    /// Sleeps until there is a call for this member, which is on duty then and must
+    /// [`Crew::rest`]; `false` where `longest` passed, or `is_over`.
+    pub(crate) fn wait(&self, longest: Duration, is_over: impl Fn() -> bool) -> bool {
+        if self.answer() {
+            return true;
+        }
+        let is_called = || self.calls.load(Ordering::SeqCst) > 0;
+        self.bell.wait(longest, || is_called() || is_over());
+        self.answer()
+    }
+
+    fn answer(&self) -> bool {
+        let less = |calls: u32| calls.checked_sub(1);
+        self.calls.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok()
+    }
+
+    /// The calling member goes off duty. What it must do next is look for work, and call.
+    pub(crate) fn rest(&self) {
+        self.on_duty.fetch_sub(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Wakes all who sleep, because it is over.
+    pub(crate) fn dismiss(&self) {
+        self.bell.ring();
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(600);
+
+    #[test]
+    fn calls_are_answered_one_by_one_and_never_more_than_are_enough() {
+        let crew = Crew::default();
+        assert!(crew.call(2) && crew.call(2) && !crew.call(2));
+        assert_eq!(crew.on_duty(), 2);
+        assert!(crew.wait(LONG, || false) && crew.wait(LONG, || false));
+        assert!(!crew.wait(LONG, || true), "there is no third call");
+        crew.rest();
+        assert!(crew.call(2) && !crew.call(2));
+    }
+
+    /// Items are made one by one, and worked off by whoever is called; a lost call would leave
+    /// one for ever, and the test would sleep for minutes.
+    #[test]
+    fn no_work_is_left_while_all_sleep() {
+        const ITEMS: u32 = 20_000;
+        for members in 1..=3 {
+            let (crew, over) = (Crew::default(), AtomicBool::new(false));
+            let (work, done) = (AtomicU32::new(0), AtomicU32::new(0));
+            let take = || {
+                let less = |items: u32| items.checked_sub(1);
+                work.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok()
+            };
+            let member = || {
+                while !over.load(Ordering::SeqCst) {
+                    if !crew.wait(LONG, || over.load(Ordering::SeqCst)) {
+                        continue;
+                    }
+                    while take() {
+                        done.fetch_add(1, Ordering::SeqCst);
+                    }
+                    crew.rest();
+                    if work.load(Ordering::SeqCst) > 0 {
+                        crew.call(members);
+                    }
+                }
+            };
+            std::thread::scope(|scope| {
+                (0..members).for_each(|_| drop(scope.spawn(member)));
+                for made in 1..=ITEMS {
+                    work.fetch_add(1, Ordering::SeqCst);
+                    crew.call(members);
+                    // Now and then they all get the time to fall asleep.
+                    while made % 64 == 0 && done.load(Ordering::SeqCst) < made {
+                        std::thread::yield_now();
+                    }
+                }
+                while done.load(Ordering::SeqCst) < ITEMS {
+                    std::thread::yield_now();
+                }
+                over.store(true, Ordering::SeqCst);
+                crew.dismiss();
+            });
+            assert_eq!(done.load(Ordering::SeqCst), ITEMS);
+            assert!(crew.on_duty() <= members);
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Evictor threads under stress: many workers, a pool much smaller than the data, one to four
+//! evictors, dirty pages throughout. What each worker counted must be there at the end, no frame
+//! may be lost, and the work must get done: each worker does so many operations, however threads
+//! run.
+
+#[path = "pool/forest.rs"]
+#[allow(dead_code)]
+mod forest;
+#[path = "pool/storage.rs"]
+#[allow(dead_code)]
+mod storage;
+
+use std::sync::Arc;
+
+use forest::{FAN_OUT, Forest};
+use millpond::page::PageType;
+use millpond::pool::counters::Counter;
+use millpond::pool::{Evictors, Kind, Mode, Optimistic, Pool, PoolOptions, Seated, State, Workers};
+use millpond_base::Reason;
+use millpond_policies::config::Spec;
+use millpond_policies::contract::{Rules, Shape, Touch};
+use millpond_policies::policy::{LeanEvict, Lru, Random, Watt};
+use storage::{MemoryStorage, tiny};
+
+const PAGE: usize = 512;
+const LEAVES: usize = FAN_OUT * FAN_OUT;
+const THREADS: usize = 6;
+const OPERATIONS: usize = 400;
+
+struct Made<T>(std::marker::PhantomData<T>);
+
+impl<T: Touch> Mode for Made<T> {
+    type Latching = Optimistic;
+    type Touch = T;
+    const SWIZZLES: bool = true;
+}
+
+type TouchOf<P> = <P as Rules>::Touch;
+
+fn register<M: Mode>(pool: &Pool<M>, page: PageType, kind: &'static dyn Kind) {
+    pool.register(page, kind);
+}
+
+fn spec(name: &str) -> Spec {
+    Spec::parse(name).unwrap()
+}
+
+fn shape(frames: u32) -> Shape {
+    Shape { frames, pages_dense: None, seed: 3 }
+}
+
+/// Each thread counts on leaves of its own and reads everybody's.
+fn stress<M: Mode>(forest: &Forest<Pool<M>>) {
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            scope.spawn(move || {
+                let mut random = fastrand::Rng::with_seed(thread as u64);
+                let mut counted = [0u64; LEAVES];
+                for own in (thread..LEAVES).step_by(THREADS) {
+                    counted[own] = forest.read(own).unwrap();
+                }
+                for _ in 0..OPERATIONS {
+                    let own = random.usize(..LEAVES / THREADS) * THREADS + thread;
+                    if random.bool() {
+                        forest.count(own).unwrap();
+                        counted[own] += 1;
+                    } else {
+                        let _ = forest.read_if_there(random.usize(..LEAVES)).unwrap();
+                        assert_eq!(forest.read(own).unwrap(), counted[own]);
+                    }
+                }
+                for own in (thread..LEAVES).step_by(THREADS) {
+                    assert_eq!(forest.read(own).unwrap(), counted[own]);
+                }
+            });
+        }
+    });
+}
+
+fn run<T: Touch>(options: PoolOptions, seated: Seated<T>) {
+    let (evictors, frames) = (options.evictors, options.frames);
+    let storage = Arc::new(MemoryStorage::new(PAGE));
+    let pool = Arc::new(Pool::<Made<T>>::open(options, storage, seated).unwrap());
+    let workers = Workers::start(pool.clone()).unwrap();
+    let forest = Forest::new(pool.clone(), register::<Made<T>>);
+    stress(&forest);
+    drop(workers);
+    pool.check_policy().unwrap();
+    let evictions = pool.counters().get(Counter::Evictions);
+    assert!(evictions > u64::from(frames), "{evictions} evictions by {evictors:?}");
+    pool.flush(Reason::Recov).unwrap();
+    assert_eq!(pool.evict_all().unwrap(), 0, "everything can be evicted");
+    assert_eq!(pool.census().get(&State::Free), Some(&frames), "no frame is lost");
+}
+
+fn all_ways<T: Touch>(seat: impl Fn(&Shape) -> Seated<T>) {
+    let adaptive = (1..=4).map(|most| Evictors::Adaptive { most });
+    for evictors in adaptive.chain([Evictors::Threads(3), Evictors::Workers]) {
+        for (frames, batch, background_writer) in [(20, 4, false), (32, 8, true)] {
+            let options = PoolOptions { evictors, batch, background_writer, ..tiny(frames) };
+            run(options, seat(&shape(frames)));
+        }
+    }
+}
+
+#[test]
+fn open_policies_survive_any_number_of_evictors() {
+    all_ways::<TouchOf<Random>>(|shape| Seated::open::<Random>(&spec("random"), shape).unwrap());
+    all_ways::<TouchOf<Watt>>(|shape| Seated::open::<Watt>(&spec("watt"), shape).unwrap());
+}
+
+#[test]
+fn policies_under_a_mutex_survive_any_number_of_evictors() {
+    all_ways::<TouchOf<LeanEvict>>(|shape| {
+        Seated::exact::<LeanEvict>(&spec("lean-evict:cooling=30%"), shape).unwrap()
+    });
+    all_ways::<TouchOf<Lru>>(|shape| Seated::exact::<Lru>(&spec("lru"), shape).unwrap());
+}
+
+type Simple = Pool<Made<TouchOf<Random>>>;
+
+fn a_pool(options: PoolOptions) -> (Arc<Simple>, Forest<Simple>) {
+    let storage = Arc::new(MemoryStorage::new(PAGE));
+    let seated = Seated::open::<Random>(&spec("random"), &shape(options.frames)).unwrap();
+    let pool = Arc::new(Pool::open(options, storage, seated).unwrap());
+    let forest = Forest::new(pool.clone(), register);
+    (pool, forest)
+}
+
+/// Evictors that work for ever, or wake each other, would never all be off duty.
+#[test]
+fn evictors_go_to_sleep_when_enough_frames_are_free_or_nothing_can_go() {
+    for frames in [24, 200] {
+        let evictors = Evictors::Adaptive { most: 3 };
+        let options = PoolOptions { evictors, batch: 4, background_writer: false, ..tiny(frames) };
+        let (pool, forest) = a_pool(options);
+        let workers = Workers::start(pool.clone()).unwrap();
+        for _ in 0..3 {
+            stress(&forest);
+            while pool.evictors_awake() > 0 {
+                std::thread::yield_now();
+            }
+        }
+        drop(workers);
+    }
+}
+
+/// More evictors are promised than run: whoever needs a frame gets it all the same.
+#[test]
+fn workers_evict_where_no_evictor_comes() {
+    let evictors = Evictors::Adaptive { most: 2 };
+    let options = PoolOptions { evictors, batch: 4, background_writer: false, ..tiny(20) };
+    let (pool, forest) = a_pool(options);
+    // No `Workers`: nobody answers the calls.
+    stress(&forest);
+    assert!(pool.counters().get(Counter::Evictions) > 20);
+    pool.flush(Reason::Recov).unwrap();
+    assert_eq!(pool.evict_all().unwrap(), 0);
+}
+
+#[test]
+fn what_an_open_policy_wants_out_is_written_once_and_goes() {
+    let evictors = Evictors::Workers;
+    let options = PoolOptions { evictors, batch: 8, background_writer: false, ..tiny(200) };
+    let (pool, forest) = a_pool(options);
+    for leaf in 0..LEAVES {
+        forest.count(leaf).unwrap();
+    }
+    pool.flush(Reason::Recov).unwrap();
+    assert!(pool.make_dirty() as usize > LEAVES, "all leaves, and what is above them");
+    let (before, free) = (pool.counters().get(Counter::Evictions), pool.frames_free());
+    let out = pool.evict_until(free + 40).unwrap();
+    assert_eq!(pool.counters().get(Counter::Evictions) - before, out.pages);
+    assert!(out.pages >= 40 && out.looked >= out.pages, "{out:?}");
+    // Inner pages are written and stay while they have children; each leaf that is written goes.
+    assert!(out.written >= out.pages && out.written <= out.pages + 24, "{out:?}");
+    for leaf in 0..LEAVES {
+        assert_eq!(forest.read(leaf).unwrap(), 1);
+    }
+}
