@@ -18,7 +18,7 @@ use crate::pool::bell::Bell;
 
 /// Members that can be called.
 #[derive(Default)]
-pub(crate) struct Crew {
+pub struct Crew {
     on_duty: AtomicU32,
     /// Calls that nobody answered yet.
     calls: AtomicU32,
@@ -27,19 +27,19 @@ pub(crate) struct Crew {
 
 impl Crew {
     /// Nobody is on duty; for when no member runs.
-    pub(crate) fn reset(&self) {
+    pub fn reset(&self) {
         self.on_duty.store(0, Ordering::SeqCst);
         self.calls.store(0, Ordering::SeqCst);
     }
 
     /// Members on duty, and calls that will be answered.
-    pub(crate) fn on_duty(&self) -> u32 {
+    pub fn on_duty(&self) -> u32 {
         self.on_duty.load(Ordering::Relaxed)
     }
 
     /// Calls one member more if fewer than `enough` are on duty; whether it did. There must be at
     /// least `enough` members.
-    pub(crate) fn call(&self, enough: u32) -> bool {
+    pub fn call(&self, enough: u32) -> bool {
         fence(Ordering::SeqCst);
         let mut on_duty = self.on_duty.load(Ordering::Relaxed);
         while on_duty < enough {
@@ -58,7 +58,7 @@ impl Crew {
 
     /// Sleeps until there is a call for this member, which is on duty then and must
     /// [`Crew::rest`]; `false` where `longest` passed, or `is_over`.
-    pub(crate) fn wait(&self, longest: Duration, is_over: impl Fn() -> bool) -> bool {
+    pub fn wait(&self, longest: Duration, is_over: impl Fn() -> bool) -> bool {
         if self.answer() {
             return true;
         }
@@ -73,13 +73,13 @@ impl Crew {
     }
 
     /// The calling member goes off duty. What it must do next is look for work, and call.
-    pub(crate) fn rest(&self) {
+    pub fn rest(&self) {
         self.on_duty.fetch_sub(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
     }
 
     /// Wakes all who sleep, because it is over.
-    pub(crate) fn dismiss(&self) {
+    pub fn dismiss(&self) {
         self.bell.ring();
     }
 }

@@ -4,7 +4,7 @@ mod bell;
 pub mod buffer;
 pub mod changes;
 pub mod counters;
-mod crew;
+pub mod crew;
 mod distress;
 pub mod epoch;
 pub mod error;
