@@ -2,9 +2,6 @@
 //! and there are never more at work than were asked for.
 //!
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p millpond --test 'shuttle_*'`
-//!
-//! Seen to fail with each of these mistakes built in: a member that goes off duty does not look
-//! for work afterwards; it looks before; a call is counted after the bell is rung.
 #![cfg(shuttle)]
 
 #[path = "pool/schedules.rs"]

@@ -163,12 +163,9 @@ fn all_ways<M: Mode>(seat: fn() -> Seated<M::Touch>) {
     let seen: &'static Seen = Box::leak(Box::default());
     let mut settings = 0;
     for reclamation in [Reclamation::Version, Reclamation::Epoch] {
-        for (evictors, background_writer) in [
-            (Evictors::Workers, false),
-            (Evictors::Workers, true),
-            (Evictors::Threads(1), true),
-            (Evictors::Adaptive { most: 2 }, false),
-        ] {
+        for (evictors, background_writer) in
+            [(Evictors::Workers, false), (Evictors::Workers, true), (Evictors::Threads(1), true)]
+        {
             let body = move || {
                 let options = PoolOptions {
                     batch: 2,
