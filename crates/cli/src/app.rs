@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::own::Policies;
-use crate::{bench, interrupt, output, paper, policies as list, report, sim, store, tour, trace};
+use crate::{
+    advise, bench, interrupt, output, paper, policies as list, report, sim, store, tour, trace,
+};
 
 const ABOUT: &str = "A storage engine at memory speed, and the laboratory of page replacement";
 
@@ -24,6 +26,8 @@ enum Command {
     Policies(list::Args),
     /// Simulate policies on traces
     Sim(Box<sim::Args>),
+    /// Say which policy suits a trace, and how sure that is
+    Advise(Box<advise::Args>),
     /// Look at traces, convert them, make them
     Trace(trace::Args),
     /// Turn result directories into one page
@@ -46,6 +50,7 @@ pub fn main_with(policies: Policies) -> ExitCode {
         Command::Tour(args) => tour::run(args, registry),
         Command::Policies(args) => list::run(args, registry),
         Command::Sim(args) => sim::run(args, registry),
+        Command::Advise(args) => advise::run(args, registry),
         Command::Trace(args) => trace::run(args, registry),
         Command::Report(args) => report::run(args),
         Command::Bench(args) => bench::run(args),

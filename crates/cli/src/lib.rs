@@ -9,6 +9,7 @@
 //! let code = millpond_cli::main_with(Policies::builtin());
 //! ```
 
+mod advise;
 mod app;
 mod bench;
 mod curve;

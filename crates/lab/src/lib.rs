@@ -6,9 +6,11 @@
 //! - [`tier2`]: the second-tier simulator, with its two models.
 //! - [`seat`]: a policy with its frames' metadata and its clock, for other hosts.
 //! - [`registry`]: the policies that can be run, Millpond's and a user's own.
+//! - [`advise`]: which policy for a trace, in three lines.
 //! - [`experiment`]: the frame in which experiments of the papers run, cell by cell.
 //! - [`interval`]: means and ratios with their 95 % confidence intervals.
 
+pub mod advise;
 pub mod curve;
 pub mod experiment;
 pub mod interval;

@@ -92,7 +92,8 @@ impl SimFigure {
         };
         let seconds = references as f64 * ns * 1e-9 / self.cores as f64;
         // The traces that are kept, and a store to record one from.
-        Need { seconds: seconds + 2e-4, memory: 700 << 20, disk: 16 << 20 }
+        let memory = (64 << 20) + references * 400;
+        Need { seconds: seconds + 2e-4, memory, disk: 16 << 20 }
     }
 }
 

@@ -70,8 +70,8 @@ const STUDIES: [Study; 6] = [
         chosen: "4",
         beside: "sample=8,accesses=8,dampening=1,writes=0,write_weight=0",
         is_about_writes: false,
-        worse: "max",
-        claim: "four epochs are better than one per eviction",
+        worse: "1",
+        claim: "four epochs per replacement are better than one",
     },
     Study {
         about: About {

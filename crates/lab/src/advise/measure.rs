@@ -1,0 +1,246 @@
+//! Running the shortlist on a trace, part by part.
+
+use millpond_base::Size;
+use millpond_policies::config::{ParamError, Spec};
+use millpond_workload::trace::{Batch, Source, TraceError};
+use rayon::prelude::*;
+
+use super::judge::judge;
+use super::shortlist::SHORTLIST;
+use super::verdict::Advice;
+use crate::papers::Recorded;
+use crate::registry::{PolicyError, Registry};
+use crate::sim::{Counts, SimOptions, Stalled};
+
+/// Parts that a trace is cut into; the first is warm-up.
+const PARTS: usize = 11;
+/// References of a part at least.
+const PART_MIN: usize = 100;
+/// Seeds of policies that draw.
+const SEEDS: [u64; 3] = [1, 2, 3];
+
+/// Why there is no advice.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdviseError {
+    /// The trace.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// A policy that cannot be.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// A policy's text.
+    #[error(transparent)]
+    Param(#[from] ParamError),
+    /// A policy found no victim.
+    #[error(transparent)]
+    Stalled(#[from] Stalled),
+    /// Too little to say anything.
+    #[error(
+        "{name} has {references} references: too few for advice, which takes {} at least",
+        PARTS * PART_MIN
+    )]
+    Short {
+        /// The trace.
+        name: String,
+        /// How many it has.
+        references: u64,
+    },
+    /// No size is left.
+    #[error("{0}")]
+    Size(String),
+    /// Whoever watches asked to stop.
+    #[error("stopped")]
+    Stopped,
+}
+
+/// What is asked.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AdviseOptions {
+    /// The policy that is there if nobody chooses one: what others are compared with.
+    pub default: String,
+    /// Policies beside the shortlist.
+    pub more: Vec<String>,
+    /// Pool sizes; none for those that make sense for the trace.
+    pub sizes: Vec<Size>,
+    /// Bytes of a page, for sizes in bytes.
+    pub page_size: u64,
+    /// What a page write costs, in page reads.
+    pub write_weight: f64,
+}
+
+impl AdviseOptions {
+    /// Beside `default`, at sizes that make sense, a write as expensive as a read.
+    pub fn new(default: &str) -> AdviseOptions {
+        AdviseOptions {
+            default: default.to_string(),
+            more: Vec::new(),
+            sizes: Vec::new(),
+            page_size: 4096,
+            write_weight: 1.0,
+        }
+    }
+}
+
+/// One policy at one size.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Course {
+    /// The policy with its parameters.
+    pub policy: String,
+    /// Frames.
+    pub size: u32,
+    /// What was counted at the end of the trace; of several seeds the first one's.
+    pub counts: Counts,
+    /// Page reads and page writes of each part of the trace, the means over the seeds.
+    pub parts: Vec<[f64; 2]>,
+}
+
+/// Runs the shortlist, the default and OPT over a trace and judges them. `watch` hears which
+/// share is done, and says whether to go on.
+///
+/// # Errors
+/// [`AdviseError`].
+pub fn advise(
+    name: &str,
+    mut source: Box<dyn Source>,
+    registry: &Registry,
+    options: &AdviseOptions,
+    watch: &mut (dyn FnMut(&str, f64) -> bool + Send),
+) -> Result<Advice, AdviseError> {
+    let mut batch = Batch::default();
+    while source.fill(&mut batch, 1 << 16)? > 0 {
+        batch.drop_dsyncs();
+        if !watch("reading", source.progress().unwrap_or(0.0)) {
+            return Err(AdviseError::Stopped);
+        }
+    }
+    if batch.len() < PARTS * PART_MIN {
+        let references = batch.len() as u64;
+        return Err(AdviseError::Short { name: name.to_string(), references });
+    }
+    let trace = Recorded::of(name, 1, batch);
+    let policies = policies(registry, options)?;
+    let sizes = sizes(&trace, options)?;
+    let cells: Vec<(&String, u32)> =
+        policies.iter().flat_map(|policy| sizes.iter().map(move |size| (policy, *size))).collect();
+    let mut courses = Vec::new();
+    // As many at a time as keep the cores busy, so that stopping is heard.
+    for some in cells.chunks(rayon::current_num_threads() * 2) {
+        if !watch(some[0].0, courses.len() as f64 / cells.len() as f64) {
+            return Err(AdviseError::Stopped);
+        }
+        let ran: Result<Vec<Course>, AdviseError> = some
+            .par_iter()
+            .with_max_len(1)
+            .map(|(policy, size)| course(registry, &trace, policy, *size))
+            .collect();
+        courses.extend(ran?);
+    }
+    Ok(judge(&trace, courses, &sizes, options))
+}
+
+/// The default first, then the shortlist and what was asked for, then OPT as a bound.
+fn policies(registry: &Registry, options: &AdviseOptions) -> Result<Vec<String>, AdviseError> {
+    let mut all = vec![Spec::parse(&options.default)?];
+    let weighted = (options.write_weight != 1.0).then_some(options.write_weight);
+    for candidate in SHORTLIST {
+        let text = match (candidate.id, weighted) {
+            ("watt", Some(weight)) => format!("watt(write_weight={weight})"),
+            (id, _) => id.to_string(),
+        };
+        all.push(Spec::parse(&text)?);
+    }
+    for more in &options.more {
+        all.extend(Spec::parse_list(more)?);
+    }
+    all.push(Spec::parse("opt")?);
+    let mut texts: Vec<String> = Vec::new();
+    for spec in all {
+        registry.find(&spec.id)?.values(&spec)?;
+        if !texts.contains(&spec.to_string()) {
+            texts.push(spec.to_string());
+        }
+    }
+    Ok(texts)
+}
+
+/// Fewest frames of a pool whose size is chosen here.
+const FRAMES_MIN: u32 = 16;
+
+fn sizes(trace: &Recorded, options: &AdviseOptions) -> Result<Vec<u32>, AdviseError> {
+    let mut sizes: Vec<u32> = match options.sizes.is_empty() {
+        // Below a fiftieth nothing helps, above two fifths everything does.
+        true => [2.0, 5.0, 10.0, 20.0, 40.0]
+            .iter()
+            .map(|percent| trace.frames(*percent))
+            .filter(|frames| *frames >= FRAMES_MIN)
+            .collect(),
+        false => {
+            let mut sizes = Vec::new();
+            for size in &options.sizes {
+                let frames = size.frames(options.page_size, trace.distinct);
+                let fits = u32::try_from(frames).ok().filter(|frames| *frames < u32::MAX / 2);
+                let text = || format!("a pool of {frames} frames is too large: at most 2^31");
+                sizes.push(fits.ok_or_else(|| AdviseError::Size(text()))?);
+            }
+            sizes
+        }
+    };
+    sizes.sort_unstable();
+    sizes.dedup();
+    if sizes.is_empty() {
+        let text = format!(
+            "{} has only {} pages: say with --size how many frames the pool has",
+            trace.name, trace.distinct
+        );
+        return Err(AdviseError::Size(text));
+    }
+    Ok(sizes)
+}
+
+/// One policy at one size, over all seeds if it draws.
+fn course(
+    registry: &Registry,
+    trace: &Recorded,
+    policy: &str,
+    size: u32,
+) -> Result<Course, AdviseError> {
+    let spec = Spec::parse(policy)?;
+    let entry = registry.find(&spec.id)?;
+    let mut runs: Vec<(Counts, Vec<[f64; 2]>)> = Vec::new();
+    for seed in SEEDS {
+        let options = SimOptions { seed, ..SimOptions::new(size, Some(trace.distinct)) };
+        let mut simulation = entry.simulation(&spec, &options)?;
+        let future = entry.needs_future.then(|| trace.future());
+        let (mut parts, mut before) = (Vec::new(), [0.0; 2]);
+        for part in 0..PARTS {
+            let (from, to) = (edge(trace, part), edge(trace, part + 1));
+            let piece = Batch {
+                pages: trace.batch.pages[from..to].to_vec(),
+                marks: trace.batch.marks[from..to].to_vec(),
+                lsns: Vec::new(),
+            };
+            simulation.run(&piece, future)?;
+            let counts = simulation.counts();
+            let now = [counts.misses() as f64, counts.writes() as f64];
+            parts.push([now[0] - before[0], now[1] - before[1]]);
+            before = now;
+        }
+        let counts = simulation.counts();
+        let is_known = runs.iter().any(|(known, _)| *known == counts);
+        runs.push((counts, parts));
+        if is_known {
+            break; // It draws nothing: a third run would be the same again.
+        }
+    }
+    let mean = |part: usize, kind: usize| {
+        runs.iter().map(|(_, parts)| parts[part][kind]).sum::<f64>() / runs.len() as f64
+    };
+    let parts = (0..PARTS).map(|part| [mean(part, 0), mean(part, 1)]).collect();
+    Ok(Course { policy: policy.to_string(), size, counts: runs[0].0, parts })
+}
+
+/// Where a part begins.
+fn edge(trace: &Recorded, part: usize) -> usize {
+    trace.batch.len() * part / PARTS
+}

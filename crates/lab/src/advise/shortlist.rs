@@ -1,0 +1,49 @@
+//! The policies that are worth trying, and why.
+
+/// A policy of the shortlist.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Candidate {
+    /// Its id.
+    pub id: &'static str,
+    /// Where it wins, as the end of a sentence that begins with its name.
+    pub strength: &'static str,
+}
+
+/// Policies that win somewhere, and those that everybody knows. Left out is what another one here
+/// is a better form of (clocks and FIFO of LRU, CAR and CART of ARC, CLOCK-Pro of LIRS), what needs
+/// parameters for each workload (LRFU, MQ), and what stalls or pollutes.
+pub const SHORTLIST: [Candidate; 8] = [
+    Candidate {
+        id: "lru",
+        strength: "keeps what was used last: right where working sets move, helpless against scans",
+    },
+    Candidate { id: "2q", strength: "lets new pages prove themselves in a queue: scans pass by" },
+    Candidate {
+        id: "arc",
+        strength: "balances what was used last against what was used often, by itself",
+    },
+    Candidate {
+        id: "lirs",
+        strength: "keeps pages that come again soon: loops larger than the pool, old scans",
+    },
+    Candidate {
+        id: "s3-fifo",
+        strength: "lets most pages that are used once go quickly, and a hit costs it little",
+    },
+    Candidate {
+        id: "w-tinylfu",
+        strength: "counts: what is popular for long stays, whatever comes between",
+    },
+    Candidate {
+        id: "hyperbolic",
+        strength: "counts over a page's time in the pool, with eight bytes a page and no list",
+    },
+    Candidate {
+        id: "watt",
+        strength: "remembers when pages were read and written: it saves page writes, and scales",
+    },
+];
+
+/// What else is said of the engine's default.
+pub(super) const DEFAULT_STRENGTH: &str =
+    "does nothing at all on a hit: what fits in memory runs at the speed of memory";
