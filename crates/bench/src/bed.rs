@@ -403,6 +403,7 @@ fn pool_options(setup: &Setup, frames: u32) -> PoolOptions {
     pool.prefault = options.prefault;
     pool.nodes = options.numa_nodes;
     pool.sample_period = lab.latency_sample_period;
+    pool.references_per_tick = lab.references_per_tick;
     pool.seed = lab.seed;
     pool
 }

@@ -24,6 +24,8 @@ pub struct Counts {
     pub writes: u64,
     /// Operations that began anew because somebody else was faster.
     pub restarts: u64,
+    /// Hits that a batched policy was not told of.
+    pub hits_lost: u64,
     /// Bytes that were appended to the log.
     pub log_bytes: u64,
     /// Bytes that were written to its device.
@@ -61,6 +63,7 @@ impl Counts {
                 + get(Counter::WritesReplace)
                 + get(Counter::WritesRecov),
             restarts: get(Counter::Restarts),
+            hits_lost: get(Counter::HitsLost),
             ..Counts::default()
         }
     }
@@ -75,6 +78,7 @@ impl Counts {
             reads: stats.reads,
             writes: stats.writes(),
             restarts: stats.restarts,
+            hits_lost: stats.hits_lost,
             ..Counts::default()
         }
     }
@@ -89,6 +93,7 @@ impl Counts {
             reads: self.reads.saturating_sub(earlier.reads),
             writes: self.writes.saturating_sub(earlier.writes),
             restarts: self.restarts.saturating_sub(earlier.restarts),
+            hits_lost: self.hits_lost.saturating_sub(earlier.hits_lost),
             log_bytes: self.log_bytes.saturating_sub(earlier.log_bytes),
             log_written: self.log_written.saturating_sub(earlier.log_written),
             log_syncs: self.log_syncs.saturating_sub(earlier.log_syncs),
@@ -105,6 +110,7 @@ impl Counts {
         self.reads += other.reads;
         self.writes += other.writes;
         self.restarts += other.restarts;
+        self.hits_lost += other.hits_lost;
         self.log_bytes += other.log_bytes;
         self.log_written += other.log_written;
         self.log_syncs += other.log_syncs;

@@ -1,10 +1,12 @@
 //! Each policy does in the live pool what it does in the simulator.
 
-use millpond::db::{Combination, LatchingMode, TranslationMode};
+use millpond::db::{Combination, LatchingMode, SeatMode, TranslationMode};
 use millpond_base::{FrameId, Size};
 use millpond_bench::client::Workload;
 use millpond_bench::runner::Unwatched;
 use millpond_bench::two_worlds::diary::Event;
+use millpond_bench::two_worlds::distortions::{Distortion, distorted};
+use millpond_bench::two_worlds::lawful::judge;
 use millpond_bench::two_worlds::worlds::{Plan, Spied, spied};
 use millpond_lab::registry::Registry;
 use millpond_policies::contract::{Verdict, Why};
@@ -122,4 +124,52 @@ fn with_updates_both_choose_the_same_victims_once_the_simulator_is_fed_with_refu
 #[test]
 fn with_swips_both_choose_the_same_victims_once_the_simulator_is_fed_with_refusals() {
     agree_when_fed(TranslationMode::Swizzled);
+}
+
+/// Threads, swips, updates, inserts, evictors of their own, write-back: all that a live pool has.
+#[test]
+fn a_pool_that_threads_share_keeps_the_rules_of_the_contract_under_every_policy() {
+    let mut plan = plan(30);
+    if let Workload::Ycsb(config) = &mut plan.workload {
+        config.threads = 3;
+        config.mix.insert = 20;
+        config.mix.read -= 20;
+    }
+    plan.operations = (0, 1500);
+    let (mut instead, mut refused) = (0, 0);
+    for (i, policy) in policies().into_iter().enumerate() {
+        let mut setup = plan.exact(policy);
+        setup.options = setup.options.lab(|lab| {
+            lab.translation = TranslationMode::Swizzled;
+            lab.batch = None;
+            lab.background_writer = true;
+            lab.seat = if i % 2 == 0 { SeatMode::Exact } else { SeatMode::Batched };
+        });
+        if i % 3 == 0 {
+            setup.options.eviction = "threads(2)".parse().unwrap();
+        }
+        let spied = spied(&plan, setup, &mut Unwatched).unwrap();
+        let lawful = judge(&spied.events).unwrap_or_else(|broken| panic!("{policy}: {broken}"));
+        assert!(lawful.evicted > 300 && lawful.hits > 300, "{policy}: {lawful:?}");
+        instead += lawful.instead;
+        refused += lawful.refused;
+    }
+    assert!(instead > 1000 && refused > 1000, "{instead} and {refused}");
+}
+
+#[test]
+fn each_distortion_is_measured_beside_the_pool_without_it() {
+    let plan = plan(10);
+    for distortion in Distortion::all(2) {
+        for policy in ["sorting-lru", "arc"] {
+            let run = distorted(&plan, policy, distortion, &mut Unwatched).unwrap();
+            assert!(run.misses > 500 && run.misses < run.references, "{distortion:?}: {run:?}");
+            let again = distorted(&plan, policy, distortion, &mut Unwatched).unwrap();
+            let repeats = matches!(
+                distortion,
+                Distortion::None | Distortion::Swizzling | Distortion::CoarseTicks(_)
+            );
+            assert!(!repeats || run == again, "{policy}, {distortion:?}: {run:?} and {again:?}");
+        }
+    }
 }

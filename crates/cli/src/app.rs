@@ -53,7 +53,7 @@ pub fn main_with(policies: Policies) -> ExitCode {
         Command::Advise(args) => advise::run(args, registry),
         Command::Trace(args) => trace::run(args, registry),
         Command::Report(args) => report::run(args),
-        Command::Bench(args) => bench::run(args),
+        Command::Bench(args) => bench::run(args, registry),
         Command::Paper(args) => paper::run(args, registry),
         Command::Store(command) => store::run(command),
     };

@@ -170,4 +170,21 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn it_replaces_pages_in_a_live_store() {
+        use millpond::db::{Db, Options, OwnPolicies};
+        let own = OwnPolicies::default().with::<SecondTouch>();
+        let options = Options::new().own_policies(own).policy("second-touch(kept=50%)");
+        let db = Db::in_memory(options.lab(|lab| lab.frames = Some(40))).unwrap();
+        let tree = db.tree::<u64, Vec<u8>>("t").unwrap();
+        for key in 0..20_000 {
+            tree.put(&key, [key as u8; 100].as_slice()).unwrap();
+        }
+        for key in (0..20_000).step_by(7) {
+            assert_eq!(tree.get(&key).unwrap(), Some(vec![key as u8; 100]));
+        }
+        assert!(db.stats().evictions > 1000, "{} evictions", db.stats().evictions);
+        assert_eq!(tree.raw().check().unwrap().violations, []);
+    }
 }

@@ -174,6 +174,14 @@ impl<H: Host + ?Sized> Host for SpyHost<'_, H> {
         cooled
     }
 
+    fn has_enough(&self) -> bool {
+        self.host.has_enough()
+    }
+
+    fn looked(&mut self, frames: u32) {
+        self.host.looked(frames);
+    }
+
     fn state(&self, frame: FrameId) -> PageState {
         let state = self.host.state(frame);
         self.diary.note(Event::Looked(frame, state));

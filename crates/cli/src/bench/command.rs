@@ -10,6 +10,7 @@ use millpond_bench::record::{Recording, StorageRecording};
 use millpond_bench::runner::{Observer, Outcome, RunSpec};
 use millpond_bench::setup::Setup;
 use millpond_bench::table::{Row, series_rows, table};
+use millpond_lab::registry::Registry;
 use millpond_lab::report::LinePlot;
 use serde_json::{Value as Json, json};
 
@@ -17,7 +18,7 @@ use super::engine::{Duty, EngineArgs, growth, joined};
 use super::live::Live;
 use super::results::{ResultArgs, line, write_file};
 use super::workload::{TpccArgs, YcsbArgs};
-use super::{commits, contest, evictors, outgrow, ramp_up, scan};
+use super::{commits, contest, evictors, outgrow, ramp_up, scan, two_worlds};
 use crate::error::Failure;
 use crate::output::complain;
 
@@ -49,6 +50,8 @@ enum Command {
     Commits(Box<commits::Args>),
     /// How fast policies evict while nothing else runs (watt 6.4)
     Evictors(Box<evictors::Args>),
+    /// Whether policies do live what they do simulated, and what a live pool changes
+    TwoWorlds(Box<two_worlds::Args>),
 }
 
 const YCSB_EXAMPLES: &str = "Examples:
@@ -114,7 +117,7 @@ struct Common {
     record_max: Option<u64>,
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
     match &args.command {
         Command::Ycsb(args) => {
             let workload = args.workload.workload(args.common.duty.threads())?;
@@ -132,6 +135,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Command::Acid(args) => contest::acid(args),
         Command::Commits(args) => commits::run(args),
         Command::Evictors(args) => evictors::run(args),
+        Command::TwoWorlds(args) => two_worlds::run(args, registry),
     }
 }
 

@@ -77,6 +77,9 @@ pub(crate) struct EngineArgs {
     /// Where the policy sits: auto, exact (a mutex for each hit it hears) or batched
     #[arg(long, default_value = "auto", value_name = "HOW")]
     seat: SeatMode,
+    /// References by which the clock of policies that count them moves at once
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    references_per_tick: u32,
     /// How references become frames: swizzled or hashed
     #[arg(long, default_value = "swizzled", value_name = "HOW")]
     translation: TranslationMode,
@@ -149,6 +152,7 @@ impl EngineArgs {
             lab.translation = self.translation;
             lab.latching = self.latching;
             lab.seat = self.seat;
+            lab.references_per_tick = self.references_per_tick;
             lab.reclamation = self.reclamation;
             lab.batch = self.batch;
             lab.background_writer = !self.no_background_writer;
@@ -171,6 +175,7 @@ impl EngineArgs {
             "page_size": self.page_size,
             "policy": self.policy,
             "seat": self.seat.to_string(),
+            "references_per_tick": self.references_per_tick,
             "translation": self.translation.to_string(),
             "latching": self.latching.to_string(),
             "reclamation": self.reclamation.to_string(),

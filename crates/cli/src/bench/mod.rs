@@ -10,6 +10,7 @@ mod outgrow;
 mod ramp_up;
 mod results;
 mod scan;
+mod two_worlds;
 mod workload;
 
 pub(crate) use command::{Args, run};

@@ -176,6 +176,9 @@ pub struct Lab {
     pub batch: Option<u32>,
     /// Whether a thread writes dirty pages in the background. Default: yes.
     pub background_writer: bool,
+    /// References by which the clock of policies that count references moves at once, 1 to 65,536.
+    /// With 1 it is exact, and a word that all threads write at each reference. Default: 1.
+    pub references_per_tick: u32,
     /// Record bytes of a segment of a new log. Default: the log's own, 16 MiB.
     pub log_segment: Option<u64>,
     /// Whether page references can be recorded, at a price for each.
@@ -197,6 +200,7 @@ impl Default for Lab {
             tiny_pages: false,
             batch: None,
             background_writer: true,
+            references_per_tick: 1,
             log_segment: None,
             records: false,
             latency_sample_period: 64,
@@ -390,6 +394,7 @@ impl Options {
         if let Some(batch) = lab.batch {
             in_range("lab.batch", batch, 1, 4096)?;
         }
+        in_range("lab.references_per_tick", lab.references_per_tick, 1, 1 << 16)?;
         if let EvictionMode::Threads(threads) | EvictionMode::Adaptive(threads) = self.eviction {
             in_range("the number of eviction threads", threads.get(), 1, PARALLEL_MAX)?;
             if lab.latching == LatchingMode::None {

@@ -342,6 +342,7 @@ fn pool_options(options: &Options, plan: &Plan) -> PoolOptions {
         prefault: options.prefault,
         nodes: options.numa_nodes,
         sample_period: lab.latency_sample_period,
+        references_per_tick: lab.references_per_tick,
         seed: plan.seed.0,
         ..defaults
     }

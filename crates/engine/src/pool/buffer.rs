@@ -18,6 +18,7 @@ use crate::log::Log;
 use crate::page::{PageHeader, PageType, View};
 use crate::pool::bell::Bell;
 use crate::pool::changes::{Changes, Space};
+use crate::pool::clock::PolicyClock;
 use crate::pool::counters::{Counter, Counters};
 use crate::pool::crew::Crew;
 use crate::pool::distress::Distress;
@@ -92,6 +93,9 @@ pub struct PoolOptions {
     pub nodes: Option<u32>,
     /// Of the operations in memory, one in so many is timed; 0 times none.
     pub sample_period: u32,
+    /// References by which a policy's clock of references moves at once: 1 is exact, and a word
+    /// that all threads write at each reference.
+    pub references_per_tick: u32,
     /// Seed of random choices.
     pub seed: u64,
 }
@@ -108,6 +112,7 @@ impl PoolOptions {
             prefault: false,
             nodes: None,
             sample_period: 64,
+            references_per_tick: 1,
             seed: 0x6d69_6c6c,
         }
     }
@@ -140,7 +145,7 @@ pub struct Pool<M: Mode> {
     pub(crate) logs: bool,
     pub(crate) params: <M::Touch as Touch>::Params,
     pub(crate) touch_on: TouchOn,
-    clock: AtomicU32,
+    clock: PolicyClock,
     pub(crate) counters: Counters,
     pub(crate) epochs: Epochs,
     pub(crate) table: PageTable<M::Latching>,
@@ -231,7 +236,7 @@ impl<M: Mode> Pool<M> {
             epochs_on: options.reclamation == Reclamation::Epoch,
             params: seated.params,
             touch_on: seated.seat.touch_on(),
-            clock: AtomicU32::new(0),
+            clock: PolicyClock::new(options.references_per_tick),
             counters: Counters::new(),
             epochs: Epochs::new(),
             table: PageTable::new(if M::SWIZZLES { 2 } else { options.frames }),
@@ -399,10 +404,8 @@ impl<M: Mode> Pool<M> {
     pub(crate) fn now(&self, reference: bool) -> u32 {
         match M::Touch::tick_source(&self.params) {
             TickSource::None => 0,
-            TickSource::PerAccess if reference => {
-                self.clock.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
-            }
-            TickSource::PerAccess | TickSource::PerEviction => self.clock.load(Ordering::Relaxed),
+            TickSource::PerAccess if reference => self.clock.reference(thread_slot()),
+            TickSource::PerAccess | TickSource::PerEviction => self.clock.now(),
         }
     }
 
@@ -412,6 +415,11 @@ impl<M: Mode> Pool<M> {
         Access { page, mark, now: self.now(reference), next: 0, next_read: 0 }
     }
 
+    /// Pages evicted since the pool opened.
+    pub(crate) fn evictions(&self) -> u64 {
+        self.evicted.load(Ordering::Relaxed)
+    }
+
     /// So many pages were evicted: the policy's clock may move.
     pub(crate) fn count_evictions(&self, count: u32) {
         self.counters.add(Counter::Evictions, u64::from(count));
@@ -419,7 +427,7 @@ impl<M: Mode> Pool<M> {
         if M::Touch::tick_source(&self.params) == TickSource::PerEviction {
             let per_tick = self.evictions_per_tick;
             let ticks = (before + u64::from(count)) / per_tick - before / per_tick;
-            self.clock.fetch_add(ticks as u32, Ordering::Relaxed);
+            self.clock.move_on(ticks as u32);
         }
     }
 

@@ -20,8 +20,8 @@ use millpond_base::sync::Mutex;
 use crate::pool::buffer::{Mode, Pool, locked};
 use crate::pool::thread_slot::OWNED;
 
-/// Attempts of an operation before it is in distress; a path is far shorter.
-pub const PATIENCE: u32 = if cfg!(any(loom, shuttle)) { 6 } else { 24 };
+/// Attempts of an operation before it is in distress: about one for each page of a path.
+pub const PATIENCE: u32 = if cfg!(any(loom, shuttle)) { 6 } else { 8 };
 
 /// Which operation is in distress, and what it holds.
 #[derive(Default)]

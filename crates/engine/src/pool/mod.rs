@@ -3,6 +3,7 @@
 mod bell;
 pub mod buffer;
 pub mod changes;
+mod clock;
 pub mod counters;
 pub mod crew;
 mod distress;

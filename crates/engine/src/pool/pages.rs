@@ -201,7 +201,11 @@ pub trait Pages: Send + Sync + Sized + 'static {
                 }
                 Err(jump) => match self.settle(jump, attempts) {
                     Ok(true) => told = op.references.get().all(),
-                    Ok(false) => told = op.told.get(),
+                    // The latest reference may not have been told; if it was, by a reader that met
+                    // a conflict later, it is told twice.
+                    Ok(false) => {
+                        told = op.told.get().max(op.references.get().all().saturating_sub(1))
+                    }
                     Err(error) => {
                         self.over(local);
                         return Err(error);
@@ -236,8 +240,9 @@ pub struct Op<'p, P: Pages> {
     pub(crate) pages: &'p P,
     pub(crate) local: P::Local,
     pub(crate) references: Cell<References>,
-    /// So many of the operation's references were told to the policy, by this attempt or one
-    /// before it. A new attempt goes the same way again; what it meets there is no new reference.
+    /// So many of the operation's first references were told to the policy before this attempt, or
+    /// by admitting a page. A new attempt goes the same way again; what it meets there is no new
+    /// reference.
     told: Cell<u64>,
     pub(crate) pending: Pending,
 }
@@ -257,15 +262,9 @@ impl<'p, P: Pages> Op<'p, P> {
         Op { pages, local, references, told, pending: Pending::default() }
     }
 
-    /// Whether the policy has still to be told of the latest reference; from now on it counts as
-    /// told.
-    #[inline(always)]
-    pub(crate) fn tell(&self) -> bool {
-        let is_new = self.is_new();
-        if is_new {
-            self.told.set(self.references.get().all());
-        }
-        is_new
+    /// The policy was told of the latest reference otherwise.
+    pub(crate) fn is_told(&self) {
+        self.told.set(self.references.get().all());
     }
 
     /// Whether the policy has still to be told of the latest reference.

@@ -46,6 +46,8 @@ pub(crate) struct LiveHost<'a, M: Mode> {
     looked: u32,
     /// Dirty frames are never enough.
     is_thorough: bool,
+    /// Which of several children is named: by the pool's seed, so that runs repeat.
+    random: fastrand::Rng,
 }
 
 /// What a round of eviction came to.
@@ -87,7 +89,17 @@ impl Drop for Held<'_> {
 impl<'a, M: Mode> LiveHost<'a, M> {
     pub(crate) fn new(pool: &'a Pool<M>, wanted: u32) -> LiveHost<'a, M> {
         let (taken, dirty) = (Vec::with_capacity(wanted as usize), Vec::new());
-        LiveHost { pool, wanted, taken, dirty, refused: 0, asked: 0, looked: 0, is_thorough: false }
+        LiveHost {
+            pool,
+            wanted,
+            taken,
+            dirty,
+            refused: 0,
+            asked: 0,
+            looked: 0,
+            is_thorough: false,
+            random: fastrand::Rng::with_seed(pool.options.seed ^ pool.evictions()),
+        }
     }
 
     /// Once, as far as that costs nothing: a policy may draw the same frame again.
@@ -112,18 +124,18 @@ impl<'a, M: Mode> LiveHost<'a, M> {
 
     /// A swizzled child of the page in `frame`, which is latched; any of them, if there are
     /// several. With `hot`, children that cool already do not count.
-    fn child(&self, frame: NonNull<Frame>, hot: bool) -> Option<FrameId> {
+    fn child(&mut self, frame: NonNull<Frame>, hot: bool) -> Option<FrameId> {
         let pool = self.pool;
         let view = pool.view(frame);
         let kind = pool.kind(view)?;
-        let (mut chosen, mut seen) = (None, 0usize);
+        let (mut chosen, mut seen, random) = (None, 0usize, &mut self.random);
         kind.swips(view, &mut |at| {
             let word = Swip(view.u64(at));
             if (word.is_hot() || (!hot && word.is_cooling()))
                 && let Some(child) = word.frame()
             {
                 seen += 1;
-                if fastrand::usize(..seen) == 0 {
+                if random.usize(..seen) == 0 {
                     chosen = Some(child);
                 }
             }

@@ -99,12 +99,12 @@ impl<M: Mode> Pool<M> {
         if !hears && !M::RECORDS {
             return;
         }
-        let header = self.header(frame);
-        let Some(page) = header.page() else { return };
+        // Who marks the frame only has no use for the page; by then it may have gone in any case.
+        let page = self.header(frame).page().unwrap_or_default();
         if M::RECORDS {
             self.recorder.note(op.local(), page, mark);
         }
-        if !hears || !op.tell() {
+        if !hears || !op.is_new() {
             return;
         }
         let access = self.access(page, mark, true);
@@ -156,14 +156,14 @@ impl<M: Mode> Pool<M> {
             if !M::SWIZZLES {
                 let attached = self.attach_at(parent.frame(), at, page, arrived, mark)?;
                 // The page was admitted with this very reference.
-                parent.op().tell();
+                parent.op().is_told();
                 return Ok(attached);
             }
             if M::Latching::promote(latch, parent.token()) {
                 let attached = self.attach_at(parent.frame(), at, page, arrived, mark);
                 M::Latching::demote(latch);
                 if attached.is_ok() {
-                    parent.op().tell();
+                    parent.op().is_told();
                 }
                 return attached;
             }
@@ -257,7 +257,7 @@ impl<M: Mode> Pool<M> {
             frame
         } else if let Some(arrived) = self.in_flight.claim(word.page()) {
             let frame = self.attach_at(parent.frame(), at, word.page(), arrived, mark)?;
-            parent.op().tell();
+            parent.op().is_told();
             frame
         } else {
             let version = parent.header().latch.version_held();

@@ -7,6 +7,7 @@ mod in_place;
 mod life;
 mod memory;
 mod merging;
+mod policies;
 mod stores;
 mod structures;
 mod threads;

@@ -106,6 +106,13 @@ impl Stamps {
         self.log.get(usize::from(ring.first) + at)
     }
 
+    /// The last stamp of the first ring of a pair.
+    #[inline(always)]
+    pub fn front(&self) -> u32 {
+        let head = usize::from(self.heads[0].load(Relaxed));
+        self.log.get(head).map_or(0, |slot| slot.load(Relaxed))
+    }
+
     /// Logs `stamp`, unless the last one logged is the same but for the bits of `ignored`, which
     /// are added to it.
     #[inline(always)]

@@ -72,7 +72,10 @@ impl Tracking {
         let write = mark.is_write();
         match self.log {
             StampLog::Both => {
-                stamps.log(self.first, now, 0);
+                // Nearly every reference is not the first of its epoch.
+                if stamps.front() != now {
+                    stamps.log(self.first, now, 0);
+                }
                 if write {
                     stamps.log(self.second, now, 0);
                 }

@@ -1,0 +1,196 @@
+//! Whether a live pool keeps the rules of the policy contract, whatever its threads do.
+//!
+//! A diary is written under the policy's mutex, so it has one order, with many threads, too. The
+//! rules are those of `millpond_policies::contract`; what is only about the policy (rules 6, 9, 10)
+//! is checked elsewhere.
+
+use std::collections::{HashMap, HashSet};
+
+use millpond_base::{FrameId, PageId};
+use millpond_policies::contract::{Verdict, Why};
+
+use super::diary::Event;
+
+/// A rule that was broken.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("line {line} of the diary, {event}, breaks rule {rule}: {what}")]
+pub struct Unlawful {
+    /// Number of the line, from 0.
+    pub line: usize,
+    /// What it says.
+    pub event: String,
+    /// Number of the rule.
+    pub rule: u32,
+    /// What is wrong.
+    pub what: &'static str,
+}
+
+/// What a lawful diary has in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Lawful {
+    /// Pages that were admitted.
+    pub admitted: u64,
+    /// Victims.
+    pub evicted: u64,
+    /// Pages that were dropped otherwise.
+    pub forgotten: u64,
+    /// Offers that were refused.
+    pub refused: u64,
+    /// Offers that were answered with a child.
+    pub instead: u64,
+    /// Hits.
+    pub hits: u64,
+}
+
+#[derive(Default)]
+struct Court {
+    resident: HashMap<FrameId, PageId>,
+    frame_of: HashMap<PageId, FrameId>,
+    /// Frames from here on were never used.
+    fresh: u32,
+    /// Frames that were taken in the eviction under way, or the last one.
+    taken: HashSet<FrameId>,
+    permanent: HashSet<FrameId>,
+    seen: Lawful,
+}
+
+type Broken = (u32, &'static str);
+
+fn expect(holds: bool, rule: u32, what: &'static str) -> Result<(), Broken> {
+    if holds { Ok(()) } else { Err((rule, what)) }
+}
+
+impl Court {
+    fn hear(&mut self, event: &Event) -> Result<(), Broken> {
+        match *event {
+            Event::Referenced { page, hit: true, .. } => {
+                self.seen.hits += 1;
+                expect(self.frame_of.contains_key(&page), 4, "a hit of a page that is not in")
+            }
+            Event::Referenced { page, hit: false, .. } => {
+                expect(!self.frame_of.contains_key(&page), 5, "a miss of a page that is in")
+            }
+            Event::Asked { .. } => {
+                self.taken.clear();
+                Ok(())
+            }
+            Event::Offered(frame, verdict) => self.offered(frame, verdict),
+            Event::Admitted(frame, page, _) => self.admitted(frame, page),
+            Event::Forgotten(frame) => {
+                self.seen.forgotten += 1;
+                self.leave(frame).map(drop).ok_or((1, "a drop of a frame that is not resident"))
+            }
+            Event::Cooled(..) | Event::Looked(..) => Ok(()),
+            Event::Cleaned(frame) | Event::Revived(frame) => {
+                expect(self.resident.contains_key(&frame), 12, "told of a page that is gone")
+            }
+        }
+    }
+
+    fn leave(&mut self, frame: FrameId) -> Option<PageId> {
+        self.permanent.remove(&frame);
+        let page = self.resident.remove(&frame)?;
+        self.frame_of.remove(&page);
+        Some(page)
+    }
+
+    fn offered(&mut self, frame: FrameId, verdict: Verdict) -> Result<(), Broken> {
+        expect(!self.permanent.contains(&frame), 3, "refused for good, and offered again")?;
+        let is_in = self.resident.contains_key(&frame);
+        match verdict {
+            Verdict::Taken(page) => {
+                self.seen.evicted += 1;
+                self.taken.insert(frame);
+                expect(self.leave(frame) == Some(page), 1, "taken, and was not resident")
+            }
+            Verdict::Refused(why) => {
+                self.seen.refused += 1;
+                if why == Why::Permanent {
+                    self.permanent.insert(frame);
+                }
+                expect(is_in || why == Why::Absent, 3, "a frame that is not in was looked at")
+            }
+            Verdict::Instead(child) => {
+                self.seen.instead += 1;
+                expect(is_in && child != frame, 3, "a child of no page, or of itself")
+            }
+        }
+    }
+
+    fn admitted(&mut self, frame: FrameId, page: PageId) -> Result<(), Broken> {
+        self.seen.admitted += 1;
+        expect(!self.resident.contains_key(&frame), 1, "admitted into a frame in use")?;
+        expect(!self.frame_of.contains_key(&page), 1, "admitted, and in already")?;
+        if frame.0 >= self.fresh {
+            // Several loads may be under way: later frames may be admitted first, but not by more
+            // than the threads there are.
+            expect(frame.0 < self.fresh + 64, 7, "not handed out in ascending order")?;
+            self.fresh = frame.0 + 1;
+        }
+        self.resident.insert(frame, page);
+        self.frame_of.insert(page, frame);
+        Ok(())
+    }
+}
+
+/// Whether what was told keeps the rules of the contract.
+///
+/// # Errors
+/// The first rule that is broken.
+pub fn judge(events: &[Event]) -> Result<Lawful, Unlawful> {
+    let mut court = Court::default();
+    for (line, event) in events.iter().enumerate() {
+        court.hear(event).map_err(|(rule, what)| Unlawful {
+            line,
+            event: format!("{event:?}"),
+            rule,
+            what,
+        })?;
+    }
+    Ok(court.seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use millpond_base::Mark;
+
+    use super::*;
+
+    fn admitted(frame: u32, page: u64) -> Event {
+        Event::Admitted(FrameId(frame), PageId(page), Mark::READ)
+    }
+
+    fn taken(frame: u32, page: u64) -> Event {
+        Event::Offered(FrameId(frame), Verdict::Taken(PageId(page)))
+    }
+
+    fn refused(frame: u32, why: Why) -> Event {
+        Event::Offered(FrameId(frame), Verdict::Refused(why))
+    }
+
+    #[test]
+    fn a_lawful_life_is_counted() {
+        let events =
+            [admitted(0, 7), refused(0, Why::Dirty), taken(0, 7), admitted(0, 8), admitted(1, 7)];
+        let seen = judge(&events).unwrap();
+        assert_eq!((seen.admitted, seen.evicted, seen.refused), (3, 1, 1));
+    }
+
+    #[test]
+    fn each_rule_is_known_by_its_number() {
+        let hit = Event::Referenced { page: PageId(7), mark: Mark::READ, hit: true };
+        let miss = Event::Referenced { page: PageId(7), mark: Mark::READ, hit: false };
+        let broken = |events: &[Event]| judge(events).unwrap_err().rule;
+        assert_eq!(broken(&[admitted(0, 7), admitted(0, 8)]), 1);
+        assert_eq!(broken(&[admitted(0, 7), admitted(1, 7)]), 1);
+        assert_eq!(broken(&[taken(0, 7)]), 1);
+        assert_eq!(broken(&[admitted(0, 7), taken(0, 8)]), 1);
+        assert_eq!(broken(&[Event::Forgotten(FrameId(0))]), 1);
+        assert_eq!(broken(&[admitted(0, 7), refused(0, Why::Permanent), taken(0, 7)]), 3);
+        assert_eq!(broken(&[refused(3, Why::Dirty)]), 3);
+        assert_eq!(broken(&[hit]), 4);
+        assert_eq!(broken(&[admitted(0, 7), miss]), 5);
+        assert_eq!(broken(&[admitted(99, 7)]), 7);
+        assert_eq!(broken(&[Event::Cleaned(FrameId(0))]), 12);
+    }
+}

@@ -1,0 +1,93 @@
+//! Every policy in a pool of a few frames that several threads fight over.
+
+use std::collections::BTreeMap;
+use std::thread;
+
+use millpond::db::{Combination, Db, LatchingMode, RawTree, SeatMode, TranslationMode};
+
+use super::{assert_sound, place, tiny};
+
+const THREADS: u64 = 3;
+const STEPS: u32 = 250;
+
+fn key(thread: u64, number: u32) -> Vec<u8> {
+    format!("{number:04} of {thread}").into_bytes()
+}
+
+/// One thread's changes, all to keys of its own, among those of the others in the same leaves.
+fn fight(tree: &RawTree, thread: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let mut random = fastrand::Rng::with_seed(thread);
+    let mut model = BTreeMap::new();
+    for _ in 0..STEPS {
+        let (key, value) =
+            (key(thread, random.u32(..400)), vec![random.u8(..); random.usize(..90)]);
+        match random.u8(..8) {
+            0..4 => assert_eq!(tree.insert(&key, &value).unwrap(), model.insert(key, value)),
+            4 => assert_eq!(tree.remove(&key).unwrap(), model.remove(&key)),
+            5 => assert!(tree.range(&key[..]..).take(20).all(|row| row.is_ok())),
+            _ => assert_eq!(tree.get(&key).unwrap().as_ref(), model.get(&key)),
+        }
+    }
+    model
+}
+
+fn run(policy: &str, seat: SeatMode, eviction: &str, translation: TranslationMode) {
+    let (_dir, path) = place();
+    let options = tiny(20).policy(policy).eviction(eviction.parse().unwrap()).lab(|lab| {
+        lab.seat = seat;
+        lab.translation = translation;
+    });
+    let db = Db::open(&path, options).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    let models: Vec<_> = thread::scope(|scope| {
+        let fighters: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                scope.spawn({
+                    let tree = &tree;
+                    move || fight(tree, thread)
+                })
+            })
+            .collect();
+        fighters.into_iter().map(|fighter| fighter.join().unwrap()).collect()
+    });
+    let model: BTreeMap<_, _> = models.into_iter().flatten().collect();
+    let rows: Vec<_> = tree.iter().map(Result::unwrap).collect();
+    assert!(rows.iter().map(|(k, v)| (k, v)).eq(model.iter()), "{policy}");
+    assert_eq!(tree.check().unwrap().violations, [], "{policy}");
+    let stats = db.stats();
+    assert!(stats.evictions > 500, "{policy}: {} evictions", stats.evictions);
+    drop(tree);
+    db.close().unwrap();
+    assert_sound(&path);
+}
+
+fn live_policies() -> Vec<&'static str> {
+    let all = Combination::ALL.iter().filter(|c| {
+        c.translation() == TranslationMode::Hashed && c.latching() == LatchingMode::Optimistic
+    });
+    let all: Vec<_> = all.flat_map(|c| c.policies()).collect();
+    assert_eq!(all.len(), 46);
+    all
+}
+
+#[test]
+fn threads_fight_over_a_few_frames_and_every_policy_lets_each_of_them_get_on() {
+    for (i, policy) in live_policies().into_iter().enumerate() {
+        let eviction = if i % 4 == 0 { "threads(2)" } else { "worker" };
+        run(policy, SeatMode::Auto, eviction, TranslationMode::Swizzled);
+    }
+}
+
+#[test]
+fn policies_that_hear_of_hits_by_the_batch_do_no_worse() {
+    for policy in Combination::Various.policies() {
+        run(policy, SeatMode::Batched, "worker", TranslationMode::Swizzled);
+    }
+}
+
+#[test]
+fn open_policies_sit_under_a_mutex_as_well() {
+    for policy in ["random", "clock", "watt", "hyperbolic", "sorting-lru"] {
+        run(policy, SeatMode::Exact, "worker", TranslationMode::Swizzled);
+    }
+}
