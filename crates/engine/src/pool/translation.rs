@@ -101,7 +101,7 @@ impl<M: Mode> Pool<M> {
         }
         // Who marks the frame only has no use for the page; by then it may have gone in any case.
         let page = self.header(frame).page().unwrap_or_default();
-        if M::RECORDS {
+        if M::RECORDS && page != PageId::default() {
             self.recorder.note(op.local(), page, mark);
         }
         if !hears || !op.is_new() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::thread;
 
-use millpond::db::{Combination, Db, LatchingMode, RawTree, SeatMode, TranslationMode};
+use millpond::db::{Combination, Db, LatchingMode, Options, RawTree, SeatMode, TranslationMode};
 
 use super::{assert_sound, place, tiny};
 
@@ -31,23 +31,17 @@ fn fight(tree: &RawTree, thread: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
     model
 }
 
-fn run(policy: &str, seat: SeatMode, eviction: &str, translation: TranslationMode) {
-    let (_dir, path) = place();
-    let options = tiny(20).policy(policy).eviction(eviction.parse().unwrap()).lab(|lab| {
-        lab.seat = seat;
-        lab.translation = translation;
-    });
-    let db = Db::open(&path, options).unwrap();
+fn options(policy: &str, seat: SeatMode, eviction: &str) -> Options {
+    let options = tiny(20).policy(policy).eviction(eviction.parse().unwrap());
+    options.lab(|lab| lab.seat = seat)
+}
+
+fn run(db: &Db, policy: &str) {
     let tree = db.raw_tree("t").unwrap();
     let models: Vec<_> = thread::scope(|scope| {
-        let fighters: Vec<_> = (0..THREADS)
-            .map(|thread| {
-                scope.spawn({
-                    let tree = &tree;
-                    move || fight(tree, thread)
-                })
-            })
-            .collect();
+        let tree = &tree;
+        let fighters: Vec<_> =
+            (0..THREADS).map(|thread| scope.spawn(move || fight(tree, thread))).collect();
         fighters.into_iter().map(|fighter| fighter.join().unwrap()).collect()
     });
     let model: BTreeMap<_, _> = models.into_iter().flatten().collect();
@@ -56,9 +50,6 @@ fn run(policy: &str, seat: SeatMode, eviction: &str, translation: TranslationMod
     assert_eq!(tree.check().unwrap().violations, [], "{policy}");
     let stats = db.stats();
     assert!(stats.evictions > 500, "{policy}: {} evictions", stats.evictions);
-    drop(tree);
-    db.close().unwrap();
-    assert_sound(&path);
 }
 
 fn live_policies() -> Vec<&'static str> {
@@ -73,21 +64,25 @@ fn live_policies() -> Vec<&'static str> {
 #[test]
 fn threads_fight_over_a_few_frames_and_every_policy_lets_each_of_them_get_on() {
     for (i, policy) in live_policies().into_iter().enumerate() {
-        let eviction = if i % 4 == 0 { "threads(2)" } else { "worker" };
-        run(policy, SeatMode::Auto, eviction, TranslationMode::Swizzled);
+        let eviction = ["threads(2)", "worker", "adaptive(3)", "worker"][i % 4];
+        let (_dir, path) = place();
+        let db = Db::open(&path, options(policy, SeatMode::Auto, eviction)).unwrap();
+        run(&db, policy);
+        db.close().unwrap();
+        assert_sound(&path);
     }
 }
 
 #[test]
 fn policies_that_hear_of_hits_by_the_batch_do_no_worse() {
     for policy in Combination::Various.policies() {
-        run(policy, SeatMode::Batched, "worker", TranslationMode::Swizzled);
+        run(&Db::in_memory(options(policy, SeatMode::Batched, "worker")).unwrap(), policy);
     }
 }
 
 #[test]
 fn open_policies_sit_under_a_mutex_as_well() {
     for policy in ["random", "clock", "watt", "hyperbolic", "sorting-lru"] {
-        run(policy, SeatMode::Exact, "worker", TranslationMode::Swizzled);
+        run(&Db::in_memory(options(policy, SeatMode::Exact, "worker")).unwrap(), policy);
     }
 }
