@@ -4,7 +4,7 @@
 //! is, at the price of one virtual call per run.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use millpond::btree::{InnerKind, LeafKind, OverflowKind};
 use millpond::db::memory_limit::SystemRoots;
@@ -17,17 +17,18 @@ use millpond::pool::{
     Evictors, Latching, Mode, Optimistic, Pool, PoolOptions, Reclamation, StorageRecorder, Twin,
     Unlatched, Workers,
 };
-use millpond_base::{PageId, Reason, Seed, Size};
+use millpond_base::{PageId, Reason, Size};
 use millpond_policies::contract::Shape;
-use millpond_workload::live::Store;
-use millpond_workload::tpcc::{self, Tables};
+use millpond_workload::tpcc;
 
-use crate::client::{Clients, Workload};
+use crate::client::Workload;
 use crate::counts::Counts;
+use crate::crew::{Crew, check_threads};
 use crate::error::BenchError;
 use crate::evictors::{Evict, Out, evict, fill};
+use crate::image::Image;
 use crate::probe::reads_per_second;
-use crate::runner::{self, Length, Observer, Outcome, RunSpec};
+use crate::runner::{Length, Observer, Outcome, RunSpec};
 use crate::setup::{DeviceSpec, Engine, Setup};
 use crate::store::TreeStore;
 use crate::txn_bed::TxnBed;
@@ -108,6 +109,26 @@ pub trait Bed: Send {
     /// The store could not be closed or opened.
     fn reopen(&mut self, pool: Option<Size>) -> Result<(), BenchError>;
 
+    /// The same in a pool that has room for everything, from what is on the device, which is not
+    /// slowed down: closes the store, and opens it again. For the last check of a run that had a
+    /// small pool or a slow device.
+    ///
+    /// # Errors
+    /// What the store reports.
+    fn check_at_rest(&mut self) -> Result<Option<tpcc::Report>, BenchError> {
+        self.check()
+    }
+
+    /// Closes the store, and copies what is on its device, for others to begin with
+    /// ([`prepare_on`]).
+    ///
+    /// # Errors
+    /// It could not be closed, or this kind of bed has no images: only pools without transactions
+    /// have.
+    fn image(&mut self) -> Result<Image, BenchError> {
+        Err(BenchError::Usage("only a pool without transactions has an image".to_string()))
+    }
+
     /// Pages per second that the device gives to so many threads which read the data at random,
     /// one page at a time each, past the pool; `None` where there is no device.
     ///
@@ -168,6 +189,44 @@ pub fn check(setup: &Setup) -> Result<(), BenchError> {
     Ok(())
 }
 
+/// Puts a copy of data that were loaded once under an engine, with an empty pool: the same data for
+/// every policy, in a fraction of the time that loading takes.
+///
+/// # Errors
+/// Options that cannot be: an image goes under a pool without transactions, with pages as large as
+/// when it was made, on memory that may be slowed down.
+pub fn prepare_on(
+    image: &Image,
+    setup: &Setup,
+    workload: &Workload,
+) -> Result<Box<dyn Bed>, BenchError> {
+    let is_file = matches!(setup.device, DeviceSpec::File(_));
+    if setup.engine == Engine::Twin || setup.options.log || setup.options.locks || is_file {
+        return Err(BenchError::Usage(
+            "an image goes under a pool in memory, without log and locks".to_string(),
+        ));
+    }
+    let plan = plan(setup, Some(64))?;
+    let lab = &setup.options.lab;
+    let combination =
+        Combination::choose(lab.translation, lab.latching, &plan.policy, setup.records)?;
+    combination.visit(PrepareOn { image, setup, workload })
+}
+
+struct PrepareOn<'a> {
+    image: &'a Image,
+    setup: &'a Setup,
+    workload: &'a Workload,
+}
+
+impl Visit for PrepareOn<'_> {
+    type Output = Result<Box<dyn Bed>, BenchError>;
+
+    fn visit<M: Mode>(self) -> Self::Output {
+        Ok(Box::new(PoolBed::<M>::on_image(self.image, self.setup, self.workload)?))
+    }
+}
+
 struct PrepareTxn<'a> {
     setup: &'a Setup,
     workload: &'a Workload,
@@ -211,96 +270,6 @@ pub(crate) fn plan(setup: &Setup, frames: Option<u32>) -> Result<Plan, BenchErro
         options.memory = Some(bytes);
     }
     Ok(options.plan(&SystemRoots::default(), None)?)
-}
-
-/// Threads that are not to be: an unlatched store has one.
-pub(crate) fn check_threads(latching: LatchingMode, workload: &Workload) -> Result<(), BenchError> {
-    let threads = match workload {
-        Workload::Ycsb(config) => config.threads,
-        Workload::Tpcc(config) | Workload::Scan(config) => config.threads,
-    };
-    if latching == LatchingMode::None && threads > 1 {
-        return Err(BenchError::Usage("latching = none is for one thread".to_string()));
-    }
-    Ok(())
-}
-
-/// What both kinds of beds share: the workload and those who run it.
-pub(crate) struct Crew {
-    workload: Workload,
-    clients: Option<Clients>,
-    pub(crate) seed: Seed,
-    pub(crate) facts: Facts,
-    pub(crate) latching: LatchingMode,
-}
-
-impl Crew {
-    pub(crate) fn new(setup: &Setup, workload: &Workload) -> Crew {
-        let options = &setup.options;
-        let facts = Facts {
-            engine: setup.engine,
-            policy: String::new(),
-            translation: String::new(),
-            latching: options.lab.latching.to_string(),
-            page_size: options.page_size.unwrap_or(millpond::db::options::PAGE_SIZE_DEFAULT),
-            frames: None,
-            pages: 0,
-            rows: 0,
-            load_s: 0.0,
-            log: options.log,
-            locks: options.locks,
-            durability: match options.log {
-                true => format!("{:?}", options.durability).to_lowercase(),
-                false => String::new(),
-            },
-        };
-        let (workload, seed) = (*workload, Seed(options.lab.seed));
-        Crew { workload, clients: None, seed, facts, latching: options.lab.latching }
-    }
-
-    pub(crate) fn load<S: Store>(&mut self, store: &S, threads: u32) -> Result<(), BenchError> {
-        let start = Instant::now();
-        let threads = if self.latching == LatchingMode::None { 1 } else { threads };
-        self.facts.rows = self.workload.load(store, self.seed, threads)?;
-        self.facts.load_s = start.elapsed().as_secs_f64();
-        Ok(())
-    }
-
-    pub(crate) fn run<S: Store>(
-        &mut self,
-        store: &S,
-        spec: &RunSpec,
-        counts: &dyn Fn() -> Option<Counts>,
-        at_start: &mut dyn FnMut() -> Result<(), BenchError>,
-        observer: &mut dyn Observer,
-    ) -> Result<Outcome, BenchError> {
-        check_threads(self.latching, &self.workload)?;
-        let clients = match &mut self.clients {
-            Some(clients) => clients,
-            none => none.insert(self.workload.clients(store, self.seed)?),
-        };
-        runner::run(store, &self.workload, clients, spec, counts, at_start, observer)
-    }
-
-    pub(crate) fn set_workload(&mut self, workload: Workload) {
-        if workload != self.workload {
-            (self.workload, self.clients) = (workload, None);
-        }
-    }
-
-    pub(crate) fn row_bytes(&self) -> Vec<f64> {
-        match &self.clients {
-            Some(Clients::Scan(all)) => all.iter().take(2).map(|s| s.row_bytes()).collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    pub(crate) fn check<S: Store>(&self, store: &S) -> Result<Option<tpcc::Report>, BenchError> {
-        let Workload::Tpcc(_) = self.workload else { return Ok(None) };
-        let tables = Tables::open(store)?;
-        let mut session = store.session().map_err(millpond_workload::live::DriveError::Store)?;
-        Ok(Some(tpcc::check(&mut session, &tables)?))
-    }
 }
 
 struct TwinBed<L: Latching> {
@@ -429,6 +398,28 @@ impl<M: Mode> PoolBed<M> {
         if setup.cold || is_slow || matches!(setup.pool, Some(Size::Share(_))) {
             bed.reopen(setup.pool)?;
         }
+        Ok(bed)
+    }
+
+    fn on_image(
+        image: &Image,
+        setup: &Setup,
+        workload: &Workload,
+    ) -> Result<PoolBed<M>, BenchError> {
+        let mut crew = Crew::new(setup, workload);
+        check_threads(crew.latching, workload)?;
+        if image.page_size != crew.facts.page_size {
+            return Err(BenchError::Usage(format!(
+                "the image has pages of {} bytes, not {}",
+                image.page_size, crew.facts.page_size
+            )));
+        }
+        (crew.facts.pages, crew.facts.rows) = (image.pages, image.rows);
+        let device: Arc<dyn Device> = Arc::new(image.device());
+        let mut bed = PoolBed { ground: None, device, setup: setup.clone(), crew };
+        let pages = Arc::new(PageStore::open_on(bed.device_slowed(), None, false)?);
+        let frames = bed.frames(setup.pool)?;
+        bed.ground = Some(bed.open(pages, frames, &image.roots)?);
         Ok(bed)
     }
 
@@ -575,6 +566,26 @@ impl<M: Mode> Bed for PoolBed<M> {
 
     fn check(&self) -> Result<Option<tpcc::Report>, BenchError> {
         self.crew.check(&self.ground()?.store)
+    }
+
+    fn check_at_rest(&mut self) -> Result<Option<tpcc::Report>, BenchError> {
+        let pages = self.ground()?.pages.allocated_pages();
+        let roots = self.close()?;
+        if let DeviceSpec::File(path) = &self.setup.device {
+            self.device = Arc::new(FileDevice::open(path, &self.setup.options.file_options())?);
+        }
+        let store = Arc::new(PageStore::open_on(self.device.clone(), None, false)?);
+        let frames = u32::try_from(pages + pages / 8 + 256).unwrap_or(u32::MAX);
+        self.ground = Some(self.open(store, frames, &roots)?);
+        self.check()
+    }
+
+    fn image(&mut self) -> Result<Image, BenchError> {
+        let (pages, rows) = (self.crew.facts.pages, self.crew.facts.rows);
+        let (page_size, roots) = (self.crew.facts.page_size, self.close()?);
+        let mut bytes = vec![0; self.device.length() as usize];
+        self.device.read(0, &mut bytes)?;
+        Ok(Image { bytes, roots, page_size, pages, rows })
     }
 
     fn recorders(&self) -> Recorders<'_> {

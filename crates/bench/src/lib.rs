@@ -11,6 +11,8 @@
 //! - [`evictors`]: how fast policies evict, while nothing else runs (watt 6.4).
 //! - [`figure`]: how a live figure of a paper is written.
 //! - [`hit_table`]: what policies make of the engine's own references (leanstore VI-B).
+//! - [`image`]: data that were loaded once, for many runs.
+//! - [`papers`]: the live experiments of the papers.
 //! - [`probe`]: what the device below a store gives by itself.
 //! - [`record`]: the page references of a run as a trace.
 //! - [`recorded`]: traces of the engine for experiments that are simulated.
@@ -32,6 +34,8 @@ pub mod contest;
 #[cfg(feature = "runs")]
 pub mod counts;
 #[cfg(feature = "runs")]
+mod crew;
+#[cfg(feature = "runs")]
 pub mod db_store;
 #[cfg(feature = "runs")]
 pub mod error;
@@ -41,6 +45,10 @@ pub mod evictors;
 pub mod figure;
 #[cfg(feature = "runs")]
 pub mod hit_table;
+#[cfg(feature = "runs")]
+pub mod image;
+#[cfg(feature = "runs")]
+pub mod papers;
 #[cfg(feature = "runs")]
 pub mod probe;
 #[cfg(feature = "runs")]

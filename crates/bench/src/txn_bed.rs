@@ -10,8 +10,9 @@ use millpond::pool::Mode;
 use millpond_base::Size;
 use millpond_workload::tpcc;
 
-use crate::bed::{Bed, Crew, Facts, Recorders, check_threads, frames_for, plan, recorders};
+use crate::bed::{Bed, Facts, Recorders, frames_for, plan, recorders};
 use crate::client::Workload;
+use crate::crew::{Crew, check_threads};
 use crate::error::BenchError;
 use crate::probe::reads_per_second;
 use crate::runner::{Observer, Outcome, RunSpec};

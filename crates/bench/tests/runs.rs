@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use millpond::db::{LatchingMode, TranslationMode};
 use millpond_base::Size;
-use millpond_bench::bed::{Bed, Recorders, prepare};
+use millpond_bench::bed::{Bed, Recorders, prepare, prepare_on};
 use millpond_bench::client::Workload;
 use millpond_bench::contest::{affinity, contest, ladder};
 use millpond_bench::error::BenchError;
@@ -77,6 +77,38 @@ fn a_pool_smaller_than_its_data_misses_and_one_that_fits_does_not() {
     let (frames, pages) = (small.facts().frames.unwrap(), small.facts().pages);
     assert_eq!(u64::from(frames), pages / 5);
     assert!(small.check().unwrap().unwrap().is_consistent());
+}
+
+#[test]
+fn every_run_on_an_image_begins_with_the_same_data_and_what_it_leaves_can_be_checked() {
+    let workload = orders(1, 1);
+    let image = prepare(&Setup::new(), &workload, &mut Unwatched).unwrap().image().unwrap();
+    let small = |policy: &str, translation| {
+        let options = Setup::new().options.policy(policy);
+        let options = options.lab(|lab| lab.translation = translation);
+        Setup { options, pool: Some(Size::Share(0.3)), ..Setup::new() }
+    };
+    let twice = [TranslationMode::Swizzled; 2];
+    let done = twice.map(|translation| {
+        let mut bed = prepare_on(&image, &small("lru", translation), &workload).unwrap();
+        assert_eq!(bed.facts().pages, image.pages());
+        assert_eq!(bed.facts().frames, Some((image.pages() as f64 * 0.3) as u32));
+        let outcome = run(bed.as_mut(), &operations(300));
+        assert!(bed.check_at_rest().unwrap().unwrap().is_consistent());
+        let report = bed.check_at_rest().unwrap().unwrap();
+        assert!(report.is_consistent(), "checked again, from the device");
+        (outcome.by_class, format!("{report:?}"))
+    });
+    assert_eq!(done[0], done[1], "one thread does the same in every run");
+    let mut other = prepare_on(&image, &small("mru", TranslationMode::Hashed), &workload).unwrap();
+    run(other.as_mut(), &operations(300));
+    assert!(other.check_at_rest().unwrap().unwrap().is_consistent());
+    let twin = Setup { engine: Engine::Twin, ..Setup::new() };
+    assert!(prepare_on(&image, &twin, &workload).is_err_and(|error| error.is_usage()));
+    let mut large = Setup::new();
+    large.options = large.options.page_size(8192);
+    assert!(prepare_on(&image, &large, &workload).is_err_and(|error| error.is_usage()));
+    assert!(prepare(&twin, &workload, &mut Unwatched).unwrap().image().is_err());
 }
 
 #[test]
@@ -155,6 +187,7 @@ fn what_is_not_compiled_or_cannot_be_is_refused_before_anything_is_loaded() {
     };
     let mut setup = Setup::new();
     setup.options.lab.translation = TranslationMode::Hashed;
+    setup.options.lab.latching = LatchingMode::Latched;
     refused(&setup, 1);
     let mut setup = Setup::new();
     setup.options.policy = "no-such-policy".to_string();

@@ -114,7 +114,7 @@ fn is_alone(setup: &Setup) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use millpond::db::TranslationMode;
+    use millpond::db::{LatchingMode, TranslationMode};
 
     use super::*;
 
@@ -125,6 +125,7 @@ mod tests {
         assert!(hindrance(&setup, "nonsense").unwrap().contains("nonsense"));
         let mut hashed = setup;
         hashed.options.lab.translation = TranslationMode::Hashed;
+        hashed.options.lab.latching = LatchingMode::Latched;
         assert!(hindrance(&hashed, "lean-evict").unwrap().contains("not compiled"));
     }
 }

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use millpond_lab::registry::Registry;
 
-use super::{leanstore_hits, watt};
+use super::{gilbert, leanstore, leanstore_hits, watt};
 use crate::error::Failure;
 
 #[derive(clap::Args, Debug)]
@@ -14,14 +14,20 @@ pub(crate) struct Args {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Every live policy over pool sizes with TPC-C, and variants of some (gilbert 1.2, 1.3, 2.4)
+    Gilbert(gilbert::Args),
+    /// LeanStore's evaluation: in memory, over threads, over skew and pool sizes
+    Leanstore(leanstore::Args),
     /// Hit rates of nine policies on the engine's own page references (leanstore VI-B)
     LeanstoreHits(leanstore_hits::Args),
-    /// WATT's simulated figures and tables (watt 4), on traces of our own
+    /// WATT's figures and tables: simulated on traces of our own (watt 4), and live (watt 6)
     Watt(watt::Args),
 }
 
 pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
     match &args.command {
+        Command::Gilbert(args) => gilbert::run(args),
+        Command::Leanstore(args) => leanstore::run(args),
         Command::LeanstoreHits(args) => leanstore_hits::run(args, registry),
         Command::Watt(args) => watt::run(args),
     }

@@ -2,6 +2,8 @@
 
 mod command;
 mod frame;
+mod gilbert;
+mod leanstore;
 mod leanstore_hits;
 mod watt;
 

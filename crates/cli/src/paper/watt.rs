@@ -1,5 +1,6 @@
 //! `millpond paper watt`: the evaluation of WATT (VLDB 2023).
 
+use millpond_bench::papers::watt_live;
 use millpond_bench::recorded::recorded;
 use millpond_lab::papers::watt::experiment;
 
@@ -11,6 +12,7 @@ const EXAMPLES: &str = "Examples:
   millpond paper watt                         the whole grid in miniature, 40 minutes at most
   millpond paper watt --resume                go on where Ctrl-C ended it
   millpond paper watt --figure 1,aggregation  one figure and one table
+  millpond paper watt --figure 9,11,13        live runs: pages per transaction, cost, performance
   millpond paper watt --scale quick           seconds: everything runs, nothing is proved";
 
 #[derive(clap::Args, Debug)]
@@ -21,6 +23,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let mut experiment = experiment(args.frame.scale(), Box::new(recorded))?;
+    let scale = args.frame.scale();
+    let mut experiment = experiment(scale, Box::new(recorded))?;
+    experiment.figures.extend(watt_live::figures(scale));
     play(&mut experiment, &args.frame)
 }

@@ -50,8 +50,11 @@ impl Need {
 
 impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (memory, disk) = (bytes(self.memory), bytes(self.disk));
-        write!(f, "about {}, {memory} of memory and {disk} of disk", time(self.seconds))
+        write!(f, "about {}, {} of memory", time(self.seconds), bytes(self.memory))?;
+        match self.disk {
+            0 => write!(f, " and no disk"),
+            disk => write!(f, " and {} of disk", bytes(disk)),
+        }
     }
 }
 

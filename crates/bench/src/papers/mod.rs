@@ -1,0 +1,20 @@
+//! The live experiments of the papers: what is run, and what is made of it.
+//!
+//! - [`gilbert`]: throughput and miss rate of every live policy over pool sizes (gilbert 1.2, 1.3).
+//! - [`leanstore`]: LeanStore's evaluation in memory and beyond.
+//! - [`live`]: a figure whose cells are runs of the engine.
+//! - [`stall`]: when a policy counts as stalled.
+//! - [`watt_live`]: WATT's live figures (watt 6).
+
+pub mod gilbert;
+mod gilbert_studies;
+pub mod leanstore;
+mod leanstore_hits;
+mod leanstore_memory;
+mod leanstore_outside;
+pub mod live;
+mod sizes;
+pub mod stall;
+mod threads;
+mod verdict;
+pub mod watt_live;

@@ -1,0 +1,149 @@
+//! When a policy counts as stalled.
+//!
+//! Gilbert found that MRU and the list of LRU-K stall his engine in pools smaller than the data,
+//! and that FILO does not work in small ones (gilbert 1.3.4): a page that was just loaded is the
+//! next to go, so that operations load their own path again and again. Here no operation is left
+//! in that for ever: after some attempts what it loads is held for it (the engine's `distress`).
+//! What would be a standstill is therefore a crawl, and has to be told from a run by numbers, and
+//! from a policy that is only slow, such as one whose lock all threads wait for, by its misses.
+
+use millpond_lab::table::{Table, Value};
+
+/// Misses per transaction, over RANDOM's in the same pool, above which a policy does not keep the
+/// pages that operations need.
+pub const MISSES_OVER_RANDOM: f64 = 10.0;
+/// Transactions per second, over RANDOM's in the same pool, below which a policy is stalled that
+/// also has twice RANDOM's misses.
+pub const PACE_OF_RANDOM: f64 = 0.1;
+/// Fewer misses per transaction are never a stall.
+pub const MISSES_LEAST: f64 = 1.0;
+
+/// What the definition is, for a page.
+pub const MEANS: &str = "Stalled means: no transaction ended in the cell's time, or the pool had no frame to give, or \
+     a transaction had more than ten times RANDOM's misses in the same pool and repetition (and \
+     one at least), or there were fewer than a tenth of RANDOM's transactions per second with more \
+     than twice its misses. The pool ends every operation that cannot get its path together by \
+     holding pages for it, so that what stood still for ever in the paper's engine crawls in this \
+     one.";
+
+/// How a run went.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Pace {
+    /// Whether it ended because the pool had no frame to give.
+    pub was_full: bool,
+    /// Transactions that ended.
+    pub transactions: f64,
+    /// Transactions per second.
+    pub throughput_per_s: f64,
+    /// Misses per transaction.
+    pub misses_per_tx: f64,
+}
+
+impl Pace {
+    /// Whether it counts as stalled beside RANDOM in the same pool, if that ran.
+    pub fn is_stalled(&self, random: Option<&Pace>) -> bool {
+        if self.was_full || self.transactions == 0.0 {
+            return true;
+        }
+        let Some(random) = random.filter(|random| random.transactions > 0.0) else {
+            return false;
+        };
+        if self.misses_per_tx < MISSES_LEAST {
+            return false;
+        }
+        let is_slow = self.throughput_per_s < PACE_OF_RANDOM * random.throughput_per_s;
+        self.misses_per_tx > MISSES_OVER_RANDOM * random.misses_per_tx
+            || (is_slow && self.misses_per_tx > 2.0 * random.misses_per_tx)
+    }
+
+    fn of(table: &Table, row: usize) -> Pace {
+        let number = |name| table.get(row, name).and_then(Value::number).unwrap_or(0.0);
+        Pace {
+            was_full: table.get(row, "end") == Some(&"full".into()),
+            transactions: number("transactions"),
+            throughput_per_s: number("throughput_per_s"),
+            misses_per_tx: number("misses_per_tx"),
+        }
+    }
+}
+
+/// Which rows of a table are stalled: those whose values of `same` are those of a row with
+/// `random` in the column `policy`, compared with that row.
+pub fn stalled_rows(table: &Table, same: &[&str], policy: &str, random: &str) -> Vec<bool> {
+    let place = |row: usize| -> Vec<String> {
+        let text = |name: &&str| table.get(row, name).map(Value::to_string).unwrap_or_default();
+        same.iter().map(text).collect()
+    };
+    let all = 0..table.rows.len();
+    let randoms: Vec<(Vec<String>, Pace)> = all
+        .clone()
+        .filter(|row| table.get(*row, policy) == Some(&random.into()))
+        .map(|row| (place(row), Pace::of(table, row)))
+        .collect();
+    let is_stalled = |row| {
+        let here = place(row);
+        let beside = randoms.iter().find(|(there, _)| *there == here).map(|(_, pace)| pace);
+        Pace::of(table, row).is_stalled(beside)
+    };
+    all.map(is_stalled).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace(throughput_per_s: f64, misses_per_tx: f64) -> Pace {
+        Pace { was_full: false, transactions: 100.0, throughput_per_s, misses_per_tx }
+    }
+
+    #[test]
+    fn a_crawl_is_told_from_a_run_and_from_waiting_for_a_lock() {
+        let random = pace(1000.0, 4.0);
+        let is_stalled = |pace: Pace| pace.is_stalled(Some(&random));
+        assert!(!is_stalled(random), "RANDOM itself");
+        assert!(is_stalled(pace(900.0, 41.0)) && !is_stalled(pace(900.0, 39.0)), "misses alone");
+        assert!(is_stalled(pace(99.0, 9.0)) && !is_stalled(pace(101.0, 9.0)), "pace and misses");
+        assert!(!is_stalled(pace(50.0, 4.0)), "slow without misses: a lock");
+        let none = Pace { transactions: 0.0, ..pace(0.0, 0.0) };
+        assert!(is_stalled(none) && none.is_stalled(None), "nothing ended");
+        assert!(is_stalled(Pace { was_full: true, ..random }), "no frame");
+    }
+
+    #[test]
+    fn hardly_any_misses_are_no_stall_and_nothing_is_said_without_random() {
+        assert!(!pace(1.0, 0.9).is_stalled(Some(&pace(1000.0, 0.01))));
+        assert!(pace(1.0, 1.1).is_stalled(Some(&pace(1000.0, 0.01))));
+        assert!(!pace(0.001, 1e6).is_stalled(None));
+        let broken = Pace { was_full: true, ..Pace::default() };
+        assert!(!pace(1.0, 1e6).is_stalled(Some(&broken)), "RANDOM failed as well");
+    }
+
+    #[test]
+    fn rows_are_compared_with_random_in_the_same_pool_and_repetition() {
+        let columns = [
+            "percent",
+            "repetition",
+            "policy",
+            "end",
+            "transactions",
+            "throughput_per_s",
+            "misses_per_tx",
+        ];
+        let mut table = Table::new(columns);
+        let rows = [
+            (1.0, 1u64, "mru", "ran", 90.0),
+            (1.0, 1, "random", "ran", 5.0),
+            (5.0, 1, "random", "ran", 20.0),
+            (5.0, 1, "mru", "ran", 90.0),
+            (1.0, 2, "mru", "full", 0.0),
+            (1.0, 2, "random", "ran", 5.0),
+        ];
+        for (percent, repetition, policy, end, misses) in rows {
+            let row = [percent.into(), repetition.into(), policy.into(), end.into()];
+            let measured = [10.0.into(), 100.0.into(), misses.into()];
+            table.rows.push(row.into_iter().chain(measured).collect());
+        }
+        let stalled = stalled_rows(&table, &["percent", "repetition"], "policy", "random");
+        assert_eq!(stalled, [true, false, false, false, true, false]);
+    }
+}
