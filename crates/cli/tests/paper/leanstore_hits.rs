@@ -1,4 +1,4 @@
-//! `millpond paper` as a user meets it, with little data.
+//! `millpond paper leanstore-hits`, with little data.
 
 use std::process::Command;
 

@@ -1,0 +1,8 @@
+//! `millpond paper` as a user meets it: each paper's experiment at the quick scale, and what is
+//! refused.
+
+mod gilbert;
+mod leanstore;
+mod leanstore_hits;
+mod support;
+mod watt;
