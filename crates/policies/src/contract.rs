@@ -117,6 +117,8 @@ pub trait Touch: Send + Sync + 'static {
     const COOLS: bool = false;
     /// Whether [`Rules::touch_on`] may answer anything but [`TouchOn::Fix`].
     const UNFIX: bool = false;
+    /// Whether [`Touch::touch`] looks at [`Access::page`]. If not, a host need not find it out.
+    const READS_PAGE: bool = true;
 
     /// The frame was hit.
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! Millpond as it is by default: swizzled, optimistically latched, lean eviction, direct I/O.
+//! Millpond as it is by default: swizzled, optimistically latched, WATT, direct I/O.
 //!
 //! The adapter stands on the trees and the pool, so that what is measured is the engine and not a
 //! translation of names. When the store is closed, a tree is made of its tables, whose root is
@@ -16,14 +16,14 @@ use std::sync::Arc;
 use anyhow::Context;
 use millpond::btree::{BTree, register};
 use millpond::db::memory_limit::SystemRoots;
-use millpond::db::{Lab, Options};
+use millpond::db::modes::{WattTouch, seat_for};
+use millpond::db::{Lab, Options, SeatMode};
 use millpond::io::{FileOptions, PageStore};
 use millpond::page::PageSize;
-use millpond::pool::{Kind, Mode, Optimistic, Pool, PoolOptions, Seated, Workers};
+use millpond::pool::{Kind, Pool, PoolOptions, Workers};
 use millpond_base::{PageId, Reason};
 use millpond_bench::store::{TreeSession, TreeStore, TreeStoreError};
-use millpond_policies::contract::{Rules, Shape};
-use millpond_policies::policy::LeanEvict;
+use millpond_policies::contract::Shape;
 use millpond_workload::live::{Store, TableId};
 
 use crate::engine::{Engine, Settings};
@@ -35,27 +35,21 @@ pub(super) const PAGE_SIZE: u32 = millpond::db::options::PAGE_SIZE_DEFAULT;
 const CATALOG: u32 = 0;
 
 /// The default combination.
-pub struct Lean;
+type Mode = millpond::db::modes::Dated;
 
-impl Mode for Lean {
-    type Latching = Optimistic;
-    type Touch = <LeanEvict as Rules>::Touch;
-    const SWIZZLES: bool = true;
-}
-
-type Tree = BTree<Pool<Lean>>;
+type Tree = BTree<Pool<Mode>>;
 
 /// Millpond.
 pub struct Millpond {
     // Before the pool, so that no thread works on it while the rest is dropped.
-    workers: Workers<Lean>,
+    workers: Workers<Mode>,
     store: Arc<PageStore>,
-    tables: TreeStore<Pool<Lean>>,
+    tables: TreeStore<Pool<Mode>>,
 }
 
 impl Store for Millpond {
     type Error = TreeStoreError;
-    type Session<'s> = TreeSession<'s, Pool<Lean>>;
+    type Session<'s> = TreeSession<'s, Pool<Mode>>;
 
     fn create_table(&self, name: &str) -> Result<TableId, TreeStoreError> {
         self.tables.create_table(name)
@@ -65,7 +59,7 @@ impl Store for Millpond {
         self.tables.table(name)
     }
 
-    fn session(&self) -> Result<TreeSession<'_, Pool<Lean>>, TreeStoreError> {
+    fn session(&self) -> Result<TreeSession<'_, Pool<Mode>>, TreeStoreError> {
         self.tables.session()
     }
 }
@@ -149,7 +143,7 @@ impl Engine for Millpond {
 }
 
 /// A pool whose memory in all is the cache that every engine is given.
-fn open_pool(store: Arc<PageStore>, settings: &Settings) -> anyhow::Result<Pool<Lean>> {
+fn open_pool(store: Arc<PageStore>, settings: &Settings) -> anyhow::Result<Pool<Mode>> {
     let page_size = store.page_size().bytes() as u32;
     let options = Options::new().memory(settings.cache).page_size(page_size);
     let plan = options.plan(&SystemRoots::default(), Some(page_size))?;
@@ -160,6 +154,6 @@ fn open_pool(store: Arc<PageStore>, settings: &Settings) -> anyhow::Result<Pool<
     };
     let shape =
         Shape { frames: plan.budget.frames, pages_dense: Some(store.pages()), seed: plan.seed.0 };
-    let seated = Seated::exact::<LeanEvict>(&plan.policy.spec, &shape)?;
+    let seated = seat_for::<WattTouch>(&plan.policy, &shape, SeatMode::Auto)?;
     Ok(Pool::open(pool, store, seated)?)
 }

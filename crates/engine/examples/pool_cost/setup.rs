@@ -43,7 +43,7 @@ impl Settings {
     }
 }
 
-/// The engine's default combination: swips, optimistic latches, lean-evict.
+/// The top of the ladder: swips, optimistic latches, lean-evict.
 pub struct Default_<L = Optimistic>(std::marker::PhantomData<L>);
 
 impl<L: Latching> Mode for Default_<L> {
@@ -52,7 +52,7 @@ impl<L: Latching> Mode for Default_<L> {
     const SWIZZLES: bool = true;
 }
 
-/// A pool of the default combination.
+/// A pool of such a combination.
 pub fn pool<M: Mode>(
     options: PoolOptions,
     storage: Arc<dyn Storage>,

@@ -154,14 +154,14 @@ fn step<M: Mode>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::db::modes::Lean;
+    use crate::db::modes::Dated;
     use crate::db::{Options, Store};
     use crate::io::MemoryDevice;
 
     #[test]
     fn a_tree_that_wants_to_rest_is_left_alone_until_it_does_no_more() {
         let options = Options::new().memory(8 << 20).background_merge(false);
-        let store = Store::<Lean>::open_on(Arc::new(MemoryDevice::new()), &options).unwrap();
+        let store = Store::<Dated>::open_on(Arc::new(MemoryDevice::new()), &options).unwrap();
         let (tree, mut merging) = (store.tree("t").unwrap(), store.merging());
         let mut random = fastrand::Rng::with_seed(4);
         for _ in 0..3000 {

@@ -68,6 +68,8 @@ pub mod raw_hash_index;
 pub mod raw_heap;
 #[cfg(not(test))]
 pub mod raw_tree;
+#[cfg(test)]
+mod read_path;
 pub mod recovery_watch;
 pub mod salvage;
 #[cfg(not(test))]

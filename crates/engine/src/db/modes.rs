@@ -7,16 +7,16 @@
 //!
 //! ```text
 //! combination  translation  latching    hot half  what it is for
-//! Lean         swizzled     optimistic  cooling   the default, the ladder's top (leanstore fig. 7)
+//! Lean         swizzled     optimistic  cooling   the ladder's top (leanstore fig. 7)
 //! Untouched    swizzled     optimistic  nothing   policies that hits never reach: no tracking
-//! Dated        swizzled     optimistic  watt      the open policy with the best hit rates
+//! Dated        swizzled     optimistic  watt      the default
 //! Various      swizzled     optimistic  any       all other policies, and users' own
 //! Baseline     hashed       latched     central   the ladder's bottom: a classic pool
 //! LadderSwips  swizzled     latched     central   the ladder: + swizzling
 //! LadderLean   swizzled     latched     cooling   the ladder: + lean evict; − optimistic latches
 //! NoSwips      hashed       optimistic  any       − swizzling; what the simulator is compared with
-//! Alone        swizzled     none        cooling   what latching costs; one thread
-//! Recording    swizzled     optimistic  cooling   the default, recording its page references
+//! Alone        swizzled     none        watt      what latching costs; one thread
+//! Recording    swizzled     optimistic  any       any policy, recording its page references
 //! ```
 //! The first four are all that a user's choice of a policy leads to. Hash indexes and heaps are
 //! compiled for them only: the others are for measuring trees.
@@ -150,11 +150,11 @@ macro_rules! combinations {
 }
 
 combinations! {
-    /// Swips, optimistic latches, lean eviction: the default.
+    /// Swips, optimistic latches, lean eviction.
     Lean = Swizzled, Optimistic, Cooling, false: Compiled<Optimistic, CoolingTouch, true>;
     /// Swips, optimistic latches, policies that hits never reach.
     Untouched = Swizzled, Optimistic, Nothing, false: Compiled<Optimistic, NoTouch, true>;
-    /// Swips, optimistic latches, WATT.
+    /// Swips, optimistic latches, WATT: the default.
     Dated = Swizzled, Optimistic, Watt, false: Compiled<Optimistic, WattTouch, true>;
     /// Swips, optimistic latches, any other policy.
     Various = Swizzled, Optimistic, Any, false: Compiled<Optimistic, AnyTouch, true>;
@@ -166,11 +166,10 @@ combinations! {
     LadderLean = Swizzled, Latched, Cooling, false: Compiled<Latched, CoolingTouch, true>;
     /// Page table, optimistic latches, any policy.
     NoSwips = Hashed, Optimistic, Any, false: Compiled<Optimistic, AnyTouch, false>;
-    /// Swips, no latches, lean eviction: for one thread.
-    Alone = Swizzled, None, Cooling, false: Compiled<Unlatched, CoolingTouch, true>;
-    /// The default, writing down its page references.
-    Recording = Swizzled, Optimistic, Cooling, true:
-        Compiled<Optimistic, CoolingTouch, true, true>;
+    /// Swips, no latches, WATT: for one thread.
+    Alone = Swizzled, None, Watt, false: Compiled<Unlatched, WattTouch, true>;
+    /// Swips, optimistic latches, any policy, writing down the page references.
+    Recording = Swizzled, Optimistic, Any, true: Compiled<Optimistic, AnyTouch, true, true>;
 }
 
 impl Combination {

@@ -37,14 +37,15 @@ fn kind_of(page_type: PageType) -> PageKind {
 }
 
 impl<M: Mode> Pool<M> {
-    /// Does what a jump asks for; the thread holds nothing. Whether the policy was told of a miss.
+    /// Does what a jump asks for; the thread holds nothing. Whether the policy now knows of all
+    /// references that the attempt made, the one that missed included.
     pub(crate) fn settle_jump(&self, jump: Jump, attempt: u32) -> Result<bool, PoolError> {
         match jump {
             Jump::Restart => back_off(attempt).map(|()| false),
             Jump::Cold(cold) => match *cold {
                 Cold::Load(load) => self.all_registered().and_then(|()| self.load(&load, attempt)),
                 Cold::Room(frames) => {
-                    self.all_registered().and_then(|()| self.make_room(frames)).map(|()| false)
+                    self.all_registered().and_then(|()| self.make_room(frames)).map(|()| true)
                 }
                 Cold::Failed(error) => Err(error),
             },

@@ -79,6 +79,20 @@ impl FrameMemory {
         self.start
     }
 
+    /// Makes writes to frames fatal, or allowed again; the last ones may be left out.
+    #[cfg(test)]
+    pub(crate) fn forbid_writes(&self, forbid: bool) {
+        use rustix::mm::{MprotectFlags, mprotect};
+        let flags = match forbid {
+            true => MprotectFlags::READ,
+            false => MprotectFlags::READ | MprotectFlags::WRITE,
+        };
+        let bytes = self.frames as usize * self.stride / HUGE * HUGE;
+        // SAFETY: part of the own mapping. Whoever writes there meanwhile ends the process, which
+        // is what the caller wants to find out.
+        unsafe { mprotect(self.start.as_ptr().cast(), bytes, flags) }.unwrap();
+    }
+
     /// The frame `id`; `None` if there is none.
     #[inline]
     pub fn frame(&self, id: FrameId) -> Option<NonNull<Frame>> {

@@ -270,9 +270,7 @@ impl<'p, P: Pages> Op<'p, P> {
     /// Whether the policy has still to be told of the latest reference.
     #[inline(always)]
     pub(crate) fn is_new(&self) -> bool {
-        // The first attempt of nearly every operation is its last.
-        let told = self.told.get();
-        told == 0 || self.references.get().all() > told
+        self.references.get().all() > self.told.get()
     }
 
     /// Logs what was changed, and lets go of it; answers where the record begins.

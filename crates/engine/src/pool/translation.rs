@@ -99,8 +99,11 @@ impl<M: Mode> Pool<M> {
         if !hears && !M::RECORDS {
             return;
         }
-        // Who marks the frame only has no use for the page; by then it may have gone in any case.
-        let page = self.header(frame).page().unwrap_or_default();
+        // By now it may have gone.
+        let page = match M::Touch::READS_PAGE || M::RECORDS {
+            true => self.header(frame).page().unwrap_or_default(),
+            false => PageId::default(),
+        };
         if M::RECORDS && page != PageId::default() {
             self.recorder.note(op.local(), page, mark);
         }

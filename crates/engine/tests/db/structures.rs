@@ -135,7 +135,8 @@ fn strategies_for_measuring_trees_have_trees_only_and_say_so() {
     db.create_hash_index("i").unwrap();
     db.create_heap("h").unwrap();
     db.close().unwrap();
-    let latched = tiny(32).lab(|lab| lab.latching = "latched".parse().unwrap());
+    let latched =
+        tiny(32).policy("lean-evict").lab(|lab| lab.latching = "latched".parse().unwrap());
     let db = Db::open(&path, latched).unwrap();
     assert!(db.combination().has_trees_only());
     let refused = [

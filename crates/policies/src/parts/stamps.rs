@@ -106,11 +106,18 @@ impl Stamps {
         self.log.get(usize::from(ring.first) + at)
     }
 
-    /// The last stamp of the first ring of a pair.
+    /// The last stamp of the first ring of a pair; 0 for none.
     #[inline(always)]
     pub fn front(&self) -> u32 {
         let head = usize::from(self.heads[0].load(Relaxed));
         self.log.get(head).map_or(0, |slot| slot.load(Relaxed))
+    }
+
+    /// The last stamp of `second`, the second ring of a pair; 0 for none.
+    #[inline(always)]
+    pub fn back(&self, second: Ring) -> u32 {
+        let head = usize::from(self.heads[1].load(Relaxed));
+        self.slot(second, head).map_or(0, |slot| slot.load(Relaxed))
     }
 
     /// Logs `stamp`, unless the last one logged is the same but for the bits of `ignored`, which

@@ -66,16 +66,29 @@ impl Tracking {
         [self.first, self.second]
     }
 
-    /// Logs a reference at `now`.
+    /// Logs a reference at `tick`, unless that is known: nearly every reference is not the first
+    /// of its epoch.
     #[inline(always)]
-    pub fn track(&self, stamps: &Stamps, now: u32, mark: Mark) {
+    pub fn track(&self, stamps: &Stamps, tick: u32, mark: Mark) {
+        // Its stamp, but for the last tick there is, at which an empty log passes for a full one.
+        let now = tick.wrapping_add(1);
+        let read_known = self.log != StampLog::Bit && stamps.front() == now;
+        let known = match mark.is_write() {
+            false => read_known,
+            true => read_known && self.log == StampLog::Both && stamps.back(self.second) == now,
+        };
+        if !known {
+            self.log(stamps, stamp(tick), mark);
+        }
+    }
+
+    /// Logs a reference with the stamp `now`.
+    #[inline(never)]
+    fn log(&self, stamps: &Stamps, now: u32, mark: Mark) {
         let write = mark.is_write();
         match self.log {
             StampLog::Both => {
-                // Nearly every reference is not the first of its epoch.
-                if stamps.front() != now {
-                    stamps.log(self.first, now, 0);
-                }
+                stamps.log(self.first, now, 0);
                 if write {
                     stamps.log(self.second, now, 0);
                 }

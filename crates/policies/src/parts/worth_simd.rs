@@ -256,7 +256,7 @@ mod tests {
         let longest = [2, 9, 1 << 10, 1 << 30][rng.usize(0..4)];
         for _ in 0..rng.u32(0..24) {
             let mark = if rng.u8(0..3) == 0 { Mark::WRITE } else { Mark::READ };
-            tracking.track(&stamps, stamp(now), mark);
+            tracking.track(&stamps, now, mark);
             now = now.wrapping_add(rng.u32(0..longest));
         }
         // A clock that a slow evictor read a while ago, or one far ahead.

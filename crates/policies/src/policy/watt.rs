@@ -147,16 +147,17 @@ impl<C: WattClock> Touch for WattTouch<C> {
     type Params = Tracking;
     const HIT: Hit = Hit::Meta;
     const TICK: TickSource = C::TICK;
+    const READS_PAGE: bool = false;
 
     #[inline(always)]
     fn touch(stamps: &Stamps, tracking: &Tracking, access: &Access) {
-        tracking.track(stamps, stamp(access.now), access.mark);
+        tracking.track(stamps, access.now, access.mark);
     }
 
     #[inline(always)]
     fn reset(stamps: &Stamps, tracking: &Tracking, access: &Access) {
         stamps.clear();
-        tracking.track(stamps, stamp(access.now), access.mark);
+        tracking.track(stamps, access.now, access.mark);
     }
 }
 
