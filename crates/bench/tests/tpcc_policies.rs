@@ -1,0 +1,90 @@
+//! TPC-C stays consistent under every policy: data several times as large as the pool, threads that
+//! meet in the same rows and pages, and a check of what reached the devices.
+
+use millpond::db::SeatMode;
+use millpond_base::Size;
+use millpond_bench::bed::{Bed, prepare, prepare_on};
+use millpond_bench::client::Workload;
+use millpond_bench::runner::{Length, RunSpec, Unwatched};
+use millpond_bench::setup::Setup;
+use millpond_lab::registry::Registry;
+use millpond_policies::contract::Hit;
+use millpond_policies::info::Tier;
+use millpond_workload::tpcc::{Config, Kind, Report, Scale};
+
+const THREADS: u32 = 3;
+const TRANSACTIONS: u64 = 100;
+
+fn workload() -> Workload {
+    Workload::Tpcc(Config::standard(Scale::tiny(1), THREADS))
+}
+
+/// Every live policy where it sits; one that hears of each hit under a mutex, by the batch, too.
+fn seated() -> Vec<(String, SeatMode)> {
+    let registry = Registry::builtin();
+    let live = registry
+        .entries()
+        .iter()
+        .filter(|entry| entry.info.live && entry.info.tier == Tier::First && !entry.needs_future);
+    let seats = |hit| match hit {
+        Hit::Central => vec![SeatMode::Exact, SeatMode::Batched],
+        Hit::Nothing | Hit::Meta => vec![SeatMode::Auto],
+    };
+    live.flat_map(|entry| seats(entry.hit).into_iter().map(|seat| (entry.info.id.into(), seat)))
+        .collect()
+}
+
+fn report(found: Option<Report>, policy: &str) -> Report {
+    let report = found.unwrap();
+    assert!(report.is_consistent(), "{policy}: {report}");
+    report
+}
+
+/// Runs transactions in a pool that thrashes; how many orders were placed.
+fn thrash(bed: &mut dyn Bed, transactions: u64, policy: &str) -> u64 {
+    let measure = RunSpec::of(Length::Operations(transactions));
+    let spec = RunSpec { warm_up: Length::NONE, ..measure };
+    let outcome = bed.run(&spec, &mut |_| Ok(()), &mut Unwatched).unwrap();
+    assert_eq!(outcome.transactions, transactions, "{policy}");
+    let counts = outcome.counts.unwrap();
+    let moved = counts.reads > transactions && counts.writes > transactions / 2;
+    assert!(moved, "{policy}: {counts:?}");
+    let classes = workload().classes();
+    let class = classes.iter().position(|class| *class == Kind::NewOrder.name()).unwrap();
+    outcome.by_class[class]
+}
+
+/// As the papers' live figures run it: the pool and its trees alone.
+#[test]
+fn without_transactions_what_reached_the_device_is_consistent_under_every_policy_in_every_seat() {
+    let mut loaded = prepare(&Setup::new(), &workload(), &mut Unwatched).unwrap();
+    let before = report(loaded.check().unwrap(), "loading");
+    let image = loaded.image().unwrap();
+    for (policy, seat) in seated() {
+        let mut setup = Setup { pool: Some(Size::Share(0.1)), ..Setup::new() };
+        setup.options = setup.options.policy(&*policy).lab(|lab| lab.seat = seat);
+        let mut bed = prepare_on(&image, &setup, &workload()).unwrap();
+        let orders = thrash(bed.as_mut(), TRANSACTIONS, &policy);
+        let after = report(bed.check_at_rest().unwrap(), &policy);
+        assert_eq!(after.orders - before.orders, orders, "{policy}, {seat}");
+    }
+}
+
+/// Transactions that are logged, lock what they touch, and roll back.
+#[test]
+fn with_transactions_what_reached_the_devices_is_consistent_under_every_policy() {
+    let mut before = None;
+    for (i, (policy, seat)) in seated().into_iter().enumerate() {
+        let mut setup = Setup { pool: Some(Size::Share(0.1)), ..Setup::new() };
+        let eviction = ["worker", "threads(1)", "adaptive(2)"][i % 3].parse().unwrap();
+        setup.options = setup.options.log(true).locks(true).policy(&*policy).eviction(eviction);
+        setup.options = setup.options.lab(|lab| lab.seat = seat);
+        let mut bed = prepare(&setup, &workload(), &mut Unwatched).unwrap();
+        let loaded = *before.get_or_insert_with(|| report(bed.check().unwrap(), "loading").orders);
+        let orders = thrash(bed.as_mut(), TRANSACTIONS, &policy);
+        // Closed, and opened again with room for everything.
+        bed.reopen(None).unwrap();
+        let after = report(bed.check().unwrap(), &policy);
+        assert_eq!(after.orders - loaded, orders, "{policy}, {seat}");
+    }
+}
