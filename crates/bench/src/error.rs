@@ -6,6 +6,9 @@ use millpond::db::modes::SeatError;
 use millpond::db::{CombinationError, OptionsError};
 use millpond::io::{CloseError, CreateError, DeviceError, OpenError, OpenFileError};
 use millpond::pool::PoolError;
+use millpond_lab::registry::PolicyError;
+use millpond_lab::sim::Stalled;
+use millpond_policies::config::ParamError;
 use millpond_workload::live::DriveError;
 use millpond_workload::{tpcc, ycsb};
 
@@ -85,4 +88,22 @@ impl<E: Error + Send + Sync + 'static> From<DriveError<E>> for BenchError {
     fn from(error: DriveError<E>) -> BenchError {
         BenchError::Drive(Box::new(error))
     }
+}
+
+/// Why a live run and the simulator could not be put side by side.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BesideError {
+    /// The live run.
+    #[error(transparent)]
+    Bench(#[from] BenchError),
+    /// A policy that cannot be.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// A policy's text.
+    #[error(transparent)]
+    Param(#[from] ParamError),
+    /// A policy found no victim in the simulator.
+    #[error(transparent)]
+    Stalled(#[from] Stalled),
 }

@@ -7,9 +7,9 @@
 //! rows are bulk-loaded, and both kinds of keys can be asked for.
 
 use millpond_base::Size;
-use millpond_lab::registry::{PolicyError, Registry};
-use millpond_lab::sim::{Future, KindHits, Renumber, SimOptions, Stalled, hits_by_kind};
-use millpond_policies::config::{ParamError, Spec};
+use millpond_lab::registry::Registry;
+use millpond_lab::sim::{Future, KindHits, Renumber, SimOptions, hits_by_kind};
+use millpond_policies::config::Spec;
 use millpond_workload::keys::{Distribution, Scramble};
 use millpond_workload::trace::Batch;
 use millpond_workload::ycsb::{self, LoadOrder};
@@ -17,7 +17,7 @@ use millpond_workload::ycsb::{self, LoadOrder};
 use crate::bed::{Recorders, prepare};
 use crate::client::Workload;
 use crate::counts::Counts;
-use crate::error::BenchError;
+use crate::error::{BenchError, BesideError};
 use crate::record::Kept;
 use crate::runner::{Length, Observer, RunSpec};
 use crate::setup::Setup;
@@ -40,24 +40,6 @@ pub const PAPER: [(&str, f64); 9] = [
 
 /// The policy that the live pool runs with.
 pub const LIVE: &str = "lean-evict(cooling=10%)";
-
-/// Why there is no table.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum HitTableError {
-    /// The live run.
-    #[error(transparent)]
-    Bench(#[from] BenchError),
-    /// A policy that cannot be.
-    #[error(transparent)]
-    Policy(#[from] PolicyError),
-    /// A policy's text.
-    #[error(transparent)]
-    Param(#[from] ParamError),
-    /// A policy found no victim.
-    #[error(transparent)]
-    Stalled(#[from] Stalled),
-}
 
 /// How the experiment is done.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -130,12 +112,12 @@ pub struct HitTable {
 /// Does the experiment.
 ///
 /// # Errors
-/// [`HitTableError`].
+/// [`BesideError`].
 pub fn hit_table(
     experiment: &Experiment,
     registry: &Registry,
     observer: &mut dyn Observer,
-) -> Result<HitTable, HitTableError> {
+) -> Result<HitTable, BesideError> {
     let mut bed = prepare(&experiment.setup(), &experiment.workload(), observer)?;
     let kept = Kept::default();
     let mut spec = RunSpec::of(Length::Operations(experiment.warm_up));
@@ -174,7 +156,7 @@ fn simulate(
     frames: u32,
     registry: &Registry,
     observer: &mut dyn Observer,
-) -> Result<Vec<KindHits>, HitTableError> {
+) -> Result<Vec<KindHits>, BesideError> {
     let mut numbers = Renumber::new();
     numbers.apply(&mut trace);
     let distinct = numbers.distinct();

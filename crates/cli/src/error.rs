@@ -1,6 +1,6 @@
 //! What a command can fail with, and the exit code that says so.
 
-use millpond_bench::error::BenchError;
+use millpond_bench::error::{BenchError, BesideError};
 use millpond_lab::curve::CurveError;
 use millpond_lab::experiment::ExperimentError;
 use millpond_lab::registry::PolicyError;
@@ -59,6 +59,17 @@ pub(crate) enum Failure {
     /// Ctrl-C: exit code 130.
     #[error("interrupted; what was finished is written")]
     Interrupted,
+}
+
+impl From<BesideError> for Failure {
+    fn from(error: BesideError) -> Failure {
+        match error {
+            BesideError::Bench(error) => Failure::Bench(error),
+            BesideError::Policy(error) => Failure::Policy(error),
+            BesideError::Param(error) => Failure::Param(error),
+            other => Failure::Partly(other.to_string()),
+        }
+    }
 }
 
 impl Failure {

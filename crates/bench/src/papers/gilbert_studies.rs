@@ -10,11 +10,22 @@ use super::sizes::{RANDOM, Sizes};
 use super::stall::MEANS;
 use super::verdict::{below, claim, shown};
 
-/// A study: what it is about, and the variants, the one that he then uses first.
+/// A study: what it is about, the policy, and its variants, the one that he then uses first.
 struct Study {
     about: About,
-    variants: &'static [&'static str],
+    policy: &'static str,
+    variants: &'static [&'static [&'static str]],
 }
+
+impl Study {
+    fn policies(&self, most: usize) -> Vec<String> {
+        let variants = self.variants.iter().take(most);
+        variants.map(|params| format!("{}({})", self.policy, params.join(","))).collect()
+    }
+}
+
+/// Weights twice as large, of a typed clock: of references, and of refusals.
+const DOUBLED: &str = "f=50,f_root=50,f_root_1=25,f_deep=10,r=10,r_root=10,r_root_1=5,r_deep=2";
 
 const ASKS: &str = "Which events should count as references, and how much?";
 
@@ -25,12 +36,8 @@ const CLOCK: Study = Study {
         asks: "Which events should set the usage bit: fix, unfix, both, or refusals, too?",
         says: "They hardly differ; the full variant misses a little more and is no slower.",
     },
-    variants: &[
-        "clock(variant=full)",
-        "clock(variant=fix)",
-        "clock(variant=unfix)",
-        "clock(variant=fix-unfix)",
-    ],
+    policy: "clock",
+    variants: &[&["variant=full"], &["variant=fix"], &["variant=unfix"], &["variant=fix-unfix"]],
 };
 
 const ZCLOCK: Study = Study {
@@ -41,12 +48,8 @@ const ZCLOCK: Study = Study {
         says: "Fix and unfix are the best; the full variant is slower, most of all where the data \
                almost fit.",
     },
-    variants: &[
-        "zclock(variant=fix)",
-        "zclock(variant=unfix)",
-        "zclock(variant=fix-unfix)",
-        "zclock(variant=full)",
-    ],
+    policy: "zclock",
+    variants: &[&["variant=fix"], &["variant=unfix"], &["variant=fix-unfix"], &["variant=full"]],
 };
 
 const GCLOCK_1: Study = Study {
@@ -57,15 +60,16 @@ const GCLOCK_1: Study = Study {
         says: "Counting refusals is some 15 % faster where the pool is a little smaller than the \
                data; fix or unfix does not matter, and neither do doubled weights.",
     },
+    policy: "gclock-v1",
     variants: &[
-        "gclock-v1(variant=fix-full)",
-        "gclock-v1(variant=fix)",
-        "gclock-v1(variant=unfix)",
-        "gclock-v1(variant=unfix-full)",
-        "gclock-v1(variant=fix,f=50,r=10)",
-        "gclock-v1(variant=fix-full,f=50,r=10)",
-        "gclock-v1(variant=unfix,f=50,r=10)",
-        "gclock-v1(variant=unfix-full,f=50,r=10)",
+        &["variant=fix-full"],
+        &["variant=fix"],
+        &["variant=unfix"],
+        &["variant=unfix-full"],
+        &["variant=fix,f=50,r=10"],
+        &["variant=fix-full,f=50,r=10"],
+        &["variant=unfix,f=50,r=10"],
+        &["variant=unfix-full,f=50,r=10"],
     ],
 };
 
@@ -77,15 +81,16 @@ const GCLOCK_2: Study = Study {
         says: "Smaller differences than for V1; unfix is a little better than fix, and counting \
                refusals costs misses.",
     },
+    policy: "gclock-v2",
     variants: &[
-        "gclock-v2(variant=unfix-full)",
-        "gclock-v2(variant=fix)",
-        "gclock-v2(variant=fix-full)",
-        "gclock-v2(variant=unfix)",
-        "gclock-v2(variant=fix,f=50,r=10)",
-        "gclock-v2(variant=fix-full,f=50,r=10)",
-        "gclock-v2(variant=unfix,f=50,r=10)",
-        "gclock-v2(variant=unfix-full,f=50,r=10)",
+        &["variant=unfix-full"],
+        &["variant=fix"],
+        &["variant=fix-full"],
+        &["variant=unfix"],
+        &["variant=fix,f=50,r=10"],
+        &["variant=fix-full,f=50,r=10"],
+        &["variant=unfix,f=50,r=10"],
+        &["variant=unfix-full,f=50,r=10"],
     ],
 };
 
@@ -97,13 +102,12 @@ const DGCLOCK_1: Study = Study {
         says: "Counting refusals is best in all but the smallest pools; doubled weights are a \
                little worse.",
     },
+    policy: "dgclock-v1",
     variants: &[
-        "dgclock-v1(variant=fix-full)",
-        "dgclock-v1(variant=fix)",
-        "dgclock-v1(variant=fix,f=50,f_root=50,f_root_1=25,f_deep=10,\
-         r=10,r_root=10,r_root_1=5,r_deep=2)",
-        "dgclock-v1(variant=fix-full,f=50,f_root=50,f_root_1=25,f_deep=10,\
-         r=10,r_root=10,r_root_1=5,r_deep=2)",
+        &["variant=fix-full"],
+        &["variant=fix"],
+        &["variant=fix", DOUBLED],
+        &["variant=fix-full", DOUBLED],
     ],
 };
 
@@ -115,13 +119,12 @@ const DGCLOCK_2: Study = Study {
         says: "Misses differ only in very small pools; counting refusals is a little faster, \
                doubled weights are a little slower.",
     },
+    policy: "dgclock-v2",
     variants: &[
-        "dgclock-v2(variant=fix-full)",
-        "dgclock-v2(variant=fix)",
-        "dgclock-v2(variant=fix,f=50,f_root=50,f_root_1=25,f_deep=10,\
-         r=10,r_root=10,r_root_1=5,r_deep=2)",
-        "dgclock-v2(variant=fix-full,f=50,f_root=50,f_root_1=25,f_deep=10,\
-         r=10,r_root=10,r_root_1=5,r_deep=2)",
+        &["variant=fix-full"],
+        &["variant=fix"],
+        &["variant=fix", DOUBLED],
+        &["variant=fix-full", DOUBLED],
     ],
 };
 
@@ -133,13 +136,14 @@ const LRD_2: Study = Study {
         says: "Small pools want a short period, large ones a long one; whatever is faster also \
                misses less.",
     },
+    policy: "lrd-v2",
     variants: &[
-        "lrd-v2(period=10,aging=subtract,by=10)",
-        "lrd-v2(period=2,aging=subtract,by=10)",
-        "lrd-v2(period=2,aging=multiply,by=0.75)",
-        "lrd-v2(period=2,aging=multiply,by=0.5)",
-        "lrd-v2(period=10,aging=multiply,by=0.75)",
-        "lrd-v2(period=10,aging=multiply,by=0.5)",
+        &["period=10,aging=subtract,by=10"],
+        &["period=2,aging=subtract,by=10"],
+        &["period=2,aging=multiply,by=0.75"],
+        &["period=2,aging=multiply,by=0.5"],
+        &["period=10,aging=multiply,by=0.75"],
+        &["period=10,aging=multiply,by=0.5"],
     ],
 };
 
@@ -150,12 +154,13 @@ const LEAN: Study = Study {
         asks: "How large should the cooling stage be?",
         says: "From 1 % to 25 % of the pool, neither throughput nor misses differ much.",
     },
+    policy: "lean-evict",
     variants: &[
-        "lean-evict(cooling=2.5%,refill=half)",
-        "lean-evict(cooling=1%,refill=half)",
-        "lean-evict(cooling=5%,refill=half)",
-        "lean-evict(cooling=10%,refill=half)",
-        "lean-evict(cooling=25%,refill=half)",
+        &["cooling=2.5%,refill=half"],
+        &["cooling=1%,refill=half"],
+        &["cooling=5%,refill=half"],
+        &["cooling=10%,refill=half"],
+        &["cooling=25%,refill=half"],
     ],
 };
 
@@ -167,14 +172,14 @@ pub(super) fn figures(scale: Scale, loaded: &Loaded) -> Vec<Box<dyn Figure>> {
     let percents: &[f64] =
         scale.pick(&[20.0], &[5.0, 20.0, 100.0], &[0.7, 3.5, 7.0, 17.0, 70.0, 140.0]);
     let mut figures: Vec<Box<dyn Figure>> = Vec::new();
-    for Study { about, variants } in STUDIES {
-        let variants = &variants[..scale.pick(2, variants.len(), variants.len())];
+    for study in STUDIES {
+        let variants = study.policies(scale.pick(2, usize::MAX, usize::MAX));
         let mut jobs = Vec::new();
         for percent in percents {
             jobs.push(course.job(*percent, RANDOM));
             jobs.extend(variants.iter().map(|variant| course.job(*percent, variant)));
         }
-        figures.push(Box::new(LiveFigure::new(about, jobs, loaded, draw)));
+        figures.push(Box::new(LiveFigure::new(study.about, jobs, loaded, draw)));
     }
     figures
 }

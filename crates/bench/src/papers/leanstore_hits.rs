@@ -7,9 +7,9 @@ use millpond_lab::registry::Registry;
 use millpond_lab::report::{Claim, Section};
 use millpond_lab::table::Table;
 
-use crate::error::BenchError;
+use crate::error::{BenchError, BesideError};
 use crate::figure::{Watched, failed};
-use crate::hit_table::{Experiment, HitTable, HitTableError, LIVE, PAPER, hit_table};
+use crate::hit_table::{Experiment, HitTable, LIVE, PAPER, hit_table};
 use crate::table::Row;
 
 const ABOUT: About = About {
@@ -79,7 +79,7 @@ impl Figure for Hits {
             let experiment = self.experiment(u64::from(cell.repetition));
             let result = hit_table(&experiment, &registry, &mut Watched(&mut *watch));
             let result = result.map_err(|error| match error {
-                HitTableError::Bench(BenchError::Stopped) => failed(BenchError::Stopped),
+                BesideError::Bench(BenchError::Stopped) => failed(BenchError::Stopped),
                 other => FigureError::of(other),
             })?;
             all.push(rows(&result));

@@ -3,8 +3,8 @@
 use millpond::db::{EvictionMode, TranslationMode};
 use millpond_base::Size;
 use millpond_lab::registry::{PolicyError, Registry};
-use millpond_lab::sim::{SimOptions, Stalled};
-use millpond_policies::config::{ParamError, Spec};
+use millpond_lab::sim::SimOptions;
+use millpond_policies::config::Spec;
 use millpond_policies::contract::Shape;
 use millpond_workload::trace::Batch;
 
@@ -13,27 +13,9 @@ use super::fed::{self, Agreed, Differs};
 use super::spy::spies;
 use crate::bed::prepare;
 use crate::client::Workload;
-use crate::error::BenchError;
+use crate::error::{BenchError, BesideError};
 use crate::runner::{Length, Observer, RunSpec};
 use crate::setup::Setup;
-
-/// Why two worlds could not be compared.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum WorldsError {
-    /// The live run.
-    #[error(transparent)]
-    Bench(#[from] BenchError),
-    /// The policy.
-    #[error(transparent)]
-    Policy(#[from] PolicyError),
-    /// Its text.
-    #[error(transparent)]
-    Param(#[from] ParamError),
-    /// It found no victim in the simulator.
-    #[error(transparent)]
-    Stalled(#[from] Stalled),
-}
 
 /// What is run in both worlds.
 #[derive(Clone, Debug)]
@@ -133,13 +115,13 @@ impl Spied {
     /// Which of them miss in the simulator, which knows nothing of the live pool.
     ///
     /// # Errors
-    /// [`WorldsError`].
+    /// [`BesideError`].
     pub fn simulated_misses(
         &self,
         policy: &str,
         registry: &Registry,
         seed: u64,
-    ) -> Result<Vec<u64>, WorldsError> {
+    ) -> Result<Vec<u64>, BesideError> {
         let spec = Spec::parse(policy)?;
         let options = SimOptions { seed, ..SimOptions::new(self.frames.max(1), None) };
         let mut simulation = registry.find(&spec.id)?.simulation(&spec, &options)?;
@@ -163,8 +145,8 @@ impl Spied {
     /// What the simulator makes of the diary when it is fed with the pool's refusals.
     ///
     /// # Errors
-    /// [`WorldsError`]; inside, where the worlds part.
-    pub fn fed(&self, policy: &str, seed: u64) -> Result<Result<Agreed, Differs>, WorldsError> {
+    /// [`BesideError`]; inside, where the worlds part.
+    pub fn fed(&self, policy: &str, seed: u64) -> Result<Result<Agreed, Differs>, BesideError> {
         let spec = Spec::parse(policy)?;
         let shape = Shape { frames: self.frames, pages_dense: None, seed };
         let unknown = || PolicyError::Unknown { id: spec.id.clone(), hint: String::new() };

@@ -6,7 +6,7 @@ use millpond_bench::error::BenchError;
 use millpond_bench::runner::Observer;
 use millpond_bench::table::{Row, table};
 use millpond_bench::two_worlds::distortions::{Distorted, Distortion, distorted};
-use millpond_bench::two_worlds::worlds::{Plan, WorldsError, spied};
+use millpond_bench::two_worlds::worlds::{Plan, spied};
 use millpond_lab::registry::Registry;
 use millpond_policies::config::Spec;
 use serde_json::json;
@@ -86,15 +86,6 @@ impl Args {
     }
 }
 
-fn failure(error: WorldsError) -> Failure {
-    match error {
-        WorldsError::Bench(error) => Failure::Bench(error),
-        WorldsError::Policy(error) => Failure::Policy(error),
-        WorldsError::Param(error) => Failure::Param(error),
-        other => Failure::Partly(other.to_string()),
-    }
-}
-
 /// Whether both worlds miss the same references.
 fn compare(
     plan: &Plan,
@@ -104,11 +95,11 @@ fn compare(
 ) -> Result<&'static str, Failure> {
     live.begin(&format!("{policy}, both worlds"));
     let spied = spied(plan, plan.exact(policy), live)?;
-    let simulated = spied.simulated_misses(policy, registry, plan.seed).map_err(failure)?;
+    let simulated = spied.simulated_misses(policy, registry, plan.seed)?;
     if spied.misses() == simulated {
         return Ok("same");
     }
-    match spied.fed(policy, plan.seed).map_err(failure)? {
+    match spied.fed(policy, plan.seed)? {
         Ok(_) => Ok("same when fed"),
         Err(_) => Ok("differ"),
     }

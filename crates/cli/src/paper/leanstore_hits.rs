@@ -1,7 +1,7 @@
 //! `millpond paper leanstore-hits`: the table of hit rates of leanstore VI-B.
 
 use clap::ValueEnum;
-use millpond_bench::hit_table::{Experiment, HitTable, HitTableError, LIVE, PAPER, hit_table};
+use millpond_bench::hit_table::{Experiment, HitTable, LIVE, PAPER, hit_table};
 use millpond_bench::table::{Row, table};
 use millpond_lab::registry::Registry;
 use millpond_lab::sim::KindHits;
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
     let mut live = Live::new(args.quiet);
     let result = hit_table(&experiment, registry, &mut live);
     live.finish();
-    let result = result.map_err(failure)?;
+    let result = result?;
     let params = json!({
         "divisor": args.divisor,
         "rows": experiment.rows,
@@ -93,15 +93,6 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
         "references_per_lookup": result.references_per_lookup,
     });
     args.results.write("paper leanstore-hits", &params, &table(rows(&result)))
-}
-
-fn failure(error: HitTableError) -> Failure {
-    match error {
-        HitTableError::Bench(error) => Failure::Bench(error),
-        HitTableError::Policy(error) => Failure::Policy(error),
-        HitTableError::Param(error) => Failure::Param(error),
-        other => Failure::Partly(other.to_string()),
-    }
 }
 
 fn rows(result: &HitTable) -> Vec<Row> {
