@@ -373,6 +373,7 @@ fn pool_options(setup: &Setup, frames: u32) -> PoolOptions {
     pool.nodes = options.numa_nodes;
     pool.sample_period = lab.latency_sample_period;
     pool.references_per_tick = lab.references_per_tick;
+    pool.attempts_max = lab.attempts_max;
     pool.seed = lab.seed;
     pool
 }

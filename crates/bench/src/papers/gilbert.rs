@@ -19,6 +19,7 @@ use millpond_lab::table::Table;
 use millpond_policies::info::Tier;
 use millpond_workload::tpcc;
 
+use super::gilbert_stated::{self, ATTEMPTS_MAX, STATED};
 use super::gilbert_studies;
 use super::live::{Job, LiveFigure, Loaded, cores, percent};
 use super::sizes::{RANDOM, Sizes};
@@ -55,6 +56,14 @@ const SWIZZLING: About = About {
     says: "With swizzling the hit rate is higher and the throughput lower for all sizes, which \
            the author cannot explain.",
 };
+
+/// Policies that ship, under the terms of those as stated: what the terms alone change.
+const UNAIDED: [&str; 2] = [RANDOM, "lru"];
+/// What the terms are, for a page.
+const TERMS: &str = "Policies that begin with “stated-” are his definitions, in a pool with a \
+    page table that holds no page for an operation that does not get its path together, as are \
+    those called “unaided”: after a thousand attempts such an operation fails, and its run is \
+    stalled.";
 
 /// Sizes of the pool, in per cent of the loaded data.
 fn percents(scale: Scale) -> &'static [f64] {
@@ -108,6 +117,32 @@ impl Course {
             need: self.need(),
         }
     }
+
+    /// The same as `name`, with a page table, where no page is held for an operation in distress.
+    fn unaided(&self, share: f64, policy: &str, name: &str) -> Job {
+        let mut job = self.job(share, policy);
+        job.setup.options.own_policies = gilbert_stated::policies();
+        job.setup.options.lab.attempts_max = Some(ATTEMPTS_MAX);
+        // As in his engine, where a page may go before the pages below it.
+        job.setup.options.lab.translation = TranslationMode::Hashed;
+        // Else how soon dirty pages can go depends on when the thread that writes them runs.
+        job.setup.options.lab.background_writer = false;
+        job.axes = vec![("percent", share.into()), ("policy", name.into())];
+        job
+    }
+
+    /// His definitions of what stalled, and others under the same terms.
+    fn stated(&self, share: f64) -> Vec<Job> {
+        let all = |&policy: &&str| self.unaided(share, policy, policy);
+        let mut jobs: Vec<Job> = STATED[..self.scale.pick(1, 5, 5)].iter().map(all).collect();
+        jobs.extend(UNAIDED.iter().map(|policy| self.unaided(share, policy, &unaided(policy))));
+        jobs
+    }
+}
+
+/// The name of a policy that ships, under the terms of those as stated.
+fn unaided(policy: &str) -> String {
+    format!("{policy}, unaided")
 }
 
 /// The policies that are run, each with its family.
@@ -132,6 +167,8 @@ fn families(sizes: &Sizes, scale: Scale) -> Vec<(String, Vec<&str>)> {
     for policy in sizes.others(&[RANDOM]) {
         let family = known.iter().find(|(known, _)| known == policy);
         let name = family.map_or("other", |(_, family)| *family);
+        let is_stated = policy.starts_with(gilbert_stated::PREFIX) || policy.ends_with("unaided");
+        let name = if is_stated { "as stated" } else { name };
         match groups.iter_mut().find(|(group, _)| group == name) {
             Some((_, group)) => group.push(policy),
             None => groups.push((name.to_string(), vec![RANDOM, policy])),
@@ -145,6 +182,7 @@ fn every_policy(scale: Scale, loaded: &Loaded) -> LiveFigure {
     let mut jobs = Vec::new();
     for share in percents(scale) {
         jobs.extend(policies(scale).iter().map(|(policy, _)| course.job(*share, policy)));
+        jobs.extend(course.stated(*share));
     }
     LiveFigure::new(ALL, jobs, loaded, draw_all)
 }
@@ -153,8 +191,8 @@ fn draw_all(rows: &Table) -> Section {
     let sizes = Sizes::of(rows);
     let mut section = sizes.section(&families(&sizes, Scale::Standard));
     section.note = format!(
-        "{MEANS} Lists are behind a mutex that every hit takes, as gilbert's are. Pages come \
-         from memory as slow as a SATA drive, except at the quick scale."
+        "{MEANS} {TERMS} Lists are behind a mutex that every hit takes, as gilbert's are. Pages \
+         come from memory as slow as a SATA drive, except at the quick scale."
     );
     section.claims = claims_all(&sizes);
     section
@@ -203,20 +241,24 @@ fn claims_all(sizes: &Sizes) -> Vec<Claim> {
     ]
 }
 
-/// Whether those stall that stalled in his engine.
+/// Whether his definitions stall here, while what they are run under stalls nothing else.
 fn stalls(sizes: &Sizes) -> Claim {
-    let named = ["mru", "lru-k", "filo"];
-    let said = |policy: &&str| match sizes.stalled_at(policy).as_slice() {
+    let shipped = ["mru", "lru-k", "filo"];
+    let controls = UNAIDED.map(unaided);
+    let said = |policy: &str| match sizes.stalled_at(policy).as_slice() {
         [] => format!("{policy} nowhere"),
         at => format!("{policy} at {} %", at.join(", ")),
     };
     let says = "MRU and the list of LRU-K stall in pools smaller than the data, FILO in small ones";
-    let here = named.iter().map(said).collect::<Vec<_>>().join("; ");
-    let were_run = named.iter().all(|policy| sizes.policies().contains(policy));
-    match were_run {
-        true => Claim::new(says, here, named.iter().all(|p| !sizes.stalled_at(p).is_empty())),
-        false => Claim::open(says, "not all of them were run"),
+    let all = STATED.iter().copied().chain(controls.iter().map(String::as_str));
+    let named: Vec<&str> = all.chain(shipped).collect();
+    if !named.iter().all(|policy| sizes.policies().contains(policy)) {
+        return Claim::open(says, "not all of them were run");
     }
+    let here = named.iter().map(|policy| said(policy)).collect::<Vec<_>>().join("; ");
+    let stalls = |policy: &str| !sizes.stalled_at(policy).is_empty();
+    let holds = STATED.iter().all(|p| stalls(p)) && !controls.iter().any(|p| stalls(p));
+    Claim::new(says, here, holds)
 }
 
 fn swizzling(scale: Scale, loaded: &Loaded) -> LiveFigure {

@@ -56,6 +56,8 @@ pub enum End {
     Ran(Box<Outcome>),
     /// The pool had no frame that it could give.
     Full,
+    /// An operation never had its pages together, where that may fail (`lab.attempts_max`).
+    Starved,
 }
 
 /// A figure whose cells are runs of the engine.
@@ -128,8 +130,7 @@ impl LiveFigure {
         let end = match bed.run(&spec, &mut |_| Ok(()), observer) {
             Ok(outcome) if outcome.was_stopped => return Err(BenchError::Stopped),
             Ok(outcome) => End::Ran(Box::new(outcome)),
-            Err(error) if is_full(&error) => End::Full,
-            Err(error) => return Err(error),
+            Err(error) => broken_off(&error).ok_or(error)?,
         };
         let rows = (self.rows)(job, &end, bed.as_ref());
         // What was broken off in the middle is not taken back without a log.
@@ -166,27 +167,30 @@ fn interval(job: &Job) -> Duration {
     }
 }
 
-/// Whether a run ended because the pool had no frame to give.
-pub fn is_full(error: &BenchError) -> bool {
-    let is_full = |error: &PoolError| matches!(error, PoolError::Full { .. });
+/// How a run ended whose pool could not go on under its policy; `None` for any other error.
+pub fn broken_off(error: &BenchError) -> Option<End> {
+    let end = |error: &PoolError| match error {
+        PoolError::Full { .. } => Some(End::Full),
+        PoolError::Starved { .. } => Some(End::Starved),
+        _ => None,
+    };
     let mut at: &(dyn std::error::Error + 'static) = match error {
-        BenchError::Pool(error) => return is_full(error),
+        BenchError::Pool(error) => return end(error),
         BenchError::Drive(error) => error.as_ref(),
-        _ => return false,
+        _ => return None,
     };
     loop {
         // Errors that only pass on another one are not in the chain of sources themselves.
         if let Some(error) = at.downcast_ref::<TreeStoreError>() {
             return match error {
-                TreeStoreError::Pool(error) => is_full(error),
-                TreeStoreError::Write(WriteError::Pool(error)) => is_full(error),
-                _ => false,
+                TreeStoreError::Pool(error) => end(error),
+                TreeStoreError::Write(WriteError::Pool(error)) => end(error),
+                _ => None,
             };
         }
-        match (at.downcast_ref::<PoolError>(), at.source()) {
-            (Some(error), _) => return is_full(error),
-            (None, Some(source)) => at = source,
-            (None, None) => return false,
+        match at.downcast_ref::<PoolError>() {
+            Some(error) => return end(error),
+            None => at = at.source()?,
         }
     }
 }
@@ -196,6 +200,7 @@ pub fn row(job: &Job, end: &End, bed: &dyn Bed) -> Row {
     let row = Row::default();
     let row = match end {
         End::Full => row.with("end", "full").with("threads", threads_of(&job.workload)),
+        End::Starved => row.with("end", "starved").with("threads", threads_of(&job.workload)),
         End::Ran(outcome) => {
             let counts = outcome.counts.unwrap_or_default();
             row.with("end", "ran")
@@ -296,12 +301,15 @@ mod tests {
     fn a_full_pool_is_found_however_deep_it_lies() {
         let full = || PoolError::Full { frames: 8 };
         let small = PoolError::TooSmall { frames: 2, least: 8 };
+        let is_full = |error: &BenchError| matches!(broken_off(error), Some(End::Full));
         assert!(is_full(&BenchError::Pool(full())));
         let drive = |error| BenchError::from(DriveError::Store(TreeStoreError::Pool(error)));
         assert!(is_full(&drive(full())));
         let write = WriteError::Pool(full());
         let write = DriveError::Store(TreeStoreError::Write(write));
         assert!(is_full(&BenchError::from(write)));
-        assert!(!is_full(&drive(small)) && !is_full(&BenchError::Closed));
+        assert!(broken_off(&drive(small)).is_none() && broken_off(&BenchError::Closed).is_none());
+        let starved = drive(PoolError::Starved { attempts: 16 });
+        assert!(matches!(broken_off(&starved), Some(End::Starved)));
     }
 }

@@ -19,18 +19,19 @@ pub const PACE_OF_RANDOM: f64 = 0.1;
 pub const MISSES_LEAST: f64 = 1.0;
 
 /// What the definition is, for a page.
-pub const MEANS: &str = "Stalled means: no transaction ended in the cell's time, or the pool had no frame to give, or \
-     a transaction had more than ten times RANDOM's misses in the same pool and repetition (and \
-     one at least), or there were fewer than a tenth of RANDOM's transactions per second with more \
-     than twice its misses. The pool ends every operation that cannot get its path together by \
-     holding pages for it, so that what stood still for ever in the paper's engine crawls in this \
-     one.";
+pub const MEANS: &str = "Stalled means: no transaction ended in the cell's time, or the pool \
+     had no frame to give, or an operation did not have its pages together in a thousand \
+     attempts, or a transaction had more than ten times RANDOM's misses in the same pool and \
+     repetition (and one at least), or there were fewer than a tenth of RANDOM's transactions per \
+     second with more than twice its misses. The pool holds pages for an operation that cannot get its path \
+     together, so that what would stand still crawls, except where policies run as stated: there \
+     nothing is held.";
 
 /// How a run went.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Pace {
-    /// Whether it ended because the pool had no frame to give.
-    pub was_full: bool,
+    /// Whether it was broken off: the pool had no frame to give, or an operation starved.
+    pub was_broken_off: bool,
     /// Transactions that ended.
     pub transactions: f64,
     /// Transactions per second.
@@ -42,7 +43,7 @@ pub struct Pace {
 impl Pace {
     /// Whether it counts as stalled beside RANDOM in the same pool, if that ran.
     pub fn is_stalled(&self, random: Option<&Pace>) -> bool {
-        if self.was_full || self.transactions == 0.0 {
+        if self.was_broken_off || self.transactions == 0.0 {
             return true;
         }
         let Some(random) = random.filter(|random| random.transactions > 0.0) else {
@@ -59,7 +60,9 @@ impl Pace {
     fn of(table: &Table, row: usize) -> Pace {
         let number = |name| table.get(row, name).and_then(Value::number).unwrap_or(0.0);
         Pace {
-            was_full: table.get(row, "end") == Some(&"full".into()),
+            was_broken_off: ["full", "starved"]
+                .iter()
+                .any(|end| table.get(row, "end") == Some(&(*end).into())),
             transactions: number("transactions"),
             throughput_per_s: number("throughput_per_s"),
             misses_per_tx: number("misses_per_tx"),
@@ -93,7 +96,7 @@ mod tests {
     use super::*;
 
     fn pace(throughput_per_s: f64, misses_per_tx: f64) -> Pace {
-        Pace { was_full: false, transactions: 100.0, throughput_per_s, misses_per_tx }
+        Pace { was_broken_off: false, transactions: 100.0, throughput_per_s, misses_per_tx }
     }
 
     #[test]
@@ -106,7 +109,7 @@ mod tests {
         assert!(!is_stalled(pace(50.0, 4.0)), "slow without misses: a lock");
         let none = Pace { transactions: 0.0, ..pace(0.0, 0.0) };
         assert!(is_stalled(none) && none.is_stalled(None), "nothing ended");
-        assert!(is_stalled(Pace { was_full: true, ..random }), "no frame");
+        assert!(is_stalled(Pace { was_broken_off: true, ..random }), "no frame");
     }
 
     #[test]
@@ -114,7 +117,7 @@ mod tests {
         assert!(!pace(1.0, 0.9).is_stalled(Some(&pace(1000.0, 0.01))));
         assert!(pace(1.0, 1.1).is_stalled(Some(&pace(1000.0, 0.01))));
         assert!(!pace(0.001, 1e6).is_stalled(None));
-        let broken = Pace { was_full: true, ..Pace::default() };
+        let broken = Pace { was_broken_off: true, ..Pace::default() };
         assert!(!pace(1.0, 1e6).is_stalled(Some(&broken)), "RANDOM failed as well");
     }
 
@@ -136,6 +139,7 @@ mod tests {
             (5.0, 1, "random", "ran", 20.0),
             (5.0, 1, "mru", "ran", 90.0),
             (1.0, 2, "mru", "full", 0.0),
+            (5.0, 1, "filo", "starved", 0.0),
             (1.0, 2, "random", "ran", 5.0),
         ];
         for (percent, repetition, policy, end, misses) in rows {
@@ -144,6 +148,6 @@ mod tests {
             table.rows.push(row.into_iter().chain(measured).collect());
         }
         let stalled = stalled_rows(&table, &["percent", "repetition"], "policy", "random");
-        assert_eq!(stalled, [true, false, false, false, true, false]);
+        assert_eq!(stalled, [true, false, false, false, true, true, false]);
     }
 }

@@ -12,7 +12,17 @@ fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
     }
     assert_eq!(
         labels(&table, "1.29", "policy"),
-        ["lean-evict", "lru", "mru", "random", "sorting-lru", "watt"]
+        [
+            "lean-evict",
+            "lru",
+            "lru, unaided",
+            "mru",
+            "random",
+            "random, unaided",
+            "sorting-lru",
+            "stated-mru",
+            "watt"
+        ]
     );
     assert_eq!(labels(&table, "1.29", "percent"), ["20", "200", "5"]);
     assert_eq!(labels(&table, "2.21", "translation"), ["hashed", "swizzled"]);
@@ -22,6 +32,10 @@ fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
     );
     for row in 0..table.rows.len() {
         let number = |name| number(&table, row, name);
+        if table.get(row, "end") == Some(&"starved".into()) {
+            assert_eq!(table.get(row, "policy"), Some(&"stated-mru".into()));
+            continue;
+        }
         assert_eq!(table.get(row, "end"), Some(&"ran".into()));
         assert_eq!(number("transactions"), 200.0);
         let share = number("percent") / 100.0;
@@ -31,6 +45,8 @@ fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
         assert!((number("miss_ratio") - misses / references).abs() < 1e-9);
         assert!(misses > 0.0 && misses < references);
     }
+    assert_eq!(labels(&table, "1.29", "end"), ["ran", "starved"]);
+    assert!(page.contains("stated-mru (stalled at 5"));
     assert!(page.contains("Stalled means") && page.contains("transactions per second"));
 }
 

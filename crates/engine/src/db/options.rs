@@ -185,6 +185,11 @@ pub struct Lab {
     pub records: bool,
     /// One lookup, insert or scan in so many is timed; 0: none. Default: 64.
     pub latency_sample_period: u32,
+    /// An operation that has begun anew so often, 16 to 1,000,000 times, and still misses a page
+    /// fails, and nothing is held for it: so a policy shows whether operations get on by its
+    /// choices alone.
+    /// Default: none fails, and pages are held for one that does not get its path together.
+    pub attempts_max: Option<u32>,
     /// Seed of every random choice.
     pub seed: u64,
 }
@@ -204,6 +209,7 @@ impl Default for Lab {
             log_segment: None,
             records: false,
             latency_sample_period: 64,
+            attempts_max: None,
             seed: 1,
         }
     }
@@ -393,6 +399,9 @@ impl Options {
         }
         if let Some(batch) = lab.batch {
             in_range("lab.batch", batch, 1, 4096)?;
+        }
+        if let Some(attempts) = lab.attempts_max {
+            in_range("lab.attempts_max", attempts, 16, 1_000_000)?;
         }
         in_range("lab.references_per_tick", lab.references_per_tick, 1, 1 << 16)?;
         if let EvictionMode::Threads(threads) | EvictionMode::Adaptive(threads) = self.eviction {

@@ -343,6 +343,7 @@ fn pool_options(options: &Options, plan: &Plan) -> PoolOptions {
         nodes: options.numa_nodes,
         sample_period: lab.latency_sample_period,
         references_per_tick: lab.references_per_tick,
+        attempts_max: lab.attempts_max,
         seed: plan.seed.0,
         ..defaults
     }

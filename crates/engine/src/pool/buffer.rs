@@ -96,6 +96,9 @@ pub struct PoolOptions {
     /// References by which a policy's clock of references moves at once: 1 is exact, and a word
     /// that all threads write at each reference.
     pub references_per_tick: u32,
+    /// Attempts after which an operation that still misses a page fails, while nothing is held for
+    /// it; `None`: none fails, and pages are held for one that is in distress.
+    pub attempts_max: Option<u32>,
     /// Seed of random choices.
     pub seed: u64,
 }
@@ -113,6 +116,7 @@ impl PoolOptions {
             nodes: None,
             sample_period: 64,
             references_per_tick: 1,
+            attempts_max: None,
             seed: 0x6d69_6c6c,
         }
     }

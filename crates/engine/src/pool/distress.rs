@@ -8,6 +8,9 @@
 //! times is *in distress*: what it loads from then on is held, that is, refused as pinned, until
 //! the operation ends.
 //!
+//! Where `attempts_max` says so, nothing is held and the operation fails in the end: then only the
+//! policy's choices count.
+//!
 //! Invariant: at most one operation of a pool is in distress, and it holds at most half of the
 //! frames. So what is held can neither stop each other nor fill the pool. Nobody else pays but for
 //! one test of a flag per offered frame.
@@ -35,7 +38,7 @@ impl<M: Mode> Pool<M> {
     /// The operation of the thread with slot `slot` has loaded a page into `frame`, after so many
     /// attempts.
     pub(crate) fn hold_in_distress(&self, slot: usize, frame: FrameId, attempt: u32) {
-        if attempt < PATIENCE || slot >= OWNED {
+        if attempt < PATIENCE || slot >= OWNED || self.options.attempts_max.is_some() {
             return;
         }
         let thread = &self.distress.thread;

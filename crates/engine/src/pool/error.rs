@@ -34,6 +34,16 @@ pub enum PoolError {
         /// Frames of the pool.
         frames: u32,
     },
+    /// An operation began anew again and again, because pages that it needs at one moment went as
+    /// soon as they came; only where that may fail (`attempts_max`).
+    #[error(
+        "an operation did not have its pages together in {attempts} attempts: choose another \
+         policy, set a larger memory size, or set no limit"
+    )]
+    Starved {
+        /// How often it began.
+        attempts: u32,
+    },
     /// A pool of so few frames cannot hold a path and a split at the same time.
     #[error("a pool of {frames} frames is too small: at least {least} are needed")]
     TooSmall {

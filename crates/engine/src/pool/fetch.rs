@@ -71,6 +71,9 @@ impl<M: Mode> Pool<M> {
 
     /// Loads a page, unless somebody else does; whether this thread did.
     fn load(&self, load: &Load, attempt: u32) -> Result<bool, PoolError> {
+        if self.options.attempts_max.is_some_and(|most| attempt >= most) {
+            return Err(PoolError::Starved { attempts: attempt });
+        }
         match self.in_flight.ask(load.page, || self.is_missing(load)) {
             Step::Changed | Step::Ready => return Ok(false),
             Step::Wait(landing) => {
@@ -170,7 +173,11 @@ impl<M: Mode> Pool<M> {
             return;
         }
         let parent = self.header(load.parent);
-        let latched = if M::Latching::THREADS {
+        // The parent may have gone meanwhile, and its frame be latched for as long as another page
+        // takes to load: by a thread, in the worst case, that waits for this thread's frame.
+        let latched = if parent.page() != load.parent_page {
+            false
+        } else if M::Latching::THREADS {
             parent.latch.exclusive()
         } else {
             M::Latching::write(&parent.latch)

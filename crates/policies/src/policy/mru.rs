@@ -15,7 +15,12 @@
 //! relinks. 9 bytes per frame, no ghosts.
 //!
 //! **Deviations** — One alternation for all threads. A frame of the retry queue that is used
-//! returns to the stack. From Caffeine and the reference model: none.
+//! returns to the stack. gilbert 1.3.4 found that MRU stalls an engine whose pool is smaller than
+//! the data. Here a call offers no more frames than the host lets it look at, ends early where what
+//! is dirty will do once it is written, and says what it got: the pool writes, and asks again. And
+//! that the page loaded last is the next to go cannot keep an operation from its path, since a
+//! live pool refuses what it holds for one in distress. From Caffeine and the reference model:
+//! none.
 //!
 //! **Defaults** — `stack_checks=1%`, `retry_checks=100%`, taken over from `fifo`, as gilbert does.
 //! Updated on unfix, since a fixed page could not go anyway; refused frames are all retried.

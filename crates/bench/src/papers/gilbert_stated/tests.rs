@@ -1,0 +1,114 @@
+//! The definitions beside the policies that ship.
+
+use millpond_base::{FrameId, Mark, PageId};
+use millpond_policies::config::Spec;
+use millpond_policies::contract::{
+    Access, Frames, Goal, Hit, Host, NEVER, Policy, Recall, Shape, Touch, TouchOn, Verdict, Why,
+};
+use millpond_policies::policy;
+
+use super::quasi::Quasi;
+use super::{Filo, LruK, Mru};
+
+/// A host that refuses some frames.
+struct Refusing {
+    pages: Vec<Option<u64>>,
+    refused: Vec<FrameId>,
+    offered: Vec<u32>,
+}
+
+impl Host for Refusing {
+    fn offer(&mut self, frame: FrameId) -> Verdict {
+        self.offered.push(frame.0);
+        if self.refused.contains(&frame) {
+            return Verdict::Refused(Why::Pinned);
+        }
+        match self.pages[frame.0 as usize].take() {
+            Some(page) => Verdict::Taken(PageId(page)),
+            None => Verdict::Refused(Why::Absent),
+        }
+    }
+}
+
+fn goal(steps_max: u32) -> Goal {
+    Goal { frames: 1, steps_max, now: 0, incoming: None }
+}
+
+/// The frames that are offered while skewed references run through a pool in which, now and then,
+/// some pages are pinned for an eviction.
+fn offers<P: Policy>(spec: &str, pinned: u32) -> Vec<u32>
+where
+    <P::Touch as Touch>::Meta: Default,
+{
+    const FRAMES: u32 = 40;
+    let shape = Shape { frames: FRAMES, pages_dense: None, seed: 1 };
+    let mut policy = P::new(&Spec::parse(spec).unwrap().config().unwrap(), &shape);
+    let metas: Vec<_> = (0..FRAMES).map(|_| Default::default()).collect();
+    let frames = Frames::<P::Touch>::of(&metas);
+    let pages = vec![None; FRAMES as usize];
+    let mut host = Refusing { pages, refused: Vec::new(), offered: Vec::new() };
+    let mut random = fastrand::Rng::with_seed(9);
+    let is_told = <P::Touch as Touch>::HIT == Hit::Central;
+    for _ in 0..20_000 {
+        let page = (random.f64().powi(3) * 200.0) as u64;
+        let access =
+            Access { page: PageId(page), mark: Mark::READ, now: 0, next: NEVER, next_read: NEVER };
+        if let Some(at) = host.pages.iter().position(|held| *held == Some(page)) {
+            if is_told {
+                policy.hit(frames, FrameId(at as u32), &access);
+            }
+            continue;
+        }
+        let recall = policy.miss(&access);
+        if !host.pages.contains(&None) {
+            host.refused = (0..pinned).map(|_| FrameId(random.u32(..FRAMES))).collect();
+            assert_eq!(policy.evict(frames, &goal(10_000), &mut host), 1);
+        }
+        let at = host.pages.iter().position(Option::is_none).unwrap();
+        host.pages[at] = Some(page);
+        policy.admit(frames, FrameId(at as u32), &access, Recall(recall.0));
+        if policy.touch_on() == TouchOn::Unfix {
+            policy.hit(frames, FrameId(at as u32), &access);
+        }
+        let held = (0..).zip(&host.pages).filter(|(_, page)| page.is_some());
+        let resident: Vec<FrameId> = held.map(|(at, _)| FrameId(at)).collect();
+        policy.check(frames, &resident).unwrap();
+    }
+    assert!(host.offered.len() > 3000);
+    host.offered
+}
+
+#[test]
+fn the_list_of_all_references_offers_what_the_shipped_lru_k_offers_refusals_or_not() {
+    for (stated, shipped) in [
+        ("stated-lru-k(k=1)", "lru-k(k=1)"),
+        ("stated-lru-k", "lru-k"),
+        ("stated-lru-k(k=3)", "lru-k(k=3)"),
+        ("stated-lru-k(k=4)", "lru-k(k=4)"),
+    ] {
+        for pinned in [0, 5] {
+            let same = offers::<LruK>(stated, pinned) == offers::<policy::LruK>(shipped, pinned);
+            assert!(same, "{stated}, {pinned} frames pinned");
+        }
+    }
+}
+
+#[test]
+fn the_stacks_offer_what_the_shipped_ones_offer_as_long_as_nothing_is_refused() {
+    assert_eq!(offers::<Filo>("stated-filo", 0), offers::<policy::Filo>("filo", 0));
+    assert_eq!(offers::<Mru>("stated-mru", 0), offers::<policy::Mru>("mru", 0));
+    assert_ne!(offers::<Mru>("stated-mru", 0), offers::<policy::Lru>("lru", 0));
+}
+
+/// 300 frames, all refused: three looks at the stack, while it is 1 % of what is left, then one at
+/// each frame of the retry queue; the look that ends a turn counts for the next one as none.
+#[test]
+fn turns_are_those_of_algorithm_1_1() {
+    let mut quasi = Quasi::new(300, true);
+    let pages = (0..300).map(Some).collect();
+    let refused = (0..300).map(FrameId).collect();
+    let mut host = Refusing { pages, refused, offered: Vec::new() };
+    (0..300).for_each(|frame| quasi.push(frame));
+    assert_eq!(quasi.evict(&goal(12), &mut host), 0);
+    assert_eq!(host.offered, [299, 298, 297, 299, 298, 297, 299, 296, 295, 294, 293, 298]);
+}
