@@ -1,6 +1,8 @@
 //! What each thing that only a live pool does changes about misses, one at a time.
 
-use millpond::db::{SeatMode, TranslationMode};
+use std::num::NonZero;
+
+use millpond::db::{EvictionMode, SeatMode, TranslationMode};
 
 use super::worlds::Plan;
 use crate::bed::prepare;
@@ -17,6 +19,8 @@ pub enum Distortion {
     Swizzling,
     /// Victims are looked for by the batch, ahead of need.
     Batches,
+    /// So many threads that do nothing else look for victims by the batch, ahead of need.
+    Evictors(u32),
     /// The policy's clock of references goes by so many at a time; only for policies that have one.
     CoarseTicks(u32),
     /// The policy hears of hits by the batch and late; only for policies that hear hits.
@@ -29,11 +33,12 @@ pub enum Distortion {
 
 impl Distortion {
     /// All there are, for so many threads.
-    pub fn all(threads: u32) -> [Distortion; 7] {
+    pub fn all(threads: u32) -> [Distortion; 8] {
         [
             Distortion::None,
             Distortion::Swizzling,
             Distortion::Batches,
+            Distortion::Evictors(1),
             Distortion::CoarseTicks(64),
             Distortion::LateHits,
             Distortion::Threads(threads),
@@ -47,6 +52,7 @@ impl Distortion {
             Distortion::None => "none",
             Distortion::Swizzling => "swizzling",
             Distortion::Batches => "batches",
+            Distortion::Evictors(_) => "evictors",
             Distortion::CoarseTicks(_) => "coarse ticks",
             Distortion::LateHits => "late hits",
             Distortion::Threads(_) => "threads",
@@ -66,11 +72,18 @@ impl Distortion {
     pub fn setup(self, plan: &Plan, policy: &str) -> Setup {
         let mut setup = plan.exact(policy);
         let is_all = matches!(self, Distortion::All(_));
+        let evictors = match self {
+            Distortion::Evictors(threads) => NonZero::new(threads),
+            _ => None,
+        };
+        if let Some(threads) = evictors {
+            setup.options.eviction = EvictionMode::Threads(threads);
+        }
         setup.options = setup.options.lab(|lab| {
             if is_all || self == Distortion::Swizzling {
                 lab.translation = TranslationMode::Swizzled;
             }
-            if is_all || self == Distortion::Batches {
+            if is_all || self == Distortion::Batches || evictors.is_some() {
                 (lab.batch, lab.background_writer) = (None, true);
             }
             if is_all || self == Distortion::LateHits {
