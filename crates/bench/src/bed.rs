@@ -14,8 +14,7 @@ use millpond::io::{Device, FileDevice, MemoryDevice, PageStore, SlowDevice};
 use millpond::page::{PageSize, PageType};
 use millpond::pool::recorder::Recorder;
 use millpond::pool::{
-    Evictors, Latching, Mode, Optimistic, Pool, PoolOptions, Reclamation, StorageRecorder, Twin,
-    Unlatched, Workers,
+    Evictors, Mode, Optimistic, Pool, PoolOptions, Reclamation, StorageRecorder, Unlatched, Workers,
 };
 use millpond_base::{PageId, Reason, Size};
 use millpond_policies::contract::Shape;
@@ -31,6 +30,7 @@ use crate::probe::reads_per_second;
 use crate::runner::{Length, Observer, Outcome, RunSpec};
 use crate::setup::{DeviceSpec, Engine, Setup};
 use crate::store::TreeStore;
+use crate::twin_bed::TwinBed;
 use crate::txn_bed::TxnBed;
 
 /// What is known of a bed beside its runs.
@@ -98,6 +98,12 @@ pub trait Bed: Send {
     /// # Errors
     /// What the store reports.
     fn check(&self) -> Result<Option<tpcc::Report>, BenchError>;
+
+    /// Pages that the data have now.
+    ///
+    /// # Errors
+    /// The store is closed.
+    fn data_pages(&self) -> Result<u64, BenchError>;
 
     /// What records.
     fn recorders(&self) -> Recorders<'_>;
@@ -270,62 +276,6 @@ pub(crate) fn plan(setup: &Setup, frames: Option<u32>) -> Result<Plan, BenchErro
         options.memory = Some(bytes);
     }
     Ok(options.plan(&SystemRoots::default(), None)?)
-}
-
-struct TwinBed<L: Latching> {
-    store: TreeStore<Twin<L>>,
-    crew: Crew,
-}
-
-impl<L: Latching> TwinBed<L> {
-    fn new(setup: &Setup, workload: &Workload) -> Result<TwinBed<L>, BenchError> {
-        let mut crew = Crew::new(setup, workload);
-        check_threads(crew.latching, workload)?;
-        let twin = Arc::new(Twin::<L>::new(crew.facts.page_size as usize)?);
-        let store = TreeStore::new(twin);
-        crew.load(&store, setup.load_threads)?;
-        crew.facts.pages = store.pages().len();
-        Ok(TwinBed { store, crew })
-    }
-}
-
-impl<L: Latching> Bed for TwinBed<L> {
-    fn facts(&self) -> &Facts {
-        &self.crew.facts
-    }
-
-    fn run(
-        &mut self,
-        spec: &RunSpec,
-        at_start: &mut dyn FnMut(Recorders<'_>) -> Result<(), BenchError>,
-        observer: &mut dyn Observer,
-    ) -> Result<Outcome, BenchError> {
-        self.crew.run(&self.store, spec, &|| None, &mut || at_start(Recorders::default()), observer)
-    }
-
-    fn set_workload(&mut self, workload: Workload) {
-        self.crew.set_workload(workload);
-    }
-
-    fn row_bytes(&self) -> Vec<f64> {
-        self.crew.row_bytes()
-    }
-
-    fn check(&self) -> Result<Option<tpcc::Report>, BenchError> {
-        self.crew.check(&self.store)
-    }
-
-    fn recorders(&self) -> Recorders<'_> {
-        Recorders::default()
-    }
-
-    fn reopen(&mut self, _: Option<Size>) -> Result<(), BenchError> {
-        Ok(())
-    }
-
-    fn probe(&self, _: u32, _: Duration) -> Result<Option<f64>, BenchError> {
-        Ok(None)
-    }
 }
 
 /// A store that is open: trees, pool, its threads, and the pages below.
@@ -579,6 +529,10 @@ impl<M: Mode> Bed for PoolBed<M> {
         let frames = u32::try_from(pages + pages / 8 + 256).unwrap_or(u32::MAX);
         self.ground = Some(self.open(store, frames, &roots)?);
         self.check()
+    }
+
+    fn data_pages(&self) -> Result<u64, BenchError> {
+        Ok(self.ground()?.pages.allocated_pages())
     }
 
     fn image(&mut self) -> Result<Image, BenchError> {

@@ -55,6 +55,9 @@ pub enum BenchError {
     /// A store with transactions failed.
     #[error(transparent)]
     Store(#[from] millpond::db::Error),
+    /// There can be no memory limit here.
+    #[error("no memory limit can be set here: {0}")]
+    Limit(#[from] crate::memory_group::LimitError),
     /// An operation of the workload failed.
     #[error("the run failed: {0}")]
     Drive(Box<dyn Error + Send + Sync>),

@@ -12,6 +12,7 @@
 //! - [`figure`]: how a live figure of a paper is written.
 //! - [`hit_table`]: what policies make of the engine's own references (leanstore VI-B).
 //! - [`image`]: data that were loaded once, for many runs.
+//! - [`memory_group`]: a memory limit for this process.
 //! - [`papers`]: the live experiments of the papers.
 //! - [`probe`]: what the device below a store gives by itself.
 //! - [`record`]: the page references of a run as a trace.
@@ -48,6 +49,8 @@ pub mod hit_table;
 #[cfg(feature = "runs")]
 pub mod image;
 #[cfg(feature = "runs")]
+pub mod memory_group;
+#[cfg(feature = "runs")]
 pub mod papers;
 #[cfg(feature = "runs")]
 pub mod probe;
@@ -62,6 +65,8 @@ pub mod setup;
 pub mod store;
 #[cfg(feature = "runs")]
 pub mod table;
+#[cfg(feature = "runs")]
+mod twin_bed;
 #[cfg(feature = "runs")]
 pub mod two_worlds;
 #[cfg(feature = "runs")]

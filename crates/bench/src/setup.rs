@@ -71,6 +71,15 @@ impl fmt::Display for DeviceSpec {
     }
 }
 
+/// Memory that the operating system pages in and out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Paged {
+    /// Where the file is made that the memory is mapped from. It has no name and goes with the run.
+    pub folder: PathBuf,
+    /// Bytes that the process may use from the beginning of loading on.
+    pub limit: u64,
+}
+
 /// The engine under test.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Setup {
@@ -85,6 +94,8 @@ pub struct Setup {
     pub pool: Option<Size>,
     /// Where evicted pages go.
     pub device: DeviceSpec,
+    /// What the twin's memory is paged by; `None` for plain memory without a limit.
+    pub paged: Option<Paged>,
     /// Whether page references can be recorded.
     pub records: bool,
     /// Begin with an empty pool instead of what loading left in it.
@@ -103,6 +114,7 @@ impl Setup {
             options: Options::new().log(false).locks(false),
             pool: None,
             device: DeviceSpec::Memory,
+            paged: None,
             records: false,
             cold: false,
             growth: 64 << 20,

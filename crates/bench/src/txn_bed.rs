@@ -122,6 +122,10 @@ impl<M: Mode> Bed for TxnBed<M> {
         self.crew.check(self.store()?)
     }
 
+    fn data_pages(&self) -> Result<u64, BenchError> {
+        Ok(self.store()?.store().pages().allocated_pages())
+    }
+
     fn recorders(&self) -> Recorders<'_> {
         let store = self.store.as_ref();
         store.map_or(Recorders::default(), |store| recorders(store.store().pool()))

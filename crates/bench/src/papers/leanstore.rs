@@ -5,6 +5,8 @@
 //! there are as many threads as cores. Out of memory, pages come from memory that answers as
 //! slowly as the paper's drives.
 
+use std::path::Path;
+
 use millpond::io::SlowProfile;
 use millpond_base::Size;
 use millpond_lab::experiment::{Experiment, Figure, Need, Scale};
@@ -13,7 +15,7 @@ use millpond_workload::tpcc;
 use millpond_workload::ycsb;
 
 use super::live::{Job, Loaded, cores, lengths};
-use super::{leanstore_hits, leanstore_memory, leanstore_outside};
+use super::{leanstore_hits, leanstore_memory, leanstore_outgrow, leanstore_outside};
 use crate::client::Workload;
 use crate::setup::{DeviceSpec, Setup};
 
@@ -73,10 +75,11 @@ impl Course {
     }
 }
 
-/// The experiment for one scale.
-pub fn experiment(scale: Scale) -> Experiment {
+/// The experiment for one scale; what needs a file makes it in `folder`.
+pub fn experiment(scale: Scale, folder: &Path) -> Experiment {
     let (course, loaded) = (Course { scale }, Loaded::default());
     let mut figures: Vec<Box<dyn Figure>> = leanstore_memory::figures(course, &loaded);
+    figures.push(Box::new(leanstore_outgrow::Outgrown::new(course, folder)));
     figures.extend(leanstore_outside::figures(course, &loaded));
     figures.push(Box::new(leanstore_hits::Hits::new(scale)));
     Experiment {
@@ -84,8 +87,7 @@ pub fn experiment(scale: Scale) -> Experiment {
         title: "LeanStore (Leis et al., ICDE 2018), repeated".to_string(),
         note: format!(
             "TPC-C and lookups on the pool and its trees, without log and locks, as in the paper; \
-             runs with many threads have {}. BerkeleyDB and WiredTiger are not run here. Fig. 9 \
-             with its line for swapping is not part of this experiment.",
+             runs with many threads have {}. BerkeleyDB and WiredTiger are not run here.",
             course.threads()
         ),
         scale,

@@ -13,6 +13,7 @@ mod gilbert_studies;
 pub mod leanstore;
 mod leanstore_hits;
 mod leanstore_memory;
+mod leanstore_outgrow;
 mod leanstore_outside;
 pub mod live;
 mod sizes;

@@ -1,6 +1,6 @@
 //! What all experiments have in common: their flags, their progress, their end.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -62,6 +62,11 @@ impl FrameArgs {
             ScaleArg::Standard => Scale::Standard,
             ScaleArg::Paper => Scale::Paper,
         }
+    }
+
+    /// Where the result directory is made, and files that a run needs.
+    pub(super) fn out(&self) -> &Path {
+        &self.out
     }
 
     fn options(&self, paper: &str) -> Result<Options, Failure> {

@@ -9,6 +9,7 @@ const EXAMPLES: &str = "Examples:
   millpond paper leanstore --plan              figures, and what they need
   millpond paper leanstore                     the whole evaluation in miniature
   millpond paper leanstore --figure 7,table-1  the ladder, and affinity
+  millpond paper leanstore --figure 9          data that outgrow memory, beside the system's paging
   millpond paper leanstore --scale quick       seconds: everything runs, nothing is proved";
 
 #[derive(clap::Args, Debug)]
@@ -19,5 +20,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    play(&mut experiment(args.frame.scale()), &args.frame)
+    let mut experiment = experiment(args.frame.scale(), args.frame.out());
+    play(&mut experiment, &args.frame)
 }

@@ -36,6 +36,7 @@ pub mod table;
 pub mod thread_slot;
 mod translation;
 pub mod twin;
+mod twin_memory;
 pub mod workers;
 pub mod writeback;
 

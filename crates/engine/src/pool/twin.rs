@@ -5,13 +5,13 @@
 //! freed are used again, under the same latch word, so that outdated readers find out. This file
 //! needs `unsafe`.
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
+use std::path::Path;
 use std::ptr::NonNull;
 
-use millpond_base::sync::Mutex;
 use millpond_base::sync::atomic::{AtomicU64, Ordering};
-use millpond_base::{FrameId, Mark, PageId};
+use millpond_base::sync::{Mutex, MutexGuard};
+use millpond_base::{Mark, PageId};
 
 use crate::page::PageHeader;
 use crate::pool::error::PoolError;
@@ -24,28 +24,15 @@ use crate::pool::lent::back_off;
 use crate::pool::pages::{Anchor, NewPage, Op, Pages, References};
 use crate::pool::swip::Swip;
 use crate::pool::translation::null_swip;
-
-/// Alignment of frames: direct I/O's, so that pages lie exactly as in the pool.
-const ALIGN: usize = FRAME_HEADER;
-/// Frames allocated at once: as one piece with huge-page advice, as the pool's memory is.
-const CHUNK_BYTES: usize = 64 << 20;
-
-struct Chunk {
-    start: NonNull<u8>,
-    layout: Layout,
-}
-
-#[derive(Default)]
-struct Memory {
-    chunks: Vec<Chunk>,
-    free: Vec<NonNull<Frame>>,
-}
+use crate::pool::twin_memory::TwinMemory;
 
 /// Plain memory that holds pages, synchronised by `L`.
 pub struct Twin<L: Latching> {
     page_size: usize,
-    memory: Mutex<Memory>,
+    memory: Mutex<TwinMemory>,
+    /// Pages that were ever made: the next one's id.
     pages: AtomicU64,
+    freed: AtomicU64,
     _latching: PhantomData<L>,
 }
 
@@ -61,16 +48,33 @@ impl<L: Latching> Twin<L> {
     /// # Errors
     /// Another page size.
     pub fn new(page_size: usize) -> Result<Twin<L>, PoolError> {
+        Twin::on(page_size, || Ok(TwinMemory::plain(page_size)))
+    }
+
+    /// The same as shared mappings of a new file in `folder`, which has no name and goes with the
+    /// twin: under a memory limit the operating system pages it in and out (leanstore V-C).
+    ///
+    /// # Errors
+    /// Another page size, or the file cannot be made.
+    pub fn in_file(page_size: usize, folder: &Path) -> Result<Twin<L>, PoolError> {
+        Twin::on(page_size, || TwinMemory::in_file(page_size, folder))
+    }
+
+    fn on(
+        page_size: usize,
+        memory: impl FnOnce() -> Result<TwinMemory, PoolError>,
+    ) -> Result<Twin<L>, PoolError> {
         if !page_size.is_power_of_two() || !(512..=1 << 16).contains(&page_size) {
             return Err(PoolError::PageSize { page_size: page_size as u64 });
         }
-        let memory = Mutex::new(Memory::default());
-        Ok(Twin { page_size, memory, pages: AtomicU64::new(0), _latching: PhantomData })
+        let memory = Mutex::new(memory()?);
+        let (pages, freed) = (AtomicU64::new(0), AtomicU64::new(0));
+        Ok(Twin { page_size, memory, pages, freed, _latching: PhantomData })
     }
 
     /// Pages in use.
     pub fn len(&self) -> u64 {
-        self.pages.load(Ordering::Relaxed)
+        self.pages.load(Ordering::Relaxed).saturating_sub(self.freed.load(Ordering::Relaxed))
     }
 
     /// Whether no page is in use.
@@ -78,47 +82,16 @@ impl<L: Latching> Twin<L> {
         self.len() == 0
     }
 
-    /// A frame that nobody refers to.
-    fn take(&self) -> NonNull<Frame> {
-        let mut memory = match self.memory.lock() {
+    fn memory(&self) -> MutexGuard<'_, TwinMemory> {
+        match self.memory.lock() {
             Ok(memory) => memory,
             Err(poisoned) => poisoned.into_inner(),
-        };
-        if memory.free.is_empty() {
-            self.grow(&mut memory);
-        }
-        // Cannot fail: `grow` adds frames or ends the program, as running out of memory does.
-        memory.free.pop().expect("grow adds frames")
-    }
-
-    fn grow(&self, memory: &mut Memory) {
-        let stride = FRAME_HEADER + self.page_size;
-        let frames = (CHUNK_BYTES / stride).max(1);
-        // Cannot fail: a constant size and a power of two.
-        let layout = Layout::from_size_align(frames * stride, 2 << 20).expect("a valid layout");
-        // SAFETY: the layout has a size.
-        let Some(start) = NonNull::new(unsafe { alloc(layout) }) else {
-            handle_alloc_error(layout);
-        };
-        // Before the first touch, which an allocation of zeros would have been: small pages would
-        // make the twin more than twice as slow as the pool.
-        crate::pool::huge::advise(start, layout.size());
-        // SAFETY: allocated with that size just now.
-        unsafe { start.as_ptr().write_bytes(0, layout.size()) };
-        memory.chunks.push(Chunk { start, layout });
-        for i in (0..frames).rev() {
-            // SAFETY: frame i lies inside the chunk, and is aligned to 512 since the chunk and
-            // the stride are; nobody else knows it yet.
-            unsafe {
-                let frame = start.add(i * stride).cast::<Frame>();
-                frame.write(Frame::new(FrameId::NONE));
-                memory.free.push(frame);
-            }
         }
     }
 
-    fn fresh(&self, new: NewPage) -> NonNull<Frame> {
-        let frame = self.take();
+    /// A new page, latched.
+    fn fresh(&self, new: NewPage) -> Result<NonNull<Frame>, PoolError> {
+        let frame = self.memory().take()?;
         let id = PageId(self.pages.fetch_add(1, Ordering::Relaxed));
         // SAFETY: taken from the free list, so nobody else writes it; outdated readers use raw
         // reads and the latch's version, which the exclusive hold below will change.
@@ -135,20 +108,7 @@ impl<L: Latching> Twin<L> {
             let lsn = millpond_base::Lsn(0);
             PageHeader { checksum: 0, lsn, page: id, owner: new.owner, kind, level }.write(page);
         }
-        frame
-    }
-}
-
-impl<L: Latching> Drop for Twin<L> {
-    fn drop(&mut self) {
-        let memory = match self.memory.get_mut() {
-            Ok(memory) => memory,
-            Err(poisoned) => poisoned.into_inner(),
-        };
-        for chunk in memory.chunks.drain(..) {
-            // SAFETY: allocated with this layout in `grow`; guards borrow the twin: none is left.
-            unsafe { dealloc(chunk.start.as_ptr(), chunk.layout) };
-        }
+        Ok(frame)
     }
 }
 
@@ -228,7 +188,7 @@ impl<L: Latching> Pages for Twin<L> {
 
     fn allocate<'o>(&'o self, op: &'o Op<'o, Self>, new: NewPage) -> Try<Write<'o, Self>> {
         // SAFETY: `fresh` latched the frame for us.
-        Ok(unsafe { Write::held(op, self.fresh(new)) })
+        Ok(unsafe { Write::held(op, self.fresh(new).map_err(Jump::failed)?) })
     }
 
     fn free(&self, page: Write<'_, Self>) {
@@ -237,11 +197,8 @@ impl<L: Latching> Pages for Twin<L> {
         let header = unsafe { frame.as_ref() };
         header.set_page(None);
         header.latch.release_exclusive();
-        let mut memory = match self.memory.lock() {
-            Ok(memory) => memory,
-            Err(poisoned) => poisoned.into_inner(),
-        };
-        memory.free.push(frame);
+        self.memory().give_back(frame);
+        self.freed.fetch_add(1, Ordering::Relaxed);
     }
 
     #[inline]
@@ -267,8 +224,8 @@ impl<L: Latching> Pages for Twin<L> {
     }
 
     fn anchor_new(&self, new: NewPage) -> Result<(Anchor, PageId), PoolError> {
-        let root = self.fresh(new);
-        let anchor = self.take();
+        let root = self.fresh(new)?;
+        let anchor = self.memory().take()?;
         // SAFETY: both were just taken; the anchor's page has room for a swip at that offset,
         // which is aligned to 8.
         unsafe {
@@ -285,8 +242,6 @@ impl<L: Latching> Pages for Twin<L> {
     fn release_anchor(&self, _: Anchor) {}
 }
 
-const _: () = assert!(ALIGN.is_power_of_two());
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -295,8 +250,7 @@ mod tests {
 
     const LEAF: NewPage = NewPage { owner: 1, kind: PageType::BTREE_LEAF, level: 0 };
 
-    fn a_page_written_is_a_page_read<L: Latching>() {
-        let twin = Twin::<L>::new(4096).unwrap();
+    fn a_page_written_is_a_page_read<L: Latching>(twin: &Twin<L>) {
         let (anchor, _) = twin.anchor_new(LEAF).unwrap();
         twin.run(|op| {
             let parent = Read::anchor(op, anchor)?;
@@ -319,9 +273,12 @@ mod tests {
 
     #[test]
     fn pages_are_written_and_read_under_each_way_of_latching() {
-        a_page_written_is_a_page_read::<Optimistic>();
-        a_page_written_is_a_page_read::<Latched>();
-        a_page_written_is_a_page_read::<Unlatched>();
+        a_page_written_is_a_page_read(&Twin::<Optimistic>::new(4096).unwrap());
+        a_page_written_is_a_page_read(&Twin::<Latched>::new(4096).unwrap());
+        a_page_written_is_a_page_read(&Twin::<Unlatched>::new(4096).unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let mapped = Twin::<Optimistic>::in_file(4096, folder.path()).unwrap();
+        a_page_written_is_a_page_read(&mapped);
     }
 
     #[test]
@@ -334,7 +291,9 @@ mod tests {
             if std::mem::take(&mut first) {
                 let page = op.allocate(LEAF)?;
                 let frame = page.frame();
+                assert_eq!(twin.len(), 2);
                 page.free();
+                assert_eq!(twin.len(), 1);
                 // SAFETY: a frame of this twin.
                 let stale = unsafe { Read::begin(op, frame) }?;
                 stale.validate()?;
