@@ -125,12 +125,8 @@ pub struct Speed {
     pub per_s: Interval,
     /// The same over the first policy's, within the rounds.
     pub to_first: Interval,
-    /// Candidates that the policy looked at for each page that went.
-    pub looked: f64,
-    /// Pages written for each that went.
-    pub written: f64,
-    /// Nanoseconds for each candidate, everything included.
-    pub candidate_ns: f64,
+    /// What each page that went took.
+    pub rates: Rates,
 }
 
 /// Runs the contest: for each way to evict, a [`Speed`] for each policy.
@@ -174,25 +170,53 @@ pub fn contest(what: &Contest, observer: &mut dyn Observer) -> Result<Vec<Speed>
     Ok(speeds)
 }
 
+/// What several rounds of evicting came to.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Rates {
+    /// Pages that went.
+    pub pages: u64,
+    /// Candidates that the policy looked at for each page that went.
+    pub looked: f64,
+    /// Pages written for each that went.
+    pub written: f64,
+    /// Nanoseconds for each candidate, everything included.
+    pub candidate_ns: f64,
+}
+
+impl Rates {
+    /// The rounds together, with so many threads.
+    pub fn of(outs: &[Out], threads: u32) -> Rates {
+        let evicted = outs.iter().fold(Evicted::default(), |all, out| all + out.evicted);
+        let (pages, looked) = (evicted.pages.max(1) as f64, evicted.looked as f64);
+        let seconds: f64 = outs.iter().map(|out| out.seconds).sum();
+        Rates {
+            pages: evicted.pages,
+            looked: looked / pages,
+            written: evicted.written as f64 / pages,
+            candidate_ns: seconds * 1e9 * f64::from(threads) / looked.max(1.0),
+        }
+    }
+}
+
+impl Out {
+    /// Evictions per second.
+    pub fn per_s(&self) -> f64 {
+        self.evicted.pages as f64 / self.seconds.max(1e-9)
+    }
+}
+
 /// `None` without a round, or with one in which nothing went.
 fn speed(facts: &Facts, what: &Evict, own: &[Out], first: &[Out]) -> Option<Speed> {
-    let per_s = |outs: &[Out]| -> Vec<f64> {
-        outs.iter().map(|out| out.evicted.pages as f64 / out.seconds.max(1e-9)).collect()
-    };
+    let per_s = |outs: &[Out]| -> Vec<f64> { outs.iter().map(Out::per_s).collect() };
     // A contest that was stopped may have left rounds half done.
     let rounds = own.len().min(first.len());
     let (own, first) = (own.get(..rounds)?, first.get(..rounds)?);
-    let sum = |of: fn(&Evicted) -> u64| own.iter().map(|out| of(&out.evicted) as f64).sum::<f64>();
-    let pages = sum(|evicted| evicted.pages);
-    let looked = sum(|evicted| evicted.looked);
-    let seconds: f64 = own.iter().map(|out| out.seconds).sum();
+    let rates = Rates::of(own, what.threads);
     Some(Speed {
         facts: facts.clone(),
         what: *what,
         per_s: Interval::of(&per_s(own))?,
         to_first: Interval::of_ratios(&per_s(own), &per_s(first))?,
-        looked: looked / pages.max(1.0),
-        written: sum(|evicted| evicted.written) / pages.max(1.0),
-        candidate_ns: seconds * 1e9 * f64::from(what.threads) / looked.max(1.0),
+        rates,
     })
 }

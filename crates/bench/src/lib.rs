@@ -49,6 +49,8 @@ pub mod hit_table;
 #[cfg(feature = "runs")]
 pub mod image;
 #[cfg(feature = "runs")]
+mod instructions;
+#[cfg(feature = "runs")]
 pub mod memory_group;
 #[cfg(feature = "runs")]
 pub mod papers;

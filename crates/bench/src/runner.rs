@@ -17,6 +17,7 @@ use millpond_workload::live::{DriveError, Store};
 use crate::client::{CLASSES_MAX, Client, Clients, Done, Workload};
 use crate::counts::{Counts, cpu_seconds, resident_bytes};
 use crate::error::BenchError;
+use crate::instructions::Instructions;
 
 /// How long a phase lasts.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -119,6 +120,9 @@ pub struct Outcome {
     pub counts: Option<Counts>,
     /// Processor seconds of the process.
     pub cpu_s: f64,
+    /// Instructions of the clients' threads, without the kernel's; `None` where the machine does
+    /// not count them.
+    pub instructions: Option<u64>,
     /// Bytes of the process in memory at the end.
     pub resident_bytes: Option<u64>,
     /// The time series.
@@ -141,6 +145,7 @@ impl Outcome {
                 *sum += part;
             }
             all.cpu_s += round.cpu_s;
+            all.instructions = all.instructions.zip(round.instructions).map(|(sum, n)| sum + n);
             all.resident_bytes = round.resident_bytes;
             all.throughput_per_s += round.throughput_per_s;
             all.was_stopped |= round.was_stopped;
@@ -375,6 +380,8 @@ fn run_each<C: Client, S: Store>(
         cells: (0..threads).map(|_| Cell::default()).collect(),
     };
     let shared = &shared;
+    // Before the threads, which it then counts, too.
+    let mut instructions = Instructions::begin();
     thread::scope(|scope| {
         let handles: Vec<_> = clients
             .iter_mut()
@@ -393,6 +400,7 @@ fn run_each<C: Client, S: Store>(
         shared.phase.store(phase, Ordering::Release);
         shared.cells.iter().for_each(|cell| cell.0.store(0, Ordering::Relaxed));
         let (before, cpu) = (counts(), cpu_seconds());
+        let executed = instructions.so_far();
         shared.barrier.wait();
         let mut series = Vec::new();
         if phase == MEASURE {
@@ -412,6 +420,8 @@ fn run_each<C: Client, S: Store>(
         let counted = counts().zip(before).map(|(after, before)| after.since(&before));
         let mut outcome = merged(&shares, cpu_seconds() - cpu);
         (outcome.counts, outcome.series, outcome.was_stopped) = (counted, series, was_stopped);
+        let executed = instructions.so_far().zip(executed);
+        outcome.instructions = executed.map(|(all, before)| all.saturating_sub(before));
         Ok(outcome)
     })
 }
@@ -439,6 +449,7 @@ fn merged(shares: &[Share], cpu_s: f64) -> Outcome {
         retries: all.retries,
         counts: None,
         cpu_s,
+        instructions: None,
         resident_bytes: resident_bytes(),
         series: Vec::new(),
         was_stopped: false,

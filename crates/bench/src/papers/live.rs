@@ -24,7 +24,7 @@ use crate::client::Workload;
 use crate::error::BenchError;
 use crate::figure::{Watched, failed};
 use crate::image::Image;
-use crate::runner::{Length, Outcome, RunSpec};
+use crate::runner::{Length, Observer, Outcome, RunSpec};
 use crate::setup::{DeviceSpec, Engine, Setup};
 use crate::store::TreeStoreError;
 use crate::table::Row;
@@ -60,11 +60,25 @@ pub enum End {
     Starved,
 }
 
+/// What is made of a run.
+type Rows = fn(&Job, &End, &dyn Bed) -> Vec<Row>;
+/// What is done with a bed instead of one run.
+type Course = fn(&Job, &mut dyn Bed, &mut dyn Observer) -> Result<Vec<Row>, BenchError>;
+
+/// What a figure does with a bed.
+#[derive(Clone, Copy)]
+enum Play {
+    /// One run.
+    Run(Rows),
+    /// Anything else.
+    Own(Course),
+}
+
 /// A figure whose cells are runs of the engine.
 pub struct LiveFigure {
     about: About,
     jobs: Vec<Job>,
-    rows: fn(&Job, &End, &dyn Bed) -> Vec<Row>,
+    play: Play,
     draw: fn(&Table) -> Section,
     loaded: Loaded,
 }
@@ -73,13 +87,20 @@ impl LiveFigure {
     /// A figure with a row for each job.
     pub fn new(about: About, jobs: Vec<Job>, loaded: &Loaded, draw: fn(&Table) -> Section) -> Self {
         let loaded = loaded.clone();
-        LiveFigure { about, jobs, rows: one_row, draw, loaded }
+        LiveFigure { about, jobs, play: Play::Run(one_row), draw, loaded }
     }
 
     /// The figure with other rows than one for each job.
     #[must_use]
-    pub fn with_rows(mut self, rows: fn(&Job, &End, &dyn Bed) -> Vec<Row>) -> LiveFigure {
-        self.rows = rows;
+    pub fn with_rows(mut self, rows: Rows) -> LiveFigure {
+        self.play = Play::Run(rows);
+        self
+    }
+
+    /// The figure with something else than one run on each bed.
+    #[must_use]
+    pub fn with_course(mut self, course: Course) -> LiveFigure {
+        self.play = Play::Own(course);
         self
     }
 
@@ -126,15 +147,15 @@ impl LiveFigure {
             true => prepare_on(&*self.image(job, repetition, observer)?, &setup, &job.workload)?,
             false => prepare(&setup, &job.workload, observer)?,
         };
-        let spec = RunSpec { warm_up: job.warm_up, measure: job.measure, interval: interval(job) };
-        let end = match bed.run(&spec, &mut |_| Ok(()), observer) {
-            Ok(outcome) if outcome.was_stopped => return Err(BenchError::Stopped),
-            Ok(outcome) => End::Ran(Box::new(outcome)),
-            Err(error) => broken_off(&error).ok_or(error)?,
+        let (rows, is_whole) = match self.play {
+            Play::Run(rows) => {
+                let end = run(job, bed.as_mut(), observer)?;
+                (rows(job, &end, bed.as_ref()), matches!(end, End::Ran(_)))
+            }
+            Play::Own(course) => (course(job, bed.as_mut(), observer)?, true),
         };
-        let rows = (self.rows)(job, &end, bed.as_ref());
         // What was broken off in the middle is not taken back without a log.
-        if let End::Ran(_) = end
+        if is_whole
             && let Some(report) = bed.check_at_rest()?
             && !report.is_consistent()
         {
@@ -142,6 +163,16 @@ impl LiveFigure {
             return Err(BenchError::Drive(error.into()));
         }
         Ok(rows)
+    }
+}
+
+/// One run of the job.
+fn run(job: &Job, bed: &mut dyn Bed, observer: &mut dyn Observer) -> Result<End, BenchError> {
+    let spec = RunSpec { warm_up: job.warm_up, measure: job.measure, interval: interval(job) };
+    match bed.run(&spec, &mut |_| Ok(()), observer) {
+        Ok(outcome) if outcome.was_stopped => Err(BenchError::Stopped),
+        Ok(outcome) => Ok(End::Ran(Box::new(outcome))),
+        Err(error) => broken_off(&error).ok_or(error),
     }
 }
 

@@ -20,4 +20,6 @@ mod sizes;
 pub mod stall;
 mod threads;
 mod verdict;
+mod watt_evictors;
 pub mod watt_live;
+mod watt_modes;

@@ -11,14 +11,17 @@ fn watt(out: &Path, more: &[&str]) -> Output {
 }
 
 /// Figures whose cells are runs of the engine.
-const LIVE: [&str; 4] = ["9", "11", "13", "workers"];
+const LIVE: [&str; 5] = ["9", "11", "13", "workers", "eviction"];
+
+/// Figures of evictors while nothing else runs.
+const EVICTORS: [&str; 2] = ["10", "12"];
 
 #[test]
 fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
     let out = tempfile::tempdir().unwrap();
     let simulated =
         ["1", "2", "3", "4", "5", "6", "7", "8", "aggregation", "logging", "pairs", "memory"];
-    let figures: Vec<&str> = simulated.into_iter().chain(LIVE).collect();
+    let figures: Vec<&str> = simulated.into_iter().chain(LIVE).chain(EVICTORS).collect();
     let (table, _) = whole_run("watt", out.path(), &figures);
     assert_eq!(labels(&table, "1", "policy").len(), 6);
     assert_eq!(labels(&table, "1", "percent"), ["10", "20", "5"]);
@@ -31,12 +34,23 @@ fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
         ["hyperbolic", "lean-evict(cooling=30%)", "random", "watt"]
     );
     assert_eq!(labels(&table, "workers", "seat"), ["auto", "batched"]);
+    let modes = ["adaptive(2)", "threads(1)", "threads(2)", "worker"];
+    assert_eq!(labels(&table, "eviction", "mode"), modes);
+    assert_eq!(labels(&table, "10", "state"), ["clean", "dirty"]);
+    assert_eq!(labels(&table, "12", "policy"), labels(&table, "9", "policy"));
     for row in 0..table.rows.len() {
         let number = |name| number(&table, row, name);
         let figure = table.get(row, "figure").unwrap().to_string();
         if LIVE.contains(&figure.as_str()) {
             assert_eq!(table.get(row, "end"), Some(&"ran".into()));
             assert!(number("transactions") > 0.0);
+            continue;
+        }
+        if EVICTORS.contains(&figure.as_str()) {
+            assert!(number("evictions_per_s") > 0.0 && number("evicted") > 0.0);
+            assert!(number("candidates_per_eviction") >= 1.0, "what goes was looked at");
+            let is_dirty = table.get(row, "state") == Some(&"dirty".into());
+            assert!(if is_dirty { number("writes_per_eviction") >= 0.9 } else { true });
             continue;
         }
         assert_eq!(number("hits") + number("misses"), number("references"));

@@ -1,0 +1,88 @@
+//! Instructions that threads execute, by the processor's own counter.
+//!
+//! Many virtual machines have no such counter, and some systems allow nobody to read it: then
+//! nothing is counted, and results say so. What the kernel does on a thread's behalf is left out.
+
+#[cfg(target_os = "linux")]
+use perf_event::{Builder, Counter, events::Event, events::Hardware};
+#[cfg(target_os = "linux")]
+use std::io;
+
+/// Counts instructions of the threads that this thread starts from now on, and its own.
+pub(crate) struct Instructions {
+    #[cfg(target_os = "linux")]
+    counter: Option<Counter>,
+}
+
+impl Instructions {
+    /// Begins to count, where that is possible.
+    pub fn begin() -> Instructions {
+        Instructions {
+            #[cfg(target_os = "linux")]
+            counter: count(Hardware::INSTRUCTIONS).ok(),
+        }
+    }
+
+    /// How many there were so far; `None` where nothing is counted.
+    pub fn so_far(&mut self) -> Option<u64> {
+        #[cfg(target_os = "linux")]
+        return read(self.counter.as_mut()?).ok().flatten();
+        #[cfg(not(target_os = "linux"))]
+        None
+    }
+}
+
+/// A counter of `event` that goes on in threads which this one starts.
+#[cfg(target_os = "linux")]
+fn count(event: impl Event) -> io::Result<Counter> {
+    Builder::new(event).inherit(true).enabled(true).build()
+}
+
+/// What it has counted, made up for the times in which others had the processor's counter; `None`
+/// if it never had it.
+#[cfg(target_os = "linux")]
+fn read(counter: &mut Counter) -> io::Result<Option<u64>> {
+    let data = counter.read_full()?;
+    let (enabled, running) = (data.time_enabled(), data.time_running());
+    Ok(match enabled.zip(running) {
+        Some((_, running)) if running.is_zero() => None,
+        Some((enabled, running)) if running < enabled => {
+            let share = running.as_secs_f64() / enabled.as_secs_f64();
+            Some((data.count() as f64 / share) as u64)
+        }
+        _ => Some(data.count()),
+    })
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::hint::black_box;
+    use std::thread;
+
+    use perf_event::events::Software;
+
+    use super::*;
+
+    fn work() -> u64 {
+        (0..20_000_000u64).fold(0, |sum, at| black_box(sum ^ at))
+    }
+
+    /// On machines without counters this is all that can be seen of the mechanism.
+    #[test]
+    fn threads_that_are_started_count_beside_their_starter() {
+        let Ok(mut counter) = count(Software::TASK_CLOCK) else { return };
+        let before = read(&mut counter).unwrap().unwrap_or(0);
+        thread::spawn(work).join().unwrap();
+        let after = read(&mut counter).unwrap().unwrap();
+        assert!(after > before + 1_000_000, "a millisecond at least: {before}, {after}");
+    }
+
+    #[test]
+    fn instructions_are_counted_or_they_are_not() {
+        let mut instructions = Instructions::begin();
+        let Some(before) = instructions.so_far() else { return };
+        thread::spawn(work).join().unwrap();
+        let after = instructions.so_far().unwrap();
+        assert!(after - before > 20_000_000, "one for each step at least: {before}, {after}");
+    }
+}
