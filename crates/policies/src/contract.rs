@@ -120,6 +120,14 @@ pub trait Touch: Send + Sync + 'static {
     /// Whether [`Touch::touch`] looks at [`Access::page`]. If not, a host need not find it out.
     const READS_PAGE: bool = true;
 
+    /// Whether [`Touch::touch`] would change nothing. A live pool asks first, without
+    /// [`Access::page`], and does nothing more if so: what nearly every hit comes to should be told
+    /// here, in few instructions. Not asked of policies with a clock of references.
+    #[inline(always)]
+    fn is_noted(_meta: &Self::Meta, _params: &Self::Params, _access: &Access) -> bool {
+        false
+    }
+
     /// The frame was hit.
     #[inline(always)]
     fn touch(_meta: &Self::Meta, _params: &Self::Params, _access: &Access) {}

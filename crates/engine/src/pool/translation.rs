@@ -7,7 +7,7 @@
 use std::ptr::NonNull;
 
 use millpond_base::{FrameId, Mark, PageId};
-use millpond_policies::contract::{Access, Hit, Touch, TouchOn};
+use millpond_policies::contract::{Access, Hit, TickSource, Touch, TouchOn};
 
 use crate::pool::buffer::{Mode, Pool};
 use crate::pool::counters::Counter;
@@ -98,6 +98,13 @@ impl<M: Mode> Pool<M> {
         let hears = M::Touch::hit_cost(&self.params) != Hit::Nothing;
         if !hears && !M::RECORDS {
             return;
+        }
+        // Where each reference moves the clock, none is noted before it is told.
+        if !M::RECORDS && M::Touch::TICK != TickSource::PerAccess {
+            let access = self.access(PageId::default(), mark, false);
+            if M::Touch::is_noted(self.meta(frame), &self.params, &access) {
+                return;
+            }
         }
         // By now it may have gone.
         let page = match M::Touch::READS_PAGE || M::RECORDS {

@@ -66,18 +66,22 @@ impl Tracking {
         [self.first, self.second]
     }
 
-    /// Logs a reference at `tick`, unless that is known: nearly every reference is not the first
-    /// of its epoch.
+    /// Whether a reference at `tick` is logged: nearly every one is not the first of its epoch.
     #[inline(always)]
-    pub fn track(&self, stamps: &Stamps, tick: u32, mark: Mark) {
+    pub fn knows(&self, stamps: &Stamps, tick: u32, mark: Mark) -> bool {
         // Its stamp, but for the last tick there is, at which an empty log passes for a full one.
         let now = tick.wrapping_add(1);
         let read_known = self.log != StampLog::Bit && stamps.front() == now;
-        let known = match mark.is_write() {
+        match mark.is_write() {
             false => read_known,
             true => read_known && self.log == StampLog::Both && stamps.back(self.second) == now,
-        };
-        if !known {
+        }
+    }
+
+    /// Logs a reference at `tick`, unless that is known.
+    #[inline(always)]
+    pub fn track(&self, stamps: &Stamps, tick: u32, mark: Mark) {
+        if !self.knows(stamps, tick, mark) {
             self.log(stamps, stamp(tick), mark);
         }
     }

@@ -150,6 +150,11 @@ impl<C: WattClock> Touch for WattTouch<C> {
     const READS_PAGE: bool = false;
 
     #[inline(always)]
+    fn is_noted(stamps: &Stamps, tracking: &Tracking, access: &Access) -> bool {
+        tracking.knows(stamps, access.now, access.mark)
+    }
+
+    #[inline(always)]
     fn touch(stamps: &Stamps, tracking: &Tracking, access: &Access) {
         tracking.track(stamps, access.now, access.mark);
     }
