@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use millpond::db::modes::Lean;
+use millpond::db::modes::Dated;
 use millpond::db::{Durability, Options};
 use millpond::io::{AlignedBuffer, Device, DeviceError, FileDevice, FileOptions};
 use millpond_base::Seed;
@@ -99,7 +99,7 @@ pub fn commits(
     let own = own.map_err(|error| BenchError::Usage(format!("{}: {error}", folder.display())))?;
     let probe = probe_file(&own.path().join("probe"))?;
     let options = Options::new().memory(256 << 20).durability(what.durability);
-    let store = TxnStore::<Lean>::open(&own.path().join("store"), &options)?;
+    let store = TxnStore::<Dated>::open(&own.path().join("store"), &options)?;
     let table = fill(&store, what)?;
     let (mut speeds, mut probes) = (Vec::new(), Vec::new());
     let (mut all, mut counts) = (Share::default(), Counts::default());
@@ -136,7 +136,7 @@ pub fn commits(
     })
 }
 
-fn fill(store: &TxnStore<Lean>, what: &Commits) -> Result<TableId, BenchError> {
+fn fill(store: &TxnStore<Dated>, what: &Commits) -> Result<TableId, BenchError> {
     store.load_with(|store| {
         let table = store.create_table("rows").map_err(drive)?;
         let mut at = 0;
@@ -159,7 +159,7 @@ fn drive(error: DbStoreError) -> BenchError {
 
 /// All threads for one round; their transactions, and how long it took.
 fn round_of(
-    store: &TxnStore<Lean>,
+    store: &TxnStore<Dated>,
     table: TableId,
     what: &Commits,
     round: u64,
@@ -192,7 +192,7 @@ fn round_of(
 }
 
 fn work(
-    store: &TxnStore<Lean>,
+    store: &TxnStore<Dated>,
     table: TableId,
     what: &Commits,
     seed: u64,
@@ -207,7 +207,7 @@ fn work(
         random.fill(&mut value);
         while let Err(error) = once(&mut session, table, &key, writes.then_some(&value[..])) {
             session.rollback()?;
-            if !TxnSession::<Lean>::is_retriable(&error) {
+            if !TxnSession::<Dated>::is_retriable(&error) {
                 return Err(error);
             }
             share.retries += 1;
@@ -219,7 +219,7 @@ fn work(
 }
 
 fn once(
-    session: &mut TxnSession<Lean>,
+    session: &mut TxnSession<Dated>,
     table: TableId,
     key: &[u8],
     value: Option<&[u8]>,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use millpond::db::modes::Lean;
+use millpond::db::modes::Dated;
 use millpond::db::{Durability, Options};
 use millpond::io::{Device, MemoryDevice, PowerSupply};
 use millpond::pool::counters::Counter;
@@ -26,7 +26,7 @@ use millpond_workload::live::{Access, Scan, Session, Store, check_contract};
 use millpond_workload::tpcc::{self, Kind, Report, Scale, Tables, Worker};
 use millpond_workload::trace::{BATCH_LEN, Batch};
 
-type TestStore = TxnStore<Lean>;
+type TestStore = TxnStore<Dated>;
 
 fn options(frames: u32) -> Options {
     Options::new().page_size(1024).durability(Durability::Async).lab(|lab| {
