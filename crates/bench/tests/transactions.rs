@@ -313,7 +313,7 @@ fn a_deadlock_is_an_error_that_may_be_retried() {
     });
     let failed: Vec<_> = ends.into_iter().filter_map(Result::err).collect();
     assert_eq!(failed.len(), 1);
-    let session = |error| <TxnStore<Lean> as Store>::Session::<'_>::is_retriable(error);
+    let session = |error| <TxnStore<Dated> as Store>::Session::<'_>::is_retriable(error);
     assert!(failed.iter().all(session), "{failed:?}");
     assert_eq!(one.get(table, b"a", |value| value[0]).unwrap(), Some(b'1'));
 }
