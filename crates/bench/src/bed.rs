@@ -164,6 +164,14 @@ pub fn prepare(
     observer.begin(&format!("loading {} into {}", workload.name(), setup.engine));
     let latching = setup.options.lab.latching;
     let has_transactions = setup.options.log || setup.options.locks;
+    let is_slow = matches!(setup.device, DeviceSpec::Slow(_)) && setup.engine == Engine::Pool;
+    if setup.warms_up_fast && (!is_slow || has_transactions) {
+        return Err(BenchError::Usage(
+            "a fast warm-up is for pools without log and locks on a slow device: --fast-warm-up \
+             goes with --device slow:nvme, for instance"
+                .to_string(),
+        ));
+    }
     if setup.engine == Engine::Twin {
         if has_transactions {
             return Err(BenchError::Usage("the twin has neither log nor locks".to_string()));
@@ -289,6 +297,8 @@ struct PoolBed<M: Mode> {
     ground: Option<Ground<M>>,
     /// The device without what slows it down.
     device: Arc<dyn Device>,
+    /// What slows it down for the run, if anything does.
+    slow: Option<Arc<SlowDevice>>,
     setup: Setup,
     crew: Crew,
 }
@@ -333,7 +343,7 @@ impl<M: Mode> PoolBed<M> {
         let crew = Crew::new(setup, workload);
         check_threads(crew.latching, workload)?;
         let device = make_device(setup)?;
-        let mut bed = PoolBed { ground: None, device, setup: setup.clone(), crew };
+        let mut bed = PoolBed { ground: None, device, slow: None, setup: setup.clone(), crew };
         let page_size = u64::from(bed.crew.facts.page_size);
         let size = match page_size {
             512 => PageSize::TINY,
@@ -367,8 +377,8 @@ impl<M: Mode> PoolBed<M> {
         }
         (crew.facts.pages, crew.facts.rows) = (image.pages, image.rows);
         let device: Arc<dyn Device> = Arc::new(image.device());
-        let mut bed = PoolBed { ground: None, device, setup: setup.clone(), crew };
-        let pages = Arc::new(PageStore::open_on(bed.device_slowed(), None, false)?);
+        let mut bed = PoolBed { ground: None, device, slow: None, setup: setup.clone(), crew };
+        let pages = Arc::new(PageStore::open_on(bed.device_for_run()?, None, false)?);
         let frames = bed.frames(setup.pool)?;
         bed.ground = Some(bed.open(pages, frames, &image.roots)?);
         Ok(bed)
@@ -432,17 +442,16 @@ impl<M: Mode> PoolBed<M> {
         if let DeviceSpec::File(path) = &self.setup.device {
             self.device = Arc::new(FileDevice::open(path, &self.setup.options.file_options())?);
         }
-        Ok(self.device_slowed())
+        self.slow = self.slowed();
+        let device = self.device.clone();
+        Ok(self.slow.clone().map_or(device, |slow| slow as Arc<dyn Device>))
     }
 
-    fn device_slowed(&self) -> Arc<dyn Device> {
-        let device = self.device.clone();
-        match self.setup.device {
-            DeviceSpec::Slow(profile) => {
-                Arc::new(SlowDevice::new(device, profile, self.setup.options.lab.seed))
-            }
-            _ => device,
-        }
+    /// The device slowed down, if it shall be.
+    fn slowed(&self) -> Option<Arc<SlowDevice>> {
+        let DeviceSpec::Slow(profile) = self.setup.device else { return None };
+        let seed = self.setup.options.lab.seed;
+        Some(Arc::new(SlowDevice::new(self.device.clone(), profile, seed)))
     }
 
     fn ground(&self) -> Result<&Ground<M>, BenchError> {
@@ -504,7 +513,17 @@ impl<M: Mode> Bed for PoolBed<M> {
         let pool = store.pages();
         let counts = || Some(Counts::of(pool.counters()));
         let recorders = recorders(pool);
-        self.crew.run(store, spec, &counts, &mut || at_start(recorders), observer)
+        let slow = self.slow.as_ref().filter(|_| self.setup.warms_up_fast);
+        if let Some(slow) = slow {
+            slow.set_slow(false);
+        }
+        let mut start = || {
+            if let Some(slow) = slow {
+                slow.set_slow(true);
+            }
+            at_start(recorders)
+        };
+        self.crew.run(store, spec, &counts, &mut start, observer)
     }
 
     fn set_workload(&mut self, workload: Workload) {
@@ -573,7 +592,8 @@ impl<M: Mode> Bed for PoolBed<M> {
         if self.setup.device == DeviceSpec::Memory {
             return Ok(None);
         }
-        let device = self.device_slowed();
+        let slow = self.slowed().map(|slow| slow as Arc<dyn Device>);
+        let device = slow.unwrap_or_else(|| self.device.clone());
         let (page_size, seed) = (self.crew.facts.page_size as usize, self.crew.seed);
         let pages = self.crew.facts.pages;
         Ok(Some(reads_per_second(device.as_ref(), page_size, pages, depth, time, seed)?))

@@ -94,6 +94,9 @@ pub struct Setup {
     pub pool: Option<Size>,
     /// Where evicted pages go.
     pub device: DeviceSpec,
+    /// Whether a slow device is slow only from the end of the warm-up on: so pools are warm after
+    /// a fraction of the time. Not for transactions.
+    pub warms_up_fast: bool,
     /// What the twin's memory is paged by; `None` for plain memory without a limit.
     pub paged: Option<Paged>,
     /// Whether page references can be recorded.
@@ -114,6 +117,7 @@ impl Setup {
             options: Options::new().log(false).locks(false),
             pool: None,
             device: DeviceSpec::Memory,
+            warms_up_fast: false,
             paged: None,
             records: false,
             cold: false,

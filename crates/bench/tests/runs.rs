@@ -144,6 +144,33 @@ fn a_slow_device_is_slow_when_it_runs_and_not_when_it_loads() {
 }
 
 #[test]
+fn a_fast_warm_up_is_not_slowed_down_and_what_is_measured_is() {
+    let setup = Setup {
+        device: "slow:disk".parse().unwrap(),
+        pool: Some(Size::Frames(30)),
+        warms_up_fast: true,
+        ..Setup::new()
+    };
+    let mut bed = prepare(&setup, &lookups(1), &mut Unwatched).unwrap();
+    // A disk that is slow from the beginning takes minutes for this warm-up.
+    let warm_up = Length::Operations(20_000);
+    for _ in 0..2 {
+        let spec = RunSpec { warm_up, ..RunSpec::of(Length::Operations(20)) };
+        let outcome = run(bed.as_mut(), &spec);
+        let reads = outcome.counts.unwrap().reads;
+        assert!(reads > 0 && outcome.seconds > reads as f64 * 100e-6, "{reads} reads: {outcome:?}");
+    }
+    for wrong in [
+        Setup { device: DeviceSpec::Memory, ..setup.clone() },
+        Setup { engine: Engine::Twin, ..setup.clone() },
+        Setup { options: setup.options.clone().log(true), ..setup },
+    ] {
+        let refused = prepare(&wrong, &lookups(1), &mut Unwatched).err();
+        assert!(matches!(refused, Some(BenchError::Usage(_))), "{refused:?}");
+    }
+}
+
+#[test]
 fn scans_run_side_by_side_and_know_their_rows() {
     let workload = Workload::Scan(tpcc::Config::standard(Scale::tiny(2), 2));
     let mut bed = prepare(&Setup::new(), &workload, &mut Unwatched).unwrap();

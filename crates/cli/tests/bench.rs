@@ -222,6 +222,7 @@ fn what_cannot_be_is_refused_with_exit_code_2_and_says_what_there_is() {
         (&["ycsb", "--policy", "lean-evikt"], "did you mean 'lean-evict'"),
         (&["ycsb", "--latching", "none", "--threads", "2"], "for one thread"),
         (&["tpcc", "--device", "tape"], "slow:nvme|sata|disk|array"),
+        (&["tpcc", "--scale", "tiny", "--fast-warm-up"], "--device slow:nvme"),
         (&["ycsb", "--updates", "80", "--scans", "30"], "at most 100"),
         (&["ycsb", "--pool", "none"], "is no size"),
         (&["tpcc", "--engine", "twin", "--record", "x.parquet", "--scale", "tiny"], "no pool"),

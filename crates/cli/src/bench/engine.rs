@@ -107,6 +107,10 @@ pub(crate) struct EngineArgs {
     /// Where evicted pages go: memory, file:PATH, or slow:nvme|sata|disk|array
     #[arg(long, default_value = "memory", value_name = "DEVICE")]
     device: DeviceSpec,
+    /// Slow the device down only once the warm-up is over, so that the pool is warm sooner; needs
+    /// --device slow:… and a pool without log and locks
+    #[arg(long)]
+    fast_warm_up: bool,
     /// Bypass the page cache: auto, on or off
     #[arg(long, default_value = "auto", value_name = "WHEN")]
     direct_io: DirectIo,
@@ -165,7 +169,9 @@ impl EngineArgs {
         };
         let pool = self.pool.as_deref().map(size).transpose()?;
         let device = self.device.clone();
-        Ok(Setup { engine, options, pool, device, load_threads: cores(), ..Setup::new() })
+        let warms_up_fast = self.fast_warm_up;
+        let load_threads = cores();
+        Ok(Setup { engine, options, pool, device, warms_up_fast, load_threads, ..Setup::new() })
     }
 
     pub(crate) fn params(&self) -> Json {
@@ -185,6 +191,7 @@ impl EngineArgs {
             "prefault": self.prefault,
             "nodes": self.nodes,
             "device": self.device.to_string(),
+            "fast_warm_up": self.fast_warm_up,
             "direct_io": self.direct_io.to_string(),
             "submission": self.submission.to_string(),
             "log": self.log == Switch::On,

@@ -29,6 +29,7 @@
 use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -227,6 +228,8 @@ pub struct SlowDevice {
     inner: Arc<dyn Device>,
     profile: SlowProfile,
     begin: Instant,
+    /// Whether requests take as long as stated.
+    is_slow: AtomicBool,
     schedule: Mutex<Schedule>,
 }
 
@@ -241,7 +244,14 @@ impl SlowDevice {
     /// `inner`, slowed down to `profile`. `seed` decides the rotations of disks.
     pub fn new(inner: Arc<dyn Device>, profile: SlowProfile, seed: u64) -> SlowDevice {
         let schedule = Mutex::new(Schedule::new(&profile, seed));
-        SlowDevice { inner, profile, begin: Instant::now(), schedule }
+        let is_slow = AtomicBool::new(true);
+        SlowDevice { inner, profile, begin: Instant::now(), is_slow, schedule }
+    }
+
+    /// Whether requests that come from now on take as long as stated (at first they do), or only as
+    /// long as the device below takes: a pool is warm sooner over a device that is not slowed down.
+    pub fn set_slow(&self, is_slow: bool) {
+        self.is_slow.store(is_slow, Ordering::Relaxed);
     }
 
     /// The speed that was asked for.
@@ -251,6 +261,9 @@ impl SlowDevice {
 
     /// The moment when a piece of work that comes now is done.
     fn plan(&self, plan: impl FnOnce(&mut Schedule, &SlowProfile, u64) -> u64) -> Instant {
+        if !self.is_slow.load(Ordering::Relaxed) {
+            return self.begin;
+        }
         let mut schedule = self.schedule.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.begin.elapsed().as_nanos() as u64;
         self.begin + Duration::from_nanos(plan(&mut schedule, &self.profile, now))
@@ -411,6 +424,25 @@ mod tests {
             assert_eq!(bytes, [at as u8; 4096]);
         }
         assert!(begin.elapsed() >= Duration::from_micros(10 * 60 + 1000 + 10 * 100));
+    }
+
+    #[test]
+    fn it_can_be_slow_from_some_moment_on_only() {
+        let device = SlowDevice::new(Arc::new(MemoryDevice::new()), SlowProfile::DISK, 1);
+        device.set_slow(false);
+        device.grow(1 << 20).unwrap();
+        for at in 0..10 {
+            device.write(at * 4096, &[at as u8; 4096]).unwrap();
+        }
+        device.sync().unwrap();
+        assert_eq!(device.schedule.lock().unwrap().channels[0].free_at, 0);
+        device.set_slow(true);
+        let begin = Instant::now();
+        device.sync().unwrap();
+        assert!(begin.elapsed() >= Duration::from_micros(8333));
+        let mut bytes = [0; 4096];
+        device.read(9 * 4096, &mut bytes).unwrap();
+        assert_eq!(bytes, [9; 4096]);
     }
 
     #[test]
