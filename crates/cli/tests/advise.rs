@@ -70,6 +70,12 @@ fn what_a_write_costs_decides_where_pages_are_written() {
         assert!((number("cost") - weighted).abs() < 1e-6);
         number("writes")
     };
+    // At its own weight of 4 it is the default once more, and runs once.
+    let object = json(&advise(&tpcc, &["--size", "10%", "--json", "--write-weight", "4"]));
+    let rows = object["rows"].as_array().unwrap();
+    let is_watt = |row: &&Json| row["policy"].as_str().unwrap().starts_with("watt");
+    let watts: Vec<&Json> = rows.iter().filter(is_watt).collect();
+    assert!(watts.len() == 1 && watts[0]["policy"] == "watt", "{watts:?}");
     // WATT is told what a write costs, and saves more of them the more they cost.
     assert!(cost("16", "watt(write_weight=16)") < cost("0", "watt(write_weight=0)"));
 }

@@ -282,7 +282,8 @@ pub trait Host {
     fn looked(&mut self, _frames: u32) {}
 
     /// Offers `frame` and follows [`Verdict::Instead`] down to a child that can go. Says which
-    /// frame went and which page was in it.
+    /// frame went and which page was in it. If it was another one, `frame` stays, and a policy
+    /// whose order hits do not change must not offer it next for ever: a root always has children.
     ///
     /// # Errors
     /// The refusal, or [`Why::Latched`] where children lie deeper than 8 levels. A child that

@@ -17,6 +17,8 @@ pub(crate) struct TestFrame {
     pub cooling: bool,
     /// Why its page stays where it is.
     pub refuse: Option<Why>,
+    /// Its page stays while there is another one: the one in the last frame goes instead.
+    pub has_others_below: bool,
 }
 
 /// The pool's side: which page is where, what it owes to storage, and who is refused why.
@@ -44,6 +46,12 @@ impl Host for TestHost {
         if let Some(why) = slot.refuse {
             return Verdict::Refused(why);
         }
+        if slot.has_others_below
+            && let Some(below) = self.frames.iter().rposition(|f| f.page.is_some_and(|p| p != page))
+        {
+            return Verdict::Instead(FrameId(below as u32));
+        }
+        let slot = &mut self.frames[frame.index()];
         *slot = TestFrame::default();
         self.gone.push(page);
         Verdict::Taken(PageId(page))

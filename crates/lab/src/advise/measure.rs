@@ -154,10 +154,14 @@ fn policies(registry: &Registry, options: &AdviseOptions) -> Result<Vec<String>,
         all.extend(Spec::parse_list(more)?);
     }
     all.push(Spec::parse("opt")?);
+    // A policy whose parameters are spelled out may be another one with its defaults.
+    let mut known = Vec::new();
     let mut texts: Vec<String> = Vec::new();
     for spec in all {
-        registry.find(&spec.id)?.values(&spec)?;
-        if !texts.contains(&spec.to_string()) {
+        let entry = registry.find(&spec.id)?;
+        let same = (entry.info.id, entry.values(&spec)?);
+        if !known.contains(&same) {
+            known.push(same);
             texts.push(spec.to_string());
         }
     }

@@ -49,7 +49,7 @@ pub use list::{Links, List};
 pub use map::PageMap;
 pub use mark::{MarkTouch, take_mark};
 pub use multi_queue::{MultiQueue, MultiQueueConfig};
-pub use offers::{offer_drawn, offer_in_turn};
+pub use offers::{offer_drawn, offer_from_queue, offer_in_turn};
 pub use position::Position;
 pub use prefetch::prefetch;
 pub use pro_clock::{ColdTarget, ProClock, ProClockOptions};

@@ -13,9 +13,25 @@ pub fn offer_in_turn<S: ?Sized, H: Host + ?Sized>(
     goal: &Goal,
     host: &mut H,
     state: &mut S,
+    candidate: impl FnMut(&mut S) -> Option<FrameId>,
+    taken: impl FnMut(&mut S, FrameId, PageId),
+    refused: impl FnMut(&mut S, FrameId, Why),
+) -> u32 {
+    offer_from_queue(goal, host, state, candidate, taken, refused, |_, _| ())
+}
+
+/// The same from an order that hits do not change. There a page with pages below it in the pool,
+/// any of which goes in its place, would be the next candidate again, a root for ever: each victim
+/// would be drawn at random. `stayed` puts it elsewhere.
+#[inline(always)]
+pub fn offer_from_queue<S: ?Sized, H: Host + ?Sized>(
+    goal: &Goal,
+    host: &mut H,
+    state: &mut S,
     mut candidate: impl FnMut(&mut S) -> Option<FrameId>,
     mut taken: impl FnMut(&mut S, FrameId, PageId),
     mut refused: impl FnMut(&mut S, FrameId, Why),
+    mut stayed: impl FnMut(&mut S, FrameId),
 ) -> u32 {
     let (mut count, mut steps) = (0, 0);
     while count < goal.frames && steps < goal.steps_max {
@@ -25,6 +41,9 @@ pub fn offer_in_turn<S: ?Sized, H: Host + ?Sized>(
             Ok((frame, page)) => {
                 taken(state, frame, page);
                 count += 1;
+                if frame != offered {
+                    stayed(state, offered);
+                }
             }
             Err(why) => {
                 refused(state, offered, why);

@@ -11,7 +11,7 @@
 use millpond_base::FrameId;
 
 use super::list::{Links, List};
-use super::offers::offer_in_turn;
+use super::offers::offer_from_queue;
 use crate::config::Part;
 use crate::contract::{Goal, Host, Why};
 
@@ -107,13 +107,19 @@ impl RetryQueue {
     /// Offers frames, in turns, until the goal is reached; says how many were taken.
     #[inline(always)]
     pub fn evict<H: Host + ?Sized>(&mut self, goal: &Goal, host: &mut H) -> u32 {
-        offer_in_turn(
+        offer_from_queue(
             goal,
             host,
             self,
             |queue| queue.candidate().map(FrameId),
             |queue, frame, _page| queue.remove(frame.0),
             |queue, frame, why| queue.refused(frame.0, why),
+            // A stack keeps it: the pages below it are as new.
+            |queue, frame| {
+                if queue.end == End::Oldest {
+                    queue.renew(frame.0);
+                }
+            },
         )
     }
 

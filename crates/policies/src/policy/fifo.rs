@@ -15,8 +15,9 @@
 //!
 //! **Deviations** — One alternation instead of one per thread: an evictor holds the seat anyway.
 //! Explicitly dropped frames leave their queue at once instead of being flagged and skipped. A
-//! turn's length is rounded down to whole frames, at least one. From libCacheSim, Caffeine and the
-//! reference model: none, they know no refusals.
+//! turn's length is rounded down to whole frames, at least one. A page that stays since a page
+//! below it goes in its place counts as new. From libCacheSim, Caffeine and the reference model:
+//! none, they know no refusals.
 //!
 //! **Defaults** — `queue_checks=1%`, `retry_checks=100%`: gilbert's alternation. Frames refused
 //! for good are not offered again, as he advises.
@@ -101,6 +102,16 @@ mod tests {
     use super::*;
     use crate::contract::Why;
     use crate::testing::TestPool;
+
+    #[test]
+    fn a_page_with_others_below_it_is_not_at_the_front_for_ever() {
+        let mut pool = TestPool::<Fifo>::new(&FifoConfig::default(), 4);
+        pool.reference(0);
+        pool.host.frames[0].has_others_below = true;
+        pool.run(1..11);
+        assert_eq!(pool.host.gone, [3, 1, 2, 4, 5, 6, 7]);
+        assert_eq!(pool.host.offered.iter().filter(|f| **f == 0).count(), 3);
+    }
 
     #[test]
     fn a_pinned_page_is_retried_and_a_permanent_one_never_offered_again() {

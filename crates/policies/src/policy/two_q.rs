@@ -19,7 +19,8 @@
 //! **Deviations** — None from the source. The page that comes leaves A1out before a frame is
 //! reclaimed for it, as in libCacheSim and Caffeine, whose hits are equal in every cell; a model
 //! that removes it afterwards differs by up to 0.12 %. A refused frame moves to the recent end of
-//! its list; a list whose frames were all refused, or that is empty, yields to the other one.
+//! its list; a list whose frames were all refused, or that is empty, yields to the other one. A
+//! page of A1in that stays since a page below it goes in its place is in use, and moves to Am.
 //!
 //! **Defaults** — `kin=25%`, `kout=50%`: the authors' (luan 4.6).
 
@@ -28,7 +29,7 @@ use millpond_base::FrameId;
 use crate::config::Part;
 use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::{FrameLists, Ghosts, List, offer_in_turn};
+use crate::parts::{FrameLists, Ghosts, List, offer_from_queue};
 
 config! {
     /// Parameters of [`TwoQ`].
@@ -134,7 +135,7 @@ impl Policy for TwoQ {
         goal: &Goal,
         host: &mut H,
     ) -> u32 {
-        offer_in_turn(
+        offer_from_queue(
             goal,
             host,
             &mut (self, [0; 2]),
@@ -151,6 +152,7 @@ impl Policy for TwoQ {
                 }
             },
             |(two_q, refused), frame, _why| two_q.lists.pass_over(frame, refused),
+            |(two_q, _), frame| two_q.lists.move_to(MAIN, frame),
         )
     }
 
@@ -174,6 +176,16 @@ mod tests {
         assert_eq!(pool.policy.lists.len(MAIN), 1);
         pool.run(10..40);
         assert!(pool.reference(1));
+    }
+
+    #[test]
+    fn a_page_with_others_below_it_leaves_the_queue_of_new_pages() {
+        let mut pool = TestPool::<TwoQ>::of("2q", 8);
+        pool.reference(0);
+        pool.host.frames[0].has_others_below = true;
+        pool.run(1..14);
+        assert_eq!(pool.host.gone, [7, 1, 2, 3, 4, 5]);
+        assert_eq!(pool.policy.lists.list_of(FrameId(0)), MAIN);
     }
 
     #[test]
