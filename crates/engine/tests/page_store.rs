@@ -12,7 +12,8 @@ use millpond::io::{
 };
 use millpond::page::superblock::SuperblockError;
 use millpond::page::{PAGE_HEADER, PageHeader, PageSize, PageType, free_map};
-use millpond_base::{Lsn, PageId, Reason};
+use millpond::pool::{PageIn, Storage};
+use millpond_base::{FrameId, Lsn, PageId, Reason};
 
 fn page_of(id: PageId, size: PageSize, fill: u8) -> AlignedBuffer {
     let mut bytes = AlignedBuffer::new(size.bytes());
@@ -113,7 +114,7 @@ fn batches_of_any_order_and_misaligned_buffers_work_on_files() {
             .collect();
         store.write_batch(&mut batch).unwrap();
         assert!(batch.iter().all(|write| write.written));
-        assert!(batch.is_sorted_by_key(|write| write.page));
+        assert!(batch.iter().map(|write| write.page).eq(ids.iter().copied()), "the caller's order");
         let counts = store.counts();
         assert_eq!(counts.writes_for(Reason::Recov), ids.len() as u64);
         assert!(counts.write_requests < counts.writes / 3, "adjacent pages go together");
@@ -560,4 +561,39 @@ fn threads_never_get_the_same_page() {
     all.dedup();
     assert_eq!(all.len(), count);
     assert_eq!(store.allocated_pages(), count as u64 + 2);
+}
+
+/// Two lists were once zipped of which one was in the order of pages, the other in the caller's.
+#[test]
+fn each_result_of_a_batch_stays_beside_the_page_and_the_tag_that_it_was_asked_with() {
+    let store = PageStore::create_on(Arc::new(MemoryDevice::new()), PageSize::KIB_4).unwrap();
+    let mut ids = store.allocate_many(40).unwrap();
+    for &id in &ids {
+        write(&store, id, id.0 as u8).unwrap();
+    }
+    let bad = ids[17];
+    let offset = bad.0 * PageSize::KIB_4.bytes_u64() + 3000;
+    store.device().write(offset, &[99]).unwrap();
+    fastrand::Rng::with_seed(5).shuffle(&mut ids);
+    let mut room: Vec<_> = ids.iter().map(|_| AlignedBuffer::new(4096)).collect();
+    let pages = ids.iter().zip(&mut room).enumerate();
+    let mut batch: Vec<PageRead<'_, usize>> =
+        pages.map(|(at, (&id, bytes))| PageRead::tagged(id, bytes, at)).collect();
+    store.read_batch(&mut batch);
+    for (at, read) in batch.iter().enumerate() {
+        assert_eq!((read.tag, read.page), (at, ids[at]));
+        assert_eq!(read.result.is_err(), read.page == bad, "{:?}", read.result);
+        assert!(read.page == bad || read.bytes[2000] == read.page.0 as u8);
+    }
+    // The same through the pool's eyes.
+    let mut room: Vec<_> = ids.iter().map(|_| AlignedBuffer::new(4096)).collect();
+    let pages = ids.iter().zip(&mut room).enumerate();
+    let mut batch: Vec<PageIn<'_>> =
+        pages.map(|(at, (&id, bytes))| PageIn::new(id, FrameId(at as u32), bytes)).collect();
+    Storage::read_batch(&store, &mut batch);
+    for (at, read) in batch.iter().enumerate() {
+        assert_eq!((read.frame.0 as usize, read.page), (at, ids[at]));
+        assert_eq!(read.result.is_err(), read.page == bad, "{:?}", read.result);
+        assert!(read.page == bad || read.bytes[2000] == read.page.0 as u8);
+    }
 }

@@ -48,19 +48,29 @@ const GROWTH_PART: u64 = 8;
 
 /// A page to be read by [`PageStore::read_batch`].
 #[derive(Debug)]
-pub struct PageRead<'a> {
+pub struct PageRead<'a, T = ()> {
     /// The page.
     pub page: PageId,
     /// Where it goes: one page long.
     pub bytes: &'a mut [u8],
-    /// How it went.
+    /// How it went: written by `read_batch`.
     pub result: Result<(), ReadError>,
+    /// What the caller wants to find beside the result. It travels with the request, so that no
+    /// order of a batch can give one page's result to another.
+    pub tag: T,
 }
 
 impl<'a> PageRead<'a> {
     /// Page `page`, to be read into `bytes`.
     pub fn new(page: PageId, bytes: &'a mut [u8]) -> PageRead<'a> {
-        PageRead { page, bytes, result: Ok(()) }
+        PageRead::tagged(page, bytes, ())
+    }
+}
+
+impl<'a, T> PageRead<'a, T> {
+    /// Page `page`, to be read into `bytes`; `tag` comes back with it.
+    pub fn tagged(page: PageId, bytes: &'a mut [u8], tag: T) -> PageRead<'a, T> {
+        PageRead { page, bytes, result: Ok(()), tag }
     }
 }
 
@@ -303,16 +313,20 @@ impl PageStore {
     }
 
     /// Reads all pages of `batch`, adjacent ones together and as many at once as the device is
-    /// good at. Each entry tells how it went; the batch comes back in the order of its pages.
-    pub fn read_batch(&self, batch: &mut [PageRead<'_>]) {
-        batch.sort_unstable_by_key(|read| read.page);
+    /// good at. Each entry tells how it went; the batch keeps the order in which it came.
+    pub fn read_batch<T>(&self, batch: &mut [PageRead<'_, T>]) {
+        // Requests are sorted, not the batch: what the caller knows of its n-th entry stays true.
+        let mut wanted = Vec::with_capacity(batch.len());
         for read in batch.iter_mut() {
             read.result = self.check_read(read.page, read.bytes.len());
+            if read.result.is_ok() {
+                wanted.push(read);
+            }
         }
-        let runs = self.runs(batch.iter().map(|read| (read.page, read.result.is_ok())));
-        let wanted = batch.iter_mut().filter(|read| read.result.is_ok());
+        wanted.sort_unstable_by_key(|read| read.page);
+        let runs = self.runs(wanted.iter().map(|read| read.page));
         let mut parts: Vec<IoSliceMut<'_>> =
-            wanted.map(|read| IoSliceMut::new(read.bytes)).collect();
+            wanted.iter_mut().map(|read| IoSliceMut::new(read.bytes)).collect();
         let mut rest = &mut parts[..];
         let mut requests = Vec::with_capacity(runs.len());
         for run in &runs {
@@ -324,7 +338,7 @@ impl PageStore {
         self.device.read_batch(&mut requests);
         let results: Vec<_> = requests.into_iter().map(|request| request.result).collect();
         drop(parts);
-        let mut wanted = batch.iter_mut().filter(|read| read.result.is_ok());
+        let mut wanted = wanted.into_iter();
         for (run, result) in runs.iter().zip(results) {
             for read in wanted.by_ref().take(run.count) {
                 let (page, bytes) = (read.page, &mut *read.bytes);
@@ -381,21 +395,22 @@ impl PageStore {
     }
 
     /// Seals all pages of `batch` and writes them, adjacent ones together and as many at once as
-    /// the device is good at. Entries that were written say so; the batch comes back in the order
-    /// of its pages. Durable after [`PageStore::sync`].
+    /// the device is good at. Entries that were written say so; the batch keeps the order in which
+    /// it came. Durable after [`PageStore::sync`].
     ///
     /// # Errors
     /// The first error. If the batch itself is wrong, nothing is written; if the device fails,
     /// all other requests are carried out.
     pub fn write_batch(&self, batch: &mut [PageWrite<'_>]) -> Result<(), WriteError> {
         let _gate = self.usable()?;
+        let mut batch: Vec<&mut PageWrite<'_>> = batch.iter_mut().collect();
         batch.sort_unstable_by_key(|write| write.page);
-        self.check_writes(batch)?;
-        for write in batch.iter_mut() {
+        self.check_writes(&batch)?;
+        for write in &mut batch {
             PageHeader::seal(write.page, write.bytes);
             write.written = false;
         }
-        let runs = self.runs(batch.iter().map(|write| (write.page, true)));
+        let runs = self.runs(batch.iter().map(|write| write.page));
         let parts: Vec<IoSlice<'_>> = batch.iter().map(|w| IoSlice::new(w.bytes)).collect();
         let mut requests = Vec::with_capacity(runs.len());
         let mut rest = &parts[..];
@@ -410,7 +425,7 @@ impl PageStore {
         let results: Vec<_> = requests.into_iter().map(|request| request.result).collect();
         drop(parts);
         let mut first_error = Ok(());
-        let mut writes = batch.iter_mut();
+        let mut writes = batch.into_iter();
         for (run, result) in runs.iter().zip(results) {
             for write in writes.by_ref().take(run.count) {
                 let result = match &result {
@@ -439,7 +454,7 @@ impl PageStore {
         Counters::add(if write.written { by_reason } else { &counters.write_errors }, 1);
     }
 
-    fn check_writes(&self, batch: &[PageWrite<'_>]) -> Result<(), WriteError> {
+    fn check_writes(&self, batch: &[&mut PageWrite<'_>]) -> Result<(), WriteError> {
         let (pages, page_bytes) = (self.pages(), self.page_size.bytes());
         for (at, write) in batch.iter().enumerate() {
             let (page, buffer_bytes) = (write.page, write.bytes.len());
@@ -463,11 +478,11 @@ impl PageStore {
         Ok(())
     }
 
-    /// Adjacent pages among those wanted, in the order given, as requests of bounded length.
-    fn runs(&self, pages: impl Iterator<Item = (PageId, bool)>) -> Vec<Run> {
+    /// Adjacent pages, in the order given, as requests of bounded length.
+    fn runs(&self, pages: impl Iterator<Item = PageId>) -> Vec<Run> {
         let count_max = REQUEST_BYTES_MAX / self.page_size.bytes();
         let mut runs: Vec<Run> = Vec::new();
-        for (page, _) in pages.filter(|&(_, wanted)| wanted) {
+        for page in pages {
             match runs.last_mut() {
                 Some(run) if run.first.0 + run.count as u64 == page.0 && run.count < count_max => {
                     run.count += 1;

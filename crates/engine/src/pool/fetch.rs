@@ -21,6 +21,7 @@ use crate::pool::in_flight::{Arrived, Step};
 use crate::pool::jump::{Cold, Jump, Load, Try};
 use crate::pool::latch::Latching;
 use crate::pool::lent::back_off;
+use crate::pool::storage::PageIn;
 use crate::pool::storage_recorder::StorageRequest;
 use crate::pool::swip::Swip;
 use crate::pool::thread_slot::thread_slot;
@@ -375,20 +376,18 @@ impl<M: Mode> Pool<M> {
 
     /// Reads pages that were asked for ahead, into the frames that were taken for them.
     pub(crate) fn read_ahead(&self, orders: &[(PageId, FrameId)]) {
-        let mut frames = Vec::new();
+        let mut reads = Vec::with_capacity(orders.len());
         for (page, id) in orders {
             let Some(frame) = self.memory.frame(*id) else { continue };
             let header = self.header(frame);
             header.become_state(State::Loading);
             header.set_page(Some(*page));
-            frames.push((*page, frame));
+            reads.push(PageIn::new(*page, *id, self.bytes(frame)));
         }
-        let mut reads: Vec<_> =
-            frames.iter().map(|(page, frame)| (*page, self.bytes(*frame), Ok(()))).collect();
         self.storage.read_batch(&mut reads);
-        let results: Vec<Result<(), PoolError>> = reads.into_iter().map(|r| r.2).collect();
         let here = self.counters.here();
-        for ((page, frame), result) in frames.into_iter().zip(results) {
+        for PageIn { page, frame, result, .. } in reads {
+            let Some(frame) = self.memory.frame(frame) else { continue };
             here.count(Counter::Reads);
             here.add(Counter::BytesRead, self.page_size as u64);
             if result.and_then(|()| self.verify(frame, page)).is_err() {

@@ -53,7 +53,7 @@ pub use latch::{Latch, Latched, Latching, Optimistic, Unlatched};
 pub use moving::{Moved, Walk};
 pub use pages::{Anchor, NewPage, Op, Pages, References};
 pub use seat::{Seated, SeatedError, Sit};
-pub use storage::{PageOut, Storage};
+pub use storage::{PageIn, PageOut, Storage};
 pub use storage_recorder::{StorageRecorder, StorageRequest, StorageSink};
 pub use swip::Swip;
 pub use twin::Twin;

@@ -1,6 +1,6 @@
 //! What the pool asks of the storage below it: a page store, or tiers of them.
 
-use millpond_base::{PageId, Reason};
+use millpond_base::{FrameId, PageId, Reason};
 
 use crate::io::{PageRead, PageStore, PageWrite};
 use crate::pool::error::{PoolError, StorageError};
@@ -13,6 +13,26 @@ pub struct PageOut<'a> {
     pub reason: Reason,
     /// Its bytes, aligned to 512; the storage puts the checksum in.
     pub bytes: &'a mut [u8],
+}
+
+/// A page to be read: what came of it travels with the page and the frame that it is about.
+#[derive(Debug)]
+pub struct PageIn<'a> {
+    /// Which page.
+    pub page: PageId,
+    /// The frame that it is read for.
+    pub frame: FrameId,
+    /// Where it goes: the frame's page, aligned to 512.
+    pub bytes: &'a mut [u8],
+    /// How it went.
+    pub result: Result<(), PoolError>,
+}
+
+impl<'a> PageIn<'a> {
+    /// Page `page`, to be read into `bytes`, the memory of `frame`.
+    pub fn new(page: PageId, frame: FrameId, bytes: &'a mut [u8]) -> PageIn<'a> {
+        PageIn { page, frame, bytes, result: Ok(()) }
+    }
 }
 
 /// Storage for pages. All calls may block on I/O, and come from many threads.
@@ -29,10 +49,11 @@ pub trait Storage: Send + Sync {
     /// It cannot be read, or is damaged.
     fn read(&self, page: PageId, bytes: &mut [u8]) -> Result<(), PoolError>;
 
-    /// Reads several pages, as many at once as the device is good at; each tells how it went.
-    fn read_batch(&self, reads: &mut [(PageId, &mut [u8], Result<(), PoolError>)]) {
-        for (page, bytes, result) in reads {
-            *result = self.read(*page, bytes);
+    /// Reads several pages, as many at once as the device is good at; each request comes back with
+    /// its own result.
+    fn read_batch(&self, reads: &mut [PageIn<'_>]) {
+        for read in reads {
+            read.result = self.read(read.page, read.bytes);
         }
     }
 
@@ -78,13 +99,14 @@ impl Storage for PageStore {
         PageStore::read(self, page, bytes).map_err(failed)
     }
 
-    fn read_batch(&self, reads: &mut [(PageId, &mut [u8], Result<(), PoolError>)]) {
-        let mut batch: Vec<PageRead<'_>> =
-            reads.iter_mut().map(|(page, bytes, _)| PageRead::new(*page, bytes)).collect();
+    fn read_batch(&self, reads: &mut [PageIn<'_>]) {
+        let mut batch: Vec<_> = reads
+            .iter_mut()
+            .map(|PageIn { page, bytes, result, .. }| PageRead::tagged(*page, bytes, result))
+            .collect();
         PageStore::read_batch(self, &mut batch);
-        let results: Vec<_> = batch.into_iter().map(|read| read.result.map_err(failed)).collect();
-        for (read, result) in reads.iter_mut().zip(results) {
-            read.2 = result;
+        for PageRead { result, tag: place, .. } in batch {
+            *place = result.map_err(failed);
         }
     }
 

@@ -184,7 +184,6 @@ pub fn stray_pages(store: &PageStore, analysis: &Analysis, end: Lsn) -> StrayPag
         let wanted = pages
             .by_ref()
             .filter(|page| !store.is_reserved(*page) && analysis.index.get(*page).is_none());
-        // In ascending order, in which the store gives a batch back.
         let mut batch: Vec<PageRead<'_>> = buffers
             .iter_mut()
             .zip(wanted)

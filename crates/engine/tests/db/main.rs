@@ -8,6 +8,7 @@ mod life;
 mod memory;
 mod merging;
 mod policies;
+mod read_ahead;
 mod stores;
 mod structures;
 mod threads;

@@ -28,24 +28,11 @@ impl PageReader {
         while self.buffers.len() < pages.len() {
             self.buffers.push(AlignedBuffer::new(self.page_size));
         }
-        // The batch comes back in the order of pages; where a buffer lies tells which it was.
-        let mut places = Vec::with_capacity(pages.len());
-        let mut batch: Vec<PageRead<'_>> = Vec::with_capacity(pages.len());
-        for (i, (buffer, &page)) in self.buffers.iter_mut().zip(pages).enumerate() {
-            let bytes = &mut buffer[..];
-            places.push((bytes.as_ptr().addr(), i));
-            batch.push(PageRead::new(page, bytes));
-        }
+        let buffers = self.buffers.iter_mut().zip(pages);
+        let mut batch: Vec<PageRead<'_>> =
+            buffers.map(|(buffer, &page)| PageRead::new(page, &mut buffer[..])).collect();
         store.read_batch(&mut batch);
-        places.sort_unstable();
-        let mut results = vec![Ok(()); pages.len()];
-        for read in batch {
-            let place = places.binary_search_by_key(&read.bytes.as_ptr().addr(), |place| place.0);
-            if let Some((_, i)) = place.ok().and_then(|at| places.get(at)) {
-                results[*i] = read.result;
-            }
-        }
-        results
+        batch.into_iter().map(|read| read.result).collect()
     }
 
     /// Page `i` of the last batch.
