@@ -20,8 +20,9 @@ const USAGE: &str = "\
 usage: cargo xtask <chore>
 
   tidy                         check the house rules; one line per violation
-  test [--only STEP]… [--skip STEP]… [--list]
-                               formatting, lints, tidy, every test; --list names the steps
+  test [--only STEP]… [--skip STEP]… [--deep] [--list]
+                               formatting, lints, tidy, every test; --deep adds the long
+                               campaigns and comparisons; --list names the steps
   crash [--seeds N] [--sweeps N] [--from SEED] [--planted]
                                the crash campaign: N stories, each of them the same for a seed; N
                                short ones with a blow at each of their operations in turn

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use super::steps::{ON_REQUEST, Step, Work, steps};
+use super::steps::{DEEP, Step, Work, steps};
 use super::tally::Tally;
 use crate::tidy;
 use crate::tree::root;
@@ -15,6 +15,8 @@ use crate::tree::root;
 struct Choice {
     only: Vec<String>,
     skip: Vec<String>,
+    /// Whether the steps that cost most run, too.
+    deep: bool,
     list: bool,
 }
 
@@ -35,7 +37,7 @@ pub fn main(arguments: &[String]) -> Result<bool> {
     let choice = Choice::of(arguments, &steps)?;
     if choice.list {
         for step in &steps {
-            let when = if ON_REQUEST.contains(&step.name) { " (only if named)" } else { "" };
+            let when = if DEEP.contains(&step.name) { " (with --deep, or if named)" } else { "" };
             println!("{:<11} {}{when}", step.name, step.about);
         }
         return Ok(true);
@@ -55,9 +57,15 @@ impl Choice {
                     choice.list = true;
                     continue;
                 }
+                "--deep" => {
+                    choice.deep = true;
+                    continue;
+                }
                 "--only" => &mut choice.only,
                 "--skip" => &mut choice.skip,
-                other => bail!("test knows --only STEP, --skip STEP and --list, not `{other}`"),
+                other => {
+                    bail!("test knows --only STEP, --skip STEP, --deep and --list, not `{other}`")
+                }
             };
             let names: Vec<&str> = steps.iter().map(|s| s.name).collect();
             match rest.next() {
@@ -72,7 +80,7 @@ impl Choice {
     fn takes(&self, name: &str) -> bool {
         let is_named = |list: &[String]| list.iter().any(|n| n == name);
         let is_asked_for = match self.only.is_empty() {
-            true => !ON_REQUEST.contains(&name),
+            true => self.deep || !DEEP.contains(&name),
             false => is_named(&self.only),
         };
         is_asked_for && !is_named(&self.skip)
@@ -183,6 +191,8 @@ mod tests {
         assert!(skip.takes("tidy") && !skip.takes("clippy"));
         let named = choice(&["--only", "compare-all"]).unwrap();
         assert!(named.takes("compare-all") && !skip.takes("compare-all"));
+        let deep = choice(&["--deep", "--skip", "clippy"]).unwrap();
+        assert!(deep.takes("crash") && deep.takes("tidy") && !deep.takes("clippy"));
     }
 
     #[test]

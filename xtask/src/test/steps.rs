@@ -15,8 +15,8 @@ pub enum Work {
     Skip(String),
 }
 
-/// Steps that cost too much to be run without being named.
-pub const ON_REQUEST: [&str; 1] = ["compare-all"];
+/// Steps that cost too much for every change: long campaigns, what C++ takes long to compile.
+pub const DEEP: [&str; 3] = ["compare-all", "crash", "planted"];
 
 /// One step.
 pub struct Step {
@@ -57,6 +57,8 @@ pub fn steps(root: &Path) -> Vec<Step> {
         step("shuttle", "threads under a scheduler that tries many orders", model(root, "shuttle")),
         step("loom", "the latch under every order that memory allows", model(root, "loom")),
         step("fuzz-check", "the fuzz targets compile", fuzz(root)),
+        step("crash", "crashes at any operation, hundreds of stories", crash(&["--seeds", "400"])),
+        step("planted", "planted bugs, each caught by a story", crash(&["--planted"])),
     ]
 }
 
@@ -89,7 +91,7 @@ fn compare(root: &Path) -> Work {
     Work::Run(vec![format, Line::new(&test)])
 }
 
-/// With its default features, which cost five minutes of processor time: on request.
+/// With its default features, which cost five minutes of processor time.
 fn compare_all(root: &Path) -> Work {
     if !root.join(COMPARE).is_file() {
         return Work::Skip(format!("there is no {COMPARE} yet"));
@@ -99,6 +101,11 @@ fn compare_all(root: &Path) -> Work {
     let clippy = [&["cargo", "clippy"], &arguments[..], &["--", "-D", "warnings"]].concat();
     let test = [&["cargo", "test"], &arguments[..]].concat();
     Work::Run(vec![Line::new(&clippy), Line::new(&test)])
+}
+
+/// The crash campaign, as its own command runs it.
+fn crash(arguments: &[&str]) -> Work {
+    run(&[&["cargo", "xtask", "crash"], arguments].concat())
 }
 
 /// Tests under the model checker `name`. They have a target directory of their own: the flag
