@@ -58,7 +58,7 @@ pub fn steps(root: &Path) -> Vec<Step> {
         step("loom", "the latch under every order that memory allows", model(root, "loom")),
         step("fuzz-check", "the fuzz targets compile", fuzz(root)),
         step("crash", "crashes at any operation, hundreds of stories", crash(&["--seeds", "400"])),
-        step("planted", "planted bugs, each caught by a story", crash(&["--planted"])),
+        step("planted", "planted bugs, each caught by a story or a model", planted(root)),
     ]
 }
 
@@ -106,6 +106,17 @@ fn compare_all(root: &Path) -> Work {
 /// The crash campaign, as its own command runs it.
 fn crash(arguments: &[&str]) -> Work {
     run(&[&["cargo", "xtask", "crash"], arguments].concat())
+}
+
+/// What stories find, and what only a scheduler that tries many orders does.
+fn planted(root: &Path) -> Work {
+    let target = format!("{}/shuttle", target_directory(root));
+    let model = ["cargo", "test", "-p", "millpond", "--features", "planted"];
+    let what = ["--test", "shuttle_checkpoint", "--target-dir", &target, "planted"];
+    Work::Run(vec![
+        Line::new(&["cargo", "xtask", "crash", "--planted"]),
+        Line::new(&[&model[..], &what].concat()).with("RUSTFLAGS", "--cfg shuttle"),
+    ])
 }
 
 /// Tests under the model checker `name`. They have a target directory of their own: the flag

@@ -36,6 +36,11 @@ pub enum Bug {
     RedoBoundAfterSync,
     /// A checkpoint takes a page that is being written for clean.
     WritingCountsAsClean,
+    /// Whether a page is dirty and whether it is being written are looked at one after the other.
+    FlagsReadApart,
+    /// A page gets dirty by a change that takes it for one that is being written, whether or not
+    /// that write is over by then.
+    DirtyNotAtomic,
     /// A checkpoint does not synchronise the data.
     DataNotSynchronised,
     /// The superblock names a checkpoint that is not durable.
@@ -79,7 +84,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 31] = [
+    pub const ALL: [Bug; 33] = [
         Bug::CommitDoesNotWait,
         Bug::LogNotSynchronised,
         Bug::LogTailNotCleared,
@@ -92,6 +97,8 @@ impl Bug {
         Bug::UndoLoggedAsOther,
         Bug::RedoBoundAfterSync,
         Bug::WritingCountsAsClean,
+        Bug::FlagsReadApart,
+        Bug::DirtyNotAtomic,
         Bug::DataNotSynchronised,
         Bug::CheckpointNotDurable,
         Bug::SuperblockNotSynchronised,

@@ -512,9 +512,9 @@ impl<M: Mode> Pool<M> {
     pub fn redo_bound(&self) -> Lsn {
         let mut bound = self.log().map_or(Lsn(0), Log::tail);
         for id in (0..self.frames()).map(millpond_base::FrameId) {
-            if let Some(header) = self.memory.header(id)
-                && (header.is_dirty()
-                    || header.is_writing() && !is_planted(Bug::WritingCountsAsClean))
+            let Some(header) = self.memory.header(id) else { continue };
+            if header.is_dirty_or_writing()
+                && (header.is_dirty() || !is_planted(Bug::WritingCountsAsClean))
             {
                 bound = bound.min(header.rec_lsn());
             }

@@ -238,8 +238,7 @@ impl<M: Mode> Pool<M> {
                 continue;
             }
             if matches!(header.state(), State::Hot | State::Cooling) && !header.is_dirty() {
-                header.set_rec_lsn(self.log().map_or(Lsn(0), Log::tail));
-                header.set_dirty();
+                header.begin_logged_change(self.log().map_or(Lsn(0), Log::tail));
                 count += 1;
             }
             header.latch.release_unchanged();

@@ -29,6 +29,7 @@ use std::ptr::NonNull;
 use millpond_base::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use millpond_base::{FrameId, Lsn, PageId};
 
+use crate::io::planted::{Bug, dawdle, is_planted};
 use crate::pool::latch::Latch;
 
 /// Bytes from the start of a frame to its page. A model checker's atomics are larger.
@@ -211,6 +212,19 @@ impl Frame {
         self.flags.load(Ordering::Relaxed) & DIRTY != 0
     }
 
+    /// Whether storage may not have the page as it is: it is dirty, or being written. One load
+    /// tells both. Two would not do: a page that is being written can get dirty and its write can
+    /// end between them, and be neither at either look.
+    #[inline]
+    pub fn is_dirty_or_writing(&self) -> bool {
+        if is_planted(Bug::FlagsReadApart) {
+            let is_dirty = self.is_dirty();
+            dawdle(Bug::FlagsReadApart);
+            return is_dirty || self.is_writing();
+        }
+        self.flags.load(Ordering::Acquire) & (DIRTY | WRITING) != 0
+    }
+
     /// Whether a copy of the page is on its way to storage.
     #[inline]
     pub fn is_writing(&self) -> bool {
@@ -236,7 +250,8 @@ impl Frame {
     #[inline(always)]
     pub fn set_dirty(&self) {
         if !self.is_dirty() {
-            self.flags.fetch_or(DIRTY, Ordering::Relaxed);
+            // A checkpoint that sees the flag sees the recLSN that was set before it.
+            self.flags.fetch_or(DIRTY, Ordering::Release);
         }
     }
 
@@ -244,18 +259,30 @@ impl Frame {
     /// exclusive latch. Whether the page was clean, so that all of it has to be logged.
     ///
     /// A page that is being written counts as not clean: what the log has to hold for it begins
-    /// where it did, until that write is known to have landed.
+    /// where it did, until that write is known to have landed. The end of the write takes no latch,
+    /// so the flag is set only if the page is still what it was taken for: a change that is logged
+    /// without an image leaves the page, without a gap, dirty or being written from the record on
+    /// that its recLSN names.
     #[inline]
     pub fn begin_logged_change(&self, tail: Lsn) -> bool {
-        if self.is_dirty() {
-            return false;
+        let mut old = self.flags.load(Ordering::Acquire);
+        while old & DIRTY == 0 {
+            let was_clean = old & WRITING == 0;
+            if was_clean {
+                self.set_rec_lsn(tail);
+            }
+            if is_planted(Bug::DirtyNotAtomic) {
+                dawdle(Bug::DirtyNotAtomic);
+                self.flags.fetch_or(DIRTY, Ordering::Release);
+                return was_clean;
+            }
+            let new = old | DIRTY;
+            match self.flags.compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return was_clean,
+                Err(now) => old = now,
+            }
         }
-        let was_clean = !self.is_writing();
-        if was_clean {
-            self.set_rec_lsn(tail);
-        }
-        self.flags.fetch_or(DIRTY, Ordering::Release);
-        was_clean
+        false
     }
 
     /// recLSN: where the records begin without which the page, dirty or being written, could not

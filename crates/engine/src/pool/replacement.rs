@@ -189,9 +189,7 @@ impl<'a, M: Mode> LiveHost<'a, M> {
     /// Looks again, under the latch.
     fn still_evictable(&self, header: &Frame) -> Result<(), Why> {
         match header.state() {
-            State::Hot | State::Cooling if header.is_dirty() || header.is_writing() => {
-                Err(Why::Dirty)
-            }
+            State::Hot | State::Cooling if header.is_dirty_or_writing() => Err(Why::Dirty),
             State::Hot | State::Cooling => Ok(()),
             State::Free | State::Loading | State::Evicted => Err(Why::Absent),
         }
@@ -311,7 +309,7 @@ impl<M: Mode> Host for LiveHost<'_, M> {
 
     fn state(&self, frame: FrameId) -> PageState {
         match self.pool.memory.header(frame) {
-            Some(header) if header.is_dirty() || header.is_writing() => PageState::Dirty,
+            Some(header) if header.is_dirty_or_writing() => PageState::Dirty,
             _ => PageState::Clean,
         }
     }

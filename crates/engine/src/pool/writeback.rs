@@ -348,9 +348,8 @@ impl<M: Mode> Pool<M> {
         const TRIES_MAX: u32 = 10_000;
         let mut written = 0;
         for _ in 0..TRIES_MAX {
-            let dirty = |id: &FrameId| {
-                self.memory.header(*id).is_some_and(|h| h.is_dirty() || h.is_writing())
-            };
+            let dirty =
+                |id: &FrameId| self.memory.header(*id).is_some_and(Frame::is_dirty_or_writing);
             let frames: Vec<FrameId> = (0..self.frames()).map(FrameId).filter(dirty).collect();
             if frames.is_empty() {
                 return Ok(written);

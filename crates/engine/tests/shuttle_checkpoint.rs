@@ -1,0 +1,220 @@
+//! What a checkpoint takes for clean, under schedules that shuttle draws: one page, a writer that
+//! writes it back, a thread that changes it, and checkpoints that say from where on a recovery
+//! reads the log.
+//!
+//! `RUSTFLAGS="--cfg shuttle" cargo test -p millpond --test 'shuttle_*'`
+//!
+//! The oracle is a recovery at any moment: it starts from nothing, reads the log from the last
+//! checkpoint's bound on, and must come to the page as it was, or find it on storage as it was at
+//! the last synchronisation before that checkpoint. Seen to fail with each of these mistakes built
+//! in: *dirty* and *being written* are looked at one after the other, by the checkpoint or by the
+//! evictor; a page gets dirty after a look at whether it is being written; the bound is taken after
+//! the synchronisation.
+#![cfg(shuttle)]
+
+#[path = "pool/schedules.rs"]
+mod schedules;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use millpond::pool::Frame;
+use millpond_base::{FrameId, Lsn};
+use schedules::{check, seed};
+use shuttle::sync::Mutex;
+
+/// Schedules of each model: most races want four steps of three threads in one order.
+const SCHEDULES: usize = 5000;
+const CHANGES: u64 = 6;
+const WRITES: u64 = 5;
+/// A write lets others go first less often than this.
+const DEVICE_STEPS: u64 = 6;
+const CHECKPOINTS: u64 = 5;
+
+/// A record of the log: whether it holds the whole page, else only what changed.
+#[derive(Clone, Copy)]
+struct Record {
+    is_image: bool,
+    /// The page's version after it.
+    version: u64,
+}
+
+/// One page in memory, its log, and its storage. The log is durable as soon as it is appended to.
+struct World {
+    frame: Frame,
+    /// Number of changes so far; changes under the exclusive latch.
+    version: Mutex<u64>,
+    log: Mutex<Vec<Record>>,
+    /// The version that storage was given last, and the one that is there after a crash.
+    written: Mutex<u64>,
+    synced: Mutex<u64>,
+}
+
+impl World {
+    fn new() -> World {
+        World {
+            frame: Frame::new(FrameId(0)),
+            version: Mutex::new(0),
+            log: Mutex::new(Vec::new()),
+            written: Mutex::new(0),
+            synced: Mutex::new(0),
+        }
+    }
+
+    fn tail(&self) -> usize {
+        self.log.lock().unwrap().len()
+    }
+
+    fn change(&self) {
+        while !self.frame.latch.exclusive() {
+            shuttle::thread::yield_now();
+        }
+        let is_image = self.frame.begin_logged_change(Lsn(self.tail() as u64));
+        let version = {
+            let mut version = self.version.lock().unwrap();
+            *version += 1;
+            *version
+        };
+        self.log.lock().unwrap().push(Record { is_image, version });
+        self.frame.latch.release_exclusive();
+    }
+
+    /// Writes the page if it is dirty; `fails`: the device says no, and nothing lands.
+    fn write(&self, fails: bool) {
+        if !self.frame.latch.try_shared() {
+            return;
+        }
+        let copy = self.frame.begin_write().then(|| *self.version.lock().unwrap());
+        self.frame.latch.release_shared();
+        let Some(copy) = copy else { return };
+        // A device may take long beside all else.
+        for _ in 0..seed() % DEVICE_STEPS {
+            shuttle::thread::yield_now();
+        }
+        if !fails {
+            *self.written.lock().unwrap() = copy;
+        }
+        self.frame.end_write(!fails);
+    }
+
+    /// Where a recovery begins once this checkpoint is taken.
+    fn checkpoint(&self) -> usize {
+        let mut bound = self.tail();
+        if self.frame.is_dirty_or_writing() {
+            bound = bound.min(self.frame.rec_lsn().0 as usize);
+        }
+        let written = *self.written.lock().unwrap();
+        *self.synced.lock().unwrap() = written;
+        bound
+    }
+
+    /// What a recovery from `bound` makes of the page, of the first `end` records.
+    fn recovered(&self, bound: usize, end: usize) -> Result<u64, String> {
+        let log = self.log.lock().unwrap();
+        let mut page = None;
+        for record in log.iter().take(end).skip(bound) {
+            match page {
+                None if !record.is_image => return Err(format!("no image at {bound}")),
+                _ => page = Some(record.version),
+            }
+        }
+        Ok(page.unwrap_or(*self.synced.lock().unwrap()))
+    }
+
+    /// The power fails, and a recovery begins at `bound`: it comes to the last change in the log.
+    fn fail(&self, bound: usize) {
+        let end = self.tail();
+        let recovered = self.recovered(bound, end).unwrap_or_else(|why| panic!("{why}"));
+        let last = end.checked_sub(1).map_or(0, |at| self.log.lock().unwrap()[at].version);
+        assert!(recovered >= last, "version {recovered}, committed {last}, from {bound}");
+    }
+}
+
+#[derive(Default)]
+struct Seen {
+    images: AtomicU64,
+    others: AtomicU64,
+    bounds_below: AtomicU64,
+}
+
+fn story(seen: &Seen, writes_fail: bool) {
+    let world = Arc::new(World::new());
+    let changer = {
+        let world = world.clone();
+        shuttle::thread::spawn(move || (0..CHANGES).for_each(|_| world.change()))
+    };
+    let writer = {
+        let world = world.clone();
+        shuttle::thread::spawn(move || {
+            (0..WRITES).for_each(|n| world.write(writes_fail && n % 2 == 0));
+        })
+    };
+    let mut bound = 0;
+    for _ in 0..CHECKPOINTS {
+        // The power fails here, and the newest checkpoint is the one before.
+        world.fail(bound);
+        bound = world.checkpoint();
+        if bound < world.tail() {
+            seen.bounds_below.fetch_add(1, Ordering::Relaxed);
+        }
+        world.fail(bound);
+        shuttle::thread::yield_now();
+    }
+    changer.join().unwrap();
+    writer.join().unwrap();
+    world.fail(bound);
+    for record in world.log.lock().unwrap().iter() {
+        let counter = if record.is_image { &seen.images } else { &seen.others };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn run(count: usize, writes_fail: bool) {
+    let seen: &'static Seen = Box::leak(Box::default());
+    check(count, move || story(seen, writes_fail));
+    let counted =
+        [&seen.images, &seen.others, &seen.bounds_below].map(|c| c.load(Ordering::Relaxed));
+    assert!(counted.iter().all(|count| *count > 1000), "{counted:?}");
+}
+
+#[test]
+fn a_change_without_an_image_is_never_before_the_bound_of_a_checkpoint() {
+    run(SCHEDULES, false);
+}
+
+#[test]
+fn a_write_that_fails_leaves_the_page_dirty_from_its_old_reclsn_on() {
+    run(SCHEDULES, true);
+}
+
+/// The evictor looks under the exclusive latch; the end of a write takes none.
+#[test]
+fn a_page_whose_write_fails_is_never_taken_for_clean() {
+    check(SCHEDULES, || {
+        let frame = Arc::new(Frame::new(FrameId(0)));
+        frame.begin_logged_change(Lsn(1));
+        assert!(frame.begin_write());
+        let writer = {
+            let frame = frame.clone();
+            shuttle::thread::spawn(move || frame.end_write(false))
+        };
+        assert!(frame.is_dirty_or_writing(), "what is on storage is not the page");
+        writer.join().unwrap();
+        assert!(frame.is_dirty() && !frame.is_writing());
+    });
+}
+
+/// `cargo xtask crash --planted` runs this, too: real threads hardly ever meet there.
+#[cfg(feature = "planted")]
+#[test]
+fn each_planted_half_is_caught() {
+    use millpond::io::planted::{Bug, plant};
+    for bug in [Bug::FlagsReadApart, Bug::DirtyNotAtomic] {
+        plant(Some(bug));
+        let caught = [false, true]
+            .map(|fails| std::panic::catch_unwind(|| run(20 * SCHEDULES, fails)).is_err());
+        plant(None);
+        assert!(caught.contains(&true), "{bug:?} was not caught");
+        println!("{bug:?}: caught by the model with sound and with failing writes: {caught:?}");
+    }
+}
