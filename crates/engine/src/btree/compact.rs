@@ -7,7 +7,9 @@
 
 use std::ops::Range;
 
-use crate::btree::descend::{Place, Seek, sound};
+use millpond_base::PageId;
+
+use crate::btree::descend::{Place, Seek, ahead, sound};
 use crate::btree::merge::LOADS_MAX;
 use crate::btree::node::edit::{Edit, Payload};
 use crate::btree::node::layout::{LAST_CHILD, Node, common};
@@ -23,6 +25,8 @@ const WIDTH_MAX: usize = 6;
 const FILL_MAX: usize = 96;
 
 struct Step {
+    /// The leaf that it came to.
+    page: PageId,
     /// Leaves looked at.
     leaves: u32,
     merged: bool,
@@ -54,7 +58,9 @@ impl<P: Pages> BTree<P> {
             if step.merged {
                 self.merge_above(&key)?;
             }
-            match step.next {
+            // After a merge it may come to the same leaf once more: there is one less then.
+            let next = if step.merged { step.next } else { ahead(step.page, &key, step.next)? };
+            match next {
                 Some(next) => key = next,
                 None => return Ok(true),
             }
@@ -66,7 +72,7 @@ impl<P: Pages> BTree<P> {
     /// Packs the leaves from that of `key` on, or goes on to the next one: if there is nothing to
     /// pack, or `alone`, since its neighbours cannot be had at the same time.
     fn compact_step<'o>(&self, op: &'o Op<'o, P>, key: &[u8], alone: bool) -> Try<Step> {
-        let done = Step { leaves: 1, merged: false, next: None };
+        let mut done = Step { page: self.root(), leaves: 1, merged: false, next: None };
         let Some(place) = self.place(op, Seek::At(key), 0)? else { return Ok(done) };
         let Place { parent, index, node, depth } = place;
         let Some(parent) = parent else {
@@ -74,6 +80,7 @@ impl<P: Pages> BTree<P> {
             return Ok(done);
         };
         let next = Node::leaf(node.view()).upper_bytes();
+        done.page = node.header().page().unwrap_or_default();
         node.validate()?;
         if alone {
             return Ok(Step { next, ..done });
@@ -94,7 +101,8 @@ impl<P: Pages> BTree<P> {
             {
                 // The next group begins with the last leaf of this one.
                 let from = group.last().map(|leaf| Node::leaf(leaf.view()).lower_bytes());
-                return Ok(Step { leaves: pages as u32, merged: true, next: from });
+                let leaves = pages as u32;
+                return Ok(Step { leaves, merged: true, next: from, ..done });
             }
         }
         Ok(Step { next, ..done })

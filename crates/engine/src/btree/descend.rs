@@ -1,10 +1,10 @@
 //! Ways down the tree.
 
-use millpond_base::{Mark, Op as Use};
+use millpond_base::{Mark, Op as Use, PageId};
 
 use crate::btree::node::layout::{LEVEL, Node};
 use crate::btree::tree::{BTree, corrupt, mark};
-use crate::pool::{Op, Pages, Read, Try, Write};
+use crate::pool::{Op, Pages, PoolError, Read, Try, Write};
 
 /// Which keys are sought.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +27,29 @@ impl Seek<'_> {
             Seek::Last => node.count(),
         }
     }
+}
+
+/// Where a walk over leaves goes on that came to `page` by `key`: at its upper fence, which lies
+/// ahead in a sound tree.
+///
+/// # Errors
+/// It does not, and the walk would never end.
+pub(crate) fn ahead(
+    page: PageId,
+    key: &[u8],
+    fence: Option<Vec<u8>>,
+) -> Result<Option<Vec<u8>>, PoolError> {
+    match fence {
+        Some(fence) if fence.as_slice() <= key => Err(astray(page)),
+        fence => Ok(fence),
+    }
+}
+
+/// A leaf whose fences are not those of its place.
+#[cold]
+pub(crate) fn astray(page: PageId) -> PoolError {
+    let what = "its fences are not around the key that led to it".to_string();
+    PoolError::Corrupt { page, what }
 }
 
 /// A node on some level, and where its parent refers to it.

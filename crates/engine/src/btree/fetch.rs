@@ -6,12 +6,12 @@
 
 use std::cell::RefCell;
 
-use millpond_base::Op as Use;
+use millpond_base::{Op as Use, PageId};
 
-use crate::btree::descend::{Place, Seek};
-use crate::btree::node::layout::{LEAF_SLOT, Node};
+use crate::btree::descend::{Place, Seek, astray};
+use crate::btree::node::layout::{LEAF_SLOT, Node, Span};
 use crate::btree::tree::{BTree, mark};
-use crate::page::{PageBuffer, View};
+use crate::page::{PageBuffer, PageHeader, View};
 use crate::pool::{Op, Pages, PoolError, Read, Try};
 
 /// Most leaves of one attempt.
@@ -84,6 +84,34 @@ impl Batch {
         Node::leaf(View::of(self.bytes(i)))
     }
 
+    fn fences(&self, i: usize) -> (&[u8], Option<&[u8]>) {
+        let (leaf, bytes) = (self.leaf(i), self.bytes(i));
+        let part = |span: Span| bytes.get(span.at..span.end()).unwrap_or(&[]);
+        (part(leaf.lower()), leaf.upper().map(part))
+    }
+
+    /// The first leaf that is not where the scan looked for it: a scan that went on from its fences
+    /// would pass entries over, show them twice, or never end.
+    fn stray(&self, wish: Wish<'_>) -> Option<PageId> {
+        let mut before: Option<&[u8]> = None;
+        for i in 0..self.len {
+            let (lower, upper) = self.fences(i);
+            let ascends = upper.is_none_or(|upper| lower < upper);
+            let fits = match (before, wish.seek) {
+                (Some(fence), _) if wish.forward => lower == fence,
+                (Some(fence), _) => upper == Some(fence),
+                (None, Seek::At(key)) => lower <= key && upper.is_none_or(|upper| key < upper),
+                (None, Seek::Below(key)) => lower < key && upper.is_none_or(|upper| key <= upper),
+                (None, Seek::Last) => upper.is_none(),
+            };
+            if !ascends || !fits {
+                return Some(PageHeader::read(self.bytes(i)).page);
+            }
+            before = if wish.forward { upper } else { Some(lower) };
+        }
+        None
+    }
+
     fn take(&mut self, view: View<'_>) {
         if self.copies.len() == self.len {
             self.copies.push(buffer(view.len()));
@@ -110,7 +138,11 @@ impl<P: Pages> BTree<P> {
         self.pages.run(|op| {
             batch.len = 0;
             self.fetch_attempt(op, wish, batch)
-        })
+        })?;
+        match batch.stray(wish) {
+            Some(page) => Err(astray(page)),
+            None => Ok(()),
+        }
     }
 
     fn fetch_attempt<'o>(&self, op: &'o Op<'o, P>, wish: Wish<'_>, batch: &mut Batch) -> Try<()> {

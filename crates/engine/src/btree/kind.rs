@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::btree::node::edit::reference_at;
-use crate::btree::node::layout::{KIND, LAST_CHILD, LEVEL, Node, Value};
-use crate::btree::overflow::{BODY, data_max, fan_out};
-use crate::page::{PageType, View};
+use crate::btree::node::layout::{INNER_SLOT, KIND, LAST_CHILD, LEVEL, Node, Value};
+use crate::btree::overflow::{BODY, STAMP, data_max, fan_out, held_in_root, level_for, used};
+use crate::page::{PageHeader, PageType, View};
 use crate::pool::Kind;
+use crate::pool::kind::verify_header;
 
 /// Inner nodes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,6 +47,42 @@ pub(crate) fn is_swip(page: View<'_>, at: usize) -> bool {
     found
 }
 
+/// What fences say, short enough for a message.
+fn shown(fence: Option<&[u8]>) -> String {
+    const SHOWN: usize = 32;
+    let Some(fence) = fence else { return "none".to_string() };
+    let more = if fence.len() > SHOWN { "…" } else { "" };
+    format!("\"{}{more}\"", fence[..fence.len().min(SHOWN)].escape_ascii())
+}
+
+/// That a node covers the keys from `lower` up to `upper`.
+fn verify_fences(node: Node<'_>, lower: &[u8], upper: Option<&[u8]>) -> Result<(), String> {
+    let (own_lower, own_upper) = (node.lower_bytes(), node.upper_bytes());
+    if own_lower == lower && own_upper.as_deref() == upper {
+        return Ok(());
+    }
+    Err(format!(
+        "its fences are {} and {}, not {} and {}",
+        shown(Some(&own_lower)),
+        shown(own_upper.as_deref()),
+        shown(Some(lower)),
+        shown(upper)
+    ))
+}
+
+/// That `page` is part of the value with that stamp, with so many bytes or swips in it.
+fn verify_overflow(page: View<'_>, stamp: u64, expected: Option<u64>) -> Result<(), String> {
+    if page.u64(STAMP) != stamp {
+        return Err("it is part of another value".to_string());
+    }
+    match (used(page) as u64, expected) {
+        (found, Some(expected)) if found != expected => {
+            Err(format!("it holds {found} bytes or references of its value, not {expected}"))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn scan(kind: &dyn Kind, page: View<'_>, word: u64) -> Option<usize> {
     let mut found = None;
     kind.swips(page, &mut |at| {
@@ -74,6 +111,30 @@ impl Kind for InnerKind {
         let at = node.child_at(node.child_for(&child.lower_bytes()));
         if page.u64(at) == word { Some(at) } else { scan(self, page, word) }
     }
+
+    /// The child covers the keys between the separators around its swip.
+    fn verify_child(&self, page: View<'_>, at: usize, child: View<'_>) -> Result<(), String> {
+        let node = Node::inner(page);
+        let level = node.level().saturating_sub(1);
+        let kind = if level == 0 { PageType::BTREE_LEAF } else { PageType::BTREE_INNER };
+        verify_header(child, kind, level, PageHeader::owner_in(page))?;
+        let index = match at {
+            LAST_CHILD => node.count(),
+            at => at.saturating_sub(node.slots()) / INNER_SLOT,
+        };
+        let key = |i: usize| {
+            let mut key = Vec::with_capacity(node.prefix_len() + node.key_len(i));
+            node.key_to(i, &mut key);
+            key
+        };
+        let lower = index.checked_sub(1).map_or_else(|| node.lower_bytes(), key);
+        let upper = if index < node.count() { Some(key(index)) } else { node.upper_bytes() };
+        verify_fences(Node::of(child), &lower, upper.as_deref())
+    }
+
+    fn verify_root(&self, page: View<'_>) -> Result<(), String> {
+        verify_fences(Node::of(page), &[], None)
+    }
 }
 
 impl Kind for LeafKind {
@@ -96,6 +157,18 @@ impl Kind for LeafKind {
     fn leads_on(&self, page: View<'_>, at: usize) -> bool {
         reference_at(page, at).len > data_max(page.len()) as u64
     }
+
+    /// The child is the root of the value that the entry refers to.
+    fn verify_child(&self, page: View<'_>, at: usize, child: View<'_>) -> Result<(), String> {
+        let reference = reference_at(page, at);
+        let level = level_for(page.len(), reference.len);
+        verify_header(child, PageType::OVERFLOW, level, PageHeader::owner_in(page))?;
+        verify_overflow(child, reference.stamp, Some(held_in_root(page.len(), reference.len)))
+    }
+
+    fn verify_root(&self, page: View<'_>) -> Result<(), String> {
+        verify_fences(Node::of(page), &[], None)
+    }
 }
 
 impl Kind for OverflowKind {
@@ -103,7 +176,7 @@ impl Kind for OverflowKind {
         if page.u8(LEVEL) == 0 {
             return;
         }
-        let count = crate::btree::overflow::used(page).min(fan_out(page.len()));
+        let count = used(page).min(fan_out(page.len()));
         for i in 0..count {
             if !visit(BODY + 8 * i) {
                 return;
@@ -113,5 +186,16 @@ impl Kind for OverflowKind {
 
     fn leads_on(&self, page: View<'_>, _: usize) -> bool {
         page.u8(LEVEL) > 1
+    }
+
+    /// The child is part of the same value, and full unless it is the last: while a value is
+    /// written and while it is freed, the last one may hold less.
+    fn verify_child(&self, page: View<'_>, at: usize, child: View<'_>) -> Result<(), String> {
+        let level = page.u8(LEVEL).saturating_sub(1);
+        verify_header(child, PageType::OVERFLOW, level, PageHeader::owner_in(page))?;
+        let size = page.len();
+        let full = if level == 0 { data_max(size) } else { fan_out(size) } as u64;
+        let is_last = at.saturating_sub(BODY) / 8 + 1 >= used(page);
+        verify_overflow(child, page.u64(STAMP), (!is_last).then_some(full))
     }
 }

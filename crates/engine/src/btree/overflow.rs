@@ -51,6 +51,14 @@ pub(crate) fn level_for(page_size: usize, len: u64) -> u8 {
     (0..u8::MAX).find(|level| span(page_size, *level) >= len).unwrap_or(u8::MAX)
 }
 
+/// What the root of a value of `len` bytes holds: bytes, or swips.
+pub(crate) fn held_in_root(page_size: usize, len: u64) -> u64 {
+    match level_for(page_size, len) {
+        0 => len,
+        level => len.div_ceil(span(page_size, level - 1)),
+    }
+}
+
 /// Pages of a value of `len` bytes.
 pub(crate) fn pages_of(page_size: usize, len: u64) -> u64 {
     (0..=level_for(page_size, len)).map(|l| len.div_ceil(span(page_size, l)).max(1)).sum()

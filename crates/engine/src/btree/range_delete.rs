@@ -6,7 +6,9 @@
 
 use std::ops::Bound;
 
-use crate::btree::descend::{Place, Seek, sound};
+use millpond_base::PageId;
+
+use crate::btree::descend::{Place, Seek, ahead, sound};
 use crate::btree::node::edit::Edit;
 use crate::btree::node::layout::Node;
 use crate::btree::tree::BTree;
@@ -18,6 +20,8 @@ const BATCH: usize = 16;
 
 /// How far an attempt came.
 struct Step {
+    /// The leaf that it came to.
+    page: PageId,
     removed: u64,
     /// The lower fence of the next leaf; `None`: through.
     next: Option<Vec<u8>>,
@@ -64,9 +68,9 @@ impl<P: Pages> BTree<P> {
             if step.thin {
                 self.merge_all(&key)?;
             }
-            match step.next {
-                Some(next) if next > key => key = next,
-                _ => return Ok(removed),
+            match ahead(step.page, &key, step.next)? {
+                Some(next) => key = next,
+                None => return Ok(removed),
             }
         }
     }
@@ -79,7 +83,8 @@ impl<P: Pages> BTree<P> {
         end: Bound<&[u8]>,
     ) -> Try<Step> {
         let Some(place) = self.place(op, Seek::At(key), 0)? else {
-            return Ok(Step { removed: 0, next: None, large: None, thin: false });
+            let page = self.root();
+            return Ok(Step { page, removed: 0, next: None, large: None, thin: false });
         };
         let Place { parent, index, node, depth } = place;
         let Some(parent) = parent else {
@@ -140,7 +145,7 @@ impl<P: Pages> BTree<P> {
             leaf.free();
         }
         self.tally.merged(true, freed as u64);
-        Ok(Step { removed, next: upper, large: None, thin: true })
+        Ok(Step { page: first.id(), removed, next: upper, large: None, thin: true })
     }
 }
 
@@ -165,7 +170,13 @@ fn clear_leaf<P: Pages>(leaf: &mut Write<'_, P>, start: Bound<&[u8]>, end: Bound
         node.key_to(i, &mut key);
         if above(&key, start) && below(&key, end) {
             if node.reference(i).is_some() {
-                return Step { removed: 0, next: None, large: Some(key), thin: false };
+                return Step {
+                    page: leaf.id(),
+                    removed: 0,
+                    next: None,
+                    large: Some(key),
+                    thin: false,
+                };
             }
             doomed.push(i);
         }
@@ -177,5 +188,5 @@ fn clear_leaf<P: Pages>(leaf: &mut Write<'_, P>, start: Bound<&[u8]>, end: Bound
         }
     }
     let thin = crate::btree::change::is_thin(Node::leaf(leaf.view()));
-    Step { removed: doomed.len() as u64, next, large: None, thin }
+    Step { page: leaf.id(), removed: doomed.len() as u64, next, large: None, thin }
 }

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::btree::descend::Seek;
+use crate::btree::descend::{Seek, ahead};
 use crate::btree::node::layout::{Node, OVERFLOW, stride};
 use crate::btree::tree::BTree;
-use crate::page::PageBuffer;
+use crate::page::{PageBuffer, PageHeader};
 use crate::pool::{Pages, PoolError};
 
 /// Counters of changes of shape; none is touched by an ordinary operation.
@@ -206,10 +206,10 @@ impl<P: Pages> BTree<P> {
             if !found || !visit(node) {
                 return Ok(());
             }
-            match node.upper_bytes() {
-                // Fences that do not ascend are the business of `check`.
-                Some(upper) if upper > key => key = upper,
-                _ => return Ok(()),
+            let page = PageHeader::read(copy.bytes()).page;
+            match ahead(page, &key, node.upper_bytes())? {
+                Some(upper) => key = upper,
+                None => return Ok(()),
             }
         }
     }
@@ -222,9 +222,6 @@ impl<P: Pages> BTree<P> {
         let mut count = 0;
         let mut key = Vec::new();
         while let Some(next) = self.count_some(&key, &mut count)? {
-            if next <= key {
-                break;
-            }
             key = next;
         }
         Ok(count)
@@ -232,15 +229,18 @@ impl<P: Pages> BTree<P> {
 
     /// Counts the leaf of `key` and those behind it below the same parent; answers where to go on.
     fn count_some(&self, key: &[u8], count: &mut u64) -> Result<Option<Vec<u8>>, PoolError> {
-        let (found, next) = self.pages.run(|op| {
-            let Some(place) = self.place(op, Seek::At(key), 0)? else { return Ok((0, None)) };
+        let (found, page, next) = self.pages.run(|op| {
+            let Some(place) = self.place(op, Seek::At(key), 0)? else {
+                return Ok((0, self.root(), None));
+            };
+            let mut page = place.node.header().page().unwrap_or_default();
             let mut leaf = Node::leaf(place.node.view());
             // A leaf that merged meanwhile covers keys below this one, which were counted already.
             let before = if key.is_empty() { 0 } else { leaf.lower_bound(key).0 };
             let mut found = leaf.count().saturating_sub(before) as u64;
             let mut next = leaf.upper_bytes();
             place.node.validate()?;
-            let Some(parent) = place.parent else { return Ok((found, next)) };
+            let Some(parent) = place.parent else { return Ok((found, page, next)) };
             let last = Node::inner(parent.view()).count();
             let to = crate::btree::tree::mark(millpond_base::Op::Read, true, place.depth);
             for i in place.index + 1..=last.min(place.index + 64) {
@@ -248,16 +248,18 @@ impl<P: Pages> BTree<P> {
                 let Ok(child) = self.child_node(&parent, i, 0, to) else { break };
                 leaf = Node::leaf(child.view());
                 let (entries, upper) = (leaf.count() as u64, leaf.upper_bytes());
+                let id = child.header().page().unwrap_or_default();
                 if child.validate().is_err() || parent.validate().is_err() {
                     break;
                 }
                 found += entries;
                 next = upper;
+                page = id;
             }
-            Ok((found, next))
+            Ok((found, page, next))
         })?;
         *count += found;
-        Ok(next)
+        ahead(page, key, next)
     }
 
     /// About how many entries there are, from the fan-out along a few random ways down: each way

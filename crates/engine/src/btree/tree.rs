@@ -89,7 +89,7 @@ impl<P: Pages> BTree<P> {
     /// # Errors
     /// No memory. A root that is no node is found out by the first operation.
     pub fn open(pages: Arc<P>, owner: u32, root: PageId) -> Result<BTree<P>, PoolError> {
-        let anchor = pages.anchor(root)?;
+        let anchor = pages.anchor_of(owner, root)?;
         Ok(BTree::with(pages, owner, anchor, root))
     }
 

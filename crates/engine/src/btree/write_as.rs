@@ -128,7 +128,7 @@ impl<P: Pages> BTree<P> {
     /// # Errors
     /// No memory.
     pub fn detached(&self, value: LargeValue) -> Result<Detached, PoolError> {
-        Ok(Detached(Built::of(self.pages.anchor(value.root)?, value)))
+        Ok(Detached(Built::of(self.pages.anchor_of(self.owner, value.root)?, value)))
     }
 
     /// A large value that no entry refers to.

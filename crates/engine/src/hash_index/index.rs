@@ -61,7 +61,7 @@ impl<P: Pages> HashIndex<P> {
     /// # Errors
     /// No memory, the root could not be read, or it is no root of a hash index.
     pub fn open(pages: Arc<P>, owner: u32, root: PageId) -> Result<HashIndex<P>, PoolError> {
-        let anchor = pages.anchor(root)?;
+        let anchor = pages.anchor_of(owner, root)?;
         let seed = pages.run(|op| {
             let page = Read::root(op, anchor, Mark::READ)?;
             let (kind, seed) = (PageHeader::type_in(page.view()), page.view().u64(SEED));

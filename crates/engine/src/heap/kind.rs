@@ -1,8 +1,9 @@
 //! What the pool is told of the heap's page types: where their swips are.
 
 use crate::heap::data::NUMBER;
-use crate::heap::descend::{count_in, index_in, level_in};
-use crate::page::{Directory, PageType, View};
+use crate::heap::descend::{count_in, index_in, level_in, span};
+use crate::page::{Directory, PageHeader, PageType, View};
+use crate::pool::kind::verify_header;
 use crate::pool::{Kind, Swip};
 
 /// Directory pages; data pages hold no swips.
@@ -25,6 +26,32 @@ impl Kind for DirectoryKind {
     /// Data pages hold no swips.
     fn leads_on(&self, page: View<'_>, _: usize) -> bool {
         level_in(page) > 1
+    }
+
+    /// The child is for the records that its place leads to; directories before the last are full.
+    fn verify_child(&self, page: View<'_>, at: usize, child: View<'_>) -> Result<(), String> {
+        let form = Directory::of(page.len());
+        let i = at.saturating_sub(form.swip_at(0)) / 8;
+        let level = level_in(page);
+        let kind = if level > 1 { PageType::HEAP_DIRECTORY } else { PageType::HEAP_DATA };
+        verify_header(child, kind, level - 1, PageHeader::owner_in(page))?;
+        let expected = page.u64(NUMBER).wrapping_add(span(form, level).wrapping_mul(i as u64));
+        let number = child.u64(NUMBER);
+        if number != expected {
+            return Err(format!("it is for page {number} of the heap on, not {expected}"));
+        }
+        let (count, full) = (count_in(form, child), form.fan_out());
+        if level > 1 && i + 1 < count_in(form, page) && count != full {
+            return Err(format!("it has {count} children, and its place demands {full}"));
+        }
+        Ok(())
+    }
+
+    fn verify_root(&self, page: View<'_>) -> Result<(), String> {
+        match page.u64(NUMBER) {
+            0 => Ok(()),
+            number => Err(format!("it is for page {number} of the heap on, and not for all")),
+        }
     }
 
     /// Every page of a heap says its number, and so where its swip is.

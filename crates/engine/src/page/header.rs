@@ -95,10 +95,22 @@ impl PageHeader {
         PageType(view.u8(28))
     }
 
-    /// The header of an anchor's page, which never goes to storage.
-    pub fn of_anchor() -> PageHeader {
+    /// The level of the page that `view` shows.
+    #[inline(always)]
+    pub fn level_in(view: View<'_>) -> u8 {
+        view.u8(29)
+    }
+
+    /// The owner of the page that `view` shows.
+    #[inline(always)]
+    pub fn owner_in(view: View<'_>) -> u32 {
+        view.u32(24)
+    }
+
+    /// The header of the page of an anchor of the structure `owner`; it never goes to storage.
+    pub fn of_anchor(owner: u32) -> PageHeader {
         let (lsn, page, kind) = (Lsn(0), PageId(u64::MAX), PageType::ANCHOR);
-        PageHeader { checksum: 0, lsn, page, owner: 0, kind, level: u8::MAX }
+        PageHeader { checksum: 0, lsn, page, owner, kind, level: u8::MAX }
     }
 
     /// Writes everything but the checksum, which [`PageHeader::seal`] sets when the page goes to

@@ -30,7 +30,7 @@ use crate::pool::guard::{Read, Write};
 use crate::pool::histogram::Latencies;
 use crate::pool::in_flight::InFlight;
 use crate::pool::jump::{Jump, Try};
-use crate::pool::kind::{ANCHOR_SWIP, AnchorKind, Kind};
+use crate::pool::kind::{ANCHOR_SWIP, AnchorKind, Kind, OWNER_UNKNOWN};
 use crate::pool::latch::Latching;
 use crate::pool::memory::FrameMemory;
 use crate::pool::numa::Nodes;
@@ -573,7 +573,7 @@ impl<M: Mode> Pool<M> {
         ids.into_iter().try_for_each(|id| self.storage.free(id))
     }
 
-    fn new_anchor(&self, word: Swip) -> Result<NonNull<Frame>, PoolError> {
+    fn new_anchor(&self, word: Swip, owner: u32) -> Result<NonNull<Frame>, PoolError> {
         let released = locked(&self.anchors_free).pop();
         let anchor = match released {
             Some(anchor) => anchor,
@@ -585,7 +585,7 @@ impl<M: Mode> Pool<M> {
         while !header.latch.exclusive() {
             millpond_base::sync::thread::yield_now();
         }
-        PageHeader::of_anchor().write(self.bytes(frame));
+        PageHeader::of_anchor(owner).write(self.bytes(frame));
         self.set_swip(frame, ANCHOR_SWIP, word);
         header.latch.release_exclusive();
         locked(&self.anchors).push(anchor);
@@ -804,11 +804,15 @@ impl<M: Mode> Pages for Pool<M> {
     }
 
     fn anchor(&self, root: PageId) -> Result<Anchor, PoolError> {
-        Ok(Anchor(self.new_anchor(Swip::evicted(root))?))
+        Ok(Anchor(self.new_anchor(Swip::evicted(root), OWNER_UNKNOWN)?))
+    }
+
+    fn anchor_of(&self, owner: u32, root: PageId) -> Result<Anchor, PoolError> {
+        Ok(Anchor(self.new_anchor(Swip::evicted(root), owner)?))
     }
 
     fn anchor_new(&self, new: NewPage) -> Result<(Anchor, PageId), PoolError> {
-        let anchor = self.new_anchor(Swip::NULL)?;
+        let anchor = self.new_anchor(Swip::NULL, new.owner)?;
         let root = self.run(|op| {
             // SAFETY: an anchor of this pool.
             let parent = unsafe { Write::begin(op, anchor) }?;

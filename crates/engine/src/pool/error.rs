@@ -7,6 +7,14 @@ use millpond_base::PageId;
 #[error("{0}")]
 pub struct StorageError(pub std::sync::Arc<dyn std::error::Error + Send + Sync>);
 
+/// What refers to a page.
+fn parent_name(parent: Option<PageId>) -> String {
+    match parent {
+        Some(parent) => format!("page {parent}"),
+        None => "the structure whose root it is".to_string(),
+    }
+}
+
 /// An error of the buffer pool.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -92,6 +100,23 @@ pub enum PoolError {
     Unregistered {
         /// The type, see [`PageType`](crate::page::PageType).
         page_type: u8,
+    },
+    /// A page was read from storage, and is not what the page that refers to it says that it must
+    /// be: level, owner, keys or place. Its checksum and id are right, so it, or the page that
+    /// refers to it, is an older version of itself: a write was lost. It was not let into memory;
+    /// all pages but those below it can be used as before.
+    #[error(
+        "page {page} does not fit {}, which refers to it ({what}): a write of one of them was \
+         lost, or they are damaged; run `check` on the store, and restore a backup or `salvage`",
+        parent_name(*parent)
+    )]
+    Misfit {
+        /// The page.
+        page: PageId,
+        /// The page that refers to it; `None`: it is the root of its structure.
+        parent: Option<PageId>,
+        /// What does not fit.
+        what: String,
     },
     /// A page does not hold what its parent says.
     #[error("page {page} is not what its parent says ({what}): run `check` on the store")]

@@ -3,6 +3,13 @@
 //! # Order
 //! The parent's latch may be held while the table of flights is asked, never the other way round:
 //! under the table's mutex a swip is only looked at, through the parent's version.
+//!
+//! # What a loaded page is held to
+//! Checksum and page id tell a damaged page, not an outdated one: a device that loses a write leaves
+//! the older version, which is sound. So a page that was loaded is held to what its parent says of
+//! it ([`Kind::verify_child`]), under the parent's exclusive latch, before it can be reached; whether
+//! its loader attaches it, or whoever comes for a page that waits. Hits pay nothing. A page that
+//! does not fit is dropped, and its operation fails with an error that names both.
 
 use std::ptr::NonNull;
 
@@ -98,8 +105,7 @@ impl<M: Mode> Pool<M> {
             Ok(frame) => {
                 self.hold_in_distress(thread_slot(), self.header(frame).id(), attempt);
                 let arrived = Arrived { frame, recall, prefetched: false };
-                self.attach_or_leave(load, arrived);
-                Ok(true)
+                self.attach_or_leave(load, arrived).map(|()| true)
             }
             Err(error) => {
                 self.in_flight.end(load.page);
@@ -167,12 +173,7 @@ impl<M: Mode> Pool<M> {
 
     /// After a load: makes the page reachable if its parent can be had, else leaves it for
     /// whoever comes next.
-    fn attach_or_leave(&self, load: &Load, arrived: Arrived) {
-        if !M::SWIZZLES {
-            self.publish(arrived, load.page, None, load.mark);
-            self.in_flight.end(load.page);
-            return;
-        }
+    fn attach_or_leave(&self, load: &Load, arrived: Arrived) -> Result<(), PoolError> {
         let parent = self.header(load.parent);
         // The parent may have gone meanwhile, and its frame be latched for as long as another page
         // takes to load: by a thread, in the worst case, that waits for this thread's frame.
@@ -185,21 +186,60 @@ impl<M: Mode> Pool<M> {
         };
         if !latched {
             self.in_flight.arrive(load.page, arrived);
-            return;
+            return Ok(());
         }
         let place = if parent.page() == load.parent_page && self.knows_swips_of(load.parent) {
             self.find_swip(load.parent, load.at, Swip::evicted(load.page), arrived.frame)
         } else {
             None
         };
-        if let Some(at) = place {
-            self.publish(arrived, load.page, Some((load.parent, at)), load.mark);
-            self.in_flight.end(load.page);
-        }
+        let result = match place {
+            Some(at) => self.publish_verified(arrived, load.page, (load.parent, at), load.mark),
+            None => Ok(()),
+        };
         parent.latch.release_unchanged();
         if place.is_none() {
             self.in_flight.arrive(load.page, arrived);
         }
+        result
+    }
+
+    /// Makes a loaded page reachable whose swip is at `place`, in a page that is latched
+    /// exclusively, and ends its flight; or drops it, if it is not what its parent says.
+    fn publish_verified(
+        &self,
+        arrived: Arrived,
+        page: PageId,
+        place: (NonNull<Frame>, usize),
+        mark: Mark,
+    ) -> Result<(), PoolError> {
+        let fits = self.fits(arrived.frame, page, place);
+        match fits {
+            Ok(()) => self.publish(arrived, page, place, mark),
+            Err(_) => {
+                self.counters.count(Counter::ReadErrors);
+                self.give_back(arrived.frame);
+            }
+        }
+        self.in_flight.end(page);
+        fits
+    }
+
+    /// Whether a loaded page is what the page that refers to it says.
+    #[inline(never)]
+    fn fits(
+        &self,
+        frame: NonNull<Frame>,
+        page: PageId,
+        (parent, at): (NonNull<Frame>, usize),
+    ) -> Result<(), PoolError> {
+        let (above, view) = (self.view(parent), self.view(frame));
+        let mut said = self.kind(above).map_or(Ok(()), |kind| kind.verify_child(above, at, view));
+        if PageHeader::type_in(above) == PageType::ANCHOR && said.is_ok() {
+            said = self.kind(view).map_or(Ok(()), |kind| kind.verify_root(view));
+        }
+        let parent = self.header(parent).page();
+        said.map_err(|what| PoolError::Misfit { page, parent, what })
     }
 
     /// Where the swip `word` is in the page of `parent`, which is latched exclusively: at `guess`,
@@ -228,7 +268,7 @@ impl<M: Mode> Pool<M> {
         arrived: Arrived,
         mark: Mark,
     ) -> Try<NonNull<Frame>> {
-        let fits = !M::SWIZZLES || Swip(self.view(parent).u64(at)) == Swip::evicted(page);
+        let fits = Swip(self.view(parent).u64(at)) == Swip::evicted(page);
         if !fits || !self.knows_swips_of(parent) {
             self.in_flight.arrive(page, arrived);
             return Err(self.all_registered().map_or_else(Jump::failed, |()| Jump::Restart));
@@ -236,8 +276,7 @@ impl<M: Mode> Pool<M> {
         if arrived.prefetched {
             self.counters.count(Counter::PrefetchHits);
         }
-        self.publish(arrived, page, Some((parent, at)), mark);
-        self.in_flight.end(page);
+        self.publish_verified(arrived, page, (parent, at), mark).map_err(Jump::failed)?;
         Ok(arrived.frame)
     }
 
@@ -246,16 +285,14 @@ impl<M: Mode> Pool<M> {
         &self,
         arrived: Arrived,
         page: PageId,
-        place: Option<(NonNull<Frame>, usize)>,
+        (parent, at): (NonNull<Frame>, usize),
         mark: Mark,
     ) {
         let header = self.header(arrived.frame);
         let access = self.access(page, mark, false);
         self.reset_meta(arrived.frame, &access);
         self.seat.admit(self.metas(), header.id(), &access, arrived.recall, || {
-            if M::SWIZZLES
-                && let Some((parent, at)) = place
-            {
+            if M::SWIZZLES {
                 header.set_parent(Some(parent));
                 header.become_state(State::Hot);
                 self.set_swip(parent, at, Swip::hot(arrived.frame));

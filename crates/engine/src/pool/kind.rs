@@ -4,7 +4,7 @@
 //! holds swips; page types without one have no children. That is all a structure has to give, and
 //! it may live in any crate.
 
-use crate::page::View;
+use crate::page::{PageHeader, PageType, View};
 
 /// The swips of one page type.
 pub trait Kind: Send + Sync {
@@ -30,6 +30,48 @@ pub trait Kind: Send + Sync {
         });
         found
     }
+
+    /// Whether `child`, which was just read from storage, is what `page` says of the page that the
+    /// swip at `at` refers to: of that type and level, of the same structure, for those keys. Asked
+    /// once per load, before the child can be reached. Both pages stay as they are meanwhile.
+    ///
+    /// # Errors
+    /// What does not fit.
+    fn verify_child(&self, _page: View<'_>, _at: usize, _child: View<'_>) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// The same of a page without a parent: it must be for all keys there are.
+    ///
+    /// # Errors
+    /// What does not fit.
+    fn verify_root(&self, _page: View<'_>) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// That `page` is of type `kind` and on level `level`, and belongs to the structure `owner`.
+///
+/// # Errors
+/// What does not fit.
+pub(crate) fn verify_header(
+    page: View<'_>,
+    kind: PageType,
+    level: u8,
+    owner: u32,
+) -> Result<(), String> {
+    let (found, at, of) =
+        (PageHeader::type_in(page), PageHeader::level_in(page), PageHeader::owner_in(page));
+    if of != owner {
+        return Err(format!("it belongs to structure {of}, not {owner}"));
+    }
+    if found != kind {
+        return Err(format!("it is of type {}, not {}", found.0, kind.0));
+    }
+    if at != level {
+        return Err(format!("it is on level {at}, not {level}"));
+    }
+    Ok(())
 }
 
 /// Pages without swips.
@@ -42,11 +84,23 @@ impl Kind for NoSwips {
 /// Byte offset of the one swip of an anchor's page.
 pub const ANCHOR_SWIP: usize = crate::page::PAGE_HEADER;
 
+/// What an anchor's page says where it is not known whose the root is.
+pub(crate) const OWNER_UNKNOWN: u32 = u32::MAX;
+
 /// The page of an anchor: one swip, that of a structure's root.
 pub struct AnchorKind;
 
 impl Kind for AnchorKind {
     fn swips(&self, _: View<'_>, visit: &mut dyn FnMut(usize) -> bool) {
         visit(ANCHOR_SWIP);
+    }
+
+    /// The root belongs to the structure that the anchor was made for, if that is known.
+    fn verify_child(&self, page: View<'_>, _: usize, child: View<'_>) -> Result<(), String> {
+        match (PageHeader::owner_in(page), PageHeader::owner_in(child)) {
+            (OWNER_UNKNOWN, _) => Ok(()),
+            (owner, found) if owner == found => Ok(()),
+            (owner, found) => Err(format!("it belongs to structure {found}, not {owner}")),
+        }
     }
 }

@@ -135,6 +135,15 @@ pub trait Pages: Send + Sync + Sized + 'static {
     /// # Errors
     /// No memory.
     fn anchor(&self, root: PageId) -> Result<Anchor, PoolError>;
+    /// The same for a root that belongs to the structure `owner`: a page that says otherwise when
+    /// it is loaded is an error.
+    ///
+    /// # Errors
+    /// No memory.
+    fn anchor_of(&self, owner: u32, root: PageId) -> Result<Anchor, PoolError> {
+        let _ = owner;
+        self.anchor(root)
+    }
     /// The same with a new, empty page as root.
     ///
     /// # Errors

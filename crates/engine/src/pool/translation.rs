@@ -163,16 +163,11 @@ impl<M: Mode> Pool<M> {
         let page = word.page();
         if let Some(arrived) = self.in_flight.claim(page) {
             let latch = &parent.header().latch;
-            if !M::SWIZZLES {
-                let attached = self.attach_at(parent.frame(), at, page, arrived, mark)?;
-                // The page was admitted with this very reference.
-                parent.op().is_told();
-                return Ok(attached);
-            }
             if M::Latching::promote(latch, parent.token()) {
                 let attached = self.attach_at(parent.frame(), at, page, arrived, mark);
                 M::Latching::demote(latch);
                 if attached.is_ok() {
+                    // The page was admitted with this very reference.
                     parent.op().is_told();
                 }
                 return attached;

@@ -11,5 +11,6 @@ mod in_place;
 mod long_keys;
 mod model;
 mod space;
+mod stale;
 mod stress;
 mod values;

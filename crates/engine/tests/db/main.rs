@@ -9,6 +9,7 @@ mod memory;
 mod merging;
 mod policies;
 mod read_ahead;
+mod stale;
 mod stores;
 mod structures;
 mod threads;
