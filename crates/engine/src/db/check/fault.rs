@@ -49,6 +49,13 @@ pub enum Fault {
         /// Type as the page says.
         found: u8,
     },
+    /// The page of a hash index or a heap is not what the page that refers to it says: one of them
+    /// is an older version of itself.
+    #[error("the page does not fit the one that refers to it: {what}")]
+    Misfit {
+        /// What does not fit.
+        what: String,
+    },
     /// A swip on storage that is no page id.
     #[error("the reference at byte {at} is no page id ({word:#018x})")]
     Swip {

@@ -2,8 +2,10 @@
 //! says of it.
 //!
 //! Memory: a bit per page of the file, and the references that wait, which are those of one page
-//! per level. Levels fall by one from parent to child, so that no damage makes the walk endless;
-//! where pages have no levels, the bits do.
+//! per level; in an index or a heap, with a copy of that page. Levels fall by one from parent to
+//! child, so that no damage makes the walk endless; where pages have no levels, the bits do.
+
+use std::rc::Rc;
 
 use millpond_base::PageId;
 
@@ -14,7 +16,7 @@ use super::structure::{Named, Roots, owns};
 use crate::btree::{Fences, LargePart, StoredNode, StoredValue, Violation, overflow_parts};
 use crate::db::catalog::Structure;
 use crate::io::PageStore;
-use crate::page::{PageHeader, PageType, View};
+use crate::page::{PageBuffer, PageHeader, PageType, View};
 use crate::pool::{Kind, Swip};
 use crate::{hash_index, heap};
 
@@ -71,8 +73,8 @@ pub(crate) enum Role {
     Node { level: u8, child: usize, fences: Fences },
     /// A page of a large value.
     Large(LargePart),
-    /// A page of a structure that is no tree.
-    Other,
+    /// A page of a structure that is no tree, below this one.
+    Other(Rc<PageBuffer>),
 }
 
 /// A page to be looked at.
@@ -93,7 +95,7 @@ impl Visit {
             Role::Root => false,
             Role::Node { level, .. } => *level == 0,
             Role::Large(part) => part.level == 0,
-            Role::Other => true,
+            Role::Other(_) => true,
         }
     }
 }
@@ -227,7 +229,7 @@ impl<'s> Walk<'s> {
             Role::Large(part) => self.look_at_value(visit, part, page),
             Role::Root if kind == Structure::Tree => self.look_at_node(visit, page),
             Role::Node { .. } => self.look_at_node(visit, page),
-            Role::Root | Role::Other => self.look_at_other(visit, kind, page, bytes),
+            Role::Root | Role::Other(_) => self.look_at_other(visit, kind, page, bytes),
         }
     }
 
@@ -338,6 +340,9 @@ impl<'s> Walk<'s> {
         if !wrong.is_empty() {
             return wrong.into_iter().for_each(|fault| self.fault(visit, fault));
         }
+        if let Err(what) = fits(visit, page) {
+            return self.fault(visit, Fault::Misfit { what });
+        }
         if let Some(report) = self.structures.get_mut(visit.structure) {
             report.other_pages += 1;
             report.entries += match found {
@@ -346,10 +351,11 @@ impl<'s> Walk<'s> {
                 _ => 0,
             };
         }
-        let mut kinds = hash_index::KINDS.iter().chain(&heap::KINDS);
-        let Some((_, kind)) = kinds.find(|(page_type, _)| *page_type == found) else { return };
-        for (at, swip) in swips_of(*kind, page).into_iter().rev() {
-            self.push(visit, at, swip, Role::Other);
+        if let Some(kind) = kind_of(found) {
+            let above = Rc::new(PageBuffer::copy_of(bytes));
+            for (at, swip) in swips_of(kind, page).into_iter().rev() {
+                self.push(visit, at, swip, Role::Other(above.clone()));
+            }
         }
     }
 
@@ -369,6 +375,23 @@ impl<'s> Walk<'s> {
             };
             self.fault(visit, Fault::Catalog { entry, why });
         }
+    }
+}
+
+/// Where the swips of a page of an index or a heap are; `None`: it has none.
+fn kind_of(found: PageType) -> Option<&'static dyn Kind> {
+    let mut kinds = hash_index::KINDS.into_iter().chain(heap::KINDS);
+    kinds.find(|(page_type, _)| *page_type == found).map(|(_, kind)| kind)
+}
+
+/// Whether a page of an index or a heap is what the page that refers to it says.
+fn fits(visit: &Visit, page: View<'_>) -> Result<(), String> {
+    let kind = |page| kind_of(PageHeader::type_in(page));
+    match &visit.role {
+        Role::Root => kind(page).map_or(Ok(()), |kind| kind.verify_root(page)),
+        Role::Other(above) => kind(above.view())
+            .map_or(Ok(()), |kind| kind.verify_child(above.view(), visit.at, page)),
+        Role::Node { .. } | Role::Large(_) => Ok(()),
     }
 }
 
