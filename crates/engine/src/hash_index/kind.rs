@@ -20,7 +20,8 @@ fn verify_range(found: (u32, u64), expected: (u32, u64)) -> Result<(), String> {
     }
     let ((bits, prefix), (more, other)) = (found, expected);
     Err(format!(
-        "it is for hashes that begin with {bits} bits of {prefix:#018x}, not {more} of {other:#018x}"
+        "it is for hashes that begin with {bits} bits of {prefix:#018x}, not {more} of \
+         {other:#018x}"
     ))
 }
 

@@ -5,11 +5,12 @@
 //! under the table's mutex a swip is only looked at, through the parent's version.
 //!
 //! # What a loaded page is held to
-//! Checksum and page id tell a damaged page, not an outdated one: a device that loses a write leaves
-//! the older version, which is sound. So a page that was loaded is held to what its parent says of
-//! it ([`Kind::verify_child`]), under the parent's exclusive latch, before it can be reached; whether
-//! its loader attaches it, or whoever comes for a page that waits. Hits pay nothing. A page that
-//! does not fit is dropped, and its operation fails with an error that names both.
+//! Checksum and page id tell a damaged page, not an outdated one: a device that loses a write
+//! leaves the older version, which is sound. So a page that was loaded is held to what its parent
+//! says of it ([`Kind::verify_child`](super::Kind::verify_child)), under the parent's exclusive
+//! latch, before it can be reached: by its loader, or by whoever comes for a page that waits. Hits
+//! pay nothing. A page that does not fit is dropped, and its operation fails with an error that
+//! names both.
 
 use std::ptr::NonNull;
 
