@@ -16,6 +16,7 @@ pub mod overlay;
 mod pause;
 pub mod planted;
 pub mod power;
+pub mod read_faults;
 mod recover;
 mod ring;
 mod shrink;
@@ -32,6 +33,7 @@ pub use file::{FileDevice, FileOptions, Submission};
 pub use memory::MemoryDevice;
 pub use overlay::OverlayDevice;
 pub use power::{Aim, Fault, PowerSupply};
+pub use read_faults::{Misread, ReadFault, ReadFaultDevice, ReadFaults};
 pub use slow::{SlowDevice, SlowProfile};
 pub use store::{PageRead, PageStore, PageWrite};
 pub use store_error::{

@@ -1,0 +1,49 @@
+//! Reads under faults: stores whose device reads wrongly while they are used, recovered, backed up,
+//! made shorter and checked.
+//!
+//! # The oracle
+//! 1. **Every answer is right, or an error**: of `get`, of scans both ways and their rows up to an
+//!    error, of ranges, prefixes, counts, checks, dumps, backups, recoveries and writes. The error is
+//!    typed, and names a page (or a place of the log) that the device's ledger says was misread.
+//! 2. **What a tree does not contain does not concern it**: a page that an error names belongs to
+//!    the structure that was asked, or to the catalog.
+//! 3. **Nothing hangs**, and nothing panics: a story that takes two minutes is a failure, with its
+//!    seed.
+//! 4. **Nothing that was misread is written back**: when reads are right again everything is what
+//!    the model says, the store closes, the check of its file finds nothing wrong and no page lost,
+//!    and what is opened again is the same.
+//!
+//! What excuses a wrong answer: an older version of a page of that structure, in which nothing tells
+//! that it is not the newest (no fence moved, no stamp differs). A lost write that moved no fence
+//! cannot be seen by a reader. Such answers are counted apart.
+//!
+//! What a change that failed has left is not known: a key has what it had, or what it was to have.
+//!
+//! # The mechanism
+//! `io/read_faults.rs` stands before store and log; `plan.rs` draws a story from its seed,
+//! `story.rs` tells it, `worker.rs` asks and `world.rs` judges. Which read goes wrong depends on the
+//! seed, the page, and how often it was read, so a seed gives the same faults again as far as the
+//! threads read the same.
+//!
+//! # Many stories
+//! `cargo xtask crash --reads --seeds N --from S --jobs J`, or, with a binary that was built before
+//! (`cargo test --release -p millpond --test reads --no-run` names it), on as many processors as
+//! there are, in one process or in several with ranges of seeds of their own:
+//! `READS_SEEDS=10000 READS_FROM=0 READS_JOBS=16 target/release/deps/reads-… campaign --nocapture`.
+
+#![allow(clippy::print_stdout)]
+
+mod campaign;
+mod model;
+mod plan;
+mod story;
+mod worker;
+mod world;
+
+use campaign::Seeds;
+
+#[test]
+fn campaign_of_reads_under_faults() {
+    let (_, failures) = campaign::run(Seeds::asked_for(Seeds { from: 0, count: 60, jobs: 2 }));
+    assert!(failures.is_empty(), "{failures:?}");
+}

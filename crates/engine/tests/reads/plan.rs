@@ -1,0 +1,112 @@
+//! What a seed decides: the store, what is in it, how reads go wrong, and what is done meanwhile.
+
+use millpond::io::ReadFault;
+
+/// Kinds of structures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    Raw,
+    Typed,
+    /// A tree with values that need pages of their own.
+    Large,
+    Hash,
+    Heap,
+}
+
+/// Where reads go wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// Anywhere in the store.
+    Anywhere,
+    /// In the pages of one structure, named by its number.
+    In(usize),
+}
+
+/// Something that is done once, while reads go wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Deed {
+    Checkpoint,
+    Backup,
+    Shrink,
+    /// The check of the file, from end to end.
+    Check,
+}
+
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub seed: u64,
+    pub page_size: u32,
+    pub frames: u32,
+    pub policy: &'static str,
+    pub evictors: bool,
+    pub threads: usize,
+    /// Structures, and rows in each.
+    pub structures: Vec<(Kind, usize)>,
+    pub faults: Vec<ReadFault>,
+    pub share: f64,
+    pub persists: bool,
+    pub place: Place,
+    /// Operations of each thread.
+    pub operations: usize,
+    /// One in so many operations writes.
+    pub write_every: u32,
+    pub deeds: Vec<Deed>,
+    /// The store is closed and opened again before reads go wrong, so that nothing is in memory.
+    pub is_cold: bool,
+    /// Reads go wrong while the store is opened, too.
+    pub opens_under_faults: bool,
+    /// The process dies after the operations, and reads go wrong in recovery.
+    pub crashes: bool,
+    /// Reads of the log go wrong, too: in recovery, in a backup, when a transaction is aborted.
+    pub log_faults: bool,
+}
+
+fn one_of<T: Copy>(random: &mut fastrand::Rng, from: &[T]) -> T {
+    from[random.usize(0..from.len())]
+}
+
+impl Plan {
+    pub fn of(seed: u64) -> Plan {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let random = &mut random;
+        let kinds = [Kind::Raw, Kind::Typed, Kind::Large, Kind::Hash, Kind::Heap];
+        let mut structures = vec![(Kind::Raw, random.usize(200..1500))];
+        for _ in 0..random.usize(1..=4) {
+            let kind = one_of(random, &kinds);
+            let most = if kind == Kind::Large { 40 } else { 1000 };
+            structures.push((kind, random.usize(1..most)));
+        }
+        let mut faults: Vec<ReadFault> =
+            ReadFault::ALL.into_iter().filter(|_| random.u8(0..3) == 0).collect();
+        if faults.is_empty() {
+            faults.push(one_of(random, &ReadFault::ALL));
+        }
+        let is_anywhere = random.bool();
+        let place = if is_anywhere {
+            Place::Anywhere
+        } else {
+            Place::In(random.usize(0..structures.len()))
+        };
+        let all = [Deed::Checkpoint, Deed::Backup, Deed::Shrink, Deed::Check];
+        Plan {
+            seed,
+            page_size: one_of(random, &[512, 512, 1024, 4096]),
+            frames: one_of(random, &[16, 16, 20, 24, 32, 48, 64, 128, 400]),
+            policy: one_of(random, &["watt", "watt", "watt", "lean-evict", "lru", "clock"]),
+            evictors: random.u8(0..4) == 0,
+            threads: one_of(random, &[1, 1, 2, 3]),
+            structures,
+            faults,
+            share: one_of(random, &[0.002, 0.01, 0.05, 0.2]),
+            persists: random.bool(),
+            place,
+            operations: random.usize(20..150),
+            write_every: one_of(random, &[2, 5, 20, 1000]),
+            deeds: all.into_iter().filter(|_| random.u8(0..3) == 0).collect(),
+            is_cold: random.u8(0..4) > 0,
+            opens_under_faults: is_anywhere && random.u8(0..3) == 0,
+            crashes: random.u8(0..3) == 0,
+            log_faults: random.u8(0..4) == 0,
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! A store over devices that read wrongly, what must be in it, and who judges what it answers.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+
+use millpond::btree::StoredNode;
+use millpond::db::{Db, Error, EvictionMode, Options, RawHashIndex, RawHeap, RawTree, Tree};
+use millpond::io::{Device, FaultyDevice, Misread, ReadFault, ReadFaultDevice};
+use millpond::page::{PageHeader, PageType, View};
+use millpond_base::PageId;
+
+use crate::model::{Model, Wrong};
+use crate::plan::{Kind, Plan};
+
+/// A structure by its handle.
+pub enum Handle {
+    Tree(RawTree),
+    Typed(Tree<u64, String>),
+    Hash(RawHashIndex),
+    Heap(RawHeap),
+}
+
+/// A structure, and what must be in it.
+pub struct Item {
+    pub name: String,
+    pub kind: Kind,
+    pub owner: u32,
+    /// Numbers of its keys are below.
+    pub space: u64,
+    /// The thread that may write it; all others leave it alone. `None`: all read it.
+    pub writer: Option<usize>,
+    pub model: RwLock<Model>,
+}
+
+/// What was seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    pub stories: u64,
+    pub answers: u64,
+    pub errors: u64,
+    pub misreads: u64,
+    pub changed: u64,
+    pub opens_failed: u64,
+    pub recoveries: u64,
+    pub backups: u64,
+    pub checks: u64,
+    pub stale_stories: u64,
+    pub stale_answers: u64,
+}
+
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Tally) {
+        self.stories += other.stories;
+        self.answers += other.answers;
+        self.errors += other.errors;
+        self.misreads += other.misreads;
+        self.changed += other.changed;
+        self.opens_failed += other.opens_failed;
+        self.recoveries += other.recoveries;
+        self.backups += other.backups;
+        self.checks += other.checks;
+        self.stale_stories += other.stale_stories;
+        self.stale_answers += other.stale_answers;
+    }
+}
+
+/// Store and log, each behind a device that reads wrongly.
+pub struct Devices {
+    pub store: Arc<ReadFaultDevice>,
+    pub log: Arc<ReadFaultDevice>,
+    /// What is stored, without faults.
+    pub below: Arc<FaultyDevice>,
+}
+
+/// What all threads know.
+pub struct World {
+    pub plan: Plan,
+    pub devices: Devices,
+    pub items: Vec<Item>,
+    /// Owners of pages of which an older version was read that nothing tells from the newest.
+    pub stale: Mutex<BTreeSet<u32>>,
+    pub answers: AtomicU64,
+    pub errors: AtomicU64,
+    pub stale_answers: AtomicU64,
+}
+
+pub fn options(plan: &Plan) -> Options {
+    let eviction = if plan.evictors {
+        EvictionMode::Threads(std::num::NonZeroU32::MIN)
+    } else {
+        EvictionMode::default()
+    };
+    let options = Options::new().page_size(plan.page_size).policy(plan.policy).eviction(eviction);
+    options.lab(|lab| {
+        lab.tiny_pages = true;
+        lab.frames = Some(plan.frames);
+        lab.seed = plan.seed;
+    })
+}
+
+pub fn handle(db: &Db, item: &Item) -> Result<Handle, Error> {
+    Ok(match item.kind {
+        Kind::Raw | Kind::Large => Handle::Tree(db.raw_tree(&item.name)?),
+        Kind::Typed => Handle::Typed(db.tree(&item.name)?),
+        Kind::Hash => Handle::Hash(db.raw_hash_index(&item.name)?),
+        Kind::Heap => Handle::Heap(db.raw_heap(&item.name)?),
+    })
+}
+
+/// Numbers behind `word` in a text.
+fn numbers_behind(text: &str, word: &str) -> Vec<u64> {
+    let digits = |rest: &str| rest.chars().take_while(char::is_ascii_digit).collect::<String>();
+    text.split(word).skip(1).filter_map(|rest| digits(rest).parse().ok()).collect()
+}
+
+/// Whether nothing in the older version of a page tells that it is not the newest.
+///
+/// Nodes of a tree say which keys they cover, pages of large values carry a stamp; others say only
+/// whose they are, and what.
+pub fn is_silent(misread: &Misread) -> bool {
+    let Some(versions) = &misread.versions else { return false };
+    let (old, new) = (&versions.0, &versions.1);
+    let (was, is) = (PageHeader::read(old), PageHeader::read(new));
+    if is.page != misread.page || is.kind == PageType::NONE {
+        // Nothing is stored there yet, or it is no page of anything.
+        return true;
+    }
+    if (was.owner, was.kind) != (is.owner, is.kind) {
+        // The superblock and the maps have no owner that would know better.
+        return [PageType::SUPER, PageType::FREE_MAP].contains(&is.kind);
+    }
+    match is.kind {
+        PageType::BTREE_INNER | PageType::BTREE_LEAF => {
+            let fences = |page: &[u8]| StoredNode::of(View::of(page)).ok().map(|n| n.fences());
+            was.level == is.level && fences(old) == fences(new)
+        }
+        PageType::OVERFLOW => was.level == is.level && old[32..40] == new[32..40],
+        _ => was.level == is.level,
+    }
+}
+
+impl World {
+    /// Owners whose pages were read in an older version that nothing tells from the newest; `None`
+    /// among them: the catalog's, or the store's own.
+    fn silent_owners(&self) -> BTreeSet<u32> {
+        let silent = self.devices.store.ledger().into_iter().filter(is_silent);
+        silent.filter_map(|m| Some(PageHeader::read(&m.versions?.1).owner)).collect()
+    }
+
+    /// Whether wrong answers about an item may be due to an older version that nothing gives away.
+    pub fn may_be_stale(&self, item: Option<&Item>) -> bool {
+        let mut stale = self.stale.lock().unwrap();
+        stale.extend(self.silent_owners());
+        match item {
+            Some(item) => stale.contains(&item.owner) || stale.contains(&0),
+            None => !stale.is_empty(),
+        }
+    }
+
+    /// A wrong answer: excused only if it may come from such a version.
+    pub fn wrong(&self, item: Option<&Item>, what: &str, wrong: &Wrong) -> Result<(), String> {
+        if self.may_be_stale(item) {
+            self.stale_answers.fetch_add(1, Ordering::Relaxed);
+            return Ok(());
+        }
+        let name = item.map_or("the store", |item| &item.name);
+        Err(format!("WRONG ANSWER of {what} in {name}: {}", wrong.0))
+    }
+
+    /// An answer, right or not.
+    pub fn answer(&self, item: &Item, what: &str, judged: Result<(), Wrong>) -> Result<(), String> {
+        self.answers.fetch_add(1, Ordering::Relaxed);
+        judged.or_else(|wrong| self.wrong(Some(item), what, &wrong))
+    }
+
+    /// The owner of what is stored as a page.
+    fn owner_of(&self, page: u64) -> Option<u32> {
+        let mut bytes = vec![0; self.plan.page_size as usize];
+        self.devices.below.read(page * bytes.len() as u64, &mut bytes).ok()?;
+        let header = PageHeader::read(&bytes);
+        (header.page == PageId(page)).then_some(header.owner)
+    }
+
+    /// An error: it must name a page that was misread, and one of the structure in question.
+    pub fn error(&self, item: Option<&Item>, what: &str, error: &Error) -> Result<(), String> {
+        self.errors.fetch_add(1, Ordering::Relaxed);
+        self.judge_error(item, what, &error.to_string())
+    }
+
+    pub fn judge_error(&self, item: Option<&Item>, what: &str, text: &str) -> Result<(), String> {
+        let store = self.devices.store.ledger();
+        let mut named = numbers_behind(text, "page ");
+        let is_of_log = text.contains("log");
+        let offsets = numbers_behind(text, "offset ").into_iter();
+        named.extend(offsets.map(|offset| offset / u64::from(self.plan.page_size)));
+        let is_own = |page: u64| match (item, self.owner_of(page)) {
+            (Some(item), Some(owner)) => owner == item.owner || owner == 0,
+            _ => true,
+        };
+        let was_misread = |page: u64| {
+            store.iter().any(|m| {
+                let is_effective =
+                    m.changed || matches!(m.fault, ReadFault::Error | ReadFault::Short);
+                m.page.0 == page && is_effective
+            })
+        };
+        if named.iter().any(|page| was_misread(*page) && is_own(*page)) {
+            return Ok(());
+        }
+        if is_of_log && self.devices.log.struck() > 0 {
+            return Ok(());
+        }
+        // An older version of a node: what its child is not, or its parent, is named then.
+        let of_item = |m: &Misread| {
+            m.versions.as_ref().is_some_and(|versions| {
+                let owners = [&versions.0, &versions.1].map(|bytes| PageHeader::read(bytes).owner);
+                item.is_none_or(|item| owners.iter().any(|o| *o == item.owner || *o == 0))
+            })
+        };
+        if !named.is_empty() && store.iter().any(of_item) {
+            return Ok(());
+        }
+        if self.may_be_stale(item) {
+            return Ok(());
+        }
+        let name = item.map_or("the store", |item| &item.name);
+        Err(format!("ERROR of {what} in {name} that names no page of its own misread: {text}"))
+    }
+}
