@@ -127,9 +127,9 @@ pub enum BackupError {
     /// The backup could not be written: no room, or the device failed.
     #[error("the backup could not be written: {0}")]
     Target(DeviceError),
-    /// The store could not be read.
+    /// A page of the store could not be read.
     #[error("the store could not be read for the backup: {0}")]
-    Source(DeviceError),
+    Source(ReadError),
     /// A page of the store is damaged.
     #[error(
         "the store is damaged, so there is no backup of it: {0}; `millpond dump --salvage` reads \

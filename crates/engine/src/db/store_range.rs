@@ -200,6 +200,9 @@ impl<'t, M: Mode> StoreRange<'t, M> {
                 Ok(false) => return Ok(()),
                 Err(TxnError::SnapshotLost { .. }) => {
                     let (bounds, caller) = (own.bounds.clone(), own.caller);
+                    // The lost one goes first: the next would join its era, and be lost, too.
+                    let nothing = (Bound::Included(&[][..]), Bound::Excluded(&[][..]));
+                    self.source = Source::Plain(self.tree.btree().range(nothing.0, nothing.1));
                     self.own(bounds, caller)?;
                     continue;
                 }

@@ -21,9 +21,9 @@ use crate::page::superblock::Superblock;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CopyError {
-    /// The store could not be read.
+    /// A page of the store could not be read.
     #[error(transparent)]
-    Source(DeviceError),
+    Source(ReadError),
     /// The copy could not be written.
     #[error(transparent)]
     Target(DeviceError),
@@ -118,9 +118,18 @@ impl PageCopy<'_> {
     /// Reads pages from `first` on into `bytes`.
     fn read(&mut self, first: u64, bytes: &mut [u8]) -> Result<(), CopyError> {
         let page_bytes = self.store.page_size().bytes();
-        let offset = first * page_bytes as u64;
-        self.store.device().read(offset, bytes).map_err(CopyError::Source)?;
-        for (page, bytes) in (first..).map(PageId).zip(bytes.chunks_exact(page_bytes)) {
+        let read = |page: PageId, bytes: &mut [u8]| {
+            self.store.device().read(page.0 * page_bytes as u64, bytes)
+        };
+        let is_read = read(PageId(first), bytes).is_ok();
+        for (page, bytes) in (first..).map(PageId).zip(bytes.chunks_exact_mut(page_bytes)) {
+            if is_read && self.store.prove(page, bytes).is_ok() {
+                continue;
+            }
+            // One bad page fails the whole request, so its neighbours are read apart; and what is
+            // not sound may have been read amid a write, or wrongly only this once.
+            read(page, bytes)
+                .map_err(|source| CopyError::Source(ReadError::Device { page, source }))?;
             if self.store.prove(page, bytes).is_err() {
                 self.unsound.push(page);
             }

@@ -29,6 +29,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::crash::SECTOR;
 use super::device::{Alignment, Device};
 use super::error::{DeviceError, Errno, Operation};
+use crate::page::PAGE_HEADER;
 
 /// Older versions of a page that are kept.
 const VERSIONS_MAX: usize = 6;
@@ -89,6 +90,8 @@ pub struct Misread {
     pub fault: ReadFault,
     /// Whether a byte was returned that is not the one stored. Never of a read that failed.
     pub changed: bool,
+    /// The first bytes of the page as it is stored: its header, if it is a page of a store.
+    pub head: [u8; PAGE_HEADER],
     /// Of an older version that differs: its bytes, and those stored.
     pub versions: Option<Box<(Vec<u8>, Vec<u8>)>>,
 }
@@ -242,7 +245,13 @@ impl ReadFaultDevice {
 
     fn note(&self, struck: &Struck, changed: bool, versions: Option<Box<(Vec<u8>, Vec<u8>)>>) {
         let Struck { page, read, fault, .. } = *struck;
-        self.state().ledger.push(Misread { page: PageId(page), read, fault, changed, versions });
+        let (page_id, mut head, mut whole) =
+            (PageId(page), [0; PAGE_HEADER], vec![0; self.page_bytes as usize]);
+        if self.read_page(page, &mut whole).is_ok() {
+            head.copy_from_slice(&whole[..PAGE_HEADER]);
+        }
+        let misread = Misread { page: page_id, read, fault, changed, head, versions };
+        self.state().ledger.push(misread);
     }
 
     /// Fails a read of `length` bytes at `offset` whose part `bytes`, from `at` on, is spoilt.

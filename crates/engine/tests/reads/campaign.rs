@@ -103,6 +103,7 @@ fn print(tally: &Tally, failures: &[u64]) {
         ("recoveries", tally.recoveries),
         ("backups opened", tally.backups),
         ("stores checked", tally.checks),
+        ("pages lost by errors", tally.lost_pages),
         ("stories with a stale answer", tally.stale_stories),
         ("  stale answers", tally.stale_answers),
         ("failures", failures.len() as u64),

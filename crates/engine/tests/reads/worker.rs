@@ -384,6 +384,12 @@ fn scan(
     judge_rows(world, item, what, bounds, &rows, backwards, error)
 }
 
+/// All rows: right, or an error.
+pub fn scan_all(world: &World, item: &Item, what: &str, handle: &Handle) -> Result<(), String> {
+    let (rows, error) = handle.scan(&ALL, false);
+    judge_rows(world, item, what, ALL, &rows, false, error)
+}
+
 /// The check of an open tree: sound, or an error.
 fn check_tree(world: &World, item: &Item, handle: &Handle) -> Result<(), String> {
     let Some(tree) = handle.raw() else { return Ok(()) };
