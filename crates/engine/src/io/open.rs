@@ -1,6 +1,7 @@
 //! The life of a page store: creating, opening, closing.
 
 use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -88,17 +89,38 @@ impl PageStore {
         Ok(Self::over(device, page_size, Access::Write, Some(superblock), free))
     }
 
-    /// Whether `device` is empty, or holds no more than a store whose creation was interrupted.
+    /// Whether `device` is empty, or holds no more than a store whose creation was interrupted: as
+    /// long as a new store, and zeros but for the first page that is taken. Zeros where the
+    /// superblock should be are not enough: a store whose superblock is lost, or read as zeros,
+    /// must never be taken for none and made anew.
     ///
     /// # Errors
     /// If the device fails.
     pub fn is_unmarked(device: &dyn Device) -> Result<bool, DeviceError> {
-        if device.length() < HEAD as u64 {
-            return Ok(device.length() == 0);
+        let length = device.length();
+        if length < HEAD as u64 || length > FIRST_BYTES {
+            return Ok(length == 0);
         }
-        let mut head = AlignedBuffer::new(HEAD);
-        device.read(0, &mut head)?;
-        Ok(head.iter().all(|byte| *byte == 0))
+        let mut block = AlignedBuffer::new(HEAD);
+        let mut used: Option<Range<u64>> = None;
+        for offset in (0..=length - HEAD as u64).step_by(HEAD) {
+            device.read(offset, &mut block)?;
+            let is_set = |byte: &u8| *byte != 0;
+            let Some(first) = block.iter().position(is_set) else { continue };
+            let last = block.iter().rposition(is_set).unwrap_or(first);
+            if offset == 0 {
+                return Ok(false);
+            }
+            let begin = used.map_or(offset + first as u64, |used| used.start);
+            used = Some(begin..offset + last as u64 + 1);
+        }
+        let Some(used) = used else { return Ok(true) };
+        // The page size is not known: it may have been created with any.
+        Ok(PageSize::ALL.into_iter().any(|size| {
+            let is_free = |page: &u64| !free_map::is_reserved(size, PageId(*page));
+            let first = (1..).find(is_free).unwrap_or(0) * size.bytes_u64();
+            first <= used.start && used.end <= first + size.bytes_u64()
+        }))
     }
 
     /// As [`PageStore::open_on`] for writing, but the store stays marked as closed until the first

@@ -36,6 +36,7 @@
 mod campaign;
 mod model;
 mod plan;
+mod stories;
 mod story;
 mod worker;
 mod world;

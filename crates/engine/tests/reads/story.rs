@@ -45,6 +45,7 @@ fn told(plan: Plan) -> Result<Tally, String> {
     }
     story.set_faults(true);
     story.work(&db)?;
+    story.world.phase = "in a deed";
     for deed in story.world.plan.deeds.clone() {
         story.deed(&db, deed)?;
     }
@@ -79,6 +80,7 @@ impl Story {
             plan,
             devices,
             items,
+            phase: "at work",
             stale: Default::default(),
             answers: Default::default(),
             errors: Default::default(),
@@ -262,6 +264,7 @@ impl Story {
         self.supply = supply;
         self.set_faults(true);
         self.tally.recoveries += 1;
+        self.world.phase = "after a crash";
         let db = self.open("recovery")?;
         self.work(&db)?;
         Ok(db)
@@ -277,6 +280,7 @@ impl Story {
 
     /// No read goes wrong any more: everything is there, and nothing else.
     fn end(mut self, db: Db) -> Result<Tally, String> {
+        self.world.phase = "in the end";
         self.set_faults(false);
         self.compare_all(&db)?;
         let mut closed = db.close();

@@ -81,6 +81,8 @@ pub struct World {
     pub plan: Plan,
     pub devices: Devices,
     pub items: Vec<Item>,
+    /// How far the story is.
+    pub phase: &'static str,
     /// Owners of pages of which an older version was read that nothing tells from the newest.
     pub stale: Mutex<BTreeSet<u32>>,
     pub answers: AtomicU64,
@@ -168,7 +170,7 @@ impl World {
             return Ok(());
         }
         let name = item.map_or("the store", |item| &item.name);
-        Err(format!("WRONG ANSWER of {what} in {name}: {}", wrong.0))
+        Err(format!("WRONG ANSWER of {what} in {name}, {}: {}", self.phase, wrong.0))
     }
 
     /// An answer, right or not.
@@ -213,8 +215,9 @@ impl World {
         }
         let (name, own) = item.map_or(("the store", 0), |item| (&item.name, item.owner));
         Err(format!(
-            "ERROR of {what} in {name} ({own}) that names no page of its own misread (owners \
-             {owners:?}): {text}"
+            "ERROR of {what} in {name}, {}, that names no page of its own ({own}) misread, but of \
+             {owners:?}: {text}",
+            self.phase
         ))
     }
 }

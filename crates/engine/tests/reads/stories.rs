@@ -1,0 +1,172 @@
+//! What the campaign found, each told once more by itself; and what the device promises.
+
+use std::io::IoSliceMut;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use millpond::db::{BackupError, Db, Error, Options};
+use millpond::io::{
+    Device, DeviceError, MemoryDevice, OpenError, ReadFault, ReadFaultDevice, ReadFaults,
+    ReadRequest,
+};
+use millpond_base::PageId;
+
+const PAGE: usize = 4096;
+
+fn options() -> Options {
+    Options::new().memory(16 << 20)
+}
+
+/// A device of pages, page `i` filled with `i + 1` and before that with `i + 101`.
+fn pages(count: u8) -> ReadFaultDevice {
+    let memory = MemoryDevice::new();
+    memory.grow(u64::from(count) * PAGE as u64).unwrap();
+    let device = ReadFaultDevice::new(Arc::new(memory), PAGE);
+    for base in [101, 1] {
+        for page in 0..count {
+            device.write(u64::from(page) * PAGE as u64, &[base + page; PAGE]).unwrap();
+        }
+    }
+    device
+}
+
+fn read(device: &ReadFaultDevice, page: u64) -> Result<Vec<u8>, DeviceError> {
+    let mut bytes = vec![0; PAGE];
+    device.read(page * PAGE as u64, &mut bytes).map(|()| bytes)
+}
+
+#[test]
+fn a_damaged_page_stays_damaged_until_it_is_written_or_healed_and_the_ledger_says_how() {
+    let device = pages(8);
+    for (page, fault) in (0..).zip(ReadFault::ALL) {
+        device.damage(PageId(page), fault, 7 + page);
+    }
+    let is_whole = |bytes: &[u8], byte: u8| bytes.iter().all(|b| *b == byte);
+    assert!(matches!(read(&device, 0), Err(DeviceError::Io { .. })));
+    assert!(matches!(read(&device, 1), Err(DeviceError::PastEnd { .. })));
+    for page in 2..6 {
+        let bytes = read(&device, page).unwrap();
+        assert!(!is_whole(&bytes, page as u8 + 1), "page {page}");
+        assert_eq!(read(&device, page).unwrap(), bytes, "the same again");
+    }
+    assert!(is_whole(&read(&device, 5).unwrap(), 106), "what it was before");
+    assert!(is_whole(&read(&device, 6).unwrap(), 7), "no other page is touched");
+    let ledger = device.ledger();
+    assert_eq!(ledger.len(), 11);
+    assert!(ledger.iter().all(|m| m.changed == (m.page.0 >= 2)), "{ledger:?}");
+    assert_eq!(ledger.iter().filter(|m| m.versions.is_some()).count(), 3);
+    device.write(2 * PAGE as u64, &[9; PAGE]).unwrap();
+    assert!(is_whole(&read(&device, 2).unwrap(), 9), "a page that is written is sound");
+    assert!(read(&device, 0).is_err());
+    device.heal();
+    assert!(is_whole(&read(&device, 0).unwrap(), 1) && is_whole(&read(&device, 5).unwrap(), 6));
+}
+
+#[test]
+fn a_request_of_several_pages_is_spoilt_page_by_page_and_the_same_seed_spoils_the_same_reads() {
+    let misread = |batched: bool| {
+        let device = pages(16);
+        let kinds = vec![ReadFault::BitFlips, ReadFault::ZeroedSectors];
+        device.set_faults(ReadFaults { share: 0.3, kinds, ..ReadFaults::default() }, 5);
+        let mut bytes = vec![0; 16 * PAGE];
+        if batched {
+            let mut parts: Vec<_> = bytes.chunks_mut(PAGE).map(IoSliceMut::new).collect();
+            let mut request = [ReadRequest { offset: 0, parts: &mut parts, result: Ok(()) }];
+            device.read_batch(&mut request);
+            request[0].result.clone().unwrap();
+        } else {
+            // In another order: what is read of a page does not depend on others.
+            for page in (0..16).rev() {
+                let at = page * PAGE;
+                device.read(at as u64, &mut bytes[at..at + PAGE]).unwrap();
+            }
+        }
+        let mut pages: Vec<u64> = device.ledger().iter().map(|m| m.page.0).collect();
+        pages.sort_unstable();
+        (pages, bytes)
+    };
+    let (pages, bytes) = misread(true);
+    assert!(pages.len() > 1 && pages.len() < 10, "{pages:?}");
+    assert_eq!(misread(false), (pages, bytes));
+}
+
+/// A closed store on a device that reads wrongly, with 2,000 rows in random order.
+fn store() -> (Arc<ReadFaultDevice>, Arc<MemoryDevice>) {
+    let log = Arc::new(MemoryDevice::new());
+    let device = Arc::new(ReadFaultDevice::new(Arc::new(MemoryDevice::new()), PAGE));
+    let db = Db::open_on_devices(device.clone(), log.clone(), options()).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    let mut keys: Vec<u32> = (0..2000).collect();
+    fastrand::Rng::with_seed(1).shuffle(&mut keys);
+    for key in keys {
+        tree.put(&key.to_be_bytes(), &[7; 100]).unwrap();
+    }
+    drop(tree);
+    db.close().unwrap();
+    (device, log)
+}
+
+/// The superblock of a store was read as zeros, which is what a store looks like whose creation was
+/// interrupted. So opening made a new one in its place, without a word, over everything that the
+/// old one held.
+#[test]
+fn a_store_whose_superblock_is_lost_is_an_error_and_not_made_anew() {
+    let (device, log) = store();
+    let before = device.length();
+    let rows = |db: &Db| db.raw_tree("t").unwrap().len().unwrap();
+    let sound = read(&device, 0).unwrap();
+    let mut zeros = 0;
+    for seed in 0..200 {
+        device.damage(PageId(0), ReadFault::ZeroedSectors, seed);
+        let head = read(&device, 0).unwrap();
+        if head == sound {
+            continue;
+        }
+        zeros += usize::from(head.iter().all(|byte| *byte == 0));
+        match Db::open_on_devices(device.clone(), log.clone(), options()) {
+            Ok(_) => panic!("seed {seed}: opened without a superblock"),
+            Err(Error::Open(OpenError::Superblock { .. })) => {}
+            Err(error) => panic!("seed {seed}: {error}"),
+        }
+    }
+    assert!(zeros > 0, "no seed gave a page of zeros");
+    device.heal();
+    assert_eq!(device.length(), before);
+    let db = Db::open_on_devices(device, log, options()).unwrap();
+    assert_eq!(rows(&db), 2000);
+}
+
+/// A backup copies steps of many pages. One page that could not be read failed the whole step, and
+/// the error told where the step began.
+#[test]
+fn a_backup_names_the_page_that_it_cannot_read_and_gets_over_a_page_that_fails_once() {
+    let (device, log) = store();
+    let db = Db::open_on_devices(device.clone(), log, options()).unwrap();
+    let backup = || {
+        let targets: [Arc<dyn Device>; 2] =
+            [Arc::new(MemoryDevice::new()), Arc::new(MemoryDevice::new())];
+        let mut watch = |_| ControlFlow::Continue(());
+        let done = db.backup_to_devices(&targets[0], &targets[1], &mut watch);
+        done.map(|_| targets)
+    };
+    for fault in [ReadFault::Error, ReadFault::Short] {
+        device.damage(PageId(17), fault, 3);
+        match backup() {
+            Err(Error::Backup(BackupError::Source(error))) => {
+                assert!(error.to_string().starts_with("page 17 "), "{error}");
+            }
+            Err(error) => panic!("{error}"),
+            Ok(_) => panic!("a backup without page 17"),
+        }
+        device.heal();
+    }
+    let share = 0.02;
+    for seed in 0..20 {
+        let kinds = vec![ReadFault::BitFlips];
+        device.set_faults(ReadFaults { share, kinds, ..ReadFaults::default() }, seed);
+        let [data, log] = backup().unwrap();
+        let copy = Db::open_on_devices(data, log, options()).unwrap();
+        let count = copy.raw_tree("t").unwrap().iter().filter(Result::is_ok).count();
+        assert!(device.struck() > 0 && count == 2000, "seed {seed}: {count} rows");
+    }
+}
