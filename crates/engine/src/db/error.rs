@@ -298,6 +298,17 @@ impl From<LockError> for Error {
 }
 
 impl Error {
+    /// Whether the call would have waited for a lock that a transaction of the same thread holds.
+    pub fn is_own_transaction(&self) -> bool {
+        let is_own = |error: &LockError| matches!(error, LockError::OwnTransaction { .. });
+        matches!(self, Error::Txn(TxnError::Lock(error)) if is_own(error))
+    }
+
+    /// Whether a lock was waited for too long: somebody keeps it, or forgot that he has it.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Error::Txn(error) if error.is_timeout())
+    }
+
     /// Whether the same transaction may well succeed if it is begun once more.
     pub fn is_retriable(&self) -> bool {
         matches!(self, Error::Txn(error) if error.is_retriable())

@@ -130,7 +130,7 @@ pub use store_txn::StoreTxn;
 #[cfg(not(test))]
 pub use tree::{Range, Tree};
 #[cfg(not(test))]
-pub use txn::Txn;
+pub use txn::{TransactOptions, Txn};
 pub use value::Value;
 
 pub use crate::recovery::{

@@ -437,10 +437,12 @@ impl<M: Mode> Store<M> {
             }
             None => None,
         };
+        let named = Arc::new(Mutex::new(named));
+        name_trees(&txns, &named);
         let mut store = Store {
             pool,
             pages,
-            named: Arc::new(Mutex::new(named)),
+            named,
             shrinking: Mutex::default(),
             gate: Arc::default(),
             house: None,
@@ -946,6 +948,17 @@ fn transaction_manager(
     let locks = has_locks.then(|| Arc::new(LockManager::new(options)));
     let version_bytes = budget.version_bytes as usize;
     Arc::new(TransactionManager::new(log, locks, next, GROUP_DELAY, version_bytes))
+}
+
+/// Errors of locks name trees as users do. Nobody who has the names waits for a lock.
+fn name_trees<M: Mode>(txns: &TransactionManager, named: &Arc<Mutex<Named<M>>>) {
+    let Some(locks) = txns.locks() else { return };
+    let named = Arc::downgrade(named);
+    locks.name_trees_by(Box::new(move |owner| {
+        let named = named.upgrade()?;
+        let named = named.lock().unwrap_or_else(PoisonError::into_inner);
+        named.trees().find(|(tree, _)| *tree == owner).map(|(_, name)| name)
+    }));
 }
 
 /// The trees of a store, for snapshots.

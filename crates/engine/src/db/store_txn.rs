@@ -71,6 +71,11 @@ impl<M: Mode> StoreTxn<M> {
         self.tx.id()
     }
 
+    /// As [`Transaction::leave_thread`].
+    pub fn leave_thread(&mut self) {
+        self.tx.leave_thread();
+    }
+
     fn check(&self, tree: &StoreTree<M>) -> Result<(), Error> {
         self.store.may_write()?;
         if Arc::ptr_eq(tree.store(), &self.store) {

@@ -1,6 +1,7 @@
 //! Transactions as users see them.
 
 use std::ops::{Bound, RangeBounds};
+use std::time::{Duration, Instant};
 
 use super::any::{AnyStore, AnyTree, AnyTxn, each_few};
 use super::error::Error;
@@ -12,14 +13,60 @@ use super::value::Value;
 use crate::btree::Condition;
 use crate::txn::{Savepoint, TxnOptions};
 
-/// How often [`Db::transact`] begins a transaction anew before it gives up.
-const TRIES_MAX: u32 = 1000;
+/// How long [`Db::transact`] begins a transaction anew, unless told.
+const RETRY_TIME: Duration = Duration::from_secs(10);
+
+/// How [`Db::transact_with`] runs a transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct TransactOptions {
+    /// How each of its transactions shall be; `None`: as [`Db::begin`] begins them.
+    pub txn: Option<TxnOptions>,
+    /// How long a transaction that gave way to others is begun anew: none is begun later than this
+    /// after the call; 10 s unless told. Zero: there is one try.
+    pub retry_time: Duration,
+    /// Whether a transaction is begun anew, too, if it waited for a lock for as long as it may;
+    /// not unless told: whoever keeps a lock for that long is likely to keep it for longer.
+    pub retry_timeouts: bool,
+}
+
+impl Default for TransactOptions {
+    fn default() -> TransactOptions {
+        TransactOptions { txn: None, retry_time: RETRY_TIME, retry_timeouts: false }
+    }
+}
+
+impl TransactOptions {
+    /// With transactions that are as these options say.
+    #[must_use]
+    pub fn txn(self, txn: TxnOptions) -> TransactOptions {
+        TransactOptions { txn: Some(txn), ..self }
+    }
+
+    /// Beginning anew for so long.
+    #[must_use]
+    pub fn retry_time(self, retry_time: Duration) -> TransactOptions {
+        TransactOptions { retry_time, ..self }
+    }
+
+    /// Beginning anew, or not, after a lock was waited for too long.
+    #[must_use]
+    pub fn retry_timeouts(self, retry_timeouts: bool) -> TransactOptions {
+        TransactOptions { retry_timeouts, ..self }
+    }
+}
 
 /// A transaction: it sees the store as if it were alone, and its changes appear all at once, when
 /// it commits, or not at all. It locks what it reads and writes; a lock that somebody else holds is
 /// waited for.
 ///
-/// A transaction that is dropped is aborted. It belongs to one thread at a time.
+/// A transaction that is dropped is aborted. It belongs to one thread at a time: the one that used
+/// it last. A call of that thread that needs one of its locks and is not made through it, a plain
+/// [`RawTree::put`](super::RawTree::put) or another transaction's, fails at once, because it would
+/// wait for itself ([`LockError::OwnTransaction`]). Whoever gives a transaction to another thread,
+/// and goes on with the same keys, says so with [`Txn::leave_thread`].
+///
+/// [`LockError::OwnTransaction`]: crate::lock::LockError::OwnTransaction
 ///
 /// ```
 /// use millpond::db::{Db, Error, Options};
@@ -83,7 +130,10 @@ impl Db {
     }
 
     /// Runs `work` in a transaction, and commits it; if it had to give way to others, in another
-    /// one. If `work` fails, the transaction is aborted, and its error is the answer.
+    /// one, for 10 s. If `work` fails, the transaction is aborted, and its error is the answer.
+    ///
+    /// `work` reads and writes through the transaction that it is given. What it does to the same
+    /// keys by plain calls is no part of the transaction, and fails at once.
     ///
     /// ```
     /// use millpond::db::{Db, Error, Options};
@@ -101,20 +151,34 @@ impl Db {
     ///
     /// # Errors
     /// What `work` failed with, or the commit.
-    pub fn transact<R>(
+    pub fn transact<R>(&self, work: impl FnMut(&mut Txn) -> Result<R, Error>) -> Result<R, Error> {
+        self.transact_with(TransactOptions::default(), work)
+    }
+
+    /// As [`Db::transact`], in the way that `options` say.
+    ///
+    /// # Errors
+    /// As [`Db::transact`].
+    pub fn transact_with<R>(
         &self,
+        options: TransactOptions,
         mut work: impl FnMut(&mut Txn) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let mut tries = 0;
+        let begun = Instant::now();
         loop {
-            let mut tx = self.begin()?;
+            let mut tx = match options.txn {
+                Some(txn) => self.begin_with(txn)?,
+                None => self.begin()?,
+            };
             let done = match work(&mut tx) {
                 Ok(done) => tx.commit().map(|()| done),
                 Err(error) => tx.abort().and(Err(error)),
             };
-            tries += 1;
+            let is_worth_it = |error: &Error| {
+                error.is_retriable() && (options.retry_timeouts || !error.is_timeout())
+            };
             match done {
-                Err(error) if error.is_retriable() && tries < TRIES_MAX => {
+                Err(error) if is_worth_it(&error) && begun.elapsed() < options.retry_time => {
                     // The one that it gave way to is to come first.
                     std::thread::yield_now();
                 }
@@ -128,6 +192,12 @@ impl Txn {
     /// Its id.
     pub fn id(&self) -> u64 {
         each_few!(AnyTxn, &self.any, tx => tx.id())
+    }
+
+    /// Another thread goes on with the transaction. Until it does, this thread waits for the
+    /// transaction's locks as for anybody's.
+    pub fn leave_thread(&mut self) {
+        each_few!(AnyTxn, &mut self.any, tx => tx.leave_thread());
     }
 
     /// The value of `key`.

@@ -1,6 +1,25 @@
 //! Why a lock was not granted.
 
+use std::fmt;
 use std::time::Duration;
+
+/// A tree, as errors speak of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TreeName {
+    /// The id that its pages carry.
+    pub id: u32,
+    /// What users call it, if that is known.
+    pub name: Option<String>,
+}
+
+impl fmt::Display for TreeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "'{name}'"),
+            None => write!(f, "with id {}", self.id),
+        }
+    }
+}
 
 /// Why a request for a lock failed. The owner keeps all locks that it had before: it is for the
 /// transaction to roll back and to release them.
@@ -9,14 +28,14 @@ use std::time::Duration;
 pub enum LockError {
     /// Transactions wait for each other in a circle, and this one, the youngest, has to give way.
     #[error(
-        "deadlock: transactions {cycle:?} wait for each other, and {victim} is the youngest; \
-         roll it back and try again"
+        "deadlock: transactions {cycle:?} wait for each other, and {victim}, which wanted a lock in \
+         tree {tree}, is the youngest that waits; roll it back and try again"
     )]
     Deadlock {
         /// The owner whose request failed.
         victim: u64,
         /// The tree in which it wanted a lock.
-        tree: u32,
+        tree: TreeName,
         /// The circle: each waits for the next, and the last for the first.
         cycle: Vec<u64>,
     },
@@ -29,9 +48,21 @@ pub enum LockError {
         /// How long the request waited.
         waited: Duration,
         /// The tree in which the lock was wanted.
-        tree: u32,
+        tree: TreeName,
         /// Who stood in the way at the end.
         holders: Vec<u64>,
+    },
+    /// The lock is held by another transaction of the same thread, which would wait for itself.
+    #[error(
+        "transaction {holder}, which this thread is in, holds the lock in tree {tree} that the call \
+         would wait for, so it would wait for ever: inside a transaction, read and write through \
+         its own methods, or end it first"
+    )]
+    OwnTransaction {
+        /// The transaction that holds the lock.
+        holder: u64,
+        /// The tree in which the lock was wanted.
+        tree: TreeName,
     },
     /// There is no memory for more locks, and the tree could not be locked as a whole.
     #[error(
@@ -44,7 +75,7 @@ pub enum LockError {
         /// Bytes allowed.
         limit: usize,
         /// The tree in which the lock was wanted.
-        tree: u32,
+        tree: TreeName,
         /// Keys of that tree that the owner holds.
         keys: u32,
     },
@@ -54,5 +85,10 @@ impl LockError {
     /// Whether the same transaction, rolled back and run again, may well succeed.
     pub fn retriable(&self) -> bool {
         matches!(self, LockError::Deadlock { .. } | LockError::Timeout { .. })
+    }
+
+    /// Whether others kept what was asked for too long.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, LockError::Timeout { .. })
     }
 }

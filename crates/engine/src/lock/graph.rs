@@ -9,6 +9,7 @@ use std::sync::{Arc, PoisonError};
 use millpond_base::sync::Mutex;
 
 use super::name::Name;
+use super::own::Badge;
 use super::tree::Tree;
 use super::waiter::Waiter;
 
@@ -19,42 +20,108 @@ pub(super) enum Place {
     Tree(Arc<Tree>),
 }
 
+/// The thread that an owner waits on, and the other transactions of that thread, which go on only
+/// when the wait is over.
+pub(super) struct Company {
+    pub thread: u64,
+    pub own: Vec<(u64, Arc<Badge>)>,
+}
+
+/// Why an owner must not wait.
+pub(super) enum Circle {
+    /// It is the youngest of those in a circle that can give way.
+    Youngest(Vec<u64>),
+    /// It would wait for this transaction of its own thread.
+    Own(u64),
+}
+
 struct Node {
     place: Place,
     waiter: Arc<Waiter>,
+    company: Company,
     /// The circle that it was chosen to break.
     victim_of: Option<Vec<u64>>,
 }
 
+#[derive(Default)]
+struct Nodes {
+    waiting: HashMap<u64, Node>,
+    /// Owners that do not wait themselves, but whose thread does, and who waits there.
+    kept: HashMap<u64, u64>,
+}
+
 /// All owners that wait.
 pub(super) struct Graph {
-    nodes: Mutex<HashMap<u64, Node>>,
+    nodes: Mutex<Nodes>,
+}
+
+impl Nodes {
+    fn enter(&mut self, id: u64, node: Node) {
+        self.kept.extend(node.company.own.iter().map(|(own, _)| (*own, id)));
+        self.waiting.insert(id, node);
+    }
+
+    fn leave(&mut self, id: u64) {
+        let Some(node) = self.waiting.remove(&id) else { return };
+        for (own, _) in &node.company.own {
+            // Another thread may have it by now, and wait, too.
+            if self.kept.get(own) == Some(&id) {
+                self.kept.remove(own);
+            }
+        }
+    }
+
+    /// Whom `id` waits for; if it does not wait itself, but another owner does on its thread, that
+    /// one.
+    fn ahead_of(&self, id: u64, blockers: &impl Fn(&Place, u64) -> Vec<u64>) -> Vec<u64> {
+        match self.waiting.get(&id) {
+            Some(Node { place, victim_of: None, .. }) => return blockers(place, id),
+            Some(_) => return Vec::new(),
+            None => {}
+        }
+        let kept_by = self.kept.get(&id).filter(|waiting| {
+            let company = self.waiting.get(waiting).map(|node| &node.company);
+            company.is_some_and(|Company { thread, own }| {
+                own.iter().any(|(own, badge)| *own == id && badge.says(id, *thread))
+            })
+        });
+        kept_by.map_or(Vec::new(), |waiting| vec![*waiting])
+    }
 }
 
 impl Graph {
     pub fn new() -> Graph {
-        Graph { nodes: Mutex::new(HashMap::new()) }
+        Graph { nodes: Mutex::new(Nodes::default()) }
     }
 
-    /// `id` is in a queue and is going to sleep. Breaks all circles that this closes; fails with
-    /// the circle if `id` itself is the youngest of one, and then has not entered.
+    /// `id` is in a queue and is going to sleep. Breaks all circles that this closes; fails if `id`
+    /// itself is the youngest of one that waits, or if it would wait for its own thread, and then
+    /// has not entered.
     pub fn enter(
         &self,
         id: u64,
         place: Place,
         waiter: &Arc<Waiter>,
+        company: Company,
         blockers: impl Fn(&Place, u64) -> Vec<u64>,
-    ) -> Result<(), Vec<u64>> {
+    ) -> Result<(), Circle> {
+        if !company.own.is_empty() {
+            let ahead = blockers(&place, id);
+            if let Some((own, _)) = company.own.iter().find(|(own, _)| ahead.contains(own)) {
+                return Err(Circle::Own(*own));
+            }
+        }
         let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
-        nodes.insert(id, Node { place, waiter: Arc::clone(waiter), victim_of: None });
+        nodes.enter(id, Node { place, waiter: Arc::clone(waiter), company, victim_of: None });
         while let Some(circle) = circle_through(&nodes, id, &blockers) {
-            let youngest = circle.iter().copied().max().unwrap_or(id);
+            let waiting = circle.iter().copied().filter(|id| nodes.waiting.contains_key(id));
+            let youngest = waiting.max().unwrap_or(id);
             if youngest == id {
-                nodes.remove(&id);
-                return Err(circle);
+                nodes.leave(id);
+                return Err(Circle::Youngest(circle));
             }
             // From here on the search takes it for one that does not wait.
-            if let Some(node) = nodes.get_mut(&youngest) {
+            if let Some(node) = nodes.waiting.get_mut(&youngest) {
                 node.victim_of = Some(circle);
                 node.waiter.wake();
             }
@@ -65,28 +132,25 @@ impl Graph {
     /// The circle that `id` was chosen to break, if it was.
     pub fn victim_of(&self, id: u64) -> Option<Vec<u64>> {
         let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
-        nodes.get(&id).and_then(|node| node.victim_of.clone())
+        nodes.waiting.get(&id).and_then(|node| node.victim_of.clone())
     }
 
     /// `id` sleeps no more.
     pub fn leave(&self, id: u64) {
-        self.nodes.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner).leave(id);
     }
 }
 
-/// A circle of waiting owners that has `start` in it.
+/// A circle of owners that has `start` in it: each waits for the next, or the next one's thread
+/// waits there.
 fn circle_through(
-    nodes: &HashMap<u64, Node>,
+    nodes: &Nodes,
     start: u64,
     blockers: &impl Fn(&Place, u64) -> Vec<u64>,
 ) -> Option<Vec<u64>> {
-    let ahead_of = |id: u64| match nodes.get(&id) {
-        Some(Node { place, victim_of: None, .. }) => blockers(place, id),
-        _ => Vec::new(),
-    };
     let mut seen = HashSet::from([start]);
     // The path from `start`, each with those that it waits for and that are still to be visited.
-    let mut path = vec![(start, ahead_of(start))];
+    let mut path = vec![(start, nodes.ahead_of(start, blockers))];
     while let Some((_, left)) = path.last_mut() {
         let Some(next) = left.pop() else {
             path.pop();
@@ -96,7 +160,7 @@ fn circle_through(
             return Some(path.iter().map(|(id, _)| *id).collect());
         }
         if seen.insert(next) {
-            path.push((next, ahead_of(next)));
+            path.push((next, nodes.ahead_of(next, blockers)));
         }
     }
     None

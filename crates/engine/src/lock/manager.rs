@@ -1,7 +1,7 @@
 //! The lock manager: what all owners share.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use millpond_base::sync::Mutex;
@@ -9,9 +9,10 @@ use millpond_base::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::bytes::Budget;
 use super::counts::{Counters, LockCounts, count};
-use super::error::LockError;
-use super::graph::{Graph, Place};
+use super::error::{LockError, TreeName};
+use super::graph::{Circle, Company, Graph, Place};
 use super::options::LockOptions;
+use super::own::{own_transactions, this_thread};
 use super::table::Table;
 use super::tree::Tree;
 use super::waiter::Waiter;
@@ -35,7 +36,11 @@ pub struct LockManager {
     /// Owners that hold an `X` lock, and above them how many ever took a first one.
     writers: AtomicU64,
     owners: AtomicUsize,
+    namer: OnceLock<Box<Namer>>,
 }
+
+/// What users call the tree with an id, if that is known.
+pub type Namer = dyn Fn(u32) -> Option<String> + Send + Sync;
 
 /// A request that is in a queue.
 pub(super) struct Waits<'a> {
@@ -60,8 +65,20 @@ impl LockManager {
             trees: Mutex::new(HashMap::new()),
             writers: AtomicU64::new(0),
             owners: AtomicUsize::new(0),
+            namer: OnceLock::new(),
             options: LockOptions { shards, memory_bytes, escalate_after, ..options },
         }
+    }
+
+    /// Errors name trees as `namer` does from now on, which must not wait for a lock; the first one
+    /// that is given stays.
+    pub fn name_trees_by(&self, namer: Box<Namer>) {
+        // Whoever comes second has the same names.
+        let _ = self.namer.set(namer);
+    }
+
+    pub(super) fn tree_name(&self, id: u32) -> TreeName {
+        TreeName { id, name: self.namer.get().and_then(|namer| namer(id)) }
     }
 
     /// The settings as they are used.
@@ -173,12 +190,21 @@ impl LockManager {
         begun: Instant,
         attempt: &mut impl FnMut() -> bool,
     ) -> Result<(), LockError> {
-        let (victim, tree) = (waits.id, waits.tree);
+        let victim = waits.id;
         let blockers = |place: &Place, id: u64| self.blockers(place, id);
-        if let Err(cycle) = self.graph.enter(waits.id, waits.place.clone(), waits.waiter, blockers)
-        {
-            count(&self.counters.deadlocks);
-            return Err(LockError::Deadlock { victim, tree, cycle });
+        let own = own_transactions(std::ptr::from_ref(self) as usize, waits.id);
+        let company = Company { thread: this_thread(), own };
+        let place = waits.place.clone();
+        let tree = || self.tree_name(waits.tree);
+        match self.graph.enter(waits.id, place, waits.waiter, company, blockers) {
+            Ok(()) => {}
+            Err(Circle::Own(holder)) => {
+                return Err(LockError::OwnTransaction { holder, tree: tree() });
+            }
+            Err(Circle::Youngest(cycle)) => {
+                count(&self.counters.deadlocks);
+                return Err(LockError::Deadlock { victim, tree: tree(), cycle });
+            }
         }
         let deadline = begun + waits.wait_max.min(Duration::from_secs(1 << 30));
         let result = loop {
@@ -188,14 +214,14 @@ impl LockManager {
             }
             if let Some(cycle) = self.graph.victim_of(waits.id) {
                 count(&self.counters.deadlocks);
-                break Err(LockError::Deadlock { victim, tree, cycle });
+                break Err(LockError::Deadlock { victim, tree: tree(), cycle });
             }
             if !woken {
                 count(&self.counters.timeouts);
                 let mut holders = self.blockers(&waits.place, waits.id);
                 holders.sort_unstable();
                 holders.dedup();
-                break Err(LockError::Timeout { waited: begun.elapsed(), tree, holders });
+                break Err(LockError::Timeout { waited: begun.elapsed(), tree: tree(), holders });
             }
         };
         self.graph.leave(waits.id);

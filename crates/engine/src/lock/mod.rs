@@ -10,6 +10,7 @@ mod manager;
 mod mode;
 mod name;
 mod options;
+mod own;
 mod owner;
 mod range;
 mod table;
@@ -18,7 +19,7 @@ mod waiter;
 mod writes;
 
 pub use counts::LockCounts;
-pub use error::LockError;
+pub use error::{LockError, TreeName};
 pub use manager::LockManager;
 pub use mode::Mode;
 pub use options::LockOptions;

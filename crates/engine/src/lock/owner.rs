@@ -13,6 +13,7 @@ use super::graph::Place;
 use super::manager::{LockManager, Waits};
 use super::mode::Mode;
 use super::name::Name;
+use super::own::{Badge, own_transactions, this_thread};
 use super::range::Range;
 use super::tree::{Asking, Tree, Want};
 use super::waiter::Waiter;
@@ -37,6 +38,9 @@ pub struct Owner {
     /// Nothing was asked for since everything was released.
     is_idle: bool,
     wait_max: Duration,
+    /// The thread that this transaction is known to be in; 0: none.
+    thread: u64,
+    badge: Option<Arc<Badge>>,
 }
 
 struct KeyHold {
@@ -105,6 +109,8 @@ impl Owner {
             is_writing: false,
             is_idle: true,
             wait_max: manager.options.wait_max,
+            thread: 0,
+            badge: None,
         }
     }
 
@@ -123,6 +129,33 @@ impl Owner {
     /// How long this transaction's requests wait, instead of what the options say.
     pub fn set_wait_max(&mut self, wait_max: Duration) {
         self.wait_max = wait_max;
+    }
+
+    /// From now on the transaction is the calling thread's own: another request of this thread that
+    /// would have to wait for it fails with [`LockError::OwnTransaction`]. To be called before a
+    /// request, on behalf of whatever lives longer than one call.
+    #[inline]
+    pub fn claim(&mut self) {
+        let thread = this_thread();
+        if self.thread != thread {
+            self.thread = thread;
+            let manager = Arc::as_ptr(&self.manager) as usize;
+            self.badge.get_or_insert_with(|| Badge::new(manager)).give(self.id, thread);
+        }
+    }
+
+    /// The transaction is no thread's own until it is claimed again: it is given to another thread.
+    pub fn leave_thread(&mut self) {
+        if std::mem::take(&mut self.thread) != 0
+            && let Some(badge) = &self.badge
+        {
+            badge.take();
+        }
+    }
+
+    /// Whether the calling thread has transactions of its own besides this one.
+    pub fn has_company(&self) -> bool {
+        !own_transactions(Arc::as_ptr(&self.manager) as usize, self.id).is_empty()
     }
 
     /// Key locks that it holds.
@@ -423,7 +456,7 @@ impl Owner {
         count(&self.manager.counters.out_of_memory);
         let budget = &self.manager.budget;
         let hold = &self.trees[at];
-        let (tree, keys) = (hold.tree.id, hold.keys);
+        let (tree, keys) = (self.manager.tree_name(hold.tree.id), hold.keys);
         Err(LockError::Memory { used: budget.used(), limit: budget.limit, tree, keys })
     }
 
@@ -527,6 +560,7 @@ impl Owner {
         if std::mem::replace(&mut self.is_idle, true) {
             return;
         }
+        self.leave_thread();
         let (table, id) = (&self.manager.table, self.id);
         for key in self.keys.drain(..) {
             table.unlock(key.name, id);

@@ -1,8 +1,8 @@
 //! What all transactions of a store share.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::{Duration, Instant};
 
 use millpond_base::Lsn;
 
@@ -42,18 +42,74 @@ pub struct TransactionManager {
 #[repr(align(128))]
 struct Slot(Mutex<Option<Kit>>);
 
+impl Slot {
+    /// What is kept there, unless it is in use. A closure that panicked has left a kit that is
+    /// whole: its locks are given back on the way out, and nothing else in it is of the call.
+    #[inline]
+    fn try_lock(&self) -> Option<MutexGuard<'_, Option<Kit>>> {
+        match self.0.try_lock() {
+            Ok(kept) => Some(kept),
+            Err(TryLockError::Poisoned(kept)) => Some(kept.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
 /// Locks a key for a call outside transactions. One that is made while the thread lends a page to a
 /// closure, in which it is made perhaps, must not wait for what only that closure's end gives back.
-fn lock(owner: &mut Owner, tree: u32, key: &[u8], mode: Mode) -> Result<(), TxnError> {
+fn lock(
+    locks: &LockManager,
+    owner: &mut Owner,
+    tree: u32,
+    key: &[u8],
+    mode: Mode,
+) -> Result<(), TxnError> {
     const PATIENCE: Duration = Duration::from_millis(300);
     let pages = pages_lent();
     if pages > 0 {
         owner.set_wait_max(PATIENCE);
     }
-    match owner.lock_key(tree, key, mode) {
+    let mut done = owner.lock_key(tree, key, mode);
+    if matches!(done, Err(LockError::Deadlock { .. })) {
+        done = lock_again(locks, owner, done, |owner| owner.lock_key(tree, key, mode));
+    }
+    match done {
         Err(LockError::Timeout { .. }) if pages > 0 => Err(PoolError::Held { pages }.into()),
         done => Ok(done?),
     }
+}
+
+/// Asks once more for the only lock of a call outside transactions, with empty hands, as long as
+/// it loses to others in a deadlock. What closes the circle may be a transaction of this thread:
+/// then nothing is won by that, and the transaction has to hear of it.
+#[cold]
+fn lock_again(
+    locks: &LockManager,
+    owner: &mut Owner,
+    mut done: Result<(), LockError>,
+    mut attempt: impl FnMut(&mut Owner) -> Result<(), LockError>,
+) -> Result<(), LockError> {
+    let begun = Instant::now();
+    while matches!(done, Err(LockError::Deadlock { .. }))
+        && !owner.has_company()
+        && begun.elapsed() < locks.options().wait_max
+    {
+        owner.release_all();
+        millpond_base::sync::thread::yield_now();
+        done = attempt(owner);
+    }
+    done
+}
+
+/// Locks a tree for a call outside transactions.
+fn lock_tree(
+    locks: &LockManager,
+    owner: &mut Owner,
+    tree: u32,
+    mode: Mode,
+) -> Result<(), TxnError> {
+    let done = owner.lock_tree(tree, mode);
+    Ok(lock_again(locks, owner, done, |owner| owner.lock_tree(tree, mode))?)
 }
 
 /// What a key's entry is.
@@ -158,14 +214,14 @@ impl TransactionManager {
 
     /// What a transaction that begins works with.
     pub(super) fn take_kit(&self) -> Kit {
-        let kept = self.slot().0.try_lock().ok().and_then(|mut kept| kept.take());
+        let kept = self.slot().try_lock().and_then(|mut kept| kept.take());
         kept.unwrap_or_default()
     }
 
     /// For the next transaction of this thread, unless another one left its own.
     pub(super) fn give_kit(&self, mut kit: Kit) {
         kit.clear();
-        if let Ok(mut place) = self.slot().0.try_lock()
+        if let Some(mut place) = self.slot().try_lock()
             && place.is_none()
         {
             *place = Some(kit);
@@ -188,7 +244,7 @@ impl TransactionManager {
         self.is_sound()?;
         self.await_room();
         let Some(locks) = &self.locks else { return Ok(work()) };
-        let Ok(mut guard) = self.slot().0.try_lock() else {
+        let Some(mut guard) = self.slot().try_lock() else {
             // A call within a call, or the slot that late threads share.
             return self.alone_apart(locks, tree, key, look, work);
         };
@@ -196,7 +252,7 @@ impl TransactionManager {
         let owner = kit.owner.get_or_insert_with(|| Owner::begin(locks, 0));
         owner.renew(self.active.new_id());
         let release = Release(owner);
-        lock(release.0, tree, key, Mode::X)?;
+        lock(locks, release.0, tree, key, Mode::X)?;
         self.call(tree, key, look, work)
     }
 
@@ -211,7 +267,7 @@ impl TransactionManager {
     ) -> Result<R, TxnError> {
         let mut owner = Owner::begin(locks, self.active.new_id());
         let release = Release(&mut owner);
-        lock(release.0, tree, key, Mode::X)?;
+        lock(locks, release.0, tree, key, Mode::X)?;
         self.call(tree, key, look, work)
     }
 
@@ -267,8 +323,21 @@ impl TransactionManager {
         let Some(locks) = &self.locks else { return Ok(work()) };
         let mut owner = Owner::begin(locks, self.active.new_id());
         let release = Release(&mut owner);
-        release.0.lock_tree(tree, Mode::X)?;
+        lock_tree(locks, release.0, tree, Mode::X)?;
         let _unsettled = self.unsettle(tree, is_empty()?, each)?;
+        Ok(work())
+    }
+
+    /// Does `work`, the end of `tree`, when no transaction has anything of it locked: none of those
+    /// that read it may find another one of its name.
+    ///
+    /// # Errors
+    /// The lock was not to be had.
+    pub fn alone_with<R>(&self, tree: u32, work: impl FnOnce() -> R) -> Result<R, TxnError> {
+        let Some(locks) = &self.locks else { return Ok(work()) };
+        let mut owner = Owner::begin(locks, self.active.new_id());
+        let release = Release(&mut owner);
+        lock_tree(locks, release.0, tree, Mode::X)?;
         Ok(work())
     }
 
@@ -302,7 +371,7 @@ impl TransactionManager {
         let Some(locks) = &self.locks else { return Ok(()) };
         let mut owner = Owner::begin(locks, self.active.new_id());
         let release = Release(&mut owner);
-        Ok(release.0.lock_tree(tree, Mode::IS)?)
+        lock_tree(locks, release.0, tree, Mode::IS)
     }
 
     /// Looks, with `look`, at what is committed of `key`. `look` may run more than once.
@@ -336,7 +405,7 @@ impl TransactionManager {
     ) -> Result<R, TxnError> {
         let mut owner = Owner::begin(locks, self.active.new_id());
         let release = Release(&mut owner);
-        lock(release.0, tree, key, Mode::S)?;
+        lock(locks, release.0, tree, key, Mode::S)?;
         Ok(look())
     }
 
@@ -380,5 +449,72 @@ impl TransactionManager {
         let Some(log) = &self.log else { return Ok(()) };
         let promised = Lsn(self.promised.load(Ordering::Acquire));
         if promised > log.durable() { log.wait_durable(promised) } else { Ok(()) }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+    use crate::lock::LockOptions;
+
+    fn manager() -> (Arc<TransactionManager>, Arc<LockManager>) {
+        let locks = Arc::new(LockManager::new(LockOptions::default()));
+        let manager =
+            TransactionManager::new(None, Some(locks.clone()), 1, Duration::ZERO, 1 << 20);
+        (Arc::new(manager), locks)
+    }
+
+    fn nothing() -> Result<Option<Vec<u8>>, PoolError> {
+        Ok(None)
+    }
+
+    #[test]
+    fn a_closure_that_panics_leaves_its_threads_slot_to_the_next_call() {
+        let (manager, locks) = manager();
+        let fail = || manager.alone(7, b"key", nothing, || panic!("as ordered"));
+        assert!(catch_unwind(AssertUnwindSafe(fail)).is_err());
+        assert_eq!(locks.keys_locked(), 0);
+        let kept =
+            manager.slot().try_lock().and_then(|kit| kit.as_ref().map(|kit| kit.owner.is_some()));
+        assert_eq!(kept, Some(true));
+        manager.alone(7, b"key", nothing, || ()).unwrap();
+        // A transaction takes it, and gives it back.
+        let kit = manager.take_kit();
+        assert!(kit.owner.is_some() && manager.slot().try_lock().unwrap().is_none());
+        manager.give_kit(kit);
+        assert!(manager.slot().try_lock().unwrap().is_some());
+    }
+
+    /// A transaction holds a key that a call waits for, and wants all of the tree, at which the
+    /// call has announced itself: the call, which is younger, gives way, and comes again.
+    fn calls_come_again(
+        call: impl Fn(&TransactionManager) -> Result<(), TxnError> + Sync,
+        whole: Mode,
+    ) {
+        let (manager, locks) = manager();
+        let mut owner = Owner::begin(&locks, manager.active.new_id());
+        owner.lock_key(7, b"key", Mode::X).unwrap();
+        std::thread::scope(|scope| {
+            let calling = scope.spawn(|| call(&manager));
+            while locks.counts().waits == 0 {
+                std::thread::yield_now();
+            }
+            owner.lock_tree(7, whole).unwrap();
+            owner.release_all();
+            calling.join().unwrap().unwrap();
+        });
+        assert_eq!((locks.counts().deadlocks, locks.keys_locked()), (1, 0));
+    }
+
+    #[test]
+    fn a_plain_write_that_loses_a_deadlock_tries_again_by_itself() {
+        calls_come_again(|manager| manager.alone(7, b"key", nothing, || ()), Mode::S);
+    }
+
+    #[test]
+    fn a_plain_read_that_loses_a_deadlock_tries_again_by_itself() {
+        calls_come_again(|manager| manager.committed(7, b"key", || ()), Mode::X);
     }
 }

@@ -158,7 +158,10 @@ impl Transaction {
 
     fn lock_key(&mut self, tree: u32, key: &[u8], mode: Mode) -> Result<(), TxnError> {
         match &mut self.kit.owner {
-            Some(owner) => owner.lock_key(tree, key, mode).map_err(failed),
+            Some(owner) => {
+                owner.claim();
+                owner.lock_key(tree, key, mode).map_err(failed)
+            }
             None => Ok(()),
         }
     }
@@ -248,8 +251,19 @@ impl Transaction {
     ) -> Result<(), TxnError> {
         self.running()?;
         match &mut self.kit.owner {
-            Some(owner) => Ok(owner.lock_range(tree.owner(), lower, upper)?),
+            Some(owner) => {
+                owner.claim();
+                Ok(owner.lock_range(tree.owner(), lower, upper)?)
+            }
             None => Ok(()),
+        }
+    }
+
+    /// Another thread goes on with it: until that has asked for a lock here, the transaction is no
+    /// thread's own.
+    pub fn leave_thread(&mut self) {
+        if let Some(owner) = &mut self.kit.owner {
+            owner.leave_thread();
         }
     }
 
@@ -544,7 +558,11 @@ impl Transaction {
     /// Leaves the transaction as it is, for good: it could not be undone. What it changed stays
     /// locked, and the log keeps what a recovery needs to undo it.
     pub fn strand(&mut self) {
-        std::mem::forget(self.kit.owner.take());
+        if let Some(mut owner) = self.kit.owner.take() {
+            // No thread can end it.
+            owner.leave_thread();
+            std::mem::forget(owner);
+        }
     }
 
     fn release(&mut self) {

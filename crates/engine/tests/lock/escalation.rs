@@ -57,7 +57,7 @@ fn without_the_tree_it_goes_on_by_key_until_memory_is_out() {
     other.lock_key(7, b"elsewhere", X).unwrap();
     let mut owner = Owner::begin(&manager, 2);
     let error = lock(&mut owner, 0..1_000_000, X).unwrap_err();
-    let LockError::Memory { used, limit, tree: 7, keys } = error else { panic!("{error:?}") };
+    let LockError::Memory { used, limit, keys, .. } = error else { panic!("{error:?}") };
     assert!(used <= limit && limit == 1 << 20 && keys > 5000, "{used} {keys}");
     assert!(!error.retriable());
     assert_eq!(keys as usize, owner.keys_held());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use millpond::lock::Mode::{IS, IX, S, SIX, X};
-use millpond::lock::{LockError, LockManager, LockOptions, Mode, Owner};
+use millpond::lock::{LockError, LockManager, LockOptions, Mode, Owner, TreeName};
 
 use crate::scene::{manager, waits};
 
@@ -25,7 +25,7 @@ fn trees_are_locked_together_as_the_matrix_says() {
             let got = second.lock_tree(7, b);
             assert_eq!(got.is_ok(), goes(a, b), "{a:?} and {b:?}: {got:?}");
             if let Err(error) = got {
-                let LockError::Timeout { tree: 7, holders, .. } = error else {
+                let LockError::Timeout { tree: TreeName { id: 7, .. }, holders, .. } = error else {
                     panic!("{error:?}")
                 };
                 assert_eq!(holders, [1]);

@@ -130,6 +130,7 @@ fn of_two_that_wait_for_each_other_one_is_told_and_may_try_again() {
         let (mut one, mut two) = (db.begin().unwrap(), db.begin().unwrap());
         one.put(&tree, b"a", b"1").unwrap();
         two.put(&tree, b"b", b"2").unwrap();
+        one.leave_thread();
         std::thread::scope(|scope| {
             let first = scope.spawn(|| {
                 one.put(&tree, b"b", b"1").unwrap();

@@ -315,7 +315,8 @@ impl Recorder {
             let slot = rng.usize(..slots);
             let mut live = all[slot].take().unwrap_or_else(|| self.begin(slot));
             let done = self.step(&mut live, rng);
-            assert!(done.as_ref().err().is_none_or(Error::is_retriable), "{done:?}");
+            let waits = |error: &Error| error.is_retriable() || error.is_own_transaction();
+            assert!(done.as_ref().err().is_none_or(waits), "{done:?}");
             if done.is_ok() && rng.u8(..6) > 0 {
                 all[slot] = Some(live);
             } else {

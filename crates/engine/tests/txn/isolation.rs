@@ -2,8 +2,8 @@
 //! it permits.
 //!
 //! One thread drives the transactions of a scene, call by call, so that every interleaving is the
-//! one that is written down. A call that has to wait for a lock gives up after a moment: that it
-//! does is how a scene tells a wait.
+//! one that is written down. A call that has to wait for a lock fails, since it would wait for a
+//! transaction of its own thread: that it does is how a scene tells a wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,7 +61,7 @@ struct Waits;
 
 fn told<T>(result: Result<T, Error>) -> Result<T, Waits> {
     result.map_err(|error| {
-        assert!(error.is_retriable(), "{error}");
+        assert!(error.is_retriable() || error.is_own_transaction(), "{error}");
         Waits
     })
 }

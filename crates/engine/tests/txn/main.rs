@@ -8,6 +8,7 @@ mod histories;
 mod history;
 mod isolation;
 mod moving;
+mod own_thread;
 mod recovery;
 mod salvage;
 mod shrink;

@@ -1,0 +1,238 @@
+//! Locks for which a thread would have to wait for itself, and how often a transaction is begun
+//! anew.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use millpond::db::{Db, Error, KeyRange, Options, RawTree, TransactOptions, TxnError, TxnOptions};
+use millpond::lock::{LockError, TreeName};
+
+fn store() -> (Db, RawTree) {
+    let db = Db::in_memory(Options::new().memory(16 << 20)).unwrap();
+    let tree = db.raw_tree("accounts").unwrap();
+    for key in [b"a", b"b", b"c"] {
+        tree.put(key, b"100").unwrap();
+    }
+    (db, tree)
+}
+
+/// It says which transaction, which tree and what to do.
+fn assert_own<T: std::fmt::Debug>(done: Result<T, Error>, holder: u64) {
+    let error = done.unwrap_err();
+    assert!(error.is_own_transaction() && !error.is_retriable(), "{error}");
+    let Error::Txn(TxnError::Lock(LockError::OwnTransaction { holder: found, tree })) = &error
+    else {
+        panic!("{error:?}");
+    };
+    assert_eq!((*found, tree.name.as_deref()), (holder, Some("accounts")));
+    let text = error.to_string();
+    assert!(text.contains("in tree 'accounts'") && text.contains("its own methods"), "{text}");
+}
+
+#[test]
+fn a_plain_call_on_a_key_that_the_own_transaction_wrote_fails_at_once_and_is_not_tried_again() {
+    let (db, tree) = store();
+    let mut tries = 0;
+    let done = db.transact(|tx| {
+        tries += 1;
+        tx.put(&tree, b"a", b"70")?;
+        let id = tx.id();
+        assert_own(tree.get(b"a"), id);
+        assert_own(tree.contains(b"a"), id);
+        assert_own(tree.delete(b"a"), id);
+        assert_own(tree.insert_if_absent(b"a", b"0"), id);
+        assert_own(tree.compare_and_swap(b"a", None, None), id);
+        assert_own(tree.update_in_place(b"a", |_| ()), id);
+        assert_own(tree.put_from(b"a", 3, &b"30."[..]), id);
+        assert_own(tree.clear(), id);
+        assert_own(tree.remove_range(&KeyRange::ALL), id);
+        // What needs none of its locks is as free as ever.
+        tree.put(b"b", b"30")?;
+        assert_eq!(tree.get(b"c")?.as_deref(), Some(&b"100"[..]));
+        assert_eq!(tree.iter().count(), 3);
+        tree.put(b"a", b"60")
+    });
+    assert_eq!(tries, 1);
+    assert!(done.unwrap_err().is_own_transaction());
+    // It was aborted, and is in nobody's way.
+    assert_eq!(tree.get(b"a").unwrap().as_deref(), Some(&b"100"[..]));
+    tree.put(b"a", b"60").unwrap();
+    tree.clear().unwrap();
+}
+
+#[test]
+fn what_the_own_transaction_only_read_can_be_read_by_plain_calls_and_not_written() {
+    let (db, tree) = store();
+    db.transact(|tx| {
+        tx.get(&tree, b"a")?;
+        tx.scan(&tree, &b"c"[..]..&b"f"[..], |_, _| true)?;
+        assert!(tree.get(b"a")?.is_some());
+        assert_own(tree.put(b"a", b"1"), tx.id());
+        assert_own(tree.put(b"d", b"1"), tx.id());
+        tree.put(b"b", b"1").map(drop)
+    })
+    .unwrap();
+    tree.put(b"d", b"1").unwrap();
+}
+
+#[test]
+fn of_two_transactions_of_one_thread_neither_waits_for_the_other() {
+    let (db, tree) = store();
+    let (mut one, mut two) = (db.begin().unwrap(), db.begin().unwrap());
+    one.put(&tree, b"a", b"1").unwrap();
+    two.put(&tree, b"b", b"2").unwrap();
+    assert_own(two.get(&tree, b"a"), one.id());
+    assert_own(one.scan(&tree, .., |_, _| true), two.id());
+    assert_own(tree.put(b"b", b"3"), two.id());
+    // Both are as they were.
+    two.commit().unwrap();
+    one.put(&tree, b"b", b"1").unwrap();
+    one.commit().unwrap();
+    assert_eq!(tree.get(b"b").unwrap().as_deref(), Some(&b"1"[..]));
+}
+
+#[test]
+fn hash_indexes_and_heaps_are_used_inside_a_transaction_as_outside() {
+    let (db, tree) = store();
+    let index = db.raw_hash_index("index").unwrap();
+    let heap = db.raw_heap("heap").unwrap();
+    db.transact(|tx| {
+        tx.put(&tree, b"a", b"1")?;
+        index.put(b"a", b"2")?;
+        heap.append(b"3")?;
+        index.clear().map(drop)
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_transaction_that_another_thread_goes_on_with_is_waited_for() {
+    let (db, tree) = store();
+    for _ in 0..20 {
+        let mut tx = db.begin().unwrap();
+        tx.put(&tree, b"a", b"theirs").unwrap();
+        tx.leave_thread();
+        let barrier = Barrier::new(2);
+        std::thread::scope(|scope| {
+            let (tree, barrier) = (&tree, &barrier);
+            scope.spawn(move || {
+                tx.put(tree, b"b", b"theirs").unwrap();
+                barrier.wait();
+                tx.commit().unwrap();
+            });
+            barrier.wait();
+            assert_eq!(tree.get(b"b").unwrap().as_deref(), Some(&b"theirs"[..]));
+            tree.put(b"a", b"mine").unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_transaction_is_of_the_thread_that_used_it_last() {
+    let (db, tree) = store();
+    let mut tx = db.begin().unwrap();
+    tx.put(&tree, b"a", b"1").unwrap();
+    let (used, wait) = channel();
+    std::thread::scope(|scope| {
+        let (tree, tx) = (&tree, &mut tx);
+        scope.spawn(move || {
+            tx.get(tree, b"b").unwrap();
+            assert_own(tree.put(b"a", b"2"), tx.id());
+            used.send(()).unwrap();
+        });
+    });
+    wait.recv().unwrap();
+    // It came back without having been used here since.
+    tx.get(&tree, b"c").unwrap();
+    assert_own(tree.put(b"a", b"2"), tx.id());
+    tx.commit().unwrap();
+    tree.put(b"a", b"2").unwrap();
+}
+
+/// Each of two threads holds a key in its transaction, and wants the other's by a plain call.
+#[test]
+fn a_circle_through_plain_calls_inside_transactions_is_a_deadlock_that_one_of_them_loses() {
+    let (db, tree) = store();
+    let (both, tries) = (Barrier::new(2), AtomicU32::new(0));
+    std::thread::scope(|scope| {
+        for (own, other) in [(b"a", b"b"), (b"b", b"a")] {
+            let (db, tree, both, tries) = (&db, &tree, &both, &tries);
+            scope.spawn(move || {
+                let mut is_first = true;
+                db.transact(|tx| {
+                    tries.fetch_add(1, Ordering::SeqCst);
+                    tx.put(tree, own, b"in the transaction")?;
+                    if std::mem::take(&mut is_first) {
+                        both.wait();
+                    }
+                    tree.put(other, b"by itself").map(drop)
+                })
+                .unwrap();
+            });
+        }
+    });
+    assert!(tries.load(Ordering::SeqCst) > 2);
+}
+
+#[test]
+fn a_lock_that_was_waited_for_too_long_is_not_tried_again_unless_that_is_asked_for() {
+    let (db, tree) = store();
+    let brief = TxnOptions::default().wait_max(Duration::from_millis(5));
+    for (retry, expected) in [(false, 1), (true, 3)] {
+        let (locked, is_locked) = channel();
+        let (go, wait) = channel::<()>();
+        std::thread::scope(|scope| {
+            let (db, tree) = (&db, &tree);
+            let holder = scope.spawn(move || {
+                let mut tx = db.begin().unwrap();
+                tx.put(tree, b"a", b"kept").unwrap();
+                locked.send(()).unwrap();
+                wait.recv().unwrap();
+                tx.commit().unwrap();
+            });
+            is_locked.recv().unwrap();
+            let mut holder = Some(holder);
+            let mut tries = 0;
+            let options = TransactOptions::default().txn(brief).retry_timeouts(retry);
+            let done = db.transact_with(options, |tx| {
+                tries += 1;
+                if tries == 3 {
+                    go.send(()).unwrap();
+                    holder.take().unwrap().join().unwrap();
+                }
+                tx.put(tree, b"a", b"mine")
+            });
+            assert_eq!((tries, done.is_ok()), (expected, retry));
+            if let Err(error) = done {
+                assert!(error.is_timeout() && error.is_retriable(), "{error}");
+                assert!(error.to_string().contains("in tree 'accounts'"), "{error}");
+                go.send(()).unwrap();
+            }
+        });
+    }
+}
+
+#[test]
+fn a_transaction_that_always_loses_is_given_up_when_its_time_is_over() {
+    let (db, _tree) = store();
+    let lose = || {
+        let tree = TreeName { id: 1, name: None };
+        let error = LockError::Deadlock { victim: 7, tree, cycle: vec![7, 5] };
+        Err::<(), Error>(error.into())
+    };
+    let mut tries = 0;
+    let once = TransactOptions::default().retry_time(Duration::ZERO);
+    let mut count = |options| {
+        tries = 0;
+        let done = db.transact_with(options, |_| {
+            tries += 1;
+            lose()
+        });
+        assert!(done.unwrap_err().is_retriable());
+        tries
+    };
+    assert_eq!(count(once), 1);
+    assert!(count(once.retry_time(Duration::from_millis(200))) > 1);
+}
