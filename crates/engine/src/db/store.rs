@@ -760,18 +760,53 @@ impl<M: Mode> Store<M> {
     }
 
     /// Removes a structure, which must be a `kind`, and gives all its pages back. Nobody may have
-    /// a handle of it.
+    /// a handle of it; transactions that have read it are waited for, since they would find another
+    /// tree of its name otherwise.
     ///
     /// # Errors
-    /// [`Error::NoTree`] or [`Error::NoStructure`], [`Error::OtherKind`], [`Error::TreeInUse`], or
-    /// the store failed.
+    /// [`Error::NoTree`] or [`Error::NoStructure`], [`Error::OtherKind`], [`Error::TreeInUse`], a
+    /// lock was not to be had, or the store failed.
     pub fn drop_structure(&self, name: &str, kind: Structure) -> Result<(), Error> {
         self.may_write()?;
+        loop {
+            let owner = self.owner_to_drop(name, kind)?;
+            let drop = || self.drop_now(name, kind, owner);
+            let dropped = if M::TREES_ONLY || kind != Structure::Tree {
+                drop()
+            } else {
+                // Not with the names locked: those that are waited for may look for one.
+                self.txns.alone_with(owner, drop).map_err(Error::from).flatten()
+            };
+            if dropped? {
+                if let Some(locks) = self.txns.locks() {
+                    locks.forget_tree(owner);
+                }
+                return Ok(());
+            }
+        }
+    }
+
+    /// The owner's id of what has that name, which must be a `kind` without handles.
+    fn owner_to_drop(&self, name: &str, kind: Structure) -> Result<u32, Error> {
         // The background merge shall not be taken for a handle.
+        let _gate = self.keep_from_merging()?;
+        let named = self.named();
+        let entry = named.entry(name)?.ok_or_else(|| missing(name, kind))?;
+        expect(name, entry.structure, kind)?;
+        match named.open.get(name).map_or(0, |opened| opened.others()) {
+            0 => Ok(entry.owner),
+            handles => Err(Error::TreeInUse { name: name.to_string(), handles }),
+        }
+    }
+
+    /// Removes what has that name; `false`, and nothing changed, if it is no more that of `owner`.
+    fn drop_now(&self, name: &str, kind: Structure, owner: u32) -> Result<bool, Error> {
         let _gate = self.keep_from_merging()?;
         let mut named = self.named();
         let entry = named.entry(name)?.ok_or_else(|| missing(name, kind))?;
-        expect(name, entry.structure, kind)?;
+        if entry.owner != owner {
+            return Ok(false);
+        }
         let opened = match named.open.remove(name) {
             None => Opened::open(&self.pool, name, &entry)?,
             Some(opened) if opened.others() > 0 => {
@@ -791,10 +826,7 @@ impl<M: Mode> Store<M> {
         let (splits, merges) = opened.tally();
         named.gone = (named.gone.0 + splits, named.gone.1 + merges);
         opened.destroy()?;
-        if let Some(locks) = self.txns.locks() {
-            locks.forget_tree(entry.owner);
-        }
-        Ok(())
+        Ok(true)
     }
 
     /// All names and what they stand for, in order.

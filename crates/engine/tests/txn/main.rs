@@ -2,6 +2,7 @@
 
 mod backup;
 mod commit;
+mod dropped;
 mod faults;
 mod golden;
 mod histories;

@@ -1,0 +1,112 @@
+//! Trees that are dropped, emptied and made anew beside transactions that read them: no transaction
+//! reads two different ones under one name.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use millpond::db::{Db, Error, Options, Structure, Txn};
+
+fn store() -> Db {
+    Db::in_memory(Options::new().memory(16 << 20)).unwrap()
+}
+
+fn fill(db: &Db, name: &str, number: u32) {
+    let tree = db.raw_tree(name).unwrap();
+    let put_all = |tx: &mut Txn| {
+        (0..4u8).try_for_each(|key| tx.put(&tree, &[key], &number.to_le_bytes()).map(drop))
+    };
+    db.transact(put_all).unwrap();
+}
+
+/// What a transaction sees of a key, through a handle that goes away again.
+fn number(db: &Db, tx: &mut Txn, name: &str, key: u8) -> Result<Option<u32>, Error> {
+    let tree = db.open_tree(name)?;
+    let bytes = tx.get(&tree, &[key])?;
+    Ok(bytes.map(|bytes| u32::from_le_bytes(bytes.try_into().unwrap())))
+}
+
+#[test]
+fn a_tree_that_a_transaction_has_read_is_dropped_when_that_is_over() {
+    let db = store();
+    fill(&db, "a", 1);
+    let mut tx = db.begin().unwrap();
+    assert_eq!(number(&db, &mut tx, "a", 0).unwrap(), Some(1));
+    std::thread::scope(|scope| {
+        let dropping = scope.spawn(|| {
+            db.drop_tree("a").unwrap();
+            fill(&db, "a", 2);
+        });
+        for round in 0..2000u32 {
+            std::thread::yield_now();
+            assert_eq!(number(&db, &mut tx, "a", round as u8 % 4).unwrap(), Some(1));
+        }
+        tx.commit().unwrap();
+        // A handle that was in the way is a typed error; here none was left when the lock came.
+        dropping.join().unwrap();
+    });
+    let mut tx = db.begin().unwrap();
+    assert_eq!(number(&db, &mut tx, "a", 3).unwrap(), Some(2));
+}
+
+#[test]
+fn a_transaction_of_the_thread_that_drops_a_tree_is_not_waited_for() {
+    let db = store();
+    fill(&db, "a", 1);
+    let done = db.transact(|tx| {
+        assert_eq!(number(&db, tx, "a", 0)?, Some(1));
+        db.drop_tree("a")
+    });
+    assert!(done.unwrap_err().is_own_transaction());
+    // What it has not touched it may drop.
+    db.transact(|_| db.drop_structure("a", Structure::Tree)).unwrap();
+    assert!(db.trees().unwrap().is_empty());
+}
+
+#[test]
+fn histories_of_readers_beside_drops_clears_and_creations_show_one_tree_to_each_transaction() {
+    const ROUNDS: u32 = 150;
+    let (db, is_over, seen) = (store(), AtomicBool::new(false), AtomicU32::new(0));
+    fill(&db, "a", 0);
+    let read = |rng: &mut fastrand::Rng| {
+        let mut tx = db.begin().unwrap();
+        let mut found = Vec::new();
+        for _ in 0..rng.u8(2..5) {
+            match number(&db, &mut tx, "a", rng.u8(..4)) {
+                Ok(number) => found.push(number),
+                // Between a drop and the next creation; a transaction that has read sees no drop.
+                Err(Error::NoTree { .. }) if found.is_empty() => return,
+                Err(error) => {
+                    assert!(error.is_retriable(), "after {found:?}: {error}");
+                    return;
+                }
+            }
+            std::thread::yield_now();
+        }
+        tx.commit().unwrap();
+        assert!(found.windows(2).all(|pair| pair[0] == pair[1]), "{found:?}");
+        seen.fetch_add(1, Ordering::Relaxed);
+    };
+    std::thread::scope(|scope| {
+        for seed in 0..3 {
+            let (read, is_over) = (&read, &is_over);
+            scope.spawn(move || {
+                let mut rng = fastrand::Rng::with_seed(seed);
+                while !is_over.load(Ordering::SeqCst) {
+                    read(&mut rng);
+                }
+            });
+        }
+        for round in 1..=ROUNDS {
+            if round % 3 == 0 {
+                db.raw_tree("a").unwrap().clear().unwrap();
+            } else {
+                while let Err(error) = db.drop_tree("a") {
+                    assert!(matches!(error, Error::TreeInUse { .. }), "{error}");
+                    std::thread::yield_now();
+                }
+            }
+            fill(&db, "a", round);
+        }
+        is_over.store(true, Ordering::SeqCst);
+    });
+    assert!(seen.load(Ordering::Relaxed) > 0);
+}
