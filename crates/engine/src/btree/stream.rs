@@ -8,7 +8,7 @@ use crate::btree::node::edit::Reference;
 use crate::btree::overflow::{Built, data_max};
 use crate::btree::tree::BTree;
 use crate::page::Scratch;
-use crate::pool::{Pages, PoolError};
+use crate::pool::{Anchor, Pages, PoolError};
 
 /// Bytes that a reader fetches at once.
 const CHUNK: usize = 64 << 10;
@@ -31,6 +31,23 @@ pub struct ValueReader<'t, P: Pages> {
 pub(crate) enum Streamed {
     Inline(Vec<u8>),
     Built(Built),
+}
+
+/// A value that is being read out of a source of the user's: freed if that panics.
+struct Unfinished<'t, P: Pages> {
+    tree: &'t BTree<P>,
+    anchor: Anchor,
+    is_over: bool,
+}
+
+impl<P: Pages> Drop for Unfinished<'_, P> {
+    fn drop(&mut self) {
+        if !self.is_over
+            && let Err(error) = self.tree.free_below(self.anchor)
+        {
+            tracing::warn!(%error, "the pages of a value whose source panicked are lost");
+        }
+    }
 }
 
 impl<P: Pages> BTree<P> {
@@ -88,7 +105,10 @@ impl<P: Pages> BTree<P> {
             };
         }
         let built = self.begin_value(len)?;
-        if let Err(error) = self.write_all(&built, page, source) {
+        let mut unfinished = Unfinished { tree: self, anchor: built.anchor, is_over: false };
+        let written = self.write_all(&built, page, source);
+        unfinished.is_over = true;
+        if let Err(error) = written {
             self.free_below(built.anchor)?;
             return Err(error);
         }

@@ -10,6 +10,7 @@ mod history;
 mod isolation;
 mod moving;
 mod own_thread;
+mod panics;
 mod recovery;
 mod salvage;
 mod shrink;
