@@ -4,8 +4,8 @@
 //! A transaction is its thread's from the first lock that it asks for there until it ends, asks for
 //! a lock on another thread, or is let go of ([`Owner::leave_thread`](super::Owner::leave_thread)).
 //! Each owner of a transaction has a *badge* that says so, and each thread a list of the badges
-//! that it was given. A badge whose transaction went to another thread, or is over, says that, too, so
-//! the list may be outdated; it is looked through only by a thread that is about to wait.
+//! that it was given. A badge whose transaction went to another thread, or is over, says that, too,
+//! so the list may be outdated; it is looked through only by a thread that is about to wait.
 //!
 //! The atomics are std's also under a model checker, where tasks take the place of threads: nothing
 //! is decided by a badge of another thread but which of those who wait in a circle gives way.
