@@ -120,6 +120,7 @@ impl<M: Mode> Store<M> {
         let options = Options::new()
             .create_if_missing(false)
             .memory(plan.budget.total())
+            .own_policies(plan.own_policies.clone())
             .policy(plan.policy.spec.to_string())
             .background_merge(false)
             .lab(|lab| lab.frames = Some(plan.budget.frames.min(FRAMES_MAX)));

@@ -378,7 +378,8 @@ impl Options {
             Some(frames) => Budget::of_frames(frames, &demand)?,
             None => Budget::split(memory, &demand)?,
         };
-        Ok(Plan { page_size, policy, budget, seed: Seed(self.lab.seed) })
+        let own_policies = self.own_policies.clone();
+        Ok(Plan { page_size, policy, own_policies, budget, seed: Seed(self.lab.seed) })
     }
 
     fn check_page_size(&self, page_size: u32) -> Result<(), OptionsError> {
@@ -448,6 +449,8 @@ pub struct Plan {
     pub page_size: u32,
     /// The policy, looked up and checked.
     pub policy: PolicyChoice,
+    /// Where it was looked up first.
+    pub own_policies: OwnPolicies,
     /// Who gets how much memory.
     pub budget: Budget,
     /// Seed of every random choice.

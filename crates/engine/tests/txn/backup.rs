@@ -6,9 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use millpond::db::check::{CATALOG, CheckOptions, check, check_store};
-use millpond::db::{BackupError, BackupPhase, BackupProgress, Db, Durability, Error, Options};
+use millpond::db::{
+    BackupError, BackupPhase, BackupProgress, Db, Durability, Error, Options, OwnPolicies,
+};
 use millpond::io::{Alignment, Device, DeviceError, FaultyDevice, MemoryDevice, PageStore};
 use millpond::page::PageHeader;
+use millpond_base::FrameId;
+use millpond_policies::contract::{Access, Frames, Goal, Host, Policy, Recall, Rules, Shape};
+use millpond_policies::info::Info;
+use millpond_policies::policy::Fifo;
 
 const PAGE: usize = 4096;
 const ACCOUNTS: u32 = 40;
@@ -468,4 +474,58 @@ fn used_pages(path: &Path) -> Vec<u64> {
         store.is_allocated(page) && !store.is_reserved(page)
     };
     (0..store.pages()).filter(is_used).collect()
+}
+
+/// First in, first out, under a name that no policy of Millpond has.
+struct Mine(Fifo);
+
+impl Rules for Mine {
+    const INFO: Info = Info { id: "mine", ..Fifo::INFO };
+    type Touch = <Fifo as Rules>::Touch;
+    type Config = <Fifo as Rules>::Config;
+
+    fn new(config: &Self::Config, shape: &Shape) -> Mine {
+        Mine(Fifo::new(config, shape))
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.0.state_bytes()
+    }
+
+    fn check(&self, frames: Frames<'_, Self::Touch>, resident: &[FrameId]) -> Result<(), String> {
+        self.0.check(frames, resident)
+    }
+}
+
+impl Policy for Mine {
+    fn admit(&mut self, on: Frames<'_, Self::Touch>, frame: FrameId, by: &Access, back: Recall) {
+        self.0.admit(on, frame, by, back);
+    }
+
+    fn evict<H: Host + ?Sized>(
+        &mut self,
+        frames: Frames<'_, Self::Touch>,
+        goal: &Goal,
+        host: &mut H,
+    ) -> u32 {
+        self.0.evict(frames, goal, host)
+    }
+
+    fn forget(&mut self, frames: Frames<'_, Self::Touch>, frame: FrameId) {
+        self.0.forget(frames, frame);
+    }
+}
+
+#[test]
+fn a_store_with_a_policy_of_the_users_own_is_backed_up_like_any_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = OwnPolicies::default().with::<Mine>();
+    let options = Options::new().memory(16 << 20).own_policies(own).policy("mine");
+    let db = Db::open(folder.path().join("store"), options).unwrap();
+    let tree = db.raw_tree("tree").unwrap();
+    (0..2000u32).for_each(|key| assert!(!tree.put(&key.to_be_bytes(), &[7; 200]).unwrap()));
+    db.backup_to(folder.path().join("copy")).unwrap();
+    // Whoever opens it need not have the policy.
+    let copy = Db::open(folder.path().join("copy"), Options::new().memory(16 << 20)).unwrap();
+    assert_eq!(copy.open_tree("tree").unwrap().len().unwrap(), 2000);
 }
