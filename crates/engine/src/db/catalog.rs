@@ -9,8 +9,14 @@
 //!              5    3  reserved, 0
 //!              8    8  page of its root
 //!             16    8  when it was made, in ms since 1970
+//!             24    2  bytes of the name of its keys' type; from here on only if it was made with
+//!                      types that have names (`DecodeKey::type_name`)
+//!             26       that name, UTF-8; empty: not known
+//!                   2  bytes of the name of its values' type
+//!                      that name
 //! ```
-//! All integers are little-endian.
+//! All integers are little-endian. Entries of stores that were made before there were names of
+//! types end at byte 24, as those of structures that are made as byte strings do.
 //!
 //! A root gets another page only when the store shrinks, and its entry changes in the same attempt:
 //! the log has both, or neither. The catalog's own root is the first page that a new store takes,
@@ -35,6 +41,9 @@ pub const CATALOG_OWNER: u32 = 0;
 /// Most bytes of a name, where pages are large enough.
 pub const NAME_MAX: usize = 255;
 
+/// Most bytes of a type's name; longer ones are not kept.
+const TYPE_NAME_MAX: usize = 255;
+
 const ENTRY: usize = 24;
 /// Where an entry says the root.
 const ROOT: usize = 8;
@@ -58,6 +67,63 @@ impl fmt::Display for Structure {
             Structure::Hash => "hash index",
             Structure::Heap => "heap",
         })
+    }
+}
+
+/// What the keys and values of a structure are, as its catalog entry keeps it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct TypeNames {
+    /// The name of its keys' type; `None`: not known.
+    pub key: Option<String>,
+    /// The name of its values' type, or its records'; `None`: not known.
+    pub value: Option<String>,
+}
+
+impl TypeNames {
+    /// Those of a structure with such keys and values.
+    pub fn new(key: Option<String>, value: Option<String>) -> TypeNames {
+        TypeNames { key, value }
+    }
+
+    /// What follows an entry; nothing if there are no names.
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        if self.key.is_none() && self.value.is_none() {
+            return bytes;
+        }
+        for name in [&self.key, &self.value] {
+            let name = name.as_deref().filter(|name| name.len() <= TYPE_NAME_MAX).unwrap_or("");
+            bytes.extend_from_slice(&(name.len() as u16).to_le_bytes());
+            bytes.extend_from_slice(name.as_bytes());
+        }
+        bytes
+    }
+
+    /// Reads what [`TypeNames::to_bytes`] wrote behind an entry.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn from_bytes(mut bytes: &[u8]) -> Result<TypeNames, &'static str> {
+        if bytes.is_empty() {
+            return Ok(TypeNames::default());
+        }
+        let mut next = || {
+            let (len, rest) = bytes.split_first_chunk::<2>()?;
+            let (name, rest) = rest.split_at_checked(u16::from_le_bytes(*len).into())?;
+            bytes = rest;
+            Some(name)
+        };
+        let names = [next(), next()];
+        let [Some(key), Some(value)] = names else { return Err("its types' names are cut off") };
+        if !bytes.is_empty() {
+            return Err("something follows its types' names");
+        }
+        let text = |name: &[u8]| {
+            let name = str::from_utf8(name).map_err(|_| "its types' names are not UTF-8")?;
+            Ok::<_, &'static str>((!name.is_empty()).then(|| name.to_string()))
+        };
+        Ok(TypeNames { key: text(key)?, value: text(value)? })
     }
 }
 
@@ -89,12 +155,14 @@ impl Entry {
         bytes
     }
 
-    /// Reads what [`Entry::to_bytes`] wrote.
+    /// Reads what [`Entry::to_bytes`] wrote, whatever names of types follow.
     ///
     /// # Errors
     /// What is wrong with it.
     pub fn from_bytes(bytes: &[u8]) -> Result<Entry, &'static str> {
-        let bytes: &[u8; ENTRY] = bytes.try_into().map_err(|_| "it is not 24 bytes long")?;
+        let (bytes, names) =
+            bytes.split_first_chunk::<ENTRY>().ok_or("it has less than 24 bytes")?;
+        TypeNames::from_bytes(names)?;
         let word = |at: usize| {
             let mut word = [0; 8];
             word.copy_from_slice(&bytes[at..at + 8]);
@@ -162,19 +230,36 @@ impl<P: Pages> Catalog<P> {
         entry.map_err(|reason| Error::Catalog { name: name.to_string(), reason })
     }
 
+    /// What the keys and values of `name` are; nothing of that is known if there is no such name.
+    ///
+    /// # Errors
+    /// The catalog cannot be read.
+    pub fn types(&self, name: &str) -> Result<TypeNames, Error> {
+        self.check_name(name)?;
+        let names = |bytes: &[u8]| TypeNames::from_bytes(bytes.get(ENTRY..).unwrap_or(&[]));
+        let names = self.tree.get(name.as_bytes(), names)?.transpose();
+        let names = names.map_err(|reason| Error::Catalog { name: name.to_string(), reason })?;
+        Ok(names.unwrap_or_default())
+    }
+
     /// An owner id for a structure that is about to be made.
     pub fn new_owner(&mut self) -> u32 {
         self.next_owner += 1;
         self.next_owner - 1
     }
 
-    /// Enters a new structure.
+    /// Enters a new structure with keys and values of these `types`. Their names are left out if
+    /// the entry would not fit into a leaf with them, where pages are tiny.
     ///
     /// # Errors
     /// The name is taken or cannot be, or the catalog cannot be written.
-    pub fn insert(&self, name: &str, entry: &Entry) -> Result<(), Error> {
+    pub fn insert(&self, name: &str, entry: &Entry, types: &TypeNames) -> Result<(), Error> {
         self.check_name(name)?;
-        if self.tree.insert_placing(name.as_bytes(), &entry.to_bytes(), entry.root)? {
+        let (mut bytes, names) = (entry.to_bytes().to_vec(), types.to_bytes());
+        if name.len() + bytes.len() + names.len() <= self.tree.limits().inline_max {
+            bytes.extend_from_slice(&names);
+        }
+        if self.tree.insert_placing(name.as_bytes(), &bytes, entry.root)? {
             return Ok(());
         }
         Err(Error::Exists { name: name.to_string() })
@@ -265,6 +350,26 @@ mod tests {
             assert_eq!(Entry::from_bytes(&bytes), Ok(entry));
             assert!(Entry::from_bytes(&bytes[1..]).is_err() && Entry::from_bytes(&[]).is_err());
         }
+        let some = |name: &str| Some(name.to_string());
+        let all = [
+            TypeNames::default(),
+            TypeNames::new(some("(String, u32)"), some("Option<Vec<u8>>")),
+            TypeNames::new(some("u64"), None),
+            TypeNames::new(None, some("()")),
+        ];
+        for names in all {
+            let bytes = names.to_bytes();
+            assert_eq!(TypeNames::from_bytes(&bytes), Ok(names));
+            let entry = [&[1; ENTRY][..], &bytes].concat();
+            assert!(Entry::from_bytes(&entry).is_ok());
+            if !bytes.is_empty() {
+                assert!((1..bytes.len()).all(|len| TypeNames::from_bytes(&bytes[..len]).is_err()));
+                assert!(Entry::from_bytes(&entry[..entry.len() - 1]).is_err());
+            }
+        }
+        let long = TypeNames::new(some(&"x".repeat(TYPE_NAME_MAX + 1)), some("u8"));
+        let kept = TypeNames::new(None, some("u8"));
+        assert_eq!(TypeNames::from_bytes(&long.to_bytes()), Ok(kept));
         assert_eq!(Entry::from_bytes(&[9; ENTRY]), Err("its kind is unknown"));
     }
 }

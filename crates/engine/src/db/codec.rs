@@ -5,7 +5,7 @@ use std::fmt;
 /// Bytes that are not what they were taken for.
 ///
 /// `at` is the offset in the key or value, in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
     /// The bytes end too early.
@@ -59,9 +59,39 @@ pub enum DecodeError {
         /// What is there.
         value: u32,
     },
+    /// A type of the user's own says that the bytes are none of it: [`DecodeError::custom`].
+    #[error("at byte {at}: {reason}")]
+    Custom {
+        /// Where what was decoded begins.
+        at: usize,
+        /// What the type says.
+        reason: Box<str>,
+    },
 }
 
 impl DecodeError {
+    /// The bytes are not what a type of your own encodes to, for this reason.
+    ///
+    /// ```
+    /// use millpond::db::DecodeError;
+    /// use millpond::db::value::DecodeValue;
+    ///
+    /// struct Even(u32);
+    ///
+    /// impl<'a> DecodeValue<'a> for Even {
+    ///     fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+    ///         match u32::decode(bytes)? {
+    ///             odd if odd % 2 == 1 => Err(DecodeError::custom(format!("{odd} is odd"))),
+    ///             even => Ok(Even(even)),
+    ///         }
+    ///     }
+    /// }
+    /// assert!(Even::decode(&[3, 0, 0, 0]).is_err_and(|error| error.to_string().contains("odd")));
+    /// ```
+    pub fn custom(reason: impl fmt::Display) -> DecodeError {
+        DecodeError::Custom { at: 0, reason: reason.to_string().into() }
+    }
+
     /// The same error in bytes that begin `by` bytes further on in the key or value.
     #[must_use]
     pub fn further(mut self, by: usize) -> DecodeError {
@@ -69,7 +99,8 @@ impl DecodeError {
         | DecodeError::Trailing { at, .. }
         | DecodeError::BadByte { at, .. }
         | DecodeError::NotUtf8 { at }
-        | DecodeError::NotChar { at, .. }) = &mut self;
+        | DecodeError::NotChar { at, .. }
+        | DecodeError::Custom { at, .. }) = &mut self;
         *at += by;
         self
     }
@@ -98,6 +129,17 @@ impl fmt::Display for Expected {
             Expected::Length => "length",
         })
     }
+}
+
+/// The name of a tuple of types with these names, if all have one.
+pub(super) fn tuple_name(parts: &[Option<String>]) -> Option<String> {
+    let names: Option<Vec<&str>> = parts.iter().map(Option::as_deref).collect();
+    let names = names?;
+    Some(if names.len() == 1 {
+        format!("({},)", names[0])
+    } else {
+        format!("({})", names.join(", "))
+    })
 }
 
 /// Where an encoding is appended.
@@ -270,7 +312,7 @@ mod tests {
         assert_eq!(reader.take(4), Err(DecodeError::TooShort { at: 2, wanted: 4, left: 3 }));
         assert_eq!(reader.end(), Err(DecodeError::Trailing { at: 2, left: 3 }));
         let bad = DecodeError::BadByte { at: 2, byte: 3, expected: Expected::Bool };
-        assert_eq!(reader.flag(Expected::Bool), Err(bad));
+        assert_eq!(reader.flag(Expected::Bool), Err(bad.clone()));
         assert!(bad.to_string().contains("byte 2 is 0x03, which is no bool"));
     }
 }

@@ -122,6 +122,29 @@ pub enum Error {
         /// What was asked for.
         wanted: Structure,
     },
+    /// A structure was made with keys or values of another type.
+    #[error(
+        "'{name}' has {what} of type {found}, not {wanted}: open it with the types that it was made \
+         with, or as byte strings (`raw_tree`)"
+    )]
+    OtherType {
+        /// The name.
+        name: String,
+        /// Its keys or its values.
+        what: &'static str,
+        /// What they are.
+        found: String,
+        /// What was asked for.
+        wanted: String,
+    },
+    /// A value cannot be written as what it is to be written as.
+    #[error("a value of type {type_name} cannot be encoded: {reason}")]
+    Encode {
+        /// The Rust type.
+        type_name: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
     /// The store runs with strategies that only trees are compiled for.
     #[error(
         "'{name}': no {wanted} is compiled for translation, latching or recording as they are set; \

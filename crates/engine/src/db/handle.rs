@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::any::{AnyHashIndex, AnyHeap, AnyStore, AnyTree, by_combination, each, turn, turn_few};
 use super::backup::{Backup, BackupWatch};
-use super::catalog::{Entry, Structure};
+use super::catalog::{Entry, Structure, TypeNames};
 use super::error::Error;
 use super::hash_index::HashIndex;
 use super::heap::Heap;
-use super::key::Key;
+use super::key::{DecodeKey, Key};
 use super::log_view::Recovery;
 use super::modes::Combination;
 use super::options::Options;
@@ -22,7 +22,7 @@ use super::shrinking::{ShrinkWatch, Shrunk};
 use super::stats::Stats;
 use super::store::{Prepared, Store};
 use super::tree::Tree;
-use super::value::Value;
+use super::value::{DecodeValue, Value};
 use crate::io::{Device, MemoryDevice};
 use crate::pool::StorageRecorder;
 use crate::pool::recorder::Recorder;
@@ -132,13 +132,36 @@ impl Db {
         self.combination
     }
 
-    /// The tree of that name, with keys and values of these types; made if there is none. The
-    /// types are not stored: whoever opens a tree must know them.
+    /// The tree of that name, with keys and values of these types; made if there is none. It keeps
+    /// the names of the types that it was made with, as far as these have names
+    /// ([`DecodeKey::type_name`](super::key::DecodeKey::type_name)), and is not opened with others.
+    /// A tree that was made as one of byte strings, or before there were such names, has none, and
+    /// whoever opens it must know its types; [`RawTree::typed`] asks for nothing.
+    ///
+    /// ```
+    /// # use millpond::db::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// db.tree::<u64, String>("names")?.put(&7, "Ada")?;
+    /// let wrong = db.tree::<String, String>("names").unwrap_err();
+    /// assert!(wrong.to_string().contains("keys of type u64, not String"));
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
-    /// [`Error::Name`], [`Error::OtherKind`], or the store failed.
+    /// [`Error::OtherType`], [`Error::Name`], [`Error::OtherKind`], or the store failed.
     pub fn tree<K: Key, V: Value>(&self, name: &str) -> Result<Tree<K, V>, Error> {
-        Ok(self.raw_tree(name)?.typed())
+        let types = types_of::<K, V>();
+        let tree = turn!(AnyStore => AnyTree, &self.store, store => store.tree_of(name, &types)?);
+        Ok(RawTree::new(tree).typed())
+    }
+
+    /// The names of the types that a structure was made with, as far as they are known.
+    ///
+    /// # Errors
+    /// The catalog cannot be read.
+    pub fn types(&self, name: &str) -> Result<TypeNames, Error> {
+        each!(AnyStore, &self.store, store => store.types(name))
     }
 
     /// The tree of that name, of byte strings; made if there is none.
@@ -177,12 +200,14 @@ impl Db {
     }
 
     /// The hash index of that name, with keys and values of these types; made if there is none.
-    /// It finds a key faster than a tree does, and has no order. The types are not stored.
+    /// It finds a key faster than a tree does, and has no order. Its types are kept as those of a
+    /// tree are.
     ///
     /// # Errors
-    /// [`Error::Name`], [`Error::OtherKind`], [`Error::TreesOnly`], or the store failed.
+    /// [`Error::OtherType`], [`Error::Name`], [`Error::OtherKind`], [`Error::TreesOnly`], or the
+    /// store failed.
     pub fn hash_index<K: Key, V: Value>(&self, name: &str) -> Result<HashIndex<K, V>, Error> {
-        Ok(self.raw_hash_index(name)?.typed())
+        Ok(self.hash_index_of(name, &types_of::<K, V>())?.typed())
     }
 
     /// The hash index of that name, of byte strings; made if there is none.
@@ -190,8 +215,12 @@ impl Db {
     /// # Errors
     /// As [`Db::hash_index`].
     pub fn raw_hash_index(&self, name: &str) -> Result<RawHashIndex, Error> {
+        self.hash_index_of(name, &TypeNames::default())
+    }
+
+    fn hash_index_of(&self, name: &str, types: &TypeNames) -> Result<RawHashIndex, Error> {
         let index = turn_few!(
-            AnyStore => AnyHashIndex, &self.store, store => store.hash_index(name)?,
+            AnyStore => AnyHashIndex, &self.store, store => store.hash_index_of(name, types)?,
             else return Err(trees_only(name, Structure::Hash))
         );
         Ok(RawHashIndex::new(index))
@@ -221,13 +250,15 @@ impl Db {
         Ok(RawHashIndex::new(index))
     }
 
-    /// The heap of that name, with records of this type; made if there is none. The type is not
-    /// stored.
+    /// The heap of that name, with records of this type, which is kept as the types of a tree are;
+    /// made if there is none.
     ///
     /// # Errors
-    /// [`Error::Name`], [`Error::OtherKind`], [`Error::TreesOnly`], or the store failed.
+    /// [`Error::OtherType`], [`Error::Name`], [`Error::OtherKind`], [`Error::TreesOnly`], or the
+    /// store failed.
     pub fn heap<V: Value>(&self, name: &str) -> Result<Heap<V>, Error> {
-        Ok(self.raw_heap(name)?.typed())
+        let types = TypeNames::new(None, <V as DecodeValue<'_>>::type_name());
+        Ok(self.heap_of(name, &types)?.typed())
     }
 
     /// The heap of that name, of byte strings; made if there is none.
@@ -235,8 +266,12 @@ impl Db {
     /// # Errors
     /// As [`Db::heap`].
     pub fn raw_heap(&self, name: &str) -> Result<RawHeap, Error> {
+        self.heap_of(name, &TypeNames::default())
+    }
+
+    fn heap_of(&self, name: &str, types: &TypeNames) -> Result<RawHeap, Error> {
         let heap = turn_few!(
-            AnyStore => AnyHeap, &self.store, store => store.heap(name)?,
+            AnyStore => AnyHeap, &self.store, store => store.heap_of(name, types)?,
             else return Err(trees_only(name, Structure::Heap))
         );
         Ok(RawHeap::new(heap))
@@ -432,6 +467,11 @@ impl Db {
     pub fn close(self) -> Result<(), Error> {
         each!(AnyStore, self.store, store => store.close())
     }
+}
+
+/// The names of these types.
+fn types_of<K: Key, V: Value>() -> TypeNames {
+    TypeNames::new(<K as DecodeKey<'_>>::type_name(), <V as DecodeValue<'_>>::type_name())
 }
 
 fn trees_only(name: &str, wanted: Structure) -> Error {

@@ -82,6 +82,14 @@ pub trait DecodeKey<'a>: Sized {
     /// [`DecodeError`] when the bytes are no such thing.
     fn decode_part(reader: &mut Reader<'a>) -> Result<Self, DecodeError>;
 
+    /// The name of the type, as trees keep it: who opens one with other keys gets an error. Types
+    /// that are encoded in the same way have the same name. `None`, unless told: the type is not
+    /// kept and not compared. For a type of your own, choose a name that says which encoding it
+    /// is, and another one when that changes.
+    fn type_name() -> Option<String> {
+        None
+    }
+
     /// Decodes a whole form.
     ///
     /// # Errors
@@ -216,6 +224,10 @@ macro_rules! fixed_key {
                 let $read = reader.array()?;
                 Ok($value)
             }
+
+            fn type_name() -> Option<String> {
+                Some(stringify!($ty).to_string())
+            }
         }
 
         impl PartLike<$ty> for $ty {}
@@ -269,6 +281,10 @@ impl<'a, const N: usize> DecodeKey<'a> for [u8; N] {
     fn decode_part(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         reader.array()
     }
+
+    fn type_name() -> Option<String> {
+        Some(format!("[u8; {N}]"))
+    }
 }
 
 impl<const N: usize> PartLike<[u8; N]> for [u8; N] {}
@@ -283,6 +299,10 @@ impl EncodeKey for bool {
 impl<'a> DecodeKey<'a> for bool {
     fn decode_part(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         reader.flag(Expected::Bool)
+    }
+
+    fn type_name() -> Option<String> {
+        Some("bool".to_string())
     }
 }
 
@@ -301,6 +321,10 @@ impl<'a> DecodeKey<'a> for char {
         let value = u32::decode_part(reader)?;
         char::from_u32(value).ok_or(DecodeError::NotChar { at, value })
     }
+
+    fn type_name() -> Option<String> {
+        Some("char".to_string())
+    }
 }
 
 impl PartLike<char> for char {}
@@ -318,6 +342,10 @@ impl<T: EncodeKey> EncodeKey for Option<T> {
 impl<'a, T: DecodeKey<'a>> DecodeKey<'a> for Option<T> {
     fn decode_part(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         if reader.flag(Expected::OptionTag)? { T::decode_part(reader).map(Some) } else { Ok(None) }
+    }
+
+    fn type_name() -> Option<String> {
+        T::type_name().map(|name| format!("Option<{name}>"))
     }
 }
 
@@ -424,6 +452,10 @@ impl<'a> DecodeKey<'a> for Cow<'a, [u8]> {
     fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         Ok(Cow::Borrowed(bytes))
     }
+
+    fn type_name() -> Option<String> {
+        Some("Vec<u8>".to_string())
+    }
 }
 
 fn utf8(bytes: Cow<'_, [u8]>, at: usize) -> Result<Cow<'_, str>, DecodeError> {
@@ -442,6 +474,10 @@ impl<'a> DecodeKey<'a> for Cow<'a, str> {
     fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         utf8(Cow::Borrowed(bytes), 0)
     }
+
+    fn type_name() -> Option<String> {
+        Some("String".to_string())
+    }
 }
 
 macro_rules! owned_strings {
@@ -452,6 +488,10 @@ macro_rules! owned_strings {
             }
             fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
                 Cow::<'a, $borrowed>::decode(bytes).map(Cow::into_owned)
+            }
+
+            fn type_name() -> Option<String> {
+                Some(stringify!($owned).to_string())
             }
         }
     )*};

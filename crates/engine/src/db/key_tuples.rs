@@ -1,6 +1,6 @@
 //! Tuples of keys, and their prefixes: see [`key`](super::key) for the encoding.
 
-use super::codec::{DecodeError, Reader, Sink};
+use super::codec::{DecodeError, Reader, Sink, tuple_name};
 use super::key::{DecodeKey, EncodeKey, PartLike, PrefixOf};
 
 macro_rules! tuple {
@@ -16,6 +16,10 @@ macro_rules! tuple {
             #[inline]
             fn decode_part(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
                 Ok(($($K::decode_part(reader)?,)+))
+            }
+
+            fn type_name() -> Option<String> {
+                tuple_name(&[$($K::type_name()),+])
             }
         }
 

@@ -93,7 +93,7 @@ mod undoing;
 pub mod value;
 
 pub use backup::{Backup, BackupError, BackupPhase, BackupProgress};
-pub use catalog::{Entry, Structure};
+pub use catalog::{Entry, Structure, TypeNames};
 pub use choices::{
     ChoiceError, DirectIo, EvictionMode, LatchingMode, ReclamationMode, SeatMode, Submission,
     TranslationMode,

@@ -25,7 +25,7 @@ use millpond_base::{FrameId, Lsn, PageId, Reason};
 use millpond_policies::contract::Shape;
 
 use super::budget::Budget;
-use super::catalog::{Catalog, Entry, Structure};
+use super::catalog::{Catalog, Entry, Structure, TypeNames};
 use super::checkpointing::{self, Checkpointer};
 use super::choices::{EvictionMode, ReclamationMode, TranslationMode};
 use super::error::Error;
@@ -143,6 +143,7 @@ impl<M: Mode> Named<M> {
         pool: &Arc<Pool<M>>,
         name: &str,
         structure: Structure,
+        types: &TypeNames,
     ) -> Result<Opened<M>, Error> {
         let Some(catalog) = &mut self.catalog else { return Err(Error::ReadOnly) };
         if catalog.get(name)?.is_some() {
@@ -153,7 +154,7 @@ impl<M: Mode> Named<M> {
         let created = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         let created_ms = u64::try_from(created.as_millis()).unwrap_or(u64::MAX);
         let entry = Entry { owner, structure, root: made.root(), created_ms };
-        if let Err(error) = catalog.insert(name, &entry) {
+        if let Err(error) = catalog.insert(name, &entry, types) {
             // Nobody will ever know of its pages.
             if let Err(error) = made.destroy() {
                 tracing::warn!(%error, "the first pages of '{name}' are lost: `check` finds them");
@@ -636,21 +637,32 @@ impl<M: Mode> Store<M> {
     /// A new structure of that name.
     fn create(&self, name: &str, kind: Structure) -> Result<Opened<M>, Error> {
         self.may_write()?;
-        self.named().create(&self.pool, name, kind)
+        self.named().create(&self.pool, name, kind, &TypeNames::default())
     }
 
-    /// What has that name; it is made if nothing has.
-    fn found_or_new(&self, name: &str, kind: Structure) -> Result<Opened<M>, Error> {
+    /// What has that name, with keys and values of these types as far as either is known; it is
+    /// made if nothing has.
+    fn found_or_new(
+        &self,
+        name: &str,
+        kind: Structure,
+        types: &TypeNames,
+    ) -> Result<Opened<M>, Error> {
         self.may_read()?;
         // Found or made under one lock: another thread may make or drop the same name.
         let mut named = self.named();
         if let Some(opened) = self.find_in(&mut named, name, kind)? {
+            if *types != TypeNames::default()
+                && let Some(catalog) = &named.catalog
+            {
+                expect_types(name, catalog.types(name)?, types)?;
+            }
             return Ok(opened);
         }
         if self.is_read_only() {
             return Err(missing(name, kind));
         }
-        named.create(&self.pool, name, kind)
+        named.create(&self.pool, name, kind, types)
     }
 
     fn as_tree(self: &Arc<Self>, name: &str, opened: Opened<M>) -> Result<StoreTree<M>, Error> {
@@ -683,7 +695,15 @@ impl<M: Mode> Store<M> {
     /// # Errors
     /// [`Error`]: the name cannot be or is another structure's, or the store failed.
     pub fn tree(self: &Arc<Self>, name: &str) -> Result<StoreTree<M>, Error> {
-        self.as_tree(name, self.found_or_new(name, Structure::Tree)?)
+        self.tree_of(name, &TypeNames::default())
+    }
+
+    /// The tree of that name, with keys and values of these types; it is made if there is none.
+    ///
+    /// # Errors
+    /// [`Error::OtherType`], or as [`Store::tree`].
+    pub fn tree_of(self: &Arc<Self>, name: &str, types: &TypeNames) -> Result<StoreTree<M>, Error> {
+        self.as_tree(name, self.found_or_new(name, Structure::Tree, types)?)
     }
 
     /// The tree of that name.
@@ -707,7 +727,20 @@ impl<M: Mode> Store<M> {
     /// # Errors
     /// As [`Store::tree`].
     pub fn hash_index(self: &Arc<Self>, name: &str) -> Result<StoreHashIndex<M>, Error> {
-        self.as_hash_index(name, self.found_or_new(name, Structure::Hash)?)
+        self.hash_index_of(name, &TypeNames::default())
+    }
+
+    /// The hash index of that name, with keys and values of these types; it is made if there is
+    /// none.
+    ///
+    /// # Errors
+    /// As [`Store::tree_of`].
+    pub fn hash_index_of(
+        self: &Arc<Self>,
+        name: &str,
+        types: &TypeNames,
+    ) -> Result<StoreHashIndex<M>, Error> {
+        self.as_hash_index(name, self.found_or_new(name, Structure::Hash, types)?)
     }
 
     /// The hash index of that name.
@@ -731,7 +764,15 @@ impl<M: Mode> Store<M> {
     /// # Errors
     /// As [`Store::tree`].
     pub fn heap(self: &Arc<Self>, name: &str) -> Result<StoreHeap<M>, Error> {
-        self.as_heap(name, self.found_or_new(name, Structure::Heap)?)
+        self.heap_of(name, &TypeNames::default())
+    }
+
+    /// The heap of that name, with records of this type; it is made if there is none.
+    ///
+    /// # Errors
+    /// As [`Store::tree_of`].
+    pub fn heap_of(self: &Arc<Self>, name: &str, types: &TypeNames) -> Result<StoreHeap<M>, Error> {
+        self.as_heap(name, self.found_or_new(name, Structure::Heap, types)?)
     }
 
     /// The heap of that name.
@@ -748,6 +789,16 @@ impl<M: Mode> Store<M> {
     /// [`Error::Exists`], or as [`Store::tree`].
     pub fn create_heap(self: &Arc<Self>, name: &str) -> Result<StoreHeap<M>, Error> {
         self.as_heap(name, self.create(name, Structure::Heap)?)
+    }
+
+    /// What the keys and values of a name are, as far as that is known.
+    ///
+    /// # Errors
+    /// The catalog cannot be read.
+    pub fn types(&self, name: &str) -> Result<TypeNames, Error> {
+        self.may_read()?;
+        let named = self.named();
+        named.catalog.as_ref().map_or(Ok(TypeNames::default()), |catalog| catalog.types(name))
     }
 
     /// What the catalog knows of a name.
@@ -1023,6 +1074,20 @@ fn other_kind(name: &str, found: Structure, wanted: Structure) -> Error {
 
 fn expect(name: &str, found: Structure, wanted: Structure) -> Result<(), Error> {
     if found == wanted { Ok(()) } else { Err(other_kind(name, found, wanted)) }
+}
+
+/// What is known of both must be the same.
+fn expect_types(name: &str, found: TypeNames, wanted: &TypeNames) -> Result<(), Error> {
+    let pairs = [("keys", found.key, &wanted.key), ("values", found.value, &wanted.value)];
+    for (what, found, wanted) in pairs {
+        if let (Some(found), Some(wanted)) = (found, wanted)
+            && found != *wanted
+        {
+            let (name, wanted) = (name.to_string(), wanted.clone());
+            return Err(Error::OtherType { name, what, found, wanted });
+        }
+    }
+    Ok(())
 }
 
 fn missing(name: &str, wanted: Structure) -> Error {

@@ -16,7 +16,7 @@
 
 use std::borrow::Cow;
 
-use super::codec::{Buffer, DecodeError, Expected, Reader, Sink};
+use super::codec::{Buffer, DecodeError, Expected, Reader, Sink, tuple_name};
 
 /// Something that is written as (a part of) a value.
 ///
@@ -57,6 +57,12 @@ pub trait DecodeValue<'a>: Sized {
     /// # Errors
     /// [`DecodeError`] when the bytes are no such thing.
     fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError>;
+
+    /// The name of the type, as trees keep it; see
+    /// [`DecodeKey::type_name`](super::key::DecodeKey::type_name).
+    fn type_name() -> Option<String> {
+        None
+    }
 }
 
 /// A type of values: what [`EncodeValue`] writes, [`DecodeValue`] reads back.
@@ -113,6 +119,10 @@ macro_rules! number_values {
             fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
                 exactly(bytes).map($ty::from_le_bytes)
             }
+
+            fn type_name() -> Option<String> {
+                Some(stringify!($ty).to_string())
+            }
         }
 
         impl ValueLike<$ty> for $ty {}
@@ -138,6 +148,10 @@ impl<'a> DecodeValue<'a> for () {
     fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         Reader::new(bytes).end()
     }
+
+    fn type_name() -> Option<String> {
+        Some("()".to_string())
+    }
 }
 
 impl ValueLike<()> for () {}
@@ -157,6 +171,10 @@ impl<'a> DecodeValue<'a> for bool {
         reader.end()?;
         Ok(value)
     }
+
+    fn type_name() -> Option<String> {
+        Some("bool".to_string())
+    }
 }
 
 impl ValueLike<bool> for bool {}
@@ -173,6 +191,10 @@ impl<'a> DecodeValue<'a> for char {
     fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let value = u32::decode(bytes)?;
         char::from_u32(value).ok_or(DecodeError::NotChar { at: 0, value })
+    }
+
+    fn type_name() -> Option<String> {
+        Some("char".to_string())
     }
 }
 
@@ -194,6 +216,10 @@ impl<'a, const N: usize> DecodeValue<'a> for [u8; N] {
     const LENGTH: Option<usize> = Some(N);
     fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         exactly(bytes)
+    }
+
+    fn type_name() -> Option<String> {
+        Some(format!("[u8; {N}]"))
     }
 }
 
@@ -217,6 +243,10 @@ impl<'a, T: DecodeValue<'a>> DecodeValue<'a> for Option<T> {
                 Err(DecodeError::BadByte { at: 0, byte: *byte, expected: Expected::OptionTag })
             }
         }
+    }
+
+    fn type_name() -> Option<String> {
+        T::type_name().map(|name| format!("Option<{name}>"))
     }
 }
 
@@ -246,21 +276,25 @@ string_values! {
 }
 
 macro_rules! strings_back {
-    ($($ty:ty: |$bytes:ident| $value:expr;)*) => {$(
+    ($($ty:ty as $name:literal: |$bytes:ident| $value:expr;)*) => {$(
         impl<'a> DecodeValue<'a> for $ty {
             fn decode($bytes: &'a [u8]) -> Result<Self, DecodeError> {
                 $value
+            }
+
+            fn type_name() -> Option<String> {
+                Some($name.to_string())
             }
         }
     )*};
 }
 strings_back! {
-    &'a [u8]: |bytes| Ok(bytes);
-    Vec<u8>: |bytes| Ok(bytes.to_vec());
-    Cow<'a, [u8]>: |bytes| Ok(Cow::Borrowed(bytes));
-    &'a str: |bytes| str::from_utf8(bytes).map_err(|_| DecodeError::NotUtf8 { at: 0 });
-    String: |bytes| <&str>::decode(bytes).map(str::to_string);
-    Cow<'a, str>: |bytes| <&str>::decode(bytes).map(Cow::Borrowed);
+    &'a [u8] as "Vec<u8>": |bytes| Ok(bytes);
+    Vec<u8> as "Vec<u8>": |bytes| Ok(bytes.to_vec());
+    Cow<'a, [u8]> as "Vec<u8>": |bytes| Ok(Cow::Borrowed(bytes));
+    &'a str as "String": |bytes| str::from_utf8(bytes).map_err(|_| DecodeError::NotUtf8 { at: 0 });
+    String as "String": |bytes| <&str>::decode(bytes).map(str::to_string);
+    Cow<'a, str> as "String": |bytes| <&str>::decode(bytes).map(Cow::Borrowed);
 }
 
 /// Appends a length.
@@ -339,6 +373,10 @@ macro_rules! tuple_value {
             fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
                 let mut reader = Reader::new(bytes);
                 Ok(($(take_element::<$V>(&mut reader, $at == $last)?,)+))
+            }
+
+            fn type_name() -> Option<String> {
+                tuple_name(&[$($V::type_name()),+])
             }
         }
 

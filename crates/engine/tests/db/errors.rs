@@ -128,7 +128,7 @@ fn a_store_without_latches_is_for_one_thread() {
 fn a_value_of_another_type_is_an_error_that_names_the_tree() {
     let db = Db::in_memory(tiny(64)).unwrap();
     db.tree::<u32, String>("numbers").unwrap().put(&1, "three").unwrap();
-    let wrong = db.tree::<u32, u64>("numbers").unwrap();
+    let wrong = db.raw_tree("numbers").unwrap().typed::<u32, u64>();
     let error = wrong.get(&1).unwrap_err();
     assert!(error.to_string().contains("'numbers'"), "{error}");
     let mut all = wrong.iter();

@@ -14,6 +14,7 @@ mod stores;
 mod structures;
 mod threads;
 mod typed;
+mod types;
 
 use std::path::PathBuf;
 

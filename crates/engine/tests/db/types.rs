@@ -1,0 +1,116 @@
+//! What keys and values a structure was made with, and who may open it.
+
+use std::fmt::Debug;
+
+use millpond::db::codec::{DecodeError, Reader, Sink};
+use millpond::db::key::{DecodeKey, EncodeKey, PartLike};
+use millpond::db::{Db, Error, Options, TypeNames};
+
+use super::place;
+
+fn assert_other<T: Debug>(opened: Result<T, Error>, whose: &str, is: &str, is_not: &str) {
+    let Err(Error::OtherType { what, found, wanted, .. }) = &opened else { panic!("{opened:?}") };
+    assert_eq!((*what, found.as_str(), wanted.as_str()), (whose, is, is_not));
+    assert!(opened.unwrap_err().to_string().contains("raw_tree"));
+}
+
+fn named(key: &str, value: &str) -> TypeNames {
+    let some = |name: &str| (!name.is_empty()).then(|| name.to_string());
+    TypeNames::new(some(key), some(value))
+}
+
+/// A key of a user's own, without a name.
+struct Plain(u64);
+
+impl EncodeKey for Plain {
+    fn encode_part(&self, out: &mut impl Sink) {
+        self.0.encode_part(out);
+    }
+}
+
+impl<'a> DecodeKey<'a> for Plain {
+    fn decode_part(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        u64::decode_part(reader).map(Plain)
+    }
+}
+
+impl PartLike<Plain> for Plain {}
+
+/// The store of the next test is as that made it.
+fn assert_typed(db: &Db) {
+    assert_other(db.tree::<String, String>("names"), "keys", "u64", "String");
+    assert_other(db.tree::<i64, String>("names"), "keys", "u64", "i64");
+    assert_other(db.tree::<u64, u64>("names"), "values", "String", "u64");
+    let pair = "(String, Option<u32>)";
+    assert_other(db.tree::<(String, u32), Vec<u8>>("pairs"), "keys", pair, "(String, u32)");
+    assert_other(db.tree::<(String,), Vec<u8>>("pairs"), "keys", pair, "(String,)");
+    assert_other(db.hash_index::<[u8; 8], f64>("index"), "keys", "[u8; 16]", "[u8; 8]");
+    assert_other(db.heap::<String>("heap"), "values", "(u8, String)", "String");
+    let names = db.tree::<u64, String>("names").unwrap();
+    assert_eq!(names.get(&7).unwrap().as_deref(), Some("Ada"));
+    db.tree::<(String, Option<u32>), Vec<u8>>("pairs").unwrap();
+    db.hash_index::<[u8; 16], f64>("index").unwrap();
+    db.heap::<(u8, String)>("heap").unwrap();
+    assert_eq!(db.types("names").unwrap(), named("u64", "String"));
+    assert_eq!(db.types("heap").unwrap(), named("", "(u8, String)"));
+    // Bytes are bytes, and whoever says so himself is believed.
+    let raw = db.raw_tree("names").unwrap();
+    assert_eq!(raw.get(&7u64.to_be_bytes()).unwrap().as_deref(), Some(&b"Ada"[..]));
+    assert!(raw.typed::<i64, Vec<u8>>().iter().next().is_some());
+    db.open_hash_index("index").unwrap();
+}
+
+#[test]
+fn a_tree_is_opened_with_the_types_that_it_was_made_with_and_with_no_others() {
+    let (_dir, path) = place();
+    let options = || Options::new().memory(16 << 20);
+    let db = Db::open(&path, options()).unwrap();
+    db.tree::<u64, String>("names").unwrap().put(&7, "Ada").unwrap();
+    db.tree::<(String, Option<u32>), Vec<u8>>("pairs").unwrap();
+    db.hash_index::<[u8; 16], f64>("index").unwrap();
+    db.heap::<(u8, String)>("heap").unwrap();
+    assert_typed(&db);
+    db.close().unwrap();
+    assert_typed(&Db::open(&path, options().read_only(true)).unwrap());
+}
+
+#[test]
+fn what_was_made_without_types_or_with_types_without_names_is_opened_with_any() {
+    let db = Db::in_memory(Options::new().memory(16 << 20)).unwrap();
+    db.raw_tree("raw").unwrap();
+    db.tree::<u64, String>("raw").unwrap();
+    db.tree::<String, u8>("raw").unwrap();
+    assert_eq!(db.types("raw").unwrap(), TypeNames::default());
+    db.tree::<Plain, u32>("half").unwrap().put(&Plain(5), &6).unwrap();
+    assert_eq!(db.types("half").unwrap(), named("", "u32"));
+    assert_eq!(db.tree::<u64, u32>("half").unwrap().get(&5).unwrap(), Some(6));
+    assert_other(db.tree::<u64, i32>("half"), "values", "u32", "i32");
+    // A part without a name leaves the whole without one.
+    db.tree::<(u8, Plain), ()>("tuple").unwrap();
+    assert_eq!(db.types("tuple").unwrap(), named("", "()"));
+    // And what a tree has that knows its types, those without a name may have, too.
+    db.tree::<u64, ()>("known").unwrap();
+    db.tree::<Plain, ()>("known").unwrap();
+    // A name that is free again is free of its types.
+    db.drop_tree("known").unwrap();
+    db.tree::<String, ()>("known").unwrap();
+    assert_eq!(db.types("known").unwrap(), named("String", "()"));
+    assert_eq!(db.types("nothing").unwrap(), TypeNames::default());
+}
+
+#[test]
+fn the_types_of_a_tree_stay_when_its_root_moves_and_go_into_a_backup() {
+    let (dir, path) = place();
+    let db = Db::open(&path, Options::new().memory(16 << 20)).unwrap();
+    let old = db.raw_tree("old").unwrap();
+    (0..3000u32).for_each(|key| drop(old.insert(&key.to_be_bytes(), &[7; 300]).unwrap()));
+    db.tree::<u64, String>("names").unwrap().put(&7, "Ada").unwrap();
+    drop(old);
+    db.drop_tree("old").unwrap();
+    assert!(db.shrink().unwrap().pages_moved > 0);
+    assert_other(db.tree::<u32, String>("names"), "keys", "u64", "u32");
+    db.backup_to(dir.path().join("copy")).unwrap();
+    let copy = Db::open(dir.path().join("copy"), Options::new().memory(16 << 20)).unwrap();
+    assert_other(copy.tree::<u32, String>("names"), "keys", "u64", "u32");
+    assert_eq!(copy.tree::<u64, String>("names").unwrap().get(&7).unwrap().as_deref(), Some("Ada"));
+}
