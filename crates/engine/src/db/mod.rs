@@ -74,6 +74,8 @@ pub mod recovery_watch;
 pub mod salvage;
 #[cfg(not(test))]
 mod scan_count;
+#[cfg(feature = "serde")]
+pub mod serde_value;
 pub mod shrinking;
 #[cfg(not(test))]
 pub mod snapshot;
@@ -119,6 +121,8 @@ pub use raw_heap::{RawHeap, RawRecords};
 #[cfg(not(test))]
 pub use raw_tree::{RawRange, RawReader, RawTree};
 pub use recovery_watch::RecoveryWatch;
+#[cfg(feature = "serde")]
+pub use serde_value::Postcard;
 pub use shrinking::{ShrinkProgress, ShrinkWatch, Shrunk};
 #[cfg(not(test))]
 pub use snapshot::Snapshot;
