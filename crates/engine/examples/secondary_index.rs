@@ -11,36 +11,39 @@ use millpond::db::{self, Db, Options, Tree};
 
 /// People by number, and their numbers by city.
 struct People {
+    db: Db,
     by_id: Tree<u64, (String, String)>,
     by_city: Tree<(String, u64), ()>,
 }
 
 impl People {
-    fn open(db: &Db) -> Result<People, db::Error> {
-        Ok(People { by_id: db.tree("people")?, by_city: db.tree("people by city")? })
+    fn open(db: Db) -> Result<People, db::Error> {
+        let (by_id, by_city) = (db.tree("people")?, db.tree("people by city")?);
+        Ok(People { db, by_id, by_city })
     }
 
-    /// Each call is atomic by itself; the two together are not, until there are transactions. In
-    /// this order a reader may meet an index entry that no longer fits, and looks twice.
+    /// Both trees change in one transaction: nobody sees one of them without the other, and neither
+    /// does a crash leave that behind.
     fn put(&self, id: u64, name: &str, city: &str) -> Result<(), db::Error> {
-        self.by_city.put(&(city, id), &())?;
-        let old = self.by_id.insert(&id, &(name, city))?;
-        if let Some((_, old_city)) = old
-            && old_city != city
-        {
-            self.by_city.delete(&(old_city.as_str(), id))?;
-        }
-        Ok(())
+        let (name, city) = (name.to_string(), city.to_string());
+        self.db.transact(|tx| {
+            if let Some((_, old_city)) = tx.get_typed(&self.by_id, &id)? {
+                tx.delete_typed(&self.by_city, &(old_city, id))?;
+            }
+            tx.put_typed(&self.by_id, &id, &(name.clone(), city.clone()))?;
+            tx.put_typed(&self.by_city, &(city.clone(), id), &())?;
+            Ok(())
+        })
     }
 
+    /// Both trees as they were at one moment.
     fn in_city(&self, city: &str) -> Result<Vec<String>, db::Error> {
+        let snapshot = self.db.snapshot()?;
         let mut names = Vec::new();
         // `(city,)` is a prefix of exactly those keys that begin with the city.
-        for entry in self.by_city.prefix(&(city,)) {
+        for entry in snapshot.prefix_typed(&self.by_city, &(city,))? {
             let ((_, id), ()) = entry?;
-            if let Some((name, lives_in)) = self.by_id.get(&id)?
-                && lives_in == city
-            {
+            if let Some((name, _)) = snapshot.get_typed(&self.by_id, &id)? {
                 names.push(name);
             }
         }
@@ -51,7 +54,7 @@ impl People {
 /// What the example does, with a store at `path`.
 pub fn run(path: &Path) -> Result<(), Box<dyn Error>> {
     let db = Db::open(path, Options::new().memory(32 << 20))?;
-    let people = People::open(&db)?;
+    let people = People::open(db)?;
     people.put(1, "Ada", "London")?;
     people.put(2, "Kurt", "Brünn")?;
     people.put(3, "Emmy", "Erlangen")?;
@@ -62,7 +65,8 @@ pub fn run(path: &Path) -> Result<(), Box<dyn Error>> {
     }
     assert_eq!(people.in_city("London")?, ["Ada", "Alan"]);
     assert!(people.in_city("Brünn")?.is_empty());
-    drop(people);
+    let People { db, by_id, by_city } = people;
+    drop((by_id, by_city));
     Ok(db.close()?)
 }
 

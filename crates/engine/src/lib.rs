@@ -28,6 +28,11 @@
 //! replacement), `log` (the write-ahead log), `io` (devices and the page store), `page` (formats).
 #![deny(missing_docs)]
 
+/// The README's code is compiled and run with the examples of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;
+
 pub mod btree;
 pub mod db;
 pub mod hash_index;
