@@ -82,6 +82,14 @@ impl Ageing {
         now.wrapping_sub(1) / self.period
     }
 
+    /// Ageings from one interval to another. The clock wraps, so intervals are those of a circle;
+    /// a clock that seems to go back a little is another thread's that was late, and ages nothing.
+    fn between(&self, since: u32, interval: u32) -> u32 {
+        let circle = u64::from(u32::MAX / self.period) + 1;
+        let times = (u64::from(interval) + circle - u64::from(since)) % circle;
+        if circle - times <= circle / 256 { 0 } else { times as u32 }
+    }
+
     /// What is left of a count after so many ageings.
     fn aged(&self, count: u32, times: u32) -> u32 {
         if self.aging == Aging::Subtract {
@@ -111,12 +119,8 @@ impl AgedCount {
     #[inline(always)]
     fn at(&self, interval: u32, ageing: &Ageing) -> u32 {
         let count = self.references.load(Relaxed);
-        match interval.wrapping_sub(self.interval.load(Relaxed)) {
-            0 => count,
-            // A clock that seems to go back is another thread's that was late.
-            times if times < 1 << 31 => ageing.aged(count, times),
-            _ => count,
-        }
+        let since = self.interval.load(Relaxed);
+        if since == interval { count } else { ageing.aged(count, ageing.between(since, interval)) }
     }
 
     #[inline(always)]
@@ -252,8 +256,32 @@ mod tests {
             assert_eq!(seen.at(interval, &ageing), unseen.at(interval, &ageing));
         }
         assert_eq!(unseen.at(5, &ageing), 31);
-        assert_eq!(unseen.at(1 << 30, &ageing), 0);
+        assert_eq!(unseen.at(1 << 25, &ageing), 0);
         let ageing = Ageing { aging: Aging::Subtract, by: 10.0, period: 100 };
         assert_eq!((unseen.at(3, &ageing), unseen.at(101, &ageing)), (971, 0));
+    }
+
+    #[test]
+    fn counts_go_on_fading_when_the_clock_wraps() {
+        for period in [1, 7, 100, 1 << 20, u32::MAX] {
+            let ageing = Ageing { aging: Aging::Subtract, by: 10.0, period };
+            let count = AgedCount::default();
+            count.set(1000, ageing.interval(0));
+            assert_eq!(count.at(ageing.interval(1), &ageing), 990, "period {period}");
+            if period < 1 << 20 {
+                let later = ageing.interval(period.wrapping_mul(2) + 1);
+                assert_eq!(count.at(later, &ageing), 970, "period {period}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_a_little_late_ages_nothing() {
+        let ageing = Ageing { aging: Aging::Subtract, by: 10.0, period: 100 };
+        let count = AgedCount::default();
+        count.set(1000, 7);
+        assert_eq!(count.at(6, &ageing), 1000);
+        count.set(1000, 0);
+        assert_eq!(count.at(ageing.interval(0), &ageing), 1000, "late over the wrap");
     }
 }

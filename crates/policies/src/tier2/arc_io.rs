@@ -67,7 +67,7 @@ impl Rules for ArcIo {
         age: Age::Last,
         references: References::Some,
         tier: Tier::Second,
-        live: true,
+        live: false,
         frame_bytes: 37.0,
         ghost_bytes: 32.0,
         source: "li 5.5.2, algorithm 5.3",

@@ -45,7 +45,7 @@ impl Rules for LruHints {
         age: Age::Last,
         references: References::Some,
         tier: Tier::Second,
-        live: true,
+        live: false,
         frame_bytes: 8.0,
         ghost_bytes: 0.0,
         source: "li 3.3.2, algorithm 3.1",

@@ -60,7 +60,7 @@ impl Rules for LruIo {
         age: Age::Last,
         references: References::Last,
         tier: Tier::Second,
-        live: true,
+        live: false,
         frame_bytes: 28.0,
         ghost_bytes: 0.0,
         source: "li 5.5.2, algorithm 5.2",

@@ -42,7 +42,7 @@ impl Rules for MqHints {
         age: Age::Last,
         references: References::Some,
         tier: Tier::Second,
-        live: true,
+        live: false,
         frame_bytes: 24.0,
         ghost_bytes: 32.0,
         source: "li 3.3.3",

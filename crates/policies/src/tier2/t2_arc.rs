@@ -40,7 +40,7 @@ impl Rules for T2Arc {
         age: Age::Last,
         references: References::Some,
         tier: Tier::Second,
-        live: true,
+        live: false,
         frame_bytes: 9.0,
         ghost_bytes: 32.0,
         source: "li 5.5, 5.6",

@@ -40,7 +40,7 @@ impl Rules for T2Lru {
         age: Age::Last,
         references: References::Last,
         tier: Tier::Second,
-        live: true,
+        live: false,
         frame_bytes: 8.0,
         ghost_bytes: 0.0,
         source: "li 3.4, 5.5",

@@ -41,7 +41,7 @@ impl Rules for T2Mq {
         age: Age::Last,
         references: References::All,
         tier: Tier::Second,
-        live: true,
+        live: false,
         frame_bytes: 24.0,
         ghost_bytes: 32.0,
         source: "li 3.3.3, 3.4",

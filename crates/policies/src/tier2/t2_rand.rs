@@ -37,7 +37,7 @@ impl Rules for T2Rand {
         age: Age::Ignored,
         references: References::Ignored,
         tier: Tier::Second,
-        live: true,
+        live: false,
         frame_bytes: 0.0,
         ghost_bytes: 0.0,
         source: "li 3.4.1",

@@ -46,7 +46,7 @@ impl Rules for Tq {
         age: Age::Some,
         references: References::Some,
         tier: Tier::Second,
-        live: true,
+        live: false,
         frame_bytes: 76.0,
         ghost_bytes: 84.0,
         source: "li 3.3.4, algorithm 3.2",

@@ -39,7 +39,7 @@ impl Rules for TqIo {
         age: Age::Some,
         references: References::Some,
         tier: Tier::Second,
-        live: true,
+        live: false,
         frame_bytes: 76.0,
         ghost_bytes: 84.0,
         source: "li 5.5.2",
