@@ -42,6 +42,7 @@ pub enum PolicyError {
 type Make = fn(&Spec, &SimOptions) -> Result<Box<dyn Simulation>, ParamError>;
 type MakeTier2 = fn(&Spec, &Tier2Options) -> Result<Box<dyn Tier2Simulation>, ParamError>;
 type MakeTier1 = fn(&Spec, &Tier1Options, Box<dyn Source>) -> Result<Box<dyn Source>, ParamError>;
+type Scaled = fn(&Spec, f64) -> Result<Spec, ParamError>;
 type Values = fn(&Spec) -> Result<Vec<(&'static str, String)>, ParamError>;
 
 /// A policy that can be run, its type forgotten.
@@ -58,6 +59,7 @@ pub struct Entry {
     make_tier1: MakeTier1,
     make_tier2: MakeTier2,
     values: Values,
+    scaled: Scaled,
     ghosts_max: fn(&Spec, u32) -> Result<u64, ParamError>,
 }
 
@@ -74,6 +76,18 @@ impl Entry {
             },
             make_tier2: |spec, options| Ok(Box::new(Tier2Cell::<P>::new(&spec.config()?, options))),
             values: |spec| Ok(spec.config::<P::Config>()?.values()),
+            scaled: |spec, share| {
+                let whole = spec.config::<P::Config>()?;
+                let (before, after) = (whole.values(), whole.scaled(share).values());
+                let mut scaled = spec.clone();
+                for ((name, _), (_, value)) in
+                    before.into_iter().zip(after).filter(|(before, after)| before != after)
+                {
+                    scaled.params.retain(|(given, _)| given != name);
+                    scaled.params.push((name.to_string(), value));
+                }
+                Ok(scaled)
+            },
             ghosts_max: |spec, frames| Ok(P::ghosts_max(&spec.config()?, frames)),
         }
     }
@@ -130,6 +144,15 @@ impl Entry {
     /// [`PolicyError::Param`].
     pub fn values(&self, spec: &Spec) -> Result<Vec<(&'static str, String)>, PolicyError> {
         (self.values)(spec).map_err(|e| self.param_error(e))
+    }
+
+    /// The same policy for a sample that has this share of the pages: parameters that count frames
+    /// or references are scaled.
+    ///
+    /// # Errors
+    /// [`PolicyError::Param`].
+    pub fn scaled(&self, spec: &Spec, share: f64) -> Result<Spec, PolicyError> {
+        (self.scaled)(spec, share).map_err(|e| self.param_error(e))
     }
 
     /// Ghosts that it keeps at most beside `frames` frames.

@@ -55,3 +55,41 @@ fn sampled_curves_are_near_the_exact_ones() {
     let mean = errors.iter().map(|(_, e)| e).sum::<f64>() / errors.len() as f64;
     assert!(mean < 0.01, "mean absolute error {mean}");
 }
+
+/// Popular pages, far more than a sample has, and among them pages that come twice in a while.
+fn popular(references: u64) -> (Batch, u64) {
+    let mut rng = fastrand::Rng::with_seed(9);
+    let mut batch = Batch::default();
+    for i in 0..references {
+        let page = match rng.u8(0..4) {
+            0 => 1_000_000 + i % 150_000,
+            _ => (rng.f64().powi(2) * 200_000.0) as u64,
+        };
+        batch.push(page, millpond_base::Mark::READ);
+    }
+    let mut renumber = Renumber::new();
+    renumber.apply(&mut batch);
+    (batch, renumber.distinct())
+}
+
+#[test]
+fn parameters_that_count_frames_or_references_shrink_with_the_sample() {
+    let trace = popular(1_200_000);
+    let (registry, sizes) = (Registry::builtin(), vec![20_000, 60_000]);
+    for policy in [
+        "2q(kin=1000,kout=10000)",
+        "lirs(hirs=3000)",
+        "lrfu(lambda=0.00005)",
+        "lru-k(history=30000,correlated=1000)",
+    ] {
+        let specs = Spec::parse_list(policy).unwrap();
+        let mut curve = Curve::new(&registry, &specs, sizes.clone(), trace.1, 1).unwrap();
+        curve.run(&trace.0, None).unwrap();
+        let exact = curve.exact(&trace.0, None, trace.1, 1).unwrap();
+        for (point, exact) in curve.points().iter().zip(exact) {
+            let (size, sampled) = (point.size, point.miss_ratio);
+            assert_eq!(point.method, Method::Sampled);
+            assert!((sampled - exact).abs() < 0.02, "{policy} at {size}: {sampled}, {exact}");
+        }
+    }
+}

@@ -89,6 +89,13 @@ pub trait Config: Default + Clone + Send + Sync + 'static {
 
     /// Every parameter's present value, in order, as it would be written.
     fn values(&self) -> Vec<(&'static str, String)>;
+
+    /// The same policy for a sample that has this share of the pages: numbers of frames and of
+    /// references shrink by as much, rates per reference grow; what is relative stays.
+    fn scaled(&self, share: f64) -> Self {
+        let _ = share;
+        self.clone()
+    }
 }
 
 /// A type that a parameter can have.
@@ -99,6 +106,50 @@ pub trait Param: Sized + Clone + 'static {
     fn write(&self) -> String;
     /// What it takes, for messages: "a whole number".
     fn takes() -> String;
+    /// The value for a sample that has this share of the pages: the same, but for a type whose
+    /// values may be numbers of frames.
+    #[must_use]
+    fn scaled(&self, share: f64) -> Self {
+        let _ = share;
+        self.clone()
+    }
+}
+
+/// A number that can be an amount: of frames or references (`counts …` in
+/// [`config!`](crate::config!)), or something per reference (`per …`).
+pub trait Amount: Param + PartialOrd {
+    /// So many times as much.
+    #[must_use]
+    fn times(&self, factor: f64) -> Self;
+}
+
+impl Amount for u32 {
+    fn times(&self, factor: f64) -> u32 {
+        (f64::from(*self) * factor).round() as u32
+    }
+}
+
+impl Amount for u64 {
+    fn times(&self, factor: f64) -> u64 {
+        (*self as f64 * factor).round() as u64
+    }
+}
+
+impl Amount for f64 {
+    fn times(&self, factor: f64) -> f64 {
+        self * factor
+    }
+}
+
+/// The nearest value that `range` holds; used by [`config!`](crate::config!).
+pub fn within<T: Param + PartialOrd>(value: T, range: &RangeInclusive<T>) -> T {
+    if value < *range.start() {
+        range.start().clone()
+    } else if value > *range.end() {
+        range.end().clone()
+    } else {
+        value
+    }
 }
 
 macro_rules! param_by_from_str {
@@ -197,6 +248,13 @@ impl Param for Part {
     fn takes() -> String {
         "a part of the pool: 25%, 2x, 100 or all".to_string()
     }
+
+    fn scaled(&self, share: f64) -> Part {
+        match self {
+            Part::Count(n) => Part::Count(n.times(share)),
+            relative => *relative,
+        }
+    }
 }
 
 /// A multiple of the pool's frames: unlike for a [`Part`], a bare number is one, too.
@@ -276,7 +334,9 @@ pub fn read_param<T: Param>(name: &str, value: &str) -> Result<T, ParamError> {
     })
 }
 
-/// Declares a policy's parameters.
+/// Declares a policy's parameters. A plain number of frames or references says so, `counts frames`
+/// or `counts references`, and one that is divided by them `per reference`, so that it can be
+/// scaled where a sample of the pages is simulated in place of them all.
 ///
 /// ```
 /// use millpond_policies::config;
@@ -287,6 +347,8 @@ pub fn read_param<T: Param>(name: &str, value: &str) -> Result<T, ParamError> {
 ///         sample: u32 = 8, in 1..=4096;
 ///         /// Weight of a write.
 ///         write_weight: f64 = 4.0;
+///         /// References after which a page is old.
+///         life: u64 = 1000, in 1..=1_000_000, counts references;
 ///     }
 /// }
 /// use millpond_policies::config::Config;
@@ -301,7 +363,7 @@ macro_rules! config {
         $(#[$meta:meta])*
         pub struct $name:ident {
             $($(#[doc = $help:literal])+ $field:ident: $ty:ty = $default:expr
-                $(, in $range:expr)?;)*
+                $(, in $range:expr)? $(, counts $unit:ident)? $(, per $each:ident)?;)*
         }
         $(check $check:path;)?
     ) => {
@@ -355,6 +417,25 @@ macro_rules! config {
 
             fn values(&self) -> Vec<(&'static str, String)> {
                 vec![$((stringify!($field), $crate::config::Param::write(&self.$field)),)*]
+            }
+
+            #[allow(unused_variables, unused_mut)]
+            fn scaled(&self, share: f64) -> Self {
+                let mut all = self.clone();
+                $(
+                    let mut value: $ty = $crate::config::Param::scaled(&self.$field, share);
+                    $(
+                        let _ = stringify!($unit);
+                        value = $crate::config::Amount::times(&value, share);
+                    )?
+                    $(
+                        let _ = stringify!($each);
+                        value = $crate::config::Amount::times(&value, 1.0 / share);
+                    )?
+                    $(value = $crate::config::within(value, &($range));)?
+                    all.$field = value;
+                )*
+                all
             }
         }
     };
@@ -568,6 +649,31 @@ mod tests {
             assert_eq!(Multiple::read(&multiple.write()), Some(multiple));
         }
         assert_eq!((Multiple::read("-1"), Multiple::read("many")), (None, None));
+    }
+
+    #[test]
+    fn amounts_scale_with_a_sample_and_what_is_relative_stays() {
+        config! {
+            /// An example.
+            pub struct Sampled {
+                /// A part.
+                kin: Part = Part::Count(1000);
+                /// A share.
+                old: Part = Part::Times(0.25);
+                /// Frames.
+                walk: u32 = 3, in 1..=100, counts frames;
+                /// References.
+                life: u64 = 20_000, counts references;
+                /// Each.
+                lambda: f64 = 0.25, in 0.0..=1.0, per reference;
+                /// Neither.
+                k: u32 = 8;
+            }
+        }
+        let scaled = Sampled::default().scaled(0.1);
+        assert_eq!((scaled.kin, scaled.old), (Part::Count(100), Part::Times(0.25)));
+        assert_eq!((scaled.walk, scaled.life, scaled.k), (1, 2_000, 8), "at least the least");
+        assert_eq!(scaled.lambda, 1.0, "at most the most");
     }
 
     #[test]

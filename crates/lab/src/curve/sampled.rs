@@ -3,7 +3,8 @@
 //! A page is in the sample when a hash of its id says so, hence with all its references or none.
 //! A cache of `size` frames behaves as one of `size × rate` frames does on a sample of that rate.
 //! Small caches take a high rate, up to 1, and large ones a low rate, so that every point costs
-//! about as much and none rests on a handful of frames. The sample's misses are divided by the
+//! about as much and none rests on a handful of frames. Parameters that count frames or references
+//! shrink with the sample, and rates per reference grow. The sample's misses are divided by the
 //! references it should have had: which references are missing or in excess is nearly always
 //! decided by a few very hot pages, and those hit anyway.
 
@@ -60,10 +61,11 @@ impl SampledCell {
         let frames = (size as f64 * limit as f64 / SPACE as f64).round().max(1.0);
         let mut options = SimOptions::new(frames.min(2e9) as u32, Some(pages));
         options.seed = seed;
+        let spec = entry.scaled(spec, limit as f64 / SPACE as f64)?;
         Ok(SampledCell {
             size,
             limit,
-            simulation: entry.simulation(spec, &options)?,
+            simulation: entry.simulation(&spec, &options)?,
             sampled: Batch::default(),
             references: 0,
         })

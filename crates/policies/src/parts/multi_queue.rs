@@ -33,7 +33,7 @@ config! {
         /// Which queue a frequency belongs to.
         rank: Rank = Rank::Linear;
         /// Requests without use after which a page sinks one queue.
-        life: u64 = 20_000_000, in 1..=1_000_000_000_000_000;
+        life: u64 = 20_000_000, in 1..=1_000_000_000_000_000, counts references;
         /// Pages remembered after they left, in multiples of the cache.
         out: f64 = 1.0, in 0.0..=1000.0;
     }

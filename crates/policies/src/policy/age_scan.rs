@@ -43,7 +43,7 @@ config! {
         /// so many.
         age: Part = Part::Times(1.0);
         /// Frames that the hand passes at a time.
-        walk: u32 = 300, in 1..=1_000_000_000;
+        walk: u32 = 300, in 1..=1_000_000_000, counts frames;
         /// Share of them that become candidates even if they are not old, at least one.
         least: Share = Share(0.1), in Share(0.0)..=Share(1.0);
     }

@@ -43,7 +43,7 @@ config! {
         /// Part of the pool for pages with a high inter-reference recency.
         hirs: Part = Part::Times(0.01);
         /// Frames for them at least.
-        hirs_min: u32 = 2, in 1..=u32::MAX;
+        hirs_min: u32 = 2, in 1..=u32::MAX, counts frames;
         /// Length of the stack, LIR pages included, beyond which HIR pages are dropped from it.
         stack: Part = Part::Times(1.5);
     }

@@ -73,6 +73,10 @@ impl Param for Retained {
     fn takes() -> String {
         format!("none, or {}", Part::takes())
     }
+
+    fn scaled(&self, share: f64) -> Retained {
+        Retained(self.0.scaled(share))
+    }
 }
 
 config! {
@@ -85,7 +89,7 @@ config! {
         /// Pages that left of which the references are still known.
         history: Retained = Retained(Part::Count(0));
         /// References after one to a page during which another one to it counts as the same.
-        correlated: u64 = 0, in 0..=1_000_000_000_000;
+        correlated: u64 = 0, in 0..=1_000_000_000_000, counts references;
     }
 }
 

@@ -49,7 +49,7 @@ config! {
         /// Which queue a page belongs to by its count; the last one takes all higher counts.
         rank: Rank = Rank::Linear;
         /// References without one to the page after which it sinks by one queue.
-        life: u64 = 20_000_000, in 1..=1_u64 << 62;
+        life: u64 = 20_000_000, in 1..=1_u64 << 62, counts references;
         /// Pages whose counts are remembered after they left.
         out: Multiple = Multiple(1.0);
     }
