@@ -36,7 +36,7 @@ pub enum Role {
 const ROLES: &[(Role, &str, &[&str])] = &[
     (Role::Page, "page", &["page_id", "pageid", "id", "key", "obj_id", "object", "object_id"]),
     (Role::Offset, "offset", &["byte_offset", "address", "byte_address"]),
-    (Role::Op, "op", &["operation", "rw", "opcode", "type"]),
+    (Role::Op, "op", OP_HEADERS),
     (Role::Size, "size", &["obj_size", "object_size", "length", "len", "bytes"]),
     (Role::Kind, "kind", &["page_kind", "page_type"]),
     (Role::Depth, "depth", &["level"]),
@@ -44,6 +44,30 @@ const ROLES: &[(Role, &str, &[&str])] = &[
     (Role::Scan, "scan", &["is_scan"]),
     (Role::Lsn, "lsn", &["page_lsn"]),
     (Role::Time, "time", &["timestamp", "clock_time", "real_time"]),
+];
+
+/// Further headers that name the operation.
+const OP_HEADERS: &[&str] = &[
+    "operation",
+    "op_type",
+    "optype",
+    "rw",
+    "r_w",
+    "readwrite",
+    "read_write",
+    "is_write",
+    "opcode",
+    "type",
+    "request",
+    "request_type",
+    "requesttype",
+    "req_type",
+    "io_type",
+    "iotype",
+    "access",
+    "access_type",
+    "command",
+    "cmd",
 ];
 
 /// Further headers that name a page.

@@ -30,6 +30,8 @@ pub(crate) struct Csv {
     ignored: u64,
     larger: u64,
     times: bool,
+    /// Columns of a recognised header that nothing is taken from.
+    unused: Vec<String>,
 }
 
 /// The fields of one line that mean something.
@@ -58,6 +60,7 @@ impl Csv {
             ignored: 0,
             larger: 0,
             times: false,
+            unused: Vec::new(),
         }
     }
 
@@ -76,6 +79,11 @@ impl Csv {
             }
             None => match roles_of_header(&header) {
                 Some(roles) => {
+                    let unused = header
+                        .iter()
+                        .enumerate()
+                        .filter(|(at, _)| roles.get(*at).is_none_or(|role| role.is_none()));
+                    self.unused = unused.map(|(_, name)| shown(name.trim().as_bytes())).collect();
                     self.roles = roles;
                     true
                 }
@@ -188,6 +196,16 @@ impl LineFormat for Csv {
     fn notes(&self, notes: &mut Vec<String>) {
         self.ids.notes(notes);
         note_sizes(self.ignored, self.larger, notes);
+        if !self.unused.is_empty() {
+            let reads = match self.roles.contains(&Some(Role::Op)) {
+                true => "",
+                false => "; no column says what is read and what written, so all are reads",
+            };
+            notes.push(format!(
+                "columns that are not used: {}{reads} (--columns says what is where)",
+                self.unused.join(", ")
+            ));
+        }
         if self.times {
             notes.push("the time column was not kept: a trace is a sequence".into());
         }
