@@ -459,6 +459,9 @@ impl<M: Mode> PoolBed<M> {
     }
 }
 
+/// Frames that an operation needs at least.
+const FRAMES_MIN: u64 = 8;
+
 /// Frames of a pool of some size.
 pub(crate) fn frames_for(
     setup: &Setup,
@@ -466,8 +469,13 @@ pub(crate) fn frames_for(
     size: Option<Size>,
 ) -> Result<u32, BenchError> {
     let page_size = u64::from(crew.facts.page_size);
-    let narrow = |frames: u64| frames.clamp(8, u64::from(u32::MAX)) as u32;
+    let narrow = |frames: u64| frames.clamp(FRAMES_MIN, u64::from(u32::MAX)) as u32;
     Ok(match size {
+        Some(Size::Frames(frames)) if frames < FRAMES_MIN => {
+            return Err(BenchError::Usage(format!(
+                "a pool of {frames} frames is too small: it takes at least {FRAMES_MIN}"
+            )));
+        }
         Some(Size::Frames(frames)) => narrow(frames),
         Some(Size::Bytes(bytes)) => {
             let setup = Setup { pool: Some(Size::Bytes(bytes)), ..setup.clone() };

@@ -126,8 +126,8 @@ pub fn commits(
     store.close()?;
     let none = || BenchError::Stopped;
     Ok(Committed {
-        per_s: Interval::of(&speeds).ok_or_else(none)?,
-        probe_per_s: Interval::of(&probes).ok_or_else(none)?,
+        per_s: Interval::of_rates(&speeds).ok_or_else(none)?,
+        probe_per_s: Interval::of_rates(&probes).ok_or_else(none)?,
         to_probe: Interval::of_ratios(&speeds, &probes).ok_or_else(none)?,
         transactions: all.transactions,
         written: all.written,

@@ -179,7 +179,7 @@ fn results(
             name: steps[at].name.clone(),
             facts: beds[at].facts().clone(),
             rounds: rounds.clone(),
-            throughput: Interval::of(&speeds[at]).ok_or_else(none)?,
+            throughput: Interval::of_rates(&speeds[at]).ok_or_else(none)?,
             to_first,
             to_last,
             cpu_to_first,

@@ -215,7 +215,7 @@ fn speed(facts: &Facts, what: &Evict, own: &[Out], first: &[Out]) -> Option<Spee
     Some(Speed {
         facts: facts.clone(),
         what: *what,
-        per_s: Interval::of(&per_s(own))?,
+        per_s: Interval::of_rates(&per_s(own))?,
         to_first: Interval::of_ratios(&per_s(own), &per_s(first))?,
         rates,
     })

@@ -50,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "format")]
     json: bool,
     /// No progress
-    #[arg(long)]
+    #[arg(long, short)]
     quiet: bool,
 }
 

@@ -77,7 +77,9 @@ impl Failure {
         match self {
             Failure::Usage(_) | Failure::Policy(_) | Failure::Param(_) => 2,
             Failure::Sweep(SweepError::Policy(_) | SweepError::Plan(_)) => 2,
-            Failure::Curve(CurveError::Policy(_) | CurveError::Offline(_)) => 2,
+            Failure::Curve(
+                CurveError::Policy(_) | CurveError::Offline(_) | CurveError::Size { .. },
+            ) => 2,
             Failure::Trace(TraceError::Options(_)) => 2,
             Failure::Experiment(ExperimentError::Plan(_)) => 2,
             Failure::Bench(error) if error.is_usage() => 2,

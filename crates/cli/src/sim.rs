@@ -9,10 +9,10 @@ use millpond_lab::registry::Registry;
 use millpond_lab::results::{ResultDir, RunInfo};
 use millpond_lab::sim::Stalled;
 use millpond_lab::sweep::{
-    Model, Observer, Plan, Row, Shard, Sweep, SweepError, Tables, TraceInput, Warmup,
+    Model, Observer, Plan, Row, Shard, Sweep, SweepError, Tables, TraceInput, Warmup, over_seeds,
     relative_misses, rows_to_table,
 };
-use millpond_lab::table::{Table, Value};
+use millpond_lab::table::{Table, Value, short_names};
 use millpond_policies::config::Spec;
 use millpond_workload::formats::{self, ReadOptions};
 use serde_json::{Value as Json, json};
@@ -34,7 +34,7 @@ const EXAMPLES: &str = "Examples:
 Progress goes to standard error. Every run leaves a result directory (--results), which
 `millpond report` turns into a page; a rerun with --resume skips the rows that are there.";
 
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Trace files; - is standard input
@@ -48,16 +48,22 @@ pub(crate) struct Args {
     #[arg(value_name = "SIZES")]
     size: Vec<String>,
     /// Draw the miss-ratio curve: in one pass, exact for lru, opt and mru, sampled for others
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = [
+        "warmup", "batch", "model", "shard", "tables", "charge_ghosts", "resume", "relative_to",
+    ])]
     curve: bool,
     /// With --curve: also run every point exactly and print the mean absolute error
     #[arg(long, requires = "curve")]
     check: bool,
-    /// Seeds of random choices
+    /// Seeds of random choices, separated by commas; policies that draw nothing run once. A table
+    /// has means over the seeds, and 95 % intervals of the misses
     #[arg(long, value_delimiter = ',', default_value = "1", value_name = "SEEDS")]
     seed: Vec<u64>,
     #[command(flatten)]
     output: Output,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     #[command(flatten)]
     reading: Reading,
     /// References that are not counted: a number, or % of the trace
@@ -196,8 +202,15 @@ fn plan_of(args: &Args) -> Result<Plan, Failure> {
     let mut plan = Plan::new(policies, sizes);
     let options = args.reading.options()?;
     plan.traces = args.traces.iter().map(|t| trace_input(t, &options)).collect();
-    if plan.traces.iter().filter(|t| !t.repeatable).count() > 1 {
-        return Err(usage("standard input can be one trace only".to_string()));
+    match plan.traces.iter().filter(|t| !t.repeatable).count() {
+        0 => {}
+        1 if args.resume => {
+            let text = "--resume cannot tell whether standard input is the same trace again: \
+                        store it in a file";
+            return Err(usage(text.to_string()));
+        }
+        1 => {}
+        _ => return Err(usage("standard input can be one trace only".to_string())),
     }
     plan.seeds = args.seed.clone();
     plan.page_size = args.reading.page_bytes()?;
@@ -325,6 +338,14 @@ impl Observer for Collector<'_> {
 }
 
 pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
+    let mut args = args.clone();
+    if args.json {
+        args.output.format = Form::Json;
+    }
+    simulate(&args, registry)
+}
+
+fn simulate(args: &Args, registry: &Registry) -> Result<(), Failure> {
     args.output.check()?;
     let plan = plan_of(args)?;
     if !args.curve {
@@ -378,7 +399,7 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
     match collector.stalled.len() {
         0 if interrupt::asked() => Err(Failure::Interrupted),
         0 => Ok(()),
-        n => Err(Failure::Partly(format!("{n} of {} runs found no victim", plan.cells()))),
+        n => Err(Failure::Partly(format!("{n} of {} runs found no victim", plan.cells(registry)))),
     }
 }
 
@@ -411,22 +432,26 @@ fn finish(
             relative_misses(&mut table, &reference.to_string());
         }
         if args.output.format == Form::Table {
-            table = for_people(&table);
+            table = for_people(&over_seeds(&table));
         }
         args.output.write("sim", &collector.info.params, &table)?;
     }
     outcome
 }
 
-/// Columns up to `misses` always, further ones where they say something; traces by their names.
+/// Columns up to `misses` always, further ones where they say something; traces by the shortest
+/// names that tell them apart.
 fn for_people(table: &Table) -> Table {
     let mut shown = table.without_idle_columns(8);
-    for row in &mut shown.rows {
-        if let Value::Text(trace) = &row[0]
-            && let Some(name) = Path::new(trace).file_name()
-        {
-            row[0] = Value::Text(name.to_string_lossy().into_owned());
-        }
-    }
+    name_traces(&mut shown);
     shown
+}
+
+/// Replaces the paths in the first column by the shortest names that tell them apart.
+pub(crate) fn name_traces(table: &mut Table) {
+    let paths: Vec<String> = table.rows.iter().map(|row| row[0].to_string()).collect();
+    let names = short_names(&paths);
+    for (row, name) in table.rows.iter_mut().zip(names) {
+        row[0] = Value::Text(name);
+    }
 }

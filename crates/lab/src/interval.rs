@@ -50,6 +50,24 @@ impl Interval {
         Some(Interval { mean, low: mean - half, high: mean + half })
     }
 
+    /// Mean and interval of independent rates or counts, which are never below zero: the interval is
+    /// that of their logarithms, laid around their mean. Where one of them is zero there is no
+    /// logarithm, and the interval is cut off there. Values below zero are no rates: they get what
+    /// [`Interval::of`] gives them.
+    pub fn of_rates(values: &[f64]) -> Option<Interval> {
+        let plain = Interval::of(values)?;
+        if values.iter().any(|v| *v < 0.0) {
+            return Some(plain);
+        }
+        if values.iter().any(|v| *v <= 0.0) {
+            return Some(Interval { low: plain.low.max(0.0), ..plain });
+        }
+        let logs: Vec<f64> = values.iter().map(|v| v.ln()).collect();
+        let log = Interval::of(&logs)?;
+        let around = |end: f64| plain.mean * (end - log.mean).exp();
+        Some(Interval { mean: plain.mean, low: around(log.low), high: around(log.high) })
+    }
+
     /// The ratio of paired values, `above[i] / below[i]`; `None` without a pair, or with a value
     /// that is not positive.
     pub fn of_ratios(above: &[f64], below: &[f64]) -> Option<Interval> {
@@ -96,6 +114,19 @@ mod tests {
         assert!(near(ratio.mean, 2.0) && near(ratio.low, 2.0) && near(ratio.high, 2.0));
         let swapped = Interval::of_ratios(&below, &above).unwrap();
         assert!(near(swapped.mean * ratio.mean, 1.0));
+    }
+
+    #[test]
+    fn the_interval_of_a_rate_never_goes_below_zero() {
+        let noisy = [1.0, 900.0];
+        assert!(Interval::of(&noisy).unwrap().low < 0.0, "Student's alone does");
+        let rate = Interval::of_rates(&noisy).unwrap();
+        assert!(0.0 < rate.low && rate.low < rate.mean && rate.mean < rate.high, "{rate:?}");
+        assert_eq!(rate.mean, 450.5);
+        assert_eq!(Interval::of_rates(&[0.0, 8.0]).unwrap().low, 0.0);
+        let calm = Interval::of_rates(&[100.0, 101.0, 102.0]).unwrap();
+        let plain = Interval::of(&[100.0, 101.0, 102.0]).unwrap();
+        assert!((calm.low - plain.low).abs() < 0.1 && (calm.high - plain.high).abs() < 0.1);
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub struct Entry {
     pub params: Vec<ParamInfo>,
     /// Whether it needs the future.
     pub needs_future: bool,
+    /// Whether it draws by its seed.
+    pub is_random: bool,
     make: Make,
     make_tier1: MakeTier1,
     make_tier2: MakeTier2,
@@ -70,6 +72,7 @@ impl Entry {
             hit: <P::Touch as Touch>::HIT,
             params: P::Config::list(),
             needs_future: P::NEEDS_FUTURE,
+            is_random: P::IS_RANDOM,
             make: |spec, options| Ok(Box::new(Cell::<P>::new(&spec.config()?, options))),
             make_tier1: |spec, options, source| {
                 Ok(Box::new(Tier1::<P>::new(&spec.config()?, options, source)))

@@ -338,6 +338,8 @@ pub trait Rules: Sized + Send + 'static {
     const INFO: Info;
     /// Whether [`Access::next`] must be known.
     const NEEDS_FUTURE: bool = false;
+    /// Whether it draws from [`Shape::seed`]: if not, one run says what any seed would.
+    const IS_RANDOM: bool = false;
     /// The hot half.
     type Touch: Touch;
     /// The parameters.

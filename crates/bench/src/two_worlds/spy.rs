@@ -64,6 +64,7 @@ impl<P: Policy> Spy<P> {
 impl<P: Policy> Rules for Spy<P> {
     const INFO: Info = P::INFO;
     const NEEDS_FUTURE: bool = P::NEEDS_FUTURE;
+    const IS_RANDOM: bool = P::IS_RANDOM;
     type Touch = SpyTouch<P::Touch>;
     type Config = P::Config;
 

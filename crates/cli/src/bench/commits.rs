@@ -8,7 +8,7 @@ use millpond_bench::error::BenchError;
 use millpond_bench::table::{Row, table};
 use serde_json::json;
 
-use super::engine::{DurabilityArg, seconds};
+use super::engine::{DurabilityArg, some_seconds};
 use super::live::Live;
 use super::results::ResultArgs;
 use crate::error::Failure;
@@ -95,7 +95,7 @@ fn row(args: &Args, threads: u32, done: &Committed) -> Row {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.results.check()?;
     let writes = args.writes()?;
-    let time = seconds("seconds", args.seconds)?;
+    let time = some_seconds("seconds", args.seconds)?;
     let mut live = Live::new(args.quiet);
     let (mut rows, mut was_stopped) = (Vec::new(), false);
     for threads in &args.threads {

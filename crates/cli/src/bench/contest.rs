@@ -11,7 +11,7 @@ use millpond_bench::table::{Row, contest_row, table};
 use millpond_lab::report::{Line, LinePlot};
 use serde_json::{Value as Json, json};
 
-use super::engine::{EngineArgs, cores, growth, joined, seconds};
+use super::engine::{EngineArgs, cores, growth, joined, seconds, some_seconds};
 use super::live::Live;
 use super::results::ResultArgs;
 use super::workload::{TpccArgs, YcsbArgs};
@@ -31,6 +31,7 @@ struct Rounds {
     seconds: f64,
     /// So many operations instead of seconds
     #[arg(long, value_name = "N", conflicts_with = "seconds")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     operations: Option<u64>,
     /// Seconds of warm-up of each step in each round
     #[arg(long, default_value = "0.2", value_name = "S")]
@@ -46,7 +47,7 @@ impl Rounds {
         let warm_up = if warm_up.is_zero() { Length::NONE } else { Length::Time(warm_up) };
         let measure = match self.operations {
             Some(operations) => Length::Operations(operations),
-            None => Length::Time(seconds("seconds", self.seconds)?),
+            None => Length::Time(some_seconds("seconds", self.seconds)?),
         };
         Ok(RunSpec { warm_up, measure, interval: Duration::from_secs(1) })
     }
@@ -266,7 +267,7 @@ pub(crate) struct AcidArgs {
 
 pub(crate) fn acid(args: &AcidArgs) -> Result<(), Failure> {
     args.results.check()?;
-    let setup: Setup = args.engine.setup()?;
+    let setup: Setup = args.engine.setup_of_steps()?;
     let workload = args.tpcc.workload(1, args.threads);
     let mut live = Live::new(args.rounds.quiet);
     let played = play(bench::acid(&setup, &workload), &args.rounds, &mut live);

@@ -126,8 +126,9 @@ pub(crate) struct EngineArgs {
     #[arg(long, value_enum, default_value = "off")]
     locks: Switch,
     /// When a logged transaction is durable
-    #[arg(long, value_enum, default_value = "async")]
-    durability: DurabilityArg,
+    #[arg(long, value_enum)]
+    #[arg(help = "When a logged transaction is durable [default: async]")]
+    durability: Option<DurabilityArg>,
     /// Log that a recovery may have to read, about: checkpoints write pages to keep to it
     #[arg(long, value_name = "SIZE", value_parser = crate::store::size_of)]
     log_gap: Option<u64>,
@@ -137,7 +138,25 @@ pub(crate) struct EngineArgs {
 }
 
 impl EngineArgs {
+    /// The setup that the flags describe; one that says how to log needs a log.
     pub(crate) fn setup(&self) -> Result<Setup, Failure> {
+        let unused =
+            [("durability", self.durability.is_some()), ("log-gap", self.log_gap.is_some())];
+        if self.log == Switch::Off
+            && let Some((flag, _)) = unused.iter().find(|(_, given)| *given)
+        {
+            let text = format!("--{flag} is about a log, and there is none: add --log on");
+            return Err(Failure::Usage(text));
+        }
+        self.setup_of_steps()
+    }
+
+    fn durability(&self) -> Durability {
+        self.durability.unwrap_or(DurabilityArg::Async).durability()
+    }
+
+    /// The same for a contest whose steps choose log and locks themselves.
+    pub(crate) fn setup_of_steps(&self) -> Result<Setup, Failure> {
         let mut options = Options::new().page_size(self.page_size).policy(self.policy.as_str());
         options.own_policies = crate::own::live();
         options.direct_io = self.direct_io;
@@ -148,7 +167,7 @@ impl EngineArgs {
         options = options
             .log(self.log == Switch::On)
             .locks(self.locks == Switch::On)
-            .durability(self.durability.durability());
+            .durability(self.durability());
         if let Some(bytes) = self.log_gap {
             options = options.log_gap(bytes);
         }
@@ -176,7 +195,7 @@ impl EngineArgs {
 
     pub(crate) fn params(&self) -> Json {
         json!({
-            "engine": self.setup().map(|setup| setup.engine.to_string()).unwrap_or_default(),
+            "engine": self.setup_of_steps().map(|setup| setup.engine.to_string()).unwrap_or_default(),
             "pool": self.pool,
             "page_size": self.page_size,
             "policy": self.policy,
@@ -196,7 +215,7 @@ impl EngineArgs {
             "submission": self.submission.to_string(),
             "log": self.log == Switch::On,
             "locks": self.locks == Switch::On,
-            "durability": format!("{:?}", self.durability.durability()).to_lowercase(),
+            "durability": format!("{:?}", self.durability()).to_lowercase(),
             "log_gap": self.log_gap,
             "seed": self.seed,
         })
@@ -226,6 +245,7 @@ pub(crate) struct Duty {
     seconds: f64,
     /// So many operations instead of seconds: the same work each time
     #[arg(long, value_name = "N", conflicts_with = "seconds")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     operations: Option<u64>,
     /// Seconds before anything is counted; by default 1, with --operations none
     #[arg(long, value_name = "S")]
@@ -245,6 +265,15 @@ pub(crate) fn seconds(name: &str, s: f64) -> Result<Duration, Failure> {
     })
 }
 
+/// Seconds of a flag that has to be some.
+pub(crate) fn some_seconds(name: &str, s: f64) -> Result<Duration, Failure> {
+    let time = seconds(name, s)?;
+    match time.is_zero() {
+        true => Err(Failure::Usage(format!("--{name} cannot be 0: nothing would be measured"))),
+        false => Ok(time),
+    }
+}
+
 impl Duty {
     pub(crate) fn threads(&self) -> u32 {
         self.threads
@@ -254,7 +283,7 @@ impl Duty {
         let warm_up = self.warm_up.map(|s| seconds("warm-up", s)).transpose()?;
         let measure = match self.operations {
             Some(operations) => Length::Operations(operations),
-            None => Length::Time(seconds("seconds", self.seconds)?),
+            None => Length::Time(some_seconds("seconds", self.seconds)?),
         };
         let warm_up = match (warm_up, self.operations) {
             (Some(time), _) if time.is_zero() => Length::NONE,

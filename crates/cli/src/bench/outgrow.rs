@@ -103,7 +103,7 @@ impl Course {
             .with("data_over_pool", over)
             .with("rounds", self.outcomes.len() as u64);
         if self.outcomes.len() > 1
-            && let Some(interval) = Interval::of(&rates)
+            && let Some(interval) = Interval::of_rates(&rates)
         {
             row = row.with("throughput_low", interval.low).with("throughput_high", interval.high);
         }
@@ -111,8 +111,8 @@ impl Course {
             outcome.counts.map_or(0.0, |counts| counts.reads as f64 / outcome.seconds.max(1e-9))
         });
         let reads: Vec<f64> = reads.collect();
-        row = row.with("reads_per_s", Interval::of(&reads).map(|interval| interval.mean));
-        if let Some(probe) = Interval::of(&self.probes) {
+        row = row.with("reads_per_s", Interval::of_rates(&reads).map(|interval| interval.mean));
+        if let Some(probe) = Interval::of_rates(&self.probes) {
             row = row.with("device_reads_per_s", probe.mean);
             if let Some(share) = Interval::of_ratios(&reads, &self.probes) {
                 row = row.with_interval("share_of_device", &share);

@@ -29,6 +29,14 @@ pub enum CurveError {
              one-pass curve among those; run it at single sizes"
     )]
     Offline(String),
+    /// A size at which nothing fits.
+    #[error("a cache of {bytes} bytes holds no page: they have {page_size}")]
+    Size {
+        /// What was asked for.
+        bytes: u64,
+        /// Bytes of a page.
+        page_size: u64,
+    },
 }
 
 /// How a point was found.

@@ -58,7 +58,7 @@ impl Grid {
 
     /// The mean of a place over its repetitions, with its interval.
     pub fn interval(&self, place: &[&str]) -> Option<Interval> {
-        Interval::of(&self.values(place)?.values().copied().collect::<Vec<_>>())
+        Interval::of_rates(&self.values(place)?.values().copied().collect::<Vec<_>>())
     }
 
     /// The mean of a place over its repetitions.

@@ -94,7 +94,7 @@ pub(super) fn curves(trace: &TraceData, labels: &[&str]) -> Option<String> {
         let index = labels.iter().position(|l| l == label).unwrap_or(0);
         let points: Vec<(u64, Interval)> = line
             .iter()
-            .filter_map(|(size, cell)| Some((*size, Interval::of(&cell.miss_ratio)?)))
+            .filter_map(|(size, cell)| Some((*size, Interval::of_rates(&cell.miss_ratio)?)))
             .collect();
         let path = |value: &dyn Fn(&Interval) -> f64| -> Vec<String> {
             let at = |(size, s): &(u64, Interval)| {

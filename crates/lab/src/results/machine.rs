@@ -23,6 +23,13 @@ pub fn machine() -> Json {
     })
 }
 
+/// Memory that can still be had, in bytes; `None` where the system does not tell.
+pub fn memory_available() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? << 10)
+}
+
 /// Tells builds apart: the version and a hash of the running program's file. Another build may
 /// give other results, so its rows are never taken for this one's.
 pub fn build_id() -> &'static str {

@@ -4,4 +4,4 @@ mod directory;
 mod machine;
 
 pub use directory::{ResultDir, ResultError, RunInfo};
-pub use machine::{build_id, machine};
+pub use machine::{build_id, machine, memory_available};

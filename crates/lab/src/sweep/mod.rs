@@ -7,5 +7,5 @@ mod run;
 pub(crate) mod stream;
 
 pub use plan::{Model, Plan, Shard, Tables, TraceInput, Warmup};
-pub use row::{Row, relative_misses, rows_to_table};
+pub use row::{Row, over_seeds, relative_misses, rows_to_table};
 pub use run::{Observer, Sweep, SweepError};

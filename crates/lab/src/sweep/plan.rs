@@ -170,12 +170,16 @@ impl Plan {
         Ok(())
     }
 
-    /// The cells of trace number `trace` that belong to this shard, in the order of the output.
-    pub(super) fn slots(&self, trace: usize) -> Vec<Slot> {
+    /// The cells of trace number `trace` that belong to this shard, in the order of the output. A
+    /// policy that draws nothing runs with the first seed only.
+    pub(super) fn slots(&self, trace: usize, registry: &Registry) -> Vec<Slot> {
         let mut slots = Vec::new();
-        for policy in 0..self.policies.len() {
+        for (policy, spec) in self.policies.iter().enumerate() {
+            let is_random = registry.find(&spec.id).map_or(true, |entry| entry.is_random);
+            let seeds = if is_random { self.seeds.len() } else { self.seeds.len().min(1) };
             for size in 0..self.sizes.len() {
-                slots.extend(self.seeds.iter().map(|&seed| Slot { policy, size, seed }));
+                let seeds = self.seeds[..seeds].iter();
+                slots.extend(seeds.map(|&seed| Slot { policy, size, seed }));
             }
         }
         if let Some(shard) = self.shard {
@@ -191,8 +195,8 @@ impl Plan {
     }
 
     /// Cells in all.
-    pub fn cells(&self) -> usize {
-        (0..self.traces.len()).map(|t| self.slots(t).len()).sum()
+    pub fn cells(&self, registry: &Registry) -> usize {
+        (0..self.traces.len()).map(|t| self.slots(t, registry).len()).sum()
     }
 
     /// Everything that the rows depend on, in one line: equal keys, equal rows.
@@ -228,21 +232,35 @@ mod tests {
 
     #[test]
     fn shards_split_the_cells_without_loss_or_overlap() {
-        let specs = Spec::parse_list("lru,clock,random").unwrap();
+        let registry = Registry::builtin();
+        let specs = Spec::parse_list("watt,zclock,random").unwrap();
         let mut plan = Plan::new(specs, vec![Size::Frames(1), Size::Frames(2)]);
         plan.seeds = vec![1, 2, 3];
         for trace in 0..2 {
-            let all = plan.slots(trace);
+            let all = plan.slots(trace, &registry);
             assert_eq!(all.len(), 18);
             let mut seen = Vec::new();
             for index in 1..=4 {
                 plan.shard = Some(Shard { index, count: 4 });
-                seen.extend(plan.slots(trace));
+                seen.extend(plan.slots(trace, &registry));
             }
             plan.shard = None;
             assert_eq!(seen.len(), 18);
             assert!(all.iter().all(|s| seen.contains(s)));
         }
+    }
+
+    #[test]
+    fn a_policy_that_draws_nothing_runs_once_whatever_the_seeds() {
+        let registry = Registry::builtin();
+        let specs = Spec::parse_list("lru,watt").unwrap();
+        let mut plan = Plan::new(specs, vec![Size::Frames(1), Size::Frames(2)]);
+        plan.seeds = vec![4, 5, 6];
+        let seeds_of = |policy| {
+            let slots = plan.slots(0, &registry).into_iter();
+            slots.filter(|s| s.policy == policy && s.size == 1).map(|s| s.seed).collect::<Vec<_>>()
+        };
+        assert_eq!((seeds_of(0), seeds_of(1)), (vec![4], vec![4, 5, 6]));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! One row of a sweep's results.
 
+use crate::interval::Interval;
 use crate::sim::Counts;
 use crate::table::{Table, Value};
 
@@ -142,6 +143,55 @@ pub fn relative_misses(table: &mut Table, reference: &str) {
     }
 }
 
+/// One row for each policy and size of a trace: means over its seeds, and the 95 % interval of the
+/// misses. The table itself where no policy ran with two seeds.
+pub fn over_seeds(table: &Table) -> Table {
+    let columns = ["trace", "policy", "params", "size", "seed", "misses"];
+    let [Some(trace), Some(policy), Some(params), Some(size), Some(seed), Some(misses)] =
+        columns.map(|name| table.column(name))
+    else {
+        return table.clone();
+    };
+    let mut groups: Vec<Vec<&Vec<Value>>> = Vec::new();
+    for row in &table.rows {
+        let alike = |other: &Vec<&Vec<Value>>| {
+            [trace, policy, params, size].iter().all(|&at| other[0][at] == row[at])
+        };
+        match groups.iter().position(alike) {
+            Some(at) => groups[at].push(row),
+            None => groups.push(vec![row]),
+        }
+    }
+    if groups.len() == table.rows.len() {
+        return table.clone();
+    }
+    let mut means = Table { columns: table.columns.clone(), rows: Vec::new() };
+    means.columns[seed] = "seeds".to_string();
+    for (at, name) in ["misses_low", "misses_high"].into_iter().enumerate() {
+        means.columns.insert(misses + 1 + at, name.to_string());
+    }
+    for rows in groups {
+        let mut row: Vec<Value> = (0..table.columns.len()).map(|at| mean(&rows, at)).collect();
+        row[seed] = (rows.len() as u64).into();
+        let values: Vec<f64> = rows.iter().filter_map(|row| row[misses].number()).collect();
+        let interval = Interval::of_rates(&values).filter(|_| rows.len() > 1);
+        row.insert(misses + 1, interval.map(|i| i.low).into());
+        row.insert(misses + 2, interval.map(|i| i.high).into());
+        means.rows.push(row);
+    }
+    means
+}
+
+/// The mean of a column of numbers, or what all have in common.
+fn mean(rows: &[&Vec<Value>], at: usize) -> Value {
+    let first = &rows[0][at];
+    if rows.iter().all(|row| row[at] == *first) {
+        return first.clone();
+    }
+    let values: Vec<f64> = rows.iter().filter_map(|row| row[at].number()).collect();
+    Interval::of(&values).map(|interval| interval.mean).into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,5 +224,19 @@ mod tests {
         let relative: Vec<f64> =
             (0..4).map(|r| table.get(r, "relative_misses").unwrap().number().unwrap()).collect();
         assert_eq!(relative, [0.8, 1.2, 1.6, 1.5]);
+    }
+
+    #[test]
+    fn seeds_become_a_mean_and_an_interval() {
+        let rows = [row("watt", "", 1, 40), row("watt", "", 2, 60), row("lru", "", 1, 75)];
+        let table = over_seeds(&rows_to_table(&rows));
+        let get = |row, name| table.get(row, name).cloned().unwrap();
+        assert_eq!(table.rows.len(), 2);
+        assert_eq!((get(0, "misses"), get(0, "seeds")), (50.0.into(), 2u64.into()));
+        assert!(get(0, "misses_low").number().unwrap() > 0.0, "no count is below zero");
+        assert!(get(0, "misses_high").number().unwrap() > 60.0);
+        assert_eq!((get(1, "misses"), get(1, "misses_low")), (75u64.into(), Value::Empty));
+        let single = rows_to_table(&rows[1..]);
+        assert_eq!(over_seeds(&single), single, "nothing to average");
     }
 }

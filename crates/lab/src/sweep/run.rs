@@ -17,6 +17,7 @@ use super::plan::{Model, Plan, Slot, Tables, TraceInput, Warmup};
 use super::row::Row;
 use super::stream::{ALONE_LEN, Dsyncs, Reading, STREAM_LEN, stream};
 use crate::registry::{PolicyError, Registry};
+use crate::results::memory_available;
 use crate::sim::{Renumber, SimOptions, Stalled};
 use crate::tier2::charged_frames;
 
@@ -109,6 +110,9 @@ fn thread_cpu_time() -> Duration {
     Duration::try_from(time).unwrap_or_default()
 }
 
+/// Bytes that the simulated pool keeps for each frame: its page, its flags, its place in the table.
+const HOST_BYTES: f64 = 16.0;
+
 /// What is known of a trace after a first pass.
 #[derive(Default)]
 struct Known {
@@ -154,7 +158,7 @@ impl<'a> Sweep<'a> {
     /// [`SweepError`]; rows that were handed out before stay good.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<(), SweepError> {
         for (index, trace) in self.plan.traces.iter().enumerate() {
-            let slots = self.plan.slots(index);
+            let slots = self.plan.slots(index, self.registry);
             if slots.is_empty() || observer.stop() {
                 continue;
             }
@@ -190,8 +194,7 @@ impl<'a> Sweep<'a> {
                 wanted.push((slot, frames));
             }
         }
-        let wave_len = (self.threads.current_num_threads() * 8).max(8);
-        let waves: Vec<_> = wanted.chunks(wave_len).collect();
+        let waves: Vec<_> = wanted.chunks(self.wave_len(&wanted)?).collect();
         if waves.len() > 1 && !trace.repeatable && known.in_memory.is_none() {
             return Err(SweepError::Plan(format!(
                 "{} can be read only once, and {} runs need {} passes: store it in a file",
@@ -255,13 +258,50 @@ impl<'a> Sweep<'a> {
         Ok(Some(known))
     }
 
+    /// Cells that run at once: some for each core, and no more than memory has room for.
+    fn wave_len(&self, wanted: &[(Slot, u32)]) -> Result<usize, SweepError> {
+        let most = (self.threads.current_num_threads() * 8).max(8);
+        let Some(available) = memory_available() else { return Ok(most) };
+        let mut largest = 1;
+        for (slot, frames) in wanted {
+            let info = &self.registry.find(&self.plan.policies[slot.policy].id)?.info;
+            let per_frame = HOST_BYTES + f64::from(info.frame_bytes);
+            let bytes = (f64::from(*frames) * per_frame) as u64;
+            if bytes > available {
+                return Err(SweepError::Plan(format!(
+                    "a cache of {frames} frames under {} takes about {} MiB to simulate, and {} \
+                     MiB of memory are free",
+                    info.id,
+                    bytes >> 20,
+                    available >> 20
+                )));
+            }
+            largest = largest.max(bytes);
+        }
+        Ok(((available / largest) as usize).clamp(1, most))
+    }
+
     fn frames_of(&self, slot: Slot, pages: u64) -> Result<u32, SweepError> {
         let plan = self.plan;
+        if let Size::Bytes(bytes) = plan.sizes[slot.size]
+            && bytes < plan.page_size
+        {
+            let page_size = plan.page_size;
+            return Err(SweepError::Plan(format!(
+                "a cache of {bytes} bytes holds no page: they have {page_size}"
+            )));
+        }
         let frames = plan.sizes[slot.size].frames(plan.page_size, pages);
         // Half of what u32 could name: lists and tables use the rest as marks.
         let frames = u32::try_from(frames).ok().filter(|f| *f < u32::MAX / 2).ok_or_else(|| {
             SweepError::Plan(format!("a cache of {frames} frames is too large: at most 2^31"))
         })?;
+        if frames < plan.batch {
+            let batch = plan.batch;
+            return Err(SweepError::Plan(format!(
+                "a cache of {frames} frames cannot evict {batch} at a time"
+            )));
+        }
         let spec = &plan.policies[slot.policy];
         let entry = self.registry.find(&spec.id)?;
         Ok(charged_frames(entry, spec, frames, plan.charge_ghosts, plan.page_size)?)
@@ -375,6 +415,12 @@ impl<'a> Sweep<'a> {
         }
         let spec = &self.plan.policies[cell.slot.policy];
         let measured = cell.host.measured();
+        if measured.counts.references == 0 && self.plan.warmup != Warmup::References(0) {
+            return Err(SweepError::Plan(format!(
+                "{}: the warm-up is longer than the trace of {} references: nothing is counted",
+                trace.name, cell.references
+            )));
+        }
         observer.row(Row {
             trace: trace.name.clone(),
             policy: spec.id.clone(),

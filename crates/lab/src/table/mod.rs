@@ -2,10 +2,12 @@
 
 mod csv;
 mod json;
+mod names;
 mod parquet;
 mod text;
 mod value;
 mod whole;
 
+pub use names::short_names;
 pub use value::{Table, TableError, Value};
 pub use whole::beside;

@@ -113,6 +113,7 @@ impl Rules for Hyperbolic {
         ghost_bytes: 0.0,
         source: "watt 2.2; Blankstein et al. 2017",
     };
+    const IS_RANDOM: bool = true;
     type Touch = CountRate;
     type Config = HyperbolicConfig;
 

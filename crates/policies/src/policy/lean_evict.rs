@@ -112,6 +112,7 @@ impl Rules for LeanEvict {
         ghost_bytes: 0.0,
         source: "leanstore III-B, IV-C; gilbert 1.2.15",
     };
+    const IS_RANDOM: bool = true;
     type Touch = CoolingTouch;
     type Config = LeanEvictConfig;
 

@@ -43,6 +43,7 @@ impl Rules for Random {
         ghost_bytes: 0.0,
         source: "gilbert 1.2.1, watt 2",
     };
+    const IS_RANDOM: bool = true;
     type Touch = NoTouch;
     type Config = NoConfig;
 

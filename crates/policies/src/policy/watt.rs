@@ -191,6 +191,7 @@ impl<C: WattClock> Rules for Watt<C> {
         ghost_bytes: 0.0,
         source: "watt 3, 4.3, 5",
     };
+    const IS_RANDOM: bool = true;
     type Touch = WattTouch<C>;
     type Config = WattConfig;
 

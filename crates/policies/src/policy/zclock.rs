@@ -56,6 +56,7 @@ impl Rules for Zclock {
         ghost_bytes: 0.0,
         source: "gilbert 1.2.9",
     };
+    const IS_RANDOM: bool = true;
     type Touch = MarkOnTouch;
     type Config = ZclockConfig;
 

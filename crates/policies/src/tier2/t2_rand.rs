@@ -42,6 +42,7 @@ impl Rules for T2Rand {
         ghost_bytes: 0.0,
         source: "li 3.4.1",
     };
+    const IS_RANDOM: bool = true;
     type Touch = NoTouch;
     type Config = NoConfig;
 
