@@ -1,0 +1,82 @@
+//! What a scan that says that it is one leaves in memory.
+
+use millpond::db::{Db, RawTree};
+
+use super::{assert_sound, place, policies::live_policies, tiny};
+
+const FRAMES: u32 = 240;
+/// About 40 leaves of 512 bytes.
+const WANTED: u32 = 300;
+/// More than 1,000.
+const SCANNED: u32 = 9_000;
+
+fn key(number: u32) -> [u8; 4] {
+    number.to_be_bytes()
+}
+
+fn fill(db: &Db, name: &str, rows: u32) -> RawTree {
+    let tree = db.raw_tree(name).unwrap();
+    (0..rows).for_each(|row| drop(tree.put(&key(row), &[7; 40]).unwrap()));
+    tree
+}
+
+/// Looks every wanted row up; says how many pages had to be read for that.
+fn look_up(db: &Db, tree: &RawTree) -> u64 {
+    let before = db.stats();
+    (0..WANTED).for_each(|row| assert!(tree.get(&key(row)).unwrap().is_some()));
+    db.stats().since(&before).reads
+}
+
+/// Pages that have to be read for lookups after a scan, with the hint or without, and for the same
+/// lookups just before it: some policies keep what they knew for longer.
+fn read_after_a_scan(policy: &str, hint: bool) -> (u64, u64) {
+    let (_guard, path) = place();
+    let db = Db::open(&path, tiny(FRAMES).policy(policy)).unwrap();
+    let (wanted, scanned) = (fill(&db, "wanted", WANTED), fill(&db, "scanned", SCANNED));
+    let before = (0..4).map(|_| look_up(&db, &wanted)).last().unwrap_or_default();
+    let range = scanned.iter();
+    let range = if hint { range.as_scan() } else { range };
+    assert_eq!(range.map(Result::unwrap).count(), SCANNED as usize);
+    let read = look_up(&db, &wanted);
+    drop((wanted, scanned));
+    db.close().unwrap();
+    assert_sound(&path);
+    (read, before)
+}
+
+#[test]
+fn a_scan_leaves_what_others_want_in_memory_whichever_policy_decides() {
+    let mut wrong = Vec::new();
+    for policy in live_policies() {
+        let (read, before) = read_after_a_scan(policy, true);
+        // Before the first page of the scan is there, the policy is asked.
+        if read > before + 15 {
+            wrong.push(format!("{policy}: {read}, {before} before"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn a_scan_that_does_not_say_so_takes_what_the_policy_gives() {
+    for policy in ["lru", "fifo", "clock", "random"] {
+        let (read, _) = read_after_a_scan(policy, false);
+        assert!(read > 25, "{policy}: {read}");
+    }
+}
+
+#[test]
+fn a_scanned_page_that_is_looked_up_is_one_like_any_other() {
+    let (_guard, path) = place();
+    let db = Db::open(&path, tiny(FRAMES).policy("lru")).unwrap();
+    let (wanted, scanned) = (fill(&db, "wanted", WANTED), fill(&db, "scanned", SCANNED));
+    // A scan loads them; lookups want them afterwards.
+    assert_eq!(wanted.iter().as_scan().count(), WANTED as usize);
+    (0..2).for_each(|_| drop(look_up(&db, &wanted)));
+    assert_eq!(scanned.iter().as_scan().count(), SCANNED as usize);
+    assert!(look_up(&db, &wanted) <= 15);
+    // Only a scan wanted these: the next one takes their place.
+    let before = db.stats();
+    assert_eq!(scanned.iter().as_scan().count(), SCANNED as usize);
+    assert!(db.stats().since(&before).reads > 800);
+}
