@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use millpond_lab::results::machine;
-use millpond_lab::table::{Table, beside};
+use millpond_lab::table::{Table, beside, terminal_width};
 use serde_json::Value as Json;
 
 use crate::error::Failure;
@@ -32,6 +32,16 @@ pub(crate) struct Output {
     /// Write results to this file instead of standard output; it appears only once it is whole
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// All columns of a table, however wide the terminal is
+    #[arg(long)]
+    pub wide: bool,
+}
+
+/// Characters in a line of standard output: what COLUMNS says, or the terminal; none where neither
+/// does.
+fn line_width() -> Option<usize> {
+    let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    said.or_else(|| terminal_width().map(usize::from))
 }
 
 impl Output {
@@ -59,6 +69,17 @@ impl Output {
         }
     }
 
+    /// The table as text: where it goes to a terminal, the columns that fit.
+    fn fitted(&self, table: &Table) -> String {
+        let width = if self.wide || self.out.is_some() { None } else { line_width() };
+        let Some(width) = width else { return table.to_text() };
+        let (fitted, left_out) = table.fitted(width.max(20));
+        match left_out {
+            0 => fitted.to_text(),
+            n => format!("{}{n} more columns: --wide\n", fitted.to_text()),
+        }
+    }
+
     fn write_to(
         &self,
         command: &str,
@@ -67,7 +88,7 @@ impl Output {
         out: &mut dyn Write,
     ) -> Result<(), Failure> {
         match self.format {
-            Form::Table => out.write_all(table.to_text().as_bytes())?,
+            Form::Table => out.write_all(self.fitted(table).as_bytes())?,
             Form::Csv => table.write_csv(out)?,
             Form::Json => table.write_json(command, params, &machine(), out)?,
             Form::Parquet => self.check()?,

@@ -31,7 +31,7 @@ const EXAMPLES: &str = "Examples:
   millpond sim trace.txt --policy lru,arc,s3-fifo --curve --check
   zcat trace.gz | millpond sim - --policy lru --size 1000
 
-Progress goes to standard error. Every run leaves a result directory (--results), which
+Progress goes to standard error. Every run leaves a result directory (--results), which \
 `millpond report` turns into a page; a rerun with --resume skips the rows that are there.";
 
 #[derive(clap::Args, Clone, Debug)]

@@ -207,3 +207,57 @@ fn advise_can_be_quiet() {
     let output = lab.run(&["advise", &lab.trace("t.txt"), "-q"]);
     assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
 }
+
+#[test]
+fn a_table_fits_the_terminal_and_says_what_it_leaves_out() {
+    let lab = Lab::new();
+    let args = ["bench", "ycsb", "--rows", "500", "--operations", "50", "--quiet"];
+    let run = |more: &[&str]| {
+        let mut command = lab.command(&[&args[..], more].concat());
+        let output = command.env("COLUMNS", "80").output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let fitted = run(&[]);
+    assert!(fitted.lines().all(|line| line.chars().count() <= 80), "{fitted}");
+    assert!(fitted.contains("throughput_per_s"), "what was asked comes first: {fitted}");
+    assert!(fitted.trim_end().ends_with("more columns: --wide"), "{fitted}");
+    let wide = run(&["--wide"]);
+    assert!(wide.contains("load_s") && !fitted.contains("load_s"), "{wide}");
+    let row = json(&run(&["--json"]))["rows"][0].clone();
+    assert!(row.get("load_s").is_some(), "a program gets everything");
+}
+
+#[test]
+fn a_tour_to_a_folder_that_is_not_there_says_so_at_once() {
+    let lab = Lab::new();
+    lab.refused(&["tour", "--quick", "--dir", "missing"], "there is no such folder");
+    assert!(!lab.path("missing").exists() && !lab.path("results").exists());
+}
+
+#[test]
+fn help_is_broken_where_the_terminal_ends_and_not_in_mid_sentence() {
+    let lab = Lab::new();
+    for command in [
+        &["sim"][..],
+        &["bench", "scan"],
+        &["bench", "ladder"],
+        &["bench", "acid"],
+        &["bench", "commits"],
+        &["bench", "two-worlds"],
+        &["bench", "evictors"],
+    ] {
+        let args = [command, &["--help"]].concat();
+        let output = lab.command(&args).env("COLUMNS", "70").output().unwrap();
+        let help = text(&output.stdout);
+        let lines: Vec<&str> = help.lines().skip_while(|line| *line != "Examples:").collect();
+        for pair in lines.windows(2) {
+            let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+            if is_prose(pair[0]) && is_prose(pair[1]) {
+                let next = pair[1].split(' ').next().unwrap_or_default().chars().count();
+                let fits = pair[0].chars().count() + 1 + next <= 66;
+                assert!(!fits, "{command:?}: {:?} ends early", pair[0]);
+            }
+        }
+    }
+}

@@ -71,3 +71,65 @@ fn a_directory_without_results_is_an_error_that_names_it() {
     let empty = directory(root.path(), &[]);
     assert!(matches!(ReportData::read(&[empty]), Err(ReportError::Empty(_))));
 }
+
+/// A directory of a run named `name` with these columns' rows, all of policy `lru`.
+fn lru_rows(
+    root: &std::path::Path,
+    name: &str,
+    columns: &[&str],
+    rows: Vec<Vec<millpond_lab::table::Value>>,
+) -> PathBuf {
+    let mut table = Table::new(columns.iter().copied());
+    table.rows = rows;
+    let dir = ResultDir::create(root, name, "1").unwrap();
+    let info = RunInfo {
+        command: name.into(),
+        command_line: String::new(),
+        params: serde_json::json!({"seeds": [1]}),
+    };
+    dir.write(&info, &table, true).unwrap();
+    dir.path().to_path_buf()
+}
+
+#[test]
+fn sampled_points_are_no_part_of_the_line_of_exact_ones() {
+    let root = tempfile::tempdir().unwrap();
+    let columns = ["trace", "policy", "size", "miss_ratio", "method"];
+    let row = |size: u64, ratio: f64, method: &str| {
+        vec!["t".into(), "lru".into(), size.into(), ratio.into(), method.into()]
+    };
+    let rows = vec![
+        row(10, 0.5, "simulated"),
+        row(20, 0.4, "simulated"),
+        row(20, 0.9, "sampled"),
+        row(40, 0.8, "sampled"),
+    ];
+    let data = ReportData::read(&[lru_rows(root.path(), "curve", &columns, rows)]).unwrap();
+    let page = render(&data, &ReportOptions::default());
+    assert_eq!(page.matches("<title>lru</title><polyline").count(), 1);
+    assert_eq!(page.matches("<title>lru, sampled</title><polyline").count(), 1);
+    assert!(page.contains("lru, 20 frames: 0.4000"), "not the mean of both");
+}
+
+#[test]
+fn traces_of_one_name_are_told_apart_and_each_plot_has_its_own_legend() {
+    let root = tempfile::tempdir().unwrap();
+    let columns = ["trace", "policy", "size", "references", "misses", "mib"];
+    let row = |trace: &str, policy: &str, size: u64, misses: u64| {
+        let counts = [1000u64.into(), misses.into(), 24.0.into()];
+        [vec![trace.into(), policy.into(), size.into()], counts.to_vec()].concat()
+    };
+    let rows = vec![
+        row("a/t.txt", "lru", 10, 500),
+        row("a/t.txt", "lru", 20, 400),
+        row("b/t.txt", "arc", 10, 450),
+        row("b/t.txt", "arc", 20, 350),
+    ];
+    let data = ReportData::read(&[lru_rows(root.path(), "sim", &columns, rows)]).unwrap();
+    let page = render(&data, &ReportOptions::default());
+    assert!(page.contains("<figcaption>a/t.txt<") && page.contains("<figcaption>b/t.txt<"));
+    let legends: Vec<&str> = page.split("<ul class=\"legend\">").skip(1).collect();
+    let entries = legends.iter().map(|l| l.split("</ul>").next().unwrap().matches("<li>").count());
+    assert_eq!(entries.collect::<Vec<_>>(), [1, 1], "one line in each plot, one entry");
+    assert!(page.contains(">24</td>") && !page.contains("24.0"), "whole numbers stay whole");
+}

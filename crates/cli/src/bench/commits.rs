@@ -18,8 +18,8 @@ const EXAMPLES: &str = "Examples:
   millpond bench commits --durability group --threads 16 --rounds 15
   millpond bench commits --durability async --mix 90/10 --threads 1,2 --json
 
-Each round of commits is followed by one of the probe: one 4 KiB block overwritten and
-synchronised, again and again, in a file of zeros in the same folder. Ratios are geometric means
+Each round of commits is followed by one of the probe: one 4 KiB block overwritten and \
+synchronised, again and again, in a file of zeros in the same folder. Ratios are geometric means \
 over the rounds, with 95 % intervals.";
 
 #[derive(clap::Args, Debug)]

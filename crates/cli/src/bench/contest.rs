@@ -77,8 +77,8 @@ const LADDER_EXAMPLES: &str = "Examples:
   millpond bench ladder --workload tpcc --warehouses 5 --threads 2 --rounds 15
   millpond bench ladder --workload ycsb --rows 5000000 --theta 0.99 --json
 
-Steps: a classic pool (page table, LRU, latches); + swizzling; + lean eviction; + optimistic
-latches, which is the default engine; and the in-memory twin. Ratios are geometric means over the
+Steps: a classic pool (page table, LRU, latches); + swizzling; + lean eviction; + optimistic \
+latches, which is the default engine; and the in-memory twin. Ratios are geometric means over the \
 rounds, with 95 % intervals.";
 
 #[derive(clap::Args, Debug)]
@@ -199,7 +199,7 @@ const AFFINITY_EXAMPLES: &str = "Examples:
   millpond bench affinity
   millpond bench affinity --threads 8 --memory-nodes 2 --rounds 15 --json
 
-Steps: one thread; all threads; + a home warehouse for each; + memory touched beforehand; + the
+Steps: one thread; all threads; + a home warehouse for each; + memory touched beforehand; + the \
 pool divided among memory nodes (--memory-nodes pretends them where the machine has one).";
 
 #[derive(clap::Args, Debug)]
@@ -245,7 +245,7 @@ const ACID_EXAMPLES: &str = "Examples:
   millpond bench acid --device file:/data/bench --rounds 15
   millpond bench acid --warehouses 2 --threads 2 --durability sync --json
 
-Steps: neither locks nor log, which are the trees and their pool alone; locks; a log; both. The
+Steps: neither locks nor log, which are the trees and their pool alone; locks; a log; both. The \
 flags --log and --locks are set by the steps; --durability is that of the logged ones.";
 
 #[derive(clap::Args, Debug)]

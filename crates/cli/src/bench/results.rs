@@ -47,7 +47,7 @@ impl ResultArgs {
     pub(crate) fn write(&self, command: &str, params: &Json, table: &Table) -> Result<(), Failure> {
         let output = self.output();
         let table = match output.format {
-            Form::Table => &table.without_idle_columns(9),
+            Form::Table => &table.without_idle_columns(9).with_first(answers(command)),
             _ => table,
         };
         output.write(command, params, table)
@@ -58,6 +58,55 @@ impl ResultArgs {
         let Some(path) = &self.plot else { return Ok(()) };
         let html = plot().render();
         write_whole(path, |out| Ok(out.write_all(html.as_bytes())?))
+    }
+}
+
+/// The columns that answer what a command asks: they stand first in its table.
+fn answers(command: &str) -> &'static [&'static str] {
+    match command {
+        "bench scan" => &["table", "pool", "mib_per_s", "rows_per_s", "reads_per_s", "hit_ratio"],
+        "bench outgrow" => &[
+            "step",
+            "data_over_pool",
+            "throughput_per_s",
+            "throughput_low",
+            "throughput_high",
+            "hit_ratio",
+            "reads_per_tx",
+            "share_of_device",
+        ],
+        "bench ladder" | "bench affinity" | "bench acid" => &[
+            "workload",
+            "step",
+            "threads",
+            "throughput_per_s",
+            "ratio_to_first",
+            "ratio_to_first_low",
+            "ratio_to_first_high",
+        ],
+        "bench commits" => &[
+            "threads",
+            "durability",
+            "commits_per_s",
+            "commits_per_s_low",
+            "commits_per_s_high",
+            "ratio_to_probe",
+            "ratio_to_probe_low",
+            "ratio_to_probe_high",
+        ],
+        "bench evictors" => &[
+            "step",
+            "policy",
+            "threads",
+            "evictions_per_s",
+            "ratio_to_first",
+            "ratio_to_first_low",
+            "ratio_to_first_high",
+        ],
+        "bench two-worlds" => {
+            &["policy", "distortion", "worlds", "miss_ratio", "vs_none", "misses", "references"]
+        }
+        _ => &["step", "engine", "threads", "throughput_per_s", "p50_us", "p99_us", "hit_ratio"],
     }
 }
 
@@ -79,7 +128,7 @@ pub(crate) fn write_file(
             return Err(Failure::Usage(text));
         }
     };
-    let output = Output { format, out: Some(path.to_path_buf()) };
+    let output = Output { format, out: Some(path.to_path_buf()), wide: true };
     output.write(command, params, &millpond_bench::table::table(rows))
 }
 

@@ -22,10 +22,10 @@ const EXAMPLES: &str = "Examples:
   millpond bench two-worlds --policy lru,arc,watt --updates 10 --pool 5%
   millpond bench two-worlds --policy all --rows 50000 --operations 100000 --csv
 
-The row 'none' is the live pool that is most like a simulator: one thread, a page table, page by
-page, hits told at once. Its column 'worlds' says whether the simulator misses the very same
-references: 'same'; 'same when fed', where it has to be told which victims the live pool refused
-(dirty pages are); or 'differ'. The other rows turn one distortion on. 'vs_none' is the miss ratio
+The row 'none' is the live pool that is most like a simulator: one thread, a page table, page by \
+page, hits told at once. Its column 'worlds' says whether the simulator misses the very same \
+references: 'same'; 'same when fed', where it has to be told which victims the live pool refused \
+(dirty pages are); or 'differ'. The other rows turn one distortion on. 'vs_none' is the miss ratio \
 over that of the row 'none'.";
 
 #[derive(clap::Args, Debug)]

@@ -15,7 +15,7 @@ use crate::progress::Progress;
 const EXAMPLES: &str = "Examples:
   millpond backup shop.db monday.db
 
-The copy is one file, a store that was closed, with an id of its own. Each of its pages in use was
+The copy is one file, a store that was closed, with an id of its own. Each of its pages in use was \
 proven by its checksum. A store that was not closed is recovered first.
 
 A store that a program has open is backed up by that program, while it goes on: Db::backup_to.";

@@ -21,7 +21,7 @@ const EXAMPLES: &str = "Examples:
   millpond dump shop.db --tree users --format json
   millpond dump shop.db --salvage --out rescued.dump
 
-With --salvage, whatever is intact in a store that is damaged, or was not closed, is written, and
+With --salvage, whatever is intact in a store that is damaged, or was not closed, is written, and \
 what was lost is said on standard error; exit code 1 if anything was, or may have been.";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

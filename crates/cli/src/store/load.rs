@@ -18,7 +18,7 @@ const EXAMPLES: &str = "Examples:
   millpond dump old.db | millpond load new.db --page-size 16KiB
   millpond load shop.db more.dump --add
 
-Records of a heap are appended in the order of their numbers; they keep these where the heap had no
+Records of a heap are appended in the order of their numbers; they keep these where the heap had no \
 gaps and the page size is the same, and standard error says where they did not.";
 
 #[derive(clap::Args, Debug)]

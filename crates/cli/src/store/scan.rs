@@ -23,7 +23,7 @@ const EXAMPLES: &str = "Examples:
   millpond scan shop.db --tree orders --count
   millpond scan shop.db --tree log --from 65536
 
-The entries of a hash index come in no order, and have no --prefix, --from, --to or --reverse. The
+The entries of a hash index come in no order, and have no --prefix, --from, --to or --reverse. The \
 records of a heap come in the order of their numbers.";
 
 #[derive(clap::Args, Debug)]

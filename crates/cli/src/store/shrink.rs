@@ -11,7 +11,7 @@ use crate::progress::Progress;
 const EXAMPLES: &str = "Examples:
   millpond shrink shop.db
 
-Pages in use move to where the front of the file is free, and the end that comes free is cut off.
+Pages in use move to where the front of the file is free, and the end that comes free is cut off. \
 Interrupted, it leaves a store that is whole, and shorter by what was done.
 
 A program that has the store open calls Db::shrink.";

@@ -47,6 +47,10 @@ const WELCOME: &str = "A tour of Millpond, a storage engine and a laboratory of 
 
 pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
     let start = Instant::now();
+    if let Some(dir) = args.dir.as_deref().filter(|dir| !dir.is_dir()) {
+        let text = format!("--dir {}: there is no such folder: make it first", dir.display());
+        return Err(Failure::Usage(text));
+    }
     print(WELCOME)?;
     let scratch = tempfile::Builder::new().prefix("millpond-tour-").tempdir()?;
     let store = args.dir.as_deref().unwrap_or(scratch.path()).join("tour.mp");

@@ -67,6 +67,10 @@ impl Axis {
 
     fn log_ticks(&self) -> Vec<f64> {
         let decades = (self.low.log10().floor() as i32)..=(self.high.log10().ceil() as i32);
+        if self.high / self.low < 5.0 {
+            // Within half a decade there is hardly a power of ten, or twice or five times one.
+            return self.even_ticks();
+        }
         let wide = self.high / self.low > 300.0;
         let steps: &[f64] = if wide { &[1.0] } else { &[1.0, 2.0, 5.0] };
         decades

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::axis::Axis;
-use super::curves::{HEIGHT, WIDTH, bottom, left_right, legend, series_class, upwards};
+use super::curves::{HEIGHT, WIDTH, bottom, left_right, legend, name_above, series_class, upwards};
 use super::html::{escaped, short};
 use crate::interval::Interval;
 
@@ -38,8 +38,9 @@ impl BarPlot {
         let legend = legend(&in_order(self.bars.iter().map(|bar| bar.series.as_str())));
         let svg = self.svg();
         format!(
-            "{legend}<figure><figcaption>{title}</figcaption><p class=\"hint\">{note}</p>{svg}\
-             </figure>"
+            "{legend}<figure><figcaption>{title}</figcaption><p class=\"hint\">{note}</p>{}{svg}\
+             </figure>",
+            name_above(&self.y)
         )
     }
 
@@ -89,7 +90,7 @@ impl BarPlot {
         }
         let _ = write!(
             svg,
-            "<text class=\"name\" text-anchor=\"middle\" transform=\"translate(13 {:.1}) \
+            "<text class=\"name beside\" text-anchor=\"middle\" transform=\"translate(13 {:.1}) \
              rotate(-90)\">{}</text>",
             HEIGHT / 2.0,
             escaped(&self.y)

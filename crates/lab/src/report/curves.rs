@@ -40,7 +40,7 @@ pub(super) fn grid(x: &Axis, y: &Axis, x_name: &str, y_name: &str) -> String {
     let _ = write!(
         svg,
         "<text class=\"name\" text-anchor=\"middle\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\
-         <text class=\"name\" text-anchor=\"middle\" transform=\"translate(13 {:.1}) \
+         <text class=\"name beside\" text-anchor=\"middle\" transform=\"translate(13 {:.1}) \
          rotate(-90)\">{}</text>",
         (left + right) / 2.0,
         HEIGHT - 8.0,
@@ -128,10 +128,20 @@ pub(super) fn curves(trace: &TraceData, labels: &[&str]) -> Option<String> {
     Some(svg)
 }
 
+/// The name of a vertical axis above its plot, where the plot is too narrow to have it beside it.
+pub(super) fn name_above(name: &str) -> String {
+    format!("<p class=\"hint narrow\">{}</p>", escaped(name))
+}
+
 /// The legend: every label with its line.
 pub(super) fn legend(labels: &[&str]) -> String {
+    legend_of(labels.iter().copied().enumerate())
+}
+
+/// A legend of some labels only, each with the number of its colour.
+pub(super) fn legend_of<'a>(labels: impl Iterator<Item = (usize, &'a str)>) -> String {
     let mut html = String::from("<ul class=\"legend\">");
-    for (index, label) in labels.iter().enumerate() {
+    for (index, label) in labels {
         let _ = write!(
             html,
             "<li><svg viewBox=\"0 0 28 10\" class=\"key\"><g class=\"series {}\">\

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value as Json;
 
 use crate::results::{ResultDir, ResultError};
-use crate::table::Table;
+use crate::table::{Table, Value, short_names};
 
 /// Why a report could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -64,7 +64,25 @@ impl ReportData {
         }
         let mut data = ReportData { traces: Vec::new(), table, runs };
         (0..data.table.rows.len()).for_each(|row| data.take(row));
+        data.shorten();
         Ok(data)
+    }
+
+    /// Gives traces the shortest names that tell them apart.
+    fn shorten(&mut self) {
+        let paths: Vec<String> = self.traces.iter().map(|trace| trace.name.clone()).collect();
+        let names = short_names(&paths);
+        let at = self.table.column("trace");
+        for row in &mut self.table.rows {
+            if let Some(at) = at
+                && let Some(known) = paths.iter().position(|path| *path == row[at].to_string())
+            {
+                row[at] = Value::Text(names[known].clone());
+            }
+        }
+        for (trace, name) in self.traces.iter_mut().zip(names) {
+            trace.name = name;
+        }
     }
 
     fn take(&mut self, row: usize) {

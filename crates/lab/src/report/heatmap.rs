@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::data::{Line, TraceData};
-use super::html::{escaped, file_name, short};
+use super::html::{escaped, short};
 use crate::interval::Interval;
 
 /// A table of ratios, coloured by how far each is from 1.
@@ -84,7 +84,7 @@ pub(super) fn heatmap(trace: &TraceData, reference: &str) -> Option<String> {
         sizes.iter().map(ratio).collect()
     };
     let map = HeatMap {
-        title: file_name(&trace.name).to_string(),
+        title: trace.name.clone(),
         note: String::new(),
         across: "frames".to_string(),
         columns: sizes.iter().map(|size| short(*size as f64)).collect(),

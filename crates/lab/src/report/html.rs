@@ -39,11 +39,6 @@ pub(super) fn short(x: f64) -> String {
     }
 }
 
-/// A path's last part, for headings.
-pub(super) fn file_name(path: &str) -> &str {
-    path.rsplit(['/', '\\']).next().unwrap_or(path)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

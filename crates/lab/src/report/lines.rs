@@ -3,9 +3,12 @@
 use std::fmt::Write;
 
 use super::axis::Axis;
-use super::curves::{HEIGHT, WIDTH, across, grid, legend, series_class, upwards};
+use super::curves::{HEIGHT, WIDTH, across, grid, legend, name_above, series_class, upwards};
 use super::html::{escaped, short};
 use super::page::STYLE;
+
+/// Values that are all above this share of the greatest have an axis that does not begin at zero.
+const HIGH: f64 = 0.6;
 
 /// A named line.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -60,14 +63,18 @@ impl LinePlot {
 
     fn drawn(&self, above: &str) -> String {
         let labels: Vec<&str> = self.lines.iter().map(|line| line.label.as_str()).collect();
-        format!("{}<figure>{above}{}</figure>", legend(&labels), self.svg())
+        let name = name_above(&self.y);
+        format!("{}<figure>{above}{name}{}</figure>", legend(&labels), self.svg())
     }
 
     fn svg(&self) -> String {
         let points = || self.lines.iter().flat_map(|line| line.points.iter());
         let x = across(points().map(|p| p.0), self.is_log);
         let ends = self.lines.iter().flat_map(|line| line.band.iter().flat_map(|b| [b.0, b.1]));
-        let zero = (!self.is_cut).then_some(0.0);
+        let least = points().map(|p| p.1).fold(f64::INFINITY, f64::min);
+        let most = points().map(|p| p.1).fold(0.0, f64::max);
+        // Where all stick to the top, nobody would see how they differ.
+        let zero = (!self.is_cut && least < most * HIGH).then_some(0.0);
         let y = upwards(points().map(|p| p.1).chain(ends).chain(zero));
         let mut svg = format!(
             "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{} over {}\">{}",
@@ -143,5 +150,19 @@ mod tests {
         assert_eq!(html.matches("<circle").count(), 2);
         assert_eq!(html.matches("<polygon class=\"band\"").count(), 1, "the other has no points");
         assert_eq!(html.matches("<polyline points").count(), 2 + 2, "two lines and their keys");
+    }
+
+    #[test]
+    fn an_axis_begins_at_zero_unless_all_stick_to_the_top() {
+        let plot = |values: &[f64]| LinePlot {
+            lines: vec![Line {
+                points: (0..).map(f64::from).zip(values.iter().copied()).collect(),
+                ..Line::default()
+            }],
+            ..LinePlot::default()
+        };
+        let has_zero = |values: &[f64]| plot(values).svg().matches(">0</text>").count() == 2;
+        assert!(has_zero(&[50.0, 99.0]));
+        assert!(!has_zero(&[96.0, 99.0]));
     }
 }

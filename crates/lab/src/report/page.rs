@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use serde_json::Value as Json;
 
-use super::curves::{curves, legend};
-use super::data::ReportData;
+use super::curves::{curves, legend_of, name_above};
+use super::data::{ReportData, TraceData};
 use super::heatmap::heatmap;
-use super::html::{escaped, file_name};
+use super::html::escaped;
 use super::section::Section;
 use super::tradeoff::tradeoff;
 use crate::table::{Table, Value};
@@ -61,16 +61,15 @@ fn by_traces(html: &mut String, data: &ReportData, options: &ReportOptions) {
     let fallback = labels.iter().find(|l| **l == "watt").copied().unwrap_or(first);
     let reference = options.relative_to.as_deref().unwrap_or(fallback);
     let plots: Vec<(&str, String)> =
-        data.traces.iter().filter_map(|t| Some((t.name.as_str(), curves(t, &labels)?))).collect();
+        data.traces.iter().filter_map(|t| Some((t.name.as_str(), curve_of(t, &labels)?))).collect();
     if !plots.is_empty() {
         html.push_str("<h2>Miss ratio over cache size</h2>");
-        html.push_str(&legend(&labels));
         html.push_str(
             "<p class=\"hint\">Lower is better. Bands are 95 % confidence intervals over the \
              seeds, where there are several.</p>",
         );
-        for (name, svg) in plots {
-            figure(html, file_name(name), &svg);
+        for (name, plot) in plots {
+            figure(html, name, &plot);
         }
     }
     let maps: Vec<String> = data.traces.iter().filter_map(|t| heatmap(t, reference)).collect();
@@ -90,8 +89,16 @@ fn by_traces(html: &mut String, data: &ReportData, options: &ReportOptions) {
             "<h2>Reads against writes</h2><p class=\"hint\">Down and left is better: fewer page \
              reads, fewer page writes.</p>",
         );
-        trades.iter().for_each(|(name, svg)| figure(html, file_name(name), svg));
+        trades.iter().for_each(|(name, svg)| figure(html, name, svg));
     }
+}
+
+/// A trace's curves, below a legend of those that it has.
+fn curve_of(trace: &TraceData, labels: &[&str]) -> Option<String> {
+    let svg = curves(trace, labels)?;
+    let has = |label: &str| trace.lines.iter().any(|(own, _, _)| own == label);
+    let own = labels.iter().copied().enumerate().filter(|(_, label)| has(label));
+    Some(format!("{}{}{svg}", legend_of(own), name_above("miss ratio")))
 }
 
 fn figure(html: &mut String, caption: &str, svg: &str) {
@@ -121,13 +128,13 @@ pub(super) fn table_rows(table: &Table) -> String {
         let _ = write!(html, "<th>{}</th>", escaped(column));
     }
     html.push_str("</tr>");
+    let digits: Vec<usize> = (0..table.columns.len()).map(|at| digits(table, at)).collect();
     for row in &table.rows {
         html.push_str("<tr>");
-        for value in row {
+        for (value, digits) in row.iter().zip(&digits) {
             let (class, text) = match value {
-                Value::Text(text) => ("", escaped(file_name(text))),
-                Value::Float(x) if x.abs() < 100.0 => (" class=\"n\"", format!("{x:.4}")),
-                Value::Float(x) => (" class=\"n\"", format!("{x:.1}")),
+                Value::Text(text) => ("", escaped(text)),
+                Value::Float(x) if x.is_finite() => (" class=\"n\"", format!("{x:.digits$}")),
                 other => (" class=\"n\"", other.to_string()),
             };
             let _ = write!(html, "<td{class}>{text}</td>");
@@ -135,6 +142,20 @@ pub(super) fn table_rows(table: &Table) -> String {
         html.push_str("</tr>");
     }
     html
+}
+
+/// Digits behind the point in a column: none for whole numbers, and for others about four that say
+/// something.
+fn digits(table: &Table, column: usize) -> usize {
+    let numbers = table.rows.iter().filter_map(|row| row[column].number());
+    match numbers.map(f64::abs).fold(0.0, f64::max) {
+        _ if table.is_whole(column) => 0,
+        most if most < 1.0 => 4,
+        most if most < 10.0 => 3,
+        most if most < 100.0 => 2,
+        most if most < 10_000.0 => 1,
+        _ => 0,
+    }
 }
 
 fn runs(html: &mut String, runs: &[Json]) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::curves::{HEIGHT, WIDTH, across, grid, series_class, upwards};
+use super::curves::{HEIGHT, WIDTH, across, grid, legend_of, name_above, series_class, upwards};
 use super::html::{escaped, short};
 
 /// A named point.
@@ -38,10 +38,18 @@ impl PointPlot {
     /// The plot as a figure of a page.
     pub(super) fn figure(&self) -> String {
         let (title, note) = (escaped(&self.title), escaped(&self.note));
-        let svg = self.svg();
+        let (above, svg) = (self.above(), self.svg());
         format!(
-            "<figure><figcaption>{title}</figcaption><p class=\"hint\">{note}</p>{svg}</figure>"
+            "<figure><figcaption>{title}</figcaption><p class=\"hint\">{note}</p>{above}{svg}\
+             </figure>"
         )
+    }
+
+    /// What a narrow plot has no room for: the points' names, and that of the vertical axis.
+    pub(super) fn above(&self) -> String {
+        let points = self.points.iter().map(|point| (point.colour, point.label.as_str()));
+        let legend = legend_of(points);
+        format!("<div class=\"narrow\">{legend}</div>{}", name_above(&self.y))
     }
 
     /// The drawing alone.
@@ -77,7 +85,7 @@ impl PointPlot {
                 svg,
                 "<g class=\"point {}\"><title>{}: {}, {}</title>\
                  <circle cx=\"{px:.1}\" cy=\"{py:.1}\" r=\"4.5\"/>\
-                 <text class=\"tick\" text-anchor=\"{anchor}\" x=\"{:.1}\" y=\"{text_y:.1}\">{}\
+                 <text class=\"tick beside\" text-anchor=\"{anchor}\" x=\"{:.1}\" y=\"{text_y:.1}\">{}\
                  </text></g>",
                 series_class(point.colour),
                 escaped(&point.label),

@@ -30,7 +30,7 @@ pub(super) fn tradeoff(trace: &TraceData, labels: &[&str]) -> Option<String> {
         points,
         ..PointPlot::default()
     };
-    Some(plot.svg())
+    Some(plot.above() + &plot.svg())
 }
 
 fn middle_size(trace: &TraceData) -> Option<u64> {

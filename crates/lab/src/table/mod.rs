@@ -9,5 +9,6 @@ mod value;
 mod whole;
 
 pub use names::short_names;
+pub use text::terminal_width;
 pub use value::{Table, TableError, Value};
 pub use whole::beside;
