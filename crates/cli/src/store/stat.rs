@@ -91,7 +91,7 @@ fn wait() -> bool {
 
 fn output(args: &Args) -> Output {
     let format = if args.json { Form::Json } else { args.output.format };
-    Output { format, out: args.output.out.clone() }
+    Output { format, out: args.output.out.clone(), wide: args.output.wide }
 }
 
 fn running(args: &Args, published: &Published) -> Result<(), Failure> {

@@ -8,4 +8,43 @@ mod life;
 mod memory;
 mod merging;
 mod policies;
+mod read_ahead;
 mod scans;
+mod stale;
+mod stores;
+mod structures;
+mod threads;
+mod typed;
+mod types;
+
+use std::path::PathBuf;
+
+use millpond::db::check::{CATALOG, CheckOptions, check};
+use millpond::db::{Db, Options};
+
+/// A path in a directory of its own, which goes with the guard.
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store.mill");
+    (dir, path)
+}
+
+/// Few and small pages, so that everything splits, merges and is evicted all the time.
+fn tiny(frames: u32) -> Options {
+    Options::new().page_size(512).lab(|lab| {
+        lab.tiny_pages = true;
+        lab.frames = Some(frames);
+        lab.batch = Some(2);
+    })
+}
+
+/// What a check of the closed store finds wrong with it: nothing.
+fn assert_sound(path: &std::path::Path) {
+    let report = check(path, CATALOG, CheckOptions::default()).unwrap();
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+}
+
+/// Free pages of the store, once nothing is held back for new pages: after a reopening.
+fn free_pages(db: &Db) -> u64 {
+    db.stats().free_pages
+}

@@ -16,7 +16,9 @@ fn key(number: u32) -> [u8; 4] {
 
 fn fill(db: &Db, name: &str, rows: u32) -> RawTree {
     let tree = db.raw_tree(name).unwrap();
-    (0..rows).for_each(|row| drop(tree.put(&key(row), &[7; 40]).unwrap()));
+    for row in 0..rows {
+        tree.put(&key(row), &[7; 40]).unwrap();
+    }
     tree
 }
 
@@ -72,7 +74,9 @@ fn a_scanned_page_that_is_looked_up_is_one_like_any_other() {
     let (wanted, scanned) = (fill(&db, "wanted", WANTED), fill(&db, "scanned", SCANNED));
     // A scan loads them; lookups want them afterwards.
     assert_eq!(wanted.iter().as_scan().count(), WANTED as usize);
-    (0..2).for_each(|_| drop(look_up(&db, &wanted)));
+    for _ in 0..2 {
+        look_up(&db, &wanted);
+    }
     assert_eq!(scanned.iter().as_scan().count(), SCANNED as usize);
     assert!(look_up(&db, &wanted) <= 15);
     // Only a scan wanted these: the next one takes their place.
