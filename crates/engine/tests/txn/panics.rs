@@ -127,7 +127,10 @@ fn a_panic_in_any_other_closure_leaves_a_whole_store_and_nothing_locked() {
         panics(|| {
             let row = |n: u32| {
                 assert!(n < 3000, "as ordered");
-                (n.to_be_bytes().to_vec(), vec![1; if n % 100 == 0 { 20_000 } else { 100 }])
+                (
+                    n.to_be_bytes().to_vec(),
+                    vec![1; if n.is_multiple_of(100) { 20_000 } else { 100 }],
+                )
             };
             other.bulk_load((0..).map(row), Default::default())
         });
