@@ -220,10 +220,13 @@ fn read_in_all_ways(tree: &RawTree, rows: &Rows, page: u64) {
     }
 }
 
+/// Something that changes a tree.
+type Attempt<'a> = &'a dyn Fn(&Db, &RawTree) -> Result<u64, Error>;
+
 /// Every call comes back, right or with an error; nothing else in the store is harmed.
 fn change_in_all_ways(aged: &Aged, page: u64) {
     let backup = aged.path.with_extension("backup");
-    let changes: [&dyn Fn(&Db, &RawTree) -> Result<u64, Error>; 7] = [
+    let changes: [Attempt<'_>; 7] = [
         // It copies pages as they are, and wants a log, which tiny pages have not.
         &|db, _| if aged.page < 4096 { Ok(0) } else { db.backup_to(&backup).map(|_| 0) },
         &|db, _| db.shrink().map(|_| 0),
