@@ -23,9 +23,10 @@ usage: cargo xtask <chore>
   test [--only STEP]… [--skip STEP]… [--deep] [--list]
                                formatting, lints, tidy, every test; --deep adds the long
                                campaigns and comparisons; --list names the steps
-  crash [--seeds N] [--sweeps N] [--from SEED] [--planted]
+  crash [--seeds N] [--sweeps N] [--from SEED] [--planted] [--reads [--jobs N]]
                                the crash campaign: N stories, each of them the same for a seed; N
-                               short ones with a blow at each of their operations in turn
+                               short ones with a blow at each of their operations in turn; with
+                               --reads, stories in which reads go wrong, N of them at once
   golden [--quick]             golden results and published tables against ours
   peers [--quick] [--help]     our simulator against libCacheSim's, side by side
   sanitize [address|thread] [-- ARGUMENTS OF cargo test]

@@ -16,7 +16,7 @@ pub enum Work {
 }
 
 /// Steps that cost too much for every change: long campaigns, what C++ takes long to compile.
-pub const DEEP: [&str; 3] = ["compare-all", "crash", "planted"];
+pub const DEEP: [&str; 5] = ["compare-all", "crash", "planted", "reads", "reads-planted"];
 
 /// One step.
 pub struct Step {
@@ -60,6 +60,12 @@ pub fn steps(root: &Path) -> Vec<Step> {
         step("fuzz-check", "the fuzz targets compile", fuzz(root)),
         step("crash", "crashes at any operation, hundreds of stories", crash(&["--seeds", "400"])),
         step("planted", "planted bugs, each caught by a story or a model", planted(root)),
+        step("reads", "reads that go wrong, hundreds of stories", crash(&["--reads"])),
+        step(
+            "reads-planted",
+            "planted bugs of the read path, each caught",
+            crash(&["--reads", "--planted", "--seeds", "400"]),
+        ),
     ]
 }
 

@@ -13,6 +13,7 @@ use super::buffer::AlignedBuffer;
 use super::device::Device;
 use super::error::DeviceError;
 use super::file::{FileDevice, FileOptions};
+use super::planted::{Bug, is_planted};
 use super::store::{Access, PageStore};
 use super::store_error::{CloseError, CreateError, OpenError, ReadError};
 use crate::page::free_map;
@@ -98,7 +99,8 @@ impl PageStore {
     /// If the device fails.
     pub fn is_unmarked(device: &dyn Device) -> Result<bool, DeviceError> {
         let length = device.length();
-        if length < HEAD as u64 || length > FIRST_BYTES {
+        let is_longer = length > FIRST_BYTES && !is_planted(Bug::LostStoreMadeAnew);
+        if length < HEAD as u64 || is_longer {
             return Ok(length == 0);
         }
         let mut block = AlignedBuffer::new(HEAD);
@@ -114,7 +116,9 @@ impl PageStore {
             let begin = used.map_or(offset + first as u64, |used| used.start);
             used = Some(begin..offset + last as u64 + 1);
         }
-        let Some(used) = used else { return Ok(true) };
+        let Some(used) = used.filter(|_| !is_planted(Bug::LostStoreMadeAnew)) else {
+            return Ok(true);
+        };
         // The page size is not known: it may have been created with any.
         Ok(PageSize::ALL.into_iter().any(|size| {
             let is_free = |page: &u64| !free_map::is_reserved(size, PageId(*page));

@@ -1,7 +1,8 @@
-//! Bugs that a test plants, to see whether the crash campaign catches them.
+//! Bugs that a test plants, to see whether the campaigns catch them: of crashes, and of reads that
+//! go wrong.
 //!
 //! A campaign that finds nothing is worth as much as what it would have found. So each rule on
-//! which recovery rests has a place here that breaks it: with the feature `planted`, a test chooses
+//! which recovery rests, and each check of what is read, has a place here that breaks it: with the feature `planted`, a test chooses
 //! one of them with `plant`, for the whole process. Without the feature, which nobody but
 //! `cargo xtask crash --planted` turns on, `is_planted` is the constant `false`, and nothing of
 //! this is left in the program.
@@ -80,11 +81,21 @@ pub enum Bug {
     BackupLogNotKept,
     /// A backup copies the log before the pages.
     BackupLogFirst,
+    /// The results of a batch of reads are those of other pages of the batch.
+    ReadsOutOfOrder,
+    /// A node of a tree need not cover the keys that its parent says.
+    FencesNotCompared,
+    /// A page that could not be read ahead is taken as it is.
+    ReadAheadErrorSwallowed,
+    /// A sound page is accepted for any other.
+    OtherPageAccepted,
+    /// A store whose superblock is zeros is made anew.
+    LostStoreMadeAnew,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 33] = [
+    pub const ALL: [Bug; 38] = [
         Bug::CommitDoesNotWait,
         Bug::LogNotSynchronised,
         Bug::LogTailNotCleared,
@@ -118,6 +129,20 @@ impl Bug {
         Bug::StampAfterLocks,
         Bug::BackupLogNotKept,
         Bug::BackupLogFirst,
+        Bug::ReadsOutOfOrder,
+        Bug::FencesNotCompared,
+        Bug::ReadAheadErrorSwallowed,
+        Bug::OtherPageAccepted,
+        Bug::LostStoreMadeAnew,
+    ];
+
+    /// Those of the read path: they show when reads go wrong, and not after a crash.
+    pub const OF_READS: [Bug; 5] = [
+        Bug::ReadsOutOfOrder,
+        Bug::FencesNotCompared,
+        Bug::ReadAheadErrorSwallowed,
+        Bug::OtherPageAccepted,
+        Bug::LostStoreMadeAnew,
     ];
 }
 

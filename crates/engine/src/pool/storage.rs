@@ -2,6 +2,7 @@
 
 use millpond_base::{FrameId, PageId, Reason};
 
+use crate::io::planted::{Bug, is_planted};
 use crate::io::{PageRead, PageStore, PageWrite};
 use crate::pool::error::{PoolError, StorageError};
 
@@ -105,6 +106,12 @@ impl Storage for PageStore {
             .map(|PageIn { page, bytes, result, .. }| PageRead::tagged(*page, bytes, result))
             .collect();
         PageStore::read_batch(self, &mut batch);
+        if is_planted(Bug::ReadsOutOfOrder) {
+            let mut order: Vec<usize> = (0..batch.len()).collect();
+            order.sort_by_key(|at| batch[*at].page);
+            let results: Vec<_> = order.iter().map(|at| batch[*at].result.clone()).collect();
+            batch.iter_mut().zip(results).for_each(|(read, result)| read.result = result);
+        }
         for PageRead { result, tag: place, .. } in batch {
             *place = result.map_err(failed);
         }

@@ -36,6 +36,8 @@
 mod campaign;
 mod model;
 mod plan;
+#[cfg(feature = "planted")]
+mod planted;
 mod stories;
 mod story;
 mod worker;

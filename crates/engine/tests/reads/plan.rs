@@ -78,11 +78,8 @@ impl Plan {
         }
         let mut faults: Vec<ReadFault> =
             ReadFault::ALL.into_iter().filter(|_| random.u8(0..3) == 0).collect();
-        if std::env::var("TMP_NO_STALE").is_ok() {
-            faults.retain(|fault| *fault != ReadFault::OlderVersion);
-        }
         if faults.is_empty() {
-            faults.push(one_of(random, &ReadFault::ALL[..5]));
+            faults.push(one_of(random, &ReadFault::ALL));
         }
         let is_anywhere = random.bool();
         let place = if is_anywhere {

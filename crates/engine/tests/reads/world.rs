@@ -131,15 +131,18 @@ pub fn is_silent(misread: &Misread) -> bool {
         // Nothing is stored there yet, or it is no page of anything.
         return true;
     }
+    let is_node = |kind| [PageType::BTREE_INNER, PageType::BTREE_LEAF].contains(&kind);
+    if was.owner == is.owner && is_node(was.kind) && is_node(is.kind) {
+        let fences = |page: &[u8]| StoredNode::of(View::of(page)).ok().map(|n| n.fences());
+        // A root's level is in no other page: it covers all keys on each.
+        let is_root = fences(new).is_some_and(|f| f.lower.is_empty() && f.upper.is_none());
+        return (was.level == is.level || is_root) && fences(old) == fences(new);
+    }
     if (was.owner, was.kind) != (is.owner, is.kind) {
         // The superblock and the maps have no owner that would know better.
         return [PageType::SUPER, PageType::FREE_MAP].contains(&is.kind);
     }
     match is.kind {
-        PageType::BTREE_INNER | PageType::BTREE_LEAF => {
-            let fences = |page: &[u8]| StoredNode::of(View::of(page)).ok().map(|n| n.fences());
-            was.level == is.level && fences(old) == fences(new)
-        }
         PageType::OVERFLOW => was.level == is.level && old[32..40] == new[32..40],
         _ => was.level == is.level,
     }
@@ -198,8 +201,16 @@ impl World {
             return Ok(());
         }
         let was_misread = |page| store.iter().any(|m| m.page == PageId(page));
+        // Who begins a snapshot reads what transactions under way have replaced: large values, too,
+        // in whatever tree.
+        let is_large = |m: &&Misread| PageHeader::read(&m.head).kind == PageType::OVERFLOW;
+        if store.iter().filter(about).filter(effective).any(|m| is_large(&m)) {
+            return Ok(());
+        }
         // What page 0 says it is not is no page of a store.
-        if item.is_none() && text.contains("cannot be opened") && was_misread(0) {
+        let is_lost =
+            ["cannot be opened", "nothing can be salvaged"].iter().any(|w| text.contains(w));
+        if item.is_none() && is_lost && was_misread(0) {
             return Ok(());
         }
         if text.contains("log") && self.devices.log.struck() > 0 {
