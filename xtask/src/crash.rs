@@ -1,9 +1,9 @@
 //! The crash campaign in release mode: `cargo xtask crash`; with `--reads`, that of reads that go
 //! wrong.
 //!
-//! Runs the engine's test `crash` or `reads`, whose stories are drawn by their seeds; a failure prints the
-//! command that tells its story again. `cargo xtask test` runs a few of them. With `--planted`,
-//! bugs are planted in the engine, and stories told until each is caught.
+//! Runs the engine's test `crash` or `reads`, whose stories are drawn by their seeds; a failure
+//! prints the command that tells its story again. `cargo xtask test` runs a few of them. With
+//! `--planted`, bugs are planted in the engine, and stories told until each is caught.
 
 use anyhow::{Context, Result, bail};
 

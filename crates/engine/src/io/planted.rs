@@ -2,10 +2,10 @@
 //! go wrong.
 //!
 //! A campaign that finds nothing is worth as much as what it would have found. So each rule on
-//! which recovery rests, and each check of what is read, has a place here that breaks it: with the feature `planted`, a test chooses
-//! one of them with `plant`, for the whole process. Without the feature, which nobody but
-//! `cargo xtask crash --planted` turns on, `is_planted` is the constant `false`, and nothing of
-//! this is left in the program.
+//! which recovery rests, and each check of what is read, has a place here that breaks it: with the
+//! feature `planted`, a test chooses one of them with `plant`, for the whole process. Without the
+//! feature, which nobody but `cargo xtask crash --planted` turns on, `is_planted` is the constant
+//! `false`, and nothing of this is left in the program.
 
 /// What is done wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -2,16 +2,16 @@
 //!
 //! It stands before another device and hands all writes on, unchanged. Of its reads it spoils some,
 //! page by page, as its seed decides: they fail, end too early, or come back with other bytes than
-//! were written. What lies below is never touched, so [`ReadFaultDevice::heal`] gives a sound device
-//! again: whatever is damaged then was written back by its user.
+//! were written. What lies below is never touched, so [`ReadFaultDevice::heal`] gives a sound
+//! device again: whatever is damaged then was written back by its user.
 //!
 //! - **Which reads** are spoilt depends on the seed, the page, and how often that page was read
 //!   since the faults were set, and on nothing else: threads that read other pages in another order
 //!   change nothing.
 //! - **A request of several pages** is judged page by page. One that fails makes its request fail,
 //!   and what was to follow it in the request is not read.
-//! - **A fault that persists** spoils each later read of its page in the same way, until the page is
-//!   written (a drive remaps a bad sector then) or the device healed.
+//! - **A fault that persists** spoils each later read of its page in the same way, until the page
+//!   is written (a drive remaps a bad sector then) or the device healed.
 //! - **The ledger** has an entry for each read that was spoilt: which page, which read, how, and
 //!   whether any byte came back other than it should have.
 //!

@@ -70,7 +70,8 @@ pub fn run(seeds: Seeds) -> (Tally, Vec<u64>) {
                         Ok(told) => *tally += told,
                         Err(what) => {
                             println!("seed {seed} FAILED: {what}");
-                            println!("  repeat it with: cargo xtask crash --reads --seeds 1 --from {seed}\n");
+                            let again = "cargo xtask crash --reads --seeds 1 --from";
+                            println!("  repeat it with: {again} {seed}\n");
                             failures.push(seed);
                         }
                     }

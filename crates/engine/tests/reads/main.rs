@@ -3,26 +3,27 @@
 //!
 //! # The oracle
 //! 1. **Every answer is right, or an error**: of `get`, of scans both ways and their rows up to an
-//!    error, of ranges, prefixes, counts, checks, dumps, backups, recoveries and writes. The error is
-//!    typed, and names a page (or a place of the log) that the device's ledger says was misread.
+//!    error, of ranges, prefixes, counts, checks, dumps, backups, recoveries and writes. The error
+//!    is typed, and names a page (or a place of the log) that the device's ledger says was misread.
 //! 2. **What a tree does not contain does not concern it**: a page that an error names belongs to
-//!    the structure that was asked, or to the catalog.
+//!    the structure that was asked, or to the catalog. (Who begins a snapshot reads large values
+//!    that transactions under way have replaced, in any tree: their pages are let pass.)
 //! 3. **Nothing hangs**, and nothing panics: a story that takes two minutes is a failure, with its
 //!    seed.
 //! 4. **Nothing that was misread is written back**: when reads are right again everything is what
-//!    the model says, the store closes, the check of its file finds nothing wrong and no page lost,
-//!    and what is opened again is the same.
+//!    the model says, the store closes, the check of its file finds nothing wrong, and what is
+//!    opened again is the same. Pages that errors have lost are counted.
 //!
-//! What excuses a wrong answer: an older version of a page of that structure, in which nothing tells
-//! that it is not the newest (no fence moved, no stamp differs). A lost write that moved no fence
-//! cannot be seen by a reader. Such answers are counted apart.
+//! What excuses a wrong answer: an older version of a page of that structure, in which nothing
+//! tells that it is not the newest (no fence moved, no stamp differs). A lost write that moved no
+//! fence cannot be seen by a reader. Such answers are counted apart.
 //!
 //! What a change that failed has left is not known: a key has what it had, or what it was to have.
 //!
 //! # The mechanism
 //! `io/read_faults.rs` stands before store and log; `plan.rs` draws a story from its seed,
-//! `story.rs` tells it, `worker.rs` asks and `world.rs` judges. Which read goes wrong depends on the
-//! seed, the page, and how often it was read, so a seed gives the same faults again as far as the
+//! `story.rs` tells it, `worker.rs` asks and `world.rs` judges. Which read goes wrong depends on
+//! the seed, the page, and how often it was read, so a seed gives the same faults again as far as the
 //! threads read the same.
 //!
 //! # Many stories
