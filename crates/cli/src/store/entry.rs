@@ -77,7 +77,7 @@ pub(crate) fn get(args: &GetArgs) -> Result<(), Failure> {
         };
         let table = row(from.name(), key, shown);
         let file = args.store.file.display().to_string();
-        let output = Output { format: Form::Json, out: None, wide: false };
+        let output = Output { format: Form::Json, out: None, wide: true };
         drop(out);
         return output.write("get", &json!({ "file": file }), &table);
     }
