@@ -85,10 +85,40 @@ impl<P: Pages> BTree<P> {
         if self.fits_inline(key, value.len() as u64) {
             return self.change_by(whose, key, New::Inline(value), when, None).map_err(failed);
         }
-        let built = self.build(value)?;
-        let made = self.change_by(whose, key, New::Built(&built), when, None);
-        done_anyway(by, self.free_below(built.anchor))?;
-        Ok(made?)
+        let built = Detached(self.build(value)?);
+        Ok(self.place_as(by, key, built, condition, whose.undo)?)
+    }
+
+    /// Writes the pages of `value` if it cannot be inline: [`BTree::place_as`] makes it an entry.
+    ///
+    /// # Errors
+    /// Key or value too long, or the memory behind the tree failed.
+    #[inline]
+    pub fn build_large(&self, key: &[u8], value: &[u8]) -> Result<Option<Detached>, WriteError> {
+        self.check_sizes(key, value.len() as u64)?;
+        if self.fits_inline(key, value.len() as u64) {
+            return Ok(None);
+        }
+        Ok(Some(Detached(self.build(value)?)))
+    }
+
+    /// As [`BTree::write_as`] with a value whose pages are written already. They are freed if the
+    /// condition does not hold.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    pub fn place_as(
+        &self,
+        by: By,
+        key: &[u8],
+        built: Detached,
+        condition: Condition,
+        undo: Option<&mut Vec<u8>>,
+    ) -> Result<Applied, PoolError> {
+        let whose = Whose { by, undo, root: RootFate::None };
+        let made = self.change_by(whose, key, New::Built(&built.0), condition.when(), None);
+        done_anyway(by, self.free_below(built.0.anchor))?;
+        made
     }
 
     /// Gives `key` the large value `detached`, which is not detached any more.

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use millpond_base::Lsn;
 
-use crate::btree::{Applied, BTree, Before, Condition, Detached, Undo, Updated};
+use crate::btree::{Applied, BTree, Before, Condition, Detached, Undo, Updated, WriteError};
 use crate::io::planted::{Bug, is_planted};
 use crate::lock::{Mode, Owner};
 use crate::log::Record;
@@ -292,13 +292,29 @@ impl Transaction {
         self.lock_key(tree.owner(), key, Mode::X)?;
         let by = By::Transaction { tx: self.tx, prev: self.last };
         self.enter();
+        // A large value may take seconds: its pages are written before the step that checkpoints
+        // wait for, and outside the latch that whoever begins a snapshot waits for.
+        let large = value.map(|value| tree.build_large(key, value)).transpose().map_err(failed)?;
+        let mut large = large.flatten();
         let Some(active) = &self.kit.active else { return Err(TxnError::Failed) };
         let mut changes = active.changes();
-        changes.before_write(self.manager.versions(), tree, key)?;
+        if let Err(error) = changes.before_write(self.manager.versions(), tree, key) {
+            if let Some(large) = large {
+                free(tree, large);
+            }
+            return Err(error);
+        }
         let undo = &mut changes.undo;
         let (start, step) = (undo.end(), active.begin_step());
         // Taken apart where it lies: what is moved as a whole waits for its parts to be written.
-        match tree.write_as(by, key, value, condition, Some(undo.room())) {
+        let made = match large.take() {
+            None => tree.write_as(by, key, value, condition, Some(undo.room())),
+            Some(large) => {
+                let placed = tree.place_as(by, key, large, condition, Some(undo.room()));
+                placed.map_err(WriteError::from)
+            }
+        };
+        match made {
             Ok(Applied { existed, applied, at, gone }) => {
                 step.end(at);
                 undo.noted(start, self.last);
