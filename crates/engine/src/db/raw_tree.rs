@@ -321,6 +321,7 @@ impl RawTree {
     ///
     /// # Errors
     /// As [`RawTree::get_with`].
+    #[track_caller]
     pub fn first(&self) -> Result<Option<RawEntry>, Error> {
         self.iter().next().transpose()
     }
@@ -329,6 +330,7 @@ impl RawTree {
     ///
     /// # Errors
     /// As [`RawTree::get_with`].
+    #[track_caller]
     pub fn last(&self) -> Result<Option<RawEntry>, Error> {
         self.iter().next_back().transpose()
     }
@@ -345,6 +347,7 @@ impl RawTree {
     ///
     /// # Errors
     /// As [`RawTree::get_with`].
+    #[track_caller]
     pub fn is_empty(&self) -> Result<bool, Error> {
         Ok(self.iter().keys_only().next_entry()?.is_none())
     }
@@ -560,6 +563,7 @@ impl<'t> IntoIterator for &'t RawTree {
     type Item = Result<RawEntry, Error>;
     type IntoIter = RawRange<'t>;
 
+    #[track_caller]
     fn into_iter(self) -> RawRange<'t> {
         self.iter()
     }

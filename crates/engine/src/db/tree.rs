@@ -315,6 +315,7 @@ impl<K: Key, V: Value> Tree<K, V> {
     ///
     /// # Errors
     /// As [`Tree::get`].
+    #[track_caller]
     pub fn first(&self) -> Result<Option<(K, V)>, Error> {
         self.iter().next().transpose()
     }
@@ -323,6 +324,7 @@ impl<K: Key, V: Value> Tree<K, V> {
     ///
     /// # Errors
     /// As [`Tree::get`].
+    #[track_caller]
     pub fn last(&self) -> Result<Option<(K, V)>, Error> {
         self.iter().next_back().transpose()
     }
@@ -454,6 +456,7 @@ impl<'t, K: Key, V: Value> IntoIterator for &'t Tree<K, V> {
     type Item = Result<(K, V), Error>;
     type IntoIter = Range<'t, K, V>;
 
+    #[track_caller]
     fn into_iter(self) -> Range<'t, K, V> {
         self.iter()
     }
