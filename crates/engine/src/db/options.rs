@@ -142,6 +142,11 @@ pub struct Options {
     /// Bytes of log that a recovery may have to read, about: checkpoints are begun at half of it,
     /// and writers wait for them at the whole. Default: 512 MiB.
     pub log_gap: u64,
+    /// Bytes that the file beside the store may have that takes what entries were, for snapshots,
+    /// if that does not fit into memory: the file of the store's name with `-spill` behind. It is
+    /// made when it is needed, and removed when the store is closed. 0: there is none, and
+    /// snapshots are lost instead. A store in memory has none. Default: 16 GiB.
+    pub spill_max: u64,
     /// Whether a store whose log is damaged before its end is recovered as it was at the damage;
     /// what was committed behind it is lost. Where that cannot be, nothing is changed. Has no
     /// effect on a log that is sound. Default: no, opening fails.
@@ -154,6 +159,9 @@ pub struct Options {
 
 /// [`Options::log_gap`](Options#structfield.log_gap) unless it is set.
 pub const LOG_GAP_DEFAULT: u64 = 512 << 20;
+
+/// [`Options::spill_max`](Options#structfield.spill_max) unless it is set.
+pub const SPILL_MAX_DEFAULT: u64 = 16 << 30;
 
 /// What only measurements and tests turn: strategies that are worse, or fixed for good reasons.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -234,6 +242,7 @@ impl Default for Options {
             locks: true,
             durability: Durability::default(),
             log_gap: LOG_GAP_DEFAULT,
+            spill_max: SPILL_MAX_DEFAULT,
             salvage_log: false,
             recovery_watch: RecoveryWatch::default(),
             lab: Lab::default(),
@@ -291,6 +300,8 @@ impl Options {
         durability: Durability => durability;
         /// Sets [`Options::log_gap`](#structfield.log_gap), in bytes.
         log_gap: u64 => log_gap;
+        /// Sets [`Options::spill_max`](#structfield.spill_max), in bytes.
+        spill_max: u64 => spill_max;
         /// Sets [`Options::salvage_log`](#structfield.salvage_log).
         salvage_log: bool => salvage_log;
     }

@@ -20,8 +20,10 @@ use crate::pool::Mode;
 /// others write meanwhile. It waits for no writer, and no writer waits for it. Threads may share
 /// it.
 ///
-/// What is changed while a snapshot is open is kept in memory for it: a 32nd of the store's. If
-/// that is full, the oldest snapshot is lost, and its next read fails with
+/// What is changed while a snapshot is open is kept for it: in memory, a 32nd of the store's, and
+/// beyond that in a file beside the store
+/// ([`Options::spill_max`](super::Options#structfield.spill_max)). If that is full, the oldest
+/// snapshot is lost, and its next read fails with
 /// [`TxnError::SnapshotLost`](super::TxnError::SnapshotLost), which says where in the program it
 /// was begun. So drop it when it is no longer needed.
 ///

@@ -41,7 +41,7 @@ use super::stat_file::{PUBLISH_PERIOD, Publisher};
 use super::store_handle::{OpenTree, Opened, StoreHandle, StoreHashIndex, StoreHeap, StoreTree};
 use super::undoing;
 use crate::btree::{Detached, InnerKind, LeafKind, OverflowKind};
-use crate::io::{CreateError, Device, FileDevice, OpenError, PageStore};
+use crate::io::{CreateError, Device, FileDevice, OpenError, PageStore, SpillFile};
 use crate::lock::{LockManager, LockOptions};
 use crate::log::Log;
 use crate::page::{PageSize, PageType};
@@ -68,6 +68,7 @@ pub(super) struct Prepared {
     logged: Option<Logged>,
     plan: Plan,
     publisher: Option<Arc<Publisher>>,
+    spill: Option<Arc<SpillFile>>,
 }
 
 /// What is behind a name.
@@ -228,7 +229,15 @@ impl Prepared {
         };
         let publisher = || Arc::new(Publisher::new(path, PUBLISH_PERIOD));
         let publisher = (!options.read_only).then(publisher);
-        Prepared::over(pages, None, options, publisher)
+        Ok(Prepared::over(pages, None, options, publisher)?.spill_beside(path, options))
+    }
+
+    /// Lets what does not fit into memory go to a file beside the store, which is locked by now.
+    fn spill_beside(self, path: &Path, options: &Options) -> Prepared {
+        if options.read_only || !options.locks {
+            return self;
+        }
+        Prepared { spill: Some(SpillFile::beside(path, options.spill_max)), ..self }
     }
 
     fn logged_file(path: &Path, options: &Options) -> Result<Prepared, Error> {
@@ -247,7 +256,8 @@ impl Prepared {
         let log = |empty| log_file::log_file(path, empty, options);
         let (pages, logged) = open_or_create(Arc::new(device), log, options)?;
         let publisher = Arc::new(Publisher::new(path, PUBLISH_PERIOD));
-        Prepared::over(pages, Some(logged), options, Some(publisher))
+        let prepared = Prepared::over(pages, Some(logged), options, Some(publisher))?;
+        Ok(prepared.spill_beside(path, options))
     }
 
     /// Opens or creates the store on `device`, with its log on another one.
@@ -286,7 +296,10 @@ impl Prepared {
         // Nothing is set aside for a log that is not there.
         let options = options.clone().log(logged.is_some());
         match options.plan(&SystemRoots::default(), Some(page_size)) {
-            Ok(plan) => Ok(Prepared { pages: Arc::new(pages), logged, plan, publisher }),
+            Ok(plan) => {
+                let (pages, spill) = (Arc::new(pages), None);
+                Ok(Prepared { pages, logged, plan, publisher, spill })
+            }
             Err(error) => {
                 if logged.is_none() {
                     leave_as_found(&pages);
@@ -404,7 +417,7 @@ impl<M: Mode> Store<M> {
     }
 
     fn assemble(prepared: Prepared, options: &Options) -> Result<Store<M>, Error> {
-        let Prepared { pages, mut logged, plan, publisher } = prepared;
+        let Prepared { pages, mut logged, plan, publisher, spill } = prepared;
         let log = logged.as_ref().map(|logged| logged.log.clone());
         let shape = Shape { frames: plan.budget.frames, pages_dense: None, seed: plan.seed.0 };
         let seated = seat_for::<M::Touch>(&plan.policy, &shape, options.lab.seat)?;
@@ -430,7 +443,7 @@ impl<M: Mode> Store<M> {
         let mut named = Named { catalog, open: HashMap::new(), gone: (0, 0) };
         let next_tx = logged.as_ref().map_or(1, |logged| logged.next_tx);
         let has_locks = options.locks && !options.read_only && !M::TREES_ONLY;
-        let txns = transaction_manager(&plan.budget, log, has_locks, next_tx);
+        let txns = transaction_manager(&plan.budget, log, has_locks, next_tx, spill);
         let checkpointer = match &mut logged {
             Some(logged) => {
                 let root = named.catalog.as_ref().map(Catalog::root);
@@ -1026,11 +1039,13 @@ fn transaction_manager(
     log: Option<Arc<Log>>,
     has_locks: bool,
     next: u64,
+    spill: Option<Arc<SpillFile>>,
 ) -> Arc<TransactionManager> {
     let options = LockOptions::default().memory_bytes(budget.lock_bytes as usize);
     let locks = has_locks.then(|| Arc::new(LockManager::new(options)));
     let version_bytes = budget.version_bytes as usize;
-    Arc::new(TransactionManager::new(log, locks, next, GROUP_DELAY, version_bytes))
+    let versions = (version_bytes, spill);
+    Arc::new(TransactionManager::new(log, locks, next, GROUP_DELAY, versions))
 }
 
 /// Errors of locks name trees as users do. Nobody who has the names waits for a lock.

@@ -2,9 +2,9 @@
 //!
 //! Outside snapshots a range copies leaves, and gives what they hold if nobody has held a lock to
 //! write since it began: that costs a look at one word per leaf. From the first leaf on at which
-//! somebody writes it reads a snapshot of its own, which begins there. If that is lost, because the
-//! range is used for so long that what is changed meanwhile does not fit its memory, it goes on
-//! with another one.
+//! somebody writes it reads a snapshot of its own, which begins there. If that is lost, because
+//! what is changed while the range is used fits neither memory nor spill file, the range says so,
+//! once, and is over: what it gave is of one moment, and another snapshot would be of another.
 
 use std::ops::Bound;
 use std::panic::Location;
@@ -34,6 +34,8 @@ enum Source<'t, M: Mode> {
     Own(Own<'t, M>),
     /// The user's.
     Snapshot(SnapshotRange<'t, Pool<M>>),
+    /// It failed, and is at its end.
+    Over,
 }
 
 /// Leaves that were copied while nobody wrote.
@@ -130,6 +132,7 @@ impl<'t, M: Mode> StoreRange<'t, M> {
             Source::Quiet(quiet) => Source::Quiet(Quiet { range: plain(quiet.range), ..quiet }),
             Source::Own(own) => Source::Own(Own { range: snapshot(own.range), ..own }),
             Source::Snapshot(range) => Source::Snapshot(snapshot(range)),
+            Source::Over => Source::Over,
         };
         StoreRange { source, ..self }
     }
@@ -148,10 +151,26 @@ impl<'t, M: Mode> StoreRange<'t, M> {
 
     #[inline]
     fn take(&mut self, forward: bool) -> Result<Option<Entry<'_>>, Error> {
+        if let Err(error) = self.step(forward) {
+            // It is told once, and the range is over.
+            self.source = Source::Over;
+            return Err(error);
+        }
+        Ok(match &self.source {
+            Source::Plain(range) => range.shown(forward),
+            Source::Quiet(quiet) => quiet.range.shown(forward),
+            Source::Own(own) => own.range.shown(forward),
+            Source::Snapshot(range) => range.shown(forward),
+            Source::Over => None,
+        })
+    }
+
+    #[inline]
+    fn step(&mut self, forward: bool) -> Result<(), Error> {
         if M::TREES_ONLY {
-            let Source::Plain(range) = &mut self.source else { return Ok(None) };
+            let Source::Plain(range) = &mut self.source else { return Ok(()) };
             range.step(forward)?;
-            return Ok(range.shown(forward));
+            return Ok(());
         }
         if let Source::Quiet(quiet) = &mut self.source
             && !quiet.step(self.tree, forward)?
@@ -159,26 +178,25 @@ impl<'t, M: Mode> StoreRange<'t, M> {
             let (bounds, caller) = (quiet.bounds(forward), quiet.caller);
             self.own(bounds, caller)?;
         }
-        if let Source::Own(_) = &self.source {
-            self.step_own(forward)?;
-        }
         match &mut self.source {
+            Source::Own(_) => self.step_own(forward)?,
             Source::Plain(range) => {
                 range.step(forward)?;
-                Ok(range.shown(forward))
             }
-            Source::Quiet(quiet) => Ok(quiet.range.shown(forward)),
-            Source::Own(own) => Ok(own.range.shown(forward)),
             Source::Snapshot(range) => {
                 range.step(forward)?;
-                Ok(range.shown(forward))
             }
+            Source::Quiet(_) | Source::Over => {}
         }
+        Ok(())
     }
 
     /// Goes on with a snapshot of its own, between these bounds.
     #[cold]
     fn own(&mut self, bounds: [Bytes; 2], caller: &'static Location<'static>) -> Result<(), Error> {
+        // What it read until now goes first: a snapshot that stays would keep its era, and with it
+        // what is wrong with that, for the next one.
+        self.source = Source::Over;
         let snapshot = self.tree.store().begin_snapshot(caller)?;
         let [lower, upper] = &bounds;
         let mut range = snapshot.range(self.tree.btree(), borrowed(lower), borrowed(upper));
@@ -198,14 +216,6 @@ impl<'t, M: Mode> StoreRange<'t, M> {
             let key = match own.range.step(forward) {
                 Ok(true) => own.range.shown(forward).map_or(&[][..], |(key, _)| key),
                 Ok(false) => return Ok(()),
-                Err(TxnError::SnapshotLost { .. }) => {
-                    let (bounds, caller) = (own.bounds.clone(), own.caller);
-                    // The lost one goes first: the next would join its era, and be lost, too.
-                    let nothing = (Bound::Included(&[][..]), Bound::Excluded(&[][..]));
-                    self.source = Source::Plain(self.tree.btree().range(nothing.0, nothing.1));
-                    self.own(bounds, caller)?;
-                    continue;
-                }
                 Err(TxnError::TreeUnsteady { owner }) => {
                     let (bounds, caller) = (own.bounds.clone(), own.caller);
                     self.tree.store().transactions().wait_for_tree(owner)?;

@@ -21,6 +21,7 @@ mod recover;
 mod ring;
 mod shrink;
 pub mod slow;
+mod spill;
 pub mod store;
 pub mod store_error;
 
@@ -35,6 +36,7 @@ pub use overlay::OverlayDevice;
 pub use power::{Aim, Fault, PowerSupply};
 pub use read_faults::{Misread, ReadFault, ReadFaultDevice, ReadFaults};
 pub use slow::{SlowDevice, SlowProfile};
+pub use spill::{Extent, SpillError, SpillFile, spill_path};
 pub use store::{PageRead, PageStore, PageWrite};
 pub use store_error::{
     AllocateError, CloseError, CreateError, FreeError, OpenError, ReadError, SyncError, WriteError,

@@ -5,7 +5,7 @@
 //! began the era, or by the transaction itself when it ends, whichever comes first: both do it
 //! under the one latch that each of the transaction's calls takes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::btree::{BTree, Before, Detached};
@@ -15,6 +15,11 @@ use crate::txn::error::TxnError;
 use crate::txn::manager::Trees;
 use crate::txn::undo_list::UndoList;
 use crate::txn::versions::{Stamp, Versions};
+
+/// Bytes of keys and values of a transaction that are looked through at once.
+const AT_ONCE: usize = 1 << 20;
+/// Bytes that one of them takes besides.
+const KNOWN_BYTES: usize = 64;
 
 /// The changes of one transaction.
 #[derive(Default)]
@@ -40,6 +45,57 @@ fn apply(entry: &mut Option<Vec<u8>>, before: &Before<'_>, large: Option<Vec<u8>
             }
         }
     }
+}
+
+/// Puts what entries were before the changes from the one numbered `from` on, until that takes much
+/// memory; answers with the number of the first change that is left.
+///
+/// What an entry was before its first change counts, and a change that replaced a whole value says
+/// it. Only of one that replaced a part of a value the rest is missing: it is what all later
+/// changes come to, taken back from what there is now.
+fn put_some(
+    undo: &UndoList,
+    from: usize,
+    (versions, stamp): (&Versions, &Arc<Stamp>),
+    trees: &mut dyn Trees,
+) -> Result<usize, TxnError> {
+    let (mut to, mut bytes) = (from, 0);
+    let mut known: HashSet<(u32, &[u8])> = HashSet::new();
+    let mut parts: HashMap<(u32, &[u8]), Option<Vec<u8>>> = HashMap::new();
+    for (owner, key, before, large) in undo.entries(from) {
+        to += 1;
+        if !known.insert((owner, key)) {
+            continue;
+        }
+        bytes += KNOWN_BYTES + key.len();
+        match before {
+            Before::Absent => versions.put(owner, key, stamp, None),
+            Before::Value(value) => versions.put(owner, key, stamp, Some(value)),
+            Before::Large(_) => {
+                let large = large.map(|large| trees.large(owner, large)).transpose()?;
+                versions.put(owner, key, stamp, large.as_deref());
+            }
+            Before::Part { .. } => {
+                let now = trees.value(owner, key)?;
+                bytes += KNOWN_BYTES + now.as_ref().map_or(0, Vec::len);
+                parts.insert((owner, key), now);
+            }
+        }
+        if bytes > AT_ONCE {
+            break;
+        }
+    }
+    let later = if parts.is_empty() { 0 } else { undo.len() - from };
+    for (owner, key, before, large) in undo.entries_back().take(later) {
+        if let Some(entry) = parts.get_mut(&(owner, key)) {
+            let large = large.map(|large| trees.large(owner, large)).transpose()?;
+            apply(entry, &before, large);
+        }
+    }
+    for ((owner, key), entry) in &parts {
+        versions.put(*owner, key, stamp, entry.as_deref());
+    }
+    Ok(to)
 }
 
 impl Changes {
@@ -111,19 +167,9 @@ impl Changes {
             return Ok(());
         }
         let stamp = self.stamp.get_or_insert_with(Stamp::new);
-        let mut entries: HashMap<(u32, &[u8]), Option<Vec<u8>>> = HashMap::new();
-        for (owner, key, before, large) in self.undo.entries_back() {
-            let entry = match entries.entry((owner, key)) {
-                std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-                std::collections::hash_map::Entry::Vacant(entry) => {
-                    entry.insert(trees.value(owner, key)?)
-                }
-            };
-            let large = large.map(|large| trees.large(owner, large)).transpose()?;
-            apply(entry, &before, large);
-        }
-        for ((owner, key), entry) in &entries {
-            versions.put(*owner, key, stamp, entry.as_deref());
+        let mut from = 0;
+        while from < self.undo.len() {
+            from = put_some(&self.undo, from, (versions, stamp), trees)?;
         }
         self.era = era;
         Ok(())

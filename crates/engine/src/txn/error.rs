@@ -35,8 +35,9 @@ pub enum TxnError {
     /// What was changed since the snapshot was begun took more memory than there is for that.
     #[error(
         "the snapshot that thread '{thread}' began at {caller} {age:.1?} ago is lost: what was \
-         changed since does not fit into the memory that is kept for it; begin another one, keep \
-         it for a shorter time, or give the store more memory"
+         changed since fits neither into the memory that is kept for it nor into the spill file; \
+         begin another one, keep it for a shorter time, or give the store more memory \
+         (Options::memory) or a larger spill file (Options::spill_max)"
     )]
     SnapshotLost {
         /// Where in the program it was begun.
@@ -49,7 +50,8 @@ pub enum TxnError {
     /// A snapshot cannot begin.
     #[error(
         "no snapshot can begin: what transactions under way have changed takes {bytes} bytes, and \
-         there are {limit}; try again when they are over, or give the store more memory"
+         there are {limit}, and no room in a spill file; try again when they are over, or give the \
+         store more memory (Options::memory) or a larger spill file (Options::spill_max)"
     )]
     SnapshotTooLarge {
         /// What it takes.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use millpond_base::Lsn;
 
 use crate::btree::Detached;
+use crate::io::SpillFile;
 use crate::io::planted::{Bug, is_planted};
 use crate::lock::{LockError, LockManager, Mode, Owner};
 use crate::log::{Log, LogError};
@@ -150,17 +151,18 @@ impl Drop for Release<'_> {
 
 impl TransactionManager {
     /// A manager whose next transaction has the id `next`. Without a log nothing is durable,
-    /// without locks transactions see each other's changes.
+    /// without locks transactions see each other's changes. Versions for snapshots that do not fit
+    /// so many bytes of memory go to the spill file, if there is one.
     pub fn new(
         log: Option<Arc<Log>>,
         locks: Option<Arc<LockManager>>,
         next: u64,
         group_delay: Duration,
-        version_bytes: usize,
+        (version_bytes, spill): (usize, Option<Arc<SpillFile>>),
     ) -> TransactionManager {
         let (active, promised) = (ActiveTable::new(next), AtomicU64::new(0));
         let kits = (0..SLOTS).map(|_| Slot::default()).collect();
-        let (versions, calls) = (Versions::new(version_bytes), Calls::new());
+        let (versions, calls) = (Versions::new(version_bytes, spill), Calls::new());
         let room = LogRoom::new();
         TransactionManager {
             log,

@@ -13,7 +13,7 @@ use crate::txn::snapshot_range::SnapshotRange;
 use crate::txn::versions::{Before, Counts, Reader, Window};
 
 /// What was committed when it was begun. It waits for nobody and keeps nobody waiting; what others
-/// change meanwhile is kept in memory for it.
+/// change meanwhile is kept for it (`versions.rs`).
 pub struct Snapshot {
     manager: Arc<TransactionManager>,
     reader: Arc<Reader>,
@@ -62,7 +62,7 @@ impl Snapshot {
     /// What there was of `key` in a tree; `None`: what its page said just now.
     pub(super) fn seen(&self, tree: u32, key: &[u8]) -> Result<Option<Before>, TxnError> {
         let versions = self.manager.versions();
-        let seen = versions.seen(&self.reader, tree, key);
+        let seen = versions.seen(&self.reader, tree, key)?;
         let counts = versions.is_steady(&self.reader, tree)?;
         versions.is_whole(&self.reader)?;
         Ok(match (seen, counts) {
@@ -83,7 +83,7 @@ impl Snapshot {
         out: &mut Window,
     ) -> Result<(bool, bool), TxnError> {
         let versions = self.manager.versions();
-        let more = versions.window(&self.reader, tree, bounds, how, out);
+        let more = versions.window(&self.reader, tree, bounds, how, out)?;
         let counts = versions.is_steady(&self.reader, tree)?;
         versions.is_whole(&self.reader)?;
         if let Counts::VersionsTo(last) = counts {

@@ -82,6 +82,17 @@ impl UndoList {
         })
     }
 
+    /// The same from the change numbered `from` on, oldest first.
+    pub(super) fn entries(
+        &self,
+        from: usize,
+    ) -> impl Iterator<Item = (u32, &[u8], Before<'_>, Option<&Detached>)> {
+        self.changes.iter().skip(from).filter_map(|change| {
+            let Undo { owner, key, before } = self.undo(change)?;
+            Some((owner, key, before, change.large.as_ref()))
+        })
+    }
+
     /// The newest change, and how it is taken back; `None` if there is none.
     pub(super) fn newest(&self) -> Option<(&Change, Undo<'_>)> {
         let change = self.changes.last()?;

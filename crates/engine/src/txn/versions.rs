@@ -22,10 +22,15 @@
 //! 5. A version goes when no snapshot's place lies between the stamp before it and its own.
 //! 6. A tree that is changed as a whole (emptied, loaded) need not have versions: it is *unsteady*
 //!    until that is over, for snapshots that began before.
-//! 7. If versions take more memory than they may, the oldest snapshot is lost: it is marked first,
-//!    and what only it needed goes then. A reader looks whether it is marked after it looked here.
+//! 7. If versions take more memory than they may, those of the trees with most of them go to the
+//!    spill file (`spilled.rs`): of rule 2 is left there that a second version is never seen.
+//! 8. If they cannot be spilled, because the file is full or fails or there is none, the oldest
+//!    snapshot is lost: it is marked first, and what only it needed goes then. A reader looks
+//!    whether it is marked after it looked here.
+//! 9. Latches are taken in this order: readers, spilling, trees, the chains of one tree. Nobody
+//!    who holds one waits for a page or a lock, but whoever begins an era, for single calls.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ops::Bound;
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -34,58 +39,31 @@ use std::thread::Thread;
 use std::time::Instant;
 
 use crate::io::planted::{Bug, is_planted};
+use crate::io::{SpillError, SpillFile};
 use crate::pool::lent::pages_lent;
 use crate::txn::error::TxnError;
-
-const PENDING: u64 = u64::MAX;
-const COMMITTING: u64 = u64::MAX - 1;
+use crate::txn::spilled::{Horizon, TreeVersions};
+use crate::txn::stamp::COMMITTING;
+pub(crate) use crate::txn::stamp::Stamp;
 
 /// Bytes charged for a version besides key and value.
 const VERSION_BYTES: usize = 160;
 /// Growth since the last clean-up that is not worth another one.
 const SLACK_BYTES: usize = 64 << 10;
 
-/// When a writer ended.
-#[derive(Debug)]
-pub(crate) struct Stamp(AtomicU64);
-
-impl Stamp {
-    /// Of a writer under way.
-    pub(crate) fn new() -> Arc<Stamp> {
-        Arc::new(Stamp(AtomicU64::new(PENDING)))
-    }
-
-    /// Its place in the order of commits; larger than all of them if it is under way.
-    fn place(&self) -> u64 {
-        loop {
-            match self.0.load(Ordering::SeqCst) {
-                // It has drawn its place, and will have written it in a moment.
-                COMMITTING => std::thread::yield_now(),
-                place => return place,
-            }
-        }
-    }
-}
-
 /// What an entry was; `None`: it was not there.
 pub(crate) type Before = Option<Arc<[u8]>>;
 
-struct Version {
-    before: Before,
-    stamp: Arc<Stamp>,
+/// What an entry was before a writer changed it.
+pub(super) struct Version {
+    pub(super) before: Before,
+    pub(super) stamp: Arc<Stamp>,
 }
 
 impl Version {
     fn bytes(&self, key: &[u8]) -> usize {
         VERSION_BYTES + key.len() + self.before.as_ref().map_or(0, |value| value.len())
     }
-}
-
-#[derive(Default)]
-struct TreeVersions {
-    chains: RwLock<BTreeMap<Arc<[u8]>, Vec<Version>>>,
-    /// How many chains there are.
-    len: AtomicUsize,
 }
 
 /// Somebody who reads a snapshot.
@@ -108,6 +86,14 @@ impl Reader {
             thread: name_of(&self.thread),
             age: self.begun.elapsed(),
         }
+    }
+
+    /// What it needs is spilled, and cannot be read.
+    #[cold]
+    fn unreadable(&self, error: &SpillError) -> TxnError {
+        tracing::warn!(%error, "a snapshot is lost");
+        self.lost.store(true, Ordering::SeqCst);
+        self.lost()
     }
 }
 
@@ -141,8 +127,13 @@ pub(crate) struct Versions {
     unsteady: RwLock<HashMap<u32, Vec<Unsteady>>>,
     unsteady_trees: AtomicUsize,
     readers: Mutex<Readers>,
+    /// Places of the snapshots; a snapshot's is drawn while this is locked.
+    places: Mutex<Vec<u64>>,
     bytes: AtomicUsize,
     limit: usize,
+    /// Where versions go that do not fit.
+    spill: Option<Arc<SpillFile>>,
+    spilling: Mutex<()>,
     /// An era whose versions are not all here: something could not be read.
     lost_era: AtomicU64,
 }
@@ -167,7 +158,7 @@ fn name_of(thread: &Thread) -> String {
     thread.name().map_or_else(|| format!("{:?}", thread.id()), str::to_string)
 }
 
-fn unpoisoned<T>(result: Result<T, PoisonError<T>>) -> T {
+pub(super) fn unpoisoned<T>(result: Result<T, PoisonError<T>>) -> T {
     result.unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -184,8 +175,8 @@ fn is_empty(lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
 }
 
 impl Versions {
-    /// No versions yet, and never more than `limit` bytes of them, more or less.
-    pub(crate) fn new(limit: usize) -> Versions {
+    /// No versions yet, and never more than `limit` bytes of them in memory, more or less.
+    pub(crate) fn new(limit: usize, spill: Option<Arc<SpillFile>>) -> Versions {
         Versions {
             era: AtomicU64::new(0),
             clock: AtomicU64::new(1),
@@ -194,8 +185,11 @@ impl Versions {
             unsteady: RwLock::default(),
             unsteady_trees: AtomicUsize::new(0),
             readers: Mutex::default(),
+            places: Mutex::default(),
             bytes: AtomicUsize::new(0),
             limit,
+            spill,
+            spilling: Mutex::new(()),
             lost_era: AtomicU64::new(0),
         }
     }
@@ -245,7 +239,7 @@ impl Versions {
     pub(crate) fn wants(&self, tree: u32, key: &[u8], stamp: &Arc<Stamp>) -> bool {
         let Some(tree) = self.tree_with_versions(tree) else { return true };
         let chains = unpoisoned(tree.chains.read());
-        let last = chains.get(key).and_then(|chain| chain.last());
+        let last = chains.map.get(key).and_then(|chain| chain.last());
         last.is_none_or(|last| !Arc::ptr_eq(&last.stamp, stamp))
     }
 
@@ -258,26 +252,83 @@ impl Versions {
             // Bytes are charged while the latch is held: who finds the version, and drops it, finds
             // it charged.
             let mut chains = unpoisoned(versions.chains.write());
-            match chains.get_mut(key) {
+            let charge = |bytes| {
+                self.bytes.fetch_add(bytes, Ordering::Relaxed);
+                versions.bytes.fetch_add(bytes, Ordering::Relaxed);
+            };
+            match chains.map.get_mut(key) {
                 Some(chain) if chain.last().is_some_and(|v| Arc::ptr_eq(&v.stamp, stamp)) => {}
                 Some(chain) => {
-                    self.bytes.fetch_add(more, Ordering::Relaxed);
+                    charge(more);
                     if self.is_last_unneeded(chain)
                         && let Some(gone) = chain.pop()
                     {
                         self.bytes.fetch_sub(gone.bytes(key), Ordering::Relaxed);
+                        versions.bytes.fetch_sub(gone.bytes(key), Ordering::Relaxed);
                     }
                     chain.push(version);
                 }
                 None => {
-                    self.bytes.fetch_add(more, Ordering::Relaxed);
-                    chains.insert(key.into(), vec![version]);
+                    charge(more);
+                    chains.map.insert(key.into(), vec![version]);
                     versions.len.store(chains.len(), Ordering::SeqCst);
                 }
             }
         }
-        if self.bytes() > self.limit {
+        if self.bytes() > self.limit && !self.spill() {
             self.make_room();
+        }
+    }
+
+    /// Moves versions to the spill file, those of the trees first that have most; `false` if they
+    /// still do not fit.
+    #[cold]
+    fn spill(&self) -> bool {
+        let Some(file) = &self.spill else { return false };
+        let _spilling = unpoisoned(self.spilling.lock());
+        if self.bytes() <= self.limit {
+            return true;
+        }
+        let mut trees: Vec<_> = unpoisoned(self.trees.read()).values().cloned().collect();
+        trees.sort_by_key(|tree| std::cmp::Reverse(tree.bytes.load(Ordering::Relaxed)));
+        for tree in trees {
+            if self.bytes() <= self.limit / 2 {
+                break;
+            }
+            let horizon = self.horizon();
+            let spilled = tree.spill(file).map(|changed| self.charge(changed));
+            let merged = spilled.and_then(|()| tree.merge(file, &horizon, false));
+            match merged {
+                Ok(changed) => self.charge(changed),
+                Err(error) => {
+                    tracing::warn!(%error, "versions for snapshots cannot be spilled");
+                    break;
+                }
+            }
+        }
+        self.bytes() <= self.limit
+    }
+
+    fn charge(&self, (given, taken): (usize, usize)) {
+        self.bytes.fetch_add(taken, Ordering::Relaxed);
+        self.bytes.fetch_sub(given, Ordering::Relaxed);
+    }
+
+    fn horizon(&self) -> Horizon {
+        let places = unpoisoned(self.places.lock());
+        Horizon { places: places.clone(), place: self.clock.load(Ordering::SeqCst) }
+    }
+
+    /// Drops from the spill file what no snapshot needs.
+    fn squeeze(&self) {
+        let Some(file) = &self.spill else { return };
+        let _spilling = unpoisoned(self.spilling.lock());
+        let (horizon, trees) = (self.horizon(), unpoisoned(self.trees.read()).clone());
+        for tree in trees.values() {
+            match tree.merge(file, &horizon, true) {
+                Ok(changed) => self.charge(changed),
+                Err(error) => tracing::debug!(%error, "the spill file keeps what is not needed"),
+            }
         }
     }
 
@@ -297,20 +348,29 @@ impl Versions {
 
     /// The writer with `stamp` is over: what it changed is so from now on.
     pub(crate) fn end_writer(&self, stamp: &Stamp) {
-        stamp.0.store(COMMITTING, Ordering::SeqCst);
-        let place = self.clock.fetch_add(1, Ordering::SeqCst) + 1;
-        stamp.0.store(place, Ordering::SeqCst);
+        stamp.end(&self.clock);
     }
 
     /// What `reader` sees of `key` instead of what the page said; `None`: that.
-    pub(crate) fn seen(&self, reader: &Reader, tree: u32, key: &[u8]) -> Option<Seen> {
-        let tree = self.tree_with_versions(tree)?;
+    ///
+    /// # Errors
+    /// It cannot be read; the snapshot is lost then, as by this call.
+    pub(crate) fn seen(
+        &self,
+        reader: &Reader,
+        tree: u32,
+        key: &[u8],
+    ) -> Result<Option<Seen>, TxnError> {
+        let Some(tree) = self.tree_with_versions(tree) else { return Ok(None) };
         let chains = unpoisoned(tree.chains.read());
-        chains.get(key).and_then(|chain| seen_in(chain, reader.place))
+        chains.seen(key, reader.place).map_err(|error| reader.unreadable(&error))
     }
 
     /// Appends what `reader` sees of keys between the bounds, in the order that is asked for;
     /// answers whether there may be more of them than the `limit` that were looked at.
+    ///
+    /// # Errors
+    /// As [`Versions::seen`].
     pub(crate) fn window(
         &self,
         reader: &Reader,
@@ -318,24 +378,14 @@ impl Versions {
         (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
         (forward, limit): (bool, usize),
         out: &mut Window,
-    ) -> bool {
+    ) -> Result<bool, TxnError> {
         if is_empty(lower, upper) {
-            return false;
+            return Ok(false);
         }
-        let Some(tree) = self.tree_with_versions(tree) else { return false };
+        let Some(tree) = self.tree_with_versions(tree) else { return Ok(false) };
         let chains = unpoisoned(tree.chains.read());
-        let mut range = chains.range::<[u8], _>((lower, upper));
-        let before = out.len();
-        loop {
-            let next = if forward { range.next() } else { range.next_back() };
-            let Some((key, chain)) = next else { return false };
-            if let Some(seen) = seen_in(chain, reader.place) {
-                out.push((key.clone(), seen));
-                if out.len() - before == limit {
-                    return true;
-                }
-            }
-        }
+        let found = chains.window(reader.place, (lower, upper), (forward, limit), out);
+        found.map_err(|error| reader.unreadable(&error))
     }
 
     /// Begins a snapshot of what is committed now. If it is the first one, `gather` goes to all
@@ -357,17 +407,29 @@ impl Versions {
             self.clear();
             self.era.fetch_add(1, Ordering::SeqCst);
         }
-        let place = self.clock.load(Ordering::SeqCst);
+        let is_lost = self.lost_era.load(Ordering::SeqCst) == self.era.load(Ordering::SeqCst);
+        let place = {
+            let mut places = unpoisoned(self.places.lock());
+            let place = self.clock.load(Ordering::SeqCst);
+            places.push(place);
+            place
+        };
         self.newest.store(place, Ordering::SeqCst);
         let era = self.era.load(Ordering::SeqCst);
         let (thread, begun) = (std::thread::current(), Instant::now());
         let (lost, over) = (AtomicBool::new(false), AtomicBool::new(false));
         let reader = Arc::new(Reader { place, era, begun, caller, thread, lost, over });
+        if is_lost {
+            // Whoever joined would miss the same versions.
+            self.note_places(&readers);
+            return Err(reader.lost());
+        }
         readers.all.push(reader.clone());
         if is_first {
             self.forget_unsteady(place);
             if let Err(error) = gather(era).and_then(|()| self.fits(&mut readers)) {
                 readers.all.clear();
+                self.note_places(&readers);
                 self.end_era();
                 return Err(error);
             }
@@ -406,6 +468,7 @@ impl Versions {
     fn forget_over(&self, readers: &mut Readers) {
         let before = readers.all.len();
         readers.all.retain(|reader| !reader.over.load(Ordering::SeqCst));
+        self.note_places(readers);
         if readers.all.is_empty() {
             if before > 0 {
                 self.end_era();
@@ -415,6 +478,12 @@ impl Versions {
         }
     }
 
+    fn note_places(&self, readers: &Readers) {
+        let mut places = unpoisoned(self.places.lock());
+        places.clear();
+        places.extend(readers.all.iter().map(|reader| reader.place));
+    }
+
     fn end_era(&self) {
         self.era.fetch_add(1, Ordering::SeqCst);
         self.clear();
@@ -422,12 +491,7 @@ impl Versions {
 
     fn clear(&self) {
         for tree in unpoisoned(self.trees.write()).values() {
-            let mut chains = unpoisoned(tree.chains.write());
-            let freed: usize =
-                chains.iter().flat_map(|(key, chain)| chain.iter().map(|v| v.bytes(key))).sum();
-            chains.clear();
-            tree.len.store(0, Ordering::SeqCst);
-            self.bytes.fetch_sub(freed, Ordering::Relaxed);
+            self.bytes.fetch_sub(tree.clear(), Ordering::Relaxed);
         }
     }
 
@@ -437,7 +501,7 @@ impl Versions {
         let trees: Vec<_> = unpoisoned(self.trees.read()).values().cloned().collect();
         for tree in trees {
             let (mut freed, mut chains) = (0, unpoisoned(tree.chains.write()));
-            chains.retain(|key, chain| {
+            chains.map.retain(|key, chain| {
                 let mut since = 0;
                 chain.retain(|version| {
                     let place = version.stamp.place();
@@ -451,6 +515,7 @@ impl Versions {
                 !chain.is_empty()
             });
             tree.len.store(chains.len(), Ordering::SeqCst);
+            tree.bytes.fetch_sub(freed, Ordering::Relaxed);
             self.bytes.fetch_sub(freed, Ordering::Relaxed);
         }
         let oldest = places.first().copied().unwrap_or(u64::MAX);
@@ -467,17 +532,20 @@ impl Versions {
         self.collect(&mut readers);
         while self.bytes() > self.limit && !readers.all.is_empty() {
             let oldest = readers.all.remove(0);
+            self.note_places(&readers);
             oldest.lost.store(true, Ordering::SeqCst);
             let (caller, thread) = (oldest.caller, name_of(&oldest.thread));
             let (age, limit) = (oldest.begun.elapsed(), self.limit);
             tracing::warn!(
                 "the snapshot that thread '{thread}' began at {caller} {age:.1?} ago is lost: what \
-                 was changed since takes more than {limit} bytes. Was it forgotten?"
+                 was changed since takes more than {limit} bytes of memory, and cannot be spilled. \
+                 Was it forgotten?"
             );
             if readers.all.is_empty() {
                 self.end_era();
             } else {
                 self.collect(&mut readers);
+                self.squeeze();
             }
         }
     }
@@ -546,13 +614,6 @@ impl Versions {
     }
 }
 
-/// The first version whose writer ended behind `place`.
-fn seen_in(chain: &[Version], place: u64) -> Option<Seen> {
-    let seen = chain.iter().map(|version| (version, version.stamp.place()));
-    let (version, ended) = seen.into_iter().find(|(_, ended)| *ended > place)?;
-    Some((version.before.clone(), ended))
-}
-
 /// A tree that is being changed as a whole, until this goes.
 pub(crate) struct Unsettled<'v> {
     versions: &'v Versions,
@@ -586,7 +647,7 @@ mod tests {
     #[test]
     fn the_bytes_of_versions_are_never_fewer_than_none() {
         const LIMIT: usize = 1 << 30;
-        let versions = Versions::new(LIMIT);
+        let versions = Versions::new(LIMIT, None);
         let (mut most, mut lost) = (0, 0);
         std::thread::scope(|scope| {
             let write = |writer: u8| {

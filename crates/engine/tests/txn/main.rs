@@ -17,3 +17,4 @@ mod shrink;
 mod snapshot_model;
 mod snapshot_threads;
 mod snapshots;
+mod spilling;

@@ -198,6 +198,31 @@ fn a_forgotten_snapshot_is_lost_with_an_error_that_names_it_and_writers_go_on() 
 }
 
 #[test]
+fn a_range_that_loses_its_snapshot_says_so_once_with_its_caller_and_is_over() {
+    let db = memory();
+    let tree = db.raw_tree("t").unwrap();
+    for i in 0..2000u32 {
+        tree.put(&i.to_be_bytes(), &[1; 1000]).unwrap();
+    }
+    let (mut lost, mut next) = (Vec::new(), 10_000u32);
+    for row in &tree {
+        match row {
+            Ok(_) => {
+                for _ in 0..20 {
+                    tree.put(&(next % 2000).to_be_bytes(), &[2; 1000]).unwrap();
+                    tree.put(&next.to_be_bytes(), &[2; 1000]).unwrap();
+                    next += 1;
+                }
+            }
+            Err(error) => lost.push(error),
+        }
+        assert!(next < 100_000, "it goes on for ever");
+    }
+    let [Error::Txn(TxnError::SnapshotLost { caller, .. })] = &lost[..] else { panic!("{lost:?}") };
+    assert!(caller.contains("snapshots.rs"), "{caller}");
+}
+
+#[test]
 fn hot_keys_take_memory_once_per_snapshot() {
     let db = memory();
     let tree = db.raw_tree("t").unwrap();
@@ -303,8 +328,9 @@ fn a_value_may_come_from_a_source_that_reads_the_same_store() {
 }
 
 #[test]
-fn a_range_that_outlives_its_snapshot_goes_on_with_another_one() {
-    let db = memory();
+fn a_range_that_outlives_its_memory_still_shows_one_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = Db::open(folder.path().join("s"), Options::new().memory(16 << 20)).unwrap();
     let tree = db.raw_tree("t").unwrap();
     for i in 0..3000u32 {
         tree.put(&i.to_be_bytes(), &[1; 500]).unwrap();
@@ -316,8 +342,8 @@ fn a_range_that_outlives_its_snapshot_goes_on_with_another_one() {
     for i in 0..3000u32 {
         tree.put(&i.to_be_bytes(), &[2; 500]).unwrap();
     }
-    let rest: Vec<_> = range.map(|entry| entry.unwrap().0).collect();
-    assert!(rest.into_iter().eq((1..3000u32).map(|i| i.to_be_bytes().to_vec())));
+    let rest: Vec<_> = range.map(Result::unwrap).collect();
+    assert!(rest.into_iter().eq((1..3000u32).map(|i| (i.to_be_bytes().to_vec(), vec![1; 500]))));
     tx.abort().unwrap();
 }
 

@@ -1,0 +1,254 @@
+//! A file for what does not fit into memory and is of no use after the process: what entries were,
+//! for snapshots.
+//!
+//! It lies beside the store, is made when it is first needed, and goes when the store is closed.
+//! What a crash leaves of it is removed when the store is opened. Nothing in it is ever
+//! synchronised: nobody reads it but the process that wrote it. It begins with a mark, so that no
+//! other file of that name is taken for it.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+const MARK: &[u8; 8] = b"MPSPILL1";
+
+/// Why nothing can be put into the file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpillError {
+    /// It holds what it may.
+    #[error("the spill file {} is full: it may have {max} bytes", path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that it may have.
+        max: u64,
+    },
+    /// The system refused.
+    #[error("the spill file {} failed: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+#[derive(Default)]
+struct Room {
+    file: Option<Arc<File>>,
+    /// Length by offset, of what is free before `end`.
+    free: BTreeMap<u64, u64>,
+    end: u64,
+}
+
+impl Room {
+    fn take(&mut self, len: u64, max: u64) -> Option<u64> {
+        let found = self.free.iter().find(|(_, free)| **free >= len).map(|(at, free)| (*at, *free));
+        if let Some((at, free)) = found {
+            self.free.remove(&at);
+            if free > len {
+                self.free.insert(at + len, free - len);
+            }
+            return Some(at);
+        }
+        let at = self.end;
+        let end = at.checked_add(len).filter(|end| *end <= max)?;
+        self.end = end;
+        Some(at)
+    }
+
+    fn give(&mut self, mut at: u64, mut len: u64) {
+        if let Some((before, free)) = self.free.range(..at).next_back().map(|(a, f)| (*a, *f))
+            && before + free == at
+        {
+            self.free.remove(&before);
+            (at, len) = (before, len + free);
+        }
+        if let Some(behind) = self.free.remove(&(at + len)) {
+            len += behind;
+        }
+        if at + len < self.end {
+            self.free.insert(at, len);
+            return;
+        }
+        self.end = at;
+        if at <= MARK.len() as u64
+            && let Some(file) = &self.file
+            && let Err(error) = file.set_len(MARK.len() as u64)
+        {
+            tracing::debug!(%error, "the spill file keeps its length");
+        }
+    }
+}
+
+/// The file.
+pub struct SpillFile {
+    path: PathBuf,
+    max: u64,
+    room: Mutex<Room>,
+}
+
+/// Where bytes are in the file; they go with it.
+pub struct Extent {
+    file: Arc<SpillFile>,
+    handle: Arc<File>,
+    offset: u64,
+    len: usize,
+}
+
+/// Where the spill file of the store at `path` is.
+pub fn spill_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_os_string();
+    name.push("-spill");
+    PathBuf::from(name)
+}
+
+/// Removes a spill file, and nothing else of that name.
+fn remove(path: &Path) -> io::Result<()> {
+    let meta = match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found?,
+    };
+    if !meta.is_file() {
+        return Ok(());
+    }
+    let mut mark = [0; MARK.len()];
+    if meta.len() > 0 {
+        let whole = File::open(path)?.read_exact(&mut mark);
+        if whole.is_err() || mark != *MARK {
+            return Ok(());
+        }
+    }
+    std::fs::remove_file(path)
+}
+
+impl SpillFile {
+    /// The spill file of the store at `store`, which this process has locked; it may have `max`
+    /// bytes. One that a crash left is removed.
+    pub fn beside(store: &Path, max: u64) -> Arc<SpillFile> {
+        let path = spill_path(store);
+        if let Err(error) = remove(&path) {
+            tracing::warn!(%error, "{} cannot be removed", path.display());
+        }
+        Arc::new(SpillFile { path, max, room: Mutex::default() })
+    }
+
+    fn room(&self) -> MutexGuard<'_, Room> {
+        self.room.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes from its beginning to the end of what is used.
+    pub fn bytes(&self) -> u64 {
+        self.room().end
+    }
+
+    fn failed(&self, source: io::Error) -> SpillError {
+        SpillError::File { path: self.path.clone(), source }
+    }
+
+    fn open(&self, room: &mut Room) -> Result<Arc<File>, SpillError> {
+        if let Some(file) = &room.file {
+            return Ok(file.clone());
+        }
+        let made = OpenOptions::new().read(true).write(true).create_new(true).open(&self.path);
+        let made = made.and_then(|file| file.write_all_at(MARK, 0).map(|()| Arc::new(file)));
+        let file = made.map_err(|source| self.failed(source))?;
+        room.end = MARK.len() as u64;
+        Ok(room.file.insert(file).clone())
+    }
+
+    /// Puts `bytes` somewhere.
+    ///
+    /// # Errors
+    /// [`SpillError`]; nothing is kept.
+    pub fn put(self: &Arc<Self>, bytes: &[u8]) -> Result<Extent, SpillError> {
+        let len = bytes.len();
+        let (handle, offset) = {
+            let mut room = self.room();
+            let handle = if self.max == 0 { None } else { Some(self.open(&mut room)?) };
+            let offset = room.take(len as u64, self.max);
+            let full = || SpillError::Full { path: self.path.clone(), max: self.max };
+            handle.zip(offset).ok_or_else(full)?
+        };
+        let extent = Extent { file: self.clone(), handle, offset, len };
+        extent.handle.write_all_at(bytes, offset).map_err(|source| self.failed(source))?;
+        Ok(extent)
+    }
+}
+
+impl Drop for SpillFile {
+    fn drop(&mut self) {
+        if self.room().file.is_some()
+            && let Err(error) = std::fs::remove_file(&self.path)
+        {
+            tracing::debug!(%error, "{} stays", self.path.display());
+        }
+    }
+}
+
+impl Extent {
+    /// The bytes, into `out`, in place of what it holds.
+    ///
+    /// # Errors
+    /// [`SpillError::File`].
+    pub fn read(&self, out: &mut Vec<u8>) -> Result<(), SpillError> {
+        out.resize(self.len, 0);
+        self.handle.read_exact_at(out, self.offset).map_err(|source| self.file.failed(source))
+    }
+}
+
+impl Drop for Extent {
+    fn drop(&mut self) {
+        self.file.room().give(self.offset, self.len as u64);
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_put_comes_back_and_its_room_is_used_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("s");
+        let spill = SpillFile::beside(&store, 1000);
+        assert!(!spill_path(&store).exists(), "nothing was needed yet");
+        let mut read = Vec::new();
+        let all: Vec<_> = (0..9u8).map(|i| spill.put(&[i; 100]).unwrap()).collect();
+        assert!(matches!(spill.put(&[9; 100]), Err(SpillError::Full { max: 1000, .. })));
+        for (i, extent) in all.iter().enumerate() {
+            extent.read(&mut read).unwrap();
+            assert_eq!(read, [i as u8; 100]);
+        }
+        let mut all = all.into_iter();
+        let (first, second) = (all.next().unwrap(), all.next().unwrap());
+        drop(second);
+        drop(first);
+        let wide = spill.put(&[7; 200]).unwrap();
+        wide.read(&mut read).unwrap();
+        assert_eq!((read.len(), spill.bytes()), (200, 908));
+        drop((all, wide));
+        assert_eq!(spill.bytes(), 8);
+        assert_eq!(std::fs::metadata(spill_path(&store)).unwrap().len(), 8);
+        drop(spill);
+        assert!(!spill_path(&store).exists());
+    }
+
+    #[test]
+    fn what_a_crash_left_is_removed_and_a_file_of_somebody_else_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("s");
+        std::fs::write(spill_path(&store), b"MPSPILL1 and more").unwrap();
+        drop(SpillFile::beside(&store, 1000));
+        assert!(!spill_path(&store).exists());
+        std::fs::write(spill_path(&store), b"a letter to the owner").unwrap();
+        let spill = SpillFile::beside(&store, 1000);
+        assert!(matches!(spill.put(b"x"), Err(SpillError::File { .. })));
+        drop(spill);
+        assert_eq!(std::fs::read(spill_path(&store)).unwrap(), b"a letter to the owner");
+    }
+}

@@ -1,0 +1,272 @@
+//! Versions that do not fit into memory: what snapshots see when nearly all is in the spill file,
+//! and what is left of that file.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use millpond::db::{Db, Error, Options, RawTree, Snapshot, TxnError};
+use millpond::io::spill_path;
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Versions get the least memory that there is: 128 KiB.
+fn options() -> Options {
+    Options::new().memory(4 << 20).page_size(4096)
+}
+
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    (folder, path)
+}
+
+fn spilled(path: &Path) -> u64 {
+    std::fs::metadata(spill_path(path)).map_or(0, |meta| meta.len())
+}
+
+fn agrees(snapshot: &Snapshot, tree: &RawTree, model: &Model, rng: &mut fastrand::Rng) {
+    let seen: Vec<_> = snapshot.iter(tree).unwrap().map(Result::unwrap).collect();
+    assert_eq!(seen.len(), model.len());
+    assert!(seen.iter().zip(model).all(|(a, b)| (&a.0, &a.1) == b));
+    let mut range = snapshot.iter(tree).unwrap();
+    for (key, value) in model.iter().rev() {
+        assert_eq!(range.next_entry_back().unwrap(), Some((&key[..], &value[..])));
+    }
+    assert!(range.next_entry_back().unwrap().is_none());
+    for _ in 0..20 {
+        let (a, b) = (rng.u32(..3000), rng.u32(..3000));
+        let (low, high) = (a.min(b).to_be_bytes().to_vec(), a.max(b).to_be_bytes().to_vec());
+        assert_eq!(snapshot.get(tree, &low).unwrap().as_ref(), model.get(&low));
+        let part = snapshot.range(tree, &low[..]..&high[..]).unwrap();
+        let expected = model.range(low.clone()..high.clone());
+        assert!(part.map(Result::unwrap).eq(expected.map(|(k, v)| (k.clone(), v.clone()))));
+    }
+}
+
+fn change(tree: &RawTree, model: &mut Model, rng: &mut fastrand::Rng) {
+    let key = rng.u32(..3000).to_be_bytes().to_vec();
+    if rng.u32(..5) == 0 {
+        tree.delete(&key).unwrap();
+        model.remove(&key);
+    } else {
+        let most = if rng.u32(..200) == 0 { 9000 } else { 700 };
+        let value = vec![rng.u8(..); rng.usize(..most)];
+        tree.put(&key, &value).unwrap();
+        model.insert(key, value);
+    }
+}
+
+/// As a transaction: whole values, parts of values, and large ones; committed or not.
+fn transact(db: &Db, tree: &RawTree, model: &mut Model, rng: &mut fastrand::Rng) {
+    let (mut tx, mut after) = (db.begin().unwrap(), model.clone());
+    for _ in 0..rng.u32(..1500) {
+        let key = rng.u32(..3000).to_be_bytes().to_vec();
+        match rng.u32(..4) {
+            0 => {
+                tx.delete(tree, &key).unwrap();
+                after.remove(&key);
+            }
+            1 => {
+                // The same length: the undo is of the bytes that differ.
+                let byte = rng.u8(..);
+                if let Some(value) = after.get_mut(&key) {
+                    value.iter_mut().skip(3).take(5).for_each(|b| *b = byte);
+                    tx.put(tree, &key, value).unwrap();
+                }
+            }
+            _ => {
+                let value = vec![rng.u8(..); rng.usize(..600)];
+                tx.put(tree, &key, &value).unwrap();
+                after.insert(key, value);
+            }
+        }
+    }
+    // What is under way is seen by nobody.
+    if rng.bool() {
+        agrees(&db.snapshot().unwrap(), tree, model, rng);
+    }
+    if rng.bool() {
+        tx.commit().unwrap();
+        *model = after;
+    } else {
+        tx.abort().unwrap();
+    }
+}
+
+#[test]
+fn snapshots_agree_with_a_model_when_nearly_all_versions_are_spilled() {
+    for seed in 0..2 {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let (_folder, path) = place();
+        let db = Db::open(&path, options()).unwrap();
+        let (tree, mut model) = (db.raw_tree("t").unwrap(), Model::new());
+        let (mut snapshots, mut most) = (Vec::<(Snapshot, Model)>::new(), 0);
+        for _ in 0..16 {
+            for _ in 0..rng.u32(..1500) {
+                change(&tree, &mut model, &mut rng);
+            }
+            transact(&db, &tree, &mut model, &mut rng);
+            most = most.max(spilled(&path));
+            if snapshots.len() < 6 {
+                snapshots.push((db.snapshot().unwrap(), model.clone()));
+            } else {
+                snapshots.swap_remove(rng.usize(..6));
+            }
+            if let Some((snapshot, then)) = rng.choice(&snapshots) {
+                agrees(snapshot, &tree, then, &mut rng);
+            }
+        }
+        for (snapshot, then) in &snapshots {
+            agrees(snapshot, &tree, then, &mut rng);
+        }
+        assert!(most > 1 << 20, "seed {seed}: {most} bytes were spilled");
+        snapshots.clear();
+        assert!(spilled(&path) < 100, "what no snapshot needs is given back");
+        drop((tree, db));
+        assert!(!spill_path(&path).exists(), "a closed store has none");
+    }
+}
+
+#[test]
+fn a_large_transaction_of_somebody_else_lets_no_range_fail() {
+    let (_folder, path) = place();
+    let db = Db::open(&path, options()).unwrap();
+    let (large, small) = (db.raw_tree("large").unwrap(), db.raw_tree("small").unwrap());
+    small.put(b"heron", b"1").unwrap();
+    for i in 0..5000u32 {
+        large.put(&i.to_be_bytes(), &[1; 300]).unwrap();
+    }
+    let mut tx = db.begin().unwrap();
+    for i in 0..10_000u32 {
+        tx.put(&large, &i.to_be_bytes(), &[2; 300]).unwrap();
+    }
+    assert_eq!(small.iter().map(Result::unwrap).count(), 1);
+    assert_eq!(small.first().unwrap().unwrap().0, b"heron");
+    assert!(!small.is_empty().unwrap());
+    assert_eq!(large.range(..).map(Result::unwrap).count(), 5000);
+    let snapshot = db.snapshot().unwrap();
+    tx.commit().unwrap();
+    let seen = snapshot.iter(&large).unwrap().map(Result::unwrap);
+    assert!(seen.eq((0..5000u32).map(|i| (i.to_be_bytes().to_vec(), vec![1; 300]))));
+    assert_eq!(large.iter().map(Result::unwrap).count(), 10_000);
+}
+
+#[test]
+fn a_loop_that_puts_new_keys_into_what_it_walks_through_ends() {
+    let (_folder, path) = place();
+    let db = Db::open(&path, options()).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    for i in 0..2000u32 {
+        tree.put(&i.to_be_bytes(), &[1; 500]).unwrap();
+    }
+    let mut next = 2000u32;
+    for row in &tree {
+        row.unwrap();
+        for _ in 0..3 {
+            tree.put(&next.to_be_bytes(), &[1; 500]).unwrap();
+            tree.put(&(next % 2000).to_be_bytes(), &[2; 500]).unwrap();
+            next += 1;
+        }
+        assert!(next < 20_000, "it goes on for ever");
+    }
+    assert!(next >= 8000);
+    assert!(spill_path(&path).exists());
+}
+
+#[test]
+fn a_full_spill_file_loses_the_oldest_snapshot_and_nothing_else() {
+    let (_folder, path) = place();
+    let db = Db::open(&path, options().spill_max(300 << 10)).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    let fill = |from: u32, byte: u8| {
+        for i in from..from + 500 {
+            tree.put(&i.to_be_bytes(), &[byte; 900]).unwrap();
+        }
+    };
+    (0..4).for_each(|part| fill(part * 500, 1));
+    let oldest = db.snapshot().unwrap();
+    (0..4).for_each(|part| fill(part * 500, 2));
+    let lost = oldest.get(&tree, &[0; 4]).unwrap_err();
+    assert!(matches!(&lost, Error::Txn(TxnError::SnapshotLost { .. })), "{lost}");
+    assert!(lost.to_string().contains("spill_max"), "{lost}");
+    let mut rows = oldest.iter(&tree).unwrap();
+    assert!(rows.next().is_some_and(|row| row.is_err()), "a range says so");
+    assert!(rows.next().is_none(), "once, and is over");
+    drop(rows);
+    let next = db.snapshot().unwrap();
+    // More than fits memory, less than fits the file.
+    for i in 0..200u32 {
+        tree.put(&i.to_be_bytes(), &[3; 900]).unwrap();
+    }
+    assert_eq!(
+        next.iter(&tree).unwrap().map(Result::unwrap).filter(|row| row.1[0] == 2).count(),
+        2000
+    );
+    assert!(spilled(&path) <= 300 << 10);
+}
+
+#[test]
+fn what_a_crash_left_of_a_spill_file_is_removed_when_the_store_is_opened() {
+    let (_folder, path) = place();
+    drop(Db::open(&path, options()).unwrap());
+    std::fs::write(spill_path(&path), b"MPSPILL1 and more").unwrap();
+    let db = Db::open(&path, options()).unwrap();
+    assert!(!spill_path(&path).exists());
+    drop(db);
+}
+
+#[test]
+fn sums_are_the_same_in_all_snapshots_while_threads_change_and_spill() {
+    const ACCOUNTS: u64 = 400;
+    let (_folder, path) = place();
+    let db = Db::open(&path, options()).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    let value = |amount: u64| {
+        let mut value = amount.to_le_bytes().to_vec();
+        value.resize(900, 7);
+        value
+    };
+    let amount = |value: &[u8]| u64::from_le_bytes(value[..8].try_into().unwrap());
+    for i in 0..ACCOUNTS {
+        tree.put(&i.to_be_bytes(), &value(1000)).unwrap();
+    }
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..2)
+            .map(|seed| {
+                let (db, tree) = (&db, &tree);
+                scope.spawn(move || {
+                    let mut rng = fastrand::Rng::with_seed(seed);
+                    for _ in 0..1500 {
+                        let (a, b) = (rng.u64(..ACCOUNTS), rng.u64(..ACCOUNTS));
+                        let (low, high) = (a.min(b).to_be_bytes(), a.max(b).to_be_bytes());
+                        if low == high {
+                            continue;
+                        }
+                        let options = millpond::db::TxnOptions::default();
+                        let mut tx = db
+                            .begin_with(options.durability(millpond::db::Durability::Async))
+                            .unwrap();
+                        let from = amount(&tx.get_for_update(tree, &low).unwrap().unwrap());
+                        let to = amount(&tx.get_for_update(tree, &high).unwrap().unwrap());
+                        let moved = from.min(rng.u64(..50));
+                        tx.put(tree, &low, &value(from - moved)).unwrap();
+                        tx.put(tree, &high, &value(to + moved)).unwrap();
+                        if rng.u32(..8) == 0 { tx.abort() } else { tx.commit() }.unwrap();
+                    }
+                })
+            })
+            .collect();
+        let mut held = Vec::new();
+        while writers.iter().any(|writer| !writer.is_finished()) {
+            held.push(db.snapshot().unwrap());
+            for snapshot in held.iter().rev().take(3).chain(held.first()) {
+                let rows = snapshot.iter(&tree).unwrap().map(Result::unwrap);
+                assert_eq!(rows.map(|row| amount(&row.1)).sum::<u64>(), ACCOUNTS * 1000);
+            }
+            if held.len() > 5 {
+                held.remove(2);
+            }
+        }
+        assert!(spill_path(&path).exists());
+    });
+}
