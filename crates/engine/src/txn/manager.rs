@@ -464,7 +464,7 @@ mod tests {
     fn manager() -> (Arc<TransactionManager>, Arc<LockManager>) {
         let locks = Arc::new(LockManager::new(LockOptions::default()));
         let manager =
-            TransactionManager::new(None, Some(locks.clone()), 1, Duration::ZERO, 1 << 20);
+            TransactionManager::new(None, Some(locks.clone()), 1, Duration::ZERO, (1 << 20, None));
         (Arc::new(manager), locks)
     }
 
