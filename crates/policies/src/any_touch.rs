@@ -19,9 +19,10 @@ use std::mem::MaybeUninit;
 use millpond_base::FrameId;
 
 use crate::contract::{
-    Access, Frames, Goal, Hit, Host, OpenPolicy, Policy, Recall, TickSource, Touch, TouchOn,
+    Access, Frames, Goal, Hit, Host, OpenPolicy, Policy, Recall, TickSource, Touch, TouchOn, Zeroed,
 };
 use crate::erased::{Cold, OpenCold};
+use crate::frames::Zeros;
 
 /// Bytes of a frame's line that a policy may use; a model checker's atomics are larger.
 pub const META_BYTES: usize = if cfg!(any(loom, shuttle)) { 2048 } else { 64 };
@@ -56,6 +57,9 @@ unsafe impl Send for AnyMeta {}
 // SAFETY: as above.
 unsafe impl Sync for AnyMeta {}
 
+// SAFETY: any bytes are one. That they are a `Touch::Meta`, too, is `AnyTouch::zeroed`'s to say.
+unsafe impl Zeros for AnyMeta {}
+
 impl Default for AnyMeta {
     fn default() -> AnyMeta {
         AnyMeta(UnsafeCell::new([MaybeUninit::uninit(); META_BYTES]))
@@ -79,6 +83,8 @@ pub struct AnyParams {
     cools: bool,
     /// Whether `touch` does anything.
     touches: bool,
+    /// Whether zeros are a fresh meta.
+    zeroed: bool,
     touch: Hook,
     reset: Hook,
     // SAFETY: to be called with a block that holds what it was made for.
@@ -99,6 +105,7 @@ impl Default for AnyParams {
             tick: TickSource::None,
             cools: false,
             touches: false,
+            zeroed: true,
             touch: nothing,
             reset: nothing,
             fresh: blank,
@@ -159,6 +166,7 @@ impl AnyParams {
             cools: T::cools(&params),
             // Lists that keep nothing in the frame have nothing to do there.
             touches: hit != Hit::Nothing && size_of::<T::Meta>() > 0,
+            zeroed: size_of::<T::Meta>() == 0 || T::zeroed(&params).is_some(),
             touch: touch_as::<T>,
             reset: reset_as::<T>,
             fresh: fresh_as::<T>,
@@ -219,6 +227,10 @@ impl Touch for AnyTouch {
         // SAFETY: the block holds what the hook was made for: both come from `AnyParams::of`, or
         // the hook looks at nothing.
         unsafe { (params.fresh)(&params.block) }
+    }
+
+    fn zeroed(params: &AnyParams) -> Option<Zeroed<AnyMeta>> {
+        if params.zeroed { Zeroed::fresh() } else { None }
     }
 }
 

@@ -39,7 +39,7 @@
 use millpond_base::{FrameId, Mark, PageId, Tick};
 
 use crate::config::Config;
-pub use crate::frames::Frames;
+pub use crate::frames::{Frames, Zeroed};
 use crate::info::Info;
 
 /// `Access::next` of a page that is never referenced again.
@@ -160,6 +160,13 @@ pub trait Touch: Send + Sync + 'static {
     #[inline(always)]
     fn fresh(_params: &Self::Params) -> Self::Meta {
         Self::Meta::default()
+    }
+
+    /// Whether memory full of zeros is what [`Touch::fresh`] makes under these parameters. A live
+    /// pool then writes no frame's `Meta` when it opens; else it writes all of them, which touches
+    /// its whole memory. `Zeroed::fresh()` says so of types with [`zeros!`](crate::zeros).
+    fn zeroed(_params: &Self::Params) -> Option<Zeroed<Self::Meta>> {
+        None
     }
 }
 

@@ -18,6 +18,7 @@ pub mod config;
 pub mod any_touch;
 pub mod contract;
 pub mod erased;
+#[macro_use]
 pub mod frames;
 pub mod info;
 pub mod parts;

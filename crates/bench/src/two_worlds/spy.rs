@@ -10,7 +10,7 @@ use millpond::db::OwnPolicies;
 use millpond_base::FrameId;
 use millpond_policies::contract::{
     Access, Cooled, Frames, Goal, Hit, Host, PageState, Policy, Recall, Rules, Shape, TickSource,
-    Touch, TouchOn, Verdict,
+    Touch, TouchOn, Verdict, Zeroed,
 };
 use millpond_policies::info::Info;
 use millpond_policies::registry::{Visitor, visit_all};
@@ -36,6 +36,10 @@ impl<T: Touch> Touch for SpyTouch<T> {
     #[inline(always)]
     fn reset(meta: &T::Meta, params: &T::Params, access: &Access) {
         T::reset(meta, params, access);
+    }
+
+    fn zeroed(params: &T::Params) -> Option<Zeroed<T::Meta>> {
+        T::zeroed(params)
     }
 
     fn fresh(params: &T::Params) -> T::Meta {

@@ -231,7 +231,8 @@ impl<M: Mode> Pool<M> {
             options.evictors = Evictors::Workers;
         }
         let memory = FrameMemory::map(options.frames, page_size)?;
-        memory.initialise_metas(|| M::Touch::fresh(&seated.params))?;
+        let zeroed = M::Touch::zeroed(&seated.params);
+        memory.initialise_metas(zeroed, || M::Touch::fresh(&seated.params))?;
         let nodes = Nodes::find(options.nodes);
         nodes.bind(&memory);
         if options.prefault {
@@ -355,7 +356,8 @@ impl<M: Mode> Pool<M> {
     /// The view of all frames' policy lines.
     #[inline(always)]
     pub(crate) fn metas(&self) -> Frames<'_, M::Touch> {
-        // SAFETY: every frame's policy line holds an initialised `Meta`, which is shared only;
+        // SAFETY: every frame's policy line holds a `Meta`, written or zeros that are one, which is
+        // shared only;
         // the memory stays mapped while the pool is borrowed. A `Meta` without size needs none.
         unsafe {
             let first = self.memory.start().add(crate::pool::frame::POLICY_LINE);

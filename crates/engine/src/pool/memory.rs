@@ -8,6 +8,7 @@
 use std::ptr::NonNull;
 
 use millpond_base::FrameId;
+use millpond_policies::contract::Zeroed;
 
 use crate::pool::error::PoolError;
 use crate::pool::frame::{FRAME_HEADER, Frame, IS_MODEL, POLICY_BYTES, POLICY_LINE};
@@ -126,17 +127,22 @@ impl FrameMemory {
         }
     }
 
-    /// Puts an `M` into the policy's line of every frame; nothing if it has no size.
+    /// Puts an `M` into the policy's line of every frame; nothing if it has no size, or if zeros
+    /// are one: they are there, and no frame has to be touched before its first use.
     ///
     /// # Errors
     /// It does not fit into a line.
-    pub fn initialise_metas<M>(&self, fresh: impl Fn() -> M) -> Result<(), PoolError> {
+    pub fn initialise_metas<M>(
+        &self,
+        zeroed: Option<Zeroed<M>>,
+        fresh: impl Fn() -> M,
+    ) -> Result<(), PoolError> {
         if size_of::<M>() > POLICY_BYTES || align_of::<M>() > POLICY_BYTES {
             return Err(PoolError::Policy {
                 reason: format!("its {} bytes per frame exceed {POLICY_BYTES}", size_of::<M>()),
             });
         }
-        if size_of::<M>() == 0 {
+        if size_of::<M>() == 0 || zeroed.is_some() {
             return Ok(());
         }
         for index in 0..self.frames {

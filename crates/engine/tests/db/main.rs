@@ -7,6 +7,7 @@ mod in_place;
 mod life;
 mod memory;
 mod merging;
+mod opening;
 mod policies;
 mod read_ahead;
 mod scans;

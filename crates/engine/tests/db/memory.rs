@@ -10,7 +10,7 @@ const CHILD: &str = "MILLPOND_TEST_MEMORY";
 const MEMORY: u64 = 32 << 20;
 
 /// A field of `/proc/self/status`, in bytes.
-fn status(field: &str) -> Option<u64> {
+pub fn status(field: &str) -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(field))?;
     Some(line.trim_start_matches(':').trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)

@@ -4,7 +4,7 @@
 use millpond_base::FrameId;
 use millpond_base::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::contract::{Access, Frames, Goal, Hit, Host, Touch, TouchOn, Why};
+use crate::contract::{Access, Frames, Goal, Hit, Host, Touch, TouchOn, Why, Zeroed};
 
 choice! {
     /// Which events set a usage bit (gilbert 1.2.8).
@@ -70,6 +70,10 @@ impl Touch for MarkOnTouch {
     #[inline(always)]
     fn reset(mark: &AtomicBool, params: &(), access: &Access) {
         MarkTouch::reset(mark, params, access);
+    }
+
+    fn zeroed(_: &Self::Params) -> Option<Zeroed<Self::Meta>> {
+        Zeroed::fresh()
     }
 }
 

@@ -18,7 +18,7 @@ use millpond_base::sync::atomic::{
 use millpond_base::sync::thread::yield_now;
 use millpond_base::{FrameId, Tick};
 
-use crate::contract::{Access, Frames, Goal, Hit, Host, TickSource, Touch, Why};
+use crate::contract::{Access, Frames, Goal, Hit, Host, TickSource, Touch, Why, Zeroed};
 
 /// A stamp of no reference: the frame is free.
 pub const ABSENT: u32 = 0;
@@ -57,6 +57,10 @@ impl Touch for LastStamp {
     #[inline(always)]
     fn reset(stamp: &AtomicU32, _: &(), access: &Access) {
         stamp.store(stamp_of(access.now), Relaxed);
+    }
+
+    fn zeroed(_: &Self::Params) -> Option<Zeroed<Self::Meta>> {
+        Zeroed::fresh()
     }
 }
 

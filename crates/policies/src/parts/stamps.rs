@@ -37,6 +37,8 @@ pub struct Stamps {
     state: AtomicU8,
 }
 
+zeros!(Stamps { log, heads, state });
+
 #[cfg(not(any(loom, shuttle)))]
 const _: () = assert!(size_of::<Stamps>() == 64 && std::mem::offset_of!(Stamps, log) == 0);
 

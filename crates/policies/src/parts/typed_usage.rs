@@ -73,6 +73,8 @@ pub struct TypedCount {
     class: AtomicU32,
 }
 
+zeros!(TypedCount { count, class });
+
 impl TypedCount {
     /// R of the page's type.
     #[inline(always)]

@@ -24,7 +24,7 @@
 
 use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::contract::{Access, Hit, Touch};
+use crate::contract::{Access, Hit, Touch, Zeroed};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::typed_usage::{TypedCount, TypedUsageConfig, Weights};
 use crate::parts::usage_clock::{Usage, UsageClock, UsageRule};
@@ -49,6 +49,10 @@ impl Touch for SetByType {
     #[inline(always)]
     fn reset(typed: &TypedCount, weights: &Weights, access: &Access) {
         typed.reset(weights, access);
+    }
+
+    fn zeroed(_: &Self::Params) -> Option<Zeroed<Self::Meta>> {
+        Zeroed::fresh()
     }
 }
 

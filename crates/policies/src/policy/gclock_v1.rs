@@ -23,7 +23,7 @@
 
 use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::contract::{Access, Hit, Touch};
+use crate::contract::{Access, Hit, Touch, Zeroed};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::CountOn;
 use crate::parts::usage_clock::{Usage, UsageClock, UsageRule, check_count};
@@ -72,6 +72,10 @@ impl Touch for Add {
     #[inline(always)]
     fn reset(count: &AtomicU32, params: &V1Params, _: &Access) {
         count.store(params.first, Relaxed);
+    }
+
+    fn zeroed(_: &Self::Params) -> Option<Zeroed<Self::Meta>> {
+        Zeroed::fresh()
     }
 }
 

@@ -23,7 +23,7 @@ use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use millpond_base::{FrameId, Tick};
 
 use crate::contract::{
-    Access, Frames, Goal, Hit, Host, OpenPolicy, Recall, Rules, Shape, TickSource, Touch,
+    Access, Frames, Goal, Hit, Host, OpenPolicy, Recall, Rules, Shape, TickSource, Touch, Zeroed,
 };
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::Random as Generator;
@@ -46,6 +46,8 @@ pub struct Rate {
     loaded: AtomicU32,
 }
 
+zeros!(Rate { references, loaded });
+
 /// The hot half: a count.
 pub struct CountRate;
 
@@ -66,6 +68,10 @@ impl Touch for CountRate {
     fn reset(rate: &Rate, _: &(), access: &Access) {
         rate.references.store(1, Relaxed);
         rate.loaded.store(access.now, Relaxed);
+    }
+
+    fn zeroed(_: &Self::Params) -> Option<Zeroed<Self::Meta>> {
+        Zeroed::fresh()
     }
 }
 

@@ -28,7 +28,7 @@ use millpond_base::FrameId;
 use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::contract::{
-    Access, Frames, Goal, Hit, Host, Policy, Recall, Rules, Shape, TickSource, Touch, Why,
+    Access, Frames, Goal, Hit, Host, Policy, Recall, Rules, Shape, TickSource, Touch, Why, Zeroed,
 };
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::density::{Search, Tournament};
@@ -59,6 +59,10 @@ impl Touch for CountReferences {
     #[inline(always)]
     fn reset(references: &AtomicU32, _: &(), _: &Access) {
         references.store(1, Relaxed);
+    }
+
+    fn zeroed(_: &Self::Params) -> Option<Zeroed<Self::Meta>> {
+        Zeroed::fresh()
     }
 }
 

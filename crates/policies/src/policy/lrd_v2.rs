@@ -31,7 +31,7 @@ use millpond_base::FrameId;
 use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::contract::{
-    Access, Frames, Goal, Hit, Host, Policy, Recall, Rules, Shape, TickSource, Touch, Why,
+    Access, Frames, Goal, Hit, Host, Policy, Recall, Rules, Shape, TickSource, Touch, Why, Zeroed,
 };
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::density::{Search, Tournament};
@@ -114,6 +114,8 @@ pub struct AgedCount {
     interval: AtomicU32,
 }
 
+zeros!(AgedCount { references, interval });
+
 impl AgedCount {
     /// The count as it is in `interval`.
     #[inline(always)]
@@ -150,6 +152,10 @@ impl Touch for CountAged {
     #[inline(always)]
     fn reset(references: &AgedCount, ageing: &Ageing, access: &Access) {
         references.set(1, ageing.interval(access.now));
+    }
+
+    fn zeroed(_: &Self::Params) -> Option<Zeroed<Self::Meta>> {
+        Zeroed::fresh()
     }
 }
 

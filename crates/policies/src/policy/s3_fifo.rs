@@ -32,7 +32,9 @@ use millpond_base::FrameId;
 use millpond_base::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use crate::config::Part;
-use crate::contract::{Access, Frames, Goal, Hit, Host, Policy, Recall, Rules, Shape, Touch};
+use crate::contract::{
+    Access, Frames, Goal, Hit, Host, Policy, Recall, Rules, Shape, Touch, Zeroed,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{FrameLists, Ghosts, List};
 
@@ -83,6 +85,10 @@ impl Touch for Counted {
     #[inline(always)]
     fn reset(count: &AtomicU8, _: &u8, _: &Access) {
         count.store(0, Relaxed);
+    }
+
+    fn zeroed(_: &Self::Params) -> Option<Zeroed<Self::Meta>> {
+        Zeroed::fresh()
     }
 }
 

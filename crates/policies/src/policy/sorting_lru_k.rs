@@ -29,6 +29,7 @@ use millpond_base::{FrameId, Share, Tick};
 
 use crate::contract::{
     Access, Frames, Goal, Hit, Host, OpenPolicy, Recall, Rules, Shape, TickSource, Touch, Why,
+    Zeroed,
 };
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::sorted::{ABSENT, Candidate, NEVER, Sorted, Stamps, recency, stamp_of};
@@ -56,6 +57,8 @@ pub struct Ring {
     next: AtomicU8,
     known: AtomicU8,
 }
+
+zeros!(Ring { stamps, next, known });
 
 impl Ring {
     #[inline(always)]
@@ -116,6 +119,10 @@ impl Touch for RingTouch {
     #[inline(always)]
     fn reset(ring: &Ring, k: &u8, access: &Access) {
         ring.restart(*k, access.now);
+    }
+
+    fn zeroed(_: &Self::Params) -> Option<Zeroed<Self::Meta>> {
+        Zeroed::fresh()
     }
 }
 

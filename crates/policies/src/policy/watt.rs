@@ -41,7 +41,7 @@ use millpond_base::FrameId;
 
 use crate::config::{Param, ParamError};
 use crate::contract::{
-    Access, Frames, Goal, Hit, Host, OpenPolicy, Recall, Rules, Shape, TickSource, Touch,
+    Access, Frames, Goal, Hit, Host, OpenPolicy, Recall, Rules, Shape, TickSource, Touch, Zeroed,
 };
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::Random as Generator;
@@ -163,6 +163,10 @@ impl<C: WattClock> Touch for WattTouch<C> {
     fn reset(stamps: &Stamps, tracking: &Tracking, access: &Access) {
         stamps.clear();
         tracking.track(stamps, access.now, access.mark);
+    }
+
+    fn zeroed(_: &Self::Params) -> Option<Zeroed<Self::Meta>> {
+        Zeroed::fresh()
     }
 }
 
