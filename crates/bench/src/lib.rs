@@ -9,6 +9,7 @@
 //! - [`contest`]: several of them against each other, in interleaved rounds, with intervals.
 //! - [`commits`]: commits of one row, beside what the device gives by itself.
 //! - [`evictors`]: how fast policies evict, while nothing else runs (watt 6.4).
+//! - [`opening`]: how long an empty store takes to open.
 //! - [`figure`]: how a live figure of a paper is written.
 //! - [`hit_table`]: what policies make of the engine's own references (leanstore VI-B).
 //! - [`image`]: data that were loaded once, for many runs.
@@ -52,6 +53,8 @@ pub mod image;
 mod instructions;
 #[cfg(feature = "runs")]
 pub mod memory_group;
+#[cfg(feature = "runs")]
+pub mod opening;
 #[cfg(feature = "runs")]
 pub mod papers;
 #[cfg(feature = "runs")]

@@ -18,7 +18,7 @@ use super::engine::{Duty, EngineArgs, growth, joined};
 use super::live::Live;
 use super::results::{ResultArgs, line, write_file};
 use super::workload::{TpccArgs, YcsbArgs};
-use super::{commits, contest, evictors, outgrow, ramp_up, scan, two_worlds};
+use super::{commits, contest, evictors, opening, outgrow, ramp_up, scan, two_worlds};
 use crate::error::Failure;
 use crate::output::complain;
 
@@ -50,6 +50,8 @@ enum Command {
     Commits(Box<commits::Args>),
     /// How fast policies evict while nothing else runs (watt 6.4)
     Evictors(Box<evictors::Args>),
+    /// How long an empty store takes to open, policy by policy
+    Opening(Box<opening::Args>),
     /// Whether policies do live what they do simulated, and what a live pool changes
     TwoWorlds(Box<two_worlds::Args>),
 }
@@ -135,6 +137,7 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
         Command::Acid(args) => contest::acid(args),
         Command::Commits(args) => commits::run(args),
         Command::Evictors(args) => evictors::run(args),
+        Command::Opening(args) => opening::run(args),
         Command::TwoWorlds(args) => two_worlds::run(args, registry),
     }
 }

@@ -6,6 +6,7 @@ mod contest;
 mod engine;
 mod evictors;
 mod live;
+mod opening;
 mod outgrow;
 mod ramp_up;
 mod results;

@@ -103,6 +103,15 @@ fn answers(command: &str) -> &'static [&'static str] {
             "ratio_to_first_low",
             "ratio_to_first_high",
         ],
+        "bench opening" => &[
+            "policy",
+            "ms",
+            "ms_low",
+            "ms_high",
+            "ratio_to_first",
+            "ratio_to_first_low",
+            "ratio_to_first_high",
+        ],
         "bench two-worlds" => {
             &["policy", "distortion", "worlds", "miss_ratio", "vs_none", "misses", "references"]
         }
