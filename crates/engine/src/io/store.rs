@@ -128,7 +128,9 @@ pub struct PageStore {
     pub(super) gate: RwLock<()>,
     /// Set under `gate`.
     pub(super) closed: AtomicBool,
-    sync_failed: AtomicBool,
+    /// Whether a sync ever failed. Held while one runs: a kernel may tell of lost writes only once,
+    /// so that a sync beside the one that is told would confirm them.
+    sync_failed: Mutex<bool>,
     pub(super) counters: Counters,
 }
 
@@ -187,7 +189,7 @@ impl PageStore {
             growing: Mutex::new(()),
             gate: RwLock::new(()),
             closed: AtomicBool::new(false),
-            sync_failed: AtomicBool::new(false),
+            sync_failed: Mutex::new(false),
             counters: Counters::default(),
         }
     }
@@ -522,12 +524,13 @@ impl PageStore {
         &self,
         sync: impl FnOnce() -> Result<(), DeviceError>,
     ) -> Result<(), SyncError> {
-        if self.sync_failed.load(Ordering::Acquire) {
+        let mut failed = self.sync_failed.lock().unwrap_or_else(PoisonError::into_inner);
+        if *failed {
             return Err(SyncError::FailedBefore { path: self.path().to_path_buf() });
         }
         Counters::add(&self.counters.syncs, 1);
         sync().map_err(|error| {
-            self.sync_failed.store(true, Ordering::Release);
+            *failed = true;
             SyncError::Device(error)
         })
     }
