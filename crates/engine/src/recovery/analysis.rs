@@ -138,7 +138,13 @@ fn pages_of(taken: &[u64]) -> u64 {
 /// Refuses a page beyond those that any store has: the tables here would grow without bounds.
 fn check_page(lsn: Lsn, section: &Section<'_>) -> Result<(), RecoveryError> {
     match *section {
-        Section::Image { page, .. } | Section::Taken { page } if page.0 >= PAGES_MAX => {
+        Section::Image { page, .. }
+        | Section::Taken { page }
+        | Section::Freed { page }
+        | Section::Hangs { page, .. }
+        | Section::Placed { page }
+            if page.0 >= PAGES_MAX =>
+        {
             Err(RecoveryError::Damaged { lsn, page, what: "no store has so many pages" })
         }
         _ => Ok(()),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use millpond::io::{MemoryDevice, PageStore};
 use millpond::log::{Log, LogError, Record};
-use millpond::page::change::{put_difference, put_freed, put_image, put_note, put_taken};
+use millpond::page::change::{
+    put_difference, put_freed, put_hangs, put_image, put_note, put_taken,
+};
 use millpond::pool::changes::kind;
 use millpond::recovery::{Active, Checkpoint, Recovered, RecoveryError, RedoOptions, recover};
 use millpond_base::{Lsn, PageId, Reason};
@@ -112,6 +114,12 @@ fn records_that_do_not_fit_their_pages_are_named() {
     assert_eq!(damaged(&image(1 << 41, 1)).0, PageId(1 << 41));
     body.clear();
     put_taken(&mut body, PageId(u64::MAX));
+    assert_eq!(damaged(&body).0, PageId(u64::MAX));
+    body.clear();
+    put_freed(&mut body, PageId(u64::MAX));
+    assert_eq!(damaged(&body).0, PageId(u64::MAX));
+    body.clear();
+    put_hangs(&mut body, PageId(u64::MAX), 3);
     assert_eq!(damaged(&body).0, PageId(u64::MAX));
 }
 
