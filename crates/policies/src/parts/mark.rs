@@ -51,6 +51,10 @@ impl Touch for MarkTouch {
     fn reset(mark: &AtomicBool, _: &(), _: &Access) {
         mark.store(false, Relaxed);
     }
+
+    fn zeroed(_: &Self::Params) -> Option<Zeroed<Self::Meta>> {
+        Zeroed::fresh()
+    }
 }
 
 /// The same for policies whose parameters say which end of an access counts.
