@@ -117,11 +117,11 @@ impl<'f> RunWriter<'f> {
     }
 }
 
+/// A version as a block holds it: its key, its stamp, and what the entry was before.
+type Stored<'b> = (&'b [u8], Arc<Stamp>, Option<&'b [u8]>);
+
 /// The next version of a block; `None` at its end, or if it makes no sense.
-fn take<'b>(
-    stamps: &[Arc<Stamp>],
-    rest: &mut &'b [u8],
-) -> Option<(&'b [u8], Arc<Stamp>, Option<&'b [u8]>)> {
+fn take<'b>(stamps: &[Arc<Stamp>], rest: &mut &'b [u8]) -> Option<Stored<'b>> {
     let key = take_bytes(rest)?;
     let stamp = match take_varint(rest)? {
         0 => Stamp::at(take_varint(rest)?),

@@ -35,7 +35,7 @@ fn read_after_a_scan(policy: &str, hint: bool) -> (u64, u64) {
     let (_guard, path) = place();
     let db = Db::open(&path, tiny(FRAMES).policy(policy)).unwrap();
     let (wanted, scanned) = (fill(&db, "wanted", WANTED), fill(&db, "scanned", SCANNED));
-    let before = (0..4).map(|_| look_up(&db, &wanted)).last().unwrap_or_default();
+    let before = (0..4).fold(0, |_, _| look_up(&db, &wanted));
     let range = scanned.iter();
     let range = if hint { range.as_scan() } else { range };
     assert_eq!(range.map(Result::unwrap).count(), SCANNED as usize);
