@@ -346,7 +346,7 @@ impl<P: Pages> HashIndex<P> {
                     page.validate()?;
                     return Ok(None);
                 }
-                page = page.child(slot.at, mark(Use::Read, depth + 1).with_scan(true))?;
+                page = page.child(slot.at, mark(Use::Read, depth + 1))?;
             }
             let id = page.header().page().unwrap_or_default();
             page.view().copy_into(0, copy.bytes_mut());

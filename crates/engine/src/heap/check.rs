@@ -304,7 +304,7 @@ impl<P: Pages> Heap<P> {
                     page.validate()?;
                     return Ok(None);
                 }
-                page = page.child(at, mark(Use::Read, depth + 1).with_scan(true))?;
+                page = page.child(at, mark(Use::Read, depth + 1))?;
             }
             let id = page.header().page().unwrap_or_default();
             page.view().copy_into(0, copy.bytes_mut());

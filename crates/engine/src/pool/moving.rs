@@ -106,7 +106,8 @@ struct Seen {
 }
 
 fn mark(what: Use) -> Mark {
-    Mark::of(what).with_kind(PageKind::OTHER, 0).with_scan(true)
+    // No scan's: the pages on the way down would be the first to go for those below them.
+    Mark::of(what).with_kind(PageKind::OTHER, 0)
 }
 
 impl<M: Mode> Pool<M> {
