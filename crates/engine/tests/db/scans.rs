@@ -49,7 +49,7 @@ fn read_after_a_scan(policy: &str, hint: bool) -> (u64, u64) {
     (read, before)
 }
 
-/// Not yet so with each policy: LRU-K, FBR and LRU-2 with history were seen to give up wanted pages.
+/// Not yet so with each policy: LRU-K, FBR and LRU-2 with history gave up wanted pages.
 #[test]
 fn a_scan_leaves_what_others_want_in_memory_with_the_policies_that_most_take() {
     let mut wrong = Vec::new();
