@@ -140,8 +140,8 @@ pub(crate) struct EngineArgs {
 impl EngineArgs {
     /// The setup that the flags describe; one that says how to log needs a log.
     pub(crate) fn setup(&self) -> Result<Setup, Failure> {
-        let (durability, gap) = (self.durability.is_some(), self.log_gap.is_some());
-        let unused = [("durability", durability), ("log-gap", gap)];
+        let unused =
+            [("durability", self.durability.is_some()), ("log-gap", self.log_gap.is_some())];
         if self.log == Switch::Off
             && let Some((flag, _)) = unused.iter().find(|(_, given)| *given)
         {
@@ -194,9 +194,8 @@ impl EngineArgs {
     }
 
     pub(crate) fn params(&self) -> Json {
-        let engine = self.setup_of_steps().map(|setup| setup.engine.to_string());
         json!({
-            "engine": engine.unwrap_or_default(),
+            "engine": self.setup_of_steps().map(|setup| setup.engine.to_string()).unwrap_or_default(),
             "pool": self.pool,
             "page_size": self.page_size,
             "policy": self.policy,

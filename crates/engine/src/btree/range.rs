@@ -63,8 +63,7 @@ impl<'t, P: Pages> Range<'t, P> {
         self
     }
 
-    /// A large scan: leaves that only scans have referenced leave memory before all others, the
-    /// oldest first, whichever policy decides.
+    /// A large scan: the pool need not keep the leaves that it has to load for it.
     pub fn as_scan(mut self) -> Self {
         self.front = self.front.as_scan();
         self.back = self.back.as_scan();

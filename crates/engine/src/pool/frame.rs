@@ -86,7 +86,6 @@ impl State {
 const DIRTY: u32 = 1 << 8;
 const WRITING: u32 = 1 << 9;
 const HELD: u32 = 1 << 10;
-const SCANNED: u32 = 1 << 11;
 const NO_PAGE: u64 = u64::MAX;
 
 /// A frame's header.
@@ -244,29 +243,6 @@ impl Frame {
             self.flags.fetch_or(HELD, Ordering::Relaxed);
         } else {
             self.flags.fetch_and(!HELD, Ordering::Relaxed);
-        }
-    }
-
-    /// Whether only scans have referenced the page since it was loaded.
-    #[inline(always)]
-    pub fn is_scanned(&self) -> bool {
-        self.flags.load(Ordering::Relaxed) & SCANNED != 0
-    }
-
-    /// Says so, of a page that is being loaded or made, or that somebody else references, too.
-    #[inline(always)]
-    pub fn set_scanned(&self, scanned: bool) {
-        if self.is_scanned() != scanned {
-            self.change_scanned(scanned);
-        }
-    }
-
-    #[cold]
-    fn change_scanned(&self, scanned: bool) {
-        if scanned {
-            self.flags.fetch_or(SCANNED, Ordering::Relaxed);
-        } else {
-            self.flags.fetch_and(!SCANNED, Ordering::Relaxed);
         }
     }
 

@@ -10,7 +10,6 @@ mod merging;
 mod opening;
 mod policies;
 mod read_ahead;
-mod scans;
 mod stale;
 mod stores;
 mod structures;

@@ -44,8 +44,6 @@ pub const SHORTLIST: [Candidate; 8] = [
     },
 ];
 
-/// A policy that is not on the list for what it keeps, and that may be the default.
-pub(super) const LEAN: Candidate = Candidate {
-    id: "lean-evict",
-    strength: "does nothing at all on a hit: what fits in memory runs at the speed of memory",
-};
+/// What else is said of the engine's default.
+pub(super) const DEFAULT_STRENGTH: &str =
+    "does nothing at all on a hit: what fits in memory runs at the speed of memory";
