@@ -50,7 +50,7 @@ impl Interval {
         Some(Interval { mean, low: mean - half, high: mean + half })
     }
 
-    /// Mean and interval of independent rates or counts, which are never below zero: the interval is
+    /// Mean and interval of independent rates or counts, never below zero: the interval is
     /// that of their logarithms, laid around their mean. Where one of them is zero there is no
     /// logarithm, and the interval is cut off there. Values below zero are no rates: they get what
     /// [`Interval::of`] gives them.
