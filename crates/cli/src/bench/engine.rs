@@ -195,7 +195,7 @@ impl EngineArgs {
 
     pub(crate) fn params(&self) -> Json {
         json!({
-            "engine": self.setup_of_steps().map(|setup| setup.engine.to_string()).unwrap_or_default(),
+            "engine": self.setup_of_steps().map_or_else(String::new, |s| s.engine.to_string()),
             "pool": self.pool,
             "page_size": self.page_size,
             "policy": self.policy,
