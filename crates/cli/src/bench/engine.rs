@@ -195,7 +195,7 @@ impl EngineArgs {
 
     pub(crate) fn params(&self) -> Json {
         json!({
-            "engine": self.setup_of_steps().map_or_else(String::new, |s| s.engine.to_string()),
+            "engine": self.setup_of_steps().map(|s| s.engine.to_string()).unwrap_or_default(),
             "pool": self.pool,
             "page_size": self.page_size,
             "policy": self.policy,
