@@ -11,6 +11,11 @@
 //! latch, before it can be reached: by its loader, or by whoever comes for a page that waits. Hits
 //! pay nothing. A page that does not fit is dropped, and its operation fails with an error that
 //! names both.
+//!
+//! With a page table a page is there for all as soon as it is loaded, whether or not its parent is
+//! still in memory: to wait for the parent would be a pool of another kind than the one that is
+//! compared with ours. A page that came without its parent is marked, and verified by the first
+//! that finds it; one that does not fit stays marked, and nobody reads it, until it is evicted.
 
 use std::ptr::NonNull;
 
@@ -187,7 +192,7 @@ impl<M: Mode> Pool<M> {
             M::Latching::write(&parent.latch)
         };
         if !latched {
-            self.in_flight.arrive(load.page, arrived);
+            self.leave(load, arrived);
             return Ok(());
         }
         let place = if parent.page() == load.parent_page && self.knows_swips_of(load.parent) {
@@ -201,8 +206,46 @@ impl<M: Mode> Pool<M> {
         };
         parent.latch.release_unchanged();
         if place.is_none() {
-            self.in_flight.arrive(load.page, arrived);
+            self.leave(load, arrived);
         }
+        result
+    }
+
+    /// Leaves a loaded page for whoever comes next: in the page table, if there is one.
+    fn leave(&self, load: &Load, arrived: Arrived) {
+        if M::SWIZZLES {
+            return self.in_flight.arrive(load.page, arrived);
+        }
+        self.header(arrived.frame).set_unverified(true);
+        self.publish(arrived, load.page, None, load.mark);
+        self.in_flight.end(load.page);
+    }
+
+    /// Verifies a page that came without its parent, and was found by the page table. The parent is
+    /// latched exclusively by this thread.
+    #[cold]
+    pub(crate) fn verify_found(
+        &self,
+        parent: NonNull<Frame>,
+        at: usize,
+        frame: NonNull<Frame>,
+        page: PageId,
+    ) -> Try<()> {
+        let header = self.header(frame);
+        if !header.latch.try_exclusive() {
+            return Err(Jump::Restart);
+        }
+        let is_it = header.page() == Some(page)
+            && Swip(self.view(parent).u64(at)) == Swip::evicted(page)
+            && self.knows_swips_of(parent);
+        let result = match is_it {
+            true => self.fits(frame, page, (parent, at)).map_err(Jump::failed),
+            false => Err(self.all_registered().map_or_else(Jump::failed, |()| Jump::Restart)),
+        };
+        if result.is_ok() {
+            header.set_unverified(false);
+        }
+        header.latch.release_unchanged();
         result
     }
 
@@ -217,7 +260,7 @@ impl<M: Mode> Pool<M> {
     ) -> Result<(), PoolError> {
         let fits = self.fits(arrived.frame, page, place);
         match fits {
-            Ok(()) => self.publish(arrived, page, place, mark),
+            Ok(()) => self.publish(arrived, page, Some(place), mark),
             Err(_) => {
                 self.counters.count(Counter::ReadErrors);
                 self.give_back(arrived.frame);
@@ -287,14 +330,16 @@ impl<M: Mode> Pool<M> {
         &self,
         arrived: Arrived,
         page: PageId,
-        (parent, at): (NonNull<Frame>, usize),
+        place: Option<(NonNull<Frame>, usize)>,
         mark: Mark,
     ) {
         let header = self.header(arrived.frame);
         let access = self.access(page, mark, false);
         self.reset_meta(arrived.frame, &access);
         self.seat.admit(self.metas(), header.id(), &access, arrived.recall, || {
-            if M::SWIZZLES {
+            if M::SWIZZLES
+                && let Some((parent, at)) = place
+            {
                 header.set_parent(Some(parent));
                 header.become_state(State::Hot);
                 self.set_swip(parent, at, Swip::hot(arrived.frame));

@@ -86,6 +86,7 @@ impl State {
 const DIRTY: u32 = 1 << 8;
 const WRITING: u32 = 1 << 9;
 const HELD: u32 = 1 << 10;
+const UNVERIFIED: u32 = 1 << 11;
 const NO_PAGE: u64 = u64::MAX;
 
 /// A frame's header.
@@ -198,7 +199,9 @@ impl Frame {
                 self.id(),
                 State::of(old)
             );
-            let new = (old & !0xff) | next as u32;
+            // What is said of a page goes with it.
+            let kept = if next == State::Free { !(0xff | UNVERIFIED) } else { !0xff };
+            let new = (old & kept) | next as u32;
             match self.flags.compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(now) => old = now,
@@ -243,6 +246,22 @@ impl Frame {
             self.flags.fetch_or(HELD, Ordering::Relaxed);
         } else {
             self.flags.fetch_and(!HELD, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the page has yet to be held to what its parent says of it. Only with a page table: a
+    /// page is found there although no parent was at hand when it was loaded.
+    #[inline(always)]
+    pub fn is_unverified(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & UNVERIFIED != 0
+    }
+
+    /// Says so.
+    pub(crate) fn set_unverified(&self, unverified: bool) {
+        if unverified {
+            self.flags.fetch_or(UNVERIFIED, Ordering::Relaxed);
+        } else {
+            self.flags.fetch_and(!UNVERIFIED, Ordering::Relaxed);
         }
     }
 

@@ -85,11 +85,32 @@ impl<M: Mode> Pool<M> {
             Ok(Some(id)) => {
                 let frame = self.memory.frame(id).ok_or(Jump::Restart)?;
                 self.warm(parent.op(), frame, word.page())?;
+                if self.header(frame).is_unverified() {
+                    self.verify_late(parent, at, frame, word.page())?;
+                }
                 Ok(frame)
             }
             Ok(None) => self.translate_cold(parent, at, word, mark),
             Err(_) => Err(Jump::Restart),
         }
+    }
+
+    /// The page was loaded while its parent was not there.
+    #[cold]
+    fn verify_late(
+        &self,
+        parent: &Read<'_, Self>,
+        at: usize,
+        frame: NonNull<Frame>,
+        page: PageId,
+    ) -> Try<()> {
+        let latch = &parent.header().latch;
+        if !M::Latching::promote(latch, parent.token()) {
+            return Err(Jump::Restart);
+        }
+        let verified = self.verify_found(parent.frame(), at, frame, page);
+        M::Latching::demote(latch);
+        verified
     }
 
     /// Tells the policy of a reference to the page in `frame`, and the recorder.
@@ -259,6 +280,9 @@ impl<M: Mode> Pool<M> {
         } else if M::SWIZZLES && word.is_cooling() {
             self.revive_held(parent.frame(), at, word)?
         } else if let Some(frame) = self.resident_by_table(parent.op(), word.page())? {
+            if self.header(frame).is_unverified() {
+                self.verify_found(parent.frame(), at, frame, word.page())?;
+            }
             frame
         } else if let Some(arrived) = self.in_flight.claim(word.page()) {
             let frame = self.attach_at(parent.frame(), at, word.page(), arrived, mark)?;
