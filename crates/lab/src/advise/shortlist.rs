@@ -44,6 +44,8 @@ pub const SHORTLIST: [Candidate; 8] = [
     },
 ];
 
-/// What else is said of the engine's default.
-pub(super) const DEFAULT_STRENGTH: &str =
-    "does nothing at all on a hit: what fits in memory runs at the speed of memory";
+/// A policy that is not on the list for what it keeps, and that may be the default.
+pub(super) const LEAN: Candidate = Candidate {
+    id: "lean-evict",
+    strength: "does nothing at all on a hit: what fits in memory runs at the speed of memory",
+};

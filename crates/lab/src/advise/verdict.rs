@@ -1,7 +1,7 @@
 //! What is said: three lines, and the table that they come from.
 
 use super::measure::Course;
-use super::shortlist::{DEFAULT_STRENGTH, SHORTLIST};
+use super::shortlist::{LEAN, SHORTLIST};
 use crate::interval::Interval;
 use crate::table::{Table, Value};
 
@@ -137,8 +137,8 @@ impl Advice {
         let id = choice.split('(').next().unwrap_or(choice);
         let known = SHORTLIST.iter().find(|candidate| candidate.id == id);
         let strength = match known {
-            _ if choice == self.default => DEFAULT_STRENGTH,
             Some(candidate) => candidate.strength,
+            None if id == LEAN.id => LEAN.strength,
             None => "was asked for",
         };
         let (once, writes) = (self.once_share * 100.0, self.write_share * 100.0);
@@ -305,6 +305,18 @@ mod tests {
         assert!(what.starts_with("Stay with lean-evict, the default"), "{what}");
         assert!(sure.contains("within noise: arc. Behind them, lru costs 20.0 % more"), "{sure}");
         assert!(why.contains("on a hit"), "{why}");
+    }
+
+    #[test]
+    fn each_policy_has_reasons_of_its_own_as_the_default_too() {
+        let one = interval(1.0, 1.0, 1.0);
+        let mut advice = advice(&[("watt", one, one), ("lean-evict", one, one)]);
+        advice.default = "watt".to_string();
+        let [what, _, why] = advice.lines();
+        assert!(what.starts_with("Stay with watt"), "{what}");
+        assert!(why.contains("watt remembers when") && !why.contains("nothing at all"), "{why}");
+        advice.default = "lean-evict".to_string();
+        assert!(advice.lines()[2].contains("lean-evict does nothing at all on a hit"));
     }
 
     #[test]

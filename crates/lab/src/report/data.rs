@@ -93,10 +93,14 @@ impl ReportData {
         else {
             return;
         };
-        let label = match text("params") {
+        let mut label = match text("params") {
             Some(params) if !params.is_empty() => format!("{policy}({params})"),
             _ => policy.clone(),
         };
+        // An estimate is no measurement: they are never averaged, nor joined in one line.
+        if text("method").as_deref() == Some("sampled") {
+            label += ", sampled";
+        }
         let misses = number("misses");
         let ratio = number("miss_ratio")
             .or_else(|| Some(misses? / number("references").filter(|r| *r > 0.0)?));
