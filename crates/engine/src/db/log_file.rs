@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use millpond_base::Lsn;
+
 use super::error::Error;
 use super::log_salvage;
 use super::log_view::Recovery;
@@ -12,7 +14,7 @@ use super::options::Options;
 use crate::btree::redo_note;
 use crate::io::planted::{Bug, is_planted};
 use crate::io::{Device, FileDevice, OpenError, PageStore};
-use crate::log::{Log, LogOptions};
+use crate::log::{Log, LogError, LogOptions, Tail};
 use crate::page::PageSize;
 use crate::recovery::{self, Loser, RecoveryError, RedoOptions};
 
@@ -50,6 +52,18 @@ impl Logged {
     }
 }
 
+/// Opens a store's log. The store's position is that of a checkpoint's record, once there was one.
+fn open_log(
+    device: Arc<dyn Device>,
+    pages: &PageStore,
+    options: &LogOptions,
+) -> Result<(Log, Tail), LogError> {
+    match pages.log_position() {
+        Lsn(0) => Log::open(device, pages.uuid(), Lsn(0), options),
+        checkpoint => Log::open_from_record(device, pages.uuid(), checkpoint, options),
+    }
+}
+
 /// A new store, and its log.
 pub(super) fn create(
     device: Arc<dyn Device>,
@@ -82,10 +96,14 @@ pub(super) fn open(
                 },
             };
             let old = old.filter(|device| device.length() > 0);
-            let mut recovery = None;
+            let (mut recovery, mut next_tx) = (None, 1);
             let opened = match old {
-                Some(old) => match Log::open(old.clone(), pages.uuid(), position, &log_options) {
-                    Ok((log, _)) => log,
+                Some(old) => match open_log(old.clone(), &pages, &log_options) {
+                    Ok((log, _)) => {
+                        let checkpoint = recovery::Checkpoint::read(&log, position);
+                        next_tx = checkpoint?.next_tx;
+                        log
+                    }
                     Err(error) => {
                         let salvaged = log_salvage::closed(error, &pages, old, options)?;
                         recovery =
@@ -97,10 +115,6 @@ pub(super) fn open(
                 },
                 // The store is whole without it.
                 None => Log::create(log(true)?, pages.uuid(), &log_options)?,
-            };
-            let next_tx = match position.0 {
-                0 => 1,
-                _ => recovery::Checkpoint::read(&opened, position).map_or(1, |c| c.next_tx),
             };
             Ok((pages, Logged { next_tx, recovery, ..Logged::fresh(opened) }))
         }
@@ -131,7 +145,7 @@ fn recover(
     log_options: &LogOptions,
     options: &Options,
 ) -> Result<Logged, RecoveryError> {
-    let (log, tail) = Log::open(device, pages.uuid(), pages.log_position(), log_options)?;
+    let (log, tail) = open_log(device, pages, log_options)?;
     let started = std::time::Instant::now();
     let recovered =
         recovery::recover(pages, &log, redo_note, &RedoOptions::default(), &mut |progress| {

@@ -14,7 +14,7 @@ use super::record::{self, HEADER};
 use super::ring::Ring;
 use super::segments::Segments;
 use super::shared::{FIRST, Shared};
-use super::tail::{self, Tail};
+use super::tail::{self, Begin, Tail};
 use super::writer::{self, Alarm};
 use crate::io::{AlignedBuffer, Device};
 
@@ -51,13 +51,36 @@ impl Log {
         start: Lsn,
         options: &LogOptions,
     ) -> Result<(Log, Tail), LogError> {
+        Self::open_from(device, uuid, start, Begin::RecordOrEnd, options)
+    }
+
+    /// The same where a record is known to begin at `start`: if it is not whole the log is damaged.
+    ///
+    /// # Errors
+    /// As [`Log::open`]; [`LogError::NoRecord`] if there is none at `start`.
+    pub fn open_from_record(
+        device: Arc<dyn Device>,
+        uuid: [u8; 16],
+        start: Lsn,
+        options: &LogOptions,
+    ) -> Result<(Log, Tail), LogError> {
+        Self::open_from(device, uuid, start, Begin::Record, options)
+    }
+
+    fn open_from(
+        device: Arc<dyn Device>,
+        uuid: [u8; 16],
+        start: Lsn,
+        begin: Begin,
+        options: &LogOptions,
+    ) -> Result<(Log, Tail), LogError> {
         options.check(device.path())?;
         let start = start.0.max(FIRST);
         if !start.is_multiple_of(8) {
             return Err(LogError::NoRecord { path: device.path().to_path_buf(), at: Lsn(start) });
         }
         let segments = Arc::new(Segments::open(device.clone(), uuid)?);
-        let tail = tail::find(&segments, start, record::salt(&uuid), options.buffer_bytes)?;
+        let tail = tail::find(&segments, (start, begin), record::salt(&uuid), options.buffer_bytes)?;
         // What was read may have been in a cache of the operating system only: rule 12.
         device.sync().map_err(LogError::Prepare)?;
         segments.keep_run(tail.end.0, FIRST);

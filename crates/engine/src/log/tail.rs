@@ -10,6 +10,12 @@
 //!   torn ones: a torn rewrite of the same bytes could make them whole.
 //! - A record behind the hole says that the log had been durable beyond the hole. Then something
 //!   has been lost that was acknowledged, and no crash does that.
+//!
+//! A record of a segment's former life passes for a whole one by chance, once in 2³², and a log has
+//! tens of thousands of them: an open in fifty thousand would call a sound log damaged. So one
+//! record is no proof if what follows it looks like a record and is not whole, as in a former life;
+//! two in a row are, and one that is chained to a record which its segment's former life cannot
+//! have known.
 
 use std::sync::Arc;
 
@@ -44,6 +50,15 @@ pub struct Cut {
     pub until: Lsn,
 }
 
+/// What is known of the position that a log is opened from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Begin {
+    /// A record begins there that is durable.
+    Record,
+    /// The same, or it is the log's end.
+    RecordOrEnd,
+}
+
 /// Walks from `start` to the end, and clears what lies behind: no more than `buffer_bytes` of it
 /// may have been under way.
 ///
@@ -51,7 +66,7 @@ pub struct Cut {
 /// If the log is damaged, does not hold `start`, or cannot be read or written.
 pub(super) fn find(
     segments: &Arc<Segments>,
-    start: u64,
+    (start, begin): (u64, Begin),
     salt: u64,
     buffer_bytes: usize,
 ) -> Result<Tail, LogError> {
@@ -68,6 +83,11 @@ pub(super) fn find(
     while let Some((header, _)) = window.record(end)? {
         end = header.end.0;
         known = known.max(header.durable.map_or(0, |lsn| lsn.0));
+    }
+    // Its place is known of by a synchronised write that came after it. Whatever is done about that
+    // needs what lies behind it.
+    if end == start && begin == Begin::Record {
+        return Err(LogError::NoRecord { path: path(), at: Lsn(start) });
     }
     let is_torn = limit > end && window.bytes(end, 8)?.is_some_and(|bytes| bytes != [0; 8]);
     let mut starts = Vec::new();
@@ -111,7 +131,7 @@ fn reaches_limit(window: &mut Window, end: u64) -> bool {
 pub(super) struct Behind {
     /// End of the last one.
     pub(super) until: u64,
-    /// The farthest that one of them says the log had been durable.
+    /// The farthest that one of them says the log had been durable that cannot be there by chance.
     pub(super) durable: Option<u64>,
 }
 
@@ -130,18 +150,52 @@ pub(super) fn behind(
             window.set_limit(limit);
         }
         at = begin;
+        // The whole record before `at`, if one ends there, and whether it is the first of its row.
+        let mut before: Option<(Header, bool)> = None;
         while at < limit {
             if let Some((header, _)) = window.record(at)? {
                 visit(&header);
                 found.until = header.end.0;
-                found.durable = found.durable.max(header.durable.map(|lsn| lsn.0));
                 at = header.end.0;
-            } else {
-                at += 8;
+                if let Some((first, true)) = before {
+                    found.believe(&first);
+                }
+                if before.is_some() {
+                    found.believe(&header);
+                }
+                before = Some((header, before.is_none()));
+                continue;
             }
+            if let Some((alone, true)) = before.take()
+                && (is_of_this_life(segments, &alone) || !looks_like_a_record(window, at)?)
+            {
+                found.believe(&alone);
+            }
+            at += 8;
+        }
+        if let Some((alone, true)) = before {
+            found.believe(&alone);
         }
     }
     Ok(found)
+}
+
+impl Behind {
+    fn believe(&mut self, header: &Header) {
+        self.durable = self.durable.max(header.durable.map(|lsn| lsn.0));
+    }
+}
+
+/// Whether a record is chained to one that was not yet there when its segment was last recycled.
+fn is_of_this_life(segments: &Segments, header: &Header) -> bool {
+    let former = header.start.0.saturating_sub(segments.size());
+    header.prev < header.start && header.prev.0 > former
+}
+
+fn looks_like_a_record(window: &mut Window, at: u64) -> Result<bool, LogError> {
+    let Some(head) = window.bytes(at, HEADER)? else { return Ok(false) };
+    let head = std::array::from_fn(|i| head[i]);
+    Ok(Header::decode(at, &head).is_some())
 }
 
 /// Writes what is there from `known` to `end` once more, and the headers of its segments and of
@@ -199,4 +253,87 @@ fn clear(segments: &Segments, starts: &[u64]) -> Result<(), LogError> {
         segments.device().write(offset, &block).map_err(LogError::Prepare)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::options::LogOptions;
+    use super::super::record::{self, Record, checksum, encode, whole};
+    use super::super::{Log, LogError};
+    use super::*;
+    use crate::io::{Device, MemoryDevice};
+
+    const ID: [u8; 16] = [7; 16];
+
+    fn tiny() -> LogOptions {
+        LogOptions { segment_bytes: 16 << 10, buffer_bytes: 64 << 10, ..LogOptions::default() }
+    }
+
+    /// A record at `start` that passes for a whole one if `passes`, and says that the log was
+    /// durable up to itself.
+    fn planted(start: u64, prev: u64, passes: bool) -> Vec<u8> {
+        let body = [3; 64];
+        let header = Record { kind: 5, tx: 9, prev: Lsn(prev), parts: &[] };
+        let mut bytes = encode(&header, body.len(), 0).to_vec();
+        bytes.extend(body);
+        assert_eq!(bytes.len(), whole(body.len()));
+        let sum = checksum(&bytes[8..], &[], start, record::salt(&ID)) ^ u32::from(!passes);
+        bytes[4..8].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    /// A log with a record at 4096, and behind a gap `rows`, one behind the other.
+    fn with_behind(rows: &[(u64, bool)]) -> (Arc<MemoryDevice>, u64) {
+        let device = Arc::new(MemoryDevice::new());
+        let log = Log::create(device.clone(), ID, &tiny()).unwrap();
+        log.append(&Record { kind: 1, tx: 0, prev: Lsn(0), parts: &[b"first"] });
+        log.wait_durable(log.tail()).unwrap();
+        let end = log.tail().0;
+        log.close().unwrap();
+        let segments = Segments::open(device.clone(), ID).unwrap();
+        let mut at = end + 256;
+        for &(prev, passes) in rows {
+            let bytes = planted(at, prev, passes);
+            device.write(segments.offset(at).unwrap(), &bytes).unwrap();
+            at += bytes.len() as u64;
+        }
+        (device, end)
+    }
+
+    fn opened(rows: &[(u64, bool)]) -> Result<Tail, LogError> {
+        let (device, end) = with_behind(rows);
+        let result = Log::open(device.clone(), ID, Lsn(4096), &tiny()).map(|(_, tail)| tail);
+        assert!(result.as_ref().is_ok_and(|tail| tail.end.0 == end) || result.is_err());
+        result
+    }
+
+    #[test]
+    fn one_record_of_a_former_life_that_passes_by_chance_is_no_damage() {
+        for rows in [&[(0, true), (0, false)][..], &[(0, false), (0, true), (0, false)]] {
+            assert!(opened(rows).is_ok(), "{rows:?}");
+        }
+    }
+
+    #[test]
+    fn two_in_a_row_or_one_with_nothing_behind_it_or_a_late_chain_are_damage() {
+        let chained = [(4096, true), (0, false)];
+        for rows in [&[(0, true), (0, true), (0, false)][..], &[(0, true)], &chained] {
+            let result = opened(rows);
+            assert!(matches!(result, Err(LogError::Damaged { .. })), "{rows:?}: {result:?}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_must_be_there_and_is_not_whole_is_reported_before_anything_is_written() {
+        let (device, _) = with_behind(&[(0, true), (0, false)]);
+        let segments = Segments::open(device.clone(), ID).unwrap();
+        let offset = segments.offset(4096).unwrap();
+        let mut byte = [0];
+        device.read(offset + 34, &mut byte).unwrap();
+        device.write(offset + 34, &[byte[0] ^ 1]).unwrap();
+        let before = device.to_bytes();
+        let result = Log::open_from_record(device.clone(), ID, Lsn(4096), &tiny());
+        assert!(matches!(result, Err(LogError::NoRecord { at: Lsn(4096), .. })));
+        assert!(device.to_bytes() == before);
+    }
 }
