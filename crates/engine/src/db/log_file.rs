@@ -96,12 +96,12 @@ pub(super) fn open(
                 },
             };
             let old = old.filter(|device| device.length() > 0);
-            let (mut recovery, mut next_tx) = (None, 1);
+            let (mut recovery, mut next_tx, mut hanging) = (None, 1, Vec::new());
             let opened = match old {
                 Some(old) => match open_log(old.clone(), &pages, &log_options) {
                     Ok((log, _)) => {
-                        let checkpoint = recovery::Checkpoint::read(&log, position);
-                        next_tx = checkpoint?.next_tx;
+                        let checkpoint = recovery::Checkpoint::read(&log, position)?;
+                        (next_tx, hanging) = (checkpoint.next_tx, checkpoint.hanging);
                         log
                     }
                     Err(error) => {
@@ -116,7 +116,7 @@ pub(super) fn open(
                 // The store is whole without it.
                 None => Log::create(log(true)?, pages.uuid(), &log_options)?,
             };
-            Ok((pages, Logged { next_tx, recovery, ..Logged::fresh(opened) }))
+            Ok((pages, Logged { hanging, next_tx, recovery, ..Logged::fresh(opened) }))
         }
         Err(OpenError::NeedsRecovery { .. }) => {
             let pages = PageStore::open_to_recover(device, page_size)?;

@@ -504,7 +504,13 @@ impl<M: Mode> Store<M> {
                 .map_err(|error| undo_failed(error, &logged.log, pages.log_position()))?;
             recovery.freed = undoing::free_hanging(pool, pages)?;
             recovery.elapsed += started.elapsed();
-        } else if let (Some(root), None) = (catalog_root, pages.catalog_root()) {
+        } else if !logged.hanging.is_empty() {
+            // When they were to be freed, before the store was closed, a page could not be read.
+            undoing::free_hanging(pool, pages)?;
+        }
+        if logged.recovery.is_none()
+            && let (Some(root), None) = (catalog_root, pages.catalog_root())
+        {
             // The superblock will say where it is.
             pool.run(|op| {
                 op.placed(root);

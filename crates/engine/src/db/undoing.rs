@@ -79,20 +79,40 @@ fn take_back<M: Mode>(tree: &BTree<Pool<M>>, by: By, undo: &Undo<'_>) -> Result<
 }
 
 /// Frees all that hangs below nothing; answers how many roots there were. What hangs was written
-/// to `store` by redo, and nobody has changed it since.
+/// to `store` by redo, or when it was closed, and nobody has changed it since.
+///
+/// Nothing that anyone can reach is lost with a page of them that cannot be read: that is said, its
+/// root goes on hanging, and is tried again when the store is opened the next time.
 pub(super) fn free_hanging<M: Mode>(pool: &Arc<Pool<M>>, store: &PageStore) -> Result<u64, Error> {
     let hanging = pool.space_at_tail(|_, space| space.hanging().clone());
-    let mut bytes = AlignedBuffer::new(store.page_size().bytes());
+    let (mut bytes, mut freed) = (AlignedBuffer::new(store.page_size().bytes()), 0);
     for (root, kind) in &hanging {
-        Storage::read(store, *root, &mut bytes)?;
-        let owner = PageHeader::read(&bytes).owner;
-        if bytes.iter().skip(PAGE_HEADER).all(|byte| *byte == 0) {
-            free_bare(pool, *root)?;
-        } else {
-            free_root(pool, *root, PageType(*kind), owner)?;
+        match free_one(pool, store, *root, PageType(*kind), &mut bytes) {
+            Ok(()) => freed += 1,
+            Err(Error::Pool(
+                error @ (PoolError::Storage(_)
+                | PoolError::Corrupt { .. }
+                | PoolError::Misfit { .. }),
+            )) => tracing::warn!(%root, %error, "pages that nothing refers to could not be freed"),
+            Err(error) => return Err(error),
         }
     }
-    Ok(hanging.len() as u64)
+    Ok(freed)
+}
+
+fn free_one<M: Mode>(
+    pool: &Arc<Pool<M>>,
+    store: &PageStore,
+    root: PageId,
+    kind: PageType,
+    bytes: &mut AlignedBuffer,
+) -> Result<(), Error> {
+    Storage::read(store, root, bytes)?;
+    let owner = PageHeader::read(bytes).owner;
+    if bytes.iter().skip(PAGE_HEADER).all(|byte| *byte == 0) {
+        return Ok(free_bare(pool, root)?);
+    }
+    free_root(pool, root, kind, owner)
 }
 
 fn free_bare<M: Mode>(pool: &Arc<Pool<M>>, root: PageId) -> Result<(), PoolError> {

@@ -228,13 +228,16 @@ impl PageStore {
         device: Arc<dyn Device>,
         page_size: Option<PageSize>,
     ) -> Result<PageStore, OpenError> {
-        let superblock = read_superblock(&*device).ok();
-        let size = superblock
-            .map(|block| block.page_size)
-            .or_else(|| page_size_by_free_map(&*device))
-            .or(page_size);
-        let Some(size) = size else {
-            return Err(OpenError::NothingToSalvage { path: device.path().to_path_buf() });
+        let superblock = read_superblock(&*device);
+        let size = superblock.as_ref().ok().map(|block| block.page_size);
+        let size = size.or_else(|| page_size_by_free_map(&*device)).or(page_size);
+        let (superblock, size) = match (superblock, size) {
+            (superblock, Some(size)) => (superblock.ok(), size),
+            (Ok(superblock), None) => (Some(superblock), superblock.page_size),
+            (Err(error), None) => {
+                let (path, superblock) = (device.path().to_path_buf(), Box::new(error));
+                return Err(OpenError::NothingToSalvage { path, superblock });
+            }
         };
         // The superblock's length is that of the last clean close; pages may have come since.
         let pages = all_taken(device.length() / size.bytes_u64());

@@ -325,12 +325,14 @@ pub enum OpenError {
     FreeMap(#[from] ReadError),
     /// Salvage found no page size under which the file makes sense.
     #[error(
-        "nothing can be salvaged from {}: no page size fits what is in it; if it is a store, \
-         name its page size",
+        "nothing can be salvaged from {}: its first page is not usable ({superblock}), and no page \
+         size fits what else is in it; if it is a store, name its page size",
         path.display()
     )]
     NothingToSalvage {
         /// The file.
         path: PathBuf,
+        /// What is the matter with the superblock, which would tell.
+        superblock: Box<OpenError>,
     },
 }

@@ -624,8 +624,8 @@ fn take_back<P: Pages>(
     Ok((applied.at, applied.gone))
 }
 
-/// Frees a large value that is no longer needed. If that fails, its pages are found and freed when
-/// the store is opened the next time after a crash; until then they are lost.
+/// Frees a large value that is no longer needed. If that fails, what is left of its pages is freed
+/// when the store is opened the next time.
 fn free<P: Pages>(tree: &BTree<P>, large: Detached) {
     if let Err(error) = tree.free_detached(large) {
         tracing::warn!(%error, "the pages of a large value could not be freed");
