@@ -16,6 +16,7 @@ use crate::io::planted::{Bug, is_planted};
 use crate::io::{Device, FileDevice, OpenError, PageStore};
 use crate::log::{Log, LogError, LogOptions, Tail};
 use crate::page::PageSize;
+use crate::pool::changes::kind;
 use crate::recovery::{self, Loser, RecoveryError, RedoOptions};
 
 /// Where the log of the store at `path` is.
@@ -62,6 +63,16 @@ fn open_log(
         Lsn(0) => Log::open(device, pages.uuid(), Lsn(0), options),
         checkpoint => Log::open_from_record(device, pages.uuid(), checkpoint, options),
     }
+}
+
+/// Whether the store of the log on `device` was ever open: its first checkpoint is the end of its
+/// creation, and all else comes behind. An unreadable log says nothing.
+pub(super) fn was_in_use(device: Arc<dyn Device>) -> bool {
+    device.length() > 0
+        && Log::goes_on_behind(device, kind::CHECKPOINT).unwrap_or_else(|error| {
+            tracing::debug!(%error, "the log of a store without a superblock says nothing");
+            false
+        })
 }
 
 /// A new store, and its log.

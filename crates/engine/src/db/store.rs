@@ -315,7 +315,9 @@ fn open_or_create(
     log: impl Fn(bool) -> Result<Arc<dyn Device>, Error>,
     options: &Options,
 ) -> Result<(PageStore, Logged), Error> {
-    if !PageStore::is_unmarked(&*device)? {
+    // A small store whose superblock is lost looks like one that was never made. Its log knows.
+    let is_lost = || device.length() > 0 && log(false).is_ok_and(log_file::was_in_use);
+    if !PageStore::is_unmarked(&*device)? || is_lost() {
         return log_file::open(device, log, page_size_of(options), options);
     }
     if !options.may_create() {

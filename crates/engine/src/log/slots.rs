@@ -95,6 +95,11 @@ pub(super) fn read_log_header(bytes: &[u8], uuid: &[u8; 16], path: &Path) -> Res
     Ok(segment)
 }
 
+/// The id of the store whose log it is, as the log's first block says.
+pub(super) fn store_id(bytes: &[u8]) -> [u8; 16] {
+    uuid_at(bytes, 16)
+}
+
 /// The header of a slot that holds segment `sequence`.
 pub(super) fn slot_header(uuid: &[u8; 16], sequence: u64) -> AlignedBuffer {
     block(SLOT_MAGIC, 0, uuid, sequence)

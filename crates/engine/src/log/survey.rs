@@ -10,13 +10,14 @@ use millpond_base::Lsn;
 
 use super::error::LogError;
 use super::log::Log;
-use super::options::LogOptions;
+use super::options::{BLOCK, LogOptions};
 use super::record::{self, Header};
 use super::segments::Segments;
+use super::slots;
 use super::shared::FIRST;
 use super::tail;
 use super::window::{AHEAD, Window};
-use crate::io::Device;
+use crate::io::{AlignedBuffer, Device};
 
 /// What a log has before and behind a hole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,6 +77,34 @@ impl Log {
         let offset = segments.offset(end).ok();
         let durable = found.durable.filter(|&durable| durable > end).map(Lsn);
         Ok(Survey { end: Lsn(end), offset, behind, durable })
+    }
+
+    /// Whether the log on `device`, whosever it is, goes on behind the first record of kind `kind`:
+    /// it does if it has forgotten its beginning.
+    ///
+    /// # Errors
+    /// If the device holds no log, or that of another version, or cannot be read.
+    pub(crate) fn goes_on_behind(device: Arc<dyn Device>, kind: u8) -> Result<bool, LogError> {
+        let mut block = AlignedBuffer::new(BLOCK as usize);
+        if device.length() < BLOCK {
+            return Err(LogError::NotALog { path: device.path().to_path_buf() });
+        }
+        device.read(0, &mut block).map_err(LogError::Read)?;
+        let uuid = slots::store_id(&block);
+        let segments = Arc::new(Segments::open(device, uuid)?);
+        let limit = segments.end_of_run(FIRST);
+        if limit == FIRST {
+            return Ok(segments.next_held(FIRST).is_some());
+        }
+        let mut window = Window::new(segments, AHEAD, limit, record::salt(&uuid));
+        let (mut at, mut is_behind) = (FIRST, false);
+        while let Some((header, _)) = window.record(at)? {
+            if is_behind {
+                return Ok(true);
+            }
+            (at, is_behind) = (header.end.0, header.kind == kind);
+        }
+        Ok(false)
     }
 
     /// The log on `device` as if it ended at `end`, the end of a record, for reading. Nothing must

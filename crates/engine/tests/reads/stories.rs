@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use millpond::db::{BackupError, Db, Error, Options};
 use millpond::io::{
-    Device, DeviceError, MemoryDevice, OpenError, ReadFault, ReadFaultDevice, ReadFaults,
-    ReadRequest,
+    Device, DeviceError, MemoryDevice, OpenError, PowerSupply, ReadFault, ReadFaultDevice,
+    ReadFaults, ReadRequest,
 };
 use millpond_base::PageId;
 
@@ -134,6 +134,42 @@ fn a_store_whose_superblock_is_lost_is_an_error_and_not_made_anew() {
     assert_eq!(device.length(), before);
     let db = Db::open_on_devices(device, log, options()).unwrap();
     assert_eq!(rows(&db), 2000);
+}
+
+/// All that a small store has may be in its log. With its superblock lost it looked like a store
+/// that was never made, and was made anew.
+#[test]
+fn a_store_that_is_nothing_but_its_log_is_not_made_anew_when_its_superblock_is_lost() {
+    let supply = PowerSupply::new();
+    let [below, log] = ["store", "log"].map(|name| supply.device(name, MemoryDevice::new()));
+    let db = Db::open_on_devices(below.clone(), log.clone(), options()).unwrap();
+    let fresh = below.length();
+    db.raw_tree("t").unwrap().put(b"key", b"value").unwrap();
+    db.flush().unwrap();
+    supply.cut();
+    drop(db);
+    let (_, devices) = supply.images(1);
+    let [below, log] = &devices[..] else { panic!("two devices") };
+    assert_eq!(below.length(), fresh, "no page was written but those of its creation");
+    let device = Arc::new(ReadFaultDevice::new(below.clone(), PAGE));
+    let (sound, mut zeros) = (read(&device, 0).unwrap(), 0);
+    for seed in 0..200 {
+        device.damage(PageId(0), ReadFault::ZeroedSectors, seed);
+        let head = read(&device, 0).unwrap();
+        if head == sound {
+            continue;
+        }
+        zeros += usize::from(head.iter().all(|byte| *byte == 0));
+        match Db::open_on_devices(device.clone(), log.clone(), options()) {
+            Err(Error::Open(OpenError::Superblock { .. })) => {}
+            Err(error) => panic!("seed {seed}: {error}"),
+            Ok(_) => panic!("seed {seed}: made anew"),
+        }
+    }
+    assert!(zeros > 0, "no seed gave a page of zeros");
+    device.heal();
+    let db = Db::open_on_devices(device, log.clone(), options()).unwrap();
+    assert_eq!(db.raw_tree("t").unwrap().get(b"key").unwrap().as_deref(), Some(&b"value"[..]));
 }
 
 /// A backup copies steps of many pages. One page that could not be read failed the whole step, and
