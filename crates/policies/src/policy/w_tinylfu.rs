@@ -18,10 +18,12 @@
 //!
 //! **Deviations** — The sketch's hashes are our own, and hits depend on them: they are within 4 %
 //! of the Caffeine simulator's, mostly within 1 %. libCacheSim's are up to 13 % off either, for it
-//! fills the main cache's upper segments with new pages. There is no jitter against crafted
-//! collisions, and the window does not adapt. Ties are won by the page that is in the main cache. A
-//! refused frame moves to the recent end of its list; where the loser is refused the winner goes,
-//! then whoever can.
+//! fills the main cache's upper segments with new pages. There is no doorkeeper, the Bloom filter
+//! that keeps pages seen once out of the paper's sketch: ours counts every reference. A reference
+//! raises all four of a page's counters, not only the least of them, so that estimates err upwards
+//! a little more. There is no jitter against crafted collisions, and the window does not adapt.
+//! Ties are won by the page that is in the main cache. A refused frame moves to the recent end of
+//! its list; where the loser is refused the winner goes, then whoever can.
 //!
 //! **Defaults** — `window=1%`, `protected=80%`, `sample=10`: the paper's.
 
