@@ -4,6 +4,8 @@
 //! machine. So each round gives one ratio, and the ratios are treated as a sample: their logarithms
 //! have a mean and a Student-t interval, which are turned back into ratios.
 
+use millpond_lab::interval::t_975;
+
 /// A ratio with its 95 % interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Ratio {
@@ -16,13 +18,6 @@ pub struct Ratio {
     /// Pairs.
     pub pairs: usize,
 }
-
-/// Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom.
-const T95: [f64; 30] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
-    2.052, 2.048, 2.045, 2.042,
-];
 
 impl Ratio {
     /// The ratios `numerator / denominator` of pairs; `None` if there are none.
@@ -38,10 +33,7 @@ impl Ratio {
         let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
         let half = match degrees {
             0 => f64::NAN,
-            _ => {
-                let t = T95.get(degrees - 1).copied().unwrap_or(1.96);
-                t * (squares / degrees as f64 / count).sqrt()
-            }
+            _ => t_975(degrees) * (squares / degrees as f64 / count).sqrt(),
         };
         let [mean, low, high] = [mean, mean - half, mean + half].map(f64::exp);
         Some(Ratio { mean, low, high, pairs: logs.len() })
@@ -67,6 +59,15 @@ mod tests {
         assert!((ratio.mean.ln() - 2.0).abs() < 1e-9);
         assert!((ratio.high.ln() - 2.0 - 4.303 / 3f64.sqrt()).abs() < 1e-9);
         assert!((ratio.low.ln() - 2.0 + 4.303 / 3f64.sqrt()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn beyond_thirty_pairs_the_interval_is_students_too() {
+        // Of 32 logarithms −1 and 1 in turn the deviation is √(32 / 31); t for 31 degrees is 2.040.
+        let pairs = (0..32).map(|at| (if at % 2 == 0 { 1f64 } else { -1.0 }.exp(), 1.0));
+        let high = Ratio::of(pairs).unwrap().high.ln();
+        let expected = 2.040 * (32.0f64 / 31.0 / 32.0).sqrt();
+        assert!((high - expected).abs() < 5e-4, "{high} and {expected}");
     }
 
     #[test]
