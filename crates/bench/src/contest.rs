@@ -1,8 +1,10 @@
 //! Several setups against each other, in one run.
 //!
-//! All are loaded first and stay loaded. Then rounds follow: in each, every step runs once, and
-//! each round begins with another step, so that neither what comes before nor a slow hour of the
-//! machine favours one of them. Ratios are taken within the rounds.
+//! All are loaded first and stay loaded. Then rounds follow: in each, every step runs once, in an
+//! order dealt for the round, so that neither what comes before nor a slow hour of the machine
+//! favours one of them. Ratios are taken within the rounds.
+
+use millpond_base::Seed;
 
 use crate::bed::{Bed, Facts, prepare};
 use crate::client::Workload;
@@ -10,6 +12,7 @@ use crate::error::BenchError;
 use crate::interval::Interval;
 use crate::runner::{Observer, Outcome, RunSpec};
 use crate::setup::{DeviceSpec, Engine, Setup};
+use crate::turns;
 
 /// One of the setups.
 #[derive(Clone, PartialEq, Debug)]
@@ -128,10 +131,10 @@ pub fn contest(
         }
     }
     let mut outcomes: Vec<Vec<Outcome>> = steps.iter().map(|_| Vec::new()).collect();
-    'rounds: for round in 0..rounds as usize {
+    let seed = Seed(steps.first().map_or(0, |step| step.setup.options.lab.seed));
+    'rounds: for round in 0..rounds {
         let mut of_round: Vec<Option<Outcome>> = steps.iter().map(|_| None).collect();
-        for turn in 0..steps.len() {
-            let at = (round + turn) % steps.len();
+        for at in turns::order(seed, round, steps.len()) {
             observer.begin(&format!("round {} of {rounds}: {}", round + 1, steps[at].name));
             match beds[at].run(spec, &mut |_| Ok(()), observer) {
                 Ok(outcome) if !outcome.was_stopped => of_round[at] = Some(outcome),

@@ -2,21 +2,22 @@
 //!
 //! The workload fills the pool; then it stands still while so many threads evict a part of it:
 //! once when all pages are clean, once when all are dirty and must be written first. Then it fills
-//! the pool again. Policies take turns, and each round begins with another one, so that ratios
-//! within a round say more than the machine's mood.
+//! the pool again. Policies take turns, in an order dealt for each round, so that ratios within a
+//! round say more than the machine's mood.
 
 use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
 use millpond::pool::{Evicted, Mode, Pool, PoolError};
-use millpond_base::Reason;
+use millpond_base::{Reason, Seed};
 
 use crate::bed::{Bed, Facts, prepare};
 use crate::client::Workload;
 use crate::error::BenchError;
 use crate::runner::Observer;
 use crate::setup::Setup;
+use crate::turns;
 use millpond_lab::interval::Interval;
 
 /// What is to be evicted, and by whom.
@@ -146,11 +147,11 @@ pub fn contest(what: &Contest, observer: &mut dyn Observer) -> Result<Vec<Speed>
     });
     let ways: Vec<Evict> = ways.collect();
     let mut outs: Vec<Vec<Vec<Out>>> = vec![vec![Vec::new(); beds.len()]; ways.len()];
-    'rounds: for round in 0..what.rounds as usize {
+    let seed = Seed(what.setup.options.lab.seed);
+    'rounds: for round in 0..what.rounds {
         for (way, outs) in ways.iter().zip(&mut outs) {
             let pages = if way.dirty { "dirty" } else { "clean" };
-            for turn in 0..beds.len() {
-                let at = (round + turn) % beds.len();
+            for at in turns::order(seed, round, beds.len()) {
                 let name = &what.policies[at];
                 let (of, threads) = (what.rounds, way.threads);
                 observer.begin(&format!("round {} of {of}: {name}, {threads}, {pages}", round + 1));

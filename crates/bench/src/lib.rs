@@ -21,7 +21,7 @@
 //! - [`table`]: results as rows.
 //! - [`two_worlds`]: whether a policy does live what it does in the simulator.
 //!
-//! Without the feature `runs`, [`store`] is all that there is.
+//! Without the feature `runs`, [`store`] and [`turns`] are all that there is.
 #![deny(missing_docs)]
 #![cfg_attr(not(feature = "runs"), allow(rustdoc::broken_intra_doc_links))]
 
@@ -70,6 +70,7 @@ pub mod setup;
 pub mod store;
 #[cfg(feature = "runs")]
 pub mod table;
+pub mod turns;
 #[cfg(feature = "runs")]
 mod twin_bed;
 #[cfg(feature = "runs")]

@@ -16,6 +16,7 @@ use millpond_policies::registry::{Visitor, visit_all};
 
 use crate::error::BenchError;
 use crate::runner::Observer;
+use crate::turns;
 
 /// What is to be opened.
 #[derive(Clone, Debug)]
@@ -80,16 +81,13 @@ pub fn openings(what: &Openings, observer: &mut dyn Observer) -> Result<Vec<Open
         frames.push(db.stats().frames);
         db.close()?;
     }
-    let mut rng = fastrand::Rng::with_seed(what.seed.0);
     let mut ms: Vec<Vec<f64>> = vec![Vec::new(); what.policies.len()];
     for round in 0..what.rounds {
         observer.begin(&format!("round {} of {}", round + 1, what.rounds));
         if observer.stop() {
             break;
         }
-        let mut order: Vec<usize> = (0..what.policies.len()).collect();
-        rng.shuffle(&mut order);
-        for at in order {
+        for at in turns::order(what.seed, round, what.policies.len()) {
             let options = options(at);
             let start = Instant::now();
             let db = Db::open(path(at), options)?;

@@ -1,13 +1,14 @@
 //! The run: rounds in which every engine has its turn with every workload.
 //!
-//! The order of the engines turns from round to round, so that none always follows the same one.
-//! Engines that fail at something are out of that workload, and the reason is told; the others go
-//! on.
+//! The order of the engines is dealt anew for every round, so that none always follows the same
+//! one. Engines that fail at something are out of that workload, and the reason is told; the others
+//! go on.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use millpond_base::Seed;
+use millpond_bench::turns;
 use millpond_workload::tpcc::Scale;
 
 use crate::engine::{Commits, Settings};
@@ -142,8 +143,7 @@ impl Plan {
 impl Run<'_> {
     /// The engines' positions in the order of round `round`.
     fn order(&self, round: u32) -> Vec<usize> {
-        let count = self.engines.len();
-        (0..count).map(|at| (at + round as usize) % count).collect()
+        turns::order(Seed(self.plan.seed), round, self.engines.len())
     }
 
     fn seed(&self, round: u32) -> Seed {
