@@ -80,7 +80,8 @@ impl Log {
             return Err(LogError::NoRecord { path: device.path().to_path_buf(), at: Lsn(start) });
         }
         let segments = Arc::new(Segments::open(device.clone(), uuid)?);
-        let tail = tail::find(&segments, (start, begin), record::salt(&uuid), options.buffer_bytes)?;
+        let salt = record::salt(&uuid);
+        let tail = tail::find(&segments, (start, begin), salt, options.buffer_bytes)?;
         // What was read may have been in a cache of the operating system only: rule 12.
         device.sync().map_err(LogError::Prepare)?;
         segments.keep_run(tail.end.0, FIRST);

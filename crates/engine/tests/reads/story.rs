@@ -282,6 +282,13 @@ impl Story {
     fn end(mut self, db: Db) -> Result<Tally, String> {
         self.world.phase = "in the end";
         self.set_faults(false);
+        // Pages that were read wrongly ahead of need may wait still: who comes for them has the
+        // error, and the next one reads them anew.
+        for item in &self.world.items {
+            if let Ok(handle) = handle(&db, item) {
+                scan_all(&self.world, item, "a first look at the end", &handle)?;
+            }
+        }
         self.compare_all(&db)?;
         let mut closed = db.close();
         if matches!(closed, Err(Error::Unfinished { .. })) {
