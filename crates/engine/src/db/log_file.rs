@@ -1,6 +1,5 @@
 //! A store's log: where it is, and how both are opened together.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,17 +12,16 @@ use super::memory_limit::SystemRoots;
 use super::options::Options;
 use crate::btree::redo_note;
 use crate::io::planted::{Bug, is_planted};
-use crate::io::{Device, FileDevice, OpenError, PageStore};
+use crate::io::{Device, FileDevice, OpenError, PageStore, beside};
 use crate::log::{Log, LogError, LogOptions, Tail};
 use crate::page::PageSize;
 use crate::pool::changes::kind;
 use crate::recovery::{self, Loser, RecoveryError, RedoOptions};
 
-/// Where the log of the store at `path` is.
+/// Where the log of the store at `path` is: beside its file, also where `path` is a symbolic link to
+/// that.
 pub fn log_path(path: &Path) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push("-log");
-    PathBuf::from(name)
+    beside(path, "-log")
 }
 
 /// A store's log, opened.

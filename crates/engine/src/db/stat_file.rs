@@ -27,6 +27,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::stats::Stats;
+use crate::io::beside;
 
 /// A second between two versions, unless something else is asked for.
 pub const PUBLISH_PERIOD: Duration = Duration::from_secs(1);
@@ -36,7 +37,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Where a store publishes: its path with `.stat` behind.
 pub fn stat_path(store: &Path) -> PathBuf {
-    with_suffix(store, ".stat")
+    beside(store, ".stat")
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

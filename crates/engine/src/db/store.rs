@@ -41,7 +41,7 @@ use super::stat_file::{PUBLISH_PERIOD, Publisher};
 use super::store_handle::{OpenTree, Opened, StoreHandle, StoreHashIndex, StoreHeap, StoreTree};
 use super::undoing;
 use crate::btree::{Detached, InnerKind, LeafKind, OverflowKind};
-use crate::io::{CreateError, Device, FileDevice, OpenError, PageStore, SpillFile};
+use crate::io::{CreateError, Device, FileDevice, OpenError, PageStore, SpillFile, real_path};
 use crate::lock::{LockManager, LockOptions};
 use crate::log::Log;
 use crate::page::{PageSize, PageType};
@@ -207,6 +207,7 @@ impl Prepared {
     /// Opens or creates the store in the file at `path`, with its log beside it if `may_log`.
     pub(super) fn file(path: &Path, options: &Options, may_log: bool) -> Result<Prepared, Error> {
         options.check()?;
+        let path = &real_path(path);
         if may_log && options.log && !options.read_only {
             return Prepared::logged_file(path, options);
         }

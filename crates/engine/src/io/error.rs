@@ -172,6 +172,18 @@ pub enum OpenFileError {
         /// The process that holds the lock, if it can be found out; it may be this one.
         pid: Option<u32>,
     },
+    /// What is there is no regular file.
+    #[error(
+        "{} is {what}, and a store needs a regular file (a block device, too, takes a file system \
+         first): choose another path",
+        path.display()
+    )]
+    NotAFile {
+        /// What was to be opened.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
     /// A new file was to be made, and there is one that holds something.
     #[error("{} exists and holds {length} bytes: open it, or choose another name", path.display())]
     Exists {

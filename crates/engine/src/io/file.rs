@@ -13,7 +13,7 @@
 //! allocated.
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -104,6 +104,9 @@ impl FileDevice {
         create: bool,
     ) -> Result<FileDevice, OpenFileError> {
         let fail = |errno| OpenFileError::Io { path: path.to_path_buf(), errno };
+        if let Some(what) = what_else(path) {
+            return Err(OpenFileError::NotAFile { path: path.to_path_buf(), what });
+        }
         let (file, direct) = open_file(path, options, create).map_err(fail)?;
         lock::acquire(&file, path, !options.read_only)?;
         let length = file.metadata().map_err(|e| fail(Errno::of(&e)))?.len();
@@ -450,6 +453,21 @@ impl Device for FileDevice {
 }
 
 /// Opens the file, directly if wanted and possible; warns once if wanted and not possible.
+/// What is at `path` instead of a regular file. Opening some of it would wait for somebody else, or
+/// act on a device.
+fn what_else(path: &Path) -> Option<&'static str> {
+    let kind = std::fs::metadata(path).ok()?.file_type();
+    match () {
+        () if kind.is_file() => None,
+        () if kind.is_dir() => Some("a directory"),
+        () if kind.is_block_device() => Some("a block device"),
+        () if kind.is_char_device() => Some("a character device"),
+        () if kind.is_fifo() => Some("a FIFO"),
+        () if kind.is_socket() => Some("a socket"),
+        () => Some("no regular file"),
+    }
+}
+
 fn open_file(
     path: &Path,
     options: &FileOptions,

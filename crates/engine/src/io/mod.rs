@@ -1,5 +1,6 @@
 //! Devices, submission engines and the page store.
 
+mod beside;
 mod bitmap;
 pub mod buffer;
 pub mod copy;
@@ -25,6 +26,7 @@ mod spill;
 pub mod store;
 pub mod store_error;
 
+pub use beside::{beside, real_path};
 pub use buffer::AlignedBuffer;
 pub use counts::StoreCounts;
 pub use device::{Alignment, Device, ReadRequest, WriteRequest};

@@ -13,6 +13,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::beside::beside;
+
 const MARK: &[u8; 8] = b"MPSPILL1";
 
 /// Why nothing can be put into the file.
@@ -102,9 +104,7 @@ pub struct Extent {
 
 /// Where the spill file of the store at `path` is.
 pub fn spill_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_os_string();
-    name.push("-spill");
-    PathBuf::from(name)
+    beside(path, "-spill")
 }
 
 /// Removes a spill file, and nothing else of that name.

@@ -8,6 +8,7 @@ mod life;
 mod memory;
 mod merging;
 mod opening;
+mod paths;
 mod policies;
 mod read_ahead;
 mod stale;

@@ -1,0 +1,54 @@
+//! Files that belong to a store and lie beside it, under its name with something behind.
+
+use std::path::{Path, PathBuf};
+
+/// Most symbolic links that are followed, one after the other.
+const LINKS_MAX: usize = 40;
+
+/// Where the file of the store at `store` is whose name ends in `suffix`: beside the store's real
+/// file, whatever symbolic link the store is opened by. Else a store had as many logs as it has
+/// names, and each but one would be missing what another one holds.
+pub fn beside(store: &Path, suffix: &str) -> PathBuf {
+    let mut name = real_path(store).into_os_string();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// The file that `path` leads to, which need not exist. A path that is no symbolic link stays as it
+/// is, relative or not; so does one that leads nowhere.
+pub fn real_path(path: &Path) -> PathBuf {
+    let mut real = path.to_path_buf();
+    for _ in 0..LINKS_MAX {
+        let Ok(target) = std::fs::read_link(&real) else { return real };
+        // An absolute target takes the place of all that is before it.
+        real = real.parent().map_or_else(|| target.clone(), |parent| parent.join(&target));
+    }
+    path.to_path_buf()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn files_lie_beside_the_real_file_by_whatever_name_it_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::create_dir(at("a")).unwrap();
+        std::fs::write(at("a/store"), b"x").unwrap();
+        symlink("a/store", at("link")).unwrap();
+        symlink(at("link"), at("a/second")).unwrap();
+        symlink("a", at("folder")).unwrap();
+        symlink("missing", at("dangling")).unwrap();
+        symlink("round", at("round")).unwrap();
+        for name in ["a/store", "link", "a/second"] {
+            assert_eq!(beside(&at(name), "-log"), at("a/store-log"), "{name}");
+        }
+        assert_eq!(beside(&at("folder/store"), "-log"), at("folder/store-log"));
+        assert_eq!(beside(&at("dangling"), "-log"), at("missing-log"));
+        assert_eq!(beside(&at("round"), "-log"), at("round-log"));
+        assert_eq!(beside(Path::new("plain"), "-log"), Path::new("plain-log"));
+    }
+}
