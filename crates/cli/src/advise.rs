@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
     if args.json {
         output.format = Form::Json;
     }
-    output.check()?;
+    output.check([&args.trace])?;
     let options = AdviseOptions {
         more: args.policy.clone(),
         sizes: args.size.clone(),

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use millpond_lab::results::machine;
-use millpond_lab::table::{Table, beside, terminal_width};
+use millpond_lab::table::{Table, terminal_width};
+use millpond_workload::write::{WholeFile, is_same_file};
 use serde_json::Value as Json;
 
 use crate::error::Failure;
@@ -46,7 +47,11 @@ fn line_width() -> Option<usize> {
 
 impl Output {
     /// Fails early for what cannot work at the end.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
+    pub(crate) fn check<'p>(
+        &self,
+        inputs: impl IntoIterator<Item = &'p PathBuf>,
+    ) -> Result<(), Failure> {
+        apart(self.out.as_deref(), inputs)?;
         if self.format == Form::Parquet && self.out.is_none() {
             return Err(Failure::Usage(
                 "Parquet is not written to a terminal: name a file with --out".to_string(),
@@ -91,7 +96,7 @@ impl Output {
             Form::Table => out.write_all(self.fitted(table).as_bytes())?,
             Form::Csv => table.write_csv(out)?,
             Form::Json => table.write_json(command, params, &machine(), out)?,
-            Form::Parquet => self.check()?,
+            Form::Parquet => self.check([])?,
         }
         Ok(())
     }
@@ -104,13 +109,27 @@ pub(crate) fn write_whole(
 ) -> Result<(), Failure> {
     let named =
         |e: io::Error| Failure::Write(io::Error::new(e.kind(), format!("{}: {e}", path.display())));
-    let mut file = beside(path).map_err(named)?;
+    let mut file = WholeFile::create(path).map_err(named)?;
     let mut buffer = io::BufWriter::new(&mut file);
     fill(&mut buffer)?;
     buffer.flush().map_err(named)?;
     drop(buffer);
-    file.persist(path).map_err(|e| named(e.error))?;
-    Ok(())
+    file.finish().map_err(named)
+}
+
+/// That what is written to `out` replaces none of the files that are read for it.
+pub(crate) fn apart<'p>(
+    out: Option<&Path>,
+    inputs: impl IntoIterator<Item = &'p PathBuf>,
+) -> Result<(), Failure> {
+    let Some(out) = out else { return Ok(()) };
+    match inputs.into_iter().find(|input| is_same_file(out, input)) {
+        None => Ok(()),
+        Some(input) => Err(Failure::Usage(format!(
+            "{} is what is read, and would be replaced: name another file to write",
+            input.display()
+        ))),
+    }
 }
 
 /// A line on standard error.

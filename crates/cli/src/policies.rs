@@ -25,7 +25,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
-    args.output.check()?;
+    args.output.check([])?;
     let mut chosen: Vec<&Entry> = Vec::new();
     for id in &args.policies {
         chosen.push(registry.find(id)?);

@@ -346,7 +346,7 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
 }
 
 fn simulate(args: &Args, registry: &Registry) -> Result<(), Failure> {
-    args.output.check()?;
+    args.output.check(&args.traces)?;
     let plan = plan_of(args)?;
     if !args.curve {
         Sweep::new(&plan, registry)?;

@@ -279,3 +279,44 @@ fn a_report_is_made_from_a_result_directory() {
     let page = std::fs::read_to_string(lab.path("page.html")).unwrap();
     assert!(page.contains("<svg") && page.contains("small.txt"));
 }
+
+#[test]
+fn an_output_never_replaces_what_is_read_for_it() {
+    let lab = Lab::new();
+    let trace = lab.trace();
+    let (name, before) = (trace.to_str().unwrap(), std::fs::read(&trace).unwrap());
+    std::fs::hard_link(&trace, lab.path("hard.txt")).unwrap();
+    std::os::unix::fs::symlink("small.txt", lab.path("link.txt")).unwrap();
+    assert!(lab.run(&["put", "s.mill", "k", "v", "--create"]).status.success());
+    let store = std::fs::read(lab.path("s.mill")).unwrap();
+    for args in [
+        &["trace", "convert", name, name][..],
+        &["trace", "convert", name, "hard.txt"],
+        &["trace", "convert", "link.txt", "small.txt"],
+        &["sim", name, "--policy", "lru", "--size", "4", "--out", "link.txt"],
+        &["trace", "stat", name, "--out", name],
+        &["dump", "s.mill", "--out", "s.mill"],
+    ] {
+        let done = lab.run(args);
+        assert_eq!(done.status.code(), Some(2), "{args:?}: {}", text(&done.stderr));
+        assert!(text(&done.stderr).contains("would be replaced"), "{}", text(&done.stderr));
+    }
+    assert!(std::fs::read(&trace).unwrap() == before);
+    assert!(std::fs::read(lab.path("s.mill")).unwrap() == store);
+}
+
+#[test]
+fn what_is_no_file_is_no_store_and_no_dump_is_begun() {
+    let lab = Lab::new();
+    std::fs::create_dir(lab.path("folder")).unwrap();
+    std::fs::write(lab.path("random"), [0x5a; 70_000]).unwrap();
+    let done = lab.run(&["put", "/dev/null", "k", "v", "--create"]);
+    assert!(!done.status.success());
+    assert!(text(&done.stderr).contains("a character device"), "{}", text(&done.stderr));
+    assert!(!Path::new("/dev/null-log").exists());
+    for (name, what) in [("folder", "a directory"), ("random", "random")] {
+        let done = lab.run(&["dump", name]);
+        assert!(!done.status.success() && done.stdout.is_empty(), "{}", text(&done.stdout));
+        assert!(text(&done.stderr).contains(what), "{}", text(&done.stderr));
+    }
+}

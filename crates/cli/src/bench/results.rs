@@ -40,7 +40,7 @@ impl ResultArgs {
 
     /// Fails early for what cannot work at the end.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        self.output().check()
+        self.output().check([])
     }
 
     /// Writes the rows; for people, without the columns that say nothing.

@@ -64,7 +64,7 @@ pub(crate) fn look(
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    args.output.check()?;
+    args.output.check([&args.store.file])?;
     let report = look(&args.store.file, args.page_size, args.max_problems, args.quiet)?;
     let plain = args.output.format == Form::Table && args.output.out.is_none();
     if plain {

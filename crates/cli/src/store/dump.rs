@@ -4,6 +4,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use millpond::db::Db;
 use millpond::db::check::CATALOG;
 use millpond::db::dump::{DumpWriter, Form};
 use millpond::db::salvage::{SalvageReport, salvage};
@@ -14,7 +15,7 @@ use super::check::page_size;
 use super::open::{self, Opened, StoreArgs, TreeArgs, failed, size_of};
 use crate::error::Failure;
 use crate::interrupt;
-use crate::output::{complain, write_whole};
+use crate::output::{apart, complain, write_whole};
 
 const EXAMPLES: &str = "Examples:
   millpond dump shop.db > shop.dump
@@ -60,6 +61,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    apart(args.out.as_deref(), [&args.store.file])?;
+    // What cannot be opened has no dump, and no beginning of one.
+    let source = match args.salvage {
+        true => Source::Damaged(Box::new(damaged(args)?)),
+        false => Source::Sound(open::open(&args.store.file, true, args.memory)?),
+    };
     let mut report = None;
     let mut fill = |out: &mut dyn Write| {
         let form = match args.format {
@@ -69,10 +76,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         };
         let mut dump = DumpWriter::new(out, form)?;
         dump.remark(&format!("{}", args.store.file.display()))?;
-        if args.salvage {
-            report = Some(save(args, &mut dump)?);
-        } else {
-            write(args, &mut dump)?;
+        match &source {
+            Source::Damaged(store) => report = Some(save(store, &mut dump)?),
+            Source::Sound(db) => write(args, db, &mut dump)?,
         }
         dump.finish()?;
         Ok(())
@@ -84,14 +90,19 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     report.as_ref().map_or(Ok(()), tell)
 }
 
-fn write<W: Write>(args: &Args, dump: &mut DumpWriter<W>) -> Result<(), Failure> {
-    let db = open::open(&args.store.file, true, args.memory)?;
+/// What is dumped.
+enum Source {
+    Sound(Db),
+    Damaged(Box<PageStore>),
+}
+
+fn write<W: Write>(args: &Args, db: &Db, dump: &mut DumpWriter<W>) -> Result<(), Failure> {
     if args.tree.is_some() {
         let asked = TreeArgs { tree: args.tree.clone() };
-        return write_all_of(&open::structure(&db, &asked)?, dump);
+        return write_all_of(&open::structure(db, &asked)?, dump);
     }
-    for (name, kind) in open::names(&db)? {
-        write_all_of(&open::named(&db, &name, kind)?, dump)?;
+    for (name, kind) in open::names(db)? {
+        write_all_of(&open::named(db, &name, kind)?, dump)?;
     }
     Ok(())
 }
@@ -125,11 +136,14 @@ fn write_all_of<W: Write>(from: &Opened, dump: &mut DumpWriter<W>) -> Result<(),
     Ok(())
 }
 
-fn save<W: Write>(args: &Args, dump: &mut DumpWriter<W>) -> Result<SalvageReport, Failure> {
+fn damaged(args: &Args) -> Result<PageStore, Failure> {
     let options = FileOptions { read_only: true, ..FileOptions::default() };
-    let store = PageStore::open_for_salvage(&args.store.file, args.page_size, &options);
-    let store = store.map_err(|error| Failure::Store(error.to_string()))?;
-    match salvage(&store, CATALOG, dump) {
+    PageStore::open_for_salvage(&args.store.file, args.page_size, &options)
+        .map_err(|error| Failure::Store(error.to_string()))
+}
+
+fn save<W: Write>(store: &PageStore, dump: &mut DumpWriter<W>) -> Result<SalvageReport, Failure> {
+    match salvage(store, CATALOG, dump) {
         Ok(report) => Ok(report),
         Err(millpond::db::salvage::SalvageError::Write(error)) => Err(error.into()),
         Err(other) => Err(Failure::Store(other.to_string())),

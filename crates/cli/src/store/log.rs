@@ -36,7 +36,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    args.output.check()?;
+    args.output.check([&args.store.file])?;
     let mut table = Table::new(["lsn", "bytes", "kind", "tx", "prev", "what"]);
     read_log(&args.store.file, args.from.map(Lsn), |record| {
         if args.tx.is_none_or(|tx| tx == record.tx) {

@@ -47,7 +47,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    args.output.check()?;
+    args.output.check([&args.store.file])?;
     let file = &args.store.file;
     let options = Options::new().create_if_missing(false).salvage_log(args.salvage);
     let options = options.memory(args.memory.unwrap_or(256 << 20));

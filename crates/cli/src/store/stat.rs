@@ -45,7 +45,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    args.output.check()?;
+    args.output.check([&args.store.file])?;
     let file = &args.store.file;
     let failed = |error: millpond::db::stat_file::StatFileError| Failure::Store(error.to_string());
     if args.prometheus {

@@ -21,7 +21,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    args.output.check()?;
+    args.output.check([&args.store.file])?;
     let db = open::open(&args.store.file, true, None)?;
     let mut table = Table::new(["name", "kind", "id", "root", "created_ms"]);
     for (name, entry) in db.trees().map_err(failed)? {

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::{generate, stat};
 use crate::error::Failure;
 use crate::interrupt;
-use crate::output::{Output, complain};
+use crate::output::{Output, apart, complain};
 use crate::progress::Progress;
 use crate::sim::Reading;
 
@@ -113,6 +113,7 @@ pub(super) fn write_trace(
 }
 
 fn convert(args: &ConvertArgs) -> Result<(), Failure> {
+    apart(Some(&args.to), [&args.from])?;
     let mut source = formats::open(&args.from, &args.reading.options()?)?;
     let format = args.to_format.as_deref();
     let references = write_trace(source.as_mut(), &args.to, format, args.quiet)?;
@@ -121,7 +122,7 @@ fn convert(args: &ConvertArgs) -> Result<(), Failure> {
 }
 
 fn head(args: &HeadArgs) -> Result<(), Failure> {
-    args.output.check()?;
+    args.output.check([&args.trace])?;
     let mut source = formats::open(&args.trace, &args.reading.options()?)?;
     let mut batch = Batch::default();
     while batch.len() < args.lines {

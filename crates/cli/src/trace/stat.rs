@@ -36,7 +36,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    args.output.check()?;
+    args.output.check(&args.traces)?;
     let mut stats = Vec::new();
     for path in &args.traces {
         stats.push((path.display().to_string(), describe(args, path)?));

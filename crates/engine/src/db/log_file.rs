@@ -18,8 +18,8 @@ use crate::page::PageSize;
 use crate::pool::changes::kind;
 use crate::recovery::{self, Loser, RecoveryError, RedoOptions};
 
-/// Where the log of the store at `path` is: beside its file, also where `path` is a symbolic link to
-/// that.
+/// Where the log of the store at `path` is: beside its file, also where `path` is a symbolic link
+/// to that.
 pub fn log_path(path: &Path) -> PathBuf {
     beside(path, "-log")
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use millpond_workload::write::WholeFile;
 use serde_json::{Value as Json, json};
 
 use super::cell::Cell;
@@ -143,8 +144,7 @@ fn note(experiment: &Experiment, ran: &Ran) -> String {
 
 fn write_page(path: &Path, page: &str) -> Result<(), ExperimentError> {
     let io = |source| ExperimentError::Io { path: path.to_path_buf(), source };
-    let mut file = crate::table::beside(path).map_err(io)?;
+    let mut file = WholeFile::create(path).map_err(io)?;
     file.write_all(page.as_bytes()).map_err(io)?;
-    file.persist(path).map_err(|error| io(error.error))?;
-    Ok(())
+    file.finish().map_err(io)
 }

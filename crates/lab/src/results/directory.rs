@@ -6,6 +6,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use millpond_workload::write::WholeFile;
 use serde_json::{Value as Json, json};
 
 use super::machine::{build_id, machine};
@@ -102,11 +103,10 @@ impl ResultDir {
         });
         let path = self.path.join("run.json");
         let io = |source| ResultError::Io { path: path.clone(), source };
-        let mut file = crate::table::beside(&path).map_err(io)?;
+        let mut file = WholeFile::create(&path).map_err(io)?;
         serde_json::to_writer_pretty(&mut file, &run).map_err(|e| io(e.into()))?;
         writeln!(file).map_err(io)?;
-        file.persist(&path).map_err(|e| io(e.error))?;
-        Ok(())
+        file.finish().map_err(io)
     }
 
     /// What ran, as it was written.

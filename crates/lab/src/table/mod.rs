@@ -6,9 +6,7 @@ mod names;
 mod parquet;
 mod text;
 mod value;
-mod whole;
 
 pub use names::short_names;
 pub use text::terminal_width;
 pub use value::{Table, TableError, Value};
-pub use whole::beside;

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
+use millpond_workload::write::WholeFile;
 use parquet::basic::{
     Compression, ConvertedType, LogicalType, Repetition, Type as Physical, ZstdLevel,
 };
@@ -35,11 +36,9 @@ impl Table {
     /// [`TableError`], with the file.
     pub fn write_parquet(&self, path: &Path) -> Result<(), TableError> {
         let io = |source| TableError::Io { path: path.to_path_buf(), source };
-        let temporary = super::beside(path).map_err(io)?;
-        let file = temporary.reopen().map_err(io)?;
-        self.write_columns(file).map_err(|e| failed(path, e))?;
-        temporary.persist(path).map_err(|e| io(e.error))?;
-        Ok(())
+        let mut file = WholeFile::create(path).map_err(io)?;
+        self.write_columns(&mut file).map_err(|e| failed(path, e))?;
+        file.finish().map_err(io)
     }
 
     fn kind(&self, column: usize) -> Kind {
@@ -73,7 +72,7 @@ impl Table {
         Ok(Arc::new(Type::group_type_builder("rows").with_fields(fields).build()?))
     }
 
-    fn write_columns(&self, file: File) -> Result<(), ParquetError> {
+    fn write_columns(&self, file: &mut WholeFile) -> Result<(), ParquetError> {
         let zstd = Compression::ZSTD(ZstdLevel::default());
         let properties = Arc::new(WriterProperties::builder().set_compression(zstd).build());
         let mut writer = SerializedFileWriter::new(file, self.schema()?, properties)?;

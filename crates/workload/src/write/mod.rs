@@ -9,5 +9,7 @@ mod oracle_general;
 mod output;
 mod sink;
 mod text;
+mod whole;
 
 pub use sink::{Sink, WriteOptions, convert, create};
+pub use whole::{WholeFile, is_same_file};

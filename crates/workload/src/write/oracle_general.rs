@@ -16,8 +16,9 @@ use millpond_base::{Mark, Reason};
 
 use crate::trace::{Batch, TraceError};
 
-use super::output::{Output, folder};
+use super::output::Output;
 use super::sink::{Losses, Sink, finished};
+use super::whole::folder;
 
 /// References that are turned into records at a time.
 const BLOCK: u64 = 1 << 16;
