@@ -71,7 +71,7 @@ fn the_golden_file_opens_and_reads_back() {
     for read_only in [true, false] {
         let options = FileOptions { read_only, ..FileOptions::default() };
         let store = PageStore::open(&path, Some(PageSize::KIB_4), &options).unwrap();
-        assert_eq!((store.pages(), store.catalog_root()), (256, Some(PageId(3))));
+        assert_eq!((store.pages(), store.catalog_root()), (128, Some(PageId(3))));
         assert_eq!(store.allocated_pages(), 2 + 5);
         assert!(!store.is_allocated(PageId(4)) && store.is_allocated(PageId(7)));
         for (id, kind, level, fill) in PAGES {

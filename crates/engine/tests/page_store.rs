@@ -271,9 +271,9 @@ fn a_store_grows_past_several_free_maps_and_keeps_them() {
 
 #[test]
 fn a_full_disk_is_a_typed_error_and_the_store_stays_usable() {
-    let device = Arc::new(MemoryDevice::with_capacity(1 << 20));
+    let device = Arc::new(MemoryDevice::with_capacity(512 << 10));
     let store = PageStore::create_on(device.clone(), PageSize::KIB_4).unwrap();
-    let ids = store.allocate_many(254).unwrap();
+    let ids = store.allocate_many(126).unwrap();
     for _ in 0..3 {
         let error = store.allocate().unwrap_err();
         match &error {
@@ -284,8 +284,8 @@ fn a_full_disk_is_a_typed_error_and_the_store_stays_usable() {
         assert!(store.allocate_many(2).is_err());
         assert!(store.allocate_many(usize::MAX).is_err());
     }
-    write(&store, ids[200], 4).unwrap();
-    assert_eq!(read(&store, ids[200]), Ok(4));
+    write(&store, ids[100], 4).unwrap();
+    assert_eq!(read(&store, ids[100]), Ok(4));
     store.free(ids[7]).unwrap();
     assert_eq!(store.allocate(), Ok(ids[7]));
     store.close(None).unwrap();
@@ -295,10 +295,10 @@ fn a_full_disk_is_a_typed_error_and_the_store_stays_usable() {
 #[test]
 fn the_last_pages_of_a_nearly_full_disk_can_be_had() {
     // Room for a few pages more, and not for the whole step.
-    let device = Arc::new(MemoryDevice::with_capacity((1 << 20) + 5 * 4096));
+    let device = Arc::new(MemoryDevice::with_capacity((512 << 10) + 5 * 4096));
     let store = PageStore::create_on(device, PageSize::KIB_4).unwrap();
-    store.allocate_many(254).unwrap();
-    assert_eq!(store.allocate(), Ok(PageId(256)));
+    store.allocate_many(126).unwrap();
+    assert_eq!(store.allocate(), Ok(PageId(128)));
 }
 
 #[test]
@@ -413,7 +413,7 @@ fn files_that_are_no_store_are_named_for_what_they_are() {
     let found = PageSize::KIB_16;
     assert_eq!(error, OpenError::PageSizeDiffers { path: path.clone(), asked, found });
     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
-    for length in [(1 << 20) - 4096, 16384, 8192, 4096] {
+    for length in [(512 << 10) - 4096, 16384, 8192, 4096] {
         file.set_len(length).unwrap();
         match open(&path) {
             OpenError::Truncated { found, expected, .. } => {
@@ -517,11 +517,11 @@ fn allocation_is_a_set_that_survives_reopening() {
 fn a_store_that_grows_ahead_has_room_before_it_is_asked_for() {
     let (device, store) = in_memory(PageSize::KIB_4);
     assert_eq!(store.grow_ahead(), Ok(false), "a new store has room");
-    store.allocate_many(200).unwrap();
+    store.allocate_many(100).unwrap();
     assert_eq!(store.grow_ahead(), Ok(true));
     let length = device.length();
     assert_eq!(store.grow_ahead(), Ok(false));
-    store.allocate_many(200).unwrap();
+    store.allocate_many(80).unwrap();
     assert_eq!(device.length(), length);
     store.close(None).unwrap();
     assert_eq!(store.grow_ahead(), Err(AllocateError::Closed));

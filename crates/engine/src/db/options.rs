@@ -187,7 +187,7 @@ pub struct Lab {
     /// References by which the clock of policies that count references moves at once, 1 to 65,536.
     /// With 1 it is exact, and a word that all threads write at each reference. Default: 1.
     pub references_per_tick: u32,
-    /// Record bytes of a segment of a new log. Default: the log's own, 16 MiB.
+    /// Record bytes of a segment of a new log. Default: the log's own, 4 MiB.
     pub log_segment: Option<u64>,
     /// Whether page references can be recorded, at a price for each.
     pub records: bool,

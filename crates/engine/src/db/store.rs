@@ -1032,10 +1032,10 @@ impl<M: Mode> Store<M> {
             self.pool.return_ids()?;
             if let (Some(checkpointer), Some(log)) = (&self.checkpointer, self.txns.log()) {
                 checkpointer.take()?;
-                if let Err(error) = log.give_back(checkpointer.gap_bytes) {
+                log.close()?;
+                if let Err(error) = log.cut_back() {
                     tracing::debug!(%error, "the log keeps its length");
                 }
-                log.close()?;
             }
         }
         let root = self.named().catalog.as_ref().map(Catalog::root);

@@ -20,8 +20,8 @@ use crate::page::free_map;
 use crate::page::superblock::{Superblock, SuperblockError};
 use crate::page::{PageHeader, PageSize};
 
-/// Bytes that a new store has at least.
-const FIRST_BYTES: u64 = 1 << 20;
+/// Bytes that a new store has, and that any store keeps, whatever is free.
+pub(super) const FIRST_BYTES: u64 = 512 << 10;
 
 /// Bytes of page 0 that are read before the page size is known.
 const HEAD: usize = PageSize::KIB_4.bytes();

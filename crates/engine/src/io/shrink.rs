@@ -11,11 +11,9 @@ use std::sync::atomic::Ordering;
 
 use millpond_base::PageId;
 
+use super::open::FIRST_BYTES;
 use super::store::PageStore;
 use super::store_error::AllocateError;
-
-/// Bytes that a store keeps, whatever is free: what it had when it was new.
-const LEAST_BYTES: u64 = 1 << 20;
 
 /// Lengths of files are multiples of this, as direct I/O wants them.
 const BLOCK: u64 = 4096;
@@ -51,7 +49,7 @@ impl PageStore {
     /// Pages that are kept, and what numbers of pages are multiples of.
     fn bounds(&self) -> (u64, u64) {
         let page_bytes = self.page_size().bytes_u64();
-        (LEAST_BYTES.div_ceil(page_bytes), BLOCK.div_ceil(page_bytes))
+        (FIRST_BYTES.div_ceil(page_bytes), BLOCK.div_ceil(page_bytes))
     }
 
     /// Forgets the free pages behind the last that is in use. Answers how many there were.

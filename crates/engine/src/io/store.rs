@@ -10,9 +10,9 @@
 //!   memory only. A store that was not closed is opened again by way of its log
 //!   (`open_to_recover`), which knows what is in use; without one `open_for_salvage` reads what is
 //!   there.
-//! - **Growth** is by an eighth of the size, at least 1 MiB and at most 64 MiB, in zeros that are
-//!   really written (`io::file` says why). One thread grows; others that find no free page wait
-//!   for it, and those that free pages do not.
+//! - **Growth** is by half of the size until that is 1 MiB, by an eighth of it from 8 MiB on, at
+//!   least 256 KiB and at most 64 MiB, in zeros that are really written (`io::file` says why). One
+//!   thread grows; others that find no free page wait for it, and those that free pages do not.
 //! - **Locks**: `free` is held for the few steps of a bitmap, never during I/O. `growing` comes
 //!   before `free`. `gate` is held shared by everything that changes the file and exclusively by
 //!   closing, so that nothing is written after the store was marked as clean. `anchor` is held
@@ -42,10 +42,13 @@ use crate::page::{PageHeader, PageSize};
 const REQUEST_BYTES_MAX: usize = 1 << 20;
 
 /// Bounds of one growth, in bytes.
-const GROWTH_BYTES: (u64, u64) = (1 << 20, 64 << 20);
+const GROWTH_BYTES: (u64, u64) = (256 << 10, 64 << 20);
 
 /// Growth as a share of the store: one part in so many.
 const GROWTH_PART: u64 = 8;
+
+/// A store grows by half until that is so many bytes.
+const GROWTH_BY_HALF: u64 = 1 << 20;
 
 /// A page to be read by [`PageStore::read_batch`].
 #[derive(Debug)]
@@ -584,7 +587,8 @@ impl PageStore {
     /// Bytes by which a store of `pages` pages grows.
     fn step_bytes(&self, pages: u64) -> u64 {
         let bytes = pages.saturating_mul(self.page_size.bytes_u64());
-        (bytes / GROWTH_PART).clamp(GROWTH_BYTES.0, GROWTH_BYTES.1)
+        let least = (bytes / 2).min(GROWTH_BY_HALF);
+        (bytes / GROWTH_PART).max(least).clamp(GROWTH_BYTES.0, GROWTH_BYTES.1)
     }
 
     /// Grows the store unless `wanted` pages are free by now.

@@ -84,20 +84,17 @@ impl LogCopy {
         if self.at == self.begin && target.length() == 0 {
             target.append(&slots::log_header(&self.uuid, size))?;
         }
-        // The last segment is there as a whole, as the format wants it.
-        if self.at >= self.end && self.at.is_multiple_of(size) {
+        if self.at >= self.end {
             return Ok(false);
         }
         if self.at.is_multiple_of(size) {
             let header = slots::slot_header(&self.uuid, self.segments.sequence(self.at));
             target.append(&header)?;
         }
-        let count = (size - self.at % size).min(buffer.len() as u64);
+        let held = (size - self.at % size).min(buffer.len() as u64).min(self.end - self.at);
+        let count = held.next_multiple_of(BLOCK);
         let bytes = &mut buffer[..count as usize];
-        let held = self.end.saturating_sub(self.at).min(count);
-        if held > 0 {
-            self.segments.read(self.at, &mut bytes[..held.next_multiple_of(BLOCK) as usize])?;
-        }
+        self.segments.read(self.at, bytes)?;
         bytes[held as usize..].fill(0);
         target.append(bytes)?;
         self.at += count;

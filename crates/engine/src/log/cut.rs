@@ -49,7 +49,9 @@ impl Log {
         device.sync().map_err(LogError::Prepare)?;
         let strays = segments.strays(end);
         for &slot in &strays {
-            written += zero(&*device, slots::slot_offset(slot, size) + BLOCK, size)?;
+            let begin = slots::slot_offset(slot, size) + BLOCK;
+            let length = device.length() - device.length() % BLOCK;
+            written += zero(&*device, begin, length.saturating_sub(begin).min(size))?;
         }
         device.sync().map_err(LogError::Prepare)?;
         for &slot in &strays {
@@ -59,7 +61,7 @@ impl Log {
         written += zero_rest(&segments, end)?;
         let mut at = (segments.sequence(end) + 1) * size;
         while let Some(begin) = segments.next_held(at) {
-            written += zero(&*device, segments.offset(begin)?, size)?;
+            written += zero(&*device, segments.offset(begin)?, segments.in_file(begin))?;
             at = begin + size;
         }
         device.sync().map_err(LogError::Prepare)?;
@@ -84,7 +86,7 @@ impl Log {
 
 /// Makes zeros of the first bytes behind `end`, so that no record begins there.
 fn clear_first(segments: &Segments, end: u64) -> Result<u64, LogError> {
-    if !segments.holds(segments.sequence(end)) {
+    if segments.in_file(end - end % BLOCK) == 0 {
         return Ok(0);
     }
     let (begin, mut block) = (end - end % BLOCK, AlignedBuffer::new(BLOCK as usize));
@@ -101,11 +103,11 @@ fn clear_first(segments: &Segments, end: u64) -> Result<u64, LogError> {
 
 /// Makes zeros of what the segment of `end` has from there on.
 fn zero_rest(segments: &Segments, end: u64) -> Result<u64, LogError> {
-    if !segments.holds(segments.sequence(end)) {
+    let (device, mut begin) = (segments.device(), end - end % BLOCK);
+    let until = begin + segments.in_file(begin);
+    if begin == until {
         return Ok(0);
     }
-    let (device, mut begin) = (segments.device(), end - end % BLOCK);
-    let until = (segments.sequence(end) + 1) * segments.size();
     let mut written = 0;
     if begin < end {
         let mut block = AlignedBuffer::new(BLOCK as usize);

@@ -293,7 +293,8 @@ impl Shared {
         scratch: Option<&'b [u8]>,
     ) -> Result<Stretch<'b>, DeviceError> {
         let sequence = self.segments.sequence(blocks.start);
-        let place = self.segments.place(sequence)?;
+        let until = blocks.end - sequence * self.segments.size();
+        let place = self.segments.place(sequence, until)?;
         if place.is_recycled {
             Counters::add(&self.counters.recycled, 1);
         }
@@ -360,17 +361,17 @@ impl Shared {
         locked(&self.flush.state).poison.clone()
     }
 
-    /// Makes the file a segment longer, ahead of need, and durably so. Called by the background
+    /// Makes the file a step longer, ahead of need, and durably so. Called by the background
     /// thread.
     pub(super) fn grow_ahead(&self, segments: &Segments) {
-        let Ok(slot) = segments.grow_ahead() else {
+        let Ok(length) = segments.grow_ahead() else {
             // Perhaps there is room by the time it is needed.
             Counters::add(&self.counters.growth_failures, 1);
             return;
         };
         let leader = locked(&self.flush.leader);
         match segments.device().sync() {
-            Ok(()) => segments.give(slot),
+            Ok(()) => segments.give(length),
             // What the leader wrote may be part of what was lost.
             Err(error) => self.poison(LogError::fatal(error)),
         }

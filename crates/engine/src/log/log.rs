@@ -146,6 +146,16 @@ impl Log {
         segments.give_back(slots).map_err(LogError::Prepare)
     }
 
+    /// Cuts the file of a log that was closed back to what is kept: from the oldest position to the
+    /// end. Answers by how many bytes the file is shorter.
+    ///
+    /// # Errors
+    /// If the log is not durable up to its end, or the device fails; it can be opened as before.
+    pub fn cut_back(&self) -> Result<u64, LogError> {
+        self.shared.wait(self.shared.ring.tail(), Company::None)?;
+        self.shared.segments.cut_back(self.shared.ring.durable())
+    }
+
     /// Reads records from `from`, where one begins, to what is the tail now. What is not durable
     /// becomes so first; if that fails, the reader's first answer says why.
     pub fn reader(&self, from: Lsn) -> Reader {

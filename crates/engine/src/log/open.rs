@@ -82,6 +82,7 @@ impl Log {
         let segments = Arc::new(Segments::open(device.clone(), uuid)?);
         let salt = record::salt(&uuid);
         let tail = tail::find(&segments, (start, begin), salt, options.buffer_bytes)?;
+        segments.forget_doubles()?;
         // What was read may have been in a cache of the operating system only: rule 12.
         device.sync().map_err(LogError::Prepare)?;
         segments.keep_run(tail.end.0, FIRST);

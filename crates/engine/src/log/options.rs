@@ -16,8 +16,9 @@ const MOST: u64 = 1 << 30;
 /// Sizes and times of a log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogOptions {
-    /// Record bytes of a segment: a multiple of 4096, 16 KiB to 1 GiB. The file grows and is
-    /// recycled in segments. An existing log keeps what it was made with.
+    /// Record bytes of a segment: a multiple of 4096, 16 KiB to 1 GiB. The file is recycled in
+    /// segments; it grows by half of its length up to one segment, and then by segments. A log that
+    /// exists keeps what it was made with.
     pub segment_bytes: u64,
     /// Memory for records that are not durable yet: a power of two, 16 KiB to 1 GiB. No record is
     /// longer than a quarter of it.
@@ -31,7 +32,7 @@ pub struct LogOptions {
 impl Default for LogOptions {
     fn default() -> LogOptions {
         LogOptions {
-            segment_bytes: 16 << 20,
+            segment_bytes: 4 << 20,
             buffer_bytes: 4 << 20,
             flush_interval: Duration::from_millis(10),
         }

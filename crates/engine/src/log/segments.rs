@@ -1,4 +1,8 @@
 //! Which slot of the file holds which segment, and which are free.
+//!
+//! The file may end within its last slot: it grows to the first slot's size in steps that follow
+//! its length, so that the log of a small store is small. What the file does not reach reads as
+//! zeros.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,6 +18,12 @@ use crate::io::{AlignedBuffer, Device, DeviceError};
 
 /// A log has no fewer slots than this: one being filled, one to go on in.
 pub(super) const SLOTS_LEAST: usize = 2;
+
+/// The file grows by no less than this.
+const STEP_LEAST: u64 = 128 << 10;
+
+/// Bytes that are moved at a time.
+const COPIED: u64 = 1 << 20;
 
 /// No log gets as far as this, so that sums of positions and lengths never overflow.
 const LSN_MOST: u64 = 1 << 62;
@@ -32,20 +42,54 @@ struct Table {
     /// Sequence number → slot.
     held: BTreeMap<u64, usize>,
     free: Vec<usize>,
-    /// Slots of the file.
+    /// Bytes of the file that may be used: it may have been made longer, and not durably so yet.
+    ready: u64,
+    /// Where the file will be ready up to; zero if it is not becoming longer.
+    promised: u64,
+    /// Slots that begin in what is ready.
     count: usize,
     /// Nothing before this is kept.
     oldest: u64,
     /// Slots whose header could not be read; they count as neither held nor free.
     damaged: Vec<usize>,
+    /// Slots that name a segment that a lower one names, too (rule 7). They are free.
+    doubles: Vec<usize>,
 }
 
 impl Table {
+    /// That of a file of `length` bytes of which nothing else is known.
+    fn of(length: u64, size: u64) -> Table {
+        let ready = length - length % BLOCK;
+        Table {
+            held: BTreeMap::new(),
+            free: Vec::new(),
+            ready,
+            promised: 0,
+            count: Segments::slots_in(ready, size),
+            oldest: 0,
+            damaged: Vec::new(),
+            doubles: Vec::new(),
+        }
+    }
+
     /// Takes the first free slot of the file, so that its end gets free.
     fn take_free(&mut self) -> Option<usize> {
         let first = self.free.iter().enumerate().min_by_key(|(_, slot)| **slot);
         let (at, _) = first?;
         Some(self.free.swap_remove(at))
+    }
+
+    /// The file may be used up to `ready`: slots that begin there are free.
+    fn reach(&mut self, ready: u64, size: u64) {
+        self.ready = self.ready.max(ready);
+        let count = Segments::slots_in(self.ready, size);
+        self.free.extend(self.count..count);
+        self.count = self.count.max(count);
+    }
+
+    /// Bytes of records that slot `slot` has room for in the file.
+    fn room(&self, slot: usize, size: u64) -> u64 {
+        self.ready.saturating_sub(slots::slot_offset(slot, size) + BLOCK).min(size)
     }
 }
 
@@ -60,8 +104,8 @@ pub(super) struct Place {
 }
 
 impl Segments {
-    /// Makes a new log of two slots on `device`, the first of which holds segment 0, and makes it
-    /// durable.
+    /// Makes a new log on `device`, as short as it can be, whose first slot holds segment 0, and
+    /// makes it durable.
     pub(super) fn create(
         device: Arc<dyn Device>,
         uuid: [u8; 16],
@@ -77,7 +121,7 @@ impl Segments {
             }
         }
         let make = || {
-            device.grow(slots::slot_offset(SLOTS_LEAST, size))?;
+            device.grow(slots::slot_offset(0, size) + BLOCK + STEP_LEAST.min(size))?;
             for slot in 1..Self::slots_in(device.length(), size) {
                 // Whatever was there is none of ours.
                 let zeros = AlignedBuffer::new(BLOCK as usize);
@@ -90,10 +134,10 @@ impl Segments {
             device.sync()
         };
         make().map_err(LogError::Prepare)?;
-        let count = Self::slots_in(device.length(), size);
-        let free = (1..count).rev().collect();
-        let held = BTreeMap::from([(0, 0)]);
-        let table = Mutex::new(Table { held, free, count, oldest, damaged: Vec::new() });
+        let mut table = Table { oldest, ..Table::of(device.length(), size) };
+        table.free = (1..table.count).rev().collect();
+        table.held.insert(0, 0);
+        let table = Mutex::new(table);
         Ok(Segments { device, uuid, size, table, growing: Mutex::new(()) })
     }
 
@@ -105,15 +149,8 @@ impl Segments {
         }
         device.read(0, &mut block).map_err(LogError::Read)?;
         let size = slots::read_log_header(&block, &uuid, device.path())?;
-        let count = Self::slots_in(device.length(), size);
-        let mut table = Table {
-            held: BTreeMap::new(),
-            free: Vec::new(),
-            count,
-            oldest: 0,
-            damaged: Vec::new(),
-        };
-        for slot in (0..count).rev() {
+        let mut table = Table::of(device.length(), size);
+        for slot in (0..table.count).rev() {
             let offset = slots::slot_offset(slot, size);
             device.read(offset, &mut block).map_err(LogError::Read)?;
             match slots::read_slot_header(&block, &uuid) {
@@ -123,9 +160,10 @@ impl Segments {
                     table.damaged.push(slot);
                 }
                 SlotState::Holds(sequence) => {
-                    // Two slots for one segment: no crash leaves that, but a copied file might.
+                    // Two slots for one segment: the log was being cut back. The lower one counts.
                     if let Some(other) = table.held.insert(sequence, slot) {
                         table.free.push(other);
+                        table.doubles.push(other);
                     }
                 }
             }
@@ -134,8 +172,10 @@ impl Segments {
         Ok(Segments { device, uuid, size, table, growing: Mutex::new(()) })
     }
 
+    /// Slots whose header lies in a file of `length` bytes.
     fn slots_in(length: u64, size: u64) -> usize {
-        (length.saturating_sub(BLOCK) / (BLOCK + size)) as usize
+        (length.saturating_sub(2 * BLOCK) / (BLOCK + size)) as usize
+            + usize::from(length >= 2 * BLOCK)
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -238,64 +278,119 @@ impl Segments {
         table.free.extend(forgotten.into_values());
     }
 
-    /// Where segment `sequence` lies; it gets a slot if it has none, and the file grows if none is
-    /// free.
+    /// Where segment `sequence` lies; it gets a slot if it has none. The file grows if no slot is
+    /// free, or if it does not reach up to the segment's first `bytes`.
     ///
     /// # Errors
     /// If the file cannot grow.
-    pub(super) fn place(&self, sequence: u64) -> Result<Place, DeviceError> {
+    pub(super) fn place(&self, sequence: u64, bytes: u64) -> Result<Place, DeviceError> {
+        let (slot, is_new) = self.slot(sequence)?;
+        let header = slots::slot_offset(slot, self.size);
+        if self.table().room(slot, self.size) < bytes {
+            let _growing = locked(&self.growing);
+            self.grow(header + BLOCK + bytes)?;
+        }
+        let is_recycled = is_new && sequence >= self.table().count as u64;
+        Ok(Place { header, is_new, is_recycled })
+    }
+
+    /// The slot of segment `sequence`, and whether it was given one just now.
+    fn slot(&self, sequence: u64) -> Result<(usize, bool), DeviceError> {
         loop {
             {
                 let mut table = self.table();
                 if let Some(&slot) = table.held.get(&sequence) {
-                    let header = slots::slot_offset(slot, self.size);
-                    return Ok(Place { header, is_new: false, is_recycled: false });
+                    return Ok((slot, false));
                 }
                 if let Some(slot) = table.take_free() {
                     table.held.insert(sequence, slot);
-                    let header = slots::slot_offset(slot, self.size);
-                    let is_recycled = sequence >= table.count as u64;
-                    return Ok(Place { header, is_new: true, is_recycled });
+                    return Ok((slot, true));
                 }
             }
-            let growing = locked(&self.growing);
-            if self.table().free.is_empty() {
-                self.grow()?;
+            let _growing = locked(&self.growing);
+            let next = {
+                let table = self.table();
+                table.free.is_empty().then(|| slots::slot_offset(table.count, self.size))
+            };
+            if let Some(header) = next {
+                self.grow(header + BLOCK)?;
             }
-            drop(growing);
         }
     }
 
-    /// Whether the segment behind `lsn`'s lacks a slot that it could have at once.
+    /// Whether what the file has ready behind `lsn` is less than one and a half times what it grows
+    /// by.
     pub(super) fn runs_short(&self, lsn: u64) -> bool {
         let table = self.table();
-        table.free.is_empty() && !table.held.contains_key(&(self.sequence(lsn) + 1))
+        let wanted = self.step(table.ready) / 2 * 3;
+        let now = self.sequence(lsn);
+        let current = table.held.get(&now).map(|&slot| table.room(slot, self.size));
+        let mut room = current.unwrap_or(0).saturating_sub(lsn % self.size);
+        let behind = table.held.range(now + 1..).map(|(_, slot)| slot);
+        for &slot in behind.chain(&table.free) {
+            if room >= wanted {
+                return false;
+            }
+            room += table.room(slot, self.size);
+        }
+        room < wanted
     }
 
-    /// Makes the file a slot longer, without making that durable: the new slot is not free yet.
+    /// By how much a file of `length` bytes grows: by half, and by a segment at most.
+    fn step(&self, length: u64) -> u64 {
+        let half = (length / 2).next_multiple_of(BLOCK);
+        half.max(STEP_LEAST).min(self.size)
+    }
+
+    /// `length`, or more: behind the first slot there are whole ones only, as long as there is room
+    /// for them. A segment that lies in one needs no room on the disk, however full that gets.
+    fn longer(&self, length: u64) -> u64 {
+        let slot = BLOCK + self.size;
+        if length <= BLOCK + slot {
+            length
+        } else {
+            (length - BLOCK).next_multiple_of(slot) + BLOCK
+        }
+    }
+
+    /// Makes the file a step longer, without making that durable: what is new is not ready yet.
+    /// Answers up to where it will be.
     ///
     /// # Errors
     /// If there is no room.
-    pub(super) fn grow_ahead(&self) -> Result<usize, DeviceError> {
+    pub(super) fn grow_ahead(&self) -> Result<u64, DeviceError> {
         let _growing = locked(&self.growing);
-        let slot = self.table().count;
-        self.device.grow(slots::slot_offset(slot + 1, self.size))?;
-        self.table().count = slot + 1;
-        Ok(slot)
+        let length = {
+            let mut table = self.table();
+            table.promised = self.longer(table.ready + self.step(table.ready));
+            table.promised
+        };
+        let grown = self.device.grow(length);
+        if grown.is_err() {
+            self.table().promised = 0;
+        }
+        grown.map(|()| length)
     }
 
-    /// A slot made by [`Segments::grow_ahead`] is durable.
-    pub(super) fn give(&self, slot: usize) {
-        self.table().free.push(slot);
-    }
-
-    /// Makes the file a slot longer and gives it free; `growing` is locked.
-    fn grow(&self) -> Result<(), DeviceError> {
-        let slot = self.table().count;
-        self.device.grow(slots::slot_offset(slot + 1, self.size))?;
+    /// What [`Segments::grow_ahead`] has made is durable.
+    pub(super) fn give(&self, length: u64) {
         let mut table = self.table();
-        table.count = slot + 1;
-        table.free.push(slot);
+        table.promised = 0;
+        table.reach(length, self.size);
+    }
+
+    /// Makes the file longer, up to `least` and by a step, and ready; `growing` is locked.
+    fn grow(&self, least: u64) -> Result<(), DeviceError> {
+        let ready = self.table().ready;
+        let mut length = self.longer(least.max(ready + self.step(ready)));
+        if let Err(error) = self.device.grow(length) {
+            // Perhaps there is room for what is needed now.
+            if least == length || self.device.grow(least).is_err() {
+                return Err(error);
+            }
+            length = least;
+        }
+        self.table().reach(length, self.size);
         Ok(())
     }
 
@@ -307,27 +402,114 @@ impl Segments {
     pub(super) fn give_back(&self, slots: usize) -> Result<u64, DeviceError> {
         let _growing = locked(&self.growing);
         let mut given = Vec::new();
-        {
+        let (ready, end) = {
             let mut table = self.table();
-            while table.count > slots.max(SLOTS_LEAST)
+            while table.promised == 0
+                && table.count > slots.max(SLOTS_LEAST)
                 && let Some(at) = table.free.iter().position(|slot| slot + 1 == table.count)
             {
                 given.push(table.free.swap_remove(at));
                 table.count -= 1;
             }
-        }
-        if given.is_empty() {
-            return Ok(0);
-        }
+            if given.is_empty() {
+                return Ok(0);
+            }
+            let end = slots::slot_offset(table.count, self.size);
+            (std::mem::replace(&mut table.ready, end), end)
+        };
         let old = self.device.length();
-        let count = self.table().count;
-        if let Err(error) = self.device.shrink(slots::slot_offset(count, self.size)) {
+        if let Err(error) = self.device.shrink(end) {
             let mut table = self.table();
             table.count += given.len();
+            table.ready = ready;
             table.free.append(&mut given);
             return Err(error);
         }
         Ok(old - self.device.length())
+    }
+
+    /// Moves the segments from the oldest position that is kept to `end`, where the log ends, to
+    /// the beginning of the file, and cuts off what is behind. Nothing is appended any more.
+    /// Answers by how many bytes the file is shorter.
+    ///
+    /// Each segment is durable in its new slot before that slot's header names it, so a crash
+    /// leaves the old one, the new one or both, and then with the same records in them (rule 7).
+    ///
+    /// # Errors
+    /// If the device fails. The log is what it was.
+    pub(super) fn cut_back(&self, end: u64) -> Result<u64, LogError> {
+        let _growing = locked(&self.growing);
+        let oldest = self.oldest();
+        let (first, last) = (self.sequence(oldest), self.sequence(end.max(1) - 1));
+        let kept: Vec<u64> = {
+            let mut table = self.table();
+            let behind = table.held.split_off(&(last + 1));
+            table.free.extend(behind.into_values());
+            table.held.range(first..).map(|(&sequence, _)| sequence).collect()
+        };
+        let Some(&last) = kept.last() else { return Ok(0) };
+        for &sequence in &kept {
+            self.move_below(sequence, kept.len(), oldest, end)?;
+        }
+        let (old, in_last) = (self.device.length(), end.min((last + 1) * self.size));
+        let places = kept.iter().map(|&sequence| {
+            let begin = sequence * self.size;
+            let bytes = (in_last.min(begin + self.size) - begin).next_multiple_of(BLOCK);
+            Ok(self.offset(begin)? + bytes)
+        });
+        let ends: Result<Vec<u64>, LogError> = places.collect();
+        self.device.shrink(ends?.into_iter().max().unwrap_or(old)).map_err(LogError::Prepare)?;
+        Ok(old - self.device.length())
+    }
+
+    /// Moves segment `sequence` into a slot below `slots`, if it is in none; of its records, those
+    /// from `oldest` to `end` are kept.
+    fn move_below(
+        &self,
+        sequence: u64,
+        slots: usize,
+        oldest: u64,
+        end: u64,
+    ) -> Result<(), LogError> {
+        let (from, to) = {
+            let mut table = self.table();
+            let Some(&from) = table.held.get(&sequence).filter(|&&slot| slot >= slots) else {
+                return Ok(());
+            };
+            let Some(at) = table.free.iter().position(|&slot| slot < slots) else { return Ok(()) };
+            (from, table.free.swap_remove(at))
+        };
+        let begin = sequence * self.size;
+        let kept = oldest.clamp(begin, begin + self.size) / BLOCK * BLOCK
+            ..end.min(begin + self.size).next_multiple_of(BLOCK);
+        let place = |slot, lsn| slots::slot_offset(slot, self.size) + BLOCK + (lsn - begin);
+        let mut buffer = AlignedBuffer::new(COPIED.min(self.size) as usize);
+        let mut at = kept.start;
+        while at < kept.end {
+            let bytes = &mut buffer[..(kept.end - at).min(COPIED) as usize];
+            self.read(at, bytes)?;
+            self.device.write(place(to, at), bytes).map_err(LogError::Prepare)?;
+            at += bytes.len() as u64;
+        }
+        self.device.sync().map_err(LogError::Prepare)?;
+        let header = slots::slot_offset(to, self.size);
+        self.device.write(header, &self.header(sequence)).map_err(LogError::Prepare)?;
+        self.device.sync().map_err(LogError::Prepare)?;
+        let mut table = self.table();
+        table.held.insert(sequence, to);
+        table.free.push(from);
+        Ok(())
+    }
+
+    /// Takes their names from slots that name the same segment as a lower one.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(super) fn forget_doubles(&self) -> Result<(), LogError> {
+        let doubles = std::mem::take(&mut self.table().doubles);
+        let zeros = AlignedBuffer::new(BLOCK as usize);
+        let mut offsets = doubles.into_iter().map(|slot| slots::slot_offset(slot, self.size));
+        offsets.try_for_each(|offset| self.device.write(offset, &zeros)).map_err(LogError::Prepare)
     }
 
     /// The header block of a slot that holds `sequence`.
@@ -359,10 +541,22 @@ impl Segments {
             let count = room.min((bytes.len() - done) as u64) as usize;
             let offset = self.offset(at)?;
             let part = &mut bytes[done..done + count];
-            self.device.read(offset, part).map_err(LogError::Read)?;
+            let there = self.device.length().saturating_sub(offset).min(count as u64) / BLOCK;
+            let (there, behind) = part.split_at_mut((there * BLOCK) as usize);
+            if !there.is_empty() {
+                self.device.read(offset, there).map_err(LogError::Read)?;
+            }
+            behind.fill(0);
             done += count;
         }
         Ok(())
+    }
+
+    /// Bytes from `lsn` to the end of its segment that the file has.
+    pub(super) fn in_file(&self, lsn: u64) -> u64 {
+        let table = self.table();
+        let room = table.held.get(&self.sequence(lsn)).map(|&slot| table.room(slot, self.size));
+        room.unwrap_or(0).saturating_sub(lsn % self.size)
     }
 
     /// Where the byte at `lsn` lies in the file.

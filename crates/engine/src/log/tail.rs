@@ -171,13 +171,22 @@ pub(super) fn behind(
             {
                 found.believe(&alone);
             }
-            at += 8;
+            at = skip_zeros(window, at + 8)?;
         }
         if let Some((alone, true)) = before {
             found.believe(&alone);
         }
     }
     Ok(found)
+}
+
+/// The first position from `at` on that is not the beginning of a block of zeros.
+fn skip_zeros(window: &mut Window, mut at: u64) -> Result<u64, LogError> {
+    static ZEROS: [u8; BLOCK as usize] = [0; BLOCK as usize];
+    while at.is_multiple_of(BLOCK) && window.bytes(at, ZEROS.len())? == Some(&ZEROS) {
+        at += BLOCK;
+    }
+    Ok(at)
 }
 
 impl Behind {
@@ -222,7 +231,11 @@ fn wipe(segments: &Segments, end: u64, buffer_bytes: usize) -> Result<(), LogErr
     let mut buffer = AlignedBuffer::new(AHEAD);
     let mut at = end - end % BLOCK;
     while at < limit {
-        let room = (segments.size() - at % segments.size()).min(AHEAD as u64);
+        let room = segments.in_file(at).min(AHEAD as u64);
+        if room == 0 {
+            at = (segments.sequence(at) + 1) * segments.size();
+            continue;
+        }
         let bytes = &mut buffer[..room.min(limit - at) as usize];
         segments.read(at, bytes)?;
         let behind = &mut bytes[end.saturating_sub(at) as usize..];

@@ -3,6 +3,7 @@
 mod busy;
 mod combinations;
 mod errors;
+mod file_sizes;
 mod in_place;
 mod life;
 mod memory;

@@ -5,6 +5,7 @@ mod arbitrary;
 mod body;
 mod crashes;
 mod cut;
+mod cut_back;
 mod damage;
 mod failures;
 mod stories;

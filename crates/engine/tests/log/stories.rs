@@ -185,11 +185,11 @@ fn the_background_thread_makes_durable_what_nobody_waits_for_and_keeps_a_segment
             std::thread::sleep(Duration::from_micros(200));
         }
     }
-    // Into the second segment: a third one is made while nobody needs it.
+    // Into the second segment: the file gets longer by a third one's while nobody needs it.
     while log.tail() < Lsn(20 << 10) {
         append(&log, &mut random, 3000);
     }
-    while device.length() < 4096 + 3 * (20 << 10) || log.durable() < log.tail() {
+    while device.length() < 4096 + (20 << 10) + 2 * (16 << 10) || log.durable() < log.tail() {
         assert!(Instant::now() < deadline, "no segment is made ready");
         std::thread::sleep(Duration::from_micros(200));
     }

@@ -34,7 +34,7 @@ fn a_store_that_was_not_closed_is_opened_by_way_of_its_log_or_not_at_all() {
     assert!(matches!(store, Err(OpenError::PageSizeDiffers { .. })), "{store:?}");
     let store = PageStore::open_to_recover(with.clone(), Some(SIZE)).unwrap();
     assert_eq!((store.log_position(), store.catalog_root()), (Lsn(4096), Some(PageId(2))));
-    assert_eq!((store.pages(), store.free_pages()), (2048, 0));
+    assert_eq!((store.pages(), store.free_pages()), (1024, 0));
     drop(store);
     // Nothing says that it was ever opened so.
     PageStore::open_to_recover(with, Some(SIZE)).unwrap();
@@ -44,11 +44,11 @@ fn a_store_that_was_not_closed_is_opened_by_way_of_its_log_or_not_at_all() {
 fn a_clean_close_keeps_the_log_position_and_leaves_nothing_to_recover() {
     let device = abandoned(Lsn(4096));
     let store = PageStore::open_to_recover(device.clone(), None).unwrap();
-    let mut taken = vec![0; 32];
+    let mut taken = vec![0; 16];
     taken[0] = 0b1_0111;
-    taken[31] = 1 << 63;
+    taken[15] = 1 << 63;
     store.restore_map(&taken);
-    let in_use = [0, 1, 2, 4, 2047].map(PageId);
+    let in_use = [0, 1, 2, 4, 1023].map(PageId);
     assert_eq!(store.allocated_pages(), 5);
     store.set_log_position(Lsn(8192), Some(PageId(4))).unwrap();
     store.close(Some(PageId(4))).unwrap();

@@ -277,7 +277,7 @@ fn a_backup_in_a_file_is_a_closed_store_of_its_own() {
             let after = told.look();
             phases.dedup();
             assert_eq!(phases, [BackupPhase::Pages, BackupPhase::Log, BackupPhase::Recovery]);
-            assert!(backup.page_bytes >= 1 << 20 && backup.log_bytes > 0, "{backup:?}");
+            assert!(backup.page_bytes >= 512 << 10 && backup.log_bytes > 0, "{backup:?}");
             assert!(check(&path(name), CATALOG, CheckOptions::default()).unwrap().is_sound());
             let copy = Db::open(path(name), options(100)).unwrap();
             assert!(copy.recovery().is_none(), "it was closed");
