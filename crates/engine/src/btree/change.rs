@@ -376,7 +376,7 @@ impl<P: Pages> BTree<P> {
         old: Option<&mut Vec<u8>>,
     ) -> Result<Outcome, PoolError> {
         let result = self.change(key, New::Built(built), when, old);
-        self.free_below(built.anchor)?;
+        self.free_below(built)?;
         result
     }
 
@@ -391,7 +391,7 @@ impl<P: Pages> BTree<P> {
     ) -> Result<Outcome, PoolError> {
         let made = self.change_by(Whose::default(), key, new, when, old)?;
         if let Some(gone) = made.gone {
-            self.free_below(gone.0.anchor)?;
+            self.free_below(&gone.0)?;
         }
         Ok(Outcome { existed: made.existed, applied: made.applied })
     }
@@ -420,17 +420,17 @@ impl<P: Pages> BTree<P> {
             (Ok(done), _) => done,
             (Err(error), None) => return Err(error),
             (Err(error), Some(trash)) => {
-                self.free_below(trash)?;
+                gone.map_or_else(|| self.free_any_below(trash), |gone| self.free_below(&gone))?;
                 return Err(error);
             }
         };
         if let (Some(gone), Some(old)) = (&gone, old)
             && by == By::Itself
         {
-            self.read_below(gone.anchor, gone.len, old)?;
+            self.read_below(gone, old)?;
         }
         if let (None, Some(trash)) = (&gone, change.trash) {
-            done_anyway(by, self.free_below(trash))?;
+            done_anyway(by, self.free_any_below(trash))?;
         }
         let Outcome { existed, applied } = outcome;
         Ok(Applied { existed, applied, at, gone: gone.map(Detached) })

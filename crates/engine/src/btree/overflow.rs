@@ -27,6 +27,7 @@ use crate::pool::{ANCHOR_SWIP, Anchor, NewPage, Op, Pages, PoolError, Read, Swip
 pub(crate) const STAMP: usize = 32;
 pub(crate) const USED: usize = 40;
 pub(crate) const BODY: usize = 48;
+const NOT_EXPECTED: &str = "not the overflow page that its parent expects";
 /// Data pages read, or freed, in one attempt.
 const BATCH: usize = 16;
 
@@ -85,6 +86,7 @@ fn other(what: Use) -> Mark {
 }
 
 /// A value, or what there is of it so far, below an anchor.
+#[derive(Clone, Copy)]
 pub(crate) struct Built {
     pub(crate) anchor: Anchor,
     pub(crate) len: u64,
@@ -106,7 +108,7 @@ impl<P: Pages> BTree<P> {
     /// An anchor with nothing below it.
     pub(crate) fn empty_anchor(&self) -> Result<Anchor, PoolError> {
         let (anchor, _) = self.pages.anchor_new(self.new_overflow(0))?;
-        while !self.pages.run(|op| self.free_some(op, anchor))? {}
+        while !self.pages.run(|op| self.free_some(op, anchor, None))? {}
         Ok(anchor)
     }
 
@@ -130,7 +132,7 @@ impl<P: Pages> BTree<P> {
         let step = data_max(self.pages.page_size());
         for (i, part) in value.chunks(step).enumerate() {
             if let Err(error) = self.write_part(&built, (i * step) as u64, part) {
-                self.free_below(built.anchor)?;
+                self.free_below(&built)?;
                 return Err(error);
             }
         }
@@ -175,20 +177,40 @@ impl<P: Pages> BTree<P> {
         })
     }
 
-    /// Frees what hangs below an anchor of ours, and the anchor.
-    pub(crate) fn free_below(&self, anchor: Anchor) -> Result<(), PoolError> {
-        while !self.pages.run(|op| self.free_some(op, anchor))? {}
+    /// Frees a value that hangs below an anchor of ours, and the anchor.
+    pub(crate) fn free_below(&self, built: &Built) -> Result<(), PoolError> {
+        let root = (level_for(self.pages.page_size(), built.len), built.stamp);
+        self.free_all(built.anchor, Some(root))
+    }
+
+    /// Frees what hangs below an anchor of ours, whatever value it is, and the anchor.
+    pub(crate) fn free_any_below(&self, anchor: Anchor) -> Result<(), PoolError> {
+        self.free_all(anchor, None)
+    }
+
+    fn free_all(&self, anchor: Anchor, root: Option<(u8, u64)>) -> Result<(), PoolError> {
+        while !self.pages.run(|op| self.free_some(op, anchor, root))? {}
         self.pages.release_anchor(anchor);
         Ok(())
     }
 
-    /// Frees a few pages, the last ones first; answers whether nothing is left.
-    fn free_some<'o>(&self, op: &'o Op<'o, P>, anchor: Anchor) -> Try<bool> {
+    /// Frees a few pages, the last ones first; answers whether nothing is left. No parent tells
+    /// the root's level and stamp: `root` does, if they are known. An older page in its place would
+    /// lead to other pages than the value's.
+    fn free_some<'o>(
+        &self,
+        op: &'o Op<'o, P>,
+        anchor: Anchor,
+        root: Option<(u8, u64)>,
+    ) -> Try<bool> {
         let mut anchor = held_anchor(op, anchor)?;
         if Swip(anchor.view().u64(ANCHOR_SWIP)) == Swip::NULL {
             return Ok(true);
         }
         let mut page = anchor.child_exclusive(ANCHOR_SWIP, other(Use::Write))?;
+        if root.is_some_and(|(level, stamp)| !is_page(page.view(), level, stamp)) {
+            return Err(corrupt(page.id(), NOT_EXPECTED));
+        }
         if page.view().u8(LEVEL) == 0 || used(page.view()) == 0 {
             put_swip(anchor.page_mut(), ANCHOR_SWIP, Swip::NULL);
             page.free();
@@ -219,22 +241,17 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// The value of `len` bytes below an anchor of ours, which nobody else knows.
-    pub(crate) fn read_below(
-        &self,
-        anchor: Anchor,
-        len: u64,
-        out: &mut Vec<u8>,
-    ) -> Result<(), PoolError> {
+    /// The value below an anchor of ours, which nobody else knows.
+    pub(crate) fn read_below(&self, built: &Built, out: &mut Vec<u8>) -> Result<(), PoolError> {
         out.clear();
-        let len = usize::try_from(len.min(self.limits.value_max)).unwrap_or(0);
+        let level = level_for(self.pages.page_size(), built.len);
+        let len = usize::try_from(built.len.min(self.limits.value_max)).unwrap_or(0);
         while out.len() < len {
             let before = out.len();
             self.pages.run(|op| {
                 out.truncate(before);
-                let root = Read::anchor(op, anchor)?.child(ANCHOR_SWIP, other(Use::Read))?;
-                let (stamp, level) = (root.view().u64(STAMP), root.view().u8(LEVEL));
-                read_from(&root, level, stamp, before as u64, len - before, out)?;
+                let root = Read::anchor(op, built.anchor)?.child(ANCHOR_SWIP, other(Use::Read))?;
+                read_from(&root, level, built.stamp, before as u64, len - before, out)?;
                 if out.len() == before {
                     let page = root.header().page().unwrap_or_default();
                     return Err(corrupt(page, "a value in overflow pages ends early"));
@@ -320,7 +337,7 @@ fn expect<P: Pages>(page: &Read<'_, P>, level: u8, stamp: u64) -> Try<()> {
     }
     page.validate()?;
     let id = page.header().page().unwrap_or_default();
-    Err(corrupt(id, "not the overflow page that its parent expects"))
+    Err(corrupt(id, NOT_EXPECTED))
 }
 
 /// Appends bytes from `offset` on of the value below `page`: those of one data page, and those of

@@ -8,7 +8,7 @@ use crate::btree::node::edit::Reference;
 use crate::btree::overflow::{Built, data_max};
 use crate::btree::tree::BTree;
 use crate::page::Scratch;
-use crate::pool::{Anchor, Pages, PoolError};
+use crate::pool::{Pages, PoolError};
 
 /// Bytes that a reader fetches at once.
 const CHUNK: usize = 64 << 10;
@@ -36,14 +36,14 @@ pub(crate) enum Streamed {
 /// A value that is being read out of a source of the user's: freed if that panics.
 struct Unfinished<'t, P: Pages> {
     tree: &'t BTree<P>,
-    anchor: Anchor,
+    built: Built,
     is_over: bool,
 }
 
 impl<P: Pages> Drop for Unfinished<'_, P> {
     fn drop(&mut self) {
         if !self.is_over
-            && let Err(error) = self.tree.free_below(self.anchor)
+            && let Err(error) = self.tree.free_below(&self.built)
         {
             tracing::warn!(%error, "the pages of a value whose source panicked are lost");
         }
@@ -105,11 +105,11 @@ impl<P: Pages> BTree<P> {
             };
         }
         let built = self.begin_value(len)?;
-        let mut unfinished = Unfinished { tree: self, anchor: built.anchor, is_over: false };
+        let mut unfinished = Unfinished { tree: self, built, is_over: false };
         let written = self.write_all(&built, page, source);
         unfinished.is_over = true;
         if let Err(error) = written {
-            self.free_below(built.anchor)?;
+            self.free_below(&built)?;
             return Err(error);
         }
         Ok(Streamed::Built(built))
@@ -135,7 +135,7 @@ impl<P: Pages> BTree<P> {
     pub(crate) fn discard_streamed(&self, value: Streamed) -> Result<(), PoolError> {
         match value {
             Streamed::Inline(_) => Ok(()),
-            Streamed::Built(built) => self.free_below(built.anchor),
+            Streamed::Built(built) => self.free_below(&built),
         }
     }
 

@@ -117,7 +117,7 @@ impl<P: Pages> BTree<P> {
     ) -> Result<Applied, PoolError> {
         let whose = Whose { by, undo, root: RootFate::None };
         let made = self.change_by(whose, key, New::Built(&built.0), condition.when(), None);
-        done_anyway(by, self.free_below(built.0.anchor))?;
+        done_anyway(by, self.free_below(&built.0))?;
         made
     }
 
@@ -128,7 +128,7 @@ impl<P: Pages> BTree<P> {
     pub fn attach_as(&self, by: By, key: &[u8], detached: &Detached) -> Result<Applied, PoolError> {
         let new = New::Built(&detached.0);
         let made = self.change_by(Whose::of(by), key, new, When::Always, None)?;
-        done_anyway(by, self.free_below(detached.0.anchor))?;
+        done_anyway(by, self.free_below(&detached.0))?;
         Ok(made)
     }
 
@@ -167,7 +167,7 @@ impl<P: Pages> BTree<P> {
     /// The memory behind the tree failed.
     pub fn read_detached(&self, detached: &Detached) -> Result<Vec<u8>, PoolError> {
         let mut value = Vec::new();
-        self.read_below(detached.0.anchor, detached.0.len, &mut value)?;
+        self.read_below(&detached.0, &mut value)?;
         Ok(value)
     }
 
@@ -176,7 +176,7 @@ impl<P: Pages> BTree<P> {
     /// # Errors
     /// The memory behind the tree failed.
     pub fn free_detached(&self, detached: Detached) -> Result<(), PoolError> {
-        self.free_below(detached.0.anchor)
+        self.free_below(&detached.0)
     }
 
     /// Inserts an entry that tells of the structure whose root is `root` and hung until now;
@@ -211,7 +211,7 @@ impl<P: Pages> BTree<P> {
     /// The memory behind the tree failed.
     pub fn free_hanging(pages: Arc<P>, owner: u32, root: PageId) -> Result<(), PoolError> {
         let tree = BTree::open(pages, owner, root)?;
-        tree.free_below(tree.anchor)
+        tree.free_any_below(tree.anchor)
     }
 }
 
