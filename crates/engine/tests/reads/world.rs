@@ -144,6 +144,8 @@ pub fn is_silent(misread: &Misread) -> bool {
     }
     match is.kind {
         PageType::OVERFLOW => was.level == is.level && old[32..40] == new[32..40],
+        // A heap's root grows in its page: its level is in no other one.
+        PageType::HEAP_DIRECTORY => was.level <= is.level,
         _ => was.level == is.level,
     }
 }
@@ -164,6 +166,17 @@ impl World {
             Some(item) => stale.contains(&item.owner) || stale.contains(&0),
             None => !stale.is_empty(),
         }
+    }
+
+    /// Whether recovery, or opening, may have freed a value whose root it read in an older version.
+    /// The log and the checkpoint tell of it by its page only, and the pages below it are lost.
+    pub fn may_have_lost_a_value(&self) -> bool {
+        let is_older_root = |misread: Misread| {
+            let newest = misread.versions.map(|versions| PageHeader::read(&versions.1).kind);
+            newest == Some(PageType::OVERFLOW)
+        };
+        (self.plan.crashes || self.plan.opens_under_faults)
+            && self.devices.store.ledger().into_iter().any(is_older_root)
     }
 
     /// A wrong answer: excused only if it may come from such a version.
