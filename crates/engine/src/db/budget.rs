@@ -72,7 +72,7 @@ pub struct Demand<'a> {
     pub log_bytes: u64,
     /// Bytes for locks.
     pub lock_bytes: u64,
-    /// Bytes for what snapshots need.
+    /// Bytes for what snapshots need, and for the undo of transactions.
     pub version_bytes: u64,
 }
 
@@ -95,7 +95,8 @@ pub struct Budget {
     pub log_bytes: u64,
     /// Locks of transactions, at most; 0 without locks.
     pub lock_bytes: u64,
-    /// What entries were, for snapshots, at most; 0 without locks.
+    /// What entries were, for snapshots and for the undo of transactions, at most; 0 without
+    /// locks.
     pub version_bytes: u64,
     /// What does not depend on the pool's size.
     pub fixed_bytes: u64,

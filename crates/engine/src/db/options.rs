@@ -142,10 +142,11 @@ pub struct Options {
     /// Bytes of log that a recovery may have to read, about: checkpoints are begun at half of it,
     /// and writers wait for them at the whole. Default: 512 MiB.
     pub log_gap: u64,
-    /// Bytes that the file beside the store may have that takes what entries were, for snapshots,
-    /// if that does not fit into memory: the file of the store's name with `-spill` behind. It is
-    /// made when it is needed, and removed when the store is closed. 0: there is none, and
-    /// snapshots are lost instead. A store in memory has none. Default: 16 GiB.
+    /// Bytes that the file beside the store may have that takes what entries were, for snapshots
+    /// and for transactions that may be taken back, if that does not fit into memory: the file of
+    /// the store's name with `-spill` behind. It is made when it is needed, and removed when the
+    /// store is closed. 0: there is none; snapshots are lost instead, and transactions that change
+    /// too much fail. A store in memory has none. Default: 16 GiB.
     pub spill_max: u64,
     /// Whether a store whose log is damaged before its end is recovered as it was at the damage;
     /// what was committed behind it is lost. Where that cannot be, nothing is changed. Has no
@@ -441,7 +442,7 @@ fn lock_bytes(memory: u64) -> u64 {
     (memory / 32).clamp(64 << 10, 64 << 20)
 }
 
-/// Bytes that versions for snapshots may take.
+/// Bytes that versions for snapshots and the undo of transactions may take.
 fn version_bytes(memory: u64) -> u64 {
     (memory / 32).max(128 << 10)
 }

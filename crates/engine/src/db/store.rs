@@ -235,7 +235,7 @@ impl Prepared {
 
     /// Lets what does not fit into memory go to a file beside the store, which is locked by now.
     fn spill_beside(self, path: &Path, options: &Options) -> Prepared {
-        if options.read_only || !options.locks {
+        if options.read_only {
             return self;
         }
         Prepared { spill: Some(SpillFile::beside(path, options.spill_max)), ..self }
@@ -1052,8 +1052,11 @@ fn transaction_manager(
 ) -> Arc<TransactionManager> {
     let options = LockOptions::default().memory_bytes(budget.lock_bytes as usize);
     let locks = has_locks.then(|| Arc::new(LockManager::new(options)));
-    let version_bytes = budget.version_bytes as usize;
-    let versions = (version_bytes, spill);
+    let both = budget.version_bytes as usize;
+    // What is taken back is read once, from the newest to the oldest: little of it is worth memory.
+    // Without a file it is in memory or nowhere, as the store's pages are.
+    let undo_bytes = if spill.is_some() { both / 4 } else { budget.total() as usize };
+    let versions = (both - both / 4, undo_bytes, spill);
     Arc::new(TransactionManager::new(log, locks, next, GROUP_DELAY, versions))
 }
 

@@ -1,5 +1,5 @@
 //! A file for what does not fit into memory and is of no use after the process: what entries were,
-//! for snapshots.
+//! for snapshots and for transactions that may be taken back.
 //!
 //! It lies beside the store, is made when it is first needed, and goes when the store is closed.
 //! What a crash leaves of it is removed when the store is opened. Nothing in it is ever

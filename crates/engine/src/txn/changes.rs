@@ -6,6 +6,7 @@
 //! under the one latch that each of the transaction's calls takes.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::btree::{BTree, Before, Detached};
@@ -13,7 +14,7 @@ use crate::io::planted::{Bug, is_planted};
 use crate::pool::Pages;
 use crate::txn::error::TxnError;
 use crate::txn::manager::Trees;
-use crate::txn::undo_list::UndoList;
+use crate::txn::undo_list::{UndoList, UndoRoom};
 use crate::txn::versions::{Stamp, Versions};
 
 /// Bytes of keys and values of a transaction that are looked through at once.
@@ -60,13 +61,15 @@ fn put_some(
     trees: &mut dyn Trees,
 ) -> Result<usize, TxnError> {
     let (mut to, mut bytes) = (from, 0);
-    let mut known: HashSet<(u32, &[u8])> = HashSet::new();
-    let mut parts: HashMap<(u32, &[u8]), Option<Vec<u8>>> = HashMap::new();
-    for (owner, key, before, large) in undo.entries(from) {
+    let (mut known, mut parts) = (HashSet::new(), HashMap::<Vec<u8>, Option<Vec<u8>>>::new());
+    let mut name = Vec::new();
+    undo.each(from, true, |(owner, key, before, large)| {
         to += 1;
-        if !known.insert((owner, key)) {
-            continue;
+        name_entry(&mut name, owner, key);
+        if known.contains(&name) {
+            return Ok(ControlFlow::Continue(()));
         }
+        known.insert(name.clone());
         bytes += KNOWN_BYTES + key.len();
         match before {
             Before::Absent => versions.put(owner, key, stamp, None),
@@ -78,24 +81,34 @@ fn put_some(
             Before::Part { .. } => {
                 let now = trees.value(owner, key)?;
                 bytes += KNOWN_BYTES + now.as_ref().map_or(0, Vec::len);
-                parts.insert((owner, key), now);
+                parts.insert(name.clone(), now);
             }
         }
-        if bytes > AT_ONCE {
-            break;
-        }
+        Ok(if bytes > AT_ONCE { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })?;
+    if !parts.is_empty() {
+        undo.each(from, false, |(owner, key, before, large)| {
+            name_entry(&mut name, owner, key);
+            if let Some(entry) = parts.get_mut(&name) {
+                let large = large.map(|large| trees.large(owner, large)).transpose()?;
+                apply(entry, &before, large);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
     }
-    let later = if parts.is_empty() { 0 } else { undo.len() - from };
-    for (owner, key, before, large) in undo.entries_back().take(later) {
-        if let Some(entry) = parts.get_mut(&(owner, key)) {
-            let large = large.map(|large| trees.large(owner, large)).transpose()?;
-            apply(entry, &before, large);
+    for (name, entry) in &parts {
+        if let Some((owner, key)) = name.split_first_chunk() {
+            versions.put(u32::from_le_bytes(*owner), key, stamp, entry.as_deref());
         }
-    }
-    for ((owner, key), entry) in &parts {
-        versions.put(*owner, key, stamp, entry.as_deref());
     }
     Ok(to)
+}
+
+/// A key and its tree, as one row of bytes.
+fn name_entry(name: &mut Vec<u8>, owner: u32, key: &[u8]) {
+    name.clear();
+    name.extend_from_slice(&owner.to_le_bytes());
+    name.extend_from_slice(key);
 }
 
 impl Changes {
@@ -105,18 +118,19 @@ impl Changes {
         (self.stamp, self.era, self.is_over) = (None, 0, false);
     }
 
-    /// Puts what `key`'s entry was before the transaction, which is about to change it, if there
-    /// are snapshots.
+    /// Makes room for the undo of a change of `key`'s entry, and puts what that was before the
+    /// transaction, if there are snapshots.
     ///
     /// # Errors
-    /// The memory behind the tree failed.
+    /// There is no room, or the memory behind the tree failed.
     #[inline]
     pub(super) fn before_write<P: Pages>(
         &mut self,
-        versions: &Versions,
+        (versions, room): (&Versions, &Arc<UndoRoom>),
         tree: &BTree<P>,
         key: &[u8],
     ) -> Result<(), TxnError> {
+        self.undo.make_room(room)?;
         match versions.era() {
             None => Ok(()),
             Some(era) => self.put_one(versions, era, tree, key),
@@ -142,12 +156,13 @@ impl Changes {
         }
         if self.era != era {
             // It may have been changed before the era.
-            for (of, changed, before, large) in self.undo.entries_back() {
+            self.undo.each(0, false, |(of, changed, before, large)| {
                 if (of, changed) == (owner, key) {
                     let large = large.map(|large| tree.read_detached(large)).transpose()?;
                     apply(&mut entry, &before, large);
                 }
-            }
+                Ok(ControlFlow::Continue(()))
+            })?;
         }
         versions.put(owner, key, stamp, entry.as_deref());
         Ok(())

@@ -20,6 +20,7 @@ use crate::txn::error::TxnError;
 use crate::txn::kit::Kit;
 use crate::txn::log_room::LogRoom;
 use crate::txn::transaction::Durability;
+use crate::txn::undo_list::UndoRoom;
 use crate::txn::versions::{Stamp, Unsettled, Versions};
 
 /// Log, locks, and the table of transactions under way.
@@ -33,6 +34,8 @@ pub struct TransactionManager {
     /// What transactions, and calls outside of them, use one after the other, by thread.
     kits: Box<[Slot]>,
     room: LogRoom,
+    /// What transactions keep to be taken back.
+    undo_room: Arc<UndoRoom>,
     versions: Versions,
     /// Calls outside transactions that change something.
     calls: Calls,
@@ -151,17 +154,19 @@ impl Drop for Release<'_> {
 
 impl TransactionManager {
     /// A manager whose next transaction has the id `next`. Without a log nothing is durable,
-    /// without locks transactions see each other's changes. Versions for snapshots that do not fit
-    /// so many bytes of memory go to the spill file, if there is one.
+    /// without locks transactions see each other's changes. Versions for snapshots that do not
+    /// fit so many bytes of memory go to the spill file, if there is one, and so does undo that
+    /// does not fit the second number.
     pub fn new(
         log: Option<Arc<Log>>,
         locks: Option<Arc<LockManager>>,
         next: u64,
         group_delay: Duration,
-        (version_bytes, spill): (usize, Option<Arc<SpillFile>>),
+        (version_bytes, undo_bytes, spill): (usize, usize, Option<Arc<SpillFile>>),
     ) -> TransactionManager {
         let (active, promised) = (ActiveTable::new(next), AtomicU64::new(0));
         let kits = (0..SLOTS).map(|_| Slot::default()).collect();
+        let undo_room = Arc::new(UndoRoom::new(undo_bytes, spill.clone()));
         let (versions, calls) = (Versions::new(version_bytes, spill), Calls::new());
         let room = LogRoom::new();
         TransactionManager {
@@ -172,6 +177,7 @@ impl TransactionManager {
             promised,
             kits,
             room,
+            undo_room,
             versions,
             calls,
         }
@@ -198,6 +204,11 @@ impl TransactionManager {
         if let Some(log) = &self.log {
             self.room.wait(|| log.tail());
         }
+    }
+
+    /// Where transactions keep how they are taken back.
+    pub(super) fn undo_room(&self) -> &Arc<UndoRoom> {
+        &self.undo_room
     }
 
     pub(super) fn versions(&self) -> &Versions {
@@ -463,8 +474,13 @@ mod tests {
 
     fn manager() -> (Arc<TransactionManager>, Arc<LockManager>) {
         let locks = Arc::new(LockManager::new(LockOptions::default()));
-        let manager =
-            TransactionManager::new(None, Some(locks.clone()), 1, Duration::ZERO, (1 << 20, None));
+        let manager = TransactionManager::new(
+            None,
+            Some(locks.clone()),
+            1,
+            Duration::ZERO,
+            (1 << 20, 1 << 20, None),
+        );
         (Arc::new(manager), locks)
     }
 

@@ -1,4 +1,4 @@
-//! One transaction: strict two-phase locking, undo in memory, commit and abort.
+//! One transaction: strict two-phase locking, undo by key, commit and abort.
 //!
 //! # Rules
 //! 1. A key is locked before its leaf is latched: in S to be read, in X to be written. Locks are
@@ -25,6 +25,7 @@ use crate::pool::{By, Pages, PoolError};
 use crate::txn::error::TxnError;
 use crate::txn::kit::Kit;
 use crate::txn::manager::TransactionManager;
+use crate::txn::undo_list::Newest;
 
 /// When a commit is durable. Whatever it is, a crash loses the last commits at most, never one
 /// before another that it keeps, and never a part of one.
@@ -298,7 +299,8 @@ impl Transaction {
         let mut large = large.flatten();
         let Some(active) = &self.kit.active else { return Err(TxnError::Failed) };
         let mut changes = active.changes();
-        if let Err(error) = changes.before_write(self.manager.versions(), tree, key) {
+        let (versions, undo_room) = (self.manager.versions(), self.manager.undo_room());
+        if let Err(error) = changes.before_write((versions, undo_room), tree, key) {
             if let Some(large) = large {
                 free(tree, large);
             }
@@ -319,7 +321,7 @@ impl Transaction {
                 step.end(at);
                 undo.noted(start, self.last);
                 if let Some(gone) = gone {
-                    undo.took(gone);
+                    undo.took(undo_room, tree.owner(), gone);
                 }
                 if at != Lsn(0) {
                     self.last = at;
@@ -373,7 +375,7 @@ impl Transaction {
             return Err(TxnError::Failed);
         };
         let mut changes = active.changes();
-        changes.before_write(self.manager.versions(), tree, key)?;
+        changes.before_write((self.manager.versions(), self.manager.undo_room()), tree, key)?;
         let undo = &mut changes.undo;
         let (start, step) = (undo.end(), active.begin_step());
         match tree.update_as(by, key, (Some(undo.room()), room), f) {
@@ -440,12 +442,12 @@ impl Transaction {
         while self.changes_len() > changes {
             let Some(active) = &self.kit.active else { break };
             let mut changes = active.changes();
-            let Some((change, undo)) = changes.undo.newest() else { break };
+            let Some(Newest { prev, large, undo }) = changes.undo.newest()? else { break };
             let no_tree = TxnError::NoTree { tx: self.tx, owner: undo.owner };
             let tree = tree_of(undo.owner).ok_or(no_tree)?;
-            let by = By::Undo { tx: self.tx, prev: self.last, next: change.prev };
+            let by = By::Undo { tx: self.tx, prev: self.last, next: prev };
             let applied = active.step(|| {
-                let applied = take_back(tree, by, &undo, change.large.as_ref());
+                let applied = take_back(tree, by, &undo, large);
                 let at = applied.as_ref().map_or(Lsn(0), |applied| applied.0);
                 (applied, at)
             });
@@ -556,7 +558,11 @@ impl Transaction {
     /// Frees the large values that were replaced: the transaction is over.
     fn free_large<'t, P: Pages + 't>(&mut self, tree_of: impl Fn(u32) -> Option<&'t BTree<P>>) {
         let Some(active) = &self.kit.active else { return };
-        for (owner, large) in active.changes().undo.take_large() {
+        let mut changes = active.changes();
+        let large = changes.undo.take_large();
+        changes.undo.clear();
+        drop(changes);
+        for (owner, large) in large {
             if let Some(tree) = tree_of(owner) {
                 free(tree, large);
             }

@@ -1,126 +1,377 @@
-//! What a transaction keeps in memory to take its changes back: the newest last.
+//! What a transaction keeps to take its changes back: the newest last.
 //!
-//! Each change is kept in the words of the log ([`Undo`]), all of them in one row of bytes, so that
-//! a list that is used again allocates nothing. A large value that was replaced hangs meanwhile:
-//! what is kept of it is its place.
+//! Each change is kept in the words of the log ([`Undo`]), in chunks of some ten thousand bytes, so
+//! that a list that is used again allocates nothing. A chunk that is full is charged to the memory
+//! that all transactions together have for this, or goes to the spill file, and is read again when
+//! its changes are taken back. A large value that was replaced hangs meanwhile: what is kept of it
+//! is its place.
+//!
+//! # Rules
+//! 1. Room for a change's undo is made before the change: what cannot be taken back is not done.
+//! 2. To take changes back needs no room in memory but for one chunk, and none in the spill file.
+//!    So a transaction can be aborted when both are full.
+//! 3. A chunk leaves the spill file when it was read. Until then what is in memory says where it
+//!    is, so that a failed read can be tried again.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use millpond_base::Lsn;
 
 use crate::btree::{Before, Detached, Undo};
+use crate::io::{Extent, SpillError, SpillFile};
+use crate::txn::error::TxnError;
 
-/// What one transaction leaves of a list's memory to the next, in bytes.
-const KEPT: usize = 256 << 10;
+/// Bytes at which a chunk is full. The newest chunk of a transaction is not charged.
+const CHUNK: usize = 64 << 10;
+/// What one transaction leaves of its chunk's memory to the next, in bytes.
+const KEPT: usize = 2 * CHUNK;
+/// Bytes that a change takes besides its undo: in memory, and in the file.
+const CHANGE_BYTES: usize = size_of::<Change>();
+const STORED_BYTES: usize = 12;
+/// Bytes that a large value is charged with, and a chunk in the file.
+const LARGE_BYTES: usize = 128;
+const SPILLED_BYTES: usize = 96;
 
-/// One change.
-pub(super) struct Change {
-    /// Where its undo begins.
-    start: usize,
-    /// The transaction's record before this change's.
-    pub(super) prev: Lsn,
-    /// The large value that the entry had.
-    pub(super) large: Option<Detached>,
+/// The memory for the undo of all transactions, and where goes what does not fit.
+pub(super) struct UndoRoom {
+    limit: usize,
+    used: AtomicUsize,
+    spill: Option<Arc<SpillFile>>,
 }
 
-/// All changes of a transaction that are not taken back.
+impl UndoRoom {
+    /// So many bytes, and a file for the rest, if there is one.
+    pub(super) fn new(limit: usize, spill: Option<Arc<SpillFile>>) -> UndoRoom {
+        UndoRoom { limit, used: AtomicUsize::new(0), spill }
+    }
+
+    /// Bytes that are charged.
+    #[cfg(test)]
+    fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Takes `bytes` if they fit.
+    fn take(&self, bytes: usize) -> bool {
+        let fits = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= self.limit);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
+    }
+
+    fn too_large(&self, source: Option<SpillError>) -> TxnError {
+        TxnError::UndoTooLarge { limit: self.limit, source }
+    }
+}
+
+/// One change. A long transaction has millions of these: what few have is kept apart.
+struct Change {
+    /// Where its undo begins in the chunk.
+    start: u32,
+    /// The transaction's record before this change's.
+    prev: Lsn,
+}
+
+/// Changes in a row.
 #[derive(Default)]
-pub(super) struct UndoList {
+struct Chunk {
     changes: Vec<Change>,
     bytes: Vec<u8>,
 }
 
+impl Chunk {
+    /// What it takes in memory.
+    fn weight(&self) -> usize {
+        self.bytes.len() + self.changes.len() * CHANGE_BYTES
+    }
+
+    fn undo(&self, change: &Change) -> Option<Undo<'_>> {
+        Undo::read(self.bytes.get(change.start as usize..)?)
+    }
+
+    fn write(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.bytes.len() + self.changes.len() * STORED_BYTES);
+        for change in &self.changes {
+            out.extend_from_slice(&change.start.to_le_bytes());
+            out.extend_from_slice(&change.prev.0.to_le_bytes());
+        }
+        out.extend_from_slice(&self.bytes);
+        out
+    }
+
+    /// Reads a chunk of `count` changes, in place of this one.
+    fn read(&mut self, stored: &[u8], count: usize) {
+        let (changes, bytes) = stored.split_at(stored.len().min(count * STORED_BYTES));
+        self.changes.clear();
+        self.changes.extend(changes.chunks_exact(STORED_BYTES).map(|stored| {
+            let (mut start, mut prev) = ([0; 4], [0; 8]);
+            start.copy_from_slice(&stored[..4]);
+            prev.copy_from_slice(&stored[4..]);
+            Change { start: u32::from_le_bytes(start), prev: Lsn(u64::from_le_bytes(prev)) }
+        }));
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
+    }
+}
+
+enum Body {
+    Memory(Chunk),
+    Spilled(Extent),
+}
+
+/// A chunk that is full.
+struct Full {
+    /// The number of its first change, and how many it has.
+    first: usize,
+    count: usize,
+    /// What it is charged with.
+    charged: usize,
+    body: Body,
+}
+
+/// A large value that a change took away.
+struct Large {
+    /// The change's number.
+    number: usize,
+    /// The tree.
+    owner: u32,
+    value: Detached,
+}
+
+/// The newest change, and how it is taken back.
+pub(super) struct Newest<'l> {
+    /// The transaction's record before the change's.
+    pub(super) prev: Lsn,
+    /// The large value that the entry had.
+    pub(super) large: Option<&'l Detached>,
+    pub(super) undo: Undo<'l>,
+}
+
+/// A tree's owner id, a key, what its entry was before a change, and the large value that it had.
+///
+/// Of an update that kept the value's length only the bytes that differ are kept
+/// ([`Before::Part`]): the value before the change is the value after it, which is what the
+/// next change of this key found or what the tree holds now, with these bytes put back.
+pub(super) type Entry<'l> = (u32, &'l [u8], Before<'l>, Option<&'l Detached>);
+
+/// What [`UndoList::each`] does with an entry.
+pub(super) type Step = Result<ControlFlow<()>, TxnError>;
+
+/// All changes of a transaction that are not taken back.
+#[derive(Default)]
+pub(super) struct UndoList {
+    /// The oldest first.
+    full: Vec<Full>,
+    /// The number of the newest chunk's first change.
+    first: usize,
+    newest: Chunk,
+    /// In the order of their changes.
+    large: Vec<Large>,
+    /// Who is to get back what is charged.
+    room: Option<Arc<UndoRoom>>,
+    stored: Vec<u8>,
+}
+
 impl UndoList {
     pub(super) fn len(&self) -> usize {
-        self.changes.len()
+        self.first + self.newest.changes.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.changes.is_empty()
+        self.len() == 0
+    }
+
+    /// Makes room for one more change; to be called before it.
+    ///
+    /// # Errors
+    /// [`TxnError::UndoTooLarge`].
+    #[inline]
+    pub(super) fn make_room(&mut self, room: &Arc<UndoRoom>) -> Result<(), TxnError> {
+        if self.newest.weight() < CHUNK { Ok(()) } else { self.fill(room) }
+    }
+
+    /// The newest chunk is full.
+    #[cold]
+    fn fill(&mut self, room: &Arc<UndoRoom>) -> Result<(), TxnError> {
+        let (weight, count) = (self.newest.weight(), self.newest.changes.len());
+        let (charged, body) = if room.take(weight) {
+            let mut chunk = std::mem::take(&mut self.newest);
+            chunk.bytes.shrink_to_fit();
+            chunk.changes.shrink_to_fit();
+            (weight, Body::Memory(chunk))
+        } else {
+            let Some(file) = &room.spill else { return Err(room.too_large(None)) };
+            let put = file.put(&self.newest.write());
+            let extent = put.map_err(|error| room.too_large(Some(error)))?;
+            self.newest.changes.clear();
+            self.newest.bytes.clear();
+            // Too little to be worth a refusal.
+            room.used.fetch_add(SPILLED_BYTES, Ordering::Relaxed);
+            (SPILLED_BYTES, Body::Spilled(extent))
+        };
+        self.full.push(Full { first: self.first, count, charged, body });
+        self.first += count;
+        self.room.get_or_insert_with(|| room.clone());
+        Ok(())
+    }
+
+    fn give(&self, bytes: usize) {
+        if let Some(room) = &self.room {
+            room.used.fetch_sub(bytes, Ordering::Relaxed);
+        }
     }
 
     /// Where a tree appends how a change is taken back; [`UndoList::noted`] follows.
     pub(super) fn room(&mut self) -> &mut Vec<u8> {
-        &mut self.bytes
+        &mut self.newest.bytes
     }
 
     /// Where the undo of the next change will begin.
     pub(super) fn end(&self) -> usize {
-        self.bytes.len()
+        self.newest.bytes.len()
     }
 
     /// A change is over whose undo, if it was made, was appended from `start` on.
     #[inline]
     pub(super) fn noted(&mut self, start: usize, prev: Lsn) {
-        if self.bytes.len() > start {
-            self.changes.push(Change { start, prev, large: None });
+        if self.newest.bytes.len() > start {
+            // A chunk is full long before its bytes need more than 32 bits.
+            self.newest.changes.push(Change { start: start as u32, prev });
         }
     }
 
-    /// The last change took this large value away.
+    /// The last change, which is noted, took this large value away from `owner`.
     #[cold]
-    pub(super) fn took(&mut self, large: Detached) {
-        if let Some(change) = self.changes.last_mut() {
-            change.large = Some(large);
+    pub(super) fn took(&mut self, room: &Arc<UndoRoom>, owner: u32, value: Detached) {
+        if let Some(number) = self.len().checked_sub(1) {
+            self.large.push(Large { number, owner, value });
+            self.room.get_or_insert_with(|| room.clone());
+            room.used.fetch_add(LARGE_BYTES, Ordering::Relaxed);
         }
     }
 
-    fn undo(&self, change: &Change) -> Option<Undo<'_>> {
-        Undo::read(self.bytes.get(change.start..)?)
+    fn large(&self, number: usize) -> Option<&Detached> {
+        let at = self.large.binary_search_by_key(&number, |large| large.number).ok()?;
+        self.large.get(at).map(|large| &large.value)
     }
 
-    /// The changes, newest first: the tree's owner id, the key, what its entry was before the
-    /// change, and the large value that it had.
-    ///
-    /// Of an update that kept the value's length only the bytes that differ are kept
-    /// ([`Before::Part`]): the value before the change is the value after it, which is what the
-    /// next change of this key found or what the tree holds now, with these bytes put back.
-    pub(super) fn entries_back(
+    /// Hands the changes of a chunk from the one numbered `from` on to `f`.
+    fn each_of(
         &self,
-    ) -> impl Iterator<Item = (u32, &[u8], Before<'_>, Option<&Detached>)> {
-        self.changes.iter().rev().filter_map(|change| {
-            let Undo { owner, key, before } = self.undo(change)?;
-            Some((owner, key, before, change.large.as_ref()))
-        })
+        (first, chunk): (usize, &Chunk),
+        (from, forward): (usize, bool),
+        f: &mut dyn FnMut(Entry<'_>) -> Step,
+    ) -> Step {
+        let skipped = from.saturating_sub(first).min(chunk.changes.len());
+        let mut left = skipped..chunk.changes.len();
+        while let Some(at) = if forward { left.next() } else { left.next_back() } {
+            if let Some(undo) = chunk.changes.get(at).and_then(|change| chunk.undo(change))
+                && f((undo.owner, undo.key, undo.before, self.large(first + at)))?.is_break()
+            {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
-    /// The same from the change numbered `from` on, oldest first.
-    pub(super) fn entries(
+    /// Hands the changes from the one numbered `from` on to `f`, the oldest or the newest first,
+    /// until it breaks off.
+    ///
+    /// # Errors
+    /// What `f` fails with, or [`TxnError::UndoUnreadable`].
+    pub(super) fn each(
         &self,
         from: usize,
-    ) -> impl Iterator<Item = (u32, &[u8], Before<'_>, Option<&Detached>)> {
-        self.changes.iter().skip(from).filter_map(|change| {
-            let Undo { owner, key, before } = self.undo(change)?;
-            Some((owner, key, before, change.large.as_ref()))
-        })
+        forward: bool,
+        mut f: impl FnMut(Entry<'_>) -> Step,
+    ) -> Result<(), TxnError> {
+        let (mut read, mut stored) = (Chunk::default(), Vec::new());
+        let skipped = self.full.partition_point(|full| full.first + full.count <= from);
+        let mut left = skipped..self.full.len() + 1;
+        while let Some(at) = if forward { left.next() } else { left.next_back() } {
+            let chunk = match self.full.get(at) {
+                None => (self.first, &self.newest),
+                Some(Full { first, body: Body::Memory(chunk), .. }) => (*first, chunk),
+                Some(Full { first, count, body: Body::Spilled(extent), .. }) => {
+                    extent.read(&mut stored).map_err(TxnError::UndoUnreadable)?;
+                    read.read(&stored, *count);
+                    (*first, &read)
+                }
+            };
+            if self.each_of(chunk, (from, forward), &mut f)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the newest of the full chunks the newest chunk, which is empty.
+    #[cold]
+    fn take_full(&mut self) -> Result<(), TxnError> {
+        if let Some(Full { body: Body::Spilled(extent), .. }) = self.full.last() {
+            extent.read(&mut self.stored).map_err(TxnError::UndoUnreadable)?;
+        }
+        let Some(Full { first, count, charged, body }) = self.full.pop() else { return Ok(()) };
+        match body {
+            Body::Memory(chunk) => self.newest = chunk,
+            Body::Spilled(_) => self.newest.read(&self.stored, count),
+        }
+        self.first = first;
+        self.give(charged);
+        Ok(())
     }
 
     /// The newest change, and how it is taken back; `None` if there is none.
-    pub(super) fn newest(&self) -> Option<(&Change, Undo<'_>)> {
-        let change = self.changes.last()?;
-        Some((change, self.undo(change)?))
+    ///
+    /// # Errors
+    /// [`TxnError::UndoUnreadable`]; nothing is lost, and the call may be repeated.
+    pub(super) fn newest(&mut self) -> Result<Option<Newest<'_>>, TxnError> {
+        if self.newest.changes.is_empty() {
+            self.take_full()?;
+        }
+        let Some(change) = self.newest.changes.last() else { return Ok(None) };
+        let (prev, large) = (change.prev, self.large(self.len() - 1));
+        Ok(self.newest.undo(change).map(|undo| Newest { prev, large, undo }))
     }
 
     /// Takes the newest change off: it is taken back.
     pub(super) fn pop(&mut self) {
-        if let Some(change) = self.changes.pop() {
-            self.bytes.truncate(change.start);
+        if let Some(change) = self.newest.changes.pop() {
+            self.newest.bytes.truncate(change.start as usize);
+        }
+        while self.large.last().is_some_and(|large| large.number >= self.len()) {
+            self.large.pop();
+            self.give(LARGE_BYTES);
         }
     }
 
-    /// The large values that the changes replaced or removed; nothing is kept afterwards.
-    pub(super) fn take_large(&mut self) -> impl Iterator<Item = (u32, Detached)> + '_ {
-        let bytes = &self.bytes;
-        self.changes.drain(..).filter_map(|change| {
-            let large = change.large?;
-            Some((Undo::read(bytes.get(change.start..)?)?.owner, large))
-        })
+    /// The large values that the changes replaced or removed; they are not kept afterwards.
+    pub(super) fn take_large(&mut self) -> impl Iterator<Item = (u32, Detached)> + use<> {
+        let large = std::mem::take(&mut self.large);
+        self.give(large.len() * LARGE_BYTES);
+        large.into_iter().map(|large| (large.owner, large.value))
     }
 
     /// Forgets everything, and gives memory back that only a long transaction needs.
     pub(super) fn clear(&mut self) {
-        self.changes.clear();
-        self.bytes.clear();
-        self.changes.shrink_to(KEPT / size_of::<Change>());
-        self.bytes.shrink_to(KEPT);
+        drop(self.take_large());
+        if !self.full.is_empty() {
+            self.give(self.full.iter().map(|full| full.charged).sum());
+            self.full = Vec::new();
+            self.stored = Vec::new();
+        }
+        self.room = None;
+        self.first = 0;
+        self.newest.changes.clear();
+        self.newest.bytes.clear();
+        self.newest.changes.shrink_to(KEPT / CHANGE_BYTES);
+        self.newest.bytes.shrink_to(KEPT);
+    }
+}
+
+impl Drop for UndoList {
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 
@@ -128,32 +379,101 @@ impl UndoList {
 mod tests {
     use super::*;
 
+    fn kinds() -> [Before<'static>; 3] {
+        [Before::Absent, Before::Value(b"was"), Before::Part { offset: 3, bytes: b"xy" }]
+    }
+
+    fn put(list: &mut UndoList, at: u64, before: Before<'_>) {
+        let start = list.end();
+        Undo { owner: at as u32, key: &at.to_be_bytes(), before }.put(list.room());
+        list.noted(start, Lsn(at));
+    }
+
     #[test]
     fn changes_come_back_in_order_and_go_from_the_newest() {
         let mut list = UndoList::default();
-        let befores =
-            [Before::Absent, Before::Value(b"was"), Before::Part { offset: 3, bytes: b"xy" }];
-        for (at, before) in befores.into_iter().enumerate() {
-            let start = list.end();
-            Undo { owner: at as u32, key: &[at as u8], before }.put(list.room());
-            list.noted(start, Lsn(at as u64));
+        for (at, before) in kinds().into_iter().enumerate() {
+            put(&mut list, at as u64, before);
         }
         // A change that was not made leaves nothing.
         list.noted(list.end(), Lsn(9));
-        let mut seen: Vec<_> = list.entries_back().collect();
-        seen.reverse();
-        let expected = befores.iter().enumerate();
-        let expected: Vec<_> = expected.map(|(at, b)| (at as u32, vec![at as u8], *b)).collect();
-        assert!(seen.iter().zip(&expected).all(|(a, b)| (a.0, a.1, a.2) == (b.0, &b.1[..], b.2)));
-        assert_eq!((seen.len(), list.len()), (3, 3));
+        assert_eq!(list.len(), 3);
         for at in (0..3).rev() {
-            let (change, undo) = list.newest().unwrap();
-            assert_eq!(
-                (change.prev, undo.owner, undo.before),
-                (Lsn(at), at as u32, befores[at as usize])
-            );
+            let Newest { prev, undo, .. } = list.newest().unwrap().unwrap();
+            assert_eq!((prev, undo.owner), (Lsn(at), at as u32));
+            assert_eq!(undo.before, kinds()[at as usize]);
             list.pop();
         }
-        assert!(list.is_empty() && list.end() == 0 && list.newest().is_none());
+        assert!(list.is_empty() && list.end() == 0 && list.newest().unwrap().is_none());
+    }
+
+    /// What [`UndoList::each`] hands out, as numbers.
+    fn numbers(list: &UndoList, from: usize, forward: bool) -> Vec<u64> {
+        let mut seen = Vec::new();
+        let each = list.each(from, forward, |(owner, key, before, _)| {
+            assert_eq!(before, kinds()[owner as usize % 3]);
+            seen.push(u64::from_be_bytes(key.try_into().unwrap()));
+            Ok(ControlFlow::Continue(()))
+        });
+        each.unwrap();
+        seen
+    }
+
+    #[test]
+    fn chunks_that_do_not_fit_are_spilled_and_come_back() {
+        const CHANGES: u64 = 30_000;
+        let folder = tempfile::tempdir().unwrap();
+        let spill = SpillFile::beside(&folder.path().join("s"), 1 << 30);
+        let room = Arc::new(UndoRoom::new(3 * CHUNK, Some(spill.clone())));
+        let mut list = UndoList::default();
+        for at in 0..CHANGES {
+            list.make_room(&room).unwrap();
+            put(&mut list, at, kinds()[at as usize % 3]);
+        }
+        assert!(room.used() <= 4 * CHUNK && spill.bytes() > 5 * CHUNK as u64);
+        for from in [0, 1, 2_000, 17_123, CHANGES - 1, CHANGES] {
+            let mut expected: Vec<u64> = (from..CHANGES).collect();
+            assert_eq!(numbers(&list, from as usize, true), expected);
+            expected.reverse();
+            assert_eq!(numbers(&list, from as usize, false), expected);
+        }
+        for at in (CHANGES / 3..CHANGES).rev() {
+            let Newest { prev, undo, .. } = list.newest().unwrap().unwrap();
+            assert_eq!((prev, undo.owner), (Lsn(at), at as u32));
+            list.pop();
+        }
+        assert_eq!(list.len() as u64, CHANGES / 3);
+        for at in CHANGES / 3..CHANGES {
+            list.make_room(&room).unwrap();
+            put(&mut list, at, kinds()[at as usize % 3]);
+        }
+        assert_eq!(numbers(&list, 0, true), (0..CHANGES).collect::<Vec<_>>());
+        drop(list);
+        assert_eq!((room.used(), spill.bytes()), (0, 8));
+    }
+
+    #[test]
+    fn what_fits_nowhere_is_refused_before_the_change_and_can_be_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let spill = SpillFile::beside(&folder.path().join("s"), 2 * CHUNK as u64);
+        for spill in [None, Some(spill)] {
+            let room = Arc::new(UndoRoom::new(2 * CHUNK, spill));
+            let (mut list, mut done) = (UndoList::default(), 0);
+            let error = loop {
+                match list.make_room(&room) {
+                    Ok(()) => put(&mut list, done, kinds()[done as usize % 3]),
+                    Err(error) => break error,
+                }
+                done += 1;
+            };
+            assert!(matches!(error, TxnError::UndoTooLarge { .. }), "{error}");
+            assert!(list.make_room(&room).is_err());
+            while let Some(newest) = list.newest().unwrap() {
+                done -= 1;
+                assert_eq!(newest.prev, Lsn(done));
+                list.pop();
+            }
+            assert_eq!((done, room.used()), (0, 0));
+        }
     }
 }

@@ -18,3 +18,4 @@ mod snapshot_model;
 mod snapshot_threads;
 mod snapshots;
 mod spilling;
+mod undo;

@@ -1,0 +1,256 @@
+//! Transactions whose undo does not fit into memory: what they take of it, and that they are taken
+//! back all the same.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use millpond::db::{Db, Error, Options, RawTree, Txn, TxnError};
+use millpond::io::spill_path;
+
+const CHILD: &str = "MILLPOND_TEST_UNDO";
+const ENDS: &str = "MILLPOND_TEST_UNDO_ENDS";
+const ROWS: &str = "MILLPOND_TEST_UNDO_ROWS";
+const RESIDENT_MAX: u64 = 64 << 20;
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    (folder, path)
+}
+
+fn options() -> Options {
+    Options::new().memory(4 << 20).page_size(4096)
+}
+
+fn spilled(path: &Path) -> u64 {
+    std::fs::metadata(spill_path(path)).map_or(0, |meta| meta.len())
+}
+
+fn resident_max() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
+}
+
+fn key(row: u64) -> [u8; 8] {
+    // All over the tree.
+    row.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()
+}
+
+/// Not a test of its own: what the child of the next one does.
+#[test]
+fn child_that_inserts_a_million_rows_in_one_transaction() {
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let ends = std::env::var(ENDS).unwrap();
+    let rows = std::env::var(ROWS).map_or(1_000_000, |rows| rows.parse::<u64>().unwrap());
+    let db = Db::open(path, Options::new().memory(16 << 20)).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    tree.put(b"before", b"value").unwrap();
+    let mut tx = db.begin().unwrap();
+    for row in 0..rows {
+        tx.put(&tree, &row.to_be_bytes(), &row.to_le_bytes()).unwrap();
+    }
+    let (expected, most) = if ends == "commit" {
+        tx.commit().unwrap();
+        (rows, rows)
+    } else {
+        tx.abort().unwrap();
+        (0, 1000)
+    };
+    assert_eq!(tree.get(b"before").unwrap().as_deref(), Some(&b"value"[..]));
+    for row in (0..most).map(|row| row * (rows / most)) {
+        let found = tree.get(&row.to_be_bytes()).unwrap();
+        assert_eq!(found.is_some(), expected > 0);
+        assert!(found.is_none_or(|value| value == row.to_le_bytes()));
+    }
+    assert_eq!(tree.iter().map(Result::unwrap).count() as u64, expected + 1);
+    drop(tree);
+    db.close().unwrap();
+    println!("resident {} bytes", resident_max());
+}
+
+/// Bytes resident at most while a process of its own did that.
+fn resident(ends: &str) -> u64 {
+    let (_folder, path) = place();
+    let name = "undo::child_that_inserts_a_million_rows_in_one_transaction";
+    let out = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture"])
+        .env(CHILD, &path)
+        .env(ENDS, ends)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success(), "{text}{errors}");
+    assert!(!spill_path(&path).exists());
+    let line = text.lines().find_map(|line| line.split_once("resident ")).unwrap().1;
+    line.strip_suffix(" bytes").unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_million_inserts_commit_within_64_mebibytes() {
+    let bytes = resident("commit");
+    assert!(bytes <= RESIDENT_MAX, "{bytes} bytes");
+}
+
+#[test]
+fn a_million_inserts_abort_within_64_mebibytes() {
+    let bytes = resident("abort");
+    assert!(bytes <= RESIDENT_MAX, "{bytes} bytes");
+}
+
+/// Inserts, deletes, replaces, changes parts of values and replaces large ones.
+fn change(tx: &mut Txn, tree: &RawTree, model: &mut Model, rng: &mut fastrand::Rng) {
+    let key = rng.u32(..4000).to_be_bytes().to_vec();
+    match rng.u32(..100) {
+        0 => {
+            let value = vec![rng.u8(..); rng.usize(5_000..30_000)];
+            tx.put(tree, &key, &value).unwrap();
+            model.insert(key, value);
+        }
+        1..20 => {
+            assert_eq!(tx.delete(tree, &key).unwrap(), model.remove(&key).is_some());
+        }
+        20..60 => {
+            if let Some(value) = model.get_mut(&key) {
+                value.iter_mut().skip(3).take(5).for_each(|byte| *byte = byte.wrapping_add(1));
+                tx.put(tree, &key, value).unwrap();
+            }
+        }
+        _ => {
+            let value = vec![rng.u8(..); rng.usize(..100)];
+            tx.put(tree, &key, &value).unwrap();
+            model.insert(key, value);
+        }
+    }
+}
+
+fn agrees(tree: &RawTree, model: &Model) {
+    let all: Vec<_> = tree.iter().map(Result::unwrap).collect();
+    assert_eq!(all.len(), model.len());
+    assert!(all.iter().zip(model).all(|(a, b)| (&a.0, &a.1) == b));
+}
+
+#[test]
+fn savepoints_and_aborts_take_back_what_is_spilled() {
+    for seed in 0..4 {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let (_folder, path) = place();
+        let db = Db::open(&path, options()).unwrap();
+        let (tree, mut model, mut most) = (db.raw_tree("t").unwrap(), Model::new(), 0);
+        for round in 0..3 {
+            let (mut tx, mut now) = (db.begin().unwrap(), model.clone());
+            let mut savepoints = vec![(tx.savepoint(), now.clone())];
+            for _ in 0..12 {
+                for _ in 0..rng.u32(..5000) {
+                    change(&mut tx, &tree, &mut now, &mut rng);
+                }
+                most = most.max(spilled(&path));
+                if rng.u32(..3) == 0 {
+                    savepoints.truncate(rng.usize(..savepoints.len()) + 1);
+                    let (savepoint, then) = savepoints.last().unwrap();
+                    tx.rollback_to(savepoint).unwrap();
+                    now.clone_from(then);
+                } else {
+                    savepoints.push((tx.savepoint(), now.clone()));
+                }
+            }
+            // Whoever reads meanwhile sees nothing of it, and has its undo read.
+            let snapshot = db.snapshot().unwrap();
+            let seen: Model = snapshot.iter(&tree).unwrap().map(Result::unwrap).collect();
+            assert!(seen == model);
+            if round == 1 {
+                tx.abort().unwrap();
+            } else {
+                tx.commit().unwrap();
+                model = now;
+            }
+            let seen: Model = snapshot.iter(&tree).unwrap().map(Result::unwrap).collect();
+            drop(snapshot);
+            assert!(round != 1 || seen == model);
+            agrees(&tree, &model);
+        }
+        assert!(most > 100 << 10, "{most} bytes were spilled");
+        tree.check().unwrap();
+        // Of what was spilled nothing is left but the file's mark.
+        assert_eq!(spilled(&path), 8);
+        drop(tree);
+        db.close().unwrap();
+    }
+}
+
+/// Rows that a transaction can insert until its undo fits nowhere, which aborts it then.
+fn rows_until_full(db: &Db) -> u64 {
+    let tree = db.raw_tree("t").unwrap();
+    tree.put(b"before", b"value").unwrap();
+    let (mut tx, mut rows) = (db.begin().unwrap(), 0);
+    let error = loop {
+        match tx.put(&tree, &key(rows), &rows.to_le_bytes()) {
+            Ok(_) => rows += 1,
+            Err(error) => break error,
+        }
+    };
+    let is_too_large = matches!(error, Error::Txn(TxnError::UndoTooLarge { .. }));
+    assert!(is_too_large && !error.is_retriable(), "{error}");
+    assert!(tx.put(&tree, b"one more", b"").is_err());
+    // What was done stands, and can still be read and taken back.
+    assert!(tx.get(&tree, &key(rows - 1)).unwrap().is_some());
+    assert!(tx.get(&tree, &key(rows)).unwrap().is_none());
+    tx.abort().unwrap();
+    assert_eq!(tree.iter().map(Result::unwrap).count(), 1);
+    // The next one has all of the room again.
+    let mut tx = db.begin().unwrap();
+    for row in 0..rows {
+        tx.put(&tree, &key(row), &row.to_le_bytes()).unwrap();
+    }
+    tx.commit().unwrap();
+    assert_eq!(tree.iter().map(Result::unwrap).count() as u64, rows + 1);
+    rows
+}
+
+#[test]
+fn a_transaction_whose_undo_fits_nowhere_is_told_so_and_aborts() {
+    let (_folder, path) = place();
+    let db = Db::open(&path, options().spill_max(1 << 20)).unwrap();
+    let rows = rows_until_full(&db);
+    assert!(rows > 30_000 && spilled(&path) <= 1 << 20, "{rows}");
+    db.close().unwrap();
+}
+
+#[test]
+fn in_memory_the_undo_of_transactions_takes_no_more_than_the_memory_number() {
+    let db = Db::in_memory(options()).unwrap();
+    let rows = rows_until_full(&db);
+    // Each takes 16 bytes, and its key and four bytes more.
+    assert!((100_000..200_000).contains(&rows), "{rows}");
+    db.close().unwrap();
+}
+
+#[test]
+fn an_undo_that_cannot_be_read_back_is_an_error_and_recovery_takes_the_transaction_back() {
+    let (_folder, path) = place();
+    let db = Db::open(&path, options()).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    tree.put(b"before", b"value").unwrap();
+    let mut tx = db.begin().unwrap();
+    for row in 0..50_000u64 {
+        tx.put(&tree, &key(row), &row.to_le_bytes()).unwrap();
+    }
+    assert!(spilled(&path) > 500_000);
+    let file = std::fs::OpenOptions::new().write(true).open(spill_path(&path)).unwrap();
+    file.set_len(8).unwrap();
+    let error = tx.abort().unwrap_err();
+    assert!(matches!(error, Error::Txn(TxnError::UndoUnreadable(_))), "{error}");
+    drop(tree);
+    let error = db.close().unwrap_err();
+    assert!(matches!(error, Error::Unfinished { transactions: 1 }), "{error}");
+    let db = Db::open(&path, options()).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    let all: Vec<_> = tree.iter().map(Result::unwrap).collect();
+    assert_eq!(all, [(b"before".to_vec(), b"value".to_vec())]);
+    drop(tree);
+    db.close().unwrap();
+}
