@@ -17,7 +17,7 @@ use crate::txn::manager::Trees;
 use crate::txn::undo_list::{UndoList, UndoRoom};
 use crate::txn::versions::{Stamp, Versions};
 
-/// Bytes of keys and values of a transaction that are looked through at once.
+/// Bytes of keys and values of a transaction that are looked through at once, at least.
 const AT_ONCE: usize = 1 << 20;
 /// Bytes that one of them takes besides.
 const KNOWN_BYTES: usize = 64;
@@ -53,14 +53,15 @@ fn apply(entry: &mut Option<Vec<u8>>, before: &Before<'_>, large: Option<Vec<u8>
 ///
 /// What an entry was before its first change counts, and a change that replaced a whole value says
 /// it. Only of one that replaced a part of a value the rest is missing: it is what all later
-/// changes come to, taken back from what there is now.
+/// changes come to, taken back from what there is now. So with updates in place this costs as many
+/// looks through the rest of the list as what was changed has such shares of memory.
 fn put_some(
     undo: &UndoList,
     from: usize,
     (versions, stamp): (&Versions, &Arc<Stamp>),
     trees: &mut dyn Trees,
 ) -> Result<usize, TxnError> {
-    let (mut to, mut bytes) = (from, 0);
+    let (mut to, mut bytes, at_once) = (from, 0, AT_ONCE.max(versions.limit() / 4));
     let (mut known, mut parts) = (HashSet::new(), HashMap::<Vec<u8>, Option<Vec<u8>>>::new());
     let mut name = Vec::new();
     undo.each(from, true, |(owner, key, before, large)| {
@@ -84,7 +85,7 @@ fn put_some(
                 parts.insert(name.clone(), now);
             }
         }
-        Ok(if bytes > AT_ONCE { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(if bytes > at_once { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
     if !parts.is_empty() {
         undo.each(from, false, |(owner, key, before, large)| {

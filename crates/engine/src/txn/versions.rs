@@ -214,6 +214,11 @@ impl Versions {
         (era % 2 == 1).then_some(era)
     }
 
+    /// Bytes that they may take in memory, more or less.
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// Bytes that versions take.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)

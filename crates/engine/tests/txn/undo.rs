@@ -11,7 +11,8 @@ use millpond::io::spill_path;
 const CHILD: &str = "MILLPOND_TEST_UNDO";
 const ENDS: &str = "MILLPOND_TEST_UNDO_ENDS";
 const ROWS: &str = "MILLPOND_TEST_UNDO_ROWS";
-const RESIDENT_MAX: u64 = 64 << 20;
+/// 64 MiB is the promise; without a bound a million changes would take 58 of them.
+const RESIDENT_MAX: u64 = 48 << 20;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -91,13 +92,13 @@ fn resident(ends: &str) -> u64 {
 }
 
 #[test]
-fn a_million_inserts_commit_within_64_mebibytes() {
+fn a_million_inserts_commit_within_48_mebibytes() {
     let bytes = resident("commit");
     assert!(bytes <= RESIDENT_MAX, "{bytes} bytes");
 }
 
 #[test]
-fn a_million_inserts_abort_within_64_mebibytes() {
+fn a_million_inserts_abort_within_48_mebibytes() {
     let bytes = resident("abort");
     assert!(bytes <= RESIDENT_MAX, "{bytes} bytes");
 }
