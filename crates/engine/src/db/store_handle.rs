@@ -14,6 +14,7 @@ use crate::hash_index::HashIndex;
 use crate::heap::Heap;
 use crate::pool::counters::{Counter, Timing};
 use crate::pool::{Anchor, Mode, Pool, PoolError};
+use crate::txn::find;
 
 /// A structure with its name, shared by all its handles.
 pub(super) struct Open<S> {
@@ -242,7 +243,7 @@ impl<M: Mode> StoreTree<M> {
             return self.write(what, work);
         }
         let owner = self.btree().owner();
-        let look = || self.btree().get_owned(key);
+        let look = |is_whole| find(self.btree(), key, is_whole);
         let done = self.store.transactions().alone(owner, key, look, || self.write(what, work));
         done.map_err(Error::from).flatten()
     }

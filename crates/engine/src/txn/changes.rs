@@ -16,6 +16,7 @@ use crate::txn::error::TxnError;
 use crate::txn::manager::Trees;
 use crate::txn::undo_list::{UndoList, UndoRoom};
 use crate::txn::versions::{Stamp, Versions};
+use crate::txn::was::{Was, find};
 
 /// Bytes of keys and values of a transaction that are looked through at once, at least.
 const AT_ONCE: usize = 1 << 20;
@@ -151,20 +152,23 @@ impl Changes {
         if !versions.wants(owner, key, stamp) {
             return Ok(());
         }
-        let mut entry = tree.get_owned(key)?;
         if self.undo.is_empty() {
             self.era = era;
         }
-        if self.era != era {
-            // It may have been changed before the era.
-            self.undo.each(0, false, |(of, changed, before, large)| {
-                if (of, changed) == (owner, key) {
-                    let large = large.map(|large| tree.read_detached(large)).transpose()?;
-                    apply(&mut entry, &before, large);
-                }
-                Ok(ControlFlow::Continue(()))
-            })?;
+        if self.era == era {
+            let look = &mut |is_whole| find(tree, key, is_whole);
+            versions.put_was(owner, key, stamp, Was::of(versions.file(), look)?);
+            return Ok(());
         }
+        let mut entry = tree.get_owned(key)?;
+        // It may have been changed before the era.
+        self.undo.each(0, false, |(of, changed, before, large)| {
+            if (of, changed) == (owner, key) {
+                let large = large.map(|large| tree.read_detached(large)).transpose()?;
+                apply(&mut entry, &before, large);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
         versions.put(owner, key, stamp, entry.as_deref());
         Ok(())
     }

@@ -22,6 +22,7 @@ use crate::txn::log_room::LogRoom;
 use crate::txn::transaction::Durability;
 use crate::txn::undo_list::UndoRoom;
 use crate::txn::versions::{Stamp, Unsettled, Versions};
+use crate::txn::was::{Found, Was};
 
 /// Log, locks, and the table of transactions under way.
 pub struct TransactionManager {
@@ -117,7 +118,7 @@ fn lock_tree(
 }
 
 /// What a key's entry is.
-type Look<'l> = dyn FnMut() -> Result<Option<Vec<u8>>, PoolError> + 'l;
+type Look<'l, 't> = dyn FnMut(bool) -> Result<Option<Found<'t>>, PoolError> + 'l;
 
 /// The trees of a store, for whoever has to read what a transaction changed.
 pub trait Trees {
@@ -242,16 +243,16 @@ impl TransactionManager {
     }
 
     /// Does `work` with `key` of `tree` locked in X, as a transaction of its own would. `look` says
-    /// what the key's entry is, if there are snapshots.
+    /// what the key's entry is, if there are snapshots, a large value as a whole if it is asked to.
     ///
     /// # Errors
     /// The lock was not to be had, or the log takes nothing more.
     #[inline]
-    pub fn alone<R>(
+    pub fn alone<'t, R>(
         &self,
         tree: u32,
         key: &[u8],
-        look: impl FnMut() -> Result<Option<Vec<u8>>, PoolError>,
+        look: impl FnMut(bool) -> Result<Option<Found<'t>>, PoolError>,
         work: impl FnOnce() -> R,
     ) -> Result<R, TxnError> {
         self.is_sound()?;
@@ -270,12 +271,12 @@ impl TransactionManager {
     }
 
     #[cold]
-    fn alone_apart<R>(
+    fn alone_apart<'t, R>(
         &self,
         locks: &Arc<LockManager>,
         tree: u32,
         key: &[u8],
-        look: impl FnMut() -> Result<Option<Vec<u8>>, PoolError>,
+        look: impl FnMut(bool) -> Result<Option<Found<'t>>, PoolError>,
         work: impl FnOnce() -> R,
     ) -> Result<R, TxnError> {
         let mut owner = Owner::begin(locks, self.active.new_id());
@@ -286,11 +287,11 @@ impl TransactionManager {
 
     /// Does `work`, which changes `key`'s entry, for which there is a lock.
     #[inline]
-    fn call<R>(
+    fn call<'t, R>(
         &self,
         tree: u32,
         key: &[u8],
-        mut look: impl FnMut() -> Result<Option<Vec<u8>>, PoolError>,
+        mut look: impl FnMut(bool) -> Result<Option<Found<'t>>, PoolError>,
         work: impl FnOnce() -> R,
     ) -> Result<R, TxnError> {
         let _call = self.calls.enter();
@@ -311,10 +312,11 @@ impl TransactionManager {
         &self,
         tree: u32,
         key: &[u8],
-        look: &mut Look<'_>,
+        look: &mut Look<'_, '_>,
     ) -> Result<Writing<'_>, TxnError> {
         let writing = Writing(&self.versions, Stamp::new());
-        self.versions.put(tree, key, &writing.1, look()?.as_deref());
+        let before = Was::of(self.versions.file(), look)?;
+        self.versions.put_was(tree, key, &writing.1, before);
         Ok(writing)
     }
 
@@ -484,7 +486,7 @@ mod tests {
         (Arc::new(manager), locks)
     }
 
-    fn nothing() -> Result<Option<Vec<u8>>, PoolError> {
+    fn nothing(_: bool) -> Result<Option<Found<'static>>, PoolError> {
         Ok(None)
     }
 

@@ -15,6 +15,7 @@ mod stamp;
 mod transaction;
 mod undo_list;
 mod versions;
+mod was;
 
 pub use active::{Active, ActiveTable};
 pub use error::TxnError;
@@ -23,3 +24,4 @@ pub use manager::{TransactionManager, Trees};
 pub use snapshot::Snapshot;
 pub use snapshot_range::SnapshotRange;
 pub use transaction::{Durability, Isolation, Savepoint, Transaction, TxnOptions};
+pub use was::{Found, find};

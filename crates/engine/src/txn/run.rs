@@ -2,10 +2,12 @@
 //! order of keys, and of one key from the oldest to the newest.
 //!
 //! ```text
-//! key · 0, place of the writer's end, or 1 + number of a writer under way · 0, or 1 and the value
+//! key · 0, place of the writer's end, or 1 + number of a writer under way · value
+//! value: 0, or 1 and its bytes, or 2 and the number of a large one, which lies apart in the file
 //! ```
-//! In memory are the first key of each block and the stamps of writers that were under way when the
-//! run was written. A run never changes; several of them are merged into one larger.
+//! In memory are the first key of each block, where large values are, and the stamps of writers
+//! that were under way when the run was written. A run never changes; several of them are merged
+//! into one larger.
 
 use std::collections::HashMap;
 use std::ops::Bound;
@@ -15,6 +17,7 @@ use crate::io::{Extent, SpillError, SpillFile};
 use crate::page::change::{put_bytes, put_varint, take_bytes, take_varint};
 use crate::txn::stamp::Stamp;
 use crate::txn::versions::Version;
+use crate::txn::was::{Pieces, Was};
 
 /// Bytes in memory that a block is charged with, besides its key.
 const BLOCK_BYTES: usize = 128;
@@ -40,6 +43,7 @@ pub(super) struct Run {
     last: Box<[u8]>,
     /// Of writers that were under way.
     stamps: Vec<Arc<Stamp>>,
+    large: Vec<Arc<Pieces>>,
     /// How many runs were merged into it, as a logarithm.
     pub(super) level: u32,
     /// What it takes in memory.
@@ -59,7 +63,7 @@ pub(super) struct RunWriter<'f> {
 impl<'f> RunWriter<'f> {
     pub(super) fn new(file: &'f Arc<SpillFile>, level: u32) -> RunWriter<'f> {
         let (blocks, stamps, last) = (Vec::new(), Vec::new(), Box::default());
-        let run = Run { blocks, last, stamps, level, bytes: 0 };
+        let run = Run { blocks, last, stamps, large: Vec::new(), level, bytes: 0 };
         let numbers = HashMap::new();
         RunWriter { file, run, numbers, first: vec![], last: vec![], buffer: vec![] }
     }
@@ -87,7 +91,13 @@ impl<'f> RunWriter<'f> {
         }
         match &version.before {
             None => self.buffer.push(0),
-            Some(value) => {
+            Some(Was::Spilled(pieces)) => {
+                self.buffer.push(2);
+                put_varint(&mut self.buffer, self.run.large.len() as u64);
+                self.run.bytes += pieces.bytes();
+                self.run.large.push(pieces.clone());
+            }
+            Some(Was::Here(value)) => {
                 self.buffer.push(1);
                 put_bytes(&mut self.buffer, value);
             }
@@ -118,18 +128,37 @@ impl<'f> RunWriter<'f> {
 }
 
 /// A version as a block holds it: its key, its stamp, and what the entry was before.
-type Stored<'b> = (&'b [u8], Arc<Stamp>, Option<&'b [u8]>);
+type Stored<'b> = (&'b [u8], Arc<Stamp>, Option<StoredValue<'b>>);
+
+/// A value as a block holds it.
+enum StoredValue<'b> {
+    Here(&'b [u8]),
+    Large(&'b Arc<Pieces>),
+}
+
+impl From<StoredValue<'_>> for Was {
+    fn from(value: StoredValue<'_>) -> Was {
+        match value {
+            StoredValue::Here(bytes) => Was::Here(bytes.into()),
+            StoredValue::Large(pieces) => Was::Spilled(pieces.clone()),
+        }
+    }
+}
 
 /// The next version of a block; `None` at its end, or if it makes no sense.
-fn take<'b>(stamps: &[Arc<Stamp>], rest: &mut &'b [u8]) -> Option<Stored<'b>> {
+fn take<'b>(run: &'b Run, rest: &mut &'b [u8]) -> Option<Stored<'b>> {
     let key = take_bytes(rest)?;
     let stamp = match take_varint(rest)? {
         0 => Stamp::at(take_varint(rest)?),
-        number => stamps.get(usize::try_from(number - 1).ok()?)?.clone(),
+        number => run.stamps.get(usize::try_from(number - 1).ok()?)?.clone(),
     };
     let before = match take_varint(rest)? {
         0 => None,
-        _ => Some(take_bytes(rest)?),
+        1 => Some(StoredValue::Here(take_bytes(rest)?)),
+        _ => {
+            let number = usize::try_from(take_varint(rest)?).ok()?;
+            Some(StoredValue::Large(run.large.get(number)?))
+        }
     };
     Some((key, stamp, before))
 }
@@ -156,12 +185,12 @@ impl Run {
             }
             block.extent.read(&mut bytes)?;
             let mut rest = bytes.as_slice();
-            while let Some((found, stamp, before)) = take(&self.stamps, &mut rest) {
+            while let Some((found, stamp, before)) = take(self, &mut rest) {
                 if found > key {
                     return Ok(None);
                 }
                 if found == key && is_it(&stamp) {
-                    return Ok(Some(Version { before: before.map(Arc::from), stamp }));
+                    return Ok(Some(Version { before: before.map(Was::from), stamp }));
                 }
             }
         }
@@ -232,9 +261,9 @@ impl RunCursor {
             block.extent.read(&mut self.bytes)?;
             let mut rest = self.bytes.as_slice();
             let mut found: Vec<Keyed> = Vec::new();
-            while let Some((key, stamp, before)) = take(&self.run.stamps, &mut rest) {
+            while let Some((key, stamp, before)) = take(&self.run, &mut rest) {
                 if self.has(key) {
-                    let version = Version { before: before.map(Arc::from), stamp };
+                    let version = Version { before: before.map(Was::from), stamp };
                     match found.last() {
                         Some((last, _)) if **last == *key => found.push((last.clone(), version)),
                         _ => found.push((key.into(), version)),

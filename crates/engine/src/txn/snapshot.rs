@@ -11,6 +11,7 @@ use crate::txn::error::TxnError;
 use crate::txn::manager::{TransactionManager, Trees};
 use crate::txn::snapshot_range::SnapshotRange;
 use crate::txn::versions::{Before, Counts, Reader, Window};
+use crate::txn::was::Was;
 
 /// What was committed when it was begun. It waits for nobody and keeps nobody waiting; what others
 /// change meanwhile is kept for it (`versions.rs`).
@@ -51,12 +52,18 @@ impl Snapshot {
         // The page first, the versions afterwards.
         let found = tree.get_scratch(key, &mut scratch)?;
         if let Some(before) = self.seen(tree.owner(), key)? {
-            return Ok(before.map(|value| f(&value)));
+            let value = before.map(|before| self.whole(&before)).transpose()?;
+            return Ok(value.map(|value| f(&value)));
         }
         Ok(found.map(|large| match &large {
             None => f(scratch.bytes()),
             Some(large) => f(large),
         }))
+    }
+
+    /// All of a value that there was.
+    pub(super) fn whole(&self, was: &Was) -> Result<Arc<[u8]>, TxnError> {
+        was.whole().map_err(|error| self.reader.unreadable(&error))
     }
 
     /// What there was of `key` in a tree; `None`: what its page said just now.

@@ -126,7 +126,7 @@ impl<P: Pages> End<'_, P> {
                 self.move_cursor()?;
             }
             if let Some((key, Some(value))) = version {
-                self.held = (key, value);
+                self.held = (key, self.snapshot.whole(&value)?);
                 self.shown = Shown::Held;
                 return Ok(true);
             }
@@ -145,7 +145,7 @@ impl<P: Pages> End<'_, P> {
         let key = self.cursor.key();
         let value = self.tree.get_owned(key)?;
         let value = match self.snapshot.seen(self.tree.owner(), key)? {
-            Some(before) => before,
+            Some(before) => before.map(|before| self.snapshot.whole(&before)).transpose()?,
             None => value.map(Arc::from),
         };
         let Some(value) = value else { return Ok(false) };

@@ -45,6 +45,7 @@ use crate::txn::error::TxnError;
 use crate::txn::spilled::{Horizon, TreeVersions};
 use crate::txn::stamp::COMMITTING;
 pub(crate) use crate::txn::stamp::Stamp;
+use crate::txn::was::Was;
 
 /// Bytes charged for a version besides key and value.
 const VERSION_BYTES: usize = 160;
@@ -52,7 +53,7 @@ const VERSION_BYTES: usize = 160;
 const SLACK_BYTES: usize = 64 << 10;
 
 /// What an entry was; `None`: it was not there.
-pub(crate) type Before = Option<Arc<[u8]>>;
+pub(crate) type Before = Option<Was>;
 
 /// What an entry was before a writer changed it.
 pub(super) struct Version {
@@ -62,7 +63,7 @@ pub(super) struct Version {
 
 impl Version {
     fn bytes(&self, key: &[u8]) -> usize {
-        VERSION_BYTES + key.len() + self.before.as_ref().map_or(0, |value| value.len())
+        VERSION_BYTES + key.len() + self.before.as_ref().map_or(0, Was::bytes)
     }
 }
 
@@ -90,7 +91,7 @@ impl Reader {
 
     /// What it needs is spilled, and cannot be read.
     #[cold]
-    fn unreadable(&self, error: &SpillError) -> TxnError {
+    pub(super) fn unreadable(&self, error: &SpillError) -> TxnError {
         tracing::warn!(%error, "a snapshot is lost");
         self.lost.store(true, Ordering::SeqCst);
         self.lost()
@@ -250,8 +251,18 @@ impl Versions {
 
     /// Puts what `key`'s entry is, unless the writer with `stamp` has done so (rule 2).
     pub(crate) fn put(&self, tree: u32, key: &[u8], stamp: &Arc<Stamp>, before: Option<&[u8]>) {
+        self.put_was(tree, key, stamp, before.map(|value| Was::Here(value.into())));
+    }
+
+    /// The spill file.
+    pub(super) fn file(&self) -> Option<&Arc<SpillFile>> {
+        self.spill.as_ref()
+    }
+
+    /// As [`Versions::put`], with what is in memory of its own, or in the spill file.
+    pub(super) fn put_was(&self, tree: u32, key: &[u8], stamp: &Arc<Stamp>, before: Before) {
         let versions = self.tree(tree);
-        let version = Version { before: before.map(Arc::from), stamp: stamp.clone() };
+        let version = Version { before, stamp: stamp.clone() };
         let more = version.bytes(key);
         {
             // Bytes are charged while the latch is held: who finds the version, and drops it, finds

@@ -8,6 +8,7 @@ mod golden;
 mod histories;
 mod history;
 mod isolation;
+mod large_versions;
 mod moving;
 mod own_thread;
 mod panics;

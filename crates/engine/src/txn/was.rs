@@ -1,0 +1,126 @@
+//! What an entry's value was: in memory, or, if it is large, piece by piece in the spill file.
+//!
+//! A large value goes to the file while it is read, so that it never takes its length in memory. If
+//! it cannot, because there is no file or it is full, it is kept as any other.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use crate::btree::BTree;
+use crate::io::{Extent, SpillError, SpillFile};
+use crate::pool::{Pages, PoolError};
+
+/// Bytes from which on a value goes to the file as it is read.
+const LARGE_MIN: u64 = 256 << 10;
+/// Bytes of a piece.
+const PIECE: usize = 256 << 10;
+/// Bytes in memory that a piece is charged with.
+const PIECE_BYTES: usize = 64;
+
+/// An entry that is about to be changed.
+pub enum Found<'t> {
+    /// Its value.
+    Whole(Vec<u8>),
+    /// The length of a large value, and what reads it.
+    Large(u64, Box<dyn Read + 't>),
+}
+
+/// The entry of `key`; `None` if there is none. A large value is to be read yet, unless it is
+/// wanted as a whole. Nobody may change the entry meanwhile.
+///
+/// # Errors
+/// The memory behind the tree failed.
+pub fn find<'t, P: Pages>(
+    tree: &'t BTree<P>,
+    key: &[u8],
+    is_whole: bool,
+) -> Result<Option<Found<'t>>, PoolError> {
+    if !is_whole
+        && let Some(reader) = tree.reader(key)?
+        && reader.len() >= LARGE_MIN
+    {
+        return Ok(Some(Found::Large(reader.len(), Box::new(reader))));
+    }
+    Ok(tree.get_owned(key)?.map(Found::Whole))
+}
+
+/// A value that lies in the file.
+pub(super) struct Pieces {
+    len: u64,
+    all: Vec<Extent>,
+}
+
+impl Pieces {
+    fn read_from(len: u64, source: &mut dyn Read, file: &Arc<SpillFile>) -> Option<Pieces> {
+        let (mut left, mut all, mut piece) = (len, Vec::new(), Vec::new());
+        while left > 0 {
+            piece.clear();
+            let most = left.min(PIECE as u64);
+            let read = (&mut *source).take(most).read_to_end(&mut piece);
+            if !read.is_ok_and(|bytes| bytes as u64 == most) {
+                return None;
+            }
+            all.push(file.put(&piece).ok()?);
+            left -= most;
+        }
+        Some(Pieces { len, all })
+    }
+
+    /// What it takes in memory.
+    pub(super) fn bytes(&self) -> usize {
+        self.all.len() * PIECE_BYTES
+    }
+
+    fn read(&self) -> Result<Vec<u8>, SpillError> {
+        let mut value = Vec::with_capacity(usize::try_from(self.len).unwrap_or(0));
+        let mut piece = Vec::new();
+        for extent in &self.all {
+            extent.read(&mut piece)?;
+            value.extend_from_slice(&piece);
+        }
+        Ok(value)
+    }
+}
+
+/// What a value was.
+#[derive(Clone)]
+pub(crate) enum Was {
+    Here(Arc<[u8]>),
+    Spilled(Arc<Pieces>),
+}
+
+impl Was {
+    /// What `look` finds, which is asked again for all of a value that cannot be spilled.
+    pub(super) fn of<'t>(
+        file: Option<&Arc<SpillFile>>,
+        look: &mut dyn FnMut(bool) -> Result<Option<Found<'t>>, PoolError>,
+    ) -> Result<Option<Was>, PoolError> {
+        let mut found = look(file.is_none())?;
+        if let (Some(file), Some(Found::Large(len, source))) = (file, &mut found) {
+            if let Some(pieces) = Pieces::read_from(*len, source, file) {
+                return Ok(Some(Was::Spilled(Arc::new(pieces))));
+            }
+            found = look(true)?;
+        }
+        Ok(match found {
+            Some(Found::Whole(value)) => Some(Was::Here(value.into())),
+            _ => None,
+        })
+    }
+
+    /// What it takes in memory.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Was::Here(value) => value.len(),
+            Was::Spilled(pieces) => pieces.bytes(),
+        }
+    }
+
+    /// All of it.
+    pub(super) fn whole(&self) -> Result<Arc<[u8]>, SpillError> {
+        match self {
+            Was::Here(value) => Ok(value.clone()),
+            Was::Spilled(pieces) => Ok(pieces.read()?.into()),
+        }
+    }
+}

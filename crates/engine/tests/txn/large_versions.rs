@@ -1,0 +1,108 @@
+//! Large values that snapshots need: they go to the spill file while they are read.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::Command;
+
+use millpond::db::{Db, Options, RawTree};
+use millpond::io::spill_path;
+
+const CHILD: &str = "MILLPOND_TEST_LARGE_VERSIONS";
+const LEN: u64 = 64 << 20;
+/// Less than the value has.
+const RESIDENT_MAX: u64 = 48 << 20;
+
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    (folder, path)
+}
+
+fn resident_max() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
+}
+
+fn put_large(tree: &RawTree, key: &[u8], byte: u8) {
+    tree.put_from(key, LEN, std::io::repeat(byte).take(LEN)).unwrap();
+}
+
+/// Not a test of its own: what the child of the next one does.
+#[test]
+fn child_that_deletes_and_replaces_large_values_under_a_snapshot() {
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let db = Db::open(path, Options::new().memory(16 << 20)).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    for (key, byte) in [(b"a", 1), (b"b", 2), (b"c", 3)] {
+        put_large(&tree, key, byte);
+    }
+    let snapshot = db.snapshot().unwrap();
+    assert!(tree.delete(b"a").unwrap());
+    put_large(&tree, b"b", 9);
+    let mut tx = db.begin().unwrap();
+    tx.put(&tree, b"c", b"small").unwrap();
+    tx.commit().unwrap();
+    println!("resident {} bytes", resident_max());
+    // What the snapshot sees is what there was; that takes memory as any value does.
+    for (key, byte) in [(b"a", 1), (b"b", 2), (b"c", 3)] {
+        let value = snapshot.get(&tree, key).unwrap().unwrap();
+        assert!(value.len() as u64 == LEN && value.iter().all(|b| *b == byte));
+    }
+    assert!(tree.get(b"a").unwrap().is_none());
+    assert_eq!(tree.get(b"c").unwrap().as_deref(), Some(&b"small"[..]));
+    drop(snapshot);
+}
+
+#[test]
+fn a_large_value_that_a_snapshot_needs_is_never_in_memory_as_a_whole() {
+    let (_folder, path) = place();
+    let name = "large_versions::child_that_deletes_and_replaces_large_values_under_a_snapshot";
+    let out = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture"])
+        .env(CHILD, &path)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(out.status.success(), "{text}{}", String::from_utf8_lossy(&out.stderr));
+    let line = text.lines().find_map(|line| line.split_once("resident ")).unwrap().1;
+    let bytes: u64 = line.strip_suffix(" bytes").unwrap().parse().unwrap();
+    println!("{bytes} bytes");
+    assert!(bytes <= RESIDENT_MAX, "{bytes} bytes");
+}
+
+#[test]
+fn large_values_in_the_spill_file_are_seen_through_merges_and_give_their_room_back() {
+    let (_folder, path) = place();
+    let db = Db::open(&path, Options::new().memory(4 << 20).page_size(4096)).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    let value = |row: u32, round: u32| vec![(row + 7 * round) as u8; 300_000 + row as usize];
+    let mut snapshots = Vec::new();
+    for round in 0..6 {
+        for row in 0..4u32 {
+            tree.put(&row.to_be_bytes(), &value(row, round)).unwrap();
+        }
+        snapshots.push((db.snapshot().unwrap(), round));
+        // Enough for several runs, which are merged.
+        for i in 100..1500u32 {
+            tree.put(&i.to_be_bytes(), &vec![round as u8; 700]).unwrap();
+        }
+    }
+    tree.clear().unwrap();
+    for _ in 0..2 {
+        for (snapshot, round) in &snapshots {
+            for row in 0..4u32 {
+                let seen = snapshot.get(&tree, &row.to_be_bytes()).unwrap();
+                assert!(seen == Some(value(row, *round)), "{row} of {round}");
+            }
+            let first: Vec<_> = snapshot.iter(&tree).unwrap().take(4).map(Result::unwrap).collect();
+            let expected = (0..4u32).map(|row| (row.to_be_bytes().to_vec(), value(row, *round)));
+            assert!(first.into_iter().eq(expected));
+        }
+        // Without every other one.
+        snapshots.retain(|(_, round)| round % 2 == 0);
+    }
+    drop(snapshots);
+    drop(db.snapshot().unwrap());
+    assert_eq!(std::fs::metadata(spill_path(&path)).unwrap().len(), 8);
+}
