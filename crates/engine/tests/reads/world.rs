@@ -234,6 +234,12 @@ impl World {
         if text.contains("log") && self.devices.log.struck() > 0 {
             return Ok(());
         }
+        // A transaction that could not be undone, since pages that it changed cannot be read, keeps
+        // its locks until the store is opened again.
+        let keeps_locks = text.contains("waited ") && text.contains(" keep; ");
+        if keeps_locks && store.iter().filter(effective).any(|m| is_own(&owner(m))) {
+            return Ok(());
+        }
         // An older version of a node: what its child is not, or its parent, is named then.
         let is_old = |m: &&Misread| m.versions.is_some();
         if !named.is_empty() && store.iter().filter(is_old).any(|m| is_own(&owner(m))) {

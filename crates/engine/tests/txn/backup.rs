@@ -379,7 +379,7 @@ fn a_target_that_fails_or_is_full_is_told_and_the_store_goes_on() {
     found(&db);
     let mut random = fastrand::Rng::with_seed(4);
     let fault: [fn(&FaultyDevice); 4] = [
-        |device| device.limit_room(50 << 10),
+        |device| device.limit_room(6 << 10),
         |device| device.fill(),
         |device| device.fail_writes_at(5000),
         |device| device.fail_next_sync(),
