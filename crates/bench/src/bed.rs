@@ -415,7 +415,7 @@ impl<M: Mode> PoolBed<M> {
         pool.register(PageType::OVERFLOW, &OverflowKind);
         let workers = Workers::start(pool.clone())?;
         let store = match TreeStore::open(pool, roots) {
-            Ok(store) => store,
+            Ok(store) => store.with_scan_hints(self.setup.scan_hints),
             Err(error) => return Err(BenchError::Drive(Box::new(error))),
         };
         self.crew.facts.frames = Some(frames);

@@ -101,6 +101,8 @@ pub struct Setup {
     pub paged: Option<Paged>,
     /// Whether page references can be recorded.
     pub records: bool,
+    /// Whether scans of whole tables say that they are scans, so that their pages go first.
+    pub scan_hints: bool,
     /// Begin with an empty pool instead of what loading left in it.
     pub cold: bool,
     /// Bytes by which the data may grow during all runs: room that a pool without a size has.
@@ -120,6 +122,7 @@ impl Setup {
             warms_up_fast: false,
             paged: None,
             records: false,
+            scan_hints: false,
             cold: false,
             growth: 64 << 20,
             load_threads: 1,

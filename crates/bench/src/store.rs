@@ -54,13 +54,22 @@ pub struct TreeStore<P: Pages> {
     /// Filled from the front; what is set stays where it is, so that sessions can borrow it.
     tables: Box<[OnceLock<Table<P>>]>,
     making: Mutex<()>,
+    /// Whether scans of whole tables say that they are scans.
+    scan_hints: bool,
 }
 
 impl<P: Pages> TreeStore<P> {
     /// No tables yet.
     pub fn new(pages: Arc<P>) -> TreeStore<P> {
         let tables = (0..TABLES_MAX).map(|_| OnceLock::new()).collect();
-        TreeStore { pages, tables, making: Mutex::new(()) }
+        TreeStore { pages, tables, making: Mutex::new(()), scan_hints: false }
+    }
+
+    /// The same, whose scans of whole tables say that they are scans.
+    #[must_use]
+    pub fn with_scan_hints(mut self, scan_hints: bool) -> TreeStore<P> {
+        self.scan_hints = scan_hints;
+        self
     }
 
     /// The tables of an earlier store on the same pages, see [`TreeStore::roots`].
@@ -145,7 +154,8 @@ impl<P: Pages> Store for TreeStore<P> {
 
     fn session(&self) -> Result<TreeSession<'_, P>, TreeStoreError> {
         let open = |table| Open { tree: Table::tree(table), cursor: None, sweep: None };
-        Ok(TreeSession { tables: self.made().map(open).collect() })
+        let tables = self.made().map(open).collect();
+        Ok(TreeSession { tables, scan_hints: self.scan_hints })
     }
 }
 
@@ -159,13 +169,14 @@ impl<P: Pages> Table<P> {
 struct Open<'s, P: Pages> {
     tree: &'s BTree<P>,
     cursor: Option<Cursor<'s, P>>,
-    /// For scans of the whole table, which the pool may treat as such.
+    /// For scans of the whole table.
     sweep: Option<Cursor<'s, P>>,
 }
 
 /// One thread's way into a [`TreeStore`].
 pub struct TreeSession<'s, P: Pages> {
     tables: Vec<Open<'s, P>>,
+    scan_hints: bool,
 }
 
 impl<'s, P: Pages> TreeSession<'s, P> {
@@ -229,7 +240,10 @@ impl<P: Pages> Session for TreeSession<'_, P> {
         let tree = open.tree;
         let cursor = match scan.extent {
             Extent::Rows(_) => open.cursor.get_or_insert_with(|| tree.cursor()),
-            Extent::Whole => open.sweep.get_or_insert_with(|| tree.cursor().as_scan()),
+            Extent::Whole if self.scan_hints => {
+                open.sweep.get_or_insert_with(|| tree.cursor().as_scan())
+            }
+            Extent::Whole => open.sweep.get_or_insert_with(|| tree.cursor()),
         };
         match scan.direction {
             Direction::Ascending => {

@@ -11,6 +11,7 @@ use millpond_bench::two_worlds::worlds::{Plan, Spied, spied};
 use millpond_lab::registry::Registry;
 use millpond_policies::contract::{Verdict, Why};
 use millpond_workload::keys::{Distribution, Scramble};
+use millpond_workload::tpcc;
 use millpond_workload::ycsb::{self};
 
 const SEED: u64 = 5;
@@ -66,7 +67,7 @@ fn held(spied: &Spied) -> bool {
 /// Policies that may give up the page that was just loaded, so that operations get into distress in
 /// a pool of a few dozen frames: FILO, MRU and list LRU-K, of which gilbert 1.3.4 saw it, and some
 /// that count frequencies.
-const STALLING: [&str; 6] = ["filo", "mru", "lru-k", "lfu", "mq", "w-tinylfu"];
+const STALLING: [&str; 7] = ["filo", "mru", "lru-k", "lfu", "lfu-aging", "mq", "w-tinylfu"];
 
 #[test]
 fn with_a_page_table_and_reads_the_very_same_references_miss_in_both_worlds() {
@@ -172,5 +173,23 @@ fn each_distortion_is_measured_beside_the_pool_without_it() {
             );
             assert!(!repeats || run == again, "{policy}, {distortion:?}: {run:?} and {again:?}");
         }
+    }
+}
+
+#[test]
+fn scans_that_say_so_miss_the_very_same_references_in_both_worlds() {
+    let registry = Registry::builtin();
+    let data = tpcc::Config::standard(tpcc::Scale::tiny(2), 1);
+    let workload = Workload::Scan(data);
+    let plan = Plan { workload, pool: Size::Frames(40), operations: (0, 30), ..plan(0) };
+    for policy in ["random", "lru", "filo", "lirs", "arc", "lean-evict", "watt", "2q"] {
+        let mut setup = plan.exact(policy);
+        setup.scan_hints = true;
+        let spied = spied(&plan, setup, &mut Unwatched).unwrap();
+        let forgotten = spied.events.iter().filter(|e| matches!(e, Event::Forgotten(_))).count();
+        assert!(forgotten > 100, "{policy}: {forgotten} scanned pages went first");
+        spied.fed(policy, SEED).unwrap().unwrap();
+        let simulated = spied.simulated_misses(policy, &registry, SEED).unwrap();
+        assert_eq!(spied.misses(), simulated, "{policy}");
     }
 }

@@ -49,7 +49,8 @@ pub(crate) struct Args {
     size: Vec<String>,
     /// Draw the miss-ratio curve: in one pass, exact for lru, opt and mru, sampled for others
     #[arg(long, conflicts_with_all = [
-        "warmup", "batch", "model", "shard", "tables", "charge_ghosts", "resume", "relative_to",
+        "warmup", "batch", "model", "shard", "tables", "charge_ghosts", "scan_hints",
+        "resume", "relative_to",
     ])]
     curve: bool,
     /// With --curve: also run every point exactly and print the mean absolute error
@@ -79,6 +80,9 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1, value_name = "FRAMES")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     batch: u32,
+    /// Let frames that only marked scans have referenced go first, as live pools do
+    #[arg(long)]
+    scan_hints: bool,
     /// Add the misses relative to this policy's (watt fig. 1)
     #[arg(long, value_name = "POLICY")]
     relative_to: Option<String>,
@@ -227,6 +231,7 @@ fn plan_of(args: &Args) -> Result<Plan, Failure> {
         ModelArg::Rw => Model::Rw,
     };
     plan.charge_ghosts = args.charge_ghosts;
+    plan.scan_hints = args.scan_hints;
     plan.shard = args.shard.as_deref().map(str::parse::<Shard>).transpose().map_err(usage)?;
     plan.threads = args.threads;
     Ok(plan)
@@ -244,6 +249,7 @@ fn params_of(args: &Args, plan: &Plan) -> Json {
         "batch": plan.batch,
         "model": plan.model.to_string(),
         "charge_ghosts": plan.charge_ghosts,
+        "scan_hints": plan.scan_hints,
         "shard": args.shard,
         "relative_to": args.relative_to,
     })

@@ -105,3 +105,26 @@ fn a_resident_page_costs_the_host_at_most_32_bytes() {
     let cell = Cell::<Lru>::new(&NoConfig::default(), &options);
     assert!(cell.host_bytes() <= 4 * 50_000 + 12 * 1000, "{}", cell.host_bytes());
 }
+
+#[test]
+fn with_hints_what_only_scans_referenced_goes_first_whichever_policy_decides() {
+    let (hot, scanned) = (40u64, 2000u64);
+    let mut trace = Batch::default();
+    for round in 0..4 {
+        (0..hot).for_each(|page| trace.push(page, R));
+        if round == 2 {
+            (0..scanned).for_each(|page| trace.push(1000 + page, R.with_scan(true)));
+        }
+    }
+    let registry = Registry::builtin();
+    for entry in registry.entries().iter().filter(|e| e.info.live) {
+        let spec = Spec::parse(entry.info.id).unwrap();
+        let mut options = SimOptions::new(60, None);
+        options.scan_hints = true;
+        let mut simulation = entry.simulation(&spec, &options).unwrap();
+        simulation.run(&trace, None).unwrap();
+        let counts = simulation.counts();
+        assert_eq!(counts.misses(), hot + scanned, "{}: no hot page left", entry.info.id);
+        assert_eq!(counts.pollution, 20, "{}", entry.info.id);
+    }
+}

@@ -123,7 +123,8 @@ impl Spied {
         seed: u64,
     ) -> Result<Vec<u64>, BesideError> {
         let spec = Spec::parse(policy)?;
-        let options = SimOptions { seed, ..SimOptions::new(self.frames.max(1), None) };
+        let options =
+            SimOptions { seed, scan_hints: true, ..SimOptions::new(self.frames.max(1), None) };
         let mut simulation = registry.find(&spec.id)?.simulation(&spec, &options)?;
         let (mut missed, mut before) = (Vec::new(), 0);
         let mut one = Batch::default();

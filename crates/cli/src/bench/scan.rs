@@ -5,6 +5,7 @@ use millpond_bench::bed::{Bed, prepare};
 use millpond_bench::client::Workload;
 use millpond_bench::error::BenchError;
 use millpond_bench::runner::{Observer, Outcome};
+use millpond_bench::setup::Setup;
 use millpond_bench::table::{Row, table};
 use millpond_lab::report::{Line, LinePlot};
 use millpond_workload::tpcc;
@@ -31,6 +32,9 @@ pub(crate) struct Args {
     /// Pool sizes, separated by commas; % are shares of the loaded pages
     #[arg(long, default_value = "5%,10%,20%,40%", value_delimiter = ',', value_name = "SIZES")]
     pools: Vec<String>,
+    /// Let the scans say that they are scans: their pages leave the pool first
+    #[arg(long)]
+    scan_hints: bool,
     #[command(flatten)]
     engine: EngineArgs,
     #[command(flatten)]
@@ -68,7 +72,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let config = tpcc::Config::standard(args.scale.scale(1), args.duty.threads().max(2));
     let workload = Workload::Scan(config);
     let mut live = Live::new(args.duty.quiet);
-    let mut bed = prepare(&args.engine.setup()?, &workload, &mut live)?;
+    let setup = Setup { scan_hints: args.scan_hints, ..args.engine.setup()? };
+    let mut bed = prepare(&setup, &workload, &mut live)?;
     let (mut rows, mut lines) = (Vec::new(), Vec::new());
     lines.extend(
         workload.classes().iter().map(|class| Line { label: class.to_string(), ..Line::default() }),
@@ -97,7 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
     }
     live.finish();
-    let own = json!({ "pools": args.pools });
+    let own = json!({ "pools": args.pools, "scan_hints": args.scan_hints });
     let parts = [args.scale.params(1), args.duty.params(), args.engine.params(), own];
     args.results.draw(|| LinePlot {
         title: "Two scans at once, over the pool's size".to_string(),

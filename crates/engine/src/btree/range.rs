@@ -63,7 +63,8 @@ impl<'t, P: Pages> Range<'t, P> {
         self
     }
 
-    /// A large scan: the pool need not keep the leaves that it has to load for it.
+    /// A large scan: leaves that only scans have referenced leave memory before all others, the
+    /// oldest first, whichever policy decides.
     pub fn as_scan(mut self) -> Self {
         self.front = self.front.as_scan();
         self.back = self.back.as_scan();

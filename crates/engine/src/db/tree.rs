@@ -407,7 +407,8 @@ impl<'t, K: Key, V: Value> Range<'t, K, V> {
         Range { raw, types: PhantomData }
     }
 
-    /// A large scan: the pool need not keep the leaves that it has to load for it.
+    /// A large scan: leaves that only scans have referenced leave memory before all others, the
+    /// oldest first, whichever policy decides.
     #[must_use]
     pub fn as_scan(mut self) -> Self {
         self.raw = self.raw.as_scan();

@@ -36,6 +36,7 @@ use crate::pool::memory::FrameMemory;
 use crate::pool::numa::Nodes;
 use crate::pool::pages::{Anchor, NewPage, Op, Pages, References};
 use crate::pool::recorder::Recorder;
+use crate::pool::scanned::Scanned;
 use crate::pool::seat::{Seat, Seated};
 use crate::pool::storage::Storage;
 use crate::pool::storage_recorder::StorageRecorder;
@@ -157,6 +158,7 @@ pub struct Pool<M: Mode> {
     pub(crate) seat: Seat<M::Touch>,
     policy: &'static str,
     pub(crate) in_flight: InFlight,
+    pub(crate) scanned: Scanned,
     pub(crate) distress: Distress,
     pub(crate) writes: Writes,
     pub(crate) storage: Arc<dyn Storage>,
@@ -250,6 +252,7 @@ impl<M: Mode> Pool<M> {
             seat: seated.seat,
             policy: seated.name,
             in_flight: InFlight::default(),
+            scanned: Scanned::default(),
             distress: Distress::default(),
             writes: Writes::new(page_size),
             storage,

@@ -336,6 +336,7 @@ impl<M: Mode> Pool<M> {
         let header = self.header(arrived.frame);
         let access = self.access(page, mark, false);
         self.reset_meta(arrived.frame, &access);
+        header.set_scanned(mark.is_scan());
         self.seat.admit(self.metas(), header.id(), &access, arrived.recall, || {
             if M::SWIZZLES
                 && let Some((parent, at)) = place
@@ -350,6 +351,9 @@ impl<M: Mode> Pool<M> {
         });
         self.counters.count(Counter::Swizzles);
         self.loaded(arrived.frame, &access);
+        if mark.is_scan() {
+            self.note_scanned(header.id(), page);
+        }
         header.latch.release_exclusive();
     }
 
@@ -379,6 +383,7 @@ impl<M: Mode> Pool<M> {
         let mark = Mark::WRITE.with_kind(kind_of(kind), DEPTH_UNKNOWN);
         let access = self.access(page, mark, false);
         self.reset_meta(frame, &access);
+        header.set_scanned(false);
         self.seat.admit(self.metas(), header.id(), &access, Recall::NONE, || {
             header.become_state(State::Hot);
             if !M::SWIZZLES {

@@ -87,6 +87,7 @@ const DIRTY: u32 = 1 << 8;
 const WRITING: u32 = 1 << 9;
 const HELD: u32 = 1 << 10;
 const UNVERIFIED: u32 = 1 << 11;
+const SCANNED: u32 = 1 << 12;
 const NO_PAGE: u64 = u64::MAX;
 
 /// A frame's header.
@@ -262,6 +263,29 @@ impl Frame {
             self.flags.fetch_or(UNVERIFIED, Ordering::Relaxed);
         } else {
             self.flags.fetch_and(!UNVERIFIED, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether only scans have referenced the page since it was loaded.
+    #[inline(always)]
+    pub fn is_scanned(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & SCANNED != 0
+    }
+
+    /// Says so, of a page that is being loaded or made, or that somebody else references, too.
+    #[inline(always)]
+    pub fn set_scanned(&self, scanned: bool) {
+        if self.is_scanned() != scanned {
+            self.change_scanned(scanned);
+        }
+    }
+
+    #[cold]
+    fn change_scanned(&self, scanned: bool) {
+        if scanned {
+            self.flags.fetch_or(SCANNED, Ordering::Relaxed);
+        } else {
+            self.flags.fetch_and(!SCANNED, Ordering::Relaxed);
         }
     }
 

@@ -28,6 +28,7 @@ pub mod numa;
 pub mod pages;
 pub mod recorder;
 mod replacement;
+pub(crate) mod scanned;
 pub mod seat;
 pub mod storage;
 pub mod storage_recorder;

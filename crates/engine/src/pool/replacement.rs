@@ -334,27 +334,40 @@ impl<M: Mode> Pool<M> {
         incoming: Option<(PageId, Recall)>,
     ) -> Round {
         let steps_max = steps_max(self.frames(), self.options.batch);
-        let goal = Goal { frames: wanted.max(1), steps_max, now: self.now(false), incoming };
-        let still = |frame, page| self.holds_hot(frame, page);
-        self.seat.evict(self.metas(), &goal, &mut host, thread_slot(), still);
+        let wanted = wanted.max(1);
+        let first = self.evict_scanned(&mut host, wanted);
+        if first < wanted {
+            let now = self.now(false);
+            let goal = Goal { frames: wanted - first, steps_max, now, incoming };
+            let still = |frame, page| self.holds_hot(frame, page);
+            self.seat.evict(self.metas(), &goal, &mut host, thread_slot(), still);
+        }
         let LiveHost { taken, mut dirty, refused, asked, looked, .. } = host;
         // A hand that goes round offers a frame again.
         dirty.sort_unstable();
         dirty.dedup();
         self.counters.add(Counter::EvictionRefusals, refused);
-        self.free_taken(&taken);
+        let (scanned, chosen) = taken.split_at(first as usize);
+        self.counters.add(Counter::Evictions, u64::from(first));
+        self.free_frames(scanned);
+        self.free_taken(chosen);
         Round { taken: taken.len() as u32, dirty, looked: looked.max(asked) }
     }
 
-    /// Frames whose pages are out are free.
+    /// Frames whose pages are out are free, and the policy's clock hears of it.
     pub(crate) fn free_taken(&self, taken: &[FrameId]) {
+        self.count_evictions(taken.len() as u32);
+        self.free_frames(taken);
+    }
+
+    /// Frames whose pages are out are free.
+    fn free_frames(&self, taken: &[FrameId]) {
         if taken.is_empty() {
             return;
         }
         for header in taken.iter().filter_map(|id| self.memory.header(*id)) {
             header.become_state(State::Free);
         }
-        self.count_evictions(taken.len() as u32);
         let mut epoch = 0;
         taken.iter().for_each(|_| epoch = self.giving_up());
         self.free.give(taken, self.frames(), epoch);

@@ -114,6 +114,15 @@ impl<T: Touch> Seat<T> {
         });
     }
 
+    /// The page was dropped, if `publish`, which drops it once the seat is had, says so.
+    pub fn forget_if(&self, frames: Frames<'_, T>, frame: FrameId, publish: impl FnOnce() -> bool) {
+        seated!(self, cold => {
+            if publish() {
+                cold.forget(frames, frame);
+            }
+        });
+    }
+
     /// Revives, if `publish` agrees once the seat is had.
     pub fn revive(&self, frames: Frames<'_, T>, frame: FrameId, publish: impl FnOnce() -> bool) {
         seated!(self, cold => {

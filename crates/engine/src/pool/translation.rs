@@ -116,6 +116,9 @@ impl<M: Mode> Pool<M> {
     /// Tells the policy of a reference to the page in `frame`, and the recorder.
     #[inline(always)]
     pub(crate) fn touch(&self, op: &Op<'_, Self>, frame: NonNull<Frame>, mark: Mark) {
+        if !mark.is_scan() {
+            self.header(frame).set_scanned(false);
+        }
         let hears = M::Touch::hit_cost(&self.params) != Hit::Nothing;
         if !hears && !M::RECORDS {
             return;

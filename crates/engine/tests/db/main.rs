@@ -12,6 +12,7 @@ mod opening;
 mod paths;
 mod policies;
 mod read_ahead;
+mod scans;
 mod stale;
 mod stores;
 mod structures;

@@ -52,7 +52,7 @@ fn run(db: &Db, policy: &str) {
     assert!(stats.evictions > 500, "{policy}: {} evictions", stats.evictions);
 }
 
-fn live_policies() -> Vec<&'static str> {
+pub(super) fn live_policies() -> Vec<&'static str> {
     let all = Combination::ALL.iter().filter(|c| {
         c.translation() == TranslationMode::Hashed && c.latching() == LatchingMode::Optimistic
     });

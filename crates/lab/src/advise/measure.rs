@@ -213,7 +213,8 @@ fn course(
     let entry = registry.find(&spec.id)?;
     let mut runs: Vec<(Counts, Vec<[f64; 2]>)> = Vec::new();
     for seed in SEEDS {
-        let options = SimOptions { seed, ..SimOptions::new(size, Some(trace.distinct)) };
+        let options =
+            SimOptions { seed, scan_hints: true, ..SimOptions::new(size, Some(trace.distinct)) };
         let mut simulation = entry.simulation(&spec, &options)?;
         let future = entry.needs_future.then(|| trace.future());
         let (mut parts, mut before) = (Vec::new(), [0.0; 2]);

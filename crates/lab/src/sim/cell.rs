@@ -22,12 +22,15 @@ pub struct SimOptions {
     pub warmup: u64,
     /// Frames evicted at a time; 1 is on demand, more is evicting ahead.
     pub batch: u32,
+    /// Whether frames that only marked scans have referenced go before the policy's victims, as in
+    /// a live pool (leanstore IV-I). The policy is not asked, and keeps no ghosts of them.
+    pub scan_hints: bool,
 }
 
 impl SimOptions {
-    /// Demand paging with so many frames, dense ids, seed 1, no warm-up.
+    /// Demand paging with so many frames, dense ids, seed 1, no warm-up, scans like all else.
     pub fn new(frames: u32, pages_dense: Option<u64>) -> SimOptions {
-        SimOptions { frames, pages_dense, seed: 1, warmup: 0, batch: 1 }
+        SimOptions { frames, pages_dense, seed: 1, warmup: 0, batch: 1, scan_hints: false }
     }
 }
 
@@ -142,7 +145,7 @@ impl<P: Policy> Cell<P> {
             touch_on: policy.touch_on(),
             policy,
             metas,
-            pool: Pool::new(options.frames, options.pages_dense),
+            pool: Pool::new(options.frames, options.pages_dense, options.scan_hints),
             position: 0,
             warmup: options.warmup,
             batch: options.batch.max(1),
@@ -284,8 +287,13 @@ impl<P: Policy> Cell<P> {
     #[inline(always)]
     fn evict(&mut self, page: PageId, recall: Recall) -> Result<(), NoVictim> {
         let frames = self.pool.frames();
+        let wanted = self.batch.min(frames);
+        let first = self.evict_scanned(wanted);
+        if first == wanted {
+            return Ok(());
+        }
         let goal = Goal {
-            frames: self.batch.min(frames),
+            frames: wanted - first,
             steps_max: frames.saturating_mul(4).max(1 << 16),
             now: self.now,
             incoming: Some((page, recall)),
@@ -296,6 +304,20 @@ impl<P: Policy> Cell<P> {
             self.tick((self.pool.evictions() - before) as u32);
         }
         Ok(())
+    }
+
+    /// Takes frames that only scans have referenced, if they go first: up to `wanted`, and says how
+    /// many.
+    #[inline(always)]
+    fn evict_scanned(&mut self, wanted: u32) -> u32 {
+        let mut taken = 0;
+        while taken < wanted
+            && let Some(frame) = self.pool.evict_scanned()
+        {
+            self.policy.forget(Frames::of(&self.metas), frame);
+            taken += 1;
+        }
+        taken
     }
 
     #[inline(always)]

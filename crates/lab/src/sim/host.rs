@@ -1,5 +1,7 @@
 //! The simulated pool: page table, frames, dirty and cooling marks. The policy's other side.
 
+use std::collections::VecDeque;
+
 use millpond_base::{FrameId, PageId};
 use millpond_policies::contract::{Cooled, Host, PageState, Verdict, Why};
 
@@ -31,10 +33,14 @@ pub(super) struct Pool {
     pub dirty_evictions: u64,
     pub dirty_now: u64,
     pub scanned_now: u64,
+    /// Whether pages that only scans have referenced go before all others.
+    hints: bool,
+    /// Frames with the pages that scans loaded into them, the oldest first; some are outdated.
+    scanned: VecDeque<(FrameId, PageId)>,
 }
 
 impl Pool {
-    pub fn new(frames: u32, pages_dense: Option<u64>) -> Pool {
+    pub fn new(frames: u32, pages_dense: Option<u64>, hints: bool) -> Pool {
         Pool {
             table: FrameTable::new(pages_dense, frames),
             page_of: vec![PageId(0); frames as usize],
@@ -47,6 +53,8 @@ impl Pool {
             dirty_evictions: 0,
             dirty_now: 0,
             scanned_now: 0,
+            hints,
+            scanned: VecDeque::new(),
         }
     }
 
@@ -117,8 +125,23 @@ impl Pool {
         if scan {
             flags |= SCANNED;
             self.scanned_now += 1;
+            if self.hints {
+                self.scanned.push_back((frame, page));
+            }
         }
         self.flags[frame.index()] = flags;
+    }
+
+    /// The oldest frame whose page only scans have referenced, taken out of the pool.
+    pub fn evict_scanned(&mut self) -> Option<FrameId> {
+        while let Some((frame, page)) = self.scanned.pop_front() {
+            let is_still = self.flags[frame.index()] & SCANNED != 0;
+            if is_still && self.page_of[frame.index()] == page {
+                self.offer(frame);
+                return Some(frame);
+            }
+        }
+        None
     }
 
     /// Marks what a write or a scan did to a resident frame.

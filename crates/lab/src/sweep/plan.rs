@@ -120,6 +120,9 @@ pub struct Plan {
     pub warmup: Warmup,
     /// Frames evicted at a time.
     pub batch: u32,
+    /// Whether frames that only marked scans have referenced go first: see
+    /// [`SimOptions`](crate::sim::SimOptions).
+    pub scan_hints: bool,
     /// Dense or hashed.
     pub tables: Tables,
     /// Which host.
@@ -151,6 +154,7 @@ impl Plan {
             page_size: 4096,
             warmup: Warmup::References(0),
             batch: 1,
+            scan_hints: false,
             tables: Tables::Auto,
             model: Model::Pool,
             charge_ghosts: 0,
@@ -204,7 +208,7 @@ impl Plan {
         let list = |items: Vec<String>| items.join(";");
         format!(
             "traces[{}] policies[{}] sizes[{}] seeds{:?} page_size={} warmup={:?} batch={} \
-             tables={:?} model={} charge_ghosts={} shard={:?} build={}",
+             tables={:?} model={} charge_ghosts={} scan_hints={} shard={:?} build={}",
             list(self.traces.iter().map(|t| format!("{}@{}", t.name, t.fingerprint)).collect()),
             list(self.policies.iter().map(Spec::to_string).collect()),
             list(self.sizes.iter().map(Size::to_string).collect()),
@@ -215,6 +219,7 @@ impl Plan {
             self.tables,
             self.model,
             self.charge_ghosts,
+            self.scan_hints,
             self.shard,
             crate::results::build_id(),
         )

@@ -139,6 +139,11 @@ impl<'a> Sweep<'a> {
                 return Err(SweepError::Plan(format!("nothing to run: no {what} is given")));
             }
         }
+        if plan.model != Model::Pool && plan.scan_hints {
+            return Err(SweepError::Plan(
+                "no hint reaches a second tier: leave --scan-hints away".to_string(),
+            ));
+        }
         if plan.model != Model::Pool && (plan.warmup != Warmup::References(0) || plan.batch != 1) {
             return Err(SweepError::Plan(
                 "the second-tier models have a warm-up of their own and evict on demand: leave \
@@ -398,6 +403,7 @@ impl<'a> Sweep<'a> {
             seed: slot.seed,
             warmup,
             batch: self.plan.batch,
+            scan_hints: self.plan.scan_hints,
         };
         let host = Host::new(entry, spec, &options, self.plan.model)?;
         Ok(Running { slot, frames, host, nanoseconds: 0, references: 0, stalled: None })

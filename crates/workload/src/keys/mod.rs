@@ -11,6 +11,6 @@ mod zeta;
 mod zipf;
 
 pub use chooser::{Chooser, ChooserError, Distribution};
-pub use scramble::{Scramble, mix};
+pub use scramble::{Scramble, mix, permute_keyed};
 pub use zeta::zeta;
 pub use zipf::Zipf;

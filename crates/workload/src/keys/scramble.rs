@@ -48,6 +48,20 @@ fn fnv(x: u64) -> u64 {
 /// ("cycle walking"): fewer than two rounds on average.
 #[inline]
 fn permute(rank: u64, n: u64) -> u64 {
+    permute_by([0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93, 0x5851_f42d_4c95_7f2d], rank, n)
+}
+
+/// A permutation of 0 to `n` − 1 for each key: what is next to each other under one of them, or
+/// under [`Scramble::Permute`], is so under another one by chance only. `n` is at least 1.
+#[inline]
+pub fn permute_keyed(key: u64, at: u64, n: u64) -> u64 {
+    let [first, second, added] = [1, 2, 3].map(|k| mix(key ^ mix(k)));
+    permute_by([first | 1, second | 1, added], at, n)
+}
+
+/// [`permute`] by two odd factors and a summand.
+#[inline]
+fn permute_by([first, second, added]: [u64; 3], rank: u64, n: u64) -> u64 {
     debug_assert!(rank < n);
     let bits = (u64::BITS - (n - 1).leading_zeros()).max(1);
     let mask = u64::MAX >> (u64::BITS - bits);
@@ -56,11 +70,11 @@ fn permute(rank: u64, n: u64) -> u64 {
     // Bounded: a bijection's cycle through `rank` comes back to it, and `rank` is below `n`.
     loop {
         // Odd factors and right shifts are each invertible within `bits` bits.
-        x = x.wrapping_mul(0x9e37_79b9_7f4a_7c15) & mask;
+        x = x.wrapping_mul(first) & mask;
         x ^= x >> shift;
-        x = x.wrapping_mul(0xd6e8_feb8_6659_fd93) & mask;
+        x = x.wrapping_mul(second) & mask;
         x ^= x >> shift;
-        x = x.wrapping_add(0x5851_f42d_4c95_7f2d) & mask;
+        x = x.wrapping_add(added) & mask;
         if x < n {
             return x;
         }
@@ -79,6 +93,21 @@ mod tests {
                 let row = Scramble::Permute.row(rank, n) as usize;
                 assert!(!std::mem::replace(&mut hit[row], true), "n {n}: row {row} twice");
             }
+        }
+    }
+
+    #[test]
+    fn keyed_permutations_are_permutations_and_each_key_has_another_one() {
+        for n in [1u64, 2, 3, 7, 8, 1000, 1025] {
+            let of = |key| {
+                let mut rows: Vec<u64> = (0..n).map(|at| permute_keyed(key, at, n)).collect();
+                let as_drawn = rows.clone();
+                rows.sort_unstable();
+                assert!(rows.into_iter().eq(0..n), "n {n}, key {key}");
+                as_drawn
+            };
+            let all = [of(1), of(2)];
+            assert!(n < 7 || all[0] != all[1], "n {n}");
         }
     }
 

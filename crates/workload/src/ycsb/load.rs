@@ -4,7 +4,7 @@ use millpond_base::Seed;
 
 use super::config::{Config, LoadOrder, TABLE};
 use super::shape::{KEY_LEN_MAX, Shape};
-use crate::keys::Scramble;
+use crate::keys::permute_keyed;
 use crate::live::{Access, DriveError, Session, Store, TableId};
 
 /// Rows of a transaction while loading in random order.
@@ -69,6 +69,15 @@ fn sorted_rows(shape: &Shape, rows: u64) -> Vec<u64> {
     order.into_iter().map(|(_, row)| row).collect()
 }
 
+/// The row that is loaded as number `at` in random order.
+///
+/// Not by the permutation that spreads popular ranks over the rows: rows that are popular would be
+/// loaded one after the other, and lie side by side in a store that keeps this order.
+#[inline]
+fn row_at(seed: Seed, at: u64, rows: u64) -> u64 {
+    permute_keyed(seed.derive("load").0, at, rows)
+}
+
 fn load_random<S: Session>(
     session: &mut S,
     table: TableId,
@@ -80,12 +89,9 @@ fn load_random<S: Session>(
     let mut value = vec![0; shape.value_len()];
     let mut key = [0; KEY_LEN_MAX];
     let mut loaded = 0u64;
-    // The seed turns the permutation, so that the order is another one for another seed.
-    let turn = if config.rows == 0 { 0 } else { seed.derive("load").0 % config.rows };
     session.begin(Access::Write)?;
     for at in (u64::from(part)..config.rows).step_by(parts.max(1) as usize) {
-        let turned = (u128::from(at) + u128::from(turn)) % u128::from(config.rows);
-        let row = Scramble::Permute.row(turned as u64, config.rows);
+        let row = row_at(seed, at, config.rows);
         shape.fill(&mut value, row, 0);
         let key = shape.key(row, &mut key);
         if !session.insert(table, key, &value)? {
@@ -99,4 +105,33 @@ fn load_random<S: Session>(
     }
     session.commit()?;
     Ok(loaded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::Scramble;
+
+    #[test]
+    fn rows_of_neighbouring_ranks_are_not_loaded_one_after_the_other() {
+        let rows = 10_000u64;
+        let mut loaded_as = vec![0u64; rows as usize];
+        (0..rows).for_each(|at| loaded_as[row_at(Seed(1), at, rows) as usize] = at);
+        let of_rank = |rank| loaded_as[Scramble::Permute.row(rank, rows) as usize];
+        let near = |apart: u64| {
+            let close = |rank: &u64| of_rank(*rank).abs_diff(of_rank(rank + apart)) <= 50;
+            (0..1000).filter(close).count()
+        };
+        // One in a hundred is by chance.
+        for apart in 1..10 {
+            assert!(near(apart) < 40, "ranks {apart} apart: {} of 1000", near(apart));
+        }
+    }
+
+    #[test]
+    fn each_seed_loads_in_an_order_of_its_own() {
+        let order = |seed| (0..100).map(|at| row_at(Seed(seed), at, 100)).collect::<Vec<_>>();
+        assert_ne!(order(1), order(2));
+        assert_eq!(order(1), order(1));
+    }
 }
