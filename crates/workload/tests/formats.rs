@@ -228,6 +228,20 @@ fn gzip_and_zstd_are_seen_through_and_their_cuts_are_damage() {
     let mut two = gzip(b"1\n2\n");
     two.extend(gzip(b"3\n"));
     assert_eq!(read_as("t", &two, &options).unwrap().pages, [1, 2, 3]);
+    for rest in [&b"XXXXX"[..], &[0; 4000], b"a whole line of text\n"] {
+        let (record, reason) = corrupt(read_as("t", &[&two, rest].concat(), &options));
+        assert!(record == 4 && reason.contains("behind the end"), "{record}: {reason}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_the_first_id_or_column() {
+    let mark = "\u{feff}";
+    assert_eq!(read("t", &format!("{mark}1\n2\n1\n")).unwrap().pages, [1, 2, 1]);
+    let csv = read("t.csv", &format!("{mark}page,op\n5,R\n6,W\n")).unwrap();
+    assert_eq!((csv.pages.clone(), writes(&csv)), (vec![5, 6], vec![false, true]));
+    let packed = gzip(format!("{mark}7\n").as_bytes());
+    assert_eq!(read_as("t", &packed, &ReadOptions::default()).unwrap().pages, [7]);
 }
 
 #[test]

@@ -5,10 +5,10 @@
 //! request for more is the error, so that it names the record that could not be read.
 
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 
 use crate::trace::TraceError;
 
@@ -16,6 +16,9 @@ use crate::trace::TraceError;
 const CHUNK: usize = 256 << 10;
 /// The longest record that is waited for; a text file with a longer line is no trace.
 const MAX_RECORD: usize = 1 << 20;
+
+/// Bytes that are looked at to tell text.
+const HEAD: usize = 512;
 
 /// How a stream was compressed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,7 +59,14 @@ impl Input {
         let io = |source| TraceError::Io { path: path.clone(), source };
         let (packing, reader) = unpack(raw).map_err(io)?;
         let buf = vec![0; CHUNK];
-        Ok(Input { path, reader, packing, buf, start: 0, end: 0, eof: false, failed: None })
+        let mut input =
+            Input { path, reader, packing, buf, start: 0, end: 0, eof: false, failed: None };
+        let head = input.peek(HEAD);
+        // A text that says of itself that it is UTF-8; binary records are hardly without a zero.
+        if head.starts_with(b"\xef\xbb\xbf") && !head.iter().take(HEAD).any(|&byte| byte == 0) {
+            input.consume(3);
+        }
+        Ok(input)
     }
 
     /// The name of the file in messages.
@@ -177,11 +187,40 @@ fn unpack(mut raw: Box<dyn Read + Send>) -> io::Result<(Packing, Box<dyn Read + 
     Ok(match packing {
         Packing::None => (packing, Box::new(whole)),
         Packing::Gzip => {
-            let decoder = MultiGzDecoder::new(BufReader::with_capacity(CHUNK, whole));
-            (packing, Box::new(decoder))
+            let packed = BufReader::with_capacity(CHUNK, whole);
+            (packing, Box::new(Members { decoder: Some(GzDecoder::new(packed)) }))
         }
         Packing::Zstd => (packing, Box::new(zstd::stream::read::Decoder::new(whole)?)),
     })
+}
+
+/// The members of a gzip file, one behind the other. What is behind the last one and is no member
+/// is an error of its own, and not an end in the middle of a member.
+struct Members<R> {
+    /// `None` at the end.
+    decoder: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> Read for Members<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        while let Some(decoder) = &mut self.decoder {
+            let count = decoder.read(buf)?;
+            if count > 0 || buf.is_empty() {
+                return Ok(count);
+            }
+            let Some(decoder) = self.decoder.take() else { break };
+            let mut packed = decoder.into_inner();
+            match packed.fill_buf()? {
+                [] => {}
+                [0x1f, ..] => self.decoder = Some(GzDecoder::new(packed)),
+                _ => {
+                    let reason = "what is behind the end of the last member is no gzip";
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+                }
+            }
+        }
+        Ok(0)
+    }
 }
 
 fn packing_of(head: &[u8]) -> Packing {
