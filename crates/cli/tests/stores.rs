@@ -552,7 +552,7 @@ fn what_cannot_be_salvaged_from_its_log_says_what_to_do_next() {
     shop.run(&["dump", "bad.db", "--salvage", "--out", "bad.db.dump"]);
     shop.ok(&["load", "bad.db.new", "bad.db.dump"]);
     // With nothing wrong it is a recovery like any other.
-    damaged(&shop, "good.db", |_| 16 << 20);
+    damaged(&shop, "good.db", |_| 100 << 10);
     let said = shop.run(&["recover", "good.db", "--salvage"]);
     assert!(said.status.success() && text(&said.stderr).contains("the log is sound"), "{said:?}");
     assert_eq!(shop.ok(&["scan", "good.db", "--count"]), "20\n");

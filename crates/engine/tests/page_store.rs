@@ -401,6 +401,8 @@ fn files_that_are_no_store_are_named_for_what_they_are() {
         std::fs::write(&path, content).unwrap();
         let error = open(&path);
         assert!(error.to_string().contains("no Millpond store"), "{error}");
+        let is_short = error.to_string().contains(&format!("has {} bytes", content.len()));
+        assert_eq!(is_short, content.len() < 4096, "{error}");
     }
     let error = PageStore::create(&path, PageSize::KIB_4, &options()).unwrap_err();
     assert!(matches!(error, CreateError::File(OpenFileError::Exists { length: 100_000, .. })));

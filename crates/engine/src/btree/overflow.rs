@@ -14,7 +14,7 @@
 //!
 //! While a value is written, and while it is freed, it hangs below an anchor of its own.
 
-use millpond_base::{Mark, Op as Use, PageKind};
+use millpond_base::{Mark, Op as Use, PageId, PageKind};
 
 use crate::btree::change::held_anchor;
 use crate::btree::node::edit::{Reference, put_swip};
@@ -22,12 +22,13 @@ use crate::btree::node::layout::{KIND, LEVEL, Node, Value};
 use crate::btree::note::LargeValue;
 use crate::btree::tree::{BTree, corrupt};
 use crate::page::{PageType, View};
-use crate::pool::{ANCHOR_SWIP, Anchor, NewPage, Op, Pages, PoolError, Read, Swip, Try, Write};
+use crate::pool::{
+    ANCHOR_SWIP, Anchor, Jump, NewPage, Op, Pages, PoolError, Read, Swip, Try, Write,
+};
 
 pub(crate) const STAMP: usize = 32;
 pub(crate) const USED: usize = 40;
 pub(crate) const BODY: usize = 48;
-const NOT_EXPECTED: &str = "not the overflow page that its parent expects";
 /// Data pages read, or freed, in one attempt.
 const BATCH: usize = 16;
 
@@ -209,7 +210,7 @@ impl<P: Pages> BTree<P> {
         }
         let mut page = anchor.child_exclusive(ANCHOR_SWIP, other(Use::Write))?;
         if root.is_some_and(|(level, stamp)| !is_page(page.view(), level, stamp)) {
-            return Err(corrupt(page.id(), NOT_EXPECTED));
+            return Err(misfit(page.id()));
         }
         if page.view().u8(LEVEL) == 0 || used(page.view()) == 0 {
             put_swip(anchor.page_mut(), ANCHOR_SWIP, Swip::NULL);
@@ -331,13 +332,20 @@ fn free_last<P: Pages>(page: &mut Write<'_, P>, child: Write<'_, P>, count: usiz
     child.free();
 }
 
+/// The page is not the one of its value that whoever refers to it expects.
+#[cold]
+fn misfit(page: PageId) -> Jump {
+    let what = "it is no part of the value, or of another level of it".to_string();
+    Jump::failed(PoolError::Misfit { page, parent: None, what })
+}
+
 fn expect<P: Pages>(page: &Read<'_, P>, level: u8, stamp: u64) -> Try<()> {
     if is_page(page.view(), level, stamp) {
         return Ok(());
     }
     page.validate()?;
     let id = page.header().page().unwrap_or_default();
-    Err(corrupt(id, NOT_EXPECTED))
+    Err(misfit(id))
 }
 
 /// Appends bytes from `offset` on of the value below `page`: those of one data page, and those of

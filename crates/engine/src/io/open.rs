@@ -347,7 +347,7 @@ fn read_superblock(device: &dyn Device) -> Result<Superblock, OpenError> {
     let path = || device.path().to_path_buf();
     let no_store = |source| OpenError::Superblock { path: path(), source };
     if device.length() < HEAD as u64 {
-        return Err(no_store(SuperblockError::Magic { found: [0; 8] }));
+        return Err(no_store(SuperblockError::Short { length: device.length() }));
     }
     let mut head = AlignedBuffer::new(HEAD);
     device.read(0, &mut head)?;

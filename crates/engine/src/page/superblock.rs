@@ -65,6 +65,12 @@ pub enum SuperblockError {
         /// What stands in the magic's place.
         found: [u8; 8],
     },
+    /// There is no room for one.
+    #[error("it is no Millpond store: it has {length} bytes, fewer than a page")]
+    Short {
+        /// Length of the file.
+        length: u64,
+    },
     /// Written by another version of the format.
     #[error(
         "it has format version {found}, and this program reads version {known}: use a release \
