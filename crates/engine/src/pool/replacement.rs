@@ -33,6 +33,18 @@ fn steps_max(frames: u32, batch: u32) -> u32 {
     }
 }
 
+/// Lets others go on: who admits a page holds its parent's latch while it waits for the seat, and
+/// comes to nothing where somebody else takes the seat over and over, and is refused that parent.
+/// To yield gives way only to who runs already; who sleeps for the seat needs time to wake up.
+fn step_aside(fruitless: u32) {
+    const YIELDS: u32 = 4;
+    const LEAST: Duration = Duration::from_micros(20);
+    if fruitless < YIELDS || IS_MODEL {
+        return millpond_base::sync::thread::yield_now();
+    }
+    std::thread::sleep(LEAST * (1 << (fruitless - YIELDS).min(5)));
+}
+
 /// One round's view of the pool.
 pub(crate) struct LiveHost<'a, M: Mode> {
     pool: &'a Pool<M>,
@@ -43,6 +55,8 @@ pub(crate) struct LiveHost<'a, M: Mode> {
     refused: u64,
     /// Frames that were offered or should cool.
     asked: u32,
+    /// Refusals in a row because of latches.
+    latched: u32,
     /// What the policy says that it looked at.
     looked: u32,
     /// Dirty frames are never enough.
@@ -97,6 +111,7 @@ impl<'a, M: Mode> LiveHost<'a, M> {
             dirty,
             refused: 0,
             asked: 0,
+            latched: 0,
             looked: 0,
             is_thorough: false,
             random: fastrand::Rng::with_seed(pool.options.seed ^ pool.evictions()),
@@ -113,7 +128,20 @@ impl<'a, M: Mode> LiveHost<'a, M> {
 
     fn refuse(&mut self, why: Why) -> Verdict {
         self.refused += 1;
+        self.note_latched(why);
         Verdict::Refused(why)
+    }
+
+    fn note_latched(&mut self, why: Why) {
+        if why == Why::Latched {
+            self.latched = self.latched.saturating_add(1);
+        }
+    }
+
+    /// Whether latches stand in the way of everything. Who has them may be waiting for the seat,
+    /// to admit a page below a latched parent: a round that goes on keeps it from going on.
+    fn is_shut_out(&self) -> bool {
+        self.latched >= self.pool.frames().saturating_mul(2).saturating_add(64)
     }
 
     /// The parent of `frame`, latched, if it still is the parent then.
@@ -267,6 +295,7 @@ impl<M: Mode> Host for LiveHost<'_, M> {
         match verdict {
             Ok(Verdict::Taken(page)) => {
                 self.taken.push(frame);
+                self.latched = 0;
                 Verdict::Taken(page)
             }
             Ok(other) => other,
@@ -279,12 +308,17 @@ impl<M: Mode> Host for LiveHost<'_, M> {
         let Some(at) = self.pool.memory.frame(frame) else {
             return Cooled::Refused(Why::Absent);
         };
-        self.try_cool(at).unwrap_or_else(Cooled::Refused)
+        self.try_cool(at).unwrap_or_else(|why| {
+            self.note_latched(why);
+            Cooled::Refused(why)
+        })
     }
 
     fn has_enough(&self) -> bool {
         let (wanted, dirty) = (self.wanted as usize, self.dirty.len());
-        if self.wanted <= 1 || self.is_thorough {
+        if self.is_shut_out() {
+            true
+        } else if self.wanted <= 1 || self.is_thorough {
             // Page by page, as in a simulator: the first clean one goes.
             false
         } else if self.pool.evicts_after_writing() {
@@ -417,6 +451,7 @@ impl<M: Mode> Pool<M> {
         /// Without any progress for so long, there is none to be had.
         const PATIENCE: Duration = Duration::from_secs(10);
         let mut deadline = Instant::now() + PATIENCE;
+        let mut fruitless = 0;
         loop {
             let progress = match self.options.evictors {
                 // Frames that wait for a thread to leave its epoch need no company.
@@ -432,14 +467,16 @@ impl<M: Mode> Pool<M> {
             }
             if progress {
                 deadline = Instant::now() + PATIENCE;
+                fruitless = 0;
             } else if Instant::now() > deadline {
                 return Err(PoolError::Full { frames: self.frames() });
             } else {
                 self.all_registered()?;
                 self.epochs.step();
                 if !self.drop_abandoned() {
-                    millpond_base::sync::thread::yield_now();
+                    step_aside(fruitless);
                 }
+                fruitless += 1;
             }
         }
     }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use millpond::pool::buffer::{Pool, PoolOptions};
+use millpond::pool::buffer::{Evictors, Pool, PoolOptions};
+use millpond::pool::counters::Counter;
 use millpond::pool::{Latched, Optimistic, Seated, Workers};
 use millpond_base::Reason;
-use millpond_policies::policy::{Lru, Random};
+use millpond_policies::policy::{LeanEvict, Lru, Random};
 
 use super::forest::{FAN_OUT, Forest};
 use super::storage::{MemoryStorage, tiny};
@@ -124,4 +125,36 @@ fn a_failing_write_of_a_victim_does_not_fail_a_read_that_finds_another_frame() {
     storage.writes_fail.store(0, Ordering::SeqCst);
     assert_eq!(pool.evict_all().unwrap(), 0);
     assert_eq!(forest.read(9).unwrap(), 1);
+}
+
+/// Who admits a page waits for the seat with the parent latched, and nothing below that parent can
+/// go meanwhile. Who evicts must let it through, instead of being refused again and again: with
+/// batches of one page a round looks as long as a simulator does, 65,536 times.
+#[test]
+fn who_evicts_lets_those_through_whose_latches_stand_in_the_way() {
+    const FRAMES: u32 = 8;
+    const THREADS: usize = 3;
+    const READS: usize = 4_000;
+    let storage = Arc::new(MemoryStorage::new(PAGE));
+    let seated = Seated::exact::<LeanEvict>(&spec("lean-evict"), &shape(FRAMES)).unwrap();
+    let options = PoolOptions { evictors: Evictors::Workers, ..PoolOptions::new(FRAMES) };
+    type Tree = Made<Optimistic, TouchOf<LeanEvict>, true>;
+    let pool = Arc::new(Pool::<Tree>::open(options, storage, seated).unwrap());
+    // Below one inner page, as the leaves of a small tree are below its root.
+    let forest = Forest::small(pool.clone(), register, &[0], 0..FAN_OUT);
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let forest = &forest;
+            scope.spawn(move || {
+                let mut random = fastrand::Rng::with_seed(thread as u64);
+                for _ in 0..READS {
+                    assert_eq!(forest.read(random.usize(..FAN_OUT)).unwrap(), 0);
+                }
+            });
+        }
+    });
+    let counters = pool.counters();
+    let refused = counters.get(Counter::EvictionRefusals);
+    let evicted = counters.get(Counter::Evictions);
+    assert!(refused <= 500 * evicted, "{refused} refused, {evicted} evicted");
 }
