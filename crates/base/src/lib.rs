@@ -1,8 +1,10 @@
 //! The vocabulary that every Millpond crate shares.
 //!
 //! Nothing here knows a policy, a trace or an engine: ids, the marks a reference carries, sizes
-//! with units, seeds, and the shim that lets a model checker replace atomics and locks.
+//! with units, seeds, errors that hold errors, and the shim that lets a model checker replace
+//! atomics and locks.
 
+pub mod errors;
 pub mod ids;
 pub mod mark;
 pub mod nearest;

@@ -57,7 +57,7 @@ pub enum BenchError {
     Store(#[from] millpond::db::Error),
     /// There can be no memory limit here.
     #[error("no memory limit can be set here: {0}")]
-    Limit(#[from] crate::memory_group::LimitError),
+    Limit(crate::memory_group::LimitError),
     /// An operation of the workload failed.
     #[error("the run failed: {0}")]
     Drive(Box<dyn Error + Send + Sync>),
@@ -71,6 +71,10 @@ pub enum BenchError {
     #[error("stopped before anything was measured")]
     Stopped,
 }
+
+millpond_base::from_variants! { BenchError {
+    Limit(crate::memory_group::LimitError),
+} }
 
 impl BenchError {
     /// Whether the command line is at fault, not the run.

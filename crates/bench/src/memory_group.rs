@@ -37,12 +37,12 @@ pub enum LimitError {
         path: PathBuf,
     },
     /// The system refuses.
-    #[error("{path} may not be written to ({source})")]
+    #[error("{path} may not be written to ({error})")]
     Refused {
         /// The file or folder.
         path: PathBuf,
         /// What it said.
-        source: io::Error,
+        error: io::Error,
     },
 }
 
@@ -62,7 +62,7 @@ pub struct MemoryGroup {
 
 fn refused(path: &Path) -> impl Fn(io::Error) -> LimitError {
     let path = path.to_path_buf();
-    move |source| LimitError::Refused { path: path.clone(), source }
+    move |source| LimitError::Refused { path: path.clone(), error: source }
 }
 
 fn write(path: &Path, text: impl ToString) -> Result<(), LimitError> {

@@ -52,7 +52,7 @@ pub(crate) enum Failure {
     Table(#[from] TableError),
     /// Writing to a stream: the same.
     #[error("cannot write: {0}")]
-    Write(#[from] std::io::Error),
+    Write(std::io::Error),
     /// Some runs failed, the others are written: exit code 1.
     #[error("{0}")]
     Partly(String),
@@ -60,6 +60,10 @@ pub(crate) enum Failure {
     #[error("interrupted; what was finished is written")]
     Interrupted,
 }
+
+millpond_base::from_variants! { Failure {
+    Write(std::io::Error),
+} }
 
 impl From<BesideError> for Failure {
     fn from(error: BesideError) -> Failure {

@@ -55,7 +55,7 @@ fn a_failed_read_names_page_and_offset_and_spares_the_neighbours() {
     let (device, store, ids) = store_of(8);
     device.fail_reads_at(offset(ids[3]) + 100);
     match read(&store, ids[3]) {
-        Err(ReadError::Device { page, source }) => {
+        Err(ReadError::Device { page, error: source }) => {
             assert_eq!(page, ids[3]);
             let DeviceError::Io { operation, offset: at, errno, length, .. } = source else {
                 panic!("{source:?}")
@@ -150,7 +150,7 @@ fn a_disk_that_fills_up_fails_growth_and_nothing_else() {
     assert_eq!(store.allocate(), Ok(ids[0]));
     device.fill();
     let error = write(&store, ids[1], 6).unwrap_err();
-    assert!(matches!(&error, WriteError::Device { source, .. } if source.is_disk_full()));
+    assert!(matches!(&error, WriteError::Device { error: source, .. } if source.is_disk_full()));
     assert_eq!(read(&store, ids[1]), Ok(1));
     device.heal();
     assert!(store.allocate().is_ok());

@@ -107,7 +107,7 @@ fn a_golden_file_of_the_next_version_is_refused_with_both_versions_named() {
         }
         let device = Arc::new(MemoryDevice::from_bytes(&image));
         let error = PageStore::open_on(device, None, false).unwrap_err();
-        let OpenError::Superblock { source, .. } = &error else { panic!("{error:?}") };
+        let OpenError::Superblock { error: source, .. } = &error else { panic!("{error:?}") };
         let (found, known) = (FORMAT_VERSION + 1, FORMAT_VERSION);
         assert_eq!(source, &SuperblockError::Version { found, known });
         let text = error.to_string();

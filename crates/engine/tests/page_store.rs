@@ -475,7 +475,7 @@ fn a_file_of_another_version_is_refused_with_both_versions_named() {
     store.close(None).unwrap();
     device.write(40, &2u32.to_le_bytes()).unwrap();
     let error = PageStore::open_on(device, None, false).unwrap_err();
-    let OpenError::Superblock { source, .. } = &error else { panic!("{error:?}") };
+    let OpenError::Superblock { error: source, .. } = &error else { panic!("{error:?}") };
     assert_eq!(source, &SuperblockError::Version { found: 2, known: 1 });
     let text = error.to_string();
     assert!(text.contains("version 2") && text.contains("version 1"), "{text}");

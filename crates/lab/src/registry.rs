@@ -24,12 +24,12 @@ pub enum PolicyError {
         hint: String,
     },
     /// A parameter that cannot be.
-    #[error("policy '{id}': {source}")]
+    #[error("policy '{id}': {error}")]
     Param {
         /// The policy.
         id: String,
         /// What is wrong.
-        source: ParamError,
+        error: ParamError,
     },
     /// An offline policy where there is no future to give it.
     #[error("policy '{0}' needs the future, which a stream has not: choose an online policy")]
@@ -96,7 +96,7 @@ impl Entry {
     }
 
     fn param_error(&self, source: ParamError) -> PolicyError {
-        PolicyError::Param { id: self.info.id.to_string(), source }
+        PolicyError::Param { id: self.info.id.to_string(), error: source }
     }
 
     /// A simulation of it.

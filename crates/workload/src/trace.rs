@@ -68,12 +68,12 @@ impl Batch {
 #[non_exhaustive]
 pub enum TraceError {
     /// The file could not be opened or read.
-    #[error("{path}: {source}")]
+    #[error("{path}: {error}")]
     Io {
         /// The file.
         path: PathBuf,
         /// What the operating system said.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// A record is not what its format demands, or the file ends in the middle of one.
     #[error("{path}: record {record}: {reason}")]

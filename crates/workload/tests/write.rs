@@ -184,7 +184,7 @@ fn a_full_disk_is_a_typed_error() {
         let mut source = Given { batch: batch.clone(), at: 0 };
         let error = convert(&mut source, &mut *sink).unwrap_err();
         match error {
-            TraceError::Io { source, .. } => {
+            TraceError::Io { error: source, .. } => {
                 assert_eq!(source.kind(), std::io::ErrorKind::StorageFull, "{format:?}");
             }
             other => panic!("{format:?}: {other}"),

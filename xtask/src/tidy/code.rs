@@ -41,11 +41,37 @@ pub fn check(source: &Source<'_>, components: &Components) -> Vec<Violation> {
                     ),
                 );
             }
+            "error" if says_its_source(source, at) => add(
+                "source-said-twice",
+                "the message repeats the source, and whoever prints the chain prints it twice: \
+                 `millpond_base::from_variants!` instead of `#[from]`, a field `error` instead of \
+                 `source`"
+                    .to_string(),
+            ),
             "unsafe" => check_unsafe(source, line, components, &mut found),
             _ => {}
         }
     }
     found
+}
+
+/// Whether the token at `at` begins `#[error("… {0} …")] Variant(#[from] Other)`, or a message with
+/// the field `source`. What a type parameter stands for can be reached through the chain only.
+fn says_its_source(source: &Source<'_>, at: usize) -> bool {
+    let is_attribute = at >= 2 && source.is(at - 1, "[") && source.is(at - 2, "#");
+    let Some(message) = source.tokens.get(at + 2).filter(|_| is_attribute) else { return false };
+    if message.text.contains("{source") {
+        return true;
+    }
+    if !message.text.contains("{0") {
+        return false;
+    }
+    let Some(end) = (at..source.tokens.len()).find(|i| source.is(*i, "]")) else { return false };
+    // ] Variant ( # [ from ] Type
+    let is_source =
+        source.is(end + 4, "[") && ["from", "source"].iter().any(|n| source.is(end + 5, n));
+    let is_parameter = source.tokens.get(end + 7).is_some_and(|token| token.text.len() == 1);
+    is_source && !is_parameter
 }
 
 fn check_unsafe(source: &Source<'_>, line: usize, map: &Components, found: &mut Vec<Violation>) {
@@ -117,5 +143,19 @@ mod tests {
         assert_eq!(found(proven), [(3, "unsafe-file")]);
         let documented = "/// A.\n///\n/// # Safety\n/// 1.\npub unsafe fn a() {}\n";
         assert_eq!(found_in("crates/a/src/raw.rs", documented), []);
+    }
+
+    #[test]
+    fn an_error_that_says_what_its_source_says_is_found() {
+        let of = |message: &str, what: &str| {
+            format!("enum E {{\n    #[error(\"{message}\")]\n    A({what}),\n}}\n")
+        };
+        assert_eq!(found(&of("no: {0}", "#[from] Other")), [(2, "source-said-twice")]);
+        assert_eq!(found(&of("no: {0:?}", "#[source] Other")), [(2, "source-said-twice")]);
+        assert_eq!(found(&of("no", "#[from] B")), []);
+        assert_eq!(found(&of("no: {0}", "B")), []);
+        assert_eq!(found(&of("no: {0}", "#[from] T")), [], "a type parameter");
+        let named = "enum E {\n    #[error(\"no: {source}\")]\n    A { source: B },\n}\n";
+        assert_eq!(found(named), [(2, "source-said-twice")]);
     }
 }

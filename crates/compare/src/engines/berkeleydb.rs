@@ -28,7 +28,7 @@ use crate::native::berkeleydb::{Code, Database, Environment, Txn};
 pub enum BerkeleyDbError {
     /// The engine.
     #[error("BerkeleyDB: {0}")]
-    Engine(#[from] Code),
+    Engine(Code),
     /// The session does not know this table.
     #[error("no table has the number {}: was it created before the session?", table.0)]
     UnknownTable {
@@ -36,6 +36,10 @@ pub enum BerkeleyDbError {
         table: TableId,
     },
 }
+
+millpond_base::from_variants! { BerkeleyDbError {
+    Engine(Code),
+} }
 
 /// BerkeleyDB.
 pub struct BerkeleyDb {

@@ -26,7 +26,7 @@ use crate::stripes::Stripes;
 pub enum FjallError {
     /// The engine.
     #[error("fjall: {0}")]
-    Engine(#[from] fjall::Error),
+    Engine(fjall::Error),
     /// The session does not know this table.
     #[error("no table has the number {}: was it created before the session?", table.0)]
     UnknownTable {
@@ -34,6 +34,10 @@ pub enum FjallError {
         table: TableId,
     },
 }
+
+millpond_base::from_variants! { FjallError {
+    Engine(fjall::Error),
+} }
 
 /// fjall.
 pub struct Fjall {

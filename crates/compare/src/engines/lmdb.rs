@@ -24,7 +24,7 @@ type Table = Database<Bytes, Bytes>;
 pub enum LmdbError {
     /// The engine.
     #[error("LMDB: {0}")]
-    Engine(#[from] heed::Error),
+    Engine(heed::Error),
     /// The session does not know this table, or writes outside of a transaction.
     #[error("the session cannot do this: {what}")]
     Misuse {
@@ -32,6 +32,10 @@ pub enum LmdbError {
         what: &'static str,
     },
 }
+
+millpond_base::from_variants! { LmdbError {
+    Engine(heed::Error),
+} }
 
 /// LMDB.
 pub struct Lmdb {

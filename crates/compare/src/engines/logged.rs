@@ -21,7 +21,7 @@ use crate::engine::{Commits, Engine, Settings};
 pub enum LoggedError {
     /// The engine.
     #[error("Millpond: {0}")]
-    Db(#[from] Error),
+    Db(Error),
     /// The session does not know this table.
     #[error("no table has the number {}: was it created before the session?", table.0)]
     UnknownTable {
@@ -29,6 +29,10 @@ pub enum LoggedError {
         table: TableId,
     },
 }
+
+millpond_base::from_variants! { LoggedError {
+    Db(Error),
+} }
 
 /// Millpond with its log; with `GROUP`, durable commits wait a moment for company.
 pub struct Logged<const GROUP: bool> {

@@ -30,7 +30,7 @@ type Db = DBWithThreadMode<MultiThreaded>;
 pub enum RocksError {
     /// The engine.
     #[error("RocksDB: {0}")]
-    Engine(#[from] ::rocksdb::Error),
+    Engine(::rocksdb::Error),
     /// The session does not know this table.
     #[error("no table has the number {}: was it created before the session?", table.0)]
     UnknownTable {
@@ -38,6 +38,10 @@ pub enum RocksError {
         table: TableId,
     },
 }
+
+millpond_base::from_variants! { RocksError {
+    Engine(::rocksdb::Error),
+} }
 
 /// RocksDB.
 pub struct Rocks {

@@ -23,7 +23,7 @@ use crate::names::Names;
 pub enum SqliteError {
     /// The engine.
     #[error("SQLite: {0}")]
-    Engine(#[from] rusqlite::Error),
+    Engine(rusqlite::Error),
     /// The session does not know this table.
     #[error("no table has the number {}: was it created before the session?", table.0)]
     UnknownTable {
@@ -31,6 +31,10 @@ pub enum SqliteError {
         table: TableId,
     },
 }
+
+millpond_base::from_variants! { SqliteError {
+    Engine(rusqlite::Error),
+} }
 
 /// The statements of one table.
 struct Statements {

@@ -27,7 +27,7 @@ use crate::stripes::Stripes;
 pub enum WiredTigerError {
     /// The engine.
     #[error("WiredTiger: {0}")]
-    Engine(#[from] Code),
+    Engine(Code),
     /// The session does not know this table.
     #[error("no table has the number {}: was it created before the session?", table.0)]
     UnknownTable {
@@ -35,6 +35,10 @@ pub enum WiredTigerError {
         table: TableId,
     },
 }
+
+millpond_base::from_variants! { WiredTigerError {
+    Engine(Code),
+} }
 
 /// WiredTiger.
 pub struct WiredTiger {

@@ -16,11 +16,11 @@ use crate::btree::error::WriteError;
 use crate::btree::node::edit::{Edit, Payload, Reference, put_swip, reference_at};
 use crate::btree::node::layout::{Node, Span, Value};
 use crate::btree::note::{self, LargeValue};
-use crate::btree::overflow::Built;
+use crate::btree::overflow::{Built, hanging_value};
 use crate::btree::tree::{BTree, corrupt};
 use crate::btree::undo::{Before, Undo};
 use crate::btree::write_as::{Applied, Detached};
-use crate::page::PageType;
+use crate::page::change::Hanging;
 use crate::pool::{ANCHOR_SWIP, Anchor, By, Op, Pages, PoolError, Read, Swip, Try, Write};
 
 /// What the entry shall be.
@@ -110,8 +110,8 @@ pub(crate) enum RootFate {
     None,
     /// It hung, and does not any more.
     Placed(PageId),
-    /// It hangs from now on; the number says what it is the root of.
-    Hangs(PageId, u8),
+    /// It hangs from now on.
+    Hangs(PageId, Hanging),
 }
 
 /// How an update in place on behalf of somebody went.
@@ -635,7 +635,7 @@ impl<P: Pages> BTree<P> {
         match change.root {
             RootFate::None => {}
             RootFate::Placed(page) => op.placed(page),
-            RootFate::Hangs(page, kind) => op.hangs(page, kind),
+            RootFate::Hangs(page, root) => op.hangs(page, root),
         }
     }
 
@@ -663,7 +663,7 @@ impl<P: Pages> BTree<P> {
         }
         match (large, Node::leaf(leaf.view()).value(i)) {
             (Some(large), _) => {
-                op.hangs(large.root, PageType::OVERFLOW.0);
+                op.hangs(large.root, hanging_value(large.stamp));
                 self.tell(op, change, Before::Large(large));
             }
             (None, Value::Inline(span)) => {

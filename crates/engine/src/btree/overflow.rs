@@ -21,6 +21,7 @@ use crate::btree::node::edit::{Reference, put_swip};
 use crate::btree::node::layout::{KIND, LEVEL, Node, Value};
 use crate::btree::note::LargeValue;
 use crate::btree::tree::{BTree, corrupt};
+use crate::page::change::Hanging;
 use crate::page::{PageType, View};
 use crate::pool::{
     ANCHOR_SWIP, Anchor, Jump, NewPage, Op, Pages, PoolError, Read, Swip, Try, Write,
@@ -66,6 +67,11 @@ pub(crate) fn pages_of(page_size: usize, len: u64) -> u64 {
     (0..=level_for(page_size, len)).map(|l| len.div_ceil(span(page_size, l)).max(1)).sum()
 }
 
+/// A value's root that nothing refers to.
+pub(crate) fn hanging_value(stamp: u64) -> Hanging {
+    Hanging { kind: PageType::OVERFLOW.0, stamp }
+}
+
 /// What a page says of itself.
 fn is_page(view: View<'_>, level: u8, stamp: u64) -> bool {
     view.u8(KIND) == PageType::OVERFLOW.0 && view.u8(LEVEL) == level && view.u64(STAMP) == stamp
@@ -101,6 +107,21 @@ impl Built {
     }
 }
 
+/// What is known of the root of a value that is to be freed.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    level: Option<u8>,
+    stamp: Option<u64>,
+}
+
+impl Known {
+    fn fits(self, root: View<'_>) -> bool {
+        self.level.is_none_or(|level| root.u8(LEVEL) == level)
+            && self.stamp.is_none_or(|stamp| root.u64(STAMP) == stamp)
+            && root.u8(KIND) == PageType::OVERFLOW.0
+    }
+}
+
 impl<P: Pages> BTree<P> {
     fn new_overflow(&self, level: u8) -> NewPage {
         NewPage { owner: self.owner, kind: PageType::OVERFLOW, level }
@@ -109,7 +130,7 @@ impl<P: Pages> BTree<P> {
     /// An anchor with nothing below it.
     pub(crate) fn empty_anchor(&self) -> Result<Anchor, PoolError> {
         let (anchor, _) = self.pages.anchor_new(self.new_overflow(0))?;
-        while !self.pages.run(|op| self.free_some(op, anchor, None))? {}
+        while !self.pages.run(|op| self.free_some(op, anchor, Known::default()))? {}
         Ok(anchor)
     }
 
@@ -117,11 +138,12 @@ impl<P: Pages> BTree<P> {
     pub(crate) fn begin_value(&self, len: u64) -> Result<Built, PoolError> {
         let level = level_for(self.pages.page_size(), len);
         let (anchor, _) = self.pages.anchor_new(self.new_overflow(level))?;
-        let stamp = fastrand::u64(..);
+        let stamp = fastrand::u64(1..);
         self.pages.run(|op| {
             let mut root =
                 held_anchor(op, anchor)?.child_exclusive(ANCHOR_SWIP, other(Use::Write))?;
             set_word(root.page_mut(), STAMP, stamp);
+            op.hangs(root.id(), hanging_value(stamp));
             Ok(())
         })?;
         Ok(Built { anchor, len, stamp })
@@ -180,36 +202,36 @@ impl<P: Pages> BTree<P> {
 
     /// Frees a value that hangs below an anchor of ours, and the anchor.
     pub(crate) fn free_below(&self, built: &Built) -> Result<(), PoolError> {
-        let root = (level_for(self.pages.page_size(), built.len), built.stamp);
-        self.free_all(built.anchor, Some(root))
+        let level = level_for(self.pages.page_size(), built.len);
+        self.free_all(built.anchor, Known { level: Some(level), stamp: Some(built.stamp) })
     }
 
     /// Frees what hangs below an anchor of ours, whatever value it is, and the anchor.
     pub(crate) fn free_any_below(&self, anchor: Anchor) -> Result<(), PoolError> {
-        self.free_all(anchor, None)
+        self.free_all(anchor, Known::default())
     }
 
-    fn free_all(&self, anchor: Anchor, root: Option<(u8, u64)>) -> Result<(), PoolError> {
+    /// Frees the value of that stamp below an anchor of ours, and the anchor.
+    pub(crate) fn free_stamped_below(&self, anchor: Anchor, stamp: u64) -> Result<(), PoolError> {
+        self.free_all(anchor, Known { level: None, stamp: Some(stamp) })
+    }
+
+    fn free_all(&self, anchor: Anchor, root: Known) -> Result<(), PoolError> {
         while !self.pages.run(|op| self.free_some(op, anchor, root))? {}
         self.pages.release_anchor(anchor);
         Ok(())
     }
 
     /// Frees a few pages, the last ones first; answers whether nothing is left. No parent tells
-    /// the root's level and stamp: `root` does, if they are known. An older page in its place would
-    /// lead to other pages than the value's.
-    fn free_some<'o>(
-        &self,
-        op: &'o Op<'o, P>,
-        anchor: Anchor,
-        root: Option<(u8, u64)>,
-    ) -> Try<bool> {
+    /// the root's level and stamp: `root` does, as far as they are known. An older page in its
+    /// place would lead to other pages than the value's.
+    fn free_some<'o>(&self, op: &'o Op<'o, P>, anchor: Anchor, root: Known) -> Try<bool> {
         let mut anchor = held_anchor(op, anchor)?;
         if Swip(anchor.view().u64(ANCHOR_SWIP)) == Swip::NULL {
             return Ok(true);
         }
         let mut page = anchor.child_exclusive(ANCHOR_SWIP, other(Use::Write))?;
-        if root.is_some_and(|(level, stamp)| !is_page(page.view(), level, stamp)) {
+        if !root.fits(page.view()) {
             return Err(misfit(page.id()));
         }
         if page.view().u8(LEVEL) == 0 || used(page.view()) == 0 {

@@ -10,6 +10,7 @@ use crate::btree::error::WriteError;
 use crate::btree::note::LargeValue;
 use crate::btree::overflow::Built;
 use crate::btree::tree::BTree;
+use crate::page::change::Hanging;
 use crate::pool::{By, Pages, PoolError};
 
 /// What must hold for a change to be made.
@@ -201,17 +202,22 @@ impl<P: Pages> BTree<P> {
     /// # Errors
     /// The memory behind the tree failed.
     pub fn remove_hanging(&self, key: &[u8], root: PageId, kind: u8) -> Result<bool, PoolError> {
-        let whose = Whose::root(RootFate::Hangs(root, kind));
+        let whose = Whose::root(RootFate::Hangs(root, Hanging { kind, stamp: 0 }));
         Ok(self.change_by(whose, key, New::Nothing, When::Present, None)?.applied)
     }
 
-    /// Frees the pages of a large value whose root hangs below nothing.
+    /// Frees the pages of the large value of that stamp whose root hangs below nothing.
     ///
     /// # Errors
-    /// The memory behind the tree failed.
-    pub fn free_hanging(pages: Arc<P>, owner: u32, root: PageId) -> Result<(), PoolError> {
+    /// The memory behind the tree failed; [`PoolError::Misfit`] if the root is another value's.
+    pub fn free_hanging(
+        pages: Arc<P>,
+        owner: u32,
+        root: PageId,
+        stamp: u64,
+    ) -> Result<(), PoolError> {
         let tree = BTree::open(pages, owner, root)?;
-        tree.free_any_below(tree.anchor)
+        tree.free_stamped_below(tree.anchor, stamp)
     }
 }
 

@@ -154,7 +154,7 @@ impl<M: Mode> Checkpointer<M> {
             redo: redo.min(begin),
             begin,
             taken: space.taken().to_vec(),
-            hanging: space.hanging().iter().map(|(page, kind)| (*page, *kind)).collect(),
+            hanging: space.hanging().iter().map(|(page, root)| (*page, *root)).collect(),
             ..Checkpoint::default()
         });
         let under_way = self.txns.active().settled();

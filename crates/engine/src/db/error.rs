@@ -85,12 +85,12 @@ pub enum Error {
     #[error(transparent)]
     Bulk(#[from] BulkError),
     /// A key or value is not of the type that it is read as.
-    #[error("in '{tree}': {source}")]
+    #[error("in '{tree}': {error}")]
     Decode {
         /// The tree, hash index or heap.
         tree: String,
         /// What is wrong.
-        source: DecodeError,
+        error: DecodeError,
     },
     /// There is no tree of that name.
     #[error("there is no tree '{name}': create it, or see the list of trees")]

@@ -15,6 +15,7 @@ use crate::io::planted::{Bug, is_planted};
 use crate::io::{Device, FileDevice, OpenError, PageStore, beside};
 use crate::log::{Log, LogError, LogOptions, Tail};
 use crate::page::PageSize;
+use crate::page::change::Hanging;
 use crate::pool::changes::kind;
 use crate::recovery::{self, Loser, RecoveryError, RedoOptions};
 
@@ -30,7 +31,7 @@ pub(super) struct Logged {
     /// Transactions to be undone; the pages are as they were at the end of the log.
     pub(super) losers: Vec<Loser>,
     /// Roots that hung.
-    pub(super) hanging: Vec<(millpond_base::PageId, u8)>,
+    pub(super) hanging: Vec<(millpond_base::PageId, Hanging)>,
     pub(super) next_tx: u64,
     /// What was done, if the store was not closed.
     pub(super) recovery: Option<Recovery>,
@@ -169,7 +170,7 @@ fn recover(
         seconds = started.elapsed().as_secs_f64(),
         "the store was recovered up to the end of its log"
     );
-    let hanging = analysis.space.hanging().iter().map(|(page, kind)| (*page, *kind));
+    let hanging = analysis.space.hanging().iter().map(|(page, root)| (*page, *root));
     let hanging = hanging.filter(|_| !is_planted(Bug::HangingNotRestored)).collect();
     let next_tx = analysis.next_tx;
     let recovery = Recovery {

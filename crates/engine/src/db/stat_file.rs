@@ -238,12 +238,12 @@ pub enum StatFileError {
         path: PathBuf,
     },
     /// The file cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {error}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
         /// Why not.
-        source: io::Error,
+        error: io::Error,
     },
     /// The file is something else.
     #[error(
@@ -288,7 +288,7 @@ impl Published {
         let path = stat_path(store);
         let text = read_at_most(&path).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => StatFileError::Missing { path: path.clone() },
-            _ => StatFileError::Io { path: path.clone(), source },
+            _ => StatFileError::Io { path: path.clone(), error: source },
         })?;
         let foreign = |reason: String| StatFileError::Foreign { path: path.clone(), reason };
         if text.len() as u64 > FILE_BYTES_MAX {

@@ -15,7 +15,7 @@ use crate::hash_index::HashIndex;
 use crate::heap::Heap;
 use crate::io::{AlignedBuffer, PageStore};
 use crate::log::{Log, Record};
-use crate::page::change::{Section, sections};
+use crate::page::change::{Hanging, Section, sections};
 use crate::page::{PAGE_HEADER, PageHeader, PageType};
 use crate::pool::changes::kind;
 use crate::pool::{ANCHOR_SWIP, By, Mode, Pages, Pool, PoolError, Read, Storage, Swip};
@@ -86,8 +86,8 @@ fn take_back<M: Mode>(tree: &BTree<Pool<M>>, by: By, undo: &Undo<'_>) -> Result<
 pub(super) fn free_hanging<M: Mode>(pool: &Arc<Pool<M>>, store: &PageStore) -> Result<u64, Error> {
     let hanging = pool.space_at_tail(|_, space| space.hanging().clone());
     let (mut bytes, mut freed) = (AlignedBuffer::new(store.page_size().bytes()), 0);
-    for (root, kind) in &hanging {
-        match free_one(pool, store, *root, PageType(*kind), &mut bytes) {
+    for (root, what) in &hanging {
+        match free_one(pool, store, *root, *what, &mut bytes) {
             Ok(()) => freed += 1,
             Err(Error::Pool(
                 error @ (PoolError::Storage(_)
@@ -104,15 +104,16 @@ fn free_one<M: Mode>(
     pool: &Arc<Pool<M>>,
     store: &PageStore,
     root: PageId,
-    kind: PageType,
+    what: Hanging,
     bytes: &mut AlignedBuffer,
 ) -> Result<(), Error> {
     Storage::read(store, root, bytes)?;
     let owner = PageHeader::read(bytes).owner;
-    if bytes.iter().skip(PAGE_HEADER).all(|byte| *byte == 0) {
+    // Nothing was put into it yet, unless it is an older page.
+    if what.stamp == 0 && bytes.iter().skip(PAGE_HEADER).all(|byte| *byte == 0) {
         return Ok(free_bare(pool, root)?);
     }
-    free_root(pool, root, kind, owner)
+    free_root(pool, root, what, owner)
 }
 
 fn free_bare<M: Mode>(pool: &Arc<Pool<M>>, root: PageId) -> Result<(), PoolError> {
@@ -133,11 +134,11 @@ fn free_bare<M: Mode>(pool: &Arc<Pool<M>>, root: PageId) -> Result<(), PoolError
 fn free_root<M: Mode>(
     pool: &Arc<Pool<M>>,
     root: PageId,
-    kind: PageType,
+    what: Hanging,
     owner: u32,
 ) -> Result<(), Error> {
-    match kind {
-        PageType::OVERFLOW => BTree::free_hanging(pool.clone(), owner, root)?,
+    match PageType(what.kind) {
+        PageType::OVERFLOW => BTree::free_hanging(pool.clone(), owner, root, what.stamp)?,
         PageType::BTREE_LEAF | PageType::BTREE_INNER => {
             BTree::open(pool.clone(), owner, root)?.destroy()?;
         }

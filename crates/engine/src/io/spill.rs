@@ -30,12 +30,12 @@ pub enum SpillError {
         max: u64,
     },
     /// The system refused.
-    #[error("the spill file {} failed: {source}", path.display())]
+    #[error("the spill file {} failed: {error}", path.display())]
     File {
         /// The file.
         path: PathBuf,
         /// What the system said.
-        source: io::Error,
+        error: io::Error,
     },
 }
 
@@ -147,7 +147,7 @@ impl SpillFile {
     }
 
     fn failed(&self, source: io::Error) -> SpillError {
-        SpillError::File { path: self.path.clone(), source }
+        SpillError::File { path: self.path.clone(), error: source }
     }
 
     fn open(&self, room: &mut Room) -> Result<Arc<File>, SpillError> {

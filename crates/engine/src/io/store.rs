@@ -314,7 +314,7 @@ impl PageStore {
         Counters::add(&self.counters.read_requests, 1);
         self.device
             .read(self.offset_of(page), bytes)
-            .map_err(|source| ReadError::Device { page, source })?;
+            .map_err(|source| ReadError::Device { page, error: source })?;
         self.prove(page, bytes)
     }
 
@@ -352,7 +352,7 @@ impl PageStore {
                     Ok(()) => self.prove(page, bytes),
                     // One bad page fails the whole request: its neighbours are read apart.
                     Err(_) if run.count > 1 => self.read_and_prove(page, bytes),
-                    Err(source) => Err(ReadError::Device { page, source: source.clone() }),
+                    Err(source) => Err(ReadError::Device { page, error: source.clone() }),
                 };
             }
         }
@@ -443,7 +443,7 @@ impl PageStore {
                     other => other.clone(),
                 };
                 let error =
-                    result.map_err(|source| WriteError::Device { page: write.page, source });
+                    result.map_err(|source| WriteError::Device { page: write.page, error: source });
                 write.written = error.is_ok();
                 self.count_write(write);
                 first_error = first_error.and(error);

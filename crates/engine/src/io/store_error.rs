@@ -13,12 +13,12 @@ use crate::page::{PageSize, PageSizeError};
 #[non_exhaustive]
 pub enum ReadError {
     /// The device failed.
-    #[error("page {page} could not be read: {source}")]
+    #[error("page {page} could not be read: {error}")]
     Device {
         /// The page.
         page: PageId,
         /// What the device said.
-        source: DeviceError,
+        error: DeviceError,
     },
     /// What is stored is not what was written.
     #[error(
@@ -83,12 +83,12 @@ pub enum ReadError {
 #[non_exhaustive]
 pub enum WriteError {
     /// The device failed; any part of the page may have landed.
-    #[error("page {page} could not be written: {source}")]
+    #[error("page {page} could not be written: {error}")]
     Device {
         /// The page.
         page: PageId,
         /// What the device said.
-        source: DeviceError,
+        error: DeviceError,
     },
     /// There is no such page.
     #[error("page {page} does not exist: the store has {pages} pages")]
@@ -142,7 +142,7 @@ pub enum WriteError {
 pub enum AllocateError {
     /// The store could not grow; it stays usable, and freeing pages makes room.
     #[error("no page is free, and the store could not grow: {0}")]
-    Grow(#[from] DeviceError),
+    Grow(DeviceError),
     /// Opened for reading, or for salvage.
     #[error("the store is open for reading only")]
     ReadOnly,
@@ -150,6 +150,10 @@ pub enum AllocateError {
     #[error("the store is closed")]
     Closed,
 }
+
+millpond_base::from_variants! { AllocateError {
+    Grow(DeviceError),
+} }
 
 /// Why a page could not be freed. Nothing was changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -190,7 +194,7 @@ pub enum SyncError {
     /// The device did not confirm. Nothing that was written since the last synchronisation is
     /// certain, and asking again would prove nothing.
     #[error("{0}; what was written since the last synchronisation may be lost")]
-    Device(#[from] DeviceError),
+    Device(DeviceError),
     /// An earlier synchronisation failed.
     #[error(
         "an earlier synchronisation of {} failed, so nothing written since can be relied on",
@@ -208,16 +212,20 @@ pub enum SyncError {
     Closed,
 }
 
+millpond_base::from_variants! { SyncError {
+    Device(DeviceError),
+} }
+
 /// Why a store could not be closed cleanly.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CloseError {
     /// A free map or the superblock could not be written; closing may be tried again.
     #[error("closing could not be finished: {0}")]
-    Device(#[from] DeviceError),
+    Device(DeviceError),
     /// Writes may not be durable: the store stays marked as open.
     #[error("the store cannot be closed cleanly: {0}")]
-    Sync(#[from] SyncError),
+    Sync(SyncError),
     /// The catalog's root is no page that was allocated.
     #[error("the catalog's root, page {page}, is not an allocated page")]
     CatalogRoot {
@@ -225,6 +233,11 @@ pub enum CloseError {
         page: PageId,
     },
 }
+
+millpond_base::from_variants! { CloseError {
+    Device(DeviceError),
+    Sync(SyncError),
+} }
 
 /// Why a store could not be made.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -238,7 +251,7 @@ pub enum CreateError {
     PageSize(#[from] PageSizeError),
     /// The first pages could not be written.
     #[error("the store could not be created: {0}")]
-    Device(#[from] DeviceError),
+    Device(DeviceError),
     /// The device holds something already.
     #[error("{} holds {length} bytes already", path.display())]
     NotEmpty {
@@ -248,6 +261,10 @@ pub enum CreateError {
         length: u64,
     },
 }
+
+millpond_base::from_variants! { CreateError {
+    Device(DeviceError),
+} }
 
 /// Why a store could not be opened.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -260,12 +277,12 @@ pub enum OpenError {
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// No store, a store of another version, or a damaged superblock.
-    #[error("{} cannot be opened: {source}", path.display())]
+    #[error("{} cannot be opened: {error}", path.display())]
     Superblock {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        source: SuperblockError,
+        error: SuperblockError,
     },
     /// Another page size was asked for than the store has.
     #[error(
@@ -322,7 +339,7 @@ pub enum OpenError {
     },
     /// A page that says which pages are free is damaged.
     #[error("the map of free pages cannot be read: {0}")]
-    FreeMap(#[from] ReadError),
+    FreeMap(ReadError),
     /// Salvage found no page size under which the file makes sense.
     #[error(
         "nothing can be salvaged from {}: its first page is not usable ({superblock}), and no page \
@@ -336,3 +353,7 @@ pub enum OpenError {
         superblock: Box<OpenError>,
     },
 }
+
+millpond_base::from_variants! { OpenError {
+    FreeMap(ReadError),
+} }

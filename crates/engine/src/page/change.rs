@@ -10,7 +10,7 @@
 //!  3  note           page, n, n bytes    what the page's structure did to it, in its own words
 //!  4  taken          page                the page is in use from now on
 //!  5  freed          page                it is not any more
-//!  6  hangs          page, kind          the root of something that no structure refers to
+//! 10  hangs          page, kind, stamp   the root of something that no structure refers to
 //!  7  placed         page                … until now: it is referred to, or somebody else's care
 //!  8  undo           n, n bytes          how a transaction takes this change back
 //!  9  undo next      LSN                 a compensation: what is to be undone after it
@@ -35,10 +35,20 @@ const DIFFERENCE: u8 = 2;
 const NOTE: u8 = 3;
 const TAKEN: u8 = 4;
 const FREED: u8 = 5;
-const HANGS: u8 = 6;
 const PLACED: u8 = 7;
 const UNDO: u8 = 8;
 const UNDO_NEXT: u8 = 9;
+const HANGS: u8 = 10;
+
+/// What a root that nothing refers to is the root of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Hanging {
+    /// Which structure; its meaning is the structures'.
+    pub kind: u8,
+    /// What the root's page says of itself, as the reference to it did when there was one: an older
+    /// page in its place would lead to pages of other structures. 0 where no reference says any.
+    pub stamp: u64,
+}
 
 /// One section of a record's body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,8 +88,8 @@ pub enum Section<'a> {
     Hangs {
         /// The root.
         page: PageId,
-        /// What it is the root of; its meaning is the structures'.
-        kind: u8,
+        /// What it is the root of.
+        root: Hanging,
     },
     /// A root that is referred to from now on, or that somebody else takes care of.
     Placed {
@@ -254,9 +264,24 @@ pub fn put_freed(out: &mut Vec<u8>, page: PageId) {
 }
 
 /// Appends that nothing refers to the root `page`.
-pub fn put_hangs(out: &mut Vec<u8>, page: PageId, kind: u8) {
+pub fn put_hangs(out: &mut Vec<u8>, page: PageId, root: Hanging) {
     put_tag(out, HANGS, page);
-    out.push(kind);
+    root.put(out);
+}
+
+impl Hanging {
+    /// Appends it.
+    pub(crate) fn put(self, out: &mut Vec<u8>) {
+        out.push(self.kind);
+        put_varint(out, self.stamp);
+    }
+
+    /// What is at the front of `bytes`, which is taken off; `None` if it is not all there.
+    pub(crate) fn take(bytes: &mut &[u8]) -> Option<Hanging> {
+        let (&kind, behind) = bytes.split_first()?;
+        *bytes = behind;
+        Some(Hanging { kind, stamp: take_varint(bytes)? })
+    }
 }
 
 /// Appends that something refers to the root `page`.
@@ -310,11 +335,7 @@ impl<'a> Sections<'a> {
             NOTE => Section::Note { page, bytes: take_bytes(rest)? },
             TAKEN => Section::Taken { page },
             FREED => Section::Freed { page },
-            HANGS => {
-                let (&kind, behind) = rest.split_first()?;
-                *rest = behind;
-                Section::Hangs { page, kind }
-            }
+            HANGS => Section::Hangs { page, root: Hanging::take(rest)? },
             PLACED => Section::Placed { page },
             UNDO_NEXT => Section::UndoNext { lsn: Lsn(number) },
             _ => return None,
@@ -446,7 +467,7 @@ mod tests {
         put_note(&mut body, PageId(300), b"what was done");
         put_taken(&mut body, PageId(5));
         put_freed(&mut body, PageId(6));
-        put_hangs(&mut body, PageId(7), 2);
+        put_hangs(&mut body, PageId(7), Hanging { kind: 2, stamp: u64::MAX });
         put_placed(&mut body, PageId(u64::MAX >> 1));
         put_undo(&mut body, &[3; 200]);
         put_undo_next(&mut body, Lsn(1 << 50));
@@ -455,7 +476,7 @@ mod tests {
             Section::Note { page: PageId(300), bytes: b"what was done" },
             Section::Taken { page: PageId(5) },
             Section::Freed { page: PageId(6) },
-            Section::Hangs { page: PageId(7), kind: 2 },
+            Section::Hangs { page: PageId(7), root: Hanging { kind: 2, stamp: u64::MAX } },
             Section::Placed { page: PageId(u64::MAX >> 1) },
             Section::Undo { bytes: &[3; 200] },
             Section::UndoNext { lsn: Lsn(1 << 50) },

@@ -15,6 +15,7 @@ use millpond_base::{FrameId, Lsn, Mark, PageId};
 use millpond_policies::contract::{Access, Frames, TickSource, Touch, TouchOn};
 
 use crate::log::Log;
+use crate::page::change::Hanging;
 use crate::page::{PageHeader, PageType, View};
 use crate::pool::bell::Bell;
 use crate::pool::changes::{Changes, Space};
@@ -825,7 +826,7 @@ impl<M: Mode> Pages for Pool<M> {
             let word = root.swip();
             self.set_swip(anchor, ANCHOR_SWIP, word);
             op.adopt(word, &parent);
-            op.hangs(root.id(), new.kind.0);
+            op.hangs(root.id(), Hanging { kind: new.kind.0, stamp: 0 });
             Ok(root.id())
         })?;
         Ok((Anchor(anchor), root))

@@ -21,6 +21,7 @@ use millpond_base::{Lsn, PageId};
 
 use crate::io::planted::{Bug, dawdle, is_planted};
 use crate::log::{Log, Record};
+use crate::page::change::Hanging;
 use crate::page::{View, change};
 use crate::pool::buffer::{Mode, Pool, locked};
 use crate::pool::counters::Counter;
@@ -118,7 +119,7 @@ impl Changed {
 }
 
 enum Event {
-    Hangs(PageId, u8),
+    Hangs(PageId, Hanging),
     Placed(PageId),
 }
 
@@ -174,8 +175,8 @@ impl Changes {
         write(&mut self.undo);
     }
 
-    pub(crate) fn hangs(&mut self, page: PageId, kind: u8) {
-        self.events.push(Event::Hangs(page, kind));
+    pub(crate) fn hangs(&mut self, page: PageId, root: Hanging) {
+        self.events.push(Event::Hangs(page, root));
     }
 
     pub(crate) fn placed(&mut self, page: PageId) {
@@ -205,12 +206,12 @@ impl Changes {
 pub struct Space {
     /// One bit per page; bits beyond the end are 0.
     taken: Vec<u64>,
-    hanging: HashMap<PageId, u8>,
+    hanging: HashMap<PageId, Hanging>,
 }
 
 impl Space {
     /// What it is at the beginning.
-    pub fn new(taken: Vec<u64>, hanging: HashMap<PageId, u8>) -> Space {
+    pub fn new(taken: Vec<u64>, hanging: HashMap<PageId, Hanging>) -> Space {
         Space { taken, hanging }
     }
 
@@ -220,7 +221,7 @@ impl Space {
     }
 
     /// The roots that hang, and what they are the roots of.
-    pub fn hanging(&self) -> &HashMap<PageId, u8> {
+    pub fn hanging(&self) -> &HashMap<PageId, Hanging> {
         &self.hanging
     }
 
@@ -240,8 +241,8 @@ impl Space {
     }
 
     /// The root `page` hangs.
-    pub fn hang(&mut self, page: PageId, kind: u8) {
-        self.hanging.insert(page, kind);
+    pub fn hang(&mut self, page: PageId, root: Hanging) {
+        self.hanging.insert(page, root);
     }
 
     /// The root `page` hangs no longer.
@@ -421,7 +422,7 @@ impl<M: Mode> Pool<M> {
         }
         for event in events.iter() {
             match event {
-                Event::Hangs(page, kind) => change::put_hangs(body, *page, *kind),
+                Event::Hangs(page, root) => change::put_hangs(body, *page, *root),
                 Event::Placed(page) => change::put_placed(body, *page),
             }
         }
@@ -534,7 +535,7 @@ impl Changes {
         }
         for event in &self.events {
             match event {
-                Event::Hangs(page, kind) => space.hang(*page, *kind),
+                Event::Hangs(page, root) => space.hang(*page, *root),
                 Event::Placed(page) => space.place(*page),
             }
         }

@@ -24,6 +24,7 @@ use std::ptr::NonNull;
 use millpond_base::{Lsn, Mark, PageId, PageKind};
 
 use crate::page::PageType;
+use crate::page::change::Hanging;
 use crate::pool::changes::{By, Changes, Pending};
 use crate::pool::distress::PATIENCE;
 use crate::pool::error::PoolError;
@@ -304,10 +305,10 @@ impl<'p, P: Pages> Op<'p, P> {
         }
     }
 
-    /// The root `page`, of something whose pages are of this kind, hangs: nothing refers to it.
-    pub fn hangs(&self, page: PageId, kind: u8) {
+    /// The root `page`, of something that `root` tells, hangs: nothing refers to it.
+    pub fn hangs(&self, page: PageId, root: Hanging) {
         if self.pages.logs() {
-            self.pending.with(|changes| changes.hangs(page, kind));
+            self.pending.with(|changes| changes.hangs(page, root));
         }
     }
 

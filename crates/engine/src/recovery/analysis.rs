@@ -203,7 +203,7 @@ impl Pass {
         match *section {
             Section::Taken { page } => self.space.set(page, true),
             Section::Freed { page } => self.space.set(page, false),
-            Section::Hangs { page, kind } => self.space.hang(page, kind),
+            Section::Hangs { page, root } => self.space.hang(page, root),
             Section::Placed { page } => self.space.place(page),
             _ => {}
         }

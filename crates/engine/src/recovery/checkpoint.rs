@@ -23,11 +23,11 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::error::RecoveryError;
 use crate::io::planted::{Bug, is_planted};
 use crate::log::{Log, LogError, Record};
-use crate::page::change::{put_varint, take_varint};
+use crate::page::change::{Hanging, put_varint, take_varint};
 use crate::pool::changes::kind;
 
 /// The version of the encoding.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// Bytes of a record's body at most.
 const BODY_BYTES_MAX: usize = 60 << 10;
@@ -58,7 +58,7 @@ pub struct Checkpoint {
     /// Which pages are in use: one bit per page, that of page 0 the lowest of the first word.
     pub taken: Vec<u64>,
     /// Roots that nothing refers to, and what they are the roots of.
-    pub hanging: Vec<(PageId, u8)>,
+    pub hanging: Vec<(PageId, Hanging)>,
     /// The active transactions.
     pub active: Vec<Active>,
     /// Root of the catalog, if there is one.
@@ -132,9 +132,9 @@ impl Checkpoint {
             put_varint(&mut out, active.last.0);
         }
         put_varint(&mut out, self.hanging.len() as u64);
-        for &(page, kind) in &self.hanging {
+        for &(page, root) in &self.hanging {
             put_varint(&mut out, page.0);
-            out.push(kind);
+            root.put(&mut out);
         }
         put_map(&mut out, &self.taken);
         let sum = xxh3_64(&out);
@@ -174,7 +174,7 @@ impl Checkpoint {
         }
         for _ in 0..take_varint(rest).ok_or(CUT)? {
             let page = PageId(take_varint(rest).ok_or(CUT)?);
-            checkpoint.hanging.push((page, take_byte(rest).ok_or(CUT)?));
+            checkpoint.hanging.push((page, Hanging::take(rest).ok_or(CUT)?));
         }
         checkpoint.taken = take_map(rest).ok_or("its allocation map is no map")?;
         if rest.is_empty() { Ok(checkpoint) } else { Err("it is too long") }
@@ -248,7 +248,9 @@ mod tests {
             next_tx: random.u64(..),
             pages: taken.len() as u64 * 64,
             taken,
-            hanging: (0..random.u64(0..5)).map(|i| (PageId(i << 40), i as u8)).collect(),
+            hanging: (0..random.u64(0..5))
+                .map(|i| (PageId(i << 40), Hanging { kind: i as u8, stamp: random.u64(..) }))
+                .collect(),
             active: (0..random.u64(0..9)).map(|tx| Active { tx, last: Lsn(tx * 77) }).collect(),
             catalog_root: random.bool().then_some(PageId(random.u64(..))),
         }

@@ -12,7 +12,7 @@ use crate::log::LogError;
 pub enum RecoveryError {
     /// The log could not be read.
     #[error("recovery cannot read the log: {0}")]
-    Log(#[from] LogError),
+    Log(LogError),
     /// The superblock names a position of the log where no checkpoint is.
     #[error(
         "the log has a record of kind {kind} at position {}, where the superblock says that a \
@@ -78,11 +78,18 @@ pub enum RecoveryError {
     },
     /// The data file cannot be as long as the log says that it was.
     #[error("recovery cannot make the store as long as it was: {0}")]
-    Grow(#[from] AllocateError),
+    Grow(AllocateError),
     /// A page could not be written.
     #[error("recovery cannot write: {0}")]
-    Write(#[from] WriteError),
+    Write(WriteError),
     /// What was recovered may not be durable.
     #[error("what was recovered may not be durable: {0}")]
-    Sync(#[from] SyncError),
+    Sync(SyncError),
 }
+
+millpond_base::from_variants! { RecoveryError {
+    Log(LogError),
+    Grow(AllocateError),
+    Write(WriteError),
+    Sync(SyncError),
+} }

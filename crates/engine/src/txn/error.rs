@@ -66,20 +66,20 @@ pub enum TxnError {
         "what it takes to take the transaction back needs more than the {limit} bytes of memory \
          that there are for it, and {}; abort it, change less in one transaction, or give the store \
          more memory (Options::memory) or a larger spill file (Options::spill_max)",
-        match source { Some(error) => error.to_string(), None => "there is no spill file".into() }
+        match error { Some(error) => error.to_string(), None => "there is no spill file".into() }
     )]
     UndoTooLarge {
         /// Bytes of memory that there are for all transactions.
         limit: usize,
         /// Why it cannot be spilled; `None`: the store has no file.
-        source: Option<SpillError>,
+        error: Option<SpillError>,
     },
     /// What it takes to take the transaction back is in the spill file, which cannot be read.
     #[error(
         "what it takes to take the transaction back cannot be read: {0}; drop the store and open it \
          again: the transaction is taken back from the log then"
     )]
-    UndoUnreadable(#[source] SpillError),
+    UndoUnreadable(SpillError),
     /// A tree was emptied or loaded while the snapshot began.
     #[error(
         "the tree with id {owner} was being emptied or loaded as a whole when the snapshot was \

@@ -60,7 +60,7 @@ impl UndoRoom {
     }
 
     fn too_large(&self, source: Option<SpillError>) -> TxnError {
-        TxnError::UndoTooLarge { limit: self.limit, source }
+        TxnError::UndoTooLarge { limit: self.limit, error: source }
     }
 }
 

@@ -14,6 +14,9 @@ use millpond_base::PageId;
 use crate::model::{Model, Wrong};
 use crate::plan::{Kind, Plan};
 
+/// Where a page of a large value has the value's stamp.
+const STAMP: usize = 32;
+
 /// A structure by its handle.
 pub enum Handle {
     Tree(RawTree),
@@ -168,12 +171,19 @@ impl World {
         }
     }
 
-    /// Whether recovery, or opening, may have freed a value whose root it read in an older version.
-    /// The log and the checkpoint tell of it by its page only, and the pages below it are lost.
+    /// Whether recovery, or opening, may have freed a value whose root it read in an older version
+    /// of the same value: while it was written, there were fewer pages below it, and the others are
+    /// lost. The log and the checkpoint tell it from all other values, by its stamp.
     pub fn may_have_lost_a_value(&self) -> bool {
+        let stamp = |page: &[u8]| match PageHeader::read(page).kind {
+            PageType::OVERFLOW => page.get(STAMP..STAMP + 8).map(<[u8]>::to_vec),
+            _ => None,
+        };
         let is_older_root = |misread: Misread| {
-            let newest = misread.versions.map(|versions| PageHeader::read(&versions.1).kind);
-            newest == Some(PageType::OVERFLOW)
+            misread.versions.is_some_and(|versions| {
+                let newest = stamp(&versions.1);
+                newest.is_some() && newest == stamp(&versions.0)
+            })
         };
         (self.plan.crashes || self.plan.opens_under_faults)
             && self.devices.store.ledger().into_iter().any(is_older_root)

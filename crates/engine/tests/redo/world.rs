@@ -8,8 +8,8 @@ use millpond::io::{FaultyDevice, MemoryDevice, PageStore, PageWrite};
 use millpond::log::{Log, LogOptions, Record};
 use millpond::page::PageSize;
 use millpond::page::change::{
-    put_difference, put_freed, put_hangs, put_image, put_note, put_placed, put_taken, put_undo,
-    put_undo_next,
+    Hanging, put_difference, put_freed, put_hangs, put_image, put_note, put_placed, put_taken,
+    put_undo, put_undo_next,
 };
 use millpond::pool::changes::{Space, kind};
 use millpond::recovery::{Active, Checkpoint, Loser};
@@ -27,7 +27,7 @@ pub fn log_options() -> LogOptions {
 pub struct State {
     pub pages: BTreeMap<PageId, Vec<u8>>,
     pub taken: Vec<u64>,
-    pub hanging: BTreeMap<PageId, u8>,
+    pub hanging: BTreeMap<PageId, Hanging>,
     pub active: BTreeMap<u64, Loser>,
     pub next_tx: u64,
 }
@@ -270,9 +270,9 @@ impl World {
         if let Some(&page) = changed.first()
             && self.random.u8(0..4) == 0
         {
-            let kind = self.random.u8(..);
-            put_hangs(body, page, kind);
-            space.hang(page, kind);
+            let root = Hanging { kind: self.random.u8(..), stamp: self.random.u64(..) };
+            put_hangs(body, page, root);
+            space.hang(page, root);
         }
         let hanging: BTreeSet<PageId> = space.hanging().keys().copied().collect();
         if let Some(&page) = hanging.first()

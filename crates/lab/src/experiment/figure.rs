@@ -26,7 +26,7 @@ pub enum FigureError {
     #[error("stopped")]
     Stopped,
     /// Anything else; the experiment ends, and what was finished is kept.
-    #[error("{0}")]
+    #[error(transparent)]
     Failed(#[from] Box<dyn std::error::Error + Send + Sync>),
 }
 

@@ -35,12 +35,12 @@ pub enum ExperimentError {
         short: Short,
     },
     /// A cell failed.
-    #[error("{cell}: {source}")]
+    #[error("{cell}: {error}")]
     Cell {
         /// The cell.
         cell: String,
         /// What a figure reported.
-        source: FigureError,
+        error: FigureError,
     },
     /// The result directory.
     #[error(transparent)]
@@ -49,12 +49,12 @@ pub enum ExperimentError {
     #[error(transparent)]
     Report(#[from] ReportError),
     /// A file of the result directory.
-    #[error("{path}: {source}")]
+    #[error("{path}: {error}")]
     Io {
         /// The file.
         path: PathBuf,
         /// What the operating system said.
-        source: io::Error,
+        error: io::Error,
     },
 }
 
@@ -132,7 +132,7 @@ pub fn run(
     drop(journal);
     let name = format!("paper-{}", experiment.paper);
     let dir = ResultDir::create(&options.root, &name, &hash(experiment, options))?;
-    let io = |source| ExperimentError::Io { path: dir.path().to_path_buf(), source };
+    let io = |source| ExperimentError::Io { path: dir.path().to_path_buf(), error: source };
     let journal = Journal::open(dir.path(), options.resume).map_err(io)?;
     let ran = Ran {
         folder: dir.path().to_path_buf(),
@@ -265,7 +265,7 @@ impl Runner {
                 }
                 Err(source) => {
                     let cell = batch[0].1.name();
-                    return Err(ExperimentError::Cell { cell, source });
+                    return Err(ExperimentError::Cell { cell, error: source });
                 }
             }
             self.budget.ran(seconds(batch), self.now() - now);
@@ -285,7 +285,7 @@ impl Runner {
     ) -> Result<(), ExperimentError> {
         for (cell, rows) in cells.iter().zip(rows) {
             let path = &self.ran.folder;
-            let io = |source| ExperimentError::Io { path: path.clone(), source };
+            let io = |source| ExperimentError::Io { path: path.clone(), error: source };
             self.journal.append(&cell.key(), rows).map_err(io)?;
             self.ran.run += 1;
         }

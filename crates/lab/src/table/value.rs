@@ -134,16 +134,16 @@ impl Table {
 #[non_exhaustive]
 pub enum TableError {
     /// The file could not be written, or read.
-    #[error("{path}: {source}")]
+    #[error("{path}: {error}")]
     Io {
         /// The file.
         path: PathBuf,
         /// What the operating system said.
-        source: io::Error,
+        error: io::Error,
     },
     /// The output stream failed (a closed pipe, a full disk).
     #[error("cannot write results: {0}")]
-    Write(#[from] io::Error),
+    Write(io::Error),
     /// The Parquet file is damaged, or not one of ours.
     #[error("{path}: {reason}")]
     Parquet {
@@ -153,6 +153,10 @@ pub enum TableError {
         reason: String,
     },
 }
+
+millpond_base::from_variants! { TableError {
+    Write(io::Error),
+} }
 
 #[cfg(test)]
 mod tests {

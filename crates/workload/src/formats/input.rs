@@ -46,7 +46,7 @@ impl Input {
         if path.as_os_str() == "-" {
             return Input::new(PathBuf::from("(standard input)"), Box::new(io::stdin()));
         }
-        let io = |source| TraceError::Io { path: path.to_path_buf(), source };
+        let io = |source| TraceError::Io { path: path.to_path_buf(), error: source };
         let file = File::open(path).map_err(io)?;
         if file.metadata().map_err(io)?.is_dir() {
             return Err(io(io::Error::from(io::ErrorKind::IsADirectory)));
@@ -56,7 +56,7 @@ impl Input {
 
     /// The same over any reader; `path` names it in messages.
     pub(crate) fn new(path: PathBuf, raw: Box<dyn Read + Send>) -> Result<Input, TraceError> {
-        let io = |source| TraceError::Io { path: path.clone(), source };
+        let io = |source| TraceError::Io { path: path.clone(), error: source };
         let (packing, reader) = unpack(raw).map_err(io)?;
         let buf = vec![0; CHUNK];
         let mut input =
@@ -159,7 +159,7 @@ impl Input {
     fn failure(&self, source: io::Error, record: u64) -> TraceError {
         let path = self.path.clone();
         let name = match self.packing {
-            Packing::None => return TraceError::Io { path, source },
+            Packing::None => return TraceError::Io { path, error: source },
             Packing::Gzip => "gzip",
             Packing::Zstd => "zstd",
         };
@@ -173,7 +173,7 @@ impl Input {
                 let reason = format!("the {name} stream is damaged: {source}");
                 TraceError::Corrupt { path, record, reason }
             }
-            _ => TraceError::Io { path, source },
+            _ => TraceError::Io { path, error: source },
         }
     }
 }

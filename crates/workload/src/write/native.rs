@@ -119,7 +119,7 @@ fn failure(path: &std::path::Path, error: ParquetError) -> TraceError {
         },
         other => io::Error::other(other),
     };
-    TraceError::Io { path: path.into(), source }
+    TraceError::Io { path: path.into(), error: source }
 }
 
 impl Sink for NativeSink {

@@ -26,7 +26,7 @@ enum Encoder {
 impl Output {
     /// Begins to write `path`; `-` is standard output. `.gz` and `.zst` at its end compress.
     pub(crate) fn create(path: &Path) -> Result<Output, TraceError> {
-        let io = |source| TraceError::Io { path: path.into(), source };
+        let io = |source| TraceError::Io { path: path.into(), error: source };
         let target = match path.as_os_str() == "-" {
             true => WholeFile::stdout(),
             false => WholeFile::create(path).map_err(io)?,
@@ -50,7 +50,7 @@ impl Output {
 
     /// An error of the system as one about this file.
     pub(crate) fn error(&self, source: io::Error) -> TraceError {
-        TraceError::Io { path: self.path.clone(), source }
+        TraceError::Io { path: self.path.clone(), error: source }
     }
 
     /// Appends bytes.
@@ -69,7 +69,7 @@ impl Output {
         let done = buffer
             .and_then(|buffer| buffer.into_inner().map_err(io::IntoInnerError::into_error))
             .and_then(WholeFile::finish);
-        done.map_err(|source| TraceError::Io { path, source })
+        done.map_err(|source| TraceError::Io { path, error: source })
     }
 }
 

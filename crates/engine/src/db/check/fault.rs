@@ -35,13 +35,13 @@ pub enum Fault {
     #[error("{}", unreadable(.0))]
     Unreadable(#[from] ReadError),
     /// The page contradicts itself, or what its parent says of it.
-    #[error("{0}")]
+    #[error(transparent)]
     Node(#[from] Violation),
     /// The same for a page of a hash index.
-    #[error("{0}")]
+    #[error(transparent)]
     Hash(#[from] hash_index::Violation),
     /// The same for a page of a heap.
-    #[error("{0}")]
+    #[error(transparent)]
     Heap(#[from] heap::Violation),
     /// A page of another type stands where a structure has its root, or a child.
     #[error("the page has type {found}, which does not belong here")]
@@ -145,7 +145,7 @@ fn unreadable(error: &ReadError) -> String {
         ReadError::Misplaced { found, .. } => {
             format!("page {found} stands in its place: a write went to the wrong place")
         }
-        ReadError::Device { source, .. } => format!("cannot be read: {source}"),
+        ReadError::Device { error: source, .. } => format!("cannot be read: {source}"),
         other => other.to_string(),
     }
 }

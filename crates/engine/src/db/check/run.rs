@@ -138,7 +138,7 @@ fn look_at_superblock(store: &PageStore, walk: &mut Walk<'_>) {
     let Some(block) = store.superblock() else {
         let mut bytes = AlignedBuffer::new(store.page_size().bytes());
         let fault = match store.device().read(0, &mut bytes) {
-            Err(source) => crate::io::ReadError::Device { page, source }.into(),
+            Err(source) => crate::io::ReadError::Device { page, error: source }.into(),
             Ok(()) => match Superblock::read(&bytes) {
                 Err(error) => Fault::Superblock(error),
                 // It was not sound a moment ago.

@@ -24,7 +24,7 @@ pub struct DumpError {
 pub enum DumpFault {
     /// It could not be read.
     #[error("cannot be read: {0}")]
-    Read(#[from] std::io::Error),
+    Read(std::io::Error),
     /// No dump, or not the beginning of one.
     #[error("not the beginning of a dump (`@millpond-dump 1 text`): is it one?")]
     Header,
@@ -43,7 +43,7 @@ pub enum DumpFault {
     )]
     Line,
     /// A key, value or name cannot be read.
-    #[error("{0}")]
+    #[error(transparent)]
     Notation(#[from] NotationError),
     /// A line of JSON is none.
     #[error("not the JSON of a dump: {0}")]
@@ -66,6 +66,10 @@ pub enum DumpFault {
         found: u64,
     },
 }
+
+millpond_base::from_variants! { DumpFault {
+    Read(std::io::Error),
+} }
 
 /// What a line says.
 #[derive(Clone, PartialEq, Eq, Debug)]

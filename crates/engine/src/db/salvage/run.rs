@@ -24,8 +24,12 @@ use crate::io::PageStore;
 pub enum SalvageError {
     /// What was saved could not be written.
     #[error("what was saved could not be written: {0}")]
-    Write(#[from] std::io::Error),
+    Write(std::io::Error),
 }
+
+millpond_base::from_variants! { SalvageError {
+    Write(std::io::Error),
+} }
 
 /// What the catalog says, as far as it can be read.
 struct Catalog {
