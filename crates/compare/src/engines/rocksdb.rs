@@ -3,8 +3,10 @@
 //! * A block cache of the given size, that holds index and filter blocks too; direct reads, and
 //!   direct I/O for flushes and compactions; blocks of 4 KiB; Bloom filters of 10 bits a key.
 //!   Where memory is tight, two memtables of an eighth of the cache each.
-//! * Asynchronous as it is by default: a log that is not synchronised by commits. Durable: `sync`
-//!   in the options of each write. No compression.
+//! * Bare: no log; memtables are flushed when the store is closed. Asynchronous as it is by
+//!   default: a log that is not synchronised by commits. Durable: `sync` in the options of each
+//!   write. No compression.
+//! * Sorted rows are written to a table file, which is then made part of the store.
 //! * A table is a column family. Each operation is one of RocksDB's; updates, inserts and removes
 //!   read and write under a lock that the key chooses, which is cheaper than its transactions. Its
 //!   sessions are thus no more isolated than Millpond's.
@@ -14,7 +16,7 @@ use std::sync::Arc;
 
 use ::rocksdb::{
     BlockBasedOptions, BoundColumnFamily, Cache, DBCompressionType, DBWithThreadMode, FlushOptions,
-    MultiThreaded, Options, ReadOptions, WriteBatch, WriteOptions,
+    IngestExternalFileOptions, MultiThreaded, Options, ReadOptions, SstFileWriter, WriteOptions,
 };
 use millpond_workload::live::{Direction, Scan, Session, Store, TableId};
 
@@ -49,7 +51,7 @@ pub struct Rocks {
     options: Options,
     tables: Names<()>,
     stripes: Stripes,
-    is_durable: bool,
+    commits: Commits,
 }
 
 /// One thread's way into RocksDB.
@@ -78,7 +80,8 @@ impl Store for Rocks {
         let names = self.tables.names();
         let tables = names.iter().filter_map(|name| self.db.cf_handle(name)).collect();
         let mut writing = WriteOptions::default();
-        writing.set_sync(self.is_durable);
+        writing.set_sync(self.commits == Commits::Sync);
+        writing.disable_wal(self.commits == Commits::Bare);
         Ok(RocksSession {
             store: self,
             tables,
@@ -182,23 +185,29 @@ impl Session for RocksSession<'_> {
         Ok(rows.status()?)
     }
 
-    /// A thousand rows to a batch.
+    /// A table file, which is ingested.
     fn load_sorted(
         &mut self,
         table: TableId,
         mut next: impl FnMut(&mut Vec<u8>, &mut Vec<u8>) -> bool,
     ) -> Result<u64, RocksError> {
         let family = self.at(table)?;
-        let (mut key, mut value) = (Vec::new(), Vec::new());
-        let (mut rows, mut batch) = (0u64, WriteBatch::default());
+        let (mut key, mut value, mut rows) = (Vec::new(), Vec::new(), 0u64);
+        let path = self.store.db.path().join(format!("load-{}", table.0));
+        let mut writer = SstFileWriter::create(&self.store.options);
+        writer.open(&path)?;
         while next(&mut key, &mut value) {
-            batch.put_cf(family, &key, &value);
+            writer.put(&key, &value)?;
             rows += 1;
-            if rows.is_multiple_of(1000) {
-                self.store.db.write_opt(std::mem::take(&mut batch), &self.writing)?;
-            }
         }
-        self.store.db.write_opt(batch, &self.writing)?;
+        if rows == 0 {
+            // A file without rows is an error.
+            return Ok(0);
+        }
+        writer.finish()?;
+        let mut ingesting = IngestExternalFileOptions::default();
+        ingesting.set_move_files(true);
+        self.store.db.ingest_external_file_cf_opts(family, &ingesting, vec![path])?;
         Ok(rows)
     }
 }
@@ -239,8 +248,7 @@ impl Engine for Rocks {
         for name in families.iter().filter(|name| *name != "default") {
             tables.find_or(name, |_| anyhow::Ok(()))?;
         }
-        let is_durable = settings.commits == Commits::Sync;
-        Ok(Rocks { db, options, tables, stripes: Stripes::new(), is_durable })
+        Ok(Rocks { db, options, tables, stripes: Stripes::new(), commits: settings.commits })
     }
 
     fn settle(&self) -> anyhow::Result<()> {

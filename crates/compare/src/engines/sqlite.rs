@@ -1,15 +1,17 @@
 //! SQLite 3, built in.
 //!
 //! * Tables are `WITHOUT ROWID`, so that a row lies in the tree of its key; pages have 4096 bytes.
-//! * The cache belongs to a connection, so each session gets its share of the given size.
+//! * The cache belongs to a connection, so each session gets its share of the given size. A
+//!   connection outlives its session and serves the next one, which finds the cache warm.
 //! * Asynchronous: a write-ahead log and `synchronous = OFF`, no sync per commit. Durable: the same
 //!   log and `synchronous = FULL`.
 //! * A write transaction is `BEGIN IMMEDIATE`: writers queue up. Reads are statements on their own,
 //!   which is faster than a transaction around each; so sessions are not isolated.
 //! * Statements are prepared once per session, and found again by their text.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use millpond_workload::live::{Access, Direction, Scan, Session, Store, TableId};
 use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, params};
@@ -68,11 +70,18 @@ pub struct Sqlite {
     cache_kib: u64,
     synchronous: &'static str,
     tables: Names<Arc<Statements>>,
+    idle: Mutex<Vec<Connection>>,
+}
+
+/// A connection that is given back.
+struct Lent<'s> {
+    connection: Option<Connection>,
+    idle: &'s Mutex<Vec<Connection>>,
 }
 
 /// One thread's connection.
-pub struct SqliteSession {
-    connection: Connection,
+pub struct SqliteSession<'s> {
+    connection: Lent<'s>,
     tables: Vec<Arc<Statements>>,
     scratch: Vec<u8>,
     writes: bool,
@@ -94,7 +103,7 @@ impl Sqlite {
 
 impl Store for Sqlite {
     type Error = SqliteError;
-    type Session<'s> = SqliteSession;
+    type Session<'s> = SqliteSession<'s>;
 
     fn create_table(&self, name: &str) -> Result<TableId, SqliteError> {
         self.tables.find_or(name, |_| {
@@ -119,13 +128,37 @@ impl Store for Sqlite {
         }
     }
 
-    fn session(&self) -> Result<SqliteSession, SqliteError> {
+    fn session(&self) -> Result<SqliteSession<'_>, SqliteError> {
+        let warm = locked(&self.idle).pop();
+        let connection = Some(warm.map_or_else(|| self.connect(), Ok)?);
         Ok(SqliteSession {
-            connection: self.connect()?,
+            connection: Lent { connection, idle: &self.idle },
             tables: self.tables.handles(),
             scratch: Vec::new(),
             writes: false,
         })
+    }
+}
+
+fn locked(idle: &Mutex<Vec<Connection>>) -> MutexGuard<'_, Vec<Connection>> {
+    idle.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Deref for Lent<'_> {
+    type Target = Connection;
+
+    #[inline]
+    fn deref(&self) -> &Connection {
+        // Cannot fail: it is taken when this is dropped.
+        self.connection.as_ref().expect("a connection")
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        // One in the middle of a transaction is closed, which rolls back.
+        let whole = self.connection.take().filter(Connection::is_autocommit);
+        locked(self.idle).extend(whole);
     }
 }
 
@@ -143,7 +176,7 @@ fn prepared<'c>(
     }
 }
 
-impl SqliteSession {
+impl SqliteSession<'_> {
     #[inline]
     fn statement(
         &self,
@@ -159,7 +192,7 @@ impl SqliteSession {
     }
 }
 
-impl Session for SqliteSession {
+impl Session for SqliteSession<'_> {
     type Error = SqliteError;
 
     #[inline]
@@ -272,7 +305,13 @@ impl Engine for Sqlite {
         let cache_kib = settings.cache / 1024 / u64::from(settings.threads.max(1));
         let is_durable = settings.commits == Commits::Sync;
         let synchronous = if is_durable { "FULL" } else { "OFF" };
-        Ok(Sqlite { path: folder.join("sqlite.db"), cache_kib, synchronous, tables: Names::new() })
+        Ok(Sqlite {
+            path: folder.join("sqlite.db"),
+            cache_kib,
+            synchronous,
+            tables: Names::new(),
+            idle: Mutex::default(),
+        })
     }
 
     fn settle(&self) -> anyhow::Result<()> {

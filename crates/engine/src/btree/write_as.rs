@@ -29,6 +29,13 @@ pub enum Condition {
 pub struct Detached(pub(crate) Built);
 
 impl Detached {
+    /// Its stamp, which no other value has.
+    pub fn stamp(&self) -> u64 {
+        self.0.stamp
+    }
+}
+
+impl Detached {
     /// Its length in bytes.
     pub fn len(&self) -> u64 {
         self.0.len

@@ -335,12 +335,21 @@ impl RawTree {
         self.iter().next_back().transpose()
     }
 
-    /// Counts the entries: a walk over all leaves.
+    /// Counts the entries that are committed: a walk over all leaves, and over all keys where
+    /// somebody writes meanwhile.
     ///
     /// # Errors
-    /// As [`RawTree::get_with`].
+    /// As [`RawTree::iter`].
+    #[track_caller]
     pub fn len(&self) -> Result<u64, Error> {
-        each!(AnyTree, &self.any, tree => tree.look(|tree| tree.count()))
+        if let Some(count) = each!(AnyTree, &self.any, tree => tree.count_quietly())? {
+            return Ok(count);
+        }
+        let (mut keys, mut count) = (self.iter().keys_only(), 0);
+        while keys.next_entry()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
     }
 
     /// Whether there is no entry.

@@ -14,7 +14,7 @@
 //! Each named structure is opened once and shared by all its handles: its root hangs below one
 //! anchor, or there would be two swips to one page.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::Location;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -503,13 +503,14 @@ impl<M: Mode> Store<M> {
             let started = Instant::now();
             let mut tree_of = |owner| named.tree_of(pool, owner);
             let watch = &options.recovery_watch;
-            recovery.undone = undoing::undo(&logged.log, &logged.losers, &mut tree_of, watch)
+            let undone = undoing::undo(&logged.log, &logged.losers, &mut tree_of, watch)
                 .map_err(|error| undo_failed(error, &logged.log, pages.log_position()))?;
-            recovery.freed = undoing::free_hanging(pool, pages)?;
+            recovery.undone = undone.records;
+            recovery.freed = undoing::free_hanging(pool, pages, &undone.kept)?;
             recovery.elapsed += started.elapsed();
         } else if !logged.hanging.is_empty() {
             // When they were to be freed, before the store was closed, a page could not be read.
-            undoing::free_hanging(pool, pages)?;
+            undoing::free_hanging(pool, pages, &HashSet::new())?;
         }
         if logged.recovery.is_none()
             && let (Some(root), None) = (catalog_root, pages.catalog_root())

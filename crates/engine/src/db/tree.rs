@@ -329,10 +329,12 @@ impl<K: Key, V: Value> Tree<K, V> {
         self.iter().next_back().transpose()
     }
 
-    /// Counts the entries: a walk over all leaves. [`RawTree::len_estimate`] is cheap.
+    /// Counts the entries that are committed: a walk over all leaves, and over all keys where
+    /// somebody writes meanwhile. [`RawTree::len_estimate`] is cheap.
     ///
     /// # Errors
     /// As [`Tree::get`].
+    #[track_caller]
     pub fn len(&self) -> Result<u64, Error> {
         self.raw.len()
     }

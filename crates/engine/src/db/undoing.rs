@@ -2,7 +2,7 @@
 //! below nothing are freed. By now all pages are as they were at the end of the log, so both are
 //! ordinary operations, which are logged like any other: a crash meanwhile costs nothing but time.
 
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 
 use millpond_base::{Lsn, Mark, PageId};
@@ -25,17 +25,26 @@ use crate::txn::TxnError;
 /// A tree that is open, by the id that its pages carry.
 pub(super) type TreeOf<'f, M> = dyn FnMut(u32) -> Result<Option<OpenTree<M>>, Error> + 'f;
 
-/// Undoes the losers, newest record first; answers how many records were undone.
+/// What undo came to.
+pub(super) struct Undone {
+    /// Records that were undone.
+    pub records: u64,
+    /// Stamps of large values that were taken back, but could not be freed. They hang still, below
+    /// anchors of this pool: a second anchor would be a second parent.
+    pub kept: HashSet<u64>,
+}
+
+/// Undoes the losers, newest record first.
 pub(super) fn undo<M: Mode>(
     log: &Log,
     losers: &[Loser],
     tree_of: &mut TreeOf<'_, M>,
     watch: &RecoveryWatch,
-) -> Result<u64, Error> {
+) -> Result<Undone, Error> {
     let (mut done, total) = (0, losers.len() as u64);
     let mut last: HashMap<u64, Lsn> = losers.iter().map(|l| (l.tx, l.last_record)).collect();
     let mut next: BinaryHeap<(Lsn, u64)> = losers.iter().map(|l| (l.last, l.tx)).collect();
-    let (mut undone, mut body) = (0, Vec::new());
+    let (mut undone, mut body) = (Undone { records: 0, kept: HashSet::new() }, Vec::new());
     watch.tell(Progress { phase: Phase::Undo, done, total });
     while let Some((at, tx)) = next.pop() {
         let prev = last.get(&tx).copied().unwrap_or_default();
@@ -55,16 +64,21 @@ pub(super) fn undo<M: Mode>(
         if let Some(undo) = undo {
             let tree = tree_of(undo.owner)?.ok_or(TxnError::NoTree { tx, owner: undo.owner })?;
             let by = By::Undo { tx, prev, next: behind };
-            let done = take_back(tree.structure(), by, &undo)?;
+            let done = take_back(tree.structure(), by, &undo, &mut undone.kept)?;
             last.insert(tx, if done == Lsn(0) { prev } else { done });
-            undone += 1;
+            undone.records += 1;
         }
         next.push((behind, tx));
     }
     Ok(undone)
 }
 
-fn take_back<M: Mode>(tree: &BTree<Pool<M>>, by: By, undo: &Undo<'_>) -> Result<Lsn, Error> {
+fn take_back<M: Mode>(
+    tree: &BTree<Pool<M>>,
+    by: By,
+    undo: &Undo<'_>,
+    kept: &mut HashSet<u64>,
+) -> Result<Lsn, Error> {
     let key = undo.key;
     let applied = match undo.before {
         Before::Absent => tree.write_as(by, key, None, Condition::Present, None)?,
@@ -72,32 +86,49 @@ fn take_back<M: Mode>(tree: &BTree<Pool<M>>, by: By, undo: &Undo<'_>) -> Result<
         Before::Part { offset, bytes } => tree.patch_as(by, key, offset, bytes)?,
         Before::Large(large) => tree.attach_as(by, key, &tree.detached(large)?)?,
     };
+    // It is undone. What cannot be freed hangs, and holds nobody up.
     if let Some(gone) = applied.gone {
-        tree.free_detached(gone)?;
+        let stamp = gone.stamp();
+        match tree.free_detached(gone) {
+            Err(error) if cannot_be_read(&error) => {
+                tracing::warn!(%error, "a large value that was taken back could not be freed");
+                kept.insert(stamp);
+            }
+            done => done?,
+        }
     }
     Ok(applied.at)
 }
 
-/// Frees all that hangs below nothing; answers how many roots there were. What hangs was written
-/// to `store` by redo, or when it was closed, and nobody has changed it since.
+/// Frees all that hangs below nothing but the values with the stamps `kept`; answers how many roots
+/// there were. What hangs was written to `store` by redo, or when it was closed, and nobody has
+/// changed it since.
 ///
 /// Nothing that anyone can reach is lost with a page of them that cannot be read: that is said, its
 /// root goes on hanging, and is tried again when the store is opened the next time.
-pub(super) fn free_hanging<M: Mode>(pool: &Arc<Pool<M>>, store: &PageStore) -> Result<u64, Error> {
-    let hanging = pool.space_at_tail(|_, space| space.hanging().clone());
+pub(super) fn free_hanging<M: Mode>(
+    pool: &Arc<Pool<M>>,
+    store: &PageStore,
+    kept: &HashSet<u64>,
+) -> Result<u64, Error> {
+    let mut hanging = pool.space_at_tail(|_, space| space.hanging().clone());
+    hanging.retain(|_, what| !kept.contains(&what.stamp));
     let (mut bytes, mut freed) = (AlignedBuffer::new(store.page_size().bytes()), 0);
     for (root, what) in &hanging {
         match free_one(pool, store, *root, *what, &mut bytes) {
             Ok(()) => freed += 1,
-            Err(Error::Pool(
-                error @ (PoolError::Storage(_)
-                | PoolError::Corrupt { .. }
-                | PoolError::Misfit { .. }),
-            )) => tracing::warn!(%root, %error, "pages that nothing refers to could not be freed"),
+            Err(Error::Pool(error)) if cannot_be_read(&error) => {
+                tracing::warn!(%root, %error, "pages that nothing refers to could not be freed");
+            }
             Err(error) => return Err(error),
         }
     }
     Ok(freed)
+}
+
+/// Whether a page is not what it should be, or is not to be had.
+fn cannot_be_read(error: &PoolError) -> bool {
+    matches!(error, PoolError::Storage(_) | PoolError::Corrupt { .. } | PoolError::Misfit { .. })
 }
 
 fn free_one<M: Mode>(

@@ -130,7 +130,9 @@ impl SpillFile {
     /// The spill file of the store at `store`, which this process has locked; it may have `max`
     /// bytes. One that a crash left is removed.
     pub fn beside(store: &Path, max: u64) -> Arc<SpillFile> {
+        // It is made when it is needed. The process may be in another folder by then.
         let path = spill_path(store);
+        let path = std::path::absolute(&path).unwrap_or(path);
         if let Err(error) = remove(&path) {
             tracing::warn!(%error, "{} cannot be removed", path.display());
         }
@@ -236,6 +238,13 @@ mod tests {
         assert_eq!(std::fs::metadata(spill_path(&store)).unwrap().len(), 8);
         drop(spill);
         assert!(!spill_path(&store).exists());
+    }
+
+    /// A process that changed its folder made the file there: where another store may have its own.
+    #[test]
+    fn its_place_is_that_of_the_store_when_it_was_opened_wherever_the_process_goes() {
+        let spill = SpillFile::beside(Path::new("target/no-store"), 1000);
+        assert!(spill.path.is_absolute() && spill.path.ends_with("target/no-store-spill"));
     }
 
     #[test]

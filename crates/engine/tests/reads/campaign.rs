@@ -105,6 +105,7 @@ fn print(tally: &Tally, failures: &[u64]) {
         ("backups opened", tally.backups),
         ("stores checked", tally.checks),
         ("pages lost by errors", tally.lost_pages),
+        ("lost writes that fitted each other", tally.entangled_stories),
         ("stories with a stale answer", tally.stale_stories),
         ("  stale answers", tally.stale_answers),
         ("failures", failures.len() as u64),

@@ -384,10 +384,11 @@ fn scan(
     judge_rows(world, item, what, bounds, &rows, backwards, error)
 }
 
-/// All rows: right, or an error.
-pub fn scan_all(world: &World, item: &Item, what: &str, handle: &Handle) -> Result<(), String> {
+/// All rows: right, or an error; whether all were there.
+pub fn scan_all(world: &World, item: &Item, what: &str, handle: &Handle) -> Result<bool, String> {
     let (rows, error) = handle.scan(&ALL, false);
-    judge_rows(world, item, what, ALL, &rows, false, error)
+    let is_whole = error.is_none();
+    judge_rows(world, item, what, ALL, &rows, false, error).map(|()| is_whole)
 }
 
 /// The check of an open tree: sound, or an error.

@@ -288,6 +288,7 @@ fn ranges_outside_transactions_show_what_is_committed() {
                         .unwrap(),
                 }
             }
+            assert_eq!(tree.len().unwrap(), 600, "they are counted as they are read");
             there.extend(range.map(Result::unwrap));
             there.extend(back.into_iter().rev());
             assert_eq!(there, expected, "{stop}");
