@@ -90,7 +90,7 @@ fn take_back<M: Mode>(
     if let Some(gone) = applied.gone {
         let stamp = gone.stamp();
         match tree.free_detached(gone) {
-            Err(error) if cannot_be_read(&error) => {
+            Err(error) if error.is_about_a_page() => {
                 tracing::warn!(%error, "a large value that was taken back could not be freed");
                 kept.insert(stamp);
             }
@@ -117,18 +117,13 @@ pub(super) fn free_hanging<M: Mode>(
     for (root, what) in &hanging {
         match free_one(pool, store, *root, *what, &mut bytes) {
             Ok(()) => freed += 1,
-            Err(Error::Pool(error)) if cannot_be_read(&error) => {
+            Err(Error::Pool(error)) if error.is_about_a_page() => {
                 tracing::warn!(%root, %error, "pages that nothing refers to could not be freed");
             }
             Err(error) => return Err(error),
         }
     }
     Ok(freed)
-}
-
-/// Whether a page is not what it should be, or is not to be had.
-fn cannot_be_read(error: &PoolError) -> bool {
-    matches!(error, PoolError::Storage(_) | PoolError::Corrupt { .. } | PoolError::Misfit { .. })
 }
 
 fn free_one<M: Mode>(

@@ -127,3 +127,11 @@ pub enum PoolError {
         what: String,
     },
 }
+
+impl PoolError {
+    /// Whether a page is not to be had, or is not what it should be: what needs no such page is not
+    /// concerned.
+    pub(crate) fn is_about_a_page(&self) -> bool {
+        matches!(self, PoolError::Storage(_) | PoolError::Corrupt { .. } | PoolError::Misfit { .. })
+    }
+}

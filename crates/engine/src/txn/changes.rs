@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::btree::{BTree, Before, Detached};
 use crate::io::planted::{Bug, is_planted};
-use crate::pool::Pages;
+use crate::pool::{Pages, PoolError};
 use crate::txn::error::TxnError;
 use crate::txn::manager::Trees;
 use crate::txn::undo_list::{UndoList, UndoRoom};
@@ -34,17 +34,49 @@ pub(super) struct Changes {
     is_over: bool,
 }
 
+/// What was read, or why it cannot be.
+type MaybeRead<T> = Result<T, Arc<PoolError>>;
+
+/// Keeps an error that is about a page for whoever asks for the entry: it is no reason for
+/// anything else to fail.
+fn kept<T>(read: Result<T, TxnError>) -> Result<MaybeRead<T>, TxnError> {
+    match read {
+        Err(TxnError::Pool(error)) if error.is_about_a_page() => Ok(Err(Arc::new(error))),
+        other => other.map(Ok),
+    }
+}
+
 /// An entry that a change gives back.
-fn apply(entry: &mut Option<Vec<u8>>, before: &Before<'_>, large: Option<Vec<u8>>) {
+fn apply(
+    entry: &mut MaybeRead<Option<Vec<u8>>>,
+    before: &Before<'_>,
+    large: Option<MaybeRead<Vec<u8>>>,
+) {
     match before {
-        Before::Absent => *entry = None,
-        Before::Value(value) => *entry = Some(value.to_vec()),
-        Before::Large(_) => *entry = large,
+        Before::Absent => *entry = Ok(None),
+        Before::Value(value) => *entry = Ok(Some(value.to_vec())),
+        Before::Large(_) => *entry = large.transpose(),
         Before::Part { offset, bytes } => {
             let end = offset.saturating_add(bytes.len());
-            if let Some(place) = entry.as_mut().and_then(|value| value.get_mut(*offset..end)) {
+            let value = entry.as_mut().ok().and_then(Option::as_mut);
+            if let Some(place) = value.and_then(|value| value.get_mut(*offset..end)) {
                 place.copy_from_slice(bytes);
             }
+        }
+    }
+}
+
+/// Puts what the entry of `key` was.
+fn put(
+    (versions, stamp): (&Versions, &Arc<Stamp>),
+    owner: u32,
+    key: &[u8],
+    entry: &MaybeRead<Option<Vec<u8>>>,
+) {
+    match entry {
+        Ok(entry) => versions.put(owner, key, stamp, entry.as_deref()),
+        Err(error) => {
+            versions.put_was(owner, key, stamp, Some(Was::unreadable(error.clone())));
         }
     }
 }
@@ -63,7 +95,7 @@ fn put_some(
     trees: &mut dyn Trees,
 ) -> Result<usize, TxnError> {
     let (mut to, mut bytes, at_once) = (from, 0, AT_ONCE.max(versions.limit() / 4));
-    let (mut known, mut parts) = (HashSet::new(), HashMap::<Vec<u8>, Option<Vec<u8>>>::new());
+    let (mut known, mut parts) = (HashSet::new(), HashMap::<Vec<u8>, MaybeRead<_>>::new());
     let mut name = Vec::new();
     undo.each(from, true, |(owner, key, before, large)| {
         to += 1;
@@ -77,12 +109,13 @@ fn put_some(
             Before::Absent => versions.put(owner, key, stamp, None),
             Before::Value(value) => versions.put(owner, key, stamp, Some(value)),
             Before::Large(_) => {
-                let large = large.map(|large| trees.large(owner, large)).transpose()?;
-                versions.put(owner, key, stamp, large.as_deref());
+                let large = large.map(|large| kept(trees.large(owner, large))).transpose()?;
+                put((versions, stamp), owner, key, &large.transpose());
             }
             Before::Part { .. } => {
-                let now = trees.value(owner, key)?;
-                bytes += KNOWN_BYTES + now.as_ref().map_or(0, Vec::len);
+                let now = kept(trees.value(owner, key))?;
+                let value = now.as_ref().ok().and_then(Option::as_ref);
+                bytes += KNOWN_BYTES + value.map_or(0, Vec::len);
                 parts.insert(name.clone(), now);
             }
         }
@@ -92,7 +125,7 @@ fn put_some(
         undo.each(from, false, |(owner, key, before, large)| {
             name_entry(&mut name, owner, key);
             if let Some(entry) = parts.get_mut(&name) {
-                let large = large.map(|large| trees.large(owner, large)).transpose()?;
+                let large = large.map(|large| kept(trees.large(owner, large))).transpose()?;
                 apply(entry, &before, large);
             }
             Ok(ControlFlow::Continue(()))
@@ -100,7 +133,7 @@ fn put_some(
     }
     for (name, entry) in &parts {
         if let Some((owner, key)) = name.split_first_chunk() {
-            versions.put(u32::from_le_bytes(*owner), key, stamp, entry.as_deref());
+            put((versions, stamp), u32::from_le_bytes(*owner), key, entry);
         }
     }
     Ok(to)
@@ -160,16 +193,17 @@ impl Changes {
             versions.put_was(owner, key, stamp, Was::of(versions.file(), look)?);
             return Ok(());
         }
-        let mut entry = tree.get_owned(key)?;
+        let mut entry = Ok(tree.get_owned(key)?);
         // It may have been changed before the era.
         self.undo.each(0, false, |(of, changed, before, large)| {
             if (of, changed) == (owner, key) {
-                let large = large.map(|large| tree.read_detached(large)).transpose()?;
+                let read = |large| kept(tree.read_detached(large).map_err(TxnError::from));
+                let large = large.map(read).transpose()?;
                 apply(&mut entry, &before, large);
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        versions.put(owner, key, stamp, entry.as_deref());
+        put((versions, stamp), owner, key, &entry);
         Ok(())
     }
 

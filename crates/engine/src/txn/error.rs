@@ -1,5 +1,6 @@
 //! What can go wrong in a transaction.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::btree::WriteError;
@@ -48,6 +49,10 @@ pub enum TxnError {
         /// How long ago.
         age: Duration,
     },
+    /// What an entry was when the snapshot began is in pages that cannot be read, or that hold
+    /// something else. Other entries are not concerned.
+    #[error("what the entry was when the snapshot began cannot be read: {0}")]
+    VersionUnreadable(Arc<PoolError>),
     /// A snapshot cannot begin.
     #[error(
         "no snapshot can begin: what transactions under way have changed takes {bytes} bytes, and \

@@ -11,7 +11,7 @@ use crate::txn::error::TxnError;
 use crate::txn::manager::{TransactionManager, Trees};
 use crate::txn::snapshot_range::SnapshotRange;
 use crate::txn::versions::{Before, Counts, Reader, Window};
-use crate::txn::was::Was;
+use crate::txn::was::{Unread, Was};
 
 /// What was committed when it was begun. It waits for nobody and keeps nobody waiting; what others
 /// change meanwhile is kept for it (`versions.rs`).
@@ -63,7 +63,10 @@ impl Snapshot {
 
     /// All of a value that there was.
     pub(super) fn whole(&self, was: &Was) -> Result<Arc<[u8]>, TxnError> {
-        was.whole().map_err(|error| self.reader.unreadable(&error))
+        was.whole().map_err(|error| match error {
+            Unread::Spill(error) => self.reader.unreadable(&error),
+            Unread::Pages(error) => TxnError::VersionUnreadable(error),
+        })
     }
 
     /// What there was of `key` in a tree; `None`: what its page said just now.

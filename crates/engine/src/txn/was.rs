@@ -2,6 +2,7 @@
 //!
 //! A large value goes to the file while it is read, so that it never takes its length in memory. If
 //! it cannot, because there is no file or it is full, it is kept as any other.
+//! One whose pages cannot be read is an error for whoever asks for it, and for nobody else.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -44,10 +45,19 @@ pub fn find<'t, P: Pages>(
     Ok(tree.get_owned(key)?.map(Found::Whole))
 }
 
-/// A value that lies in the file.
+/// A value that lies in the file, or that could not be read when it was to be put there.
 pub(super) struct Pieces {
     len: u64,
     all: Vec<Extent>,
+    unreadable: Option<Arc<PoolError>>,
+}
+
+/// Why there is no having what a value was.
+pub(super) enum Unread {
+    /// The file.
+    Spill(SpillError),
+    /// The pages that it had.
+    Pages(Arc<PoolError>),
 }
 
 impl Pieces {
@@ -63,7 +73,7 @@ impl Pieces {
             all.push(file.put(&piece).ok()?);
             left -= most;
         }
-        Some(Pieces { len, all })
+        Some(Pieces { len, all, unreadable: None })
     }
 
     /// What it takes in memory.
@@ -71,11 +81,14 @@ impl Pieces {
         self.all.len() * PIECE_BYTES
     }
 
-    fn read(&self) -> Result<Vec<u8>, SpillError> {
+    fn read(&self) -> Result<Vec<u8>, Unread> {
+        if let Some(error) = &self.unreadable {
+            return Err(Unread::Pages(error.clone()));
+        }
         let mut value = Vec::with_capacity(usize::try_from(self.len).unwrap_or(0));
         let mut piece = Vec::new();
         for extent in &self.all {
-            extent.read(&mut piece)?;
+            extent.read(&mut piece).map_err(Unread::Spill)?;
             value.extend_from_slice(&piece);
         }
         Ok(value)
@@ -90,6 +103,11 @@ pub(crate) enum Was {
 }
 
 impl Was {
+    /// What cannot be read: who asks for it learns why.
+    pub(super) fn unreadable(error: Arc<PoolError>) -> Was {
+        Was::Spilled(Arc::new(Pieces { len: 0, all: Vec::new(), unreadable: Some(error) }))
+    }
+
     /// What `look` finds, which is asked again for all of a value that cannot be spilled.
     pub(super) fn of<'t>(
         file: Option<&Arc<SpillFile>>,
@@ -117,7 +135,7 @@ impl Was {
     }
 
     /// All of it.
-    pub(super) fn whole(&self) -> Result<Arc<[u8]>, SpillError> {
+    pub(super) fn whole(&self) -> Result<Arc<[u8]>, Unread> {
         match self {
             Was::Here(value) => Ok(value.clone()),
             Was::Spilled(pieces) => Ok(pieces.read()?.into()),

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use millpond::db::check::{CATALOG, CheckOptions, check_store};
-use millpond::db::{BackupError, Db, Error, Options};
+use millpond::db::{BackupError, Db, Error, Options, TxnError};
 use millpond::io::{
     Device, DeviceError, MemoryDevice, OpenError, PageStore, PowerSupply, ReadFault,
     ReadFaultDevice, ReadFaults, ReadRequest,
@@ -320,4 +320,38 @@ fn an_older_page_in_place_of_a_root_that_hangs_frees_no_other_values_pages() {
         assert_eq!((report.counts.lost, report.problems.len()), (0, 0), "{key} was deleted");
     }
     assert!(hung > 5, "{hung} values could not be freed at once");
+}
+
+/// A snapshot keeps what transactions under way have replaced. One value that cannot be read let no
+/// snapshot begin, and so no range of any tree, until that transaction was over.
+#[test]
+fn a_replaced_value_that_cannot_be_read_is_nobody_elses_error() {
+    let (device, log) = store_of_large_values();
+    let overflow: Vec<u64> = (2..device.length() / PAGE as u64)
+        .filter(|page| PageHeader::read(&read(&device, *page).unwrap()).kind == PageType::OVERFLOW)
+        .collect();
+    let db = Db::open_on_devices(device.clone(), log, options()).unwrap();
+    let (tree, other) = (db.raw_tree("t").unwrap(), db.raw_tree("other").unwrap());
+    other.put(b"key", b"value").unwrap();
+    let mut tx = db.begin().unwrap();
+    tx.put(&tree, &[3], b"small").unwrap();
+    overflow.iter().for_each(|page| device.damage(PageId(*page), ReadFault::Error, 1));
+    let snapshot = db.snapshot().unwrap();
+    assert_eq!(snapshot.get(&other, b"key").unwrap().as_deref(), Some(&b"value"[..]));
+    assert_eq!(other.iter().filter(Result::is_ok).count(), 1);
+    let error = snapshot.get(&tree, &[3]).unwrap_err();
+    assert!(matches!(error, Error::Txn(TxnError::VersionUnreadable(_))), "{error}");
+    assert!(error.to_string().contains("page "), "{error}");
+    tx.commit().unwrap();
+    assert!(snapshot.get(&tree, &[3]).is_err(), "still");
+    assert_eq!(tree.get(&[3]).unwrap().as_deref(), Some(&b"small"[..]));
+    drop(snapshot);
+    device.heal();
+    // A snapshot that begins when it can be read has it.
+    let mut tx = db.begin().unwrap();
+    tx.put(&tree, &[4], b"small").unwrap();
+    assert_eq!(db.snapshot().unwrap().get(&tree, &[4]).unwrap(), Some(vec![4 ^ 128; 20_000]));
+    tx.abort().unwrap();
+    drop((tree, other));
+    db.close().unwrap();
 }

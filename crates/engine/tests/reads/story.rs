@@ -101,6 +101,7 @@ impl Story {
             errors: Default::default(),
             stale_answers: Default::default(),
             entangled: Default::default(),
+            waits: Default::default(),
         };
         let mut story = Story { world, supply, tally: Tally::default(), random };
         must("filling the store", story.fill(&db))?;

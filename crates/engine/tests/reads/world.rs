@@ -92,6 +92,8 @@ pub struct World {
     pub stale: Mutex<BTreeSet<u32>>,
     /// Whether such a page led to another structure's; see [`World::is_entangled`].
     pub entangled: AtomicBool,
+    /// How often a lock was waited for in vain.
+    pub waits: AtomicU64,
     pub answers: AtomicU64,
     pub errors: AtomicU64,
     pub stale_answers: AtomicU64,
@@ -263,20 +265,6 @@ impl World {
             return Ok(());
         }
         let was_misread = |page| store.iter().any(|m| m.page == PageId(page));
-        // Who begins a snapshot reads what transactions under way have replaced: large values, too,
-        // in whatever tree.
-        let is_large = |m: &&Misread| PageHeader::read(&m.head).kind == PageType::OVERFLOW;
-        if store.iter().filter(about).filter(effective).any(|m| is_large(&m)) {
-            return Ok(());
-        }
-        // The same where an older version of a leaf names a value that was replaced long ago.
-        let is_of_large = |owner: u32| {
-            self.items.iter().any(|item| item.kind == Kind::Large && item.owner == owner)
-        };
-        let is_of_value = text.contains("it is no part of the value");
-        if is_of_value && store.iter().any(|m| m.versions.is_some() && is_of_large(owner(m))) {
-            return Ok(());
-        }
         // What page 0 says it is not is no page of a store.
         let is_lost =
             ["cannot be opened", "nothing can be salvaged"].iter().any(|w| text.contains(w));
@@ -290,6 +278,7 @@ impl World {
         // its locks until the store is opened again.
         let keeps_locks = text.contains("waited ") && text.contains(" keep; ");
         if keeps_locks && store.iter().filter(effective).any(|m| is_own(&owner(m))) {
+            self.waits.fetch_add(1, Ordering::Relaxed);
             return Ok(());
         }
         // An older version of a node: what its child is not, or its parent, is named then.
