@@ -13,11 +13,13 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::beside::beside;
 
 const MARK: &[u8; 8] = b"MPSPILL1";
 
-/// Why nothing can be put into the file.
+/// Why nothing can be put into the file, or read out of it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpillError {
@@ -36,6 +38,20 @@ pub enum SpillError {
         path: PathBuf,
         /// What the system said.
         error: io::Error,
+    },
+    /// What was read is not what was written.
+    #[error(
+        "{len} bytes at offset {offset} of the spill file {} are not what was written there: look \
+         after the drive",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where they begin.
+        offset: u64,
+        /// How many.
+        len: usize,
     },
 }
 
@@ -100,6 +116,8 @@ pub struct Extent {
     handle: Arc<File>,
     offset: u64,
     len: usize,
+    /// What is read has to come to it. It is kept here: the file outlives no process.
+    sum: u64,
 }
 
 /// Where the spill file of the store at `path` is.
@@ -176,7 +194,7 @@ impl SpillFile {
             let full = || SpillError::Full { path: self.path.clone(), max: self.max };
             handle.zip(offset).ok_or_else(full)?
         };
-        let extent = Extent { file: self.clone(), handle, offset, len };
+        let extent = Extent { file: self.clone(), handle, offset, len, sum: xxh3_64(bytes) };
         extent.handle.write_all_at(bytes, offset).map_err(|source| self.failed(source))?;
         Ok(extent)
     }
@@ -196,10 +214,15 @@ impl Extent {
     /// The bytes, into `out`, in place of what it holds.
     ///
     /// # Errors
-    /// [`SpillError::File`].
+    /// [`SpillError::File`], [`SpillError::Damaged`].
     pub fn read(&self, out: &mut Vec<u8>) -> Result<(), SpillError> {
         out.resize(self.len, 0);
-        self.handle.read_exact_at(out, self.offset).map_err(|source| self.file.failed(source))
+        self.handle.read_exact_at(out, self.offset).map_err(|source| self.file.failed(source))?;
+        if xxh3_64(out) != self.sum {
+            let (path, offset, len) = (self.file.path.clone(), self.offset, self.len);
+            return Err(SpillError::Damaged { path, offset, len });
+        }
+        Ok(())
     }
 }
 
@@ -233,6 +256,10 @@ mod tests {
         let wide = spill.put(&[7; 200]).unwrap();
         wide.read(&mut read).unwrap();
         assert_eq!((read.len(), spill.bytes()), (200, 908));
+        let file = OpenOptions::new().write(true).open(spill_path(&store)).unwrap();
+        file.write_all_at(&[8], wide.offset + 150).unwrap();
+        let error = wide.read(&mut read).unwrap_err();
+        assert!(matches!(error, SpillError::Damaged { len: 200, .. }), "{error}");
         drop((all, wide));
         assert_eq!(spill.bytes(), 8);
         assert_eq!(std::fs::metadata(spill_path(&store)).unwrap().len(), 8);

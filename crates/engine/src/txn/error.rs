@@ -49,6 +49,16 @@ pub enum TxnError {
         /// How long ago.
         age: Duration,
     },
+    /// What the snapshot needs is in the spill file, which cannot be read. It is lost from then on.
+    #[error(
+        "the snapshot that was begun at {caller} is lost: {what}; drop it, and begin another one"
+    )]
+    SnapshotUnreadable {
+        /// Where in the program it was begun.
+        caller: String,
+        /// What is wrong with the file.
+        what: String,
+    },
     /// What an entry was when the snapshot began is in pages that cannot be read, or that hold
     /// something else. Other entries are not concerned.
     #[error("what the entry was when the snapshot began cannot be read: {0}")]

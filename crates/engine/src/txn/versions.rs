@@ -94,7 +94,7 @@ impl Reader {
     pub(super) fn unreadable(&self, error: &SpillError) -> TxnError {
         tracing::warn!(%error, "a snapshot is lost");
         self.lost.store(true, Ordering::SeqCst);
-        self.lost()
+        TxnError::SnapshotUnreadable { caller: self.caller.to_string(), what: error.to_string() }
     }
 }
 

@@ -2,6 +2,7 @@
 //! and what is left of that file.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use millpond::db::{Db, Error, Options, RawTree, Snapshot, TxnError};
@@ -203,6 +204,38 @@ fn a_full_spill_file_loses_the_oldest_snapshot_and_nothing_else() {
         2000
     );
     assert!(spilled(&path) <= 300 << 10);
+}
+
+#[test]
+fn a_snapshot_whose_versions_a_drive_changed_is_told_so_and_gives_no_wrong_row() {
+    let (_folder, path) = place();
+    let db = Db::open(&path, options()).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    let fill = |byte: u8| {
+        (0..4000u32).for_each(|i| drop(tree.put(&i.to_be_bytes(), &[byte; 500]).unwrap()));
+    };
+    fill(1);
+    let snapshot = db.snapshot().unwrap();
+    fill(2);
+    let length = spilled(&path);
+    assert!(length > 500_000, "{length}");
+    let file = std::fs::OpenOptions::new().write(true).open(spill_path(&path)).unwrap();
+    (8..length).step_by(3_000).for_each(|at| file.write_all_at(&[0xEE], at).unwrap());
+    let (mut right, mut errors) = (0, Vec::new());
+    for row in snapshot.iter(&tree).unwrap() {
+        match row {
+            Ok((_, value)) => {
+                assert_eq!(value, [1; 500]);
+                right += 1;
+            }
+            Err(error) => errors.push(error),
+        }
+    }
+    assert!(right < 4000 && errors.len() == 1, "{right} rows, {errors:?}");
+    assert!(matches!(&errors[0], Error::Txn(TxnError::SnapshotUnreadable { .. })), "{errors:?}");
+    drop(snapshot);
+    let next = db.snapshot().unwrap();
+    assert_eq!(next.iter(&tree).unwrap().filter(Result::is_ok).count(), 4000);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! back all the same.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -232,6 +233,14 @@ fn in_memory_the_undo_of_transactions_takes_no_more_than_the_memory_number() {
 
 #[test]
 fn an_undo_that_cannot_be_read_back_is_an_error_and_recovery_takes_the_transaction_back() {
+    undo_behind(&|file, _| file.set_len(8).unwrap());
+    // A drive changed a byte in each part of it.
+    undo_behind(&|file, length| {
+        (8..length).step_by(10_000).for_each(|at| file.write_all_at(&[0xEE], at).unwrap());
+    });
+}
+
+fn undo_behind(damage: &dyn Fn(&std::fs::File, u64)) {
     let (_folder, path) = place();
     let db = Db::open(&path, options()).unwrap();
     let tree = db.raw_tree("t").unwrap();
@@ -242,7 +251,7 @@ fn an_undo_that_cannot_be_read_back_is_an_error_and_recovery_takes_the_transacti
     }
     assert!(spilled(&path) > 500_000);
     let file = std::fs::OpenOptions::new().write(true).open(spill_path(&path)).unwrap();
-    file.set_len(8).unwrap();
+    damage(&file, spilled(&path));
     let error = tx.abort().unwrap_err();
     assert!(matches!(error, Error::Txn(TxnError::UndoUnreadable(_))), "{error}");
     drop(tree);
