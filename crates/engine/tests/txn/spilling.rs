@@ -212,7 +212,9 @@ fn a_snapshot_whose_versions_a_drive_changed_is_told_so_and_gives_no_wrong_row()
     let db = Db::open(&path, options()).unwrap();
     let tree = db.raw_tree("t").unwrap();
     let fill = |byte: u8| {
-        (0..4000u32).for_each(|i| drop(tree.put(&i.to_be_bytes(), &[byte; 500]).unwrap()));
+        for i in 0..4000u32 {
+            tree.put(&i.to_be_bytes(), &[byte; 500]).unwrap();
+        }
     };
     fill(1);
     let snapshot = db.snapshot().unwrap();
