@@ -62,7 +62,7 @@ pub struct MemoryGroup {
 
 fn refused(path: &Path) -> impl Fn(io::Error) -> LimitError {
     let path = path.to_path_buf();
-    move |source| LimitError::Refused { path: path.clone(), error: source }
+    move |error| LimitError::Refused { path: path.clone(), error }
 }
 
 fn write(path: &Path, text: impl ToString) -> Result<(), LimitError> {

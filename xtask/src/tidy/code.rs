@@ -43,7 +43,7 @@ pub fn check(source: &Source<'_>, components: &Components) -> Vec<Violation> {
             }
             "error" if says_its_source(source, at) => add(
                 "source-said-twice",
-                "the message repeats the source, and whoever prints the chain prints it twice: \
+                "the message repeats the source, so that a printed error chain has it twice: \
                  `millpond_base::from_variants!` instead of `#[from]`, a field `error` instead of \
                  `source`"
                     .to_string(),

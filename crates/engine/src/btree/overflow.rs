@@ -107,21 +107,6 @@ impl Built {
     }
 }
 
-/// What is known of the root of a value that is to be freed.
-#[derive(Clone, Copy, Default)]
-struct Known {
-    level: Option<u8>,
-    stamp: Option<u64>,
-}
-
-impl Known {
-    fn fits(self, root: View<'_>) -> bool {
-        self.level.is_none_or(|level| root.u8(LEVEL) == level)
-            && self.stamp.is_none_or(|stamp| root.u64(STAMP) == stamp)
-            && root.u8(KIND) == PageType::OVERFLOW.0
-    }
-}
-
 impl<P: Pages> BTree<P> {
     fn new_overflow(&self, level: u8) -> NewPage {
         NewPage { owner: self.owner, kind: PageType::OVERFLOW, level }
@@ -130,7 +115,7 @@ impl<P: Pages> BTree<P> {
     /// An anchor with nothing below it.
     pub(crate) fn empty_anchor(&self) -> Result<Anchor, PoolError> {
         let (anchor, _) = self.pages.anchor_new(self.new_overflow(0))?;
-        while !self.pages.run(|op| self.free_some(op, anchor, Known::default()))? {}
+        while !self.pages.run(|op| self.free_some(op, anchor, None))? {}
         Ok(anchor)
     }
 
@@ -202,36 +187,35 @@ impl<P: Pages> BTree<P> {
 
     /// Frees a value that hangs below an anchor of ours, and the anchor.
     pub(crate) fn free_below(&self, built: &Built) -> Result<(), PoolError> {
-        let level = level_for(self.pages.page_size(), built.len);
-        self.free_all(built.anchor, Known { level: Some(level), stamp: Some(built.stamp) })
+        self.free_stamped_below(built.anchor, built.stamp)
     }
 
     /// Frees what hangs below an anchor of ours, whatever value it is, and the anchor.
     pub(crate) fn free_any_below(&self, anchor: Anchor) -> Result<(), PoolError> {
-        self.free_all(anchor, Known::default())
+        self.free_all(anchor, None)
     }
 
     /// Frees the value of that stamp below an anchor of ours, and the anchor.
     pub(crate) fn free_stamped_below(&self, anchor: Anchor, stamp: u64) -> Result<(), PoolError> {
-        self.free_all(anchor, Known { level: None, stamp: Some(stamp) })
+        self.free_all(anchor, Some(stamp))
     }
 
-    fn free_all(&self, anchor: Anchor, root: Known) -> Result<(), PoolError> {
-        while !self.pages.run(|op| self.free_some(op, anchor, root))? {}
+    fn free_all(&self, anchor: Anchor, stamp: Option<u64>) -> Result<(), PoolError> {
+        while !self.pages.run(|op| self.free_some(op, anchor, stamp))? {}
         self.pages.release_anchor(anchor);
         Ok(())
     }
 
-    /// Frees a few pages, the last ones first; answers whether nothing is left. No parent tells
-    /// the root's level and stamp: `root` does, as far as they are known. An older page in its
-    /// place would lead to other pages than the value's.
-    fn free_some<'o>(&self, op: &'o Op<'o, P>, anchor: Anchor, root: Known) -> Try<bool> {
+    /// Frees a few pages, the last ones first; answers whether nothing is left. No parent holds the
+    /// root's stamp: `stamp` is it, if it is known. A stale root would lead to the pages of others.
+    fn free_some<'o>(&self, op: &'o Op<'o, P>, anchor: Anchor, stamp: Option<u64>) -> Try<bool> {
         let mut anchor = held_anchor(op, anchor)?;
         if Swip(anchor.view().u64(ANCHOR_SWIP)) == Swip::NULL {
             return Ok(true);
         }
         let mut page = anchor.child_exclusive(ANCHOR_SWIP, other(Use::Write))?;
-        if !root.fits(page.view()) {
+        let (kind, found) = (page.view().u8(KIND), page.view().u64(STAMP));
+        if kind != PageType::OVERFLOW.0 || stamp.is_some_and(|stamp| stamp != found) {
             return Err(misfit(page.id()));
         }
         if page.view().u8(LEVEL) == 0 || used(page.view()) == 0 {
@@ -354,7 +338,7 @@ fn free_last<P: Pages>(page: &mut Write<'_, P>, child: Write<'_, P>, count: usiz
     child.free();
 }
 
-/// The page is not the one of its value that whoever refers to it expects.
+/// The page does not fit its parent or its leaf entry: a stale page, or one of another value.
 #[cold]
 fn misfit(page: PageId) -> Jump {
     let what = "it is no part of the value, or of another level of it".to_string();

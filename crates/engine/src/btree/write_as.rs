@@ -33,9 +33,7 @@ impl Detached {
     pub fn stamp(&self) -> u64 {
         self.0.stamp
     }
-}
 
-impl Detached {
     /// Its length in bytes.
     pub fn len(&self) -> u64 {
         self.0.len

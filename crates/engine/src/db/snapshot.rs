@@ -192,7 +192,7 @@ impl Snapshot {
     ) -> Result<Option<V>, Error> {
         let decode = |bytes: &[u8]| V::decode(bytes);
         let found = self.get_with(tree.raw(), &key.to_key_bytes(), decode)?.transpose();
-        found.map_err(|source| Error::Decode { tree: tree.raw().name().to_string(), error: source })
+        found.map_err(|error| Error::Decode { tree: tree.raw().name().to_string(), error })
     }
 
     /// The entries of a range of keys in a tree with types.

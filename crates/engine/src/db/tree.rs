@@ -49,7 +49,7 @@ impl<K, V> fmt::Debug for Tree<K, V> {
 }
 
 pub(super) fn decoded<T>(name: &str, decoded: Result<T, DecodeError>) -> Result<T, Error> {
-    decoded.map_err(|source| Error::Decode { tree: name.to_string(), error: source })
+    decoded.map_err(|error| Error::Decode { tree: name.to_string(), error })
 }
 
 impl<K: Key, V: Value> Tree<K, V> {

@@ -377,7 +377,7 @@ impl Txn {
     ) -> Result<Option<V>, Error> {
         let decode = |bytes: &[u8]| V::decode(bytes);
         let found = self.get_with(tree.raw(), &key.to_key_bytes(), decode)?.transpose();
-        found.map_err(|source| Error::Decode { tree: tree.raw().name().to_string(), error: source })
+        found.map_err(|error| Error::Decode { tree: tree.raw().name().to_string(), error })
     }
 
     /// As [`Txn::put`], in a tree with types.

@@ -129,7 +129,7 @@ impl PageCopy<'_> {
             // One bad page fails the whole request, so its neighbours are read apart; and what is
             // not sound may have been read amid a write, or wrongly only this once.
             read(page, bytes)
-                .map_err(|source| CopyError::Source(ReadError::Device { page, error: source }))?;
+                .map_err(|error| CopyError::Source(ReadError::Device { page, error }))?;
             if self.store.prove(page, bytes).is_err() {
                 self.unsound.push(page);
             }

@@ -298,7 +298,7 @@ impl PageStore {
             let page = free_map::map_page(self.page_size, group);
             self.device
                 .read(page.0 * self.page_size.bytes_u64(), &mut bytes)
-                .map_err(|source| ReadError::Device { page, error: source })?;
+                .map_err(|error| ReadError::Device { page, error })?;
             self.prove(page, &bytes)?;
             let words = free_map::words(&bytes);
             free.load(group as usize * words_per_map, words, |page| self.is_reserved(page));
@@ -345,7 +345,7 @@ pub(super) fn superblock_of(
 
 fn read_superblock(device: &dyn Device) -> Result<Superblock, OpenError> {
     let path = || device.path().to_path_buf();
-    let no_store = |source| OpenError::Superblock { path: path(), error: source };
+    let no_store = |error| OpenError::Superblock { path: path(), error };
     if device.length() < HEAD as u64 {
         return Err(no_store(SuperblockError::Short { length: device.length() }));
     }

@@ -314,7 +314,7 @@ impl PageStore {
         Counters::add(&self.counters.read_requests, 1);
         self.device
             .read(self.offset_of(page), bytes)
-            .map_err(|source| ReadError::Device { page, error: source })?;
+            .map_err(|error| ReadError::Device { page, error })?;
         self.prove(page, bytes)
     }
 
@@ -442,8 +442,7 @@ impl PageStore {
                     Err(_) if run.count > 1 => self.write_one(write),
                     other => other.clone(),
                 };
-                let error =
-                    result.map_err(|source| WriteError::Device { page: write.page, error: source });
+                let error = result.map_err(|error| WriteError::Device { page: write.page, error });
                 write.written = error.is_ok();
                 self.count_write(write);
                 first_error = first_error.and(error);

@@ -129,8 +129,8 @@ pub enum PoolError {
 }
 
 impl PoolError {
-    /// Whether a page is not to be had, or is not what it should be: what needs no such page is not
-    /// concerned.
+    /// Returns whether one page is unreadable, corrupt or stale. Operations that do not need that
+    /// page are unaffected.
     pub(crate) fn is_about_a_page(&self) -> bool {
         matches!(self, PoolError::Storage(_) | PoolError::Corrupt { .. } | PoolError::Misfit { .. })
     }

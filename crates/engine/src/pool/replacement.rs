@@ -388,7 +388,8 @@ impl<M: Mode> Pool<M> {
         Round { taken: taken.len() as u32, dirty, looked: looked.max(asked) }
     }
 
-    /// Frames whose pages are out are free, and the policy's clock hears of it.
+    /// Puts the frames of evicted pages on the free list, and counts the evictions for the policy's
+    /// clock.
     pub(crate) fn free_taken(&self, taken: &[FrameId]) {
         self.count_evictions(taken.len() as u32);
         self.free_frames(taken);

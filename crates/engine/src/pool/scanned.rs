@@ -4,7 +4,7 @@
 //! frames are remembered, in the order in which they were loaded, and taken before the policy is
 //! asked for a victim (leanstore IV-I: pages that scans load begin as candidates for eviction, and
 //! no hot page has to go for them). A reference that is no scan's makes a page one like any other.
-//! The policy hears of such an eviction as of a page that was dropped: it keeps no ghost of it, and
+//! For the policy such an eviction is a `forget`, as of a deleted page: it keeps no ghost, and
 //! its clock, where that counts evictions, stands still.
 
 use std::collections::VecDeque;

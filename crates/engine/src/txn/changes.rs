@@ -37,8 +37,8 @@ pub(super) struct Changes {
 /// What was read, or why it cannot be.
 type MaybeRead<T> = Result<T, Arc<PoolError>>;
 
-/// Keeps an error that is about a page for whoever asks for the entry: it is no reason for
-/// anything else to fail.
+/// Turns the error of an unreadable page into a result that is stored with the version: only
+/// reading that entry fails.
 fn kept<T>(read: Result<T, TxnError>) -> Result<MaybeRead<T>, TxnError> {
     match read {
         Err(TxnError::Pool(error)) if error.is_about_a_page() => Ok(Err(Arc::new(error))),

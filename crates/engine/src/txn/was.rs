@@ -2,7 +2,7 @@
 //!
 //! A large value goes to the file while it is read, so that it never takes its length in memory. If
 //! it cannot, because there is no file or it is full, it is kept as any other.
-//! One whose pages cannot be read is an error for whoever asks for it, and for nobody else.
+//! Of a value whose pages cannot be read the error is kept: reading that entry returns it.
 
 use std::io::Read;
 use std::sync::Arc;

@@ -222,7 +222,7 @@ impl World {
         Err(format!("WRONG ANSWER of {what} in {name}, {}: {}", self.phase, wrong.0))
     }
 
-    /// The older versions that were read, for whoever looks into a failure.
+    /// Lists the stale pages that were read, for the report of a failed story.
     pub fn older_versions(&self) -> String {
         let head = |page: &[u8]| {
             let header = PageHeader::read(page);

@@ -143,7 +143,7 @@ fn note(experiment: &Experiment, ran: &Ran) -> String {
 }
 
 fn write_page(path: &Path, page: &str) -> Result<(), ExperimentError> {
-    let io = |source| ExperimentError::Io { path: path.to_path_buf(), error: source };
+    let io = |error| ExperimentError::Io { path: path.to_path_buf(), error };
     let mut file = WholeFile::create(path).map_err(io)?;
     file.write_all(page.as_bytes()).map_err(io)?;
     file.finish().map_err(io)

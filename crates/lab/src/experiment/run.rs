@@ -132,7 +132,7 @@ pub fn run(
     drop(journal);
     let name = format!("paper-{}", experiment.paper);
     let dir = ResultDir::create(&options.root, &name, &hash(experiment, options))?;
-    let io = |source| ExperimentError::Io { path: dir.path().to_path_buf(), error: source };
+    let io = |error| ExperimentError::Io { path: dir.path().to_path_buf(), error };
     let journal = Journal::open(dir.path(), options.resume).map_err(io)?;
     let ran = Ran {
         folder: dir.path().to_path_buf(),
@@ -285,7 +285,7 @@ impl Runner {
     ) -> Result<(), ExperimentError> {
         for (cell, rows) in cells.iter().zip(rows) {
             let path = &self.ran.folder;
-            let io = |source| ExperimentError::Io { path: path.clone(), error: source };
+            let io = |error| ExperimentError::Io { path: path.clone(), error };
             self.journal.append(&cell.key(), rows).map_err(io)?;
             self.ran.run += 1;
         }

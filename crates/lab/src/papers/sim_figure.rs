@@ -116,7 +116,7 @@ fn simulated(
 
 fn parsed(policy: &str) -> Result<Spec, PolicyError> {
     let id = policy.to_string();
-    Spec::parse(policy).map_err(|source| PolicyError::Param { id, error: source })
+    Spec::parse(policy).map_err(|error| PolicyError::Param { id, error })
 }
 
 fn fields(frames: u32, distinct: u64, counts: &Counts) -> Fields {

@@ -62,7 +62,7 @@ impl ResultDir {
     pub fn create(root: &Path, command: &str, hash: &str) -> Result<ResultDir, ResultError> {
         let path = root.join(format!("{command}-{hash}"));
         std::fs::create_dir_all(&path)
-            .map_err(|source| ResultError::Io { path: path.clone(), error: source })?;
+            .map_err(|error| ResultError::Io { path: path.clone(), error })?;
         Ok(ResultDir { path })
     }
 
@@ -102,7 +102,7 @@ impl ResultDir {
             "complete": complete,
         });
         let path = self.path.join("run.json");
-        let io = |source| ResultError::Io { path: path.clone(), error: source };
+        let io = |error| ResultError::Io { path: path.clone(), error };
         let mut file = WholeFile::create(&path).map_err(io)?;
         serde_json::to_writer_pretty(&mut file, &run).map_err(|e| io(e.into()))?;
         writeln!(file).map_err(io)?;
@@ -116,7 +116,7 @@ impl ResultDir {
     pub fn run(&self) -> Result<Json, ResultError> {
         let path = self.path.join("run.json");
         let text = std::fs::read_to_string(&path)
-            .map_err(|source| ResultError::Io { path: path.clone(), error: source })?;
+            .map_err(|error| ResultError::Io { path: path.clone(), error })?;
         serde_json::from_str(&text).map_err(|e| ResultError::Damaged {
             path: self.path.clone(),
             reason: format!("run.json: {e}"),

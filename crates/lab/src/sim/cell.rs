@@ -28,7 +28,7 @@ pub struct SimOptions {
 }
 
 impl SimOptions {
-    /// Demand paging with so many frames, dense ids, seed 1, no warm-up, scans like all else.
+    /// Demand paging with so many frames, dense ids, seed 1, no warm-up, no scan hints.
     pub fn new(frames: u32, pages_dense: Option<u64>) -> SimOptions {
         SimOptions { frames, pages_dense, seed: 1, warmup: 0, batch: 1, scan_hints: false }
     }

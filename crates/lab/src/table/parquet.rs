@@ -35,7 +35,7 @@ impl Table {
     /// # Errors
     /// [`TableError`], with the file.
     pub fn write_parquet(&self, path: &Path) -> Result<(), TableError> {
-        let io = |source| TableError::Io { path: path.to_path_buf(), error: source };
+        let io = |error| TableError::Io { path: path.to_path_buf(), error };
         let mut file = WholeFile::create(path).map_err(io)?;
         self.write_columns(&mut file).map_err(|e| failed(path, e))?;
         file.finish().map_err(io)
@@ -117,7 +117,7 @@ impl Table {
     /// # Errors
     /// [`TableError`], with the file.
     pub fn read_parquet(path: &Path) -> Result<Table, TableError> {
-        let io = |source| TableError::Io { path: path.to_path_buf(), error: source };
+        let io = |error| TableError::Io { path: path.to_path_buf(), error };
         let file = File::open(path).map_err(io)?;
         let reader = SerializedFileReader::new(file).map_err(|e| failed(path, e))?;
         let schema = reader.metadata().file_metadata().schema_descr();

@@ -46,7 +46,7 @@ impl Input {
         if path.as_os_str() == "-" {
             return Input::new(PathBuf::from("(standard input)"), Box::new(io::stdin()));
         }
-        let io = |source| TraceError::Io { path: path.to_path_buf(), error: source };
+        let io = |error| TraceError::Io { path: path.to_path_buf(), error };
         let file = File::open(path).map_err(io)?;
         if file.metadata().map_err(io)?.is_dir() {
             return Err(io(io::Error::from(io::ErrorKind::IsADirectory)));
@@ -56,7 +56,7 @@ impl Input {
 
     /// The same over any reader; `path` names it in messages.
     pub(crate) fn new(path: PathBuf, raw: Box<dyn Read + Send>) -> Result<Input, TraceError> {
-        let io = |source| TraceError::Io { path: path.clone(), error: source };
+        let io = |error| TraceError::Io { path: path.clone(), error };
         let (packing, reader) = unpack(raw).map_err(io)?;
         let buf = vec![0; CHUNK];
         let mut input =

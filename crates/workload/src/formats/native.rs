@@ -60,8 +60,7 @@ struct Group {
 impl Native {
     /// Opens the file and finds the columns.
     pub(crate) fn open(path: &Path) -> Result<Native, TraceError> {
-        let file = File::open(path)
-            .map_err(|source| TraceError::Io { path: path.into(), error: source })?;
+        let file = File::open(path).map_err(|error| TraceError::Io { path: path.into(), error })?;
         let reader = guarded(|| SerializedFileReader::new(file))
             .map_err(|reason| TraceError::Corrupt { path: path.into(), record: 1, reason })?;
         let schema = reader.metadata().file_metadata().schema_descr();

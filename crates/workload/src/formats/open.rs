@@ -72,7 +72,7 @@ fn is_parquet(path: &Path) -> Result<bool, TraceError> {
     if path.as_os_str() == "-" {
         return Ok(false);
     }
-    let io = |source| TraceError::Io { path: path.into(), error: source };
+    let io = |error| TraceError::Io { path: path.into(), error };
     let mut file = File::open(path).map_err(io)?;
     let metadata = file.metadata().map_err(io)?;
     if !metadata.is_file() {

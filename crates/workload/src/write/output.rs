@@ -26,7 +26,7 @@ enum Encoder {
 impl Output {
     /// Begins to write `path`; `-` is standard output. `.gz` and `.zst` at its end compress.
     pub(crate) fn create(path: &Path) -> Result<Output, TraceError> {
-        let io = |source| TraceError::Io { path: path.into(), error: source };
+        let io = |error| TraceError::Io { path: path.into(), error };
         let target = match path.as_os_str() == "-" {
             true => WholeFile::stdout(),
             false => WholeFile::create(path).map_err(io)?,
@@ -69,7 +69,7 @@ impl Output {
         let done = buffer
             .and_then(|buffer| buffer.into_inner().map_err(io::IntoInnerError::into_error))
             .and_then(WholeFile::finish);
-        done.map_err(|source| TraceError::Io { path, error: source })
+        done.map_err(|error| TraceError::Io { path, error })
     }
 }
 
