@@ -99,8 +99,7 @@ impl Renumber {
     #[cold]
     fn raise_limit(&mut self, page: u64) {
         self.limit = (page + 1).next_power_of_two();
-        let moved: Vec<(PageId, u32)> = self.large.take_below(self.limit).collect();
-        for (page, number) in moved {
+        for (page, number) in self.large.take_below(self.limit) {
             self.put_small(page.0, number);
         }
     }

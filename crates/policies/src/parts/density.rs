@@ -13,7 +13,9 @@
 //! not out of date names the less dense of its two winners.
 
 use millpond_base::{FrameId, Tick};
+use zerocopy::FromBytes;
 
+use super::zeroed::zeroed;
 use crate::contract::{Goal, Host, Why};
 
 choice! {
@@ -35,6 +37,13 @@ const AGE_MAX: u64 = (1 << 32) - 1;
 /// A result that stays.
 const NEVER: u64 = u64::MAX;
 
+/// A match as it is stored: complements, so that zeros are a match that nobody won, for good.
+#[derive(Clone, Copy, FromBytes)]
+struct Stored {
+    not_until: u64,
+    not_winner: u32,
+}
+
 #[derive(Clone, Copy)]
 struct Match {
     winner: u32,
@@ -42,17 +51,40 @@ struct Match {
     until: u64,
 }
 
-#[derive(Clone, Copy)]
+impl From<Match> for Stored {
+    #[inline(always)]
+    fn from(of: Match) -> Stored {
+        Stored { not_until: !of.until, not_winner: !of.winner }
+    }
+}
+
+impl From<Stored> for Match {
+    #[inline(always)]
+    fn from(of: Stored) -> Match {
+        Match { winner: !of.not_winner, until: !of.not_until }
+    }
+}
+
+/// What is known of a frame; zeros are one that takes no part.
+#[derive(Clone, Copy, FromBytes)]
 struct Entrant {
-    references: u32,
     loaded: u64,
+    /// The references' complement.
+    not_references: u32,
+}
+
+impl Entrant {
+    #[inline(always)]
+    fn references(self) -> u32 {
+        !self.not_references
+    }
 }
 
 /// The tournament.
 pub struct Tournament {
     /// A heap-shaped tree: match `i` is between the winners of `2i` and `2i + 1`, the final is 1;
     /// frames are the leaves from `leaves` on, not stored.
-    matches: Vec<Match>,
+    matches: Vec<Stored>,
     entrants: Vec<Entrant>,
     leaves: u32,
     search: Search,
@@ -70,10 +102,9 @@ impl Tournament {
     /// No frame takes part yet; frames below `frames` may.
     pub fn new(frames: u32, search: Search) -> Tournament {
         let leaves = frames.max(2).next_power_of_two();
-        let nobody = Match { winner: ABSENT, until: NEVER };
         Tournament {
-            matches: vec![nobody; leaves as usize],
-            entrants: vec![Entrant { references: ABSENT, loaded: 0 }; frames as usize],
+            matches: zeroed(leaves as usize),
+            entrants: zeroed(frames as usize),
             leaves,
             search,
             now: 0,
@@ -88,13 +119,13 @@ impl Tournament {
     /// Whether `frame` takes part.
     #[inline(always)]
     pub fn has(&self, frame: u32) -> bool {
-        self.entrants[frame as usize].references != ABSENT
+        self.references(frame) != ABSENT
     }
 
     /// The references known of `frame`.
     #[inline(always)]
     pub fn references(&self, frame: u32) -> u32 {
-        self.entrants[frame as usize].references
+        self.entrants[frame as usize].references()
     }
 
     /// When the page of `frame` was loaded.
@@ -128,8 +159,8 @@ impl Tournament {
     fn enter(&mut self, frame: u32, references: u32, loaded: u64, now: u64) {
         self.close_gap(Some(frame));
         self.advance(now);
-        self.entrants[frame as usize] =
-            Entrant { references: references.min(REFERENCES_MAX), loaded };
+        let not_references = !references.min(REFERENCES_MAX);
+        self.entrants[frame as usize] = Entrant { loaded, not_references };
         self.replay(frame);
     }
 
@@ -137,7 +168,7 @@ impl Tournament {
     #[inline]
     pub fn leave(&mut self, frame: u32) {
         self.close_gap(Some(frame));
-        self.entrants[frame as usize].references = ABSENT;
+        self.entrants[frame as usize].not_references = !ABSENT;
         self.gap = Some(frame);
     }
 
@@ -154,8 +185,8 @@ impl Tournament {
     /// Changes every entrant's references at once.
     pub fn revise(&mut self, mut references: impl FnMut(u32) -> u32) {
         for (frame, entrant) in self.entrants.iter_mut().enumerate() {
-            if entrant.references != ABSENT {
-                entrant.references = references(frame as u32).min(REFERENCES_MAX);
+            if entrant.references() != ABSENT {
+                entrant.not_references = !references(frame as u32).min(REFERENCES_MAX);
             }
         }
         self.gap = None;
@@ -173,7 +204,7 @@ impl Tournament {
         if self.search == Search::Linear {
             return self.scan();
         }
-        let winner = self.matches[1].winner;
+        let Match { winner, .. } = self.matches[1].into();
         (winner != ABSENT).then_some(winner)
     }
 
@@ -243,14 +274,20 @@ impl Tournament {
     fn lead(&self, a: u32, b: u32) -> (i64, i64) {
         let (a, b) = (self.entrants[a as usize], self.entrants[b as usize]);
         let age = |e: Entrant| self.now.saturating_sub(e.loaded).min(AGE_MAX) as i64;
-        let (ra, rb) = (i64::from(a.references), i64::from(b.references));
+        let (ra, rb) = (i64::from(a.references()), i64::from(b.references()));
         (ra * age(b) - rb * age(a), ra - rb)
+    }
+
+    /// The first moment at which the result of match `at`, or one below it, may be wrong.
+    #[inline(always)]
+    fn until(&self, at: u32) -> u64 {
+        Match::from(self.matches[at as usize]).until
     }
 
     #[inline]
     fn advance(&mut self, now: u64) {
         self.now = self.now.max(now);
-        if self.matches[1].until <= self.now {
+        if self.until(1) <= self.now {
             self.refresh(1);
         }
     }
@@ -258,7 +295,7 @@ impl Tournament {
     /// Plays again what is out of date at `at` and below. As deep as the tree: 32 levels at most.
     fn refresh(&mut self, at: u32) {
         for below in [2 * at, 2 * at + 1] {
-            if below < self.leaves && self.matches[below as usize].until <= self.now {
+            if below < self.leaves && self.until(below) <= self.now {
                 self.refresh(below);
             }
         }
@@ -282,7 +319,7 @@ impl Tournament {
     #[inline(always)]
     fn result(&self, at: u32) -> Match {
         if at < self.leaves {
-            return self.matches[at as usize];
+            return self.matches[at as usize].into();
         }
         let frame = at - self.leaves;
         let there = (frame as usize) < self.entrants.len() && self.has(frame);
@@ -295,7 +332,7 @@ impl Tournament {
         let until = left.until.min(right.until);
         // A winner that left is none. Who won instead is found when its matches are played again.
         let gone = |m: Match| m.winner == ABSENT || !self.has(m.winner);
-        self.matches[at as usize] = match (gone(left), gone(right)) {
+        let played = match (gone(left), gone(right)) {
             (_, true) => Match { winner: left.winner, until },
             (true, false) => Match { winner: right.winner, until },
             (false, false) => {
@@ -311,6 +348,7 @@ impl Tournament {
                 Match { winner, until: until.min(own) }
             }
         };
+        self.matches[at as usize] = played.into();
     }
 
     /// Verifies that exactly `resident` take part.
@@ -318,7 +356,7 @@ impl Tournament {
     /// # Errors
     /// What is wrong.
     pub fn check(&self, resident: &[FrameId]) -> Result<(), String> {
-        let inside = self.entrants.iter().filter(|e| e.references != ABSENT).count();
+        let inside = self.entrants.iter().filter(|e| e.references() != ABSENT).count();
         if inside != resident.len() || resident.iter().any(|f| !self.has(f.0)) {
             return Err(format!("{inside} frames take part, {} are resident", resident.len()));
         }
@@ -327,7 +365,7 @@ impl Tournament {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.matches.capacity() * size_of::<Match>()
+        self.matches.capacity() * size_of::<Stored>()
             + self.entrants.capacity() * size_of::<Entrant>()
     }
 }

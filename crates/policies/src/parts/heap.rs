@@ -3,13 +3,14 @@
 //! Four-ary, since sifting down touches one cache line of children a level. Ties are broken by
 //! whatever the key says: a policy that wants an order among equals puts it into the key.
 
-/// Where a frame that is not in the heap is.
-const OUT: u32 = u32::MAX;
+/// The place of a frame that is not in the heap; zero, so that places of no frame cost nothing.
+const OUT: u32 = 0;
 const ARITY: usize = 4;
 
 /// A min-heap over frames `0..frames`.
 pub struct Heap<K> {
     items: Vec<(K, u32)>,
+    /// Where each frame is in `items`, counted from one.
     place: Vec<u32>,
 }
 
@@ -40,7 +41,7 @@ impl<K: Ord + Copy> Heap<K> {
     pub fn key(&self, frame: u32) -> Option<K> {
         match self.place[frame as usize] {
             OUT => None,
-            at => Some(self.items[at as usize].0),
+            at => Some(self.items[at as usize - 1].0),
         }
     }
 
@@ -58,7 +59,7 @@ impl<K: Ord + Copy> Heap<K> {
                 self.sift_up(self.items.len() - 1);
             }
             at => {
-                let at = at as usize;
+                let at = at as usize - 1;
                 let less = key < self.items[at].0;
                 self.items[at].0 = key;
                 if less { self.sift_up(at) } else { self.sift_down(at) }
@@ -72,11 +73,11 @@ impl<K: Ord + Copy> Heap<K> {
         if at == OUT {
             return None;
         }
-        let at = at as usize;
+        let at = at as usize - 1;
         self.place[frame as usize] = OUT;
         let (key, _) = self.items.swap_remove(at);
         if at < self.items.len() {
-            self.place[self.items[at].1 as usize] = at as u32;
+            self.place[self.items[at].1 as usize] = at as u32 + 1;
             // Only one of the two moves anything: what comes down to `at` is no less than its
             // new children.
             self.sift_up(at);
@@ -127,7 +128,7 @@ impl<K: Ord + Copy> Heap<K> {
 
     #[inline(always)]
     fn put(&mut self, at: usize, item: (K, u32)) {
-        self.place[item.1 as usize] = at as u32;
+        self.place[item.1 as usize] = at as u32 + 1;
         self.items[at] = item;
     }
 
@@ -137,7 +138,7 @@ impl<K: Ord + Copy> Heap<K> {
     /// What is out of order.
     pub fn check(&self) -> Result<(), String> {
         for (at, (key, frame)) in self.items.iter().enumerate() {
-            if self.place[*frame as usize] != at as u32 {
+            if self.place[*frame as usize] != at as u32 + 1 {
                 return Err(format!("frame {frame} is not where the heap thinks"));
             }
             if at > 0 && self.items[(at - 1) / ARITY].0 > *key {

@@ -14,8 +14,10 @@
 //! frame's K-th last reference; (4) no more ghosts than allowed, but for one being loaded.
 
 use millpond_base::{FrameId, PageId};
+use zerocopy::FromZeros;
 
 use super::list::{Links, List};
+use super::zeroed::zeroed;
 use super::{Ghosts, Heap};
 use crate::contract::{Goal, Host, Shape};
 
@@ -37,9 +39,10 @@ pub enum Period {
     Pages(u32),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, FromZeros)]
+#[repr(u8)]
 enum Place {
-    Out,
+    Out = 0,
     Recent,
     Below,
     Heap,
@@ -91,7 +94,7 @@ impl Kth {
             stamps: vec![0; frames * k],
             known: vec![0; frames],
             last: vec![0; if has_period { frames } else { 0 }],
-            place: vec![Place::Out; frames],
+            place: zeroed(frames),
             links: Links::new(shape.frames),
             recent: List::new(),
             below: List::new(),

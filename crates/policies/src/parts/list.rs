@@ -7,20 +7,40 @@
 //! `next` from the front meets the same nodes as following `prev` from the back, reversed.
 
 use millpond_base::FrameId;
+use zerocopy::FromBytes;
 
 use super::offers::offer_in_turn;
+use super::zeroed::zeroed;
 use crate::contract::{Goal, Host};
 
 /// No node.
 pub const NIL: u32 = u32::MAX;
 
-#[derive(Clone, Copy, Debug)]
-struct Link {
-    prev: u32,
-    next: u32,
+/// A node or none, as its complement: zero is none, so that zeroed links are loose ones.
+#[derive(Clone, Copy, Debug, FromBytes)]
+struct Node(u32);
+
+impl Node {
+    const NONE: Node = Node(!NIL);
+
+    #[inline(always)]
+    fn of(node: u32) -> Node {
+        Node(!node)
+    }
+
+    #[inline(always)]
+    fn get(self) -> Option<u32> {
+        some(!self.0)
+    }
 }
 
-const LOOSE: Link = Link { prev: NIL, next: NIL };
+#[derive(Clone, Copy, Debug, FromBytes)]
+struct Link {
+    prev: Node,
+    next: Node,
+}
+
+const LOOSE: Link = Link { prev: Node::NONE, next: Node::NONE };
 
 /// The links of every node that may be in a list.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +51,7 @@ pub struct Links {
 impl Links {
     /// Links for nodes `0..len`.
     pub fn new(len: u32) -> Links {
-        Links { links: vec![LOOSE; len as usize] }
+        Links { links: zeroed(len as usize) }
     }
 
     /// Makes room for node `node`.
@@ -44,13 +64,13 @@ impl Links {
     /// The node after `node`, towards the back.
     #[inline(always)]
     pub fn next(&self, node: u32) -> Option<u32> {
-        some(self.links[node as usize].next)
+        self.links[node as usize].next.get()
     }
 
     /// The node before `node`, towards the front.
     #[inline(always)]
     pub fn prev(&self, node: u32) -> Option<u32> {
-        some(self.links[node as usize].prev)
+        self.links[node as usize].prev.get()
     }
 
     /// Bytes held.
@@ -111,9 +131,9 @@ impl List {
     /// Appends `node`, which must be in no list.
     #[inline]
     pub fn push_back(&mut self, links: &mut Links, node: u32) {
-        links.links[node as usize] = Link { prev: self.back, next: NIL };
+        links.links[node as usize] = Link { prev: Node::of(self.back), next: Node::NONE };
         match some(self.back) {
-            Some(back) => links.links[back as usize].next = node,
+            Some(back) => links.links[back as usize].next = Node::of(node),
             None => self.front = node,
         }
         self.back = node;
@@ -123,9 +143,9 @@ impl List {
     /// Prepends `node`, which must be in no list.
     #[inline]
     pub fn push_front(&mut self, links: &mut Links, node: u32) {
-        links.links[node as usize] = Link { prev: NIL, next: self.front };
+        links.links[node as usize] = Link { prev: Node::NONE, next: Node::of(self.front) };
         match some(self.front) {
-            Some(front) => links.links[front as usize].prev = node,
+            Some(front) => links.links[front as usize].prev = Node::of(node),
             None => self.back = node,
         }
         self.front = node;
@@ -138,9 +158,9 @@ impl List {
         match links.prev(at) {
             None => self.push_front(links, node),
             Some(prev) => {
-                links.links[node as usize] = Link { prev, next: at };
-                links.links[prev as usize].next = node;
-                links.links[at as usize].prev = node;
+                links.links[node as usize] = Link { prev: Node::of(prev), next: Node::of(at) };
+                links.links[prev as usize].next = Node::of(node);
+                links.links[at as usize].prev = Node::of(node);
                 self.len += 1;
             }
         }
@@ -150,13 +170,13 @@ impl List {
     #[inline]
     pub fn remove(&mut self, links: &mut Links, node: u32) {
         let Link { prev, next } = links.links[node as usize];
-        match some(prev) {
+        match prev.get() {
             Some(prev) => links.links[prev as usize].next = next,
-            None => self.front = next,
+            None => self.front = !next.0,
         }
-        match some(next) {
+        match next.get() {
             Some(next) => links.links[next as usize].prev = prev,
-            None => self.back = prev,
+            None => self.back = !prev.0,
         }
         links.links[node as usize] = LOOSE;
         self.len -= 1;
@@ -167,12 +187,12 @@ impl List {
     pub fn replace(&mut self, links: &mut Links, old: u32, new: u32) {
         let link = std::mem::replace(&mut links.links[old as usize], LOOSE);
         links.links[new as usize] = link;
-        match some(link.prev) {
-            Some(prev) => links.links[prev as usize].next = new,
+        match link.prev.get() {
+            Some(prev) => links.links[prev as usize].next = Node::of(new),
             None => self.front = new,
         }
-        match some(link.next) {
-            Some(next) => links.links[next as usize].prev = new,
+        match link.next.get() {
+            Some(next) => links.links[next as usize].prev = Node::of(new),
             None => self.back = new,
         }
     }

@@ -1,10 +1,15 @@
 //! From page ids to small numbers: an array where ids are dense, a hash table where they are not.
+//!
+//! The hash table is one of open addressing with linear probing, and deletes by shifting back
+//! (Knuth 6.4, algorithms L and R). Unlike hashbrown's its empty slot is zeroed memory, so that a
+//! table for millions of ghosts costs nothing until there are any, and it takes no more than one
+//! cache line for most look-ups of pages that are not in it, which are most.
 
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
 use millpond_base::PageId;
+use zerocopy::FromBytes;
 
 use super::prefetch::prefetch;
+use super::zeroed::zeroed;
 
 /// No value.
 const NONE: u32 = u32::MAX;
@@ -12,7 +17,7 @@ const NONE: u32 = u32::MAX;
 /// Maps pages to values below `u32::MAX`.
 pub struct PageMap {
     dense: Vec<u32>,
-    hashed: HashTable<(u64, u32)>,
+    hashed: Hashed,
     is_dense: bool,
     len: usize,
 }
@@ -21,14 +26,139 @@ pub struct PageMap {
 ///
 /// Only groups of four neighbours are spread; within a group the low bits stay what they are, so
 /// that neighbours lie in one cache line. Most traces run through pages in order, and a look-up in
-/// a large table costs what its cache miss costs. The top bits are what tells entries apart in the
-/// table's tags: there, neighbours must differ.
+/// a large table costs what its cache miss costs. The top bits are what hashbrown's tables tell
+/// entries apart by: there, neighbours must differ.
 #[inline(always)]
 pub fn hash(page: u64) -> u64 {
     let wide = u128::from((page >> 2) ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93_u128;
     let spread = (wide as u64) ^ ((wide >> 64) as u64);
     let low = page & 3;
     ((spread & !3) | low) ^ (low << 62)
+}
+
+/// A slot of the table; zeros are an empty one.
+#[derive(Clone, Copy, FromBytes)]
+struct Slot {
+    page: u64,
+    /// The value's complement.
+    not_value: u32,
+}
+
+impl Slot {
+    const EMPTY: Slot = Slot { page: 0, not_value: !NONE };
+
+    #[inline(always)]
+    fn of(page: PageId, value: u32) -> Slot {
+        Slot { page: page.0, not_value: !value }
+    }
+
+    #[inline(always)]
+    fn value(self) -> Option<u32> {
+        if self.not_value == !NONE { None } else { Some(!self.not_value) }
+    }
+}
+
+/// The hash table. A page lies in the first slot, from that of its hash on and around the end,
+/// that was empty when it came; no slot between is empty as long as it is there.
+struct Hashed {
+    slots: Vec<Slot>,
+    len: usize,
+}
+
+impl Hashed {
+    /// A table in which `entries` take half of the slots at most.
+    fn new(entries: usize) -> Hashed {
+        let slots = if entries == 0 { 0 } else { (entries * 2).next_power_of_two().max(8) };
+        Hashed { slots: zeroed(slots), len: 0 }
+    }
+
+    #[inline(always)]
+    fn mask(&self) -> usize {
+        self.slots.len().wrapping_sub(1)
+    }
+
+    /// The slot of `page`, or the empty one where it would lie. There must be slots.
+    #[inline(always)]
+    fn find(&self, page: PageId) -> (usize, Option<u32>) {
+        let mut at = hash(page.0) as usize & self.mask();
+        loop {
+            let slot = self.slots[at];
+            match slot.value() {
+                Some(value) if slot.page == page.0 => return (at, Some(value)),
+                Some(_) => at = (at + 1) & self.mask(),
+                None => return (at, None),
+            }
+        }
+    }
+
+    #[inline]
+    fn get(&self, page: PageId) -> Option<u32> {
+        if self.len == 0 { None } else { self.find(page).1 }
+    }
+
+    /// The value of `page`; one that is not mapped yet is mapped to `value`.
+    #[inline]
+    fn get_or_insert(&mut self, page: PageId, value: u32) -> Option<u32> {
+        // A quarter stays empty, so that every probe ends, and soon.
+        if self.len >= self.slots.len() / 4 * 3 {
+            self.grow();
+        }
+        let (at, found) = self.find(page);
+        if found.is_none() {
+            self.slots[at] = Slot::of(page, value);
+            self.len += 1;
+        }
+        found
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let slots = (self.slots.len() * 2).max(8);
+        let old = std::mem::replace(&mut self.slots, zeroed(slots));
+        for slot in old {
+            if slot.value().is_some() {
+                let (at, _) = self.find(PageId(slot.page));
+                self.slots[at] = slot;
+            }
+        }
+    }
+
+    #[inline]
+    fn remove(&mut self, page: PageId) -> Option<u32> {
+        if self.len == 0 {
+            return None;
+        }
+        let (at, found) = self.find(page);
+        found?;
+        self.empty(at);
+        found
+    }
+
+    /// Empties slot `at`: what lies behind it and could lie here, or nearer to here, moves up.
+    #[inline]
+    fn empty(&mut self, at: usize) {
+        let (mut hole, mut from, mask) = (at, at, self.mask());
+        loop {
+            from = (from + 1) & mask;
+            let slot = self.slots[from];
+            if slot.value().is_none() {
+                break;
+            }
+            // It may move unless its own slot lies after the hole, around the end.
+            let home = hash(slot.page) as usize & mask;
+            if from.wrapping_sub(home) & mask >= from.wrapping_sub(hole) & mask {
+                self.slots[hole] = slot;
+                hole = from;
+            }
+        }
+        self.slots[hole] = Slot::EMPTY;
+        self.len -= 1;
+    }
+
+    fn bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<Slot>()
+    }
 }
 
 impl PageMap {
@@ -41,8 +171,7 @@ impl PageMap {
             // No more than 2^28 at once: a wrong hint must not exhaust memory.
             dense.resize(pages.min(1 << 28) as usize, NONE);
         }
-        // Spare room keeps deletions from forcing rehashes in place.
-        let hashed = HashTable::with_capacity(if is_dense { 0 } else { entries.min(1 << 28) * 2 });
+        let hashed = Hashed::new(if is_dense { 0 } else { entries.min(1 << 28) });
         PageMap { dense, hashed, is_dense, len: 0 }
     }
 
@@ -65,7 +194,7 @@ impl PageMap {
                 _ => None,
             }
         } else {
-            self.get_hashed(page)
+            self.hashed.get(page)
         }
     }
 
@@ -80,11 +209,6 @@ impl PageMap {
         prefetch(&self.dense, page.0 as usize);
     }
 
-    #[inline]
-    fn get_hashed(&self, page: PageId) -> Option<u32> {
-        self.hashed.find(hash(page.0), |(p, _)| *p == page.0).map(|(_, v)| *v)
-    }
-
     /// Maps `page`, which must not be mapped yet, to `value`.
     #[inline(always)]
     pub fn insert(&mut self, page: PageId, value: u32) {
@@ -96,13 +220,8 @@ impl PageMap {
                 None => self.grow(page.0 as usize, value),
             }
         } else {
-            self.insert_hashed(page, value);
+            self.hashed.get_or_insert(page, value);
         }
-    }
-
-    #[inline]
-    fn insert_hashed(&mut self, page: PageId, value: u32) {
-        self.hashed.insert_unique(hash(page.0), (page.0, value), |(p, _)| hash(*p));
     }
 
     /// The value of `page`; a page not mapped yet is mapped to `value`.
@@ -114,15 +233,10 @@ impl PageMap {
                 value
             });
         }
-        let entry = self.hashed.entry(hash(page.0), |(p, _)| *p == page.0, |(p, _)| hash(*p));
-        match entry {
-            Entry::Occupied(there) => there.get().1,
-            Entry::Vacant(place) => {
-                place.insert((page.0, value));
-                self.len += 1;
-                value
-            }
-        }
+        self.hashed.get_or_insert(page, value).unwrap_or_else(|| {
+            self.len += 1;
+            value
+        })
     }
 
     /// The value of `page`; a page not mapped yet is mapped to the number of pages mapped so far.
@@ -151,29 +265,26 @@ impl PageMap {
             self.len -= 1;
             Some(value)
         } else {
-            self.remove_hashed(page)
+            let value = self.hashed.remove(page);
+            self.len -= usize::from(value.is_some());
+            value
         }
     }
 
-    #[inline]
-    fn remove_hashed(&mut self, page: PageId) -> Option<u32> {
-        let entry = self.hashed.find_entry(hash(page.0), |(p, _)| *p == page.0).ok()?;
-        self.len -= 1;
-        Some(entry.remove().0.1)
-    }
-
     /// Takes out of a hashed map every page below `limit`, in no order.
-    pub fn take_below(&mut self, limit: u64) -> impl Iterator<Item = (PageId, u32)> + '_ {
-        let len = &mut self.len;
-        self.hashed.extract_if(move |(page, _)| *page < limit).map(|(page, value)| {
-            *len -= 1;
-            (PageId(page), value)
-        })
+    pub fn take_below(&mut self, limit: u64) -> Vec<(PageId, u32)> {
+        let slots = self.hashed.slots.iter().filter(|slot| slot.page < limit);
+        let taken: Vec<_> =
+            slots.filter_map(|slot| Some((PageId(slot.page), slot.value()?))).collect();
+        for (page, _) in &taken {
+            self.remove(*page);
+        }
+        taken
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.dense.capacity() * 4 + self.hashed.capacity() * 17
+        self.dense.capacity() * size_of::<u32>() + self.hashed.bytes()
     }
 }
 
@@ -214,7 +325,7 @@ mod tests {
         }
         let mut map = PageMap::new(None, 4);
         (0..100u32).for_each(|v| map.insert(PageId(u64::from(v) * 3), v));
-        let mut small: Vec<_> = map.take_below(9).collect();
+        let mut small = map.take_below(9);
         small.sort_unstable();
         assert_eq!(small, [(PageId(0), 0), (PageId(3), 1), (PageId(6), 2)]);
         assert_eq!((map.get(PageId(6)), map.get(PageId(9)), map.len()), (None, Some(3), 97));

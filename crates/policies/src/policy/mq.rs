@@ -25,10 +25,12 @@
 //! 8 queues, log2 and a longer out queue.
 
 use millpond_base::FrameId;
+use zerocopy::FromBytes;
 
 use crate::config::Multiple;
 use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::zeroed::zeroed;
 use crate::parts::{Ghosts, Links, List};
 
 choice! {
@@ -55,7 +57,7 @@ config! {
     }
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, FromBytes)]
 struct Resident {
     expires: u64,
     count: u32,
@@ -162,7 +164,7 @@ impl Rules for Mq {
             queues: vec![List::new(); config.queues as usize],
             lowest: 0,
             queue_of: vec![0; shape.frames as usize],
-            residents: vec![Resident::default(); shape.frames as usize],
+            residents: zeroed(shape.frames as usize),
             ghosts: Ghosts::new(shape.pages_dense, out_max.min(4 * u64::from(shape.frames)) + 1),
             out: List::new(),
         }
