@@ -251,22 +251,33 @@ impl<P: Pages> BTree<P> {
     /// The value below an anchor of ours, which nobody else knows.
     pub(crate) fn read_below(&self, built: &Built, out: &mut Vec<u8>) -> Result<(), PoolError> {
         out.clear();
-        let level = level_for(self.pages.page_size(), built.len);
         let len = usize::try_from(built.len.min(self.limits.value_max)).unwrap_or(0);
         while out.len() < len {
-            let before = out.len();
-            self.pages.run(|op| {
-                out.truncate(before);
-                let root = Read::anchor(op, built.anchor)?.child(ANCHOR_SWIP, other(Use::Read))?;
-                read_from(&root, level, built.stamp, before as u64, len - before, out)?;
-                if out.len() == before {
-                    let page = root.header().page().unwrap_or_default();
-                    return Err(corrupt(page, "a value in overflow pages ends early"));
-                }
-                Ok(())
-            })?;
+            self.read_some_below(built, out.len() as u64, len - out.len(), out)?;
         }
         Ok(())
+    }
+
+    /// Appends up to `max` bytes from `offset` of that value, at least one.
+    pub(crate) fn read_some_below(
+        &self,
+        built: &Built,
+        offset: u64,
+        max: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), PoolError> {
+        let level = level_for(self.pages.page_size(), built.len);
+        let before = out.len();
+        self.pages.run(|op| {
+            out.truncate(before);
+            let root = Read::anchor(op, built.anchor)?.child(ANCHOR_SWIP, other(Use::Read))?;
+            read_from(&root, level, built.stamp, offset, max, out)?;
+            if out.len() == before {
+                let page = root.header().page().unwrap_or_default();
+                return Err(corrupt(page, "a value in overflow pages ends early"));
+            }
+            Ok(())
+        })
     }
 
     /// All of a value; `None` if it is not the value of `key` any more.

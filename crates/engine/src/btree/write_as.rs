@@ -177,6 +177,21 @@ impl<P: Pages> BTree<P> {
         Ok(value)
     }
 
+    /// Up to `max` bytes of such a value from `offset`, at least one, into `out`.
+    ///
+    /// # Errors
+    /// As [`BTree::read_detached`].
+    pub fn read_detached_from(
+        &self,
+        detached: &Detached,
+        offset: u64,
+        max: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), PoolError> {
+        out.clear();
+        self.read_some_below(&detached.0, offset, max, out)
+    }
+
     /// Frees the pages of a large value for good.
     ///
     /// # Errors

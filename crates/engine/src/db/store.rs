@@ -1094,6 +1094,16 @@ impl<M: Mode> Trees for TreesOf<'_, M> {
     fn large(&mut self, owner: u32, value: &Detached) -> Result<Vec<u8>, TxnError> {
         Ok(self.tree(owner)?.structure().read_detached(value)?)
     }
+
+    fn large_from(
+        &mut self,
+        owner: u32,
+        value: &Detached,
+        (offset, max): (u64, usize),
+        out: &mut Vec<u8>,
+    ) -> Result<(), TxnError> {
+        Ok(self.tree(owner)?.structure().read_detached_from(value, offset, max, out)?)
+    }
 }
 
 fn other_kind(name: &str, found: Structure, wanted: Structure) -> Error {

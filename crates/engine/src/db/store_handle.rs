@@ -14,7 +14,7 @@ use crate::hash_index::HashIndex;
 use crate::heap::Heap;
 use crate::pool::counters::{Counter, Timing};
 use crate::pool::{Anchor, Mode, Pool, PoolError};
-use crate::txn::find;
+use crate::txn::{Each, Found, find};
 
 /// A structure with its name, shared by all its handles.
 pub(super) struct Open<S> {
@@ -298,11 +298,20 @@ impl<M: Mode> StoreTree<M> {
             return self.write(what, work);
         }
         let owner = self.btree().owner();
-        let each = |put: &mut dyn FnMut(&[u8], &[u8])| {
-            self.btree().scan(lower, upper, |key, value| {
-                put(key, value);
-                true
-            })
+        let each = |put: &mut Each<'_>| {
+            let tree = self.btree();
+            // Large values are read piece by piece, not by the cursor.
+            let mut cursor = tree.cursor_in(lower, upper).keys_only();
+            let mut more = cursor.first()?;
+            while more {
+                let key = cursor.key();
+                put(key, &mut |is_whole| match cursor.is_large() {
+                    true => find(tree, key, is_whole),
+                    false => Ok(Some(Found::Whole(cursor.value().to_vec()))),
+                })?;
+                more = cursor.next()?;
+            }
+            Ok(())
         };
         let work = || self.write(what, work);
         let done = self.store.transactions().alone_in(owner, || Ok(false), each, work);

@@ -6,6 +6,7 @@
 //! under the one latch that each of the transaction's calls takes.
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -81,6 +82,62 @@ fn put(
     }
 }
 
+/// What a large value that hangs is to a snapshot: the spill file has it, if there is one.
+fn detached(
+    (versions, trees): (&Versions, &mut dyn Trees),
+    owner: u32,
+    large: &Detached,
+) -> Result<Option<Was>, TxnError> {
+    if let Some(file) = versions.file()
+        && let Some(was) = Was::spilled(file, large.len(), &mut Hung::new(trees, owner, large))
+    {
+        return Ok(Some(was));
+    }
+    Ok(Some(Was::Here(trees.large(owner, large)?.into())))
+}
+
+/// Bytes that are read of a hanging value at once.
+const CHUNK: usize = 64 << 10;
+
+/// Reads a large value that hangs.
+struct Hung<'t> {
+    trees: &'t mut dyn Trees,
+    owner: u32,
+    value: &'t Detached,
+    at: u64,
+    chunk: Vec<u8>,
+    used: usize,
+}
+
+impl<'t> Hung<'t> {
+    fn new(trees: &'t mut dyn Trees, owner: u32, value: &'t Detached) -> Hung<'t> {
+        Hung { trees, owner, value, at: 0, chunk: Vec::new(), used: 0 }
+    }
+}
+
+impl io::Read for Hung<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.used == self.chunk.len() {
+            let left = self.value.len().saturating_sub(self.at);
+            let max = left.min(CHUNK as u64) as usize;
+            if max == 0 {
+                return Ok(0);
+            }
+            let read =
+                self.trees.large_from(self.owner, self.value, (self.at, max), &mut self.chunk);
+            self.used = 0;
+            if let Err(error) = read {
+                self.chunk.clear();
+                return Err(io::Error::other(error));
+            }
+            self.at += self.chunk.len() as u64;
+        }
+        let bytes = self.chunk.get(self.used..).unwrap_or_default().read(out)?;
+        self.used += bytes;
+        Ok(bytes)
+    }
+}
+
 /// Puts what entries were before the changes from the one numbered `from` on, until that takes much
 /// memory; answers with the number of the first change that is left.
 ///
@@ -109,8 +166,12 @@ fn put_some(
             Before::Absent => versions.put(owner, key, stamp, None),
             Before::Value(value) => versions.put(owner, key, stamp, Some(value)),
             Before::Large(_) => {
-                let large = large.map(|large| kept(trees.large(owner, large))).transpose()?;
-                put((versions, stamp), owner, key, &large.transpose());
+                let was = match large {
+                    Some(large) => kept(detached((versions, trees), owner, large))?,
+                    None => Ok(None),
+                };
+                let was = was.unwrap_or_else(|error| Some(Was::unreadable(error)));
+                versions.put_was(owner, key, stamp, was);
             }
             Before::Part { .. } => {
                 let now = kept(trees.value(owner, key))?;
@@ -280,5 +341,15 @@ impl<'t, P: Pages + 't, F: Fn(u32) -> Option<&'t BTree<P>>> Trees for TreesBy<F>
 
     fn large(&mut self, owner: u32, value: &Detached) -> Result<Vec<u8>, TxnError> {
         Ok(self.tree(owner)?.read_detached(value)?)
+    }
+
+    fn large_from(
+        &mut self,
+        owner: u32,
+        value: &Detached,
+        (offset, max): (u64, usize),
+        out: &mut Vec<u8>,
+    ) -> Result<(), TxnError> {
+        Ok(self.tree(owner)?.read_detached_from(value, offset, max, out)?)
     }
 }

@@ -118,7 +118,10 @@ fn lock_tree(
 }
 
 /// What a key's entry is.
-type Look<'l, 't> = dyn FnMut(bool) -> Result<Option<Found<'t>>, PoolError> + 'l;
+pub type Look<'l, 't> = dyn FnMut(bool) -> Result<Option<Found<'t>>, PoolError> + 'l;
+
+/// Takes keys, and for each what says what its entry is.
+pub type Each<'e> = dyn FnMut(&[u8], &mut Look<'_, '_>) -> Result<(), PoolError> + 'e;
 
 /// The trees of a store, for whoever has to read what a transaction changed.
 pub trait Trees {
@@ -133,6 +136,18 @@ pub trait Trees {
     /// # Errors
     /// As [`Trees::value`].
     fn large(&mut self, owner: u32, value: &Detached) -> Result<Vec<u8>, TxnError>;
+
+    /// Up to `max` bytes of such a value from `offset`, at least one, into `out`.
+    ///
+    /// # Errors
+    /// As [`Trees::value`].
+    fn large_from(
+        &mut self,
+        owner: u32,
+        value: &Detached,
+        range: (u64, usize),
+        out: &mut Vec<u8>,
+    ) -> Result<(), TxnError>;
 }
 
 /// A writer that ends when this goes, also if what it does panics.
@@ -321,7 +336,7 @@ impl TransactionManager {
     }
 
     /// Does `work`, which changes `tree` as a whole, with all of it locked in X. `is_empty` says
-    /// whether there is nothing in it; `each` hands all keys and values that `work` changes to what
+    /// whether there is nothing in it; `each` hands all entries that `work` changes to what
     /// it is given, if snapshots need them.
     ///
     /// # Errors
@@ -330,7 +345,7 @@ impl TransactionManager {
         &self,
         tree: u32,
         is_empty: impl FnOnce() -> Result<bool, PoolError>,
-        each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8])) -> Result<(), PoolError>,
+        each: impl FnOnce(&mut Each<'_>) -> Result<(), PoolError>,
         work: impl FnOnce() -> R,
     ) -> Result<R, TxnError> {
         self.is_sound()?;
@@ -360,10 +375,15 @@ impl TransactionManager {
         &self,
         tree: u32,
         is_empty: bool,
-        each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8])) -> Result<(), PoolError>,
+        each: impl FnOnce(&mut Each<'_>) -> Result<(), PoolError>,
     ) -> Result<Unsettled<'_>, TxnError> {
         self.versions.unsettle(tree, is_empty, |stamp| {
-            Ok(each(&mut |key, value| self.versions.put(tree, key, stamp, Some(value)))?)
+            let put = &mut |key: &[u8], look: &mut Look<'_, '_>| {
+                let before = Was::of(self.versions.file(), look)?;
+                self.versions.put_was(tree, key, stamp, before);
+                Ok(())
+            };
+            Ok(each(put)?)
         })
     }
 

@@ -20,7 +20,7 @@ mod was;
 pub use active::{Active, ActiveTable};
 pub use error::TxnError;
 pub use log_room::LogRoom;
-pub use manager::{TransactionManager, Trees};
+pub use manager::{Each, Look, TransactionManager, Trees};
 pub use snapshot::Snapshot;
 pub use snapshot_range::SnapshotRange;
 pub use transaction::{Durability, Isolation, Savepoint, Transaction, TxnOptions};

@@ -115,8 +115,8 @@ impl Was {
     ) -> Result<Option<Was>, PoolError> {
         let mut found = look(file.is_none())?;
         if let (Some(file), Some(Found::Large(len, source))) = (file, &mut found) {
-            if let Some(pieces) = Pieces::read_from(*len, source, file) {
-                return Ok(Some(Was::Spilled(Arc::new(pieces))));
+            if let Some(was) = Was::spilled(file, *len, source) {
+                return Ok(Some(was));
             }
             found = look(true)?;
         }
@@ -124,6 +124,11 @@ impl Was {
             Some(Found::Whole(value)) => Some(Was::Here(value.into())),
             _ => None,
         })
+    }
+
+    /// The `len` bytes of `source`, in the file; `None` if that failed, or they could not be read.
+    pub(super) fn spilled(file: &Arc<SpillFile>, len: u64, source: &mut dyn Read) -> Option<Was> {
+        Some(Was::Spilled(Arc::new(Pieces::read_from(len, source, file)?)))
     }
 
     /// What it takes in memory.

@@ -1,13 +1,14 @@
 //! Large values that snapshots need: they go to the spill file while they are read.
 
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use millpond::db::{Db, Options, RawTree};
+use millpond::db::{Db, KeyRange, Options, RawTree};
 use millpond::io::spill_path;
 
 const CHILD: &str = "MILLPOND_TEST_LARGE_VERSIONS";
+const OTHERWISE: &str = "MILLPOND_TEST_LARGE_VERSIONS_OTHERWISE";
 const LEN: u64 = 64 << 20;
 /// Less than the value has.
 const RESIDENT_MAX: u64 = 48 << 20;
@@ -26,6 +27,19 @@ fn resident_max() -> u64 {
 
 fn put_large(tree: &RawTree, key: &[u8], byte: u8) {
     tree.put_from(key, LEN, std::io::repeat(byte).take(LEN)).unwrap();
+}
+
+/// What the test called `name` says that it had in memory, when it is the child.
+fn resident_of_child(name: &str, variable: &str, path: &Path) -> u64 {
+    let out = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture"])
+        .env(variable, path)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(out.status.success(), "{text}{}", String::from_utf8_lossy(&out.stderr));
+    let line = text.lines().find_map(|line| line.split_once("resident ")).unwrap().1;
+    line.strip_suffix(" bytes").unwrap().parse().unwrap()
 }
 
 /// Not a test of its own: what the child of the next one does.
@@ -58,16 +72,44 @@ fn child_that_deletes_and_replaces_large_values_under_a_snapshot() {
 fn a_large_value_that_a_snapshot_needs_is_never_in_memory_as_a_whole() {
     let (_folder, path) = place();
     let name = "large_versions::child_that_deletes_and_replaces_large_values_under_a_snapshot";
-    let out = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", name, "--nocapture"])
-        .env(CHILD, &path)
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&out.stdout).into_owned();
-    assert!(out.status.success(), "{text}{}", String::from_utf8_lossy(&out.stderr));
-    let line = text.lines().find_map(|line| line.split_once("resident ")).unwrap().1;
-    let bytes: u64 = line.strip_suffix(" bytes").unwrap().parse().unwrap();
-    println!("{bytes} bytes");
+    let bytes = resident_of_child(name, CHILD, &path);
+    assert!(bytes <= RESIDENT_MAX, "{bytes} bytes");
+}
+
+/// Not a test of its own: what the child of the next one does.
+#[test]
+fn child_that_changes_large_values_otherwise() {
+    let Some(path) = std::env::var_os(OTHERWISE) else { return };
+    let db = Db::open(path, Options::new().memory(16 << 20)).unwrap();
+    let [replaced, cleared, cut] = ["replaced", "cleared", "cut"].map(|name| {
+        let tree = db.raw_tree(name).unwrap();
+        put_large(&tree, b"k", name.len() as u8);
+        tree.put(b"small", name.as_bytes()).unwrap();
+        tree
+    });
+    let trees = [&replaced, &cleared, &cut];
+    let mut running = db.begin().unwrap();
+    running.put(&replaced, b"k", b"shorter").unwrap();
+    let snapshot = db.snapshot().unwrap();
+    cleared.clear().unwrap();
+    cut.remove_range(&KeyRange::of_bytes(&b"a"[..]..)).unwrap();
+    println!("resident {} bytes", resident_max());
+    running.commit().unwrap();
+    for (tree, name) in trees.into_iter().zip(["replaced", "cleared", "cut"]) {
+        let value = snapshot.get(tree, b"k").unwrap().unwrap();
+        assert!(value.len() as u64 == LEN && value.iter().all(|b| *b == name.len() as u8));
+        let small = snapshot.get(tree, b"small").unwrap();
+        assert_eq!(small.as_deref(), Some(name.as_bytes()));
+    }
+    assert_eq!(replaced.get(b"k").unwrap().as_deref(), Some(&b"shorter"[..]));
+    assert_eq!((cleared.len().unwrap(), cut.len().unwrap()), (0, 0));
+}
+
+#[test]
+fn so_is_one_that_a_running_transaction_replaced_before_or_that_goes_with_others() {
+    let (_folder, path) = place();
+    let name = "large_versions::child_that_changes_large_values_otherwise";
+    let bytes = resident_of_child(name, OTHERWISE, &path);
     assert!(bytes <= RESIDENT_MAX, "{bytes} bytes");
 }
 
