@@ -216,9 +216,9 @@ impl<'t, M: Mode> StoreRange<'t, M> {
             let key = match own.range.step(forward) {
                 Ok(true) => own.range.shown(forward).map_or(&[][..], |(key, _)| key),
                 Ok(false) => return Ok(()),
-                Err(TxnError::TreeUnsteady { owner }) => {
+                Err(TxnError::TreeUnsteady { tree }) => {
                     let (bounds, caller) = (own.bounds.clone(), own.caller);
-                    self.tree.store().transactions().wait_for_tree(owner)?;
+                    self.tree.store().transactions().wait_for_tree(tree.id)?;
                     self.own(bounds, caller)?;
                     continue;
                 }

@@ -64,6 +64,18 @@ pub enum LockError {
         /// The tree in which the lock was wanted.
         tree: TreeName,
     },
+    /// The lock is held by a transaction that ended without being taken back: it keeps its locks
+    /// until the store is opened again, which takes it back.
+    #[error(
+        "transaction {holder} could not be taken back, and keeps the lock in tree {tree}: what it \
+         changed is neither read nor written until the store is opened again, which takes it back"
+    )]
+    Stranded {
+        /// The transaction that holds the lock.
+        holder: u64,
+        /// The tree in which the lock was wanted.
+        tree: TreeName,
+    },
     /// There is no memory for more locks, and the tree could not be locked as a whole.
     #[error(
         "locks take {used} of {limit} bytes, {keys} of them are this transaction's keys in tree \

@@ -135,6 +135,12 @@ impl Graph {
         nodes.waiting.get(&id).and_then(|node| node.victim_of.clone())
     }
 
+    /// Everybody who waits looks again.
+    pub fn wake_all(&self) {
+        let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        nodes.waiting.values().for_each(|node| node.waiter.wake());
+    }
+
     /// `id` sleeps no more.
     pub fn leave(&self, id: u64) {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner).leave(id);

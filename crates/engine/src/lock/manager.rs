@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use millpond_base::sync::Mutex;
-use millpond_base::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use millpond_base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use super::bytes::Budget;
 use super::counts::{Counters, LockCounts, count};
@@ -37,6 +37,9 @@ pub struct LockManager {
     writers: AtomicU64,
     owners: AtomicUsize,
     namer: OnceLock<Box<Namer>>,
+    /// Owners that keep what they hold for good.
+    stranded: Mutex<Vec<u64>>,
+    has_stranded: AtomicBool,
 }
 
 /// What users call the tree with an id, if that is known.
@@ -66,6 +69,8 @@ impl LockManager {
             writers: AtomicU64::new(0),
             owners: AtomicUsize::new(0),
             namer: OnceLock::new(),
+            stranded: Mutex::default(),
+            has_stranded: AtomicBool::new(false),
             options: LockOptions { shards, memory_bytes, escalate_after, ..options },
         }
     }
@@ -77,7 +82,7 @@ impl LockManager {
         let _ = self.namer.set(namer);
     }
 
-    pub(super) fn tree_name(&self, id: u32) -> TreeName {
+    pub(crate) fn tree_name(&self, id: u32) -> TreeName {
         TreeName { id, name: self.namer.get().and_then(|namer| namer(id)) }
     }
 
@@ -156,6 +161,27 @@ impl LockManager {
         }
     }
 
+    /// Whoever would wait for owner `id` from now on fails instead: it keeps what it holds.
+    pub(super) fn strand(&self, id: u64) {
+        self.stranded.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        self.has_stranded.store(true, Ordering::Release);
+        // Who waits already looks again; who enters later sees it.
+        self.graph.wake_all();
+    }
+
+    /// Fails if who stands in the way stays there.
+    fn is_worth_waiting(&self, waits: &Waits<'_>) -> Result<(), LockError> {
+        if !self.has_stranded.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let stranded = self.stranded.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut blockers = self.blockers(&waits.place, waits.id).into_iter();
+        match blockers.find(|blocker| stranded.contains(blocker)) {
+            None => Ok(()),
+            Some(holder) => Err(LockError::Stranded { holder, tree: self.tree_name(waits.tree) }),
+        }
+    }
+
     fn blockers(&self, place: &Place, id: u64) -> Vec<u64> {
         match place {
             Place::Key(name) => self.table.blockers(*name, id),
@@ -208,6 +234,9 @@ impl LockManager {
         }
         let deadline = begun + waits.wait_max.min(Duration::from_secs(1 << 30));
         let result = loop {
+            if let Err(stranded) = self.is_worth_waiting(waits) {
+                break Err(stranded);
+            }
             let woken = waits.waiter.sleep(deadline);
             if attempt() {
                 break Ok(());

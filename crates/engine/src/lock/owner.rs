@@ -114,6 +114,13 @@ impl Owner {
         }
     }
 
+    /// Keeps everything for good. No thread can end it, and nobody waits for it from now on.
+    pub fn strand(mut self) {
+        self.leave_thread();
+        self.manager.strand(self.id);
+        std::mem::forget(self);
+    }
+
     /// Releases everything and goes on as transaction `id`.
     pub fn renew(&mut self, id: u64) {
         self.release_all();

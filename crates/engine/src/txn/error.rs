@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::btree::WriteError;
 use crate::io::SpillError;
-use crate::lock::LockError;
+use crate::lock::{LockError, TreeName};
 use crate::log::LogError;
 use crate::pool::PoolError;
 
@@ -97,12 +97,12 @@ pub enum TxnError {
     UndoUnreadable(SpillError),
     /// A tree was emptied or loaded while the snapshot began.
     #[error(
-        "the tree with id {owner} was being emptied or loaded as a whole when the snapshot was \
+        "the tree {tree} was being emptied or loaded as a whole when the snapshot was \
          begun: begin another one"
     )]
     TreeUnsteady {
-        /// The tree's id.
-        owner: u32,
+        /// The tree.
+        tree: TreeName,
     },
     /// A tree that the transaction changed cannot be found.
     #[error("transaction {tx} changed the tree with id {owner}, which cannot be found")]

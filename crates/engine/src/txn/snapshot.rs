@@ -69,11 +69,23 @@ impl Snapshot {
         })
     }
 
+    /// What of a tree counts.
+    fn counts(&self, tree: u32) -> Result<Counts, TxnError> {
+        self.manager.versions().is_steady(&self.reader, tree).map_err(|error| match error {
+            // Only here is it known what users call it.
+            TxnError::TreeUnsteady { tree } => {
+                let named = self.manager.locks().map(|locks| locks.tree_name(tree.id));
+                TxnError::TreeUnsteady { tree: named.unwrap_or(tree) }
+            }
+            other => other,
+        })
+    }
+
     /// What there was of `key` in a tree; `None`: what its page said just now.
     pub(super) fn seen(&self, tree: u32, key: &[u8]) -> Result<Option<Before>, TxnError> {
         let versions = self.manager.versions();
         let seen = versions.seen(&self.reader, tree, key)?;
-        let counts = versions.is_steady(&self.reader, tree)?;
+        let counts = self.counts(tree)?;
         versions.is_whole(&self.reader)?;
         Ok(match (seen, counts) {
             (Some((_, ended)), Counts::VersionsTo(last)) if ended > last => Some(None),
@@ -94,7 +106,7 @@ impl Snapshot {
     ) -> Result<(bool, bool), TxnError> {
         let versions = self.manager.versions();
         let more = versions.window(&self.reader, tree, bounds, how, out)?;
-        let counts = versions.is_steady(&self.reader, tree)?;
+        let counts = self.counts(tree)?;
         versions.is_whole(&self.reader)?;
         if let Counts::VersionsTo(last) = counts {
             for (_, (before, ended)) in out.iter_mut() {

@@ -580,10 +580,8 @@ impl Transaction {
     /// Leaves the transaction as it is, for good: it could not be undone. What it changed stays
     /// locked, and the log keeps what a recovery needs to undo it.
     pub fn strand(&mut self) {
-        if let Some(mut owner) = self.kit.owner.take() {
-            // No thread can end it.
-            owner.leave_thread();
-            std::mem::forget(owner);
+        if let Some(owner) = self.kit.owner.take() {
+            owner.strand();
         }
     }
 

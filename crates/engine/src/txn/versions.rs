@@ -40,6 +40,7 @@ use std::time::Instant;
 
 use crate::io::planted::{Bug, is_planted};
 use crate::io::{SpillError, SpillFile};
+use crate::lock::TreeName;
 use crate::pool::lent::pages_lent;
 use crate::txn::error::TxnError;
 use crate::txn::spilled::{Horizon, TreeVersions};
@@ -613,7 +614,7 @@ impl Versions {
                     _ => Counts::VersionsTo(since.until),
                 };
             } else if since.era != reader.era {
-                return Err(TxnError::TreeUnsteady { owner: tree });
+                return Err(TxnError::TreeUnsteady { tree: TreeName { id: tree, name: None } });
             }
         }
         Ok(counts)

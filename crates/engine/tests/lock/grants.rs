@@ -190,3 +190,28 @@ fn settings_that_cannot_be_become_the_nearest_that_can() {
     assert_eq!(options.escalate_after, 1);
     assert_eq!(LockManager::new(LockOptions::default().shards(9)).options().shards, 16);
 }
+
+#[test]
+fn nobody_waits_for_one_that_keeps_its_locks_for_good() {
+    let manager = manager();
+    let mut stranded = Owner::begin(&manager, 1);
+    stranded.lock_key(7, b"k", X).unwrap();
+    let patient = |id| {
+        let mut owner = Owner::begin(&manager, id);
+        owner.set_wait_max(Duration::MAX);
+        owner
+    };
+    let asleep = waits(&manager, patient(2), |w| w.lock_key(7, b"k", S));
+    stranded.strand();
+    for got in [asleep.done().1, patient(3).lock_key(7, b"k", X), patient(4).lock_tree(7, S)] {
+        let error = got.unwrap_err();
+        let is_stranded = |tree: &TreeName, holder| tree.id == 7 && holder == 1;
+        assert!(
+            matches!(&error, LockError::Stranded { holder, tree } if is_stranded(tree, *holder)),
+            "{error:?}"
+        );
+        assert!(!error.retriable());
+    }
+    // What it does not keep is to be had.
+    patient(5).lock_key(7, b"other", X).unwrap();
+}

@@ -154,9 +154,6 @@ fn gather(rows: impl Iterator<Item = Result<Row, Error>>) -> (Vec<Row>, Option<E
     (found, None)
 }
 
-/// A lock that nobody gives back costs ten seconds each time: a story has enough of it by then.
-const WAITS_MAX: u64 = 3;
-
 /// A thread at work on the items that are its own, and those that all read.
 pub struct Worker<'w> {
     world: &'w World,
@@ -186,9 +183,6 @@ impl<'w> Worker<'w> {
             return Ok(());
         }
         for _ in 0..self.world.plan.operations {
-            if self.world.waits.load(Ordering::Relaxed) >= WAITS_MAX {
-                break;
-            }
             let at = self.random.usize(0..self.items.len());
             let may_write = self.items[at].0.writer.is_some();
             if may_write && self.random.u32(0..self.world.plan.write_every) == 0 {

@@ -92,8 +92,6 @@ pub struct World {
     pub stale: Mutex<BTreeSet<u32>>,
     /// Whether such a page led to another structure's; see [`World::is_entangled`].
     pub entangled: AtomicBool,
-    /// How often a lock was waited for in vain.
-    pub waits: AtomicU64,
     pub answers: AtomicU64,
     pub errors: AtomicU64,
     pub stale_answers: AtomicU64,
@@ -275,10 +273,9 @@ impl World {
             return Ok(());
         }
         // A transaction that could not be undone, since pages that it changed cannot be read, keeps
-        // its locks until the store is opened again.
-        let keeps_locks = text.contains("waited ") && text.contains(" keep; ");
+        // its locks until the store is opened again; nobody waits for them.
+        let keeps_locks = text.contains("could not be taken back, and keeps the lock");
         if keeps_locks && store.iter().filter(effective).any(|m| is_own(&owner(m))) {
-            self.waits.fetch_add(1, Ordering::Relaxed);
             return Ok(());
         }
         // An older version of a node: what its child is not, or its parent, is named then.

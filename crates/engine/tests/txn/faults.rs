@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use millpond::db::check::{CATALOG, CheckOptions, check_store};
 use millpond::db::{Db, Durability, Error, Options, RawTree, Txn, TxnError, TxnOptions};
+
 use millpond::io::{Device, Fault, Faults, FaultyDevice, MemoryDevice, PageStore, PowerSupply};
+use millpond::lock::LockError;
 use millpond::pool::PoolError;
 
 use Durability::{Async, Sync};
@@ -458,10 +460,12 @@ fn what_an_abort_could_not_take_back_a_recovery_does() {
     world.data.set_faults(READS_FAIL);
     tx.abort().unwrap_err();
     world.data.set_faults(Faults::default());
-    // It stays locked, and the store is not taken for one that was closed.
-    let brief = TxnOptions::default().wait_max(Duration::from_millis(5));
-    let mut other = db.begin_with(brief).unwrap();
-    assert!(other.get(&tree, b"large").unwrap_err().is_retriable());
+    // It stays locked, for which nobody waits, and the store is not taken for one that was closed.
+    let mut other = db.begin_with(TxnOptions::default().wait_max(Duration::MAX)).unwrap();
+    let error = other.get(&tree, b"large").unwrap_err();
+    let is_stranded = matches!(error, Error::Txn(TxnError::Lock(LockError::Stranded { .. })));
+    assert!(is_stranded && !error.is_retriable(), "{error}");
+    assert!(error.to_string().contains("tree 'a'"), "{error}");
     assert!(other.get(&tree, b"any").unwrap().is_none());
     other.abort().unwrap();
     db.checkpoint().unwrap();
