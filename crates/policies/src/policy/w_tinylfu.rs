@@ -55,14 +55,14 @@ pub struct WTinyLfu {
     window_max: u32,
     protected_max: u32,
     lists: FrameLists<3>,
-    page_of: Vec<PageId>,
+    page_of: Vec<u64>,
     sketch: Sketch,
 }
 
 impl WTinyLfu {
     #[inline(always)]
     fn estimate(&self, frame: FrameId) -> u32 {
-        self.sketch.estimate(self.page_of[frame.index()])
+        self.sketch.estimate(PageId(self.page_of[frame.index()]))
     }
 
     /// The lists in the order in which they shall give a victim.
@@ -105,13 +105,13 @@ impl Rules for WTinyLfu {
             window_max,
             protected_max: config.protected.frames_of(shape.frames - window_max),
             lists: FrameLists::new(shape.frames),
-            page_of: vec![PageId(0); shape.frames as usize],
+            page_of: vec![0; shape.frames as usize],
             sketch: Sketch::new(shape.frames, config.sample.of(shape.frames)),
         }
     }
 
     fn state_bytes(&self) -> usize {
-        self.lists.bytes() + self.page_of.capacity() * size_of::<PageId>() + self.sketch.bytes()
+        self.lists.bytes() + self.page_of.capacity() * size_of::<u64>() + self.sketch.bytes()
     }
 
     fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
@@ -156,7 +156,7 @@ impl Policy for WTinyLfu {
         access: &Access,
         _recall: Recall,
     ) {
-        self.page_of[frame.index()] = access.page;
+        self.page_of[frame.index()] = access.page.0;
         self.lists.push_back(WINDOW, frame);
         if self.lists.len(WINDOW) > self.window_max
             && let Some(oldest) = self.lists.front(WINDOW)
