@@ -72,6 +72,28 @@ impl Shop {
 }
 
 #[test]
+fn the_types_of_trees_survive_a_dump_and_a_salvage() {
+    let shop = Shop::new();
+    let dump =
+        "@millpond-dump 1 text\n@tree ages\tString\tu8\nada\t\\x24\n@heap log\t\tString\n@end 1\n";
+    shop.load("typed.db", dump);
+    let ages = "@tree ages\tString\tu8\nada\t";
+    for how in [&["dump", "typed.db"][..], &["dump", "typed.db", "--salvage"]] {
+        let said = shop.ok(how);
+        assert!(said.contains(ages) && said.contains("@heap log\t\tString\n"), "{said}");
+    }
+    let said = shop.ok(&["dump", "typed.db", "--format", "json"]);
+    assert!(said.contains(r#"{"keys":"String","tree":"ages","values":"u8"}"#), "{said}");
+    let said = shop.ok(&["trees", "typed.db", "--format", "csv"]);
+    assert!(said.lines().nth(1).unwrap().ends_with(",String,u8"), "{said}");
+    fs::write(shop.path("other.dump"), dump.replace("\tu8\n", "\tu16\n")).unwrap();
+    let said = shop.fails(1, &["load", "typed.db", "other.dump", "--add"]);
+    assert!(said.contains("'ages'") && said.contains("u16"), "{said}");
+    fs::write(shop.path("same.dump"), dump).unwrap();
+    shop.ok(&["load", "typed.db", "same.dump", "--add"]);
+}
+
+#[test]
 fn an_entry_is_put_read_and_removed() {
     let shop = Shop::new();
     let error = shop.fails(1, &["put", "a.db", "k", "v"]);
@@ -451,6 +473,8 @@ fn a_store_that_was_not_closed_is_recovered_and_its_log_is_printed() {
     fs::copy(shop.path("live.db"), shop.path("alone.db")).unwrap();
     let error = shop.fails(1, &["recover", "alone.db"]);
     assert!(error.contains("alone.db-log is missing"), "{error}");
+    let error = shop.fails(1, &["log", "alone.db"]);
+    assert!(error.contains("no log at") && error.contains("alone.db-log"), "{error}");
     let log = shop.ok(&["log", "shop.db", "--format", "csv"]);
     assert!(log.contains(",commit,") && log.contains(",update,"), "{log}");
     let before = fs::read(shop.path("shop.db")).unwrap();

@@ -99,16 +99,16 @@ enum Source {
 fn write<W: Write>(args: &Args, db: &Db, dump: &mut DumpWriter<W>) -> Result<(), Failure> {
     if args.tree.is_some() {
         let asked = TreeArgs { tree: args.tree.clone() };
-        return write_all_of(&open::structure(db, &asked)?, dump);
+        return write_all_of(db, &open::structure(db, &asked)?, dump);
     }
     for (name, kind) in open::names(db)? {
-        write_all_of(&open::named(db, &name, kind)?, dump)?;
+        write_all_of(db, &open::named(db, &name, kind)?, dump)?;
     }
     Ok(())
 }
 
-fn write_all_of<W: Write>(from: &Opened, dump: &mut DumpWriter<W>) -> Result<(), Failure> {
-    dump.structure(from.kind(), from.name())?;
+fn write_all_of<W: Write>(db: &Db, from: &Opened, dump: &mut DumpWriter<W>) -> Result<(), Failure> {
+    dump.structure_of(from.kind(), from.name(), &db.types(from.name()).map_err(failed)?)?;
     let mut write = |key: &[u8], value: &[u8]| {
         dump.entry(key, value)?;
         if interrupt::asked() { Err(Failure::Interrupted) } else { Ok(()) }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use millpond::btree::{BulkError, BulkOptions};
 use millpond::db::dump::{DumpReader, LoadError, Loader, load};
-use millpond::db::{Db, Error, RawHashIndex, RawHeap, Structure};
+use millpond::db::{Db, Error, RawHashIndex, RawHeap, Structure, TypeNames};
 
 use super::open::{self, StoreArgs, size_of};
 use crate::error::Failure;
@@ -61,6 +61,10 @@ struct Into<'d> {
 
 impl Loader for Into<'_> {
     type Error = Error;
+
+    fn make(&mut self, kind: Structure, name: &str, types: &TypeNames) -> Result<(), Error> {
+        self.db.make(kind, name, types)
+    }
 
     fn sorted(
         &mut self,

@@ -44,7 +44,7 @@ pub const NAME_MAX: usize = 255;
 /// Most bytes of a type's name; longer ones are not kept.
 const TYPE_NAME_MAX: usize = 255;
 
-const ENTRY: usize = 24;
+pub(crate) const ENTRY: usize = 24;
 /// Where an entry says the root.
 const ROOT: usize = 8;
 
@@ -104,7 +104,7 @@ impl TypeNames {
     ///
     /// # Errors
     /// What is wrong with it.
-    fn from_bytes(mut bytes: &[u8]) -> Result<TypeNames, &'static str> {
+    pub(crate) fn from_bytes(mut bytes: &[u8]) -> Result<TypeNames, &'static str> {
         if bytes.is_empty() {
             return Ok(TypeNames::default());
         }

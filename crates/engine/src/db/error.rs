@@ -215,6 +215,19 @@ pub enum Error {
         /// The store.
         path: PathBuf,
     },
+    /// The file of the store's log is not there.
+    #[error(
+        "{} has no log at {}: a store that was closed needs none and gets a new one when it is \
+         opened for writing; one that was not closed needs the log that was beside it",
+        path.display(),
+        log.display()
+    )]
+    NoLogFile {
+        /// The store.
+        path: PathBuf,
+        /// Where its log would be.
+        log: PathBuf,
+    },
     /// A log that is not needed any more is in the way of a new one.
     #[error("the old log {} cannot be removed ({reason}): remove it", path.display())]
     OldLog {

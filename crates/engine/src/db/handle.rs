@@ -319,6 +319,23 @@ impl Db {
         each!(AnyStore, &self.store, store => store.catalog())
     }
 
+    /// Makes a structure with keys and values of these types, if there is none of that name: for
+    /// programs that know types by name only, as whoever loads a dump does. What is there already
+    /// stays as it is.
+    ///
+    /// # Errors
+    /// [`Error::OtherType`] or [`Error::OtherKind`] if there is another one, [`Error::Name`],
+    /// [`Error::TreesOnly`], or the store failed.
+    pub fn make(&self, kind: Structure, name: &str, types: &TypeNames) -> Result<(), Error> {
+        match kind {
+            Structure::Tree => {
+                each!(AnyStore, &self.store, store => store.tree_of(name, types).map(drop))
+            }
+            Structure::Hash => self.hash_index_of(name, types).map(drop),
+            Structure::Heap => self.heap_of(name, types).map(drop),
+        }
+    }
+
     /// Makes everything durable that was changed before the call, by single calls and by commits
     /// that did not wait. Operations may run meanwhile.
     ///

@@ -109,14 +109,18 @@ pub type DevicePair = (Arc<dyn Device>, Arc<dyn Device>);
 /// memory. With [`Db::open_on_devices`](super::Db::open_on_devices) a recovery can be tried out.
 ///
 /// # Errors
-/// One of the files cannot be opened, or is in use.
+/// One of the files cannot be opened, or is in use; [`Error::NoLogFile`].
 pub fn trial_devices(path: &Path) -> Result<DevicePair, Error> {
     let options = FileOptions { read_only: true, ..FileOptions::default() };
     let trial = |path: &Path| -> Result<Arc<dyn Device>, Error> {
         let below = Arc::new(FileDevice::open(path, &options)?);
         Ok(Arc::new(OverlayDevice::new(below)))
     };
-    Ok((trial(path)?, trial(&log_path(path))?))
+    let (data, log) = (trial(path)?, log_path(path));
+    if !log.exists() {
+        return Err(Error::NoLogFile { path: path.to_path_buf(), log });
+    }
+    Ok((data, trial(&log)?))
 }
 
 /// Hands the records of the log of the store at `path` to `visit`, from `from` on, or from where a

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use millpond::db::Structure;
 use millpond::db::dump::{
     DumpError, DumpFault, DumpReader, DumpWriter, Form, LoadError, Loaded, Loader, load,
 };
+use millpond::db::{Structure, TypeNames};
 
 type Row = (Vec<u8>, Vec<u8>);
 
@@ -14,10 +14,18 @@ type Row = (Vec<u8>, Vec<u8>);
 struct Maps {
     trees: BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>,
     others: Vec<(Structure, String, Vec<Row>)>,
+    types: Vec<(Structure, String, TypeNames)>,
 }
 
 impl Loader for Maps {
     type Error = String;
+
+    fn make(&mut self, kind: Structure, name: &str, types: &TypeNames) -> Result<(), String> {
+        if *types != TypeNames::default() {
+            self.types.push((kind, name.to_string(), types.clone()));
+        }
+        Ok(())
+    }
 
     fn sorted(
         &mut self,
@@ -126,6 +134,31 @@ fn indexes_and_heaps_come_back_in_every_form_between_trees() {
 }
 
 #[test]
+fn the_types_of_keys_and_values_come_back_in_every_form() {
+    let names = |key: Option<&str>, value: Option<&str>| {
+        TypeNames::new(key.map(str::to_string), value.map(str::to_string))
+    };
+    let all = [
+        (Structure::Tree, "t".to_string(), names(Some("(String, u32)"), Some("u8"))),
+        (Structure::Tree, "tab\there".to_string(), names(Some("a\tb\\"), None)),
+        (Structure::Hash, "h".to_string(), names(Some("u64"), Some("Ä"))),
+        (Structure::Heap, "p".to_string(), names(None, Some("Vec<u8>"))),
+    ];
+    for form in FORMS {
+        let mut out = DumpWriter::new(Vec::new(), form).unwrap();
+        for (kind, name, types) in &all {
+            out.structure_of(*kind, name, types).unwrap();
+            out.entry(b"7", b"value").unwrap();
+            out.structure(*kind, &format!("{name} of bytes")).unwrap();
+        }
+        let (maps, loaded) = loaded(&out.finish().unwrap()).unwrap();
+        assert_eq!((loaded.trees, loaded.entries), (8, 4));
+        assert_eq!(maps.types, all);
+        assert!(maps.trees.contains_key("tab\there of bytes"));
+    }
+}
+
+#[test]
 fn entries_out_of_order_are_loaded_and_the_last_of_a_key_counts() {
     let dump =
         b"@millpond-dump 1 text\n@tree t\na\t1\nb\t2\na\t3\nc\t4\n@tree u\r\n\nx\ty\n@end 5\n";
@@ -158,6 +191,8 @@ fn a_dump_that_is_none_or_not_whole_says_in_which_line() {
     fails(&format!("{head}a\tb\n@end 2\n"), 4, |f| {
         matches!(f, DumpFault::Count { said: 2, found: 1 })
     });
+    fails(&format!("{head}@tree u\tu8\tu8\tu8\n"), 3, |f| matches!(f, DumpFault::Line));
+    fails(&format!("{head}@heap p\t\tu\\q\n"), 3, |f| matches!(f, DumpFault::Notation(_)));
     fails(&format!("{head}no tab\n"), 3, |f| matches!(f, DumpFault::Line));
     fails(&format!("{head}@what\tb\n"), 3, |f| matches!(f, DumpFault::Line));
     fails(&format!("{head}a\\q\tb\n"), 3, |f| matches!(f, DumpFault::Notation(_)));

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use millpond::btree::{BTree, InnerKind, LeafKind, OverflowKind, StoredNode};
+use millpond::db::TypeNames;
 use millpond::db::check::{CheckOptions, Fault, Named, Report, Roots, Structure, check_store};
 use millpond::hash_index::{self, HashIndex};
 use millpond::heap::{self, Heap};
@@ -44,7 +45,7 @@ fn decode(key: &[u8], value: &[u8]) -> Result<Option<Named>, String> {
         HEAP => Structure::Heap,
         _ => Structure::Tree,
     };
-    Ok(Some(Named { name, owner, kind, root }))
+    Ok(Some(Named { name, owner, kind, root, types: TypeNames::default() }))
 }
 
 pub const ROOTS: Roots = Roots { owner: CATALOG, decode };

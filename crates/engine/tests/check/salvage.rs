@@ -26,7 +26,7 @@ pub fn salvaged(image: &Image) -> (Trees, SalvageReport) {
     let (mut key, mut value) = (Vec::new(), Vec::new());
     loop {
         match reader.read(&mut key, &mut value).unwrap() {
-            Item::Structure(_, name) => {
+            Item::Structure(_, name, _) => {
                 trees.entry(name.clone()).or_default();
                 tree = name;
             }

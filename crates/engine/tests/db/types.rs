@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use millpond::db::codec::{DecodeError, Reader, Sink};
 use millpond::db::key::{DecodeKey, EncodeKey, PartLike};
-use millpond::db::{Db, Error, Options, TypeNames};
+use millpond::db::{Db, Error, Options, Structure, TypeNames};
 
 use super::place;
 
@@ -72,6 +72,25 @@ fn a_tree_is_opened_with_the_types_that_it_was_made_with_and_with_no_others() {
     assert_typed(&db);
     db.close().unwrap();
     assert_typed(&Db::open(&path, options().read_only(true)).unwrap());
+}
+
+#[test]
+fn a_structure_is_made_with_types_that_are_known_by_name_only() {
+    let db = Db::in_memory(Options::new().memory(16 << 20)).unwrap();
+    for (kind, name) in
+        [(Structure::Tree, "tree"), (Structure::Hash, "index"), (Structure::Heap, "heap")]
+    {
+        let types = named(if kind == Structure::Heap { "" } else { "u64" }, "String");
+        db.make(kind, name, &types).unwrap();
+        // It is there already, and stays as it is.
+        db.make(kind, name, &types).unwrap();
+        assert_eq!(db.types(name).unwrap(), types);
+        assert_other(db.make(kind, name, &named("", "u8")), "values", "String", "u8");
+    }
+    db.tree::<u64, String>("tree").unwrap();
+    assert_other(db.tree::<String, String>("tree"), "keys", "u64", "String");
+    let is_other = db.make(Structure::Heap, "tree", &TypeNames::default());
+    assert!(matches!(is_other, Err(Error::OtherKind { .. })), "{is_other:?}");
 }
 
 #[test]

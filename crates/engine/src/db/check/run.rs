@@ -13,7 +13,7 @@ use super::report::{PageCounts, Report};
 use super::structure::{Named, Roots};
 use super::sweep::Sweep;
 use super::walk::Walk;
-use crate::db::catalog::Structure;
+use crate::db::catalog::{Structure, TypeNames};
 use crate::io::{AlignedBuffer, FileOptions, OpenError, PageStore};
 use crate::page::superblock::Superblock;
 use crate::page::{PageHeader, PageSize, PageType};
@@ -99,6 +99,7 @@ pub fn check_store(
             owner: catalog.owner,
             kind: Structure::Tree,
             root,
+            types: TypeNames::default(),
         }),
         // A store that was never closed has no catalog yet: that it was not closed is said.
         None if superblock.is_some_and(|block| !block.clean) => {}

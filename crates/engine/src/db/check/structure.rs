@@ -2,7 +2,7 @@
 
 use millpond_base::PageId;
 
-use crate::db::catalog::{CATALOG_OWNER, Entry, Structure};
+use crate::db::catalog::{CATALOG_OWNER, ENTRY, Entry, Structure, TypeNames};
 use crate::page::PageType;
 
 /// Whether pages of this type belong to a structure of that kind.
@@ -26,6 +26,8 @@ pub struct Named {
     pub kind: Structure,
     /// The page of its root.
     pub root: PageId,
+    /// What its keys and values are, as far as that is known.
+    pub types: TypeNames,
 }
 
 /// Reads an entry of a catalog: what it names, nothing, or why it cannot be read.
@@ -46,5 +48,6 @@ pub const CATALOG: Roots = Roots { owner: CATALOG_OWNER, decode };
 fn decode(key: &[u8], value: &[u8]) -> Result<Option<Named>, String> {
     let Entry { owner, structure: kind, root, .. } = Entry::from_bytes(value)?;
     let name = String::from_utf8_lossy(key).into_owned();
-    Ok(Some(Named { name, owner, kind, root }))
+    let types = TypeNames::from_bytes(value.get(ENTRY..).unwrap_or(&[]))?;
+    Ok(Some(Named { name, owner, kind, root, types }))
 }

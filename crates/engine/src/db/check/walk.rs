@@ -144,7 +144,7 @@ impl<'s> Walk<'s> {
 
     /// A structure that was found, to be walked.
     pub(crate) fn add(&mut self, found: Named) {
-        let Named { name, owner, kind, root } = found;
+        let Named { name, owner, kind, root, .. } = found;
         let structure = self.structures.len();
         self.seeds.push(0);
         self.structures.push(StructureReport { name, owner, kind, root, ..Default::default() });

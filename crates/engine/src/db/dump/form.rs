@@ -21,3 +21,6 @@ pub(crate) const HEADER: &str = "@millpond-dump ";
 /// The word, and the name of the JSON member, that a structure's section begins with.
 pub(crate) const WORDS: [(Structure, &str); 3] =
     [(Structure::Tree, "tree"), (Structure::Hash, "hash"), (Structure::Heap, "heap")];
+/// The names of the JSON members with the names of types.
+pub(crate) const KEYS: &str = "keys";
+pub(crate) const VALUES: &str = "values";

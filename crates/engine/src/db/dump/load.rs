@@ -8,12 +8,23 @@
 use std::io::BufRead;
 
 use super::reader::{DumpError, DumpReader, Item};
-use crate::db::catalog::Structure;
+use crate::db::catalog::{Structure, TypeNames};
 
 /// Where a dump is loaded to: a store.
 pub trait Loader {
     /// What can go wrong with it.
     type Error;
+
+    /// Makes the structure `name` if it is not there, with keys and values of these types as far as
+    /// the dump names them; called before all others that name it. By default nothing is made, and
+    /// the types are forgotten.
+    ///
+    /// # Errors
+    /// The store's: it is there, with other types.
+    fn make(&mut self, kind: Structure, name: &str, types: &TypeNames) -> Result<(), Self::Error> {
+        let _ = (kind, name, types);
+        Ok(())
+    }
 
     /// Loads rows whose keys ascend into the tree `name`, which is made if it is not there;
     /// answers how many.
@@ -148,9 +159,10 @@ where
                 fresh = false;
             }
             Item::End => return Ok(loaded),
-            Item::Structure(of, name) => {
+            Item::Structure(of, name, types) => {
                 kind = of;
                 loaded.trees += 1;
+                store.make(kind, &name, &types).map_err(fail(reader.line()))?;
                 if kind == Structure::Tree {
                     (tree, fresh) = (name, true);
                 } else {

@@ -8,10 +8,12 @@
 //! @hash sessions                   the same for a hash index
 //! @heap log                        and for a heap: keys are the ids of records, in digits
 //! 65536\tfirst line\n
+//! @tree ages\tString\tu8\n           behind a name, where they are known: types of keys and values
 //! @end 1                           how many entries there were: without it, a part is missing
 //! ```
 //! In `hex`, keys and values are pairs of hexadecimal digits. The third form is one JSON object
-//! per line: `{"millpond_dump":1}`, `{"tree":"users"}` (or `hash`, `heap`),
+//! per line: `{"millpond_dump":1}`, `{"tree":"users"}` (or `hash`, `heap`; where types are known,
+//! with `"keys":"String","values":"u8"`),
 //! `{"key":"ada","value":"Lovelace"}`,
 //! `{"end":1}`; what is no UTF-8 goes to `key_hex` and `value_hex`.
 

@@ -4,9 +4,9 @@ use std::io::BufRead;
 
 use serde_json::{Map, Value};
 
-use super::form::{Form, HEADER, VERSION, WORDS};
+use super::form::{Form, HEADER, KEYS, VALUES, VERSION, WORDS};
 use super::notation::{NotationError, unescape, unhex};
-use crate::db::catalog::Structure;
+use crate::db::catalog::{Structure, TypeNames};
 
 /// What is wrong with a dump, and in which line.
 #[derive(Debug, thiserror::Error)]
@@ -75,8 +75,8 @@ millpond_base::from_variants! { DumpFault {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Item {
     /// Entries of this structure follow; the keys of a heap's records are the decimal digits of the
-    /// ids that they had.
-    Structure(Structure, String),
+    /// ids that they had. The names of its types, as far as the dump says them, go with it.
+    Structure(Structure, String, TypeNames),
     /// An entry; its key and value are in the buffers.
     Entry,
     /// The dump is whole.
@@ -194,10 +194,22 @@ impl<R: BufRead> DumpReader<R> {
         for (kind, word) in WORDS {
             let rest = self.text.strip_prefix(b"@").and_then(|t| t.strip_prefix(word.as_bytes()));
             if let Some(name) = rest.and_then(|rest| rest.strip_prefix(b" ")) {
-                let mut bytes = Vec::new();
-                unescape(name, &mut bytes)?;
-                let name = String::from_utf8(bytes).map_err(|_| DumpFault::Name)?;
-                return Ok(Item::Structure(kind, name));
+                let mut words = name.split(|byte| *byte == b'\t');
+                let mut next = || match words.next() {
+                    None => Ok(String::new()),
+                    Some(word) => {
+                        let mut bytes = Vec::new();
+                        unescape(word, &mut bytes)?;
+                        String::from_utf8(bytes).map_err(|_| DumpFault::Name)
+                    }
+                };
+                let (name, key, value) = (next()?, next()?, next()?);
+                if words.next().is_some() {
+                    return Err(DumpFault::Line);
+                }
+                let known = |of: String| Some(of).filter(|of| !of.is_empty());
+                let types = TypeNames::new(known(key), known(value));
+                return Ok(Item::Structure(kind, name, types));
             }
         }
         if let Some(count) = self.text.strip_prefix(b"@end ") {
@@ -219,7 +231,9 @@ impl<R: BufRead> DumpReader<R> {
             .map_err(|error| DumpFault::Json(error.to_string()))?;
         for (kind, word) in WORDS {
             if let Some(name) = object.get(word).and_then(Value::as_str) {
-                return Ok(Item::Structure(kind, name.to_string()));
+                let of = |member| object.get(member).and_then(Value::as_str).map(str::to_string);
+                let types = TypeNames::new(of(KEYS), of(VALUES));
+                return Ok(Item::Structure(kind, name.to_string(), types));
             }
         }
         if let Some(said) = object.get("end").and_then(Value::as_u64) {

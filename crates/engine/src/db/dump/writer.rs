@@ -4,9 +4,9 @@ use std::io::{Result, Write};
 
 use serde_json::{Map, Value, json};
 
-use super::form::{Form, HEADER, VERSION, WORDS};
+use super::form::{Form, HEADER, KEYS, VALUES, VERSION, WORDS};
 use super::notation::{escape, hex};
-use crate::db::catalog::Structure;
+use crate::db::catalog::{Structure, TypeNames};
 
 /// Writes a dump to anything.
 pub struct DumpWriter<W: Write> {
@@ -44,17 +44,36 @@ impl<W: Write> DumpWriter<W> {
     /// # Errors
     /// What `out` says.
     pub fn structure(&mut self, kind: Structure, name: &str) -> Result<()> {
+        self.structure_of(kind, name, &TypeNames::default())
+    }
+
+    /// As [`DumpWriter::structure`], with the names of its types, as far as they are known.
+    ///
+    /// # Errors
+    /// What `out` says.
+    pub fn structure_of(&mut self, kind: Structure, name: &str, types: &TypeNames) -> Result<()> {
         let word = WORDS.iter().find(|(of, _)| *of == kind).map_or("tree", |(_, word)| word);
         self.line.clear();
         match self.form {
             Form::Json => {
                 let mut object = Map::new();
                 object.insert(word.to_string(), name.into());
+                for (member, of) in [(KEYS, &types.key), (VALUES, &types.value)] {
+                    if let Some(of) = of {
+                        object.insert(member.to_string(), of.as_str().into());
+                    }
+                }
                 serde_json::to_writer(&mut self.line, &Value::Object(object))?;
             }
             Form::Text | Form::Hex => {
                 write!(self.line, "@{word} ")?;
                 escape(name.as_bytes(), &mut self.line);
+                if *types != TypeNames::default() {
+                    for of in [&types.key, &types.value] {
+                        self.line.push(b'\t');
+                        escape(of.as_deref().unwrap_or_default().as_bytes(), &mut self.line);
+                    }
+                }
             }
         }
         self.end_line()

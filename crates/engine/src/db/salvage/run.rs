@@ -53,9 +53,9 @@ pub fn salvage<W: Write>(
     let Catalog { named, whole } = read_catalog(&mut saver, catalog)?;
     let mut names = BTreeMap::new();
     let mut others = BTreeMap::from([(catalog.owner, None)]);
-    for Named { name, owner, kind, root } in named {
+    for Named { name, owner, kind, root, types } in named {
         names.insert(owner, name.clone());
-        out.structure(kind, &name)?;
+        out.structure_of(kind, &name, &types)?;
         let source = Source { name: name.clone(), owner };
         let mut sink = |key: &[u8], value: &[u8]| out.entry(key, value);
         let (entries, losses) = if kind == Structure::Tree {
