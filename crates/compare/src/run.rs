@@ -140,6 +140,13 @@ impl Plan {
     }
 }
 
+/// Of the engines' slices of a workload with so many threads, in the round that has this seed. No
+/// other slice has it: a value that was written before is no change to an engine that looks, and
+/// needs neither log nor flush.
+fn slice_seed(round: Seed, workload: Workload, threads: u32) -> Seed {
+    round.derive(&format!("{} in {threads} threads", workload.name()))
+}
+
 impl Run<'_> {
     /// The engines' positions in the order of round `round`.
     fn order(&self, round: u32) -> Vec<usize> {
@@ -240,7 +247,8 @@ impl Run<'_> {
     }
 
     fn slices(&mut self, workload: Workload, threads: u32, round: u32) {
-        let (mut timing, seed) = (self.plan.timing(threads), self.seed(round));
+        let (mut timing, seed) =
+            (self.plan.timing(threads), slice_seed(self.seed(round), workload, threads));
         if workload.logged() == Some(Commits::Sync) {
             timing.period = 1;
         }
@@ -368,5 +376,25 @@ impl Run<'_> {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn no_slice_draws_what_another_one_drew() {
+        let rounds = (0..9).map(|round| Seed(1).derive(&format!("round {round}")));
+        let of = |round: Seed| {
+            Workload::ALL.into_iter().flat_map(move |workload| {
+                [1, 2, 16].map(|threads| slice_seed(round, workload, threads).0)
+            })
+        };
+        let seeds: Vec<u64> = rounds.flat_map(of).collect();
+        assert_eq!(seeds.iter().collect::<HashSet<_>>().len(), seeds.len());
+        assert_eq!(seeds.len(), 9 * 11 * 3);
     }
 }

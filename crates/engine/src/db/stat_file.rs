@@ -147,7 +147,9 @@ impl Publisher {
     /// Publishes for the store at `store`, a version per `period` at most. Writes nothing yet; the
     /// first version is due at once.
     pub fn new(store: &Path, period: Duration) -> Publisher {
+        // The process may be in another folder by the time it publishes.
         let path = stat_path(store);
+        let path = std::path::absolute(&path).unwrap_or(path);
         Publisher {
             new_path: with_suffix(&path, ".new"),
             path,

@@ -44,6 +44,47 @@ fn a_store_is_the_same_by_each_of_its_links() {
     assert!(names_in(dir.path()).contains(&"store.mill-log".to_string()));
 }
 
+const CHILD: &str = "MILLPOND_TEST_OTHER_FOLDER";
+
+/// Not a test of its own: what the child of the next one does, since the working directory is the
+/// whole process's.
+#[test]
+fn child_that_goes_to_another_folder() {
+    let Some(folder) = std::env::var_os(CHILD) else { return };
+    std::env::set_current_dir(&folder).unwrap();
+    let db = Db::open("store", Options::new().memory(4 << 20)).unwrap();
+    std::env::set_current_dir("other").unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    tree.put(b"key", &vec![1; 4 << 20]).unwrap();
+    let snapshot = db.snapshot().unwrap();
+    // The undo and the version go to the spill file, the log grows, and statistics are published.
+    let mut tx = db.begin().unwrap();
+    for key in 0..40_000u32 {
+        tx.put(&tree, &key.to_be_bytes(), &[1; 20]).unwrap();
+    }
+    tx.abort().unwrap();
+    tree.put(b"key", b"new").unwrap();
+    assert_eq!(snapshot.get(&tree, b"key").unwrap().unwrap().len(), 4 << 20);
+    drop((snapshot, tree));
+    db.shrink().unwrap();
+    db.close().unwrap();
+}
+
+/// The statistics of a store that was opened by a relative path went wherever the process was when
+/// they were published.
+#[test]
+fn a_store_stays_where_it_is_when_its_process_goes_elsewhere() {
+    let (dir, _) = place();
+    let other = dir.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "paths::child_that_goes_to_another_folder"]).env(CHILD, dir.path());
+    let out = child.output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stdout));
+    assert!(names_in(&other).is_empty(), "{:?}", names_in(&other));
+    assert_eq!(names_in(dir.path()), ["other", "store", "store-log", "store.stat"]);
+}
+
 #[test]
 fn a_store_that_was_not_closed_is_recovered_by_a_link() {
     let (_dir, path) = place();
