@@ -470,18 +470,25 @@ pub(crate) fn frames_for(
 ) -> Result<u32, BenchError> {
     let page_size = u64::from(crew.facts.page_size);
     let narrow = |frames: u64| frames.clamp(FRAMES_MIN, u64::from(u32::MAX)) as u32;
-    Ok(match size {
-        Some(Size::Frames(frames)) if frames < FRAMES_MIN => {
-            return Err(BenchError::Usage(format!(
-                "a pool of {frames} frames is too small: it takes at least {FRAMES_MIN}"
-            )));
+    let enough = |frames: u64, of: &str| {
+        if frames >= FRAMES_MIN {
+            return Ok(narrow(frames));
         }
-        Some(Size::Frames(frames)) => narrow(frames),
+        Err(BenchError::Usage(format!(
+            "a pool of {frames} frames{of} is too small: it takes at least {FRAMES_MIN}"
+        )))
+    };
+    Ok(match size {
+        Some(Size::Frames(frames)) => enough(frames, "")?,
         Some(Size::Bytes(bytes)) => {
             let setup = Setup { pool: Some(Size::Bytes(bytes)), ..setup.clone() };
             plan(&setup, None)?.budget.frames
         }
-        Some(Size::Share(share)) => narrow((share * crew.facts.pages as f64) as u64),
+        Some(Size::Share(share)) => {
+            let pages = crew.facts.pages;
+            let of = format!(", {} % of the data's {pages} pages,", share * 100.0);
+            enough((share * pages as f64) as u64, &of)?
+        }
         None => {
             let known = crew.facts.pages * page_size;
             let data = known.max(crew.workload.bytes_loaded());

@@ -69,8 +69,9 @@ pub(crate) fn fill<M: Mode>(
 /// Evicts a part of a pool that nobody else uses.
 pub(crate) fn evict<M: Mode>(pool: &Pool<M>, what: &Evict) -> Result<Out, BenchError> {
     pool.flush(Reason::Recov)?;
-    if what.dirty {
-        pool.make_dirty();
+    if what.dirty && pool.make_dirty() == 0 {
+        let text = "no page can be made dirty: a store with a log (--log on) cannot be measured so";
+        return Err(BenchError::Usage(text.into()));
     }
     let (free, frames) = (pool.frames_free(), pool.frames());
     let target = (free + (f64::from(frames) * what.share) as u32).min(frames);

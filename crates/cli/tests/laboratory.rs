@@ -77,7 +77,18 @@ fn no_second_tier_policy_is_called_live() {
 #[test]
 fn two_worlds_runs_every_live_policy() {
     let lab = Lab::new();
-    let args = ["bench", "two-worlds", "--policy", "all", "--rows", "400", "--operations", "40"];
+    let args = [
+        "bench",
+        "two-worlds",
+        "--policy",
+        "all",
+        "--pool",
+        "20%",
+        "--rows",
+        "400",
+        "--operations",
+        "40",
+    ];
     let object = json(&lab.ok(&[&args[..], &["--quiet", "--json"]].concat()));
     let rows = object["rows"].as_array().unwrap();
     let worlds: Vec<&Json> = rows.iter().map(|r| &r["worlds"]).filter(|w| !w.is_null()).collect();
@@ -192,6 +203,7 @@ fn a_live_run_of_nothing_or_with_a_flag_that_does_nothing_is_refused() {
         (&["--seconds", "0"][..], "--seconds cannot be 0"),
         (&["--operations", "0"], "0 is not in"),
         (&["--operations", "10", "--pool", "1"], "at least 8"),
+        (&["--operations", "10", "--pool", "1%"], "at least 8"),
         (&["--operations", "10", "--durability", "sync"], "add --log on"),
         (&["--operations", "10", "--log-gap", "1MiB"], "add --log on"),
     ] {

@@ -239,7 +239,7 @@ fn a_growth_that_the_system_refuses_leaves_the_file_as_it_was() {
     let device = new_file(folder.path(), &FileOptions::default(), 1 << 20);
     // Longer than any file can be.
     let error = device.grow(i64::MAX as u64 / 4096 * 4096).unwrap_err();
-    assert!(matches!(error, DeviceError::Io { .. } | DeviceError::DiskFull { .. }), "{error:?}");
+    assert!(matches!(error, DeviceError::DiskFull { .. }), "{error:?}");
     assert_eq!(device.length(), 1 << 20);
     assert_eq!(std::fs::metadata(device.path()).unwrap().len(), 1 << 20);
     device.grow(2 << 20).unwrap();
@@ -308,4 +308,17 @@ fn a_store_is_locked_against_a_second_process_whose_pid_is_named() {
             }
         }
     }
+}
+
+#[test]
+fn a_folder_that_cannot_be_synchronised_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let within = folder.path().join("within");
+    std::fs::create_dir(&within).unwrap();
+    let device = new_file(&within, &FileOptions::default(), 1 << 20);
+    device.sync_directory().unwrap();
+    std::fs::remove_dir_all(&within).unwrap();
+    let error = device.sync_directory().unwrap_err();
+    assert!(matches!(&error, DeviceError::Folder { path, .. } if *path == within), "{error:?}");
+    assert!(error.to_string().contains("cannot be synchronised"), "{error}");
 }

@@ -41,6 +41,7 @@ use super::stat_file::{PUBLISH_PERIOD, Publisher};
 use super::store_handle::{OpenTree, Opened, StoreHandle, StoreHashIndex, StoreHeap, StoreTree};
 use super::undoing;
 use crate::btree::{Detached, InnerKind, LeafKind, OverflowKind};
+use crate::io::planted::{Bug, is_planted};
 use crate::io::{CreateError, Device, FileDevice, OpenError, PageStore, SpillFile, real_path};
 use crate::lock::{LockManager, LockOptions};
 use crate::log::Log;
@@ -317,7 +318,10 @@ fn open_or_create(
     options: &Options,
 ) -> Result<(PageStore, Logged), Error> {
     // A small store whose superblock is lost looks like one that was never made. Its log knows.
-    let is_lost = || device.length() > 0 && log(false).is_ok_and(log_file::was_in_use);
+    let is_lost = || {
+        let may_be = device.length() > 0 && !is_planted(Bug::LostStoreMadeAnew);
+        may_be && log(false).is_ok_and(log_file::was_in_use)
+    };
     if !PageStore::is_unmarked(&*device)? || is_lost() {
         return log_file::open(device, log, page_size_of(options), options);
     }

@@ -89,10 +89,20 @@ pub enum DeviceError {
         /// The operating system's reason.
         errno: Errno,
     },
-    /// There is no room left. Nothing that was stored before is touched.
+    /// The folder of a new file could not be synchronised: after a power failure the file might
+    /// not be there.
+    #[error("the folder {} cannot be synchronised: {errno}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// The operating system's reason.
+        errno: Errno,
+    },
+    /// There is no room left: on the disk, or by a quota or the process's limit of file sizes.
+    /// Nothing that was stored before is touched.
     #[error(
-        "the disk of {} is full: {needed} more bytes were needed at offset {offset}; make room \
-         and try again, what is stored is intact",
+        "the disk of {} is full, or a quota or a limit of file sizes is reached: {needed} more \
+         bytes were needed at offset {offset}; make room and try again, what is stored is intact",
         path.display()
     )]
     DiskFull {

@@ -144,14 +144,14 @@ impl FileDevice {
         };
         File::open(parent)
             .and_then(|directory| directory.sync_all())
-            .map_err(|e| self.failed(Operation::Sync, 0, 0, Errno::of(&e)))
+            .map_err(|e| DeviceError::Folder { path: parent.into(), errno: Errno::of(&e) })
     }
 
     /// The error for what the operating system said.
     fn failed(&self, operation: Operation, offset: u64, length: u64, errno: Errno) -> DeviceError {
         let path = self.path.clone();
         let writes = matches!(operation, Operation::Write | Operation::Grow);
-        if writes && [libc::ENOSPC, libc::EDQUOT].contains(&errno.0) {
+        if writes && [libc::ENOSPC, libc::EDQUOT, libc::EFBIG].contains(&errno.0) {
             return DeviceError::DiskFull { path, offset, needed: length };
         }
         DeviceError::Io { operation, path, offset, length, errno }

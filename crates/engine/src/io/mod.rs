@@ -38,7 +38,7 @@ pub use overlay::OverlayDevice;
 pub use power::{Aim, Fault, PowerSupply};
 pub use read_faults::{Misread, ReadFault, ReadFaultDevice, ReadFaults};
 pub use slow::{SlowDevice, SlowProfile};
-pub use spill::{Extent, SpillError, SpillFile, spill_path};
+pub use spill::{Blocks, Extent, SpillError, SpillFile, spill_path};
 pub use store::{PageRead, PageStore, PageWrite};
 pub use store_error::{
     AllocateError, CloseError, CreateError, FreeError, OpenError, ReadError, SyncError, WriteError,

@@ -110,14 +110,27 @@ pub struct SpillFile {
     room: Mutex<Room>,
 }
 
-/// Where bytes are in the file; they go with it.
-pub struct Extent {
-    file: Arc<SpillFile>,
-    handle: Arc<File>,
+/// Where bytes are in the file.
+struct Place {
     offset: u64,
     len: usize,
     /// What is read has to come to it. It is kept here: the file outlives no process.
     sum: u64,
+}
+
+/// Bytes in the file; they go with it.
+pub struct Extent {
+    file: Arc<SpillFile>,
+    handle: Arc<File>,
+    place: Place,
+}
+
+/// Blocks of bytes in the file, which are counted from 0; they go with it. One takes
+/// [`Blocks::EACH`] bytes of memory, however long it is.
+pub struct Blocks {
+    file: Arc<SpillFile>,
+    handle: Option<Arc<File>>,
+    places: Vec<Place>,
 }
 
 /// Where the spill file of the store at `path` is.
@@ -186,6 +199,11 @@ impl SpillFile {
     /// # Errors
     /// [`SpillError`]; nothing is kept.
     pub fn put(self: &Arc<Self>, bytes: &[u8]) -> Result<Extent, SpillError> {
+        let (handle, place) = self.place(bytes)?;
+        Ok(Extent { file: self.clone(), handle, place })
+    }
+
+    fn place(&self, bytes: &[u8]) -> Result<(Arc<File>, Place), SpillError> {
         let len = bytes.len();
         let (handle, offset) = {
             let mut room = self.room();
@@ -194,9 +212,26 @@ impl SpillFile {
             let full = || SpillError::Full { path: self.path.clone(), max: self.max };
             handle.zip(offset).ok_or_else(full)?
         };
-        let extent = Extent { file: self.clone(), handle, offset, len, sum: xxh3_64(bytes) };
-        extent.handle.write_all_at(bytes, offset).map_err(|source| self.failed(source))?;
-        Ok(extent)
+        let place = Place { offset, len, sum: xxh3_64(bytes) };
+        if let Err(error) = handle.write_all_at(bytes, offset) {
+            self.give(&place);
+            return Err(self.failed(error));
+        }
+        Ok((handle, place))
+    }
+
+    fn give(&self, place: &Place) {
+        self.room().give(place.offset, place.len as u64);
+    }
+
+    fn read(&self, handle: &File, place: &Place, out: &mut Vec<u8>) -> Result<(), SpillError> {
+        out.resize(place.len, 0);
+        handle.read_exact_at(out, place.offset).map_err(|error| self.failed(error))?;
+        if xxh3_64(out) == place.sum { Ok(()) } else { Err(self.damaged(place)) }
+    }
+
+    fn damaged(&self, place: &Place) -> SpillError {
+        SpillError::Damaged { path: self.path.clone(), offset: place.offset, len: place.len }
     }
 }
 
@@ -216,19 +251,93 @@ impl Extent {
     /// # Errors
     /// [`SpillError::File`], [`SpillError::Damaged`].
     pub fn read(&self, out: &mut Vec<u8>) -> Result<(), SpillError> {
-        out.resize(self.len, 0);
-        self.handle.read_exact_at(out, self.offset).map_err(|source| self.file.failed(source))?;
-        if xxh3_64(out) != self.sum {
-            let (path, offset, len) = (self.file.path.clone(), self.offset, self.len);
-            return Err(SpillError::Damaged { path, offset, len });
-        }
-        Ok(())
+        self.file.read(&self.handle, &self.place, out)
     }
 }
 
 impl Drop for Extent {
     fn drop(&mut self) {
-        self.file.room().give(self.offset, self.len as u64);
+        self.file.give(&self.place);
+    }
+}
+
+impl Blocks {
+    /// Bytes of memory that a block takes.
+    pub const EACH: usize = size_of::<Place>();
+
+    /// None yet.
+    pub fn new(file: &Arc<SpillFile>) -> Blocks {
+        Blocks { file: file.clone(), handle: None, places: Vec::new() }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Puts one more block into the file.
+    ///
+    /// # Errors
+    /// [`SpillError`]; it is not kept.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), SpillError> {
+        let (handle, place) = self.file.place(bytes)?;
+        self.handle.get_or_insert(handle);
+        self.places.push(place);
+        Ok(())
+    }
+
+    /// Block `number`, into `out`, in place of what that holds; nothing, if there is no such block.
+    ///
+    /// # Errors
+    /// [`SpillError::File`], [`SpillError::Damaged`].
+    pub fn read(&self, number: usize, out: &mut Vec<u8>) -> Result<(), SpillError> {
+        out.clear();
+        match (&self.handle, self.places.get(number)) {
+            (Some(handle), Some(place)) => self.file.read(handle, place, out),
+            _ => Ok(()),
+        }
+    }
+
+    /// The first bytes of block `number`, `most` of them if it has so many, into `out`: they are
+    /// not proven, as a whole block is.
+    ///
+    /// # Errors
+    /// [`SpillError::File`].
+    pub fn read_start(
+        &self,
+        number: usize,
+        most: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SpillError> {
+        out.clear();
+        if let (Some(handle), Some(place)) = (&self.handle, self.places.get(number)) {
+            out.resize(most.min(place.len), 0);
+            let read = handle.read_exact_at(out, place.offset);
+            read.map_err(|error| self.file.failed(error))?;
+        }
+        Ok(())
+    }
+
+    /// What is to be said of block `number`, whose first bytes make no sense.
+    pub fn damaged(&self, number: usize) -> SpillError {
+        let place = Place { offset: 0, len: 0, sum: 0 };
+        self.file.damaged(self.places.get(number).unwrap_or(&place))
+    }
+
+    /// There will be no more of them.
+    pub fn end(&mut self) {
+        self.places.shrink_to_fit();
+    }
+}
+
+impl Drop for Blocks {
+    fn drop(&mut self) {
+        self.places.iter().for_each(|place| self.file.give(place));
     }
 }
 
@@ -257,7 +366,7 @@ mod tests {
         wide.read(&mut read).unwrap();
         assert_eq!((read.len(), spill.bytes()), (200, 908));
         let file = OpenOptions::new().write(true).open(spill_path(&store)).unwrap();
-        file.write_all_at(&[8], wide.offset + 150).unwrap();
+        file.write_all_at(&[8], wide.place.offset + 150).unwrap();
         let error = wide.read(&mut read).unwrap_err();
         assert!(matches!(error, SpillError::Damaged { len: 200, .. }), "{error}");
         drop((all, wide));

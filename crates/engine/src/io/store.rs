@@ -569,6 +569,25 @@ impl PageStore {
         }
     }
 
+    /// Takes free pages, the lowest ones, in ascending order: `most` of them or, if there are not
+    /// so many, all, and at least one. The store grows only if there is none: one that is being
+    /// made stays as long as it is.
+    ///
+    /// # Errors
+    /// If no page is free and the store cannot grow.
+    pub fn allocate_up_to(&self, most: usize) -> Result<Vec<PageId>, AllocateError> {
+        let _gate = self.usable()?;
+        loop {
+            let mut free = self.free_map();
+            let taken: Vec<_> = std::iter::from_fn(|| free.take()).take(most.max(1)).collect();
+            if !taken.is_empty() {
+                return Ok(taken);
+            }
+            drop(free);
+            self.make_room(1)?;
+        }
+    }
+
     /// Grows the store if less than half of its next step is free, and says whether it did. A
     /// background thread that calls this now and then spares those that allocate the wait for
     /// growth: a step of 64 MiB takes a drive of 600 MB/s a tenth of a second.

@@ -548,7 +548,7 @@ impl<M: Mode> Pool<M> {
         self.ceiling.load(Ordering::Relaxed) != u64::MAX
     }
 
-    /// Makes sure of at least `least` page ids.
+    /// Makes sure of at least `least` page ids, or of what is left of a full disk.
     pub(crate) fn refill_ids(&self, least: u32) -> Result<(), PoolError> {
         const AT_ONCE: u32 = 64;
         let enough = || locked(&self.ids).len() >= least as usize;
@@ -557,16 +557,21 @@ impl<M: Mode> Pool<M> {
         }
         // Attempts, which hold latches, take ids at the same time: they must not wait for I/O.
         let _refilling = locked(&self.refill);
-        if enough() {
-            return Ok(());
+        let mut has_more = false;
+        while !enough() {
+            let mut more = Vec::new();
+            match self.storage.allocate(AT_ONCE.max(least), &mut more) {
+                // What is left of a full disk may do.
+                Err(_) if has_more => break,
+                allocated => allocated?,
+            }
+            has_more = true;
+            // The lowest comes out first.
+            more.reverse();
+            let mut ids = locked(&self.ids);
+            more.append(&mut ids);
+            *ids = more;
         }
-        let mut more = Vec::new();
-        self.storage.allocate(AT_ONCE.max(least), &mut more)?;
-        // The lowest comes out first.
-        more.reverse();
-        let mut ids = locked(&self.ids);
-        more.append(&mut ids);
-        *ids = more;
         Ok(())
     }
 

@@ -16,7 +16,6 @@ use std::time::Duration;
 use millpond_base::{FrameId, Lsn, Reason};
 use millpond_policies::contract::{Host, Verdict};
 
-use crate::log::Log;
 use crate::pool::buffer::{Evictors, Mode, Pool};
 use crate::pool::error::PoolError;
 use crate::pool::frame::State;
@@ -231,14 +230,19 @@ impl<M: Mode> Pool<M> {
 
     /// Makes every page in memory dirty, as if each had been changed: to measure what evicting
     /// dirty pages costs. Pages whose latch is held stay as they are; says how many were made so.
+    /// None is, if there is a log: it would have no image of a page that is torn while it is
+    /// written.
     pub fn make_dirty(&self) -> u32 {
+        if self.log().is_some() {
+            return 0;
+        }
         let mut count = 0;
         for header in (0..self.frames()).filter_map(|id| self.memory.header(FrameId(id))) {
             if !header.latch.try_exclusive() {
                 continue;
             }
             if matches!(header.state(), State::Hot | State::Cooling) && !header.is_dirty() {
-                header.begin_logged_change(self.log().map_or(Lsn(0), Log::tail));
+                header.begin_logged_change(Lsn(0));
                 count += 1;
             }
             header.latch.release_unchanged();

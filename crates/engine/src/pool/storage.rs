@@ -64,7 +64,8 @@ pub trait Storage: Send + Sync {
     /// At least one was not written; any of them may have been.
     fn write(&self, pages: &mut [PageOut<'_>]) -> Result<(), PoolError>;
 
-    /// Appends `count` ids of free pages to `ids`; they are taken from now on.
+    /// Appends ids of free pages to `ids`, at least one and `count` at most; they are taken from
+    /// now on.
     ///
     /// # Errors
     /// There is no room for more pages.
@@ -124,12 +125,7 @@ impl Storage for PageStore {
     }
 
     fn allocate(&self, count: u32, ids: &mut Vec<PageId>) -> Result<(), PoolError> {
-        // What is left of a full disk is still to be had one by one.
-        match self.allocate_many(count as usize) {
-            Ok(many) => ids.extend(many),
-            Err(_) if count > 1 => ids.push(PageStore::allocate(self).map_err(failed)?),
-            Err(error) => return Err(failed(error)),
-        }
+        ids.extend(self.allocate_up_to(count as usize).map_err(failed)?);
         Ok(())
     }
 

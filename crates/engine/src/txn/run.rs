@@ -2,25 +2,33 @@
 //! order of keys, and of one key from the oldest to the newest.
 //!
 //! ```text
-//! key · 0, place of the writer's end, or 1 + number of a writer under way · value
+//! block: length of its first key, 4 bytes · that key's sum, 8 bytes · that key · versions
+//! version: key · 0, place of the writer's end, or 1 + number of a writer under way · value
 //! value: 0, or 1 and its bytes, or 2 and the number of a large one, which lies apart in the file
 //! ```
-//! In memory are the first key of each block, where large values are, and the stamps of writers
-//! that were under way when the run was written. A run never changes; several of them are merged
-//! into one larger.
+//! In memory is where the blocks and large values are, and the stamps of writers that were under
+//! way when the run was written. That is 24 bytes for a block of up to 256 KiB, however long its
+//! keys are: whoever searches reads the first keys of blocks in the file. A run never changes;
+//! several of them are merged into one larger.
 
 use std::collections::HashMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use crate::io::{Extent, SpillError, SpillFile};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::io::{Blocks, SpillError, SpillFile};
 use crate::page::change::{put_bytes, put_varint, take_bytes, take_varint};
 use crate::txn::stamp::Stamp;
 use crate::txn::versions::Version;
 use crate::txn::was::{Pieces, Was};
 
-/// Bytes in memory that a block is charged with, besides its key.
-const BLOCK_BYTES: usize = 128;
+/// Bytes in memory that a run is charged with, besides what lies in the file.
+const RUN_BYTES: usize = 256;
+/// Bytes before a block's first key: its length and its sum.
+const HEAD: usize = 12;
+/// Bytes of a block that are read to see its first key.
+const START: usize = 256;
 /// Bytes in memory that a stamp is charged with.
 const STAMP_BYTES: usize = 48;
 
@@ -29,17 +37,12 @@ fn block_bytes(level: u32) -> usize {
     (16 << 10) << (2 * level.min(2))
 }
 
-struct Block {
-    first: Box<[u8]>,
-    extent: Extent,
-}
-
 /// A version, and its key.
 pub(super) type Keyed = (Arc<[u8]>, Version);
 
 /// A run.
 pub(super) struct Run {
-    blocks: Vec<Block>,
+    blocks: Blocks,
     last: Box<[u8]>,
     /// Of writers that were under way.
     stamps: Vec<Arc<Stamp>>,
@@ -51,27 +54,26 @@ pub(super) struct Run {
 }
 
 /// A run that is being written.
-pub(super) struct RunWriter<'f> {
-    file: &'f Arc<SpillFile>,
+pub(super) struct RunWriter {
     run: Run,
     numbers: HashMap<*const Stamp, u64>,
-    first: Vec<u8>,
     last: Vec<u8>,
     buffer: Vec<u8>,
 }
 
-impl<'f> RunWriter<'f> {
-    pub(super) fn new(file: &'f Arc<SpillFile>, level: u32) -> RunWriter<'f> {
-        let (blocks, stamps, last) = (Vec::new(), Vec::new(), Box::default());
-        let run = Run { blocks, last, stamps, large: Vec::new(), level, bytes: 0 };
-        let numbers = HashMap::new();
-        RunWriter { file, run, numbers, first: vec![], last: vec![], buffer: vec![] }
+impl RunWriter {
+    pub(super) fn new(file: &Arc<SpillFile>, level: u32) -> RunWriter {
+        let (blocks, stamps, last) = (Blocks::new(file), Vec::new(), Box::default());
+        let run = Run { blocks, last, stamps, large: Vec::new(), level, bytes: RUN_BYTES };
+        RunWriter { run, numbers: HashMap::new(), last: vec![], buffer: vec![] }
     }
 
     /// Appends a version. Keys come in order.
     pub(super) fn push(&mut self, key: &[u8], version: &Version) -> Result<(), SpillError> {
         if self.buffer.is_empty() {
-            key.clone_into(&mut self.first);
+            self.buffer.extend_from_slice(&(key.len() as u32).to_le_bytes());
+            self.buffer.extend_from_slice(&xxh3_64(key).to_le_bytes());
+            self.buffer.extend_from_slice(key);
         }
         key.clone_into(&mut self.last);
         put_bytes(&mut self.buffer, key);
@@ -109,9 +111,8 @@ impl<'f> RunWriter<'f> {
         if self.buffer.is_empty() {
             return Ok(());
         }
-        let (first, extent) = (self.first.as_slice().into(), self.file.put(&self.buffer)?);
-        self.run.bytes += BLOCK_BYTES + self.first.len();
-        self.run.blocks.push(Block { first, extent });
+        self.run.blocks.push(&self.buffer)?;
+        self.run.bytes += Blocks::EACH;
         self.buffer.clear();
         // A large value is not kept room for.
         self.buffer.shrink_to(block_bytes(2));
@@ -121,6 +122,8 @@ impl<'f> RunWriter<'f> {
     /// The run; `None` if nothing was pushed.
     pub(super) fn finish(mut self) -> Result<Option<Run>, SpillError> {
         self.end_block()?;
+        self.run.blocks.end();
+        self.run.bytes += self.last.len();
         self.run.last = self.last.into();
         self.run.bytes += self.run.stamps.len() * STAMP_BYTES;
         Ok((!self.run.blocks.is_empty()).then_some(self.run))
@@ -163,10 +166,51 @@ fn take<'b>(run: &'b Run, rest: &mut &'b [u8]) -> Option<Stored<'b>> {
     Some((key, stamp, before))
 }
 
+/// The first key of a block of which `start` are the first bytes; or how many bytes it takes to
+/// see it.
+fn first_key(start: &[u8]) -> Result<&[u8], usize> {
+    let (len, rest) = start.split_first_chunk::<4>().ok_or(HEAD)?;
+    let (sum, rest) = rest.split_first_chunk::<8>().ok_or(HEAD)?;
+    let len = u32::from_le_bytes(*len) as usize;
+    let key = rest.get(..len).ok_or(HEAD + len)?;
+    // Bytes that were changed make no key: more are wanted than there are.
+    if xxh3_64(key) == u64::from_le_bytes(*sum) { Ok(key) } else { Err(usize::MAX) }
+}
+
 impl Run {
+    /// How many blocks, the first ones, have a first key of which `is_it` holds.
+    fn blocks_of(&self, is_it: impl Fn(&[u8]) -> bool) -> Result<usize, SpillError> {
+        let (mut from, mut to, mut start) = (0, self.blocks.len(), Vec::new());
+        while from < to {
+            let middle = from + (to - from) / 2;
+            let holds = is_it(self.first_of(middle, &mut start)?);
+            if holds { from = middle + 1 } else { to = middle }
+        }
+        Ok(from)
+    }
+
+    /// The first key of a block, read into `start`.
+    fn first_of<'b>(&self, block: usize, start: &'b mut Vec<u8>) -> Result<&'b [u8], SpillError> {
+        self.blocks.read_start(block, START, start)?;
+        if let Err(most) = first_key(start)
+            && most != usize::MAX
+        {
+            self.blocks.read_start(block, most, start)?;
+        }
+        first_key(start).map_err(|_| self.blocks.damaged(block))
+    }
+
     /// The first block that may hold `key`, or keys behind it.
-    fn block_of(&self, key: &[u8]) -> usize {
-        self.blocks.partition_point(|block| &*block.first < key).saturating_sub(1)
+    fn block_of(&self, key: &[u8]) -> Result<usize, SpillError> {
+        Ok(self.blocks_of(|first| first < key)?.saturating_sub(1))
+    }
+
+    /// Reads a block, and answers its versions.
+    fn versions<'b>(&self, block: usize, out: &'b mut Vec<u8>) -> Result<&'b [u8], SpillError> {
+        self.blocks.read(block, out)?;
+        let Ok(first) = first_key(out) else { return Err(self.blocks.damaged(block)) };
+        let from = HEAD + first.len();
+        Ok(out.get(from..).unwrap_or(&[]))
     }
 
     /// The first version of `key` for which `is_it` holds.
@@ -178,13 +222,12 @@ impl Run {
         if key > &*self.last {
             return Ok(None);
         }
-        let mut bytes = Vec::new();
-        for block in self.blocks.iter().skip(self.block_of(key)) {
-            if &*block.first > key {
+        let (begin, mut start, mut bytes) = (self.block_of(key)?, Vec::new(), Vec::new());
+        for block in begin..self.blocks.len() {
+            if block > begin && self.first_of(block, &mut start)? > key {
                 break;
             }
-            block.extent.read(&mut bytes)?;
-            let mut rest = bytes.as_slice();
+            let mut rest = self.versions(block, &mut bytes)?;
             while let Some((found, stamp, before)) = take(self, &mut rest) {
                 if found > key {
                     return Ok(None);
@@ -216,17 +259,17 @@ impl RunCursor {
         run: &Arc<Run>,
         (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
         forward: bool,
-    ) -> RunCursor {
+    ) -> Result<RunCursor, SpillError> {
         let from = match lower {
             Bound::Unbounded => 0,
-            Bound::Included(key) | Bound::Excluded(key) => run.block_of(key),
+            Bound::Included(key) | Bound::Excluded(key) => run.block_of(key)?,
         };
         let to = match upper {
             Bound::Unbounded => run.blocks.len(),
-            Bound::Included(key) => run.blocks.partition_point(|block| &*block.first <= key),
-            Bound::Excluded(key) => run.blocks.partition_point(|block| &*block.first < key),
+            Bound::Included(key) => run.blocks_of(|first| first <= key)?,
+            Bound::Excluded(key) => run.blocks_of(|first| first < key)?,
         };
-        RunCursor {
+        Ok(RunCursor {
             run: run.clone(),
             forward,
             lower: lower.map(<[u8]>::to_vec),
@@ -234,7 +277,7 @@ impl RunCursor {
             blocks: from..to.max(from),
             at_hand: Vec::new(),
             bytes: Vec::new(),
-        }
+        })
     }
 
     fn has(&self, key: &[u8]) -> bool {
@@ -255,11 +298,9 @@ impl RunCursor {
     pub(super) fn key(&mut self) -> Result<Option<&[u8]>, SpillError> {
         while self.at_hand.is_empty() {
             let next = if self.forward { self.blocks.next() } else { self.blocks.next_back() };
-            let Some(block) = next.and_then(|next| self.run.blocks.get(next)) else {
-                return Ok(None);
-            };
-            block.extent.read(&mut self.bytes)?;
-            let mut rest = self.bytes.as_slice();
+            let Some(block) = next else { return Ok(None) };
+            let mut bytes = std::mem::take(&mut self.bytes);
+            let mut rest = self.run.versions(block, &mut bytes)?;
             let mut found: Vec<Keyed> = Vec::new();
             while let Some((key, stamp, before)) = take(&self.run, &mut rest) {
                 if self.has(key) {
@@ -273,7 +314,7 @@ impl RunCursor {
             if self.forward {
                 found.reverse();
             }
-            self.at_hand = found;
+            (self.at_hand, self.bytes) = (found, bytes);
         }
         Ok(self.at_hand.last().map(|(key, _)| &**key))
     }

@@ -97,7 +97,7 @@ impl Chains {
         let mut range = self.map.range::<[u8], _>((lower, upper));
         let mut step = || if forward { range.next() } else { range.next_back() };
         let cursor = |run| RunCursor::new(run, (lower, upper), forward);
-        let mut runs: Vec<RunCursor> = self.runs.iter().map(cursor).collect();
+        let mut runs: Vec<RunCursor> = self.runs.iter().map(cursor).collect::<Result<_, _>>()?;
         let (mut head, before, mut chain) = (step(), out.len(), Vec::new());
         loop {
             let mut next = head.map(|(key, _)| key.clone());
@@ -202,7 +202,8 @@ fn merge(
     horizon: &Horizon,
 ) -> Result<Option<Run>, SpillError> {
     let all = (Bound::Unbounded, Bound::Unbounded);
-    let mut cursors: Vec<_> = runs.iter().map(|run| RunCursor::new(run, all, true)).collect();
+    let cursors = runs.iter().map(|run| RunCursor::new(run, all, true));
+    let mut cursors: Vec<RunCursor> = cursors.collect::<Result<_, _>>()?;
     let mut writer = RunWriter::new(file, level);
     let mut chain = Vec::new();
     loop {

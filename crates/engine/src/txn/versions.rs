@@ -297,33 +297,46 @@ impl Versions {
         }
     }
 
-    /// Moves versions to the spill file, those of the trees first that have most; `false` if they
-    /// still do not fit.
+    /// Moves versions to the spill file until the rest fits; `false` if it cannot.
     #[cold]
     fn spill(&self) -> bool {
         let Some(file) = &self.spill else { return false };
         let _spilling = unpoisoned(self.spilling.lock());
-        if self.bytes() <= self.limit {
-            return true;
+        let mut is_merged = false;
+        // What others put meanwhile may be as long as the memory is. It goes, too: whoever puts
+        // more than fits waits here.
+        while self.bytes() > self.limit {
+            let moved = match self.spill_trees(file, is_merged) {
+                // One run of a tree takes less memory than many.
+                Ok(0) if !std::mem::replace(&mut is_merged, true) => continue,
+                moved => moved,
+            };
+            if let Err(error) = &moved {
+                tracing::warn!(%error, "versions for snapshots cannot be spilled");
+            }
+            if !moved.is_ok_and(|moved| moved > 0) {
+                break;
+            }
         }
+        self.bytes() <= self.limit
+    }
+
+    /// Moves versions to the spill file, those of the trees first that have most, and merges runs
+    /// where there are many, or all of them; answers how many bytes that gave.
+    fn spill_trees(&self, file: &Arc<SpillFile>, all: bool) -> Result<usize, SpillError> {
         let mut trees: Vec<_> = unpoisoned(self.trees.read()).values().cloned().collect();
         trees.sort_by_key(|tree| std::cmp::Reverse(tree.bytes.load(Ordering::Relaxed)));
+        let mut moved = 0;
         for tree in trees {
             if self.bytes() <= self.limit / 2 {
                 break;
             }
-            let horizon = self.horizon();
-            let spilled = tree.spill(file).map(|changed| self.charge(changed));
-            let merged = spilled.and_then(|()| tree.merge(file, &horizon, false));
-            match merged {
-                Ok(changed) => self.charge(changed),
-                Err(error) => {
-                    tracing::warn!(%error, "versions for snapshots cannot be spilled");
-                    break;
-                }
-            }
+            let (given, taken) = tree.spill(file)?;
+            self.charge((given, taken));
+            self.charge(tree.merge(file, &self.horizon(), all)?);
+            moved += given;
         }
-        self.bytes() <= self.limit
+        Ok(moved)
     }
 
     fn charge(&self, (given, taken): (usize, usize)) {
@@ -457,6 +470,8 @@ impl Versions {
     fn fits(&self, readers: &mut Readers) -> Result<(), TxnError> {
         if self.bytes() > self.limit {
             self.collect(readers);
+            // Somebody may be spilling what he put.
+            self.spill();
         }
         match self.bytes() {
             bytes if bytes > self.limit => {
@@ -694,5 +709,57 @@ mod tests {
         assert_eq!(lost, 0);
         versions.clear();
         assert_eq!(versions.bytes(), 0);
+    }
+
+    /// What is in memory of what was spilled does not grow with the keys: a snapshot was lost that
+    /// way when the file had room for hundreds of times as much.
+    #[test]
+    fn a_snapshot_outlives_many_changes_of_entries_with_long_keys() {
+        let folder = tempfile::tempdir().unwrap();
+        let spill = SpillFile::beside(&folder.path().join("s"), 1 << 30);
+        let versions = Versions::new(100 << 10, Some(spill));
+        let reader = versions.begin(Location::caller(), |_| Ok(())).unwrap();
+        let key = |n: u32| {
+            let mut key = vec![b'k'; 1000];
+            key[992..996].copy_from_slice(&n.wrapping_mul(2_654_435_761).to_be_bytes());
+            key
+        };
+        for n in 0..40_000u32 {
+            let stamp = Stamp::new();
+            versions.put(7, &key(n), &stamp, Some(&n.to_le_bytes()));
+            versions.end_writer(&stamp);
+        }
+        versions.is_whole(&reader).unwrap();
+        for n in (0..40_000).step_by(501) {
+            let seen = versions.seen(&reader, 7, &key(n)).unwrap();
+            let Some((Some(Was::Here(value)), _)) = seen else { panic!("{n} is not seen") };
+            assert_eq!(*value, n.to_le_bytes());
+        }
+        assert!(versions.seen(&reader, 7, &key(40_000)).unwrap().is_none());
+        versions.end(&reader);
+    }
+
+    /// Of several that put long versions at once, one saw those of the others behind its own look.
+    #[test]
+    fn no_snapshot_is_lost_to_versions_that_are_put_while_others_are_spilled() {
+        let folder = tempfile::tempdir().unwrap();
+        let spill = SpillFile::beside(&folder.path().join("s"), 1 << 30);
+        let versions = Versions::new(64 << 10, Some(spill));
+        let reader = versions.begin(Location::caller(), |_| Ok(())).unwrap();
+        std::thread::scope(|scope| {
+            for writer in 0..4u8 {
+                let versions = &versions;
+                scope.spawn(move || {
+                    for n in 0..400u32 {
+                        let stamp = Stamp::new();
+                        let key = [&[writer][..], &n.to_be_bytes()].concat();
+                        versions.put(7, &key, &stamp, Some(&[writer; 100 << 10]));
+                        versions.end_writer(&stamp);
+                    }
+                });
+            }
+        });
+        versions.is_whole(&reader).unwrap();
+        versions.end(&reader);
     }
 }

@@ -8,15 +8,15 @@ use std::io::Read;
 use std::sync::Arc;
 
 use crate::btree::BTree;
-use crate::io::{Extent, SpillError, SpillFile};
+use crate::io::{Blocks, SpillError, SpillFile};
 use crate::pool::{Pages, PoolError};
 
 /// Bytes from which on a value goes to the file as it is read.
 const LARGE_MIN: u64 = 256 << 10;
 /// Bytes of a piece.
 const PIECE: usize = 256 << 10;
-/// Bytes in memory that a piece is charged with.
-const PIECE_BYTES: usize = 64;
+/// Bytes in memory that a large value is charged with, besides its pieces.
+const LARGE_BYTES: usize = 96;
 
 /// An entry that is about to be changed.
 pub enum Found<'t> {
@@ -48,7 +48,7 @@ pub fn find<'t, P: Pages>(
 /// A value that lies in the file, or that could not be read when it was to be put there.
 pub(super) struct Pieces {
     len: u64,
-    all: Vec<Extent>,
+    all: Option<Blocks>,
     unreadable: Option<Arc<PoolError>>,
 }
 
@@ -62,7 +62,7 @@ pub(super) enum Unread {
 
 impl Pieces {
     fn read_from(len: u64, source: &mut dyn Read, file: &Arc<SpillFile>) -> Option<Pieces> {
-        let (mut left, mut all, mut piece) = (len, Vec::new(), Vec::new());
+        let (mut left, mut all, mut piece) = (len, Blocks::new(file), Vec::new());
         while left > 0 {
             piece.clear();
             let most = left.min(PIECE as u64);
@@ -70,15 +70,16 @@ impl Pieces {
             if !read.is_ok_and(|bytes| bytes as u64 == most) {
                 return None;
             }
-            all.push(file.put(&piece).ok()?);
+            all.push(&piece).ok()?;
             left -= most;
         }
-        Some(Pieces { len, all, unreadable: None })
+        all.end();
+        Some(Pieces { len, all: Some(all), unreadable: None })
     }
 
     /// What it takes in memory.
     pub(super) fn bytes(&self) -> usize {
-        self.all.len() * PIECE_BYTES
+        LARGE_BYTES + self.all.as_ref().map_or(0, |all| all.len() * Blocks::EACH)
     }
 
     fn read(&self) -> Result<Vec<u8>, Unread> {
@@ -87,9 +88,11 @@ impl Pieces {
         }
         let mut value = Vec::with_capacity(usize::try_from(self.len).unwrap_or(0));
         let mut piece = Vec::new();
-        for extent in &self.all {
-            extent.read(&mut piece).map_err(Unread::Spill)?;
-            value.extend_from_slice(&piece);
+        if let Some(all) = &self.all {
+            for number in 0..all.len() {
+                all.read(number, &mut piece).map_err(Unread::Spill)?;
+                value.extend_from_slice(&piece);
+            }
         }
         Ok(value)
     }
@@ -105,7 +108,7 @@ pub(crate) enum Was {
 impl Was {
     /// What cannot be read: who asks for it learns why.
     pub(super) fn unreadable(error: Arc<PoolError>) -> Was {
-        Was::Spilled(Arc::new(Pieces { len: 0, all: Vec::new(), unreadable: Some(error) }))
+        Was::Spilled(Arc::new(Pieces { len: 0, all: None, unreadable: Some(error) }))
     }
 
     /// What `look` finds, which is asked again for all of a value that cannot be spilled.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use millpond::btree::StoredNode;
 use millpond::db::{Db, Error, EvictionMode, Options, RawHashIndex, RawHeap, RawTree, Tree};
-use millpond::io::{FaultyDevice, Misread, ReadFault, ReadFaultDevice};
+use millpond::io::{Device, FaultyDevice, Misread, ReadFault, ReadFaultDevice};
 use millpond::page::{PageHeader, PageType, View};
 use millpond_base::PageId;
 
@@ -233,6 +233,20 @@ impl World {
         older.iter().fold("\n  older versions:".to_string(), |all, one| all + "\n    " + one)
     }
 
+    /// Keeps what is stored in the folder that `READS_KEEP` names, to be looked at.
+    fn keep(&self) {
+        let Some(folder) = std::env::var_os("READS_KEEP") else { return };
+        let devices: [(&str, &dyn Device); 2] =
+            [("", &*self.devices.below), ("-log", &*self.devices.log)];
+        for (name, device) in devices {
+            let mut bytes = vec![0; device.length() as usize];
+            let read = device.read(0, &mut bytes);
+            let path = std::path::Path::new(&folder).join(format!("{}{name}", self.plan.seed));
+            let kept = read.is_ok() && std::fs::write(&path, bytes).is_ok();
+            println!("{} {}", path.display(), if kept { "kept" } else { "not kept" });
+        }
+    }
+
     /// An answer, right or not.
     pub fn answer(&self, item: &Item, what: &str, judged: Result<(), Wrong>) -> Result<(), String> {
         self.answers.fetch_add(1, Ordering::Relaxed);
@@ -287,6 +301,7 @@ impl World {
             return Ok(());
         }
         let (name, own) = item.map_or(("the store", 0), |item| (&item.name, item.owner));
+        self.keep();
         Err(format!(
             "ERROR of {what} in {name}, {}, that names no page of its own ({own}) misread, but of \
              {owners:?}: {text}",

@@ -9,6 +9,8 @@ mod histories;
 mod history;
 mod isolation;
 mod large_versions;
+mod limits;
+mod making;
 mod moving;
 mod own_thread;
 mod panics;

@@ -1,0 +1,69 @@
+//! Limits that the system sets a process.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use millpond::db::{Db, Durability, Options};
+
+const CHILD: &str = "MILLPOND_TEST_LIMITED";
+
+fn options() -> Options {
+    Options::new().memory(8 << 20).page_size(4096).durability(Durability::Async)
+}
+
+fn key(n: u32) -> [u8; 4] {
+    n.to_be_bytes()
+}
+
+/// Runs the test called `name` as a child, behind a line for the shell.
+fn child(name: &str, line: &str, path: &Path) -> Output {
+    Command::new("sh")
+        .args(["-c", &format!("{line}; exec \"$0\" \"$@\"")])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture"])
+        .env(CHILD, path)
+        .output()
+        .unwrap()
+}
+
+/// Not a test of its own: what the child of the next one does.
+#[test]
+fn child_that_writes_until_its_files_may_not_grow() {
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let db = Db::open(path, options()).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    let mut rows = 0;
+    let error = loop {
+        match tree.put(&key(rows), &[rows as u8; 1000]) {
+            Ok(_) if rows % 500 == 499 => db.flush().unwrap_or_else(|error| panic!("{error:#}")),
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+        rows += 1;
+        assert!(rows < 100_000, "nothing was refused");
+    };
+    assert!(error.to_string().contains("a limit of file sizes is reached"), "{error}");
+    for row in 0..rows {
+        assert_eq!(tree.get(&key(row)).unwrap(), Some(vec![row as u8; 1000]), "{row}");
+    }
+    println!("rows {rows} rows");
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_a_full_disk_and_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    let name = "limits::child_that_writes_until_its_files_may_not_grow";
+    // In blocks of 512 bytes: 6 MiB. The signal is ignored, as Python does.
+    let out = child(name, "trap '' XFSZ; ulimit -f 12288", &path);
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(out.status.success(), "{text}{}", String::from_utf8_lossy(&out.stderr));
+    let line = text.lines().find_map(|line| line.strip_prefix("rows ")).unwrap();
+    let rows: u32 = line.strip_suffix(" rows").unwrap().parse().unwrap();
+    let db = Db::open(&path, options()).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    for row in 0..rows / 500 * 500 {
+        assert_eq!(tree.get(&key(row)).unwrap(), Some(vec![row as u8; 1000]), "{row}");
+    }
+    assert!(rows > 1000, "{rows}");
+}
