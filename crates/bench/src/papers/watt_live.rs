@@ -71,7 +71,7 @@ const WORKERS: About = About {
 const BY_POLICY: [&str; 2] = ["workload", "policy"];
 
 fn workload(scale: Scale, name: &str, threads: u32) -> Workload {
-    let rows = scale.pick(4_000, 400_000, 180_000_000);
+    let rows = scale.pick(10_000, 400_000, 180_000_000);
     let updates = if name == MIXED { 10 } else { 0 };
     let miniature = tpcc::Scale { warehouses: 8, items: 10_000, customers: 300 };
     match name {
