@@ -16,12 +16,14 @@ use crate::btree::error::WriteError;
 use crate::btree::node::edit::{Edit, Payload, Reference, put_swip, reference_at};
 use crate::btree::node::layout::{Node, Span, Value};
 use crate::btree::note::{self, LargeValue};
-use crate::btree::overflow::{Built, hanging_value};
+use crate::btree::overflow::{Built, hanging_value, set_word};
 use crate::btree::tree::{BTree, corrupt};
 use crate::btree::undo::{Before, Undo};
 use crate::btree::write_as::{Applied, Detached};
 use crate::page::change::Hanging;
-use crate::pool::{ANCHOR_SWIP, Anchor, By, Op, Pages, PoolError, Read, Swip, Try, Write};
+use crate::pool::{
+    ANCHOR_STAMP, ANCHOR_SWIP, Anchor, By, Op, Pages, PoolError, Read, Swip, Try, Write,
+};
 
 /// What the entry shall be.
 #[derive(Clone, Copy)]
@@ -718,6 +720,7 @@ impl<P: Pages> BTree<P> {
         take_over(op, built, &leaf);
         if let Some((mut trash, reference)) = gone {
             put_swip(trash.page_mut(), ANCHOR_SWIP, reference.swip);
+            set_word(trash.page_mut(), ANCHOR_STAMP, reference.stamp);
             op.adopt(reference.swip, &trash);
             change.gone.set(large);
         }

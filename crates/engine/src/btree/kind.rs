@@ -190,6 +190,10 @@ impl Kind for OverflowKind {
         page.u8(LEVEL) > 1
     }
 
+    fn verify_stamp(&self, page: View<'_>, stamp: u64) -> Result<(), String> {
+        verify_overflow(page, stamp, None)
+    }
+
     /// The child is part of the same value, and full unless it is the last: while a value is
     /// written and while it is freed, the last one may hold less.
     fn verify_child(&self, page: View<'_>, at: usize, child: View<'_>) -> Result<(), String> {

@@ -12,7 +12,8 @@
 //! the value is written: a reader, which comes down from the tree's root for every few pages,
 //! compares it to find out that the value is still the same.
 //!
-//! While a value is written, and while it is freed, it hangs below an anchor of its own.
+//! While a value is written, and while it is freed, it hangs below an anchor of its own, which says
+//! its stamp: no page of another value is loaded in place of its root.
 
 use millpond_base::{Mark, Op as Use, PageId, PageKind};
 
@@ -24,7 +25,7 @@ use crate::btree::tree::{BTree, corrupt};
 use crate::page::change::Hanging;
 use crate::page::{PageType, View};
 use crate::pool::{
-    ANCHOR_SWIP, Anchor, Jump, NewPage, Op, Pages, PoolError, Read, Swip, Try, Write,
+    ANCHOR_STAMP, ANCHOR_SWIP, Anchor, Jump, NewPage, Op, Pages, PoolError, Read, Swip, Try, Write,
 };
 
 pub(crate) const STAMP: usize = 32;
@@ -82,7 +83,7 @@ pub(crate) fn used(view: View<'_>) -> usize {
     usize::try_from(view.u64(USED)).unwrap_or(usize::MAX).min(max)
 }
 
-fn set_word(page: &mut [u8], at: usize, word: u64) {
+pub(crate) fn set_word(page: &mut [u8], at: usize, word: u64) {
     if let Some(place) = page.get_mut(at..at + 8) {
         place.copy_from_slice(&word.to_le_bytes());
     }
@@ -125,9 +126,14 @@ impl<P: Pages> BTree<P> {
         let (anchor, _) = self.pages.anchor_new(self.new_overflow(level))?;
         let stamp = fastrand::u64(1..);
         self.pages.run(|op| {
-            let mut root =
-                held_anchor(op, anchor)?.child_exclusive(ANCHOR_SWIP, other(Use::Write))?;
+            let mut anchor = held_anchor(op, anchor)?;
+            let mut root = anchor.child_exclusive(ANCHOR_SWIP, other(Use::Write))?;
+            // It may have been evicted since, and what came back be what its page was before.
+            if !is_page(root.view(), level, 0) || used(root.view()) > 0 {
+                return Err(misfit(root.id()));
+            }
             set_word(root.page_mut(), STAMP, stamp);
+            set_word(anchor.page_mut(), ANCHOR_STAMP, stamp);
             op.hangs(root.id(), hanging_value(stamp));
             Ok(())
         })?;
@@ -158,11 +164,18 @@ impl<P: Pages> BTree<P> {
             let anchor = held_anchor(op, built.anchor)?;
             let mut page = anchor.child_exclusive(ANCHOR_SWIP, other(Use::Write))?;
             drop(anchor);
-            let mut level = page.view().u8(LEVEL);
+            let mut level = level_for(self.pages.page_size(), built.len);
+            if !is_page(page.view(), level, built.stamp) {
+                return Err(misfit(page.id()));
+            }
             while level > 0 {
                 let index = child_index(self.pages.page_size(), level, offset);
                 let at = BODY + 8 * index;
                 level -= 1;
+                // What was written before is below it, unless it is older.
+                if index > used(page.view()) {
+                    return Err(misfit(page.id()));
+                }
                 if index < used(page.view()) {
                     page = page.child_exclusive(at, other(Use::Write))?;
                     continue;
@@ -212,6 +225,11 @@ impl<P: Pages> BTree<P> {
         let mut anchor = held_anchor(op, anchor)?;
         if Swip(anchor.view().u64(ANCHOR_SWIP)) == Swip::NULL {
             return Ok(true);
+        }
+        if let Some(stamp) = stamp
+            && anchor.view().u64(ANCHOR_STAMP) != stamp
+        {
+            set_word(anchor.page_mut(), ANCHOR_STAMP, stamp);
         }
         let mut page = anchor.child_exclusive(ANCHOR_SWIP, other(Use::Write))?;
         let (kind, found) = (page.view().u8(KIND), page.view().u64(STAMP));

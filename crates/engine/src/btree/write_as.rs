@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use millpond_base::{Lsn, PageId};
 
-use crate::btree::change::{New, RootFate, Updated, When, Whose, done_anyway};
+use crate::btree::change::{New, RootFate, Updated, When, Whose, done_anyway, held_anchor};
 use crate::btree::error::WriteError;
 use crate::btree::note::LargeValue;
-use crate::btree::overflow::Built;
+use crate::btree::overflow::{Built, set_word};
 use crate::btree::tree::BTree;
 use crate::page::change::Hanging;
-use crate::pool::{By, Pages, PoolError};
+use crate::pool::{ANCHOR_STAMP, By, Pages, PoolError};
 
 /// What must hold for a change to be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -164,7 +164,12 @@ impl<P: Pages> BTree<P> {
     /// # Errors
     /// No memory.
     pub fn detached(&self, value: LargeValue) -> Result<Detached, PoolError> {
-        Ok(Detached(Built::of(self.pages.anchor_of(self.owner, value.root)?, value)))
+        let anchor = self.pages.anchor_of(self.owner, value.root)?;
+        self.pages.run(|op| {
+            set_word(held_anchor(op, anchor)?.page_mut(), ANCHOR_STAMP, value.stamp);
+            Ok(())
+        })?;
+        Ok(Detached(Built::of(anchor, value)))
     }
 
     /// A large value that no entry refers to.

@@ -31,7 +31,7 @@ use crate::pool::guard::{Read, Write};
 use crate::pool::histogram::Latencies;
 use crate::pool::in_flight::InFlight;
 use crate::pool::jump::{Jump, Try};
-use crate::pool::kind::{ANCHOR_SWIP, AnchorKind, Kind, OWNER_UNKNOWN};
+use crate::pool::kind::{ANCHOR_STAMP, ANCHOR_SWIP, AnchorKind, Kind, OWNER_UNKNOWN};
 use crate::pool::latch::Latching;
 use crate::pool::memory::FrameMemory;
 use crate::pool::numa::Nodes;
@@ -598,6 +598,7 @@ impl<M: Mode> Pool<M> {
         }
         PageHeader::of_anchor(owner).write(self.bytes(frame));
         self.set_swip(frame, ANCHOR_SWIP, word);
+        self.set_swip(frame, ANCHOR_STAMP, Swip(0));
         header.latch.release_exclusive();
         locked(&self.anchors).push(anchor);
         Ok(frame)

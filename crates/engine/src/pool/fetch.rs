@@ -33,6 +33,7 @@ use crate::pool::frame::{Frame, POLICY_LINE, State};
 use crate::pool::guard::Read;
 use crate::pool::in_flight::{Arrived, Step};
 use crate::pool::jump::{Cold, Jump, Load, Try};
+use crate::pool::kind::{ANCHOR_STAMP, NoSwips};
 use crate::pool::latch::Latching;
 use crate::pool::lent::back_off;
 use crate::pool::storage::PageIn;
@@ -281,7 +282,11 @@ impl<M: Mode> Pool<M> {
         let (above, view) = (self.view(parent), self.view(frame));
         let mut said = self.kind(above).map_or(Ok(()), |kind| kind.verify_child(above, at, view));
         if PageHeader::type_in(above) == PageType::ANCHOR && said.is_ok() {
-            said = self.kind(view).map_or(Ok(()), |kind| kind.verify_root(view));
+            let stamp = above.u64(ANCHOR_STAMP);
+            said = match (self.kind(view), stamp) {
+                (kind, 0) => kind.map_or(Ok(()), |kind| kind.verify_root(view)),
+                (kind, stamp) => kind.unwrap_or(&NoSwips).verify_stamp(view, stamp),
+            };
         }
         let parent = self.header(parent).page();
         said.map_err(|what| PoolError::Misfit { page, parent, what })

@@ -48,6 +48,14 @@ pub trait Kind: Send + Sync {
     fn verify_root(&self, _page: View<'_>) -> Result<(), String> {
         Ok(())
     }
+
+    /// The same of a page without a parent whose anchor says its stamp: it must carry that one.
+    ///
+    /// # Errors
+    /// What does not fit.
+    fn verify_stamp(&self, _page: View<'_>, _stamp: u64) -> Result<(), String> {
+        Err("pages of its type carry no stamp".to_string())
+    }
 }
 
 /// That `page` is of type `kind` and on level `level`, and belongs to the structure `owner`.
@@ -84,10 +92,14 @@ impl Kind for NoSwips {
 /// Byte offset of the one swip of an anchor's page.
 pub const ANCHOR_SWIP: usize = crate::page::PAGE_HEADER;
 
+/// Byte offset of the stamp of the root in an anchor's page; 0 there: the root has none, or it is
+/// not known.
+pub const ANCHOR_STAMP: usize = ANCHOR_SWIP + 8;
+
 /// What an anchor's page says where it is not known whose the root is.
 pub(crate) const OWNER_UNKNOWN: u32 = u32::MAX;
 
-/// The page of an anchor: one swip, that of a structure's root.
+/// The page of an anchor: one swip, that of a structure's root, and what is known of that.
 pub struct AnchorKind;
 
 impl Kind for AnchorKind {

@@ -49,7 +49,7 @@ pub use evictor::Evicted;
 pub use frame::{FRAME_HEADER, Frame, State};
 pub use guard::{Read, Shared, Write};
 pub use jump::{Cold, Jump, Load, Try};
-pub use kind::{ANCHOR_SWIP, Kind, NoSwips};
+pub use kind::{ANCHOR_STAMP, ANCHOR_SWIP, Kind, NoSwips};
 pub use latch::{Latch, Latched, Latching, Optimistic, Unlatched};
 pub use moving::{Moved, Walk};
 pub use pages::{Anchor, NewPage, Op, Pages, References};

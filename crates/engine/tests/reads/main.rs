@@ -31,6 +31,7 @@
 //! (`cargo test --release -p millpond --test reads --no-run` names it), on as many processors as
 //! there are, in one process or in several with ranges of seeds of their own:
 //! `READS_SEEDS=10000 READS_FROM=0 READS_JOBS=16 target/release/deps/reads-… campaign --nocapture`.
+//! With `READS_KEEP=folder` store and log of a story that failed are written there.
 
 #![allow(clippy::print_stdout)]
 

@@ -355,3 +355,87 @@ fn a_replaced_value_that_cannot_be_read_is_nobody_elses_error() {
     drop((tree, other));
     db.close().unwrap();
 }
+
+/// Bytes of a value, and what is done before the first of them that lies behind `at`.
+struct Interrupted<'a> {
+    bytes: &'a [u8],
+    left: usize,
+    between: Option<Box<dyn FnOnce() + 'a>>,
+}
+
+impl std::io::Read for Interrupted<'_> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        if self.left == 0
+            && let Some(between) = self.between.take()
+        {
+            between();
+        }
+        let most = if self.between.is_some() { self.left } else { usize::MAX };
+        let n = out.len().min(most).min(self.bytes.len());
+        out[..n].copy_from_slice(&self.bytes[..n]);
+        self.bytes = &self.bytes[n..];
+        self.left = self.left.saturating_sub(n);
+        Ok(n)
+    }
+}
+
+/// A value's root that was evicted while the value was written came back as a page of an older
+/// value. It was written to, and so the older page got to storage, below the new value's entry.
+#[test]
+fn an_older_page_in_place_of_a_root_that_is_being_written_is_not_written_to() {
+    let (mut refused, mut misread) = (0, 0);
+    for pages_before in 1..9 {
+        let (device, log) = store_of_large_values();
+        let few = options().lab(|lab| lab.frames = Some(16));
+        let db = Db::open_on_devices(device.clone(), log.clone(), few).unwrap();
+        let (tree, other) = (db.raw_tree("t").unwrap(), db.raw_tree("other").unwrap());
+        for row in 0..2000_u32 {
+            other.put(&row.to_be_bytes(), &[1; 100]).unwrap();
+        }
+        for key in 0..12_u8 {
+            tree.delete(&[key]).unwrap();
+        }
+        db.checkpoint().unwrap();
+        let bytes: Vec<u8> = (0..40_000_u32).map(|at| (at / 7) as u8).collect();
+        let between = || {
+            for row in 0..2000_u32 {
+                assert!(other.get(&row.to_be_bytes()).unwrap().is_some(), "all else is evicted");
+            }
+            let kind = |page| PageHeader::read(&read(&device, page).unwrap()).kind;
+            let pages = 2..device.length() / PAGE as u64;
+            let overflow = pages.filter(|page| kind(*page) == PageType::OVERFLOW).map(PageId);
+            device.set_faults(
+                ReadFaults {
+                    share: 1.0,
+                    kinds: vec![ReadFault::OlderVersion],
+                    pages: Some(overflow.collect()),
+                    persists: false,
+                },
+                pages_before,
+            );
+        };
+        let source = Interrupted {
+            bytes: &bytes,
+            left: pages_before as usize * (PAGE - 48),
+            between: Some(Box::new(between)),
+        };
+        let done = tree.put_from(&[1], bytes.len() as u64, source);
+        misread += device.struck();
+        device.heal();
+        if let Err(error) = &done {
+            assert!(error.to_string().contains("page "), "{error}");
+            refused += 1;
+        }
+        let expected = done.is_ok().then_some(bytes);
+        assert_eq!(tree.get(&[1]).unwrap(), expected, "{pages_before}");
+        drop((tree, other));
+        db.close().unwrap();
+        let db = Db::open_on_devices(device.clone(), log, options()).unwrap();
+        assert_eq!(db.raw_tree("t").unwrap().get(&[1]).unwrap(), expected, "{pages_before}");
+        db.close().unwrap();
+        let store = PageStore::salvage_on(device, None).unwrap();
+        let report = check_store(&store, CATALOG, &mut CheckOptions::default()).unwrap();
+        assert_eq!(report.problems.len(), 0, "{pages_before}: {:?}", report.problems);
+    }
+    assert!(refused > 1 && misread > 3, "{refused} refused, {misread} misread");
+}

@@ -217,6 +217,7 @@ impl World {
             return Ok(());
         }
         let name = item.map_or("the store", |item| &item.name);
+        self.keep();
         Err(format!("WRONG ANSWER of {what} in {name}, {}: {}", self.phase, wrong.0))
     }
 
