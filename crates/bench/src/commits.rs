@@ -20,6 +20,7 @@ use crate::db_store::DbStoreError;
 use crate::error::BenchError;
 use crate::interval::Interval;
 use crate::runner::Observer;
+use crate::turns::order;
 use crate::txn_store::{TxnSession, TxnStore};
 
 /// Bytes that the probe writes at once.
@@ -46,6 +47,8 @@ pub struct Commits {
     pub time: Duration,
     /// Seed of the draws.
     pub seed: Seed,
+    /// Record bytes of a segment of the log; `None`: the default.
+    pub log_segment: Option<u64>,
 }
 
 /// What it came to.
@@ -57,6 +60,8 @@ pub struct Committed {
     pub probe_per_s: Interval,
     /// Transactions per second over the probe's blocks.
     pub to_probe: Interval,
+    /// Transactions per second over those of the first contestant.
+    pub to_first: Interval,
     /// Transactions in all rounds.
     pub transactions: u64,
     /// Those of them that wrote.
@@ -86,54 +91,100 @@ struct Share {
     retries: u64,
 }
 
-/// Runs it on a store of its own in `folder`, which is removed afterwards.
+impl Share {
+    fn add(&mut self, other: &Share) {
+        self.transactions += other.transactions;
+        self.written += other.written;
+        self.retries += other.retries;
+    }
+}
+
+/// A store of its own, and what was measured of it so far.
+struct Contestant<'w> {
+    what: &'w Commits,
+    store: TxnStore<Dated>,
+    table: TableId,
+    speeds: Vec<f64>,
+    probes: Vec<f64>,
+    all: Share,
+    counts: Counts,
+}
+
+/// Runs them side by side, each on a store of its own in `folder`, which is removed afterwards:
+/// in each round all of them, in an order that is dealt, each followed by the probe. Rounds and
+/// seed are those of the first.
 ///
 /// # Errors
 /// What the store or the device reports, or that the observer ended it.
 pub fn commits(
     folder: &Path,
-    what: &Commits,
+    contestants: &[Commits],
     observer: &mut dyn Observer,
-) -> Result<Committed, BenchError> {
+) -> Result<Vec<Committed>, BenchError> {
     let own = tempfile::Builder::new().prefix("millpond-commits").tempdir_in(folder);
     let own = own.map_err(|error| BenchError::Usage(format!("{}: {error}", folder.display())))?;
     let probe = probe_file(&own.path().join("probe"))?;
-    let options = Options::new().memory(256 << 20).durability(what.durability);
-    let store = TxnStore::<Dated>::open(&own.path().join("store"), &options)?;
-    let table = fill(&store, what)?;
-    let (mut speeds, mut probes) = (Vec::new(), Vec::new());
-    let (mut all, mut counts) = (Share::default(), Counts::default());
+    let open = |(at, what)| Contestant::open(&own.path().join(format!("store-{at}")), what);
+    let all: Result<Vec<_>, _> = contestants.iter().enumerate().map(open).collect();
+    let mut all = all?;
+    let (rounds, seed) = contestants.first().map_or((0, Seed(0)), |c| (c.rounds, c.seed));
     // A round that does not count: the first segments of the log are made in it.
-    for round in 0..=what.rounds {
-        observer.begin(&format!("round {round} of {}, {} threads", what.rounds, what.threads));
-        if observer.stop() {
-            return Err(BenchError::Stopped);
+    for round in 0..=rounds {
+        for at in order(seed, round, all.len()) {
+            let Some(contestant) = all.get_mut(at) else { continue };
+            let threads = contestant.what.threads;
+            observer.begin(&format!("round {round} of {rounds}, {threads} threads"));
+            if observer.stop() {
+                return Err(BenchError::Stopped);
+            }
+            contestant.take_turn(round, &probe)?;
         }
-        let before = store.counts();
-        let (share, seconds) = round_of(&store, table, what, u64::from(round))?;
-        let counted = store.counts().since(&before);
-        let probed = blocks_per_second(&probe, what.time)?;
-        if round == 0 {
-            continue;
-        }
-        speeds.push(share.transactions as f64 / seconds);
-        probes.push(probed);
-        counts.add(&counted);
-        all.transactions += share.transactions;
-        all.written += share.written;
-        all.retries += share.retries;
     }
-    store.close()?;
-    let none = || BenchError::Stopped;
-    Ok(Committed {
-        per_s: Interval::of_rates(&speeds).ok_or_else(none)?,
-        probe_per_s: Interval::of_rates(&probes).ok_or_else(none)?,
-        to_probe: Interval::of_ratios(&speeds, &probes).ok_or_else(none)?,
-        transactions: all.transactions,
-        written: all.written,
-        retries: all.retries,
-        counts,
-    })
+    let first = all.first().map_or_else(Vec::new, |contestant| contestant.speeds.clone());
+    all.into_iter().map(|contestant| contestant.end(&first)).collect()
+}
+
+impl<'w> Contestant<'w> {
+    fn open(path: &Path, what: &'w Commits) -> Result<Contestant<'w>, BenchError> {
+        let options = Options::new().memory(256 << 20).durability(what.durability);
+        let options = options.lab(|lab| lab.log_segment = what.log_segment);
+        let store = TxnStore::<Dated>::open(path, &options)?;
+        let table = fill(&store, what)?;
+        let (speeds, probes) = (Vec::new(), Vec::new());
+        let (all, counts) = (Share::default(), Counts::default());
+        Ok(Contestant { what, store, table, speeds, probes, all, counts })
+    }
+
+    /// A round of commits, and one of the probe. Round 0 does not count.
+    fn take_turn(&mut self, round: u32, probe: &FileDevice) -> Result<(), BenchError> {
+        let before = self.store.counts();
+        let (share, seconds) = round_of(&self.store, self.table, self.what, u64::from(round))?;
+        let counted = self.store.counts().since(&before);
+        let probed = blocks_per_second(probe, self.what.time)?;
+        if round > 0 {
+            self.speeds.push(share.transactions as f64 / seconds);
+            self.probes.push(probed);
+            self.counts.add(&counted);
+            self.all.add(&share);
+        }
+        Ok(())
+    }
+
+    /// What it came to, beside the speeds of the first.
+    fn end(self, first: &[f64]) -> Result<Committed, BenchError> {
+        self.store.close()?;
+        let none = || BenchError::Stopped;
+        Ok(Committed {
+            per_s: Interval::of_rates(&self.speeds).ok_or_else(none)?,
+            probe_per_s: Interval::of_rates(&self.probes).ok_or_else(none)?,
+            to_probe: Interval::of_ratios(&self.speeds, &self.probes).ok_or_else(none)?,
+            to_first: Interval::of_ratios(&self.speeds, first).ok_or_else(none)?,
+            transactions: self.all.transactions,
+            written: self.all.written,
+            retries: self.all.retries,
+            counts: self.counts,
+        })
+    }
 }
 
 fn fill(store: &TxnStore<Dated>, what: &Commits) -> Result<TableId, BenchError> {
@@ -183,11 +234,7 @@ fn round_of(
         joined.collect::<Result<Vec<_>, _>>()
     });
     let (mut all, seconds) = (Share::default(), start.elapsed().as_secs_f64());
-    for share in shares.map_err(drive)? {
-        all.transactions += share.transactions;
-        all.written += share.written;
-        all.retries += share.retries;
-    }
+    shares.map_err(drive)?.iter().for_each(|share| all.add(share));
     Ok((all, seconds))
 }
 
@@ -284,8 +331,10 @@ mod tests {
                     rounds: 2,
                     time: Duration::from_millis(millis),
                     seed: Seed(1),
+                    log_segment: None,
                 };
-                commits(folder.path(), &what, &mut Unwatched).unwrap()
+                let mut done = commits(folder.path(), &[what], &mut Unwatched).unwrap();
+                done.remove(0)
             };
             // A machine that is busy with something else may need longer for a few of them.
             let times = (0..8).map(|doubled| 40 << doubled);
@@ -298,5 +347,29 @@ mod tests {
             assert!(writes == 100 || done.written < done.transactions, "{done:?}");
         }
         assert_eq!(folder.path().read_dir().unwrap().count(), 0, "it cleans up");
+    }
+
+    #[test]
+    fn logs_of_several_segment_sizes_take_turns_and_the_first_is_its_own_measure() {
+        let folder = tempfile::tempdir().unwrap();
+        let what = |log_segment| Commits {
+            threads: 1,
+            durability: Durability::Async,
+            rows: 200,
+            value: 50,
+            writes: 100,
+            rounds: 3,
+            time: Duration::from_millis(20),
+            seed: Seed(1),
+            log_segment,
+        };
+        let contestants = [what(None), what(Some(64 << 10))];
+        let done = commits(folder.path(), &contestants, &mut Unwatched).unwrap();
+        let [first, second] = &done[..] else { panic!("{done:?}") };
+        assert!((first.to_first.mean - 1.0).abs() < 1e-9, "{first:?}");
+        assert!(second.to_first.mean > 0.0 && second.transactions > 0, "{second:?}");
+        let mut odd = what(Some(5000));
+        odd.rounds = 1;
+        assert!(commits(folder.path(), &[odd], &mut Unwatched).is_err(), "no segment's size");
     }
 }

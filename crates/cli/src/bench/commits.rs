@@ -17,6 +17,7 @@ const EXAMPLES: &str = "Examples:
   millpond bench commits --threads 1,2,16 --folder /data
   millpond bench commits --durability group --threads 16 --rounds 15
   millpond bench commits --durability async --mix 90/10 --threads 1,2 --json
+  millpond bench commits --threads 1 --log-segment 4MiB,32MiB
 
 Each round of commits is followed by one of the probe: one 4 KiB block overwritten and \
 synchronised, again and again, in a file of zeros in the same folder. Ratios are geometric means \
@@ -56,6 +57,9 @@ pub(crate) struct Args {
     /// Seed of the rows that are drawn
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     seed: u64,
+    /// Record bytes of the log's segments; several sizes take turns, and show ratios to the first
+    #[arg(long, value_delimiter = ',', value_parser = crate::store::size_of, value_name = "SIZE")]
+    log_segment: Vec<u64>,
     /// No live progress line
     #[arg(long, short)]
     quiet: bool,
@@ -77,12 +81,17 @@ impl Args {
     }
 }
 
-fn row(args: &Args, threads: u32, done: &Committed) -> Row {
+fn row(args: &Args, what: &Commits, done: &Committed) -> Row {
+    let segment = what.log_segment.map(|bytes| bytes >> 10);
     let durability = format!("{:?}", args.durability.durability()).to_lowercase();
-    Row::new("commits", "pool", threads)
+    let row = Row::new("commits", "pool", what.threads)
         .with("durability", durability.as_str())
-        .with("mix", args.mix.as_str())
-        .with_interval("commits_per_s", &done.per_s)
+        .with("mix", args.mix.as_str());
+    let row = match segment {
+        Some(kib) => row.with("segment_kib", kib).with_interval("ratio_to_first", &done.to_first),
+        None => row,
+    };
+    row.with_interval("commits_per_s", &done.per_s)
         .with_interval("probe_per_s", &done.probe_per_s)
         .with_interval("ratio_to_probe", &done.to_probe)
         .with("commits_per_sync", done.group())
@@ -99,7 +108,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut live = Live::new(args.quiet);
     let (mut rows, mut was_stopped) = (Vec::new(), false);
     for threads in &args.threads {
-        let what = Commits {
+        let of = |log_segment| Commits {
             threads: *threads,
             durability: args.durability.durability(),
             rows: args.rows,
@@ -108,9 +117,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             rounds: args.rounds,
             time,
             seed: Seed(args.seed),
+            log_segment,
         };
-        match commits(&args.folder, &what, &mut live) {
-            Ok(done) => rows.push(row(args, *threads, &done)),
+        let contestants: Vec<Commits> = match &args.log_segment[..] {
+            [] => vec![of(None)],
+            sizes => sizes.iter().map(|size| of(Some(*size))).collect(),
+        };
+        match commits(&args.folder, &contestants, &mut live) {
+            Ok(done) => {
+                rows.extend(contestants.iter().zip(&done).map(|(what, done)| row(args, what, done)))
+            }
             Err(BenchError::Stopped) => {
                 was_stopped = true;
                 break;
@@ -132,6 +148,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         "rounds": args.rounds,
         "seconds": args.seconds,
         "seed": args.seed,
+        "log_segment": args.log_segment,
     });
     args.results.write("bench commits", &params, &table(rows))?;
     if was_stopped { Err(Failure::Interrupted) } else { Ok(()) }
