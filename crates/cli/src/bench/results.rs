@@ -87,6 +87,10 @@ fn answers(command: &str) -> &'static [&'static str] {
         "bench commits" => &[
             "threads",
             "durability",
+            "segment_kib",
+            "ratio_to_first",
+            "ratio_to_first_low",
+            "ratio_to_first_high",
             "commits_per_s",
             "commits_per_s_low",
             "commits_per_s_high",
