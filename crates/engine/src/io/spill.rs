@@ -303,8 +303,8 @@ impl Blocks {
         }
     }
 
-    /// The first bytes of block `number`, `most` of them if it has so many, into `out`: they are
-    /// not proven, as a whole block is.
+    /// The prefix of block `number`, at most `most` bytes, into `out`. The checksum is the whole
+    /// block's: a prefix is not verified by it.
     ///
     /// # Errors
     /// [`SpillError::File`].

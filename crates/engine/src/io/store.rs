@@ -569,9 +569,8 @@ impl PageStore {
         }
     }
 
-    /// Takes free pages, the lowest ones, in ascending order: `most` of them or, if there are not
-    /// so many, all, and at least one. The store grows only if there is none: one that is being
-    /// made stays as long as it is.
+    /// Allocates at least one and at most `most` pages: the lowest free ones, in ascending order.
+    /// The store grows only if no page is free, so one that is being created keeps its length.
     ///
     /// # Errors
     /// If no page is free and the store cannot grow.

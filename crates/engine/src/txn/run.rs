@@ -8,8 +8,8 @@
 //! ```
 //! In memory is where the blocks and large values are, and the stamps of writers that were under
 //! way when the run was written. That is 24 bytes for a block of up to 256 KiB, however long its
-//! keys are: whoever searches reads the first keys of blocks in the file. A run never changes;
-//! several of them are merged into one larger.
+//! keys are: a binary search reads the blocks' first keys from the file. A run is immutable;
+//! several of them are merged into a larger one.
 
 use std::collections::HashMap;
 use std::ops::Bound;

@@ -303,8 +303,8 @@ impl Versions {
         let Some(file) = &self.spill else { return false };
         let _spilling = unpoisoned(self.spilling.lock());
         let mut is_merged = false;
-        // What others put meanwhile may be as long as the memory is. It goes, too: whoever puts
-        // more than fits waits here.
+        // Other writers add versions meanwhile, which may exceed the limit by themselves. These
+        // are spilled, too: a writer that is over the limit waits for this mutex.
         while self.bytes() > self.limit {
             let moved = match self.spill_trees(file, is_merged) {
                 // One run of a tree takes less memory than many.
@@ -470,7 +470,7 @@ impl Versions {
     fn fits(&self, readers: &mut Readers) -> Result<(), TxnError> {
         if self.bytes() > self.limit {
             self.collect(readers);
-            // Somebody may be spilling what he put.
+            // Another writer's versions may exceed the limit until it has spilled them.
             self.spill();
         }
         match self.bytes() {
