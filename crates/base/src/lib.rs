@@ -13,6 +13,6 @@ pub mod size;
 pub mod sync;
 
 pub use ids::{FrameId, Lsn, PageId, Tick};
-pub use mark::{Mark, Op, PageKind, Reason};
+pub use mark::{AccessKind, Mark, PageKind, Reason};
 pub use seed::Seed;
 pub use size::{Share, Size, SizeError};

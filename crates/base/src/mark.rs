@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// What a reference does to its page.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Op {
+pub enum AccessKind {
     /// The page is read.
     #[default]
     Read,
@@ -97,7 +97,7 @@ impl Mark {
 
     /// The mark of a plain reference that does `op`.
     #[inline]
-    pub fn of(op: Op) -> Mark {
+    pub fn of(op: AccessKind) -> Mark {
         Mark(op as u32)
     }
 
@@ -131,8 +131,8 @@ impl Mark {
 
     /// What the reference does.
     #[inline(always)]
-    pub fn op(self) -> Op {
-        if self.0 & WRITE != 0 { Op::Write } else { Op::Read }
+    pub fn op(self) -> AccessKind {
+        if self.0 & WRITE != 0 { AccessKind::Write } else { AccessKind::Read }
     }
 
     /// Whether the reference writes.
@@ -192,20 +192,20 @@ mod tests {
 
     #[test]
     fn a_mark_gives_back_what_was_put_in() {
-        for op in [Op::Read, Op::Write] {
+        for op in [AccessKind::Read, AccessKind::Write] {
             for reason in
                 [Reason::None, Reason::Synch, Reason::Replace, Reason::Recov, Reason::Dsync]
             {
                 let m = Mark::of(op)
                     .with_reason(reason)
                     .with_kind(PageKind(200), 17)
-                    .with_scan(op == Op::Write);
+                    .with_scan(op == AccessKind::Write);
                 assert_eq!(m.op(), op);
                 assert_eq!(m.reason(), reason);
                 assert_eq!(m.is_dsync(), reason == Reason::Dsync);
                 assert_eq!(m.kind(), PageKind(200));
                 assert_eq!(m.depth(), 17);
-                assert_eq!(m.is_scan(), op == Op::Write);
+                assert_eq!(m.is_scan(), op == AccessKind::Write);
                 assert_eq!(m.with_kind(PageKind::UNKNOWN, 0).reason(), reason);
             }
         }

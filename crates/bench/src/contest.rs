@@ -6,9 +6,9 @@
 
 use millpond_base::Seed;
 
-use crate::bed::{Bed, Facts, prepare};
 use crate::client::Workload;
 use crate::error::BenchError;
+use crate::instance::{Instance, InstanceInfo, prepare};
 use crate::interval::Interval;
 use crate::runner::{Observer, Outcome, RunSpec};
 use crate::setup::{DeviceSpec, Engine, Setup};
@@ -31,7 +31,7 @@ pub struct StepResult {
     /// Its name.
     pub name: String,
     /// Its bed.
-    pub facts: Facts,
+    pub info: InstanceInfo,
     /// Its rounds, in order; as many for each step.
     pub rounds: Vec<Outcome>,
     /// Its throughput.
@@ -122,7 +122,7 @@ pub fn contest(
     spec: &RunSpec,
     observer: &mut dyn Observer,
 ) -> Result<Vec<StepResult>, BenchError> {
-    let mut beds: Vec<Box<dyn Bed>> = Vec::new();
+    let mut beds: Vec<Box<dyn Instance>> = Vec::new();
     for step in steps {
         observer.begin(&format!("{}: loading", step.name));
         beds.push(prepare(&step.setup, &step.workload, observer)?);
@@ -146,8 +146,8 @@ pub fn contest(
             all.extend(one);
         }
     }
-    for (step, bed) in steps.iter().zip(&beds) {
-        if let Some(report) = bed.check()?
+    for (step, instance) in steps.iter().zip(&beds) {
+        if let Some(report) = instance.check()?
             && !report.is_consistent()
         {
             let error = format!("{}: the data is inconsistent: {report:?}", step.name);
@@ -159,7 +159,7 @@ pub fn contest(
 
 fn results(
     steps: &[Step],
-    beds: &[Box<dyn Bed>],
+    beds: &[Box<dyn Instance>],
     outcomes: &[Vec<Outcome>],
 ) -> Result<Vec<StepResult>, BenchError> {
     let of_rounds = |speed: fn(&Outcome) -> f64| -> Vec<Vec<f64>> {
@@ -180,7 +180,7 @@ fn results(
         let (cpu_to_first, cpu_to_last) = ends(&per_cpu, at).ok_or_else(none)?;
         all.push(StepResult {
             name: steps[at].name.clone(),
-            facts: beds[at].facts().clone(),
+            info: beds[at].info().clone(),
             rounds: rounds.clone(),
             throughput: Interval::of_rates(&speeds[at]).ok_or_else(none)?,
             to_first,

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use millpond::db::modes::SeatError;
+use millpond::db::combinations::PolicyFitError;
 use millpond::db::{CombinationError, OptionsError};
 use millpond::io::{CloseError, CreateError, DeviceError, OpenError, OpenFileError};
 use millpond::pool::PoolError;
@@ -27,7 +27,7 @@ pub enum BenchError {
     Combination(#[from] CombinationError),
     /// A policy that cannot take its seat.
     #[error(transparent)]
-    Seat(#[from] SeatError),
+    Seat(#[from] PolicyFitError),
     /// A key-value run that cannot be.
     #[error(transparent)]
     Ycsb(#[from] ycsb::ConfigError),

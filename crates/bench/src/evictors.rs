@@ -9,12 +9,12 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
-use millpond::pool::{Evicted, Mode, Pool, PoolError};
+use millpond::pool::{Evicted, Pool, PoolError, PoolStrategy};
 use millpond_base::{Reason, Seed};
 
-use crate::bed::{Bed, Facts, prepare};
 use crate::client::Workload;
 use crate::error::BenchError;
+use crate::instance::{Instance, InstanceInfo, prepare};
 use crate::runner::Observer;
 use crate::setup::Setup;
 use crate::turns;
@@ -41,7 +41,7 @@ pub struct Out {
 }
 
 /// Runs the workload, so many operations at a time, until hardly a frame is free.
-pub(crate) fn fill<M: Mode>(
+pub(crate) fn fill<M: PoolStrategy>(
     pool: &Pool<M>,
     mut run: impl FnMut(u64) -> Result<(), BenchError>,
 ) -> Result<(), BenchError> {
@@ -67,7 +67,7 @@ pub(crate) fn fill<M: Mode>(
 }
 
 /// Evicts a part of a pool that nobody else uses.
-pub(crate) fn evict<M: Mode>(pool: &Pool<M>, what: &Evict) -> Result<Out, BenchError> {
+pub(crate) fn evict<M: PoolStrategy>(pool: &Pool<M>, what: &Evict) -> Result<Out, BenchError> {
     pool.flush(Reason::Recov)?;
     if what.dirty && pool.make_dirty() == 0 {
         let text = "no page can be made dirty: a store with a log (--log on) cannot be measured so";
@@ -120,7 +120,7 @@ pub struct Contest {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Speed {
     /// The bed.
-    pub facts: Facts,
+    pub info: InstanceInfo,
     /// What was evicted by whom.
     pub what: Evict,
     /// Evictions per second, of all threads.
@@ -136,7 +136,7 @@ pub struct Speed {
 /// # Errors
 /// What loading or a run reports, or that not even one round was finished.
 pub fn contest(what: &Contest, observer: &mut dyn Observer) -> Result<Vec<Speed>, BenchError> {
-    let mut beds: Vec<Box<dyn Bed>> = Vec::new();
+    let mut beds: Vec<Box<dyn Instance>> = Vec::new();
     for policy in &what.policies {
         let mut setup = what.setup.clone();
         setup.options.policy = policy.clone();
@@ -165,8 +165,8 @@ pub fn contest(what: &Contest, observer: &mut dyn Observer) -> Result<Vec<Speed>
     }
     let mut speeds = Vec::new();
     for (way, outs) in ways.iter().zip(&outs) {
-        for (bed, own) in beds.iter().zip(outs) {
-            speeds.push(speed(bed.facts(), way, own, &outs[0]).ok_or(BenchError::Stopped)?);
+        for (instance, own) in beds.iter().zip(outs) {
+            speeds.push(speed(instance.info(), way, own, &outs[0]).ok_or(BenchError::Stopped)?);
         }
     }
     Ok(speeds)
@@ -208,14 +208,14 @@ impl Out {
 }
 
 /// `None` without a round, or with one in which nothing went.
-fn speed(facts: &Facts, what: &Evict, own: &[Out], first: &[Out]) -> Option<Speed> {
+fn speed(info: &InstanceInfo, what: &Evict, own: &[Out], first: &[Out]) -> Option<Speed> {
     let per_s = |outs: &[Out]| -> Vec<f64> { outs.iter().map(Out::per_s).collect() };
     // A contest that was stopped may have left rounds half done.
     let rounds = own.len().min(first.len());
     let (own, first) = (own.get(..rounds)?, first.get(..rounds)?);
     let rates = Rates::of(own, what.threads);
     Some(Speed {
-        facts: facts.clone(),
+        info: info.clone(),
         what: *what,
         per_s: Interval::of_rates(&per_s(own))?,
         to_first: Interval::of_ratios(&per_s(own), &per_s(first))?,

@@ -12,7 +12,7 @@
 //! use std::time::Duration;
 //!
 //! use millpond_base::Size;
-//! use millpond_bench::bed::prepare;
+//! use millpond_bench::instance::prepare;
 //! use millpond_bench::client::Workload;
 //! use millpond_bench::error::BenchError;
 //! use millpond_bench::figure::{Watched, failed};
@@ -61,18 +61,18 @@
 //!             let setup = Setup { options, pool: Some(Size::Share(share)), ..Setup::new() };
 //!             let config = tpcc::Config::standard(tpcc::Scale::tiny(1), 1);
 //!             let mut observer = Watched(watch);
-//!             // A figure with much data keeps the bed, and uses `Bed::reopen`.
-//!             let mut bed =
+//!             // A figure with much data keeps the instance, and uses `Instance::reopen`.
+//!             let mut instance =
 //!                 prepare(&setup, &Workload::Tpcc(config), &mut observer).map_err(failed)?;
 //!             let length = Duration::from_millis(self.scale.pick(100, 2000, 30_000));
 //!             let measure = Length::Time(length);
 //!             let spec = RunSpec { warm_up: Length::Operations(100), ..RunSpec::of(measure) };
-//!             let outcome = bed.run(&spec, &mut |_| Ok(()), &mut observer).map_err(failed)?;
+//!             let outcome = instance.run(&spec, &mut |_| Ok(()), &mut observer).map_err(failed)?;
 //!             if outcome.was_stopped {
 //!                 return Err(FigureError::Stopped);
 //!             }
-//!             let row = Row::default().with_outcome(&outcome, bed.facts().engine);
-//!             all.push(vec![row.with_facts(bed.facts()).into_fields()]);
+//!             let row = Row::default().with_outcome(&outcome, instance.info().engine);
+//!             all.push(vec![row.with_facts(instance.info()).into_fields()]);
 //!         }
 //!         Ok(all)
 //!     }

@@ -14,10 +14,10 @@ use millpond_workload::keys::{Distribution, Scramble};
 use millpond_workload::trace::Batch;
 use millpond_workload::ycsb::{self, LoadOrder};
 
-use crate::bed::{Recorders, prepare};
 use crate::client::Workload;
 use crate::counts::Counts;
 use crate::error::{BenchError, BesideError};
+use crate::instance::{Recorders, prepare};
 use crate::record::Kept;
 use crate::runner::{Length, Observer, RunSpec};
 use crate::setup::Setup;
@@ -118,7 +118,7 @@ pub fn hit_table(
     registry: &Registry,
     observer: &mut dyn Observer,
 ) -> Result<HitTable, BesideError> {
-    let mut bed = prepare(&experiment.setup(), &experiment.workload(), observer)?;
+    let mut instance = prepare(&experiment.setup(), &experiment.workload(), observer)?;
     let kept = Kept::default();
     let mut spec = RunSpec::of(Length::Operations(experiment.warm_up));
     spec.warm_up = Length::NONE;
@@ -130,17 +130,17 @@ pub fn hit_table(
         }
         None => Err(BenchError::Usage("this pool cannot record".to_string())),
     };
-    let warm = bed.run(&spec, &mut start, observer)?;
+    let warm = instance.run(&spec, &mut start, observer)?;
     spec.measure = Length::Operations(experiment.lookups);
     observer.begin("lookups");
-    let outcome = bed.run(&spec, &mut |_| Ok(()), observer)?;
+    let outcome = instance.run(&spec, &mut |_| Ok(()), observer)?;
     if warm.was_stopped || outcome.was_stopped {
         return Err(BenchError::Stopped.into());
     }
-    let stopped = bed.recorders().pages.map_or(Ok(0), |recorder| recorder.stop());
+    let stopped = instance.recorders().pages.map_or(Ok(0), |recorder| recorder.stop());
     stopped.map_err(BenchError::Record)?;
-    let (pages, frames) = (bed.facts().pages, bed.facts().frames.unwrap_or(0));
-    drop(bed);
+    let (pages, frames) = (instance.info().pages, instance.info().frames.unwrap_or(0));
+    drop(instance);
     let live = outcome.counts.unwrap_or_default();
     let trace = kept.take();
     let from = trace.len().saturating_sub(live.references as usize);

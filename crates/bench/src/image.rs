@@ -3,7 +3,8 @@
 use millpond::io::MemoryDevice;
 use millpond_base::PageId;
 
-/// What was on the device of a store after loading: see [`Bed::image`](crate::bed::Bed::image).
+/// The device of a store after loading: see
+/// [`Instance::image`](crate::instance::Instance::image).
 #[derive(Clone, Debug)]
 pub struct Image {
     pub(crate) bytes: Vec<u8>,

@@ -5,7 +5,8 @@
 //! - [`db_store`]: a store as users open it, for the same drivers.
 //! - [`txn_store`]: a store with transactions, in one combination, for the same drivers.
 //! - [`runner`]: threads, phases, clocks, for any store: other engines run the very same loop.
-//! - [`bed`]: an engine that is loaded and can be run again and again, whatever its combination.
+//! - [`instance`]: an engine that is loaded and can be run again and again, whatever its
+//!   combination.
 //! - [`contest`]: several of them against each other, in interleaved rounds, with intervals.
 //! - [`commits`]: commits of one row, beside what the device gives by itself.
 //! - [`evictors`]: how fast policies evict, while nothing else runs (watt 6.4).
@@ -26,8 +27,6 @@
 #![cfg_attr(not(feature = "runs"), allow(rustdoc::broken_intra_doc_links))]
 
 #[cfg(feature = "runs")]
-pub mod bed;
-#[cfg(feature = "runs")]
 pub mod client;
 #[cfg(feature = "runs")]
 pub mod commits;
@@ -35,8 +34,6 @@ pub mod commits;
 pub mod contest;
 #[cfg(feature = "runs")]
 pub mod counts;
-#[cfg(feature = "runs")]
-mod crew;
 #[cfg(feature = "runs")]
 pub mod db_store;
 #[cfg(feature = "runs")]
@@ -49,6 +46,8 @@ pub mod figure;
 pub mod hit_table;
 #[cfg(feature = "runs")]
 pub mod image;
+#[cfg(feature = "runs")]
+pub mod instance;
 #[cfg(feature = "runs")]
 mod instructions;
 #[cfg(feature = "runs")]
@@ -72,13 +71,15 @@ pub mod store;
 pub mod table;
 pub mod turns;
 #[cfg(feature = "runs")]
-mod twin_bed;
+mod twin_instance;
 #[cfg(feature = "runs")]
 pub mod two_worlds;
 #[cfg(feature = "runs")]
-mod txn_bed;
+mod txn_instance;
 #[cfg(feature = "runs")]
 pub mod txn_store;
+#[cfg(feature = "runs")]
+mod worker_threads;
 
 #[cfg(feature = "runs")]
 pub use millpond_lab::interval;

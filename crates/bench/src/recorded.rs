@@ -11,10 +11,10 @@ use millpond_workload::trace::Batch;
 use millpond_workload::ycsb::{self, LoadOrder};
 use millpond_workload::{tpcc, trace};
 
-use crate::bed::prepare;
 use crate::client::Workload;
 use crate::error::BenchError;
 use crate::figure::{Watched, failed};
+use crate::instance::prepare;
 use crate::record::Kept;
 use crate::runner::{Length, RunSpec};
 use crate::setup::Setup;
@@ -54,14 +54,14 @@ pub fn recorded(
     let options = Setup::new().options.page_size(4096).lab(|lab| lab.seed = Seed(seed).0);
     let setup = Setup { options, records: true, growth: 256 << 20, ..Setup::new() };
     let mut observer = Watched(watch);
-    let mut bed = prepare(&setup, &workload, &mut observer).map_err(failed)?;
+    let mut instance = prepare(&setup, &workload, &mut observer).map_err(failed)?;
     let (kept, mut batch) = (Kept::default(), Batch::with_capacity(length));
-    let recorder = bed.recorders().pages;
+    let recorder = instance.recorders().pages;
     let no_recorder = || failed(BenchError::Usage("this pool cannot record".to_string()));
     recorder.ok_or_else(no_recorder)?.start(Box::new(kept.clone()), false);
     let spec = RunSpec { warm_up: Length::NONE, ..RunSpec::of(Length::Operations(operations)) };
     while batch.len() < length {
-        let outcome = bed.run(&spec, &mut |_| Ok(()), &mut observer).map_err(failed)?;
+        let outcome = instance.run(&spec, &mut |_| Ok(()), &mut observer).map_err(failed)?;
         if outcome.was_stopped {
             return Err(FigureError::Stopped);
         }

@@ -2,8 +2,8 @@
 
 use millpond_lab::table::{Table, Value};
 
-use crate::bed::Facts;
 use crate::contest::StepResult;
+use crate::instance::InstanceInfo;
 use crate::interval::Interval;
 use crate::runner::{Outcome, Tick};
 use crate::setup::Engine;
@@ -67,17 +67,17 @@ impl Row {
 
     /// What transactions did, where there were any: how they ended, and what they logged.
     #[must_use]
-    pub fn with_transactions(self, outcome: &Outcome, facts: &Facts) -> Row {
-        if !facts.log && !facts.locks {
+    pub fn with_transactions(self, outcome: &Outcome, info: &InstanceInfo) -> Row {
+        if !info.log && !info.locks {
             return self;
         }
         let switch = |on| if on { "on" } else { "off" };
         let row = self
-            .with("log", switch(facts.log))
-            .with("locks", switch(facts.locks))
-            .with("durability", facts.durability.as_str())
+            .with("log", switch(info.log))
+            .with("locks", switch(info.locks))
+            .with("durability", info.durability.as_str())
             .with("retries", outcome.retries);
-        let Some(counts) = outcome.counts.filter(|_| facts.log) else { return row };
+        let Some(counts) = outcome.counts.filter(|_| info.log) else { return row };
         let per_tx = |n: u64| n as f64 / outcome.transactions.max(1) as f64;
         row.with("log_bytes_per_tx", per_tx(counts.log_bytes))
             .with("log_written_per_tx", per_tx(counts.log_written))
@@ -86,15 +86,15 @@ impl Row {
 
     /// What is known of the engine that ran.
     #[must_use]
-    pub fn with_facts(self, facts: &Facts) -> Row {
-        self.with("policy", facts.policy.as_str())
-            .with("translation", facts.translation.as_str())
-            .with("latching", facts.latching.as_str())
-            .with("page_size", facts.page_size)
-            .with("pool_frames", facts.frames)
-            .with("data_pages", facts.pages)
-            .with("rows_loaded", facts.rows)
-            .with("load_s", facts.load_s)
+    pub fn with_facts(self, info: &InstanceInfo) -> Row {
+        self.with("policy", info.policy.as_str())
+            .with("translation", info.translation.as_str())
+            .with("latching", info.latching.as_str())
+            .with("page_size", info.page_size)
+            .with("pool_frames", info.frames)
+            .with("data_pages", info.pages)
+            .with("rows_loaded", info.rows)
+            .with("load_s", info.load_s)
     }
 }
 
@@ -112,11 +112,11 @@ pub fn table(rows: impl IntoIterator<Item = Row>) -> Table {
 /// The row of one step of a contest: its rounds together, and its ratios.
 pub fn contest_row(workload: &str, result: &StepResult) -> Option<Row> {
     let all = Outcome::of_rounds(&result.rounds)?;
-    let facts = &result.facts;
+    let info = &result.info;
     Some(
-        Row::new(&result.name, &facts.engine.to_string(), all.threads)
-            .with_outcome(&all, facts.engine)
-            .with_transactions(&all, facts)
+        Row::new(&result.name, &info.engine.to_string(), all.threads)
+            .with_outcome(&all, info.engine)
+            .with_transactions(&all, info)
             .with("workload", workload)
             .with("rounds", result.rounds.len() as u64)
             .with("throughput_low", result.throughput.low)
@@ -125,7 +125,7 @@ pub fn contest_row(workload: &str, result: &StepResult) -> Option<Row> {
             .with_interval("ratio_to_last", &result.to_last)
             .with_interval("cpu_ratio_to_first", &result.cpu_to_first)
             .with_interval("cpu_ratio_to_last", &result.cpu_to_last)
-            .with_facts(facts),
+            .with_facts(info),
     )
 }
 

@@ -22,21 +22,21 @@ use millpond::btree::{BulkOptions, Condition};
 use millpond::db::Store as EngineStore;
 use millpond::db::{Error, Options, StoreTree, StoreTxn, TxnOptions};
 use millpond::io::Device;
-use millpond::pool::Mode;
+use millpond::pool::PoolStrategy;
 use millpond_workload::live::{Access, Direction, Extent, Scan, Session, Store, TableId};
 
 use crate::counts::Counts;
 use crate::db_store::DbStoreError;
 
 /// A store with transactions, and the trees of it that were asked for.
-pub struct TxnStore<M: Mode> {
+pub struct TxnStore<M: PoolStrategy> {
     trees: Mutex<Vec<StoreTree<M>>>,
     is_loading: AtomicBool,
     is_isolated: bool,
     store: Arc<EngineStore<M>>,
 }
 
-impl<M: Mode> TxnStore<M> {
+impl<M: PoolStrategy> TxnStore<M> {
     /// Opens the store at `path`, or creates it; its log, if it has one, lies beside it.
     ///
     /// # Errors
@@ -125,7 +125,7 @@ impl<M: Mode> TxnStore<M> {
     }
 }
 
-impl<M: Mode> Store for TxnStore<M> {
+impl<M: PoolStrategy> Store for TxnStore<M> {
     type Error = DbStoreError;
     type Session<'s> = TxnSession<M>;
 
@@ -155,7 +155,7 @@ impl<M: Mode> Store for TxnStore<M> {
 }
 
 /// One thread's way into a [`TxnStore`]. A transaction that is open when it goes is aborted.
-pub struct TxnSession<M: Mode> {
+pub struct TxnSession<M: PoolStrategy> {
     tx: Option<StoreTxn<M>>,
     trees: Vec<StoreTree<M>>,
     /// Without transactions: to load.
@@ -167,11 +167,14 @@ pub struct TxnSession<M: Mode> {
     store: Arc<EngineStore<M>>,
 }
 
-fn tree_of<M: Mode>(trees: &[StoreTree<M>], table: TableId) -> Result<&StoreTree<M>, DbStoreError> {
+fn tree_of<M: PoolStrategy>(
+    trees: &[StoreTree<M>],
+    table: TableId,
+) -> Result<&StoreTree<M>, DbStoreError> {
     trees.get(table.0 as usize).ok_or(DbStoreError::NoTable { table: table.0 })
 }
 
-impl<M: Mode> TxnSession<M> {
+impl<M: PoolStrategy> TxnSession<M> {
     /// Does `work` in the transaction that is open, or in one of its own.
     #[inline]
     fn within<R>(
@@ -217,7 +220,7 @@ fn from(key: &[u8], is_included: bool) -> Bound<&[u8]> {
 type Ends<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
 
 /// Looks where `rows` rows from `start` on end; false if the table ends before.
-fn look_ahead<M: Mode>(
+fn look_ahead<M: PoolStrategy>(
     tree: &StoreTree<M>,
     (start, is_up): (Bound<&[u8]>, bool),
     rows: u32,
@@ -238,7 +241,7 @@ fn look_ahead<M: Mode>(
 }
 
 /// Scans in parts that are locked one after the other.
-fn scan_parts<M: Mode>(
+fn scan_parts<M: PoolStrategy>(
     (tx, tree): (&mut StoreTxn<M>, &StoreTree<M>),
     scan: Scan<'_>,
     (start, end): (&mut Vec<u8>, &mut Vec<u8>),
@@ -277,7 +280,7 @@ fn scan_parts<M: Mode>(
     }
 }
 
-impl<M: Mode> Session for TxnSession<M> {
+impl<M: PoolStrategy> Session for TxnSession<M> {
     type Error = DbStoreError;
 
     fn is_isolated(&self) -> bool {

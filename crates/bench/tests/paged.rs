@@ -3,9 +3,9 @@
 
 use std::fs;
 
-use millpond_bench::bed::prepare;
 use millpond_bench::client::Workload;
 use millpond_bench::error::BenchError;
+use millpond_bench::instance::prepare;
 use millpond_bench::runner::{Length, RunSpec, Unwatched};
 use millpond_bench::setup::{Engine, Paged, Setup};
 use millpond_workload::ycsb;
@@ -29,19 +29,19 @@ fn under_a_limit_the_system_pages_the_twin_out_and_no_row_is_lost() {
     let load_order = ycsb::LoadOrder::Ascending;
     let config = ycsb::Config { threads: 2, load_order, ..ycsb::Config::leanstore(450_000) };
     let before = resident_of_files();
-    let mut bed = match prepare(&setup, &Workload::Ycsb(config), &mut Unwatched) {
+    let mut instance = match prepare(&setup, &Workload::Ycsb(config), &mut Unwatched) {
         Err(BenchError::Limit(error)) => {
             assert!(!error.to_string().is_empty());
             return;
         }
-        bed => bed.unwrap(),
+        instance => instance.unwrap(),
     };
-    let data = bed.data_pages().unwrap() * u64::from(bed.facts().page_size);
+    let data = instance.data_pages().unwrap() * u64::from(instance.info().page_size);
     assert!(data > LIMIT / 2 * 3, "{data} bytes");
     let operations = Length::Operations(200);
     let spec = RunSpec { warm_up: Length::NONE, ..RunSpec::of(operations) };
     // A lookup that does not find its row is an error.
-    let outcome = bed.run(&spec, &mut |_| Ok(()), &mut Unwatched).unwrap();
+    let outcome = instance.run(&spec, &mut |_| Ok(()), &mut Unwatched).unwrap();
     assert_eq!(outcome.transactions, 200);
     let mapped = resident_of_files().saturating_sub(before);
     assert!(mapped < LIMIT + (8 << 20), "{mapped} bytes of {data} are in memory");

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use millpond::db::{LatchingMode, TranslationMode};
 use millpond_base::Size;
-use millpond_bench::bed::{Bed, Recorders, prepare, prepare_on};
 use millpond_bench::client::Workload;
 use millpond_bench::contest::{affinity, contest, ladder};
 use millpond_bench::error::BenchError;
+use millpond_bench::instance::{Instance, Recorders, prepare, prepare_on};
 use millpond_bench::record::Recording;
 use millpond_bench::runner::{Length, Observer, RunSpec, Tick, Unwatched};
 use millpond_bench::setup::{DeviceSpec, Engine, Setup};
@@ -29,8 +29,8 @@ fn operations(n: u64) -> RunSpec {
     RunSpec { warm_up: Length::Operations(n / 4), ..RunSpec::of(Length::Operations(n)) }
 }
 
-fn run(bed: &mut dyn Bed, spec: &RunSpec) -> millpond_bench::runner::Outcome {
-    bed.run(spec, &mut |_| Ok(()), &mut Unwatched).unwrap()
+fn run(instance: &mut dyn Instance, spec: &RunSpec) -> millpond_bench::runner::Outcome {
+    instance.run(spec, &mut |_| Ok(()), &mut Unwatched).unwrap()
 }
 
 #[test]
@@ -38,22 +38,22 @@ fn a_run_does_exactly_its_operations_and_counts_each() {
     for (workload, n) in [(lookups(2), 5001), (orders(1, 2), 301)] {
         for engine in [Engine::Pool, Engine::Twin] {
             let setup = Setup { engine, ..Setup::new() };
-            let mut bed = prepare(&setup, &workload, &mut Unwatched).unwrap();
-            let outcome = run(bed.as_mut(), &operations(n));
+            let mut instance = prepare(&setup, &workload, &mut Unwatched).unwrap();
+            let outcome = run(instance.as_mut(), &operations(n));
             assert_eq!((outcome.transactions, outcome.threads), (n, 2));
             assert_eq!(outcome.by_class.iter().sum::<u64>(), n);
             assert!(outcome.throughput_per_s > 0.0 && outcome.latency_us(0.99) > 0.0);
             assert_eq!(outcome.counts.is_some(), engine == Engine::Pool);
-            assert!(bed.check().unwrap().is_none_or(|report| report.is_consistent()));
-            assert!(bed.facts().pages > 50, "{:?}", bed.facts());
+            assert!(instance.check().unwrap().is_none_or(|report| report.is_consistent()));
+            assert!(instance.info().pages > 50, "{:?}", instance.info());
         }
     }
 }
 
 #[test]
 fn latencies_of_all_transactions_add_up_to_the_time_of_the_run() {
-    let mut bed = prepare(&Setup::new(), &orders(1, 1), &mut Unwatched).unwrap();
-    let outcome = run(bed.as_mut(), &operations(400));
+    let mut instance = prepare(&Setup::new(), &orders(1, 1), &mut Unwatched).unwrap();
+    let outcome = run(instance.as_mut(), &operations(400));
     assert_eq!(outcome.latency.len(), 400, "every transaction is timed");
     let sum_s = outcome.latency.mean() * 400.0 / 1e9;
     assert!(sum_s < outcome.seconds * 1.05, "{sum_s} of {}", outcome.seconds);
@@ -74,7 +74,7 @@ fn a_pool_smaller_than_its_data_misses_and_one_that_fits_does_not() {
     let mut small = prepare(&setup, &workload, &mut Unwatched).unwrap();
     let counts = run(small.as_mut(), &operations(300)).counts.unwrap();
     assert!(counts.misses > 0 && counts.reads > 0 && counts.hit_ratio() < 1.0, "{counts:?}");
-    let (frames, pages) = (small.facts().frames.unwrap(), small.facts().pages);
+    let (frames, pages) = (small.info().frames.unwrap(), small.info().pages);
     assert_eq!(u64::from(frames), pages / 5);
     assert!(small.check().unwrap().unwrap().is_consistent());
 }
@@ -90,12 +90,12 @@ fn every_run_on_an_image_begins_with_the_same_data_and_what_it_leaves_can_be_che
     };
     let twice = [TranslationMode::Swizzled; 2];
     let done = twice.map(|translation| {
-        let mut bed = prepare_on(&image, &small("lru", translation), &workload).unwrap();
-        assert_eq!(bed.facts().pages, image.pages());
-        assert_eq!(bed.facts().frames, Some((image.pages() as f64 * 0.3) as u32));
-        let outcome = run(bed.as_mut(), &operations(300));
-        assert!(bed.check_at_rest().unwrap().unwrap().is_consistent());
-        let report = bed.check_at_rest().unwrap().unwrap();
+        let mut instance = prepare_on(&image, &small("lru", translation), &workload).unwrap();
+        assert_eq!(instance.info().pages, image.pages());
+        assert_eq!(instance.info().frames, Some((image.pages() as f64 * 0.3) as u32));
+        let outcome = run(instance.as_mut(), &operations(300));
+        assert!(instance.check_at_rest().unwrap().unwrap().is_consistent());
+        let report = instance.check_at_rest().unwrap().unwrap();
         assert!(report.is_consistent(), "checked again, from the device");
         (outcome.by_class, format!("{report:?}"))
     });
@@ -120,26 +120,26 @@ fn a_file_is_used_reopened_and_removed() {
         pool: Some(Size::Share(0.5)),
         ..Setup::new()
     };
-    let mut bed = prepare(&setup, &lookups(1), &mut Unwatched).unwrap();
+    let mut instance = prepare(&setup, &lookups(1), &mut Unwatched).unwrap();
     assert!(path.exists());
-    let counts = run(bed.as_mut(), &operations(2000)).counts.unwrap();
+    let counts = run(instance.as_mut(), &operations(2000)).counts.unwrap();
     assert!(counts.reads > 0, "{counts:?}");
-    bed.reopen(Some(Size::Frames(30))).unwrap();
-    let counts = run(bed.as_mut(), &operations(2000)).counts.unwrap();
+    instance.reopen(Some(Size::Frames(30))).unwrap();
+    let counts = run(instance.as_mut(), &operations(2000)).counts.unwrap();
     assert!(counts.hit_ratio() < 0.9, "{counts:?}");
-    drop(bed);
+    drop(instance);
     assert!(!path.exists());
 }
 
 #[test]
 fn a_slow_device_is_slow_when_it_runs_and_not_when_it_loads() {
     let setup = Setup { device: "slow:nvme".parse().unwrap(), ..Setup::new() };
-    let mut bed = prepare(&setup, &lookups(1), &mut Unwatched).unwrap();
+    let mut instance = prepare(&setup, &lookups(1), &mut Unwatched).unwrap();
     // The pool holds everything, but starts cold.
     let spec = RunSpec { warm_up: Length::NONE, ..operations(3000) };
-    let counts = run(bed.as_mut(), &spec).counts.unwrap();
-    assert!(counts.reads >= bed.facts().pages / 2, "{counts:?}");
-    let counts = run(bed.as_mut(), &operations(1000)).counts.unwrap();
+    let counts = run(instance.as_mut(), &spec).counts.unwrap();
+    assert!(counts.reads >= instance.info().pages / 2, "{counts:?}");
+    let counts = run(instance.as_mut(), &operations(1000)).counts.unwrap();
     assert!(counts.reads < 50, "{counts:?}");
 }
 
@@ -151,12 +151,12 @@ fn a_fast_warm_up_is_not_slowed_down_and_what_is_measured_is() {
         warms_up_fast: true,
         ..Setup::new()
     };
-    let mut bed = prepare(&setup, &lookups(1), &mut Unwatched).unwrap();
+    let mut instance = prepare(&setup, &lookups(1), &mut Unwatched).unwrap();
     // A disk that is slow from the beginning takes minutes for this warm-up.
     let warm_up = Length::Operations(20_000);
     for _ in 0..2 {
         let spec = RunSpec { warm_up, ..RunSpec::of(Length::Operations(20)) };
-        let outcome = run(bed.as_mut(), &spec);
+        let outcome = run(instance.as_mut(), &spec);
         let reads = outcome.counts.unwrap().reads;
         assert!(reads > 0 && outcome.seconds > reads as f64 * 100e-6, "{reads} reads: {outcome:?}");
     }
@@ -173,11 +173,11 @@ fn a_fast_warm_up_is_not_slowed_down_and_what_is_measured_is() {
 #[test]
 fn scans_run_side_by_side_and_know_their_rows() {
     let workload = Workload::Scan(tpcc::Config::standard(Scale::tiny(2), 2));
-    let mut bed = prepare(&Setup::new(), &workload, &mut Unwatched).unwrap();
-    let outcome = run(bed.as_mut(), &operations(6));
+    let mut instance = prepare(&Setup::new(), &workload, &mut Unwatched).unwrap();
+    let outcome = run(instance.as_mut(), &operations(6));
     assert_eq!(outcome.by_class[0], 3 * 2 * 10 * 30, "three scans of all orders");
     assert!(outcome.by_class[1] > outcome.by_class[0]);
-    assert!(bed.row_bytes().iter().all(|bytes| (10.0..200.0).contains(bytes)));
+    assert!(instance.row_bytes().iter().all(|bytes| (10.0..200.0).contains(bytes)));
 }
 
 #[test]
@@ -244,12 +244,12 @@ impl Observer for Impatient {
 
 #[test]
 fn a_run_that_is_stopped_keeps_its_results_and_its_time_series() {
-    let mut bed = prepare(&Setup::new(), &lookups(2), &mut Unwatched).unwrap();
+    let mut instance = prepare(&Setup::new(), &lookups(2), &mut Unwatched).unwrap();
     let interval = Duration::from_millis(20);
     let measure = Length::Time(Duration::from_secs(3600));
     let spec = RunSpec { warm_up: Length::NONE, measure, interval };
     let mut observer = Impatient::default();
-    let outcome = bed.run(&spec, &mut |_| Ok(()), &mut observer).unwrap();
+    let outcome = instance.run(&spec, &mut |_| Ok(()), &mut observer).unwrap();
     assert!(outcome.was_stopped && outcome.transactions > 0);
     assert!(outcome.series.len() >= 2);
     let counted: u64 = outcome.series.iter().map(|tick| tick.transactions).sum();
@@ -264,14 +264,14 @@ fn a_recorded_run_is_a_trace_of_its_references() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.parquet");
     let setup = Setup { records: true, ..Setup::new() };
-    let mut bed = prepare(&setup, &orders(1, 1), &mut Unwatched).unwrap();
+    let mut instance = prepare(&setup, &orders(1, 1), &mut Unwatched).unwrap();
     let recording = Recording::create(&path, 5000, false).unwrap();
     let mut start = |recorders: Recorders<'_>| {
         recording.start(recorders.pages.ok_or(BenchError::Closed)?);
         Ok(())
     };
-    let outcome = bed.run(&operations(200), &mut start, &mut Unwatched).unwrap();
-    let written = recording.finish(bed.recorders().pages.unwrap(), &mut Unwatched).unwrap();
+    let outcome = instance.run(&operations(200), &mut start, &mut Unwatched).unwrap();
+    let written = recording.finish(instance.recorders().pages.unwrap(), &mut Unwatched).unwrap();
     assert_eq!(written, 5000.min(outcome.counts.unwrap().references));
     let mut source = formats::open(&path, &ReadOptions::default()).unwrap();
     let mut batch = Batch::with_capacity(BATCH_LEN);

@@ -3,9 +3,9 @@
 
 use millpond::db::TranslationMode;
 use millpond_base::Size;
-use millpond_bench::bed::{prepare, prepare_on};
 use millpond_bench::client::Workload;
 use millpond_bench::image::Image;
+use millpond_bench::instance::{prepare, prepare_on};
 use millpond_bench::papers::gilbert_stated::{self, ATTEMPTS_MAX, STATED};
 use millpond_bench::papers::live::{End, broken_off};
 use millpond_bench::papers::stall::Pace;
@@ -27,10 +27,10 @@ fn pace(image: &Image, policy: &str, unaided: bool, translation: TranslationMode
     // Else how soon pages can go depends on when the thread that writes has the processor.
     setup.options.lab.background_writer = false;
     setup.options.lab.attempts_max = unaided.then_some(ATTEMPTS_MAX);
-    let mut bed = prepare_on(image, &setup, &workload()).unwrap();
+    let mut instance = prepare_on(image, &setup, &workload()).unwrap();
     let measure = RunSpec::of(Length::Operations(TRANSACTIONS));
     let spec = RunSpec { warm_up: Length::NONE, ..measure };
-    let outcome = match bed.run(&spec, &mut |_| Ok(()), &mut Unwatched) {
+    let outcome = match instance.run(&spec, &mut |_| Ok(()), &mut Unwatched) {
         Ok(outcome) => outcome,
         Err(error) => {
             let end = broken_off(&error);
@@ -38,7 +38,7 @@ fn pace(image: &Image, policy: &str, unaided: bool, translation: TranslationMode
             return Pace { was_broken_off: true, ..Pace::default() };
         }
     };
-    assert!(bed.check_at_rest().unwrap().unwrap().is_consistent(), "{policy}");
+    assert!(instance.check_at_rest().unwrap().unwrap().is_consistent(), "{policy}");
     let counts = outcome.counts.unwrap();
     Pace {
         was_broken_off: false,

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use millpond::btree::{InnerKind, LeafKind, OverflowKind};
+use millpond::db::HitDelivery;
 use millpond::db::Options;
-use millpond::db::SeatMode;
-use millpond::db::modes::{Combination, Visit, seat_for};
+use millpond::db::combinations::{Combination, Visit, host_for};
 use millpond::db::policy_choice::PolicyChoice;
 use millpond::io::{MemoryDevice, PageStore};
 use millpond::page::{PageSize, PageType};
 use millpond::pool::counters::Counter;
-use millpond::pool::{Mode, Optimistic, Pool, PoolOptions, Twin, Workers};
+use millpond::pool::{Optimistic, Pool, PoolOptions, PoolStrategy, Twin, Workers};
 use millpond_base::Seed;
 use millpond_bench::db_store::{DbStore, DbStoreError};
 use millpond_bench::store::{TABLES_MAX, TreeStore, TreeStoreError};
@@ -35,14 +35,14 @@ struct Thrash {
 impl Visit for Thrash {
     type Output = ();
 
-    fn visit<M: Mode>(self) {
+    fn visit<M: PoolStrategy>(self) {
         let device = Arc::new(MemoryDevice::new());
         let pages = Arc::new(PageStore::create_on(device, PageSize::TINY).unwrap());
         let policy = PolicyChoice::parse(self.policy).unwrap();
         let shape = Shape { frames: self.frames, pages_dense: None, seed: 3 };
-        let seated = seat_for::<M::Touch>(&policy, &shape, SeatMode::Auto).unwrap();
+        let delivered = host_for::<M::Hook>(&policy, &shape, HitDelivery::Auto).unwrap();
         let options = PoolOptions { batch: 2, ..PoolOptions::new(self.frames) };
-        let pool = Arc::new(Pool::<M>::open(options, pages, seated).unwrap());
+        let pool = Arc::new(Pool::<M>::open(options, pages, delivered).unwrap());
         pool.register(PageType::BTREE_INNER, &InnerKind);
         pool.register(PageType::BTREE_LEAF, &LeafKind);
         pool.register(PageType::OVERFLOW, &OverflowKind);
@@ -57,15 +57,15 @@ impl Visit for Thrash {
 #[test]
 fn every_combination_for_threads_keeps_the_contract_while_it_thrashes() {
     let combinations = [
-        (Combination::Lean, "lean-evict"),
-        (Combination::Untouched, "random"),
-        (Combination::Various, "arc"),
-        (Combination::Dated, "watt"),
-        (Combination::Baseline, "lru"),
-        (Combination::LadderSwips, "lru"),
-        (Combination::LadderLean, "lean-evict"),
-        (Combination::NoSwips, "random"),
-        (Combination::Recording, "lean-evict"),
+        (Combination::SwizzledCooling, "lean-evict"),
+        (Combination::SwizzledNoHook, "random"),
+        (Combination::SwizzledAny, "arc"),
+        (Combination::SwizzledWatt, "watt"),
+        (Combination::HashedLatchedCentral, "lru"),
+        (Combination::SwizzledLatchedCentral, "lru"),
+        (Combination::SwizzledLatchedCooling, "lean-evict"),
+        (Combination::HashedAny, "random"),
+        (Combination::SwizzledAnyRecording, "lean-evict"),
     ];
     for (combination, policy) in combinations {
         combination.visit(Thrash { frames: 48, policy });

@@ -1,10 +1,10 @@
 //! TPC-C stays consistent under every policy: data several times as large as the pool, threads that
 //! meet in the same rows and pages, and a check of what reached the devices.
 
-use millpond::db::SeatMode;
+use millpond::db::HitDelivery;
 use millpond_base::Size;
-use millpond_bench::bed::{Bed, prepare, prepare_on};
 use millpond_bench::client::Workload;
+use millpond_bench::instance::{Instance, prepare, prepare_on};
 use millpond_bench::runner::{Length, RunSpec, Unwatched};
 use millpond_bench::setup::Setup;
 use millpond_lab::registry::Registry;
@@ -20,18 +20,22 @@ fn workload() -> Workload {
 }
 
 /// Every live policy where it sits; one that hears of each hit under a mutex, by the batch, too.
-fn seated() -> Vec<(String, SeatMode)> {
+fn delivered() -> Vec<(String, HitDelivery)> {
     let registry = Registry::builtin();
     let live = registry
         .entries()
         .iter()
         .filter(|entry| entry.info.live && entry.info.tier == Tier::First && !entry.needs_future);
-    let seats = |hit| match hit {
-        Hit::Central => vec![SeatMode::Exact, SeatMode::Batched],
-        Hit::Nothing | Hit::Meta => vec![SeatMode::Auto],
+    let hit_deliveries = |hit| match hit {
+        Hit::Central => vec![HitDelivery::Exact, HitDelivery::Batched],
+        Hit::Nothing | Hit::Meta => vec![HitDelivery::Auto],
     };
-    live.flat_map(|entry| seats(entry.hit).into_iter().map(|seat| (entry.info.id.into(), seat)))
-        .collect()
+    live.flat_map(|entry| {
+        hit_deliveries(entry.hit)
+            .into_iter()
+            .map(|hit_delivery| (entry.info.id.into(), hit_delivery))
+    })
+    .collect()
 }
 
 fn report(found: Option<Report>, policy: &str) -> Report {
@@ -41,10 +45,10 @@ fn report(found: Option<Report>, policy: &str) -> Report {
 }
 
 /// Runs transactions in a pool that thrashes; how many orders were placed.
-fn thrash(bed: &mut dyn Bed, transactions: u64, policy: &str) -> u64 {
+fn thrash(instance: &mut dyn Instance, transactions: u64, policy: &str) -> u64 {
     let measure = RunSpec::of(Length::Operations(transactions));
     let spec = RunSpec { warm_up: Length::NONE, ..measure };
-    let outcome = bed.run(&spec, &mut |_| Ok(()), &mut Unwatched).unwrap();
+    let outcome = instance.run(&spec, &mut |_| Ok(()), &mut Unwatched).unwrap();
     assert_eq!(outcome.transactions, transactions, "{policy}");
     let counts = outcome.counts.unwrap();
     let moved = counts.reads > transactions && counts.writes > transactions / 2;
@@ -60,13 +64,13 @@ fn without_transactions_what_reached_the_device_is_consistent_under_every_policy
     let mut loaded = prepare(&Setup::new(), &workload(), &mut Unwatched).unwrap();
     let before = report(loaded.check().unwrap(), "loading");
     let image = loaded.image().unwrap();
-    for (policy, seat) in seated() {
+    for (policy, hit_delivery) in delivered() {
         let mut setup = Setup { pool: Some(Size::Share(0.1)), ..Setup::new() };
-        setup.options = setup.options.policy(&*policy).lab(|lab| lab.seat = seat);
-        let mut bed = prepare_on(&image, &setup, &workload()).unwrap();
-        let orders = thrash(bed.as_mut(), TRANSACTIONS, &policy);
-        let after = report(bed.check_at_rest().unwrap(), &policy);
-        assert_eq!(after.orders - before.orders, orders, "{policy}, {seat}");
+        setup.options = setup.options.policy(&*policy).lab(|lab| lab.hit_delivery = hit_delivery);
+        let mut instance = prepare_on(&image, &setup, &workload()).unwrap();
+        let orders = thrash(instance.as_mut(), TRANSACTIONS, &policy);
+        let after = report(instance.check_at_rest().unwrap(), &policy);
+        assert_eq!(after.orders - before.orders, orders, "{policy}, {hit_delivery}");
     }
 }
 
@@ -74,17 +78,18 @@ fn without_transactions_what_reached_the_device_is_consistent_under_every_policy
 #[test]
 fn with_transactions_what_reached_the_devices_is_consistent_under_every_policy() {
     let mut before = None;
-    for (i, (policy, seat)) in seated().into_iter().enumerate() {
+    for (i, (policy, hit_delivery)) in delivered().into_iter().enumerate() {
         let mut setup = Setup { pool: Some(Size::Share(0.1)), ..Setup::new() };
         let eviction = ["worker", "threads(1)", "adaptive(2)"][i % 3].parse().unwrap();
         setup.options = setup.options.log(true).locks(true).policy(&*policy).eviction(eviction);
-        setup.options = setup.options.lab(|lab| lab.seat = seat);
-        let mut bed = prepare(&setup, &workload(), &mut Unwatched).unwrap();
-        let loaded = *before.get_or_insert_with(|| report(bed.check().unwrap(), "loading").orders);
-        let orders = thrash(bed.as_mut(), TRANSACTIONS, &policy);
+        setup.options = setup.options.lab(|lab| lab.hit_delivery = hit_delivery);
+        let mut instance = prepare(&setup, &workload(), &mut Unwatched).unwrap();
+        let loaded =
+            *before.get_or_insert_with(|| report(instance.check().unwrap(), "loading").orders);
+        let orders = thrash(instance.as_mut(), TRANSACTIONS, &policy);
         // Closed, and opened again with room for everything.
-        bed.reopen(None).unwrap();
-        let after = report(bed.check().unwrap(), &policy);
-        assert_eq!(after.orders - loaded, orders, "{policy}, {seat}");
+        instance.reopen(None).unwrap();
+        let after = report(instance.check().unwrap(), &policy);
+        assert_eq!(after.orders - loaded, orders, "{policy}, {hit_delivery}");
     }
 }

@@ -5,15 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use millpond::db::modes::Dated;
+use millpond::db::combinations::SwizzledWatt;
 use millpond::db::{Durability, Options};
 use millpond::io::{Device, MemoryDevice, PowerSupply};
 use millpond::pool::counters::Counter;
 use millpond_base::{Seed, Size};
-use millpond_bench::bed::prepare;
 use millpond_bench::client::Workload;
 use millpond_bench::db_store::DbStoreError;
 use millpond_bench::error::BenchError;
+use millpond_bench::instance::prepare;
 use millpond_bench::record::StorageRecording;
 use millpond_bench::runner::{Length, RunSpec, Unwatched};
 use millpond_bench::setup::{Engine, Setup};
@@ -26,7 +26,7 @@ use millpond_workload::live::{Access, Scan, Session, Store, check_contract};
 use millpond_workload::tpcc::{self, Kind, Report, Scale, Tables, Worker};
 use millpond_workload::trace::{BATCH_LEN, Batch};
 
-type TestStore = TxnStore<Dated>;
+type TestStore = TxnStore<SwizzledWatt>;
 
 fn options(frames: u32) -> Options {
     Options::new().page_size(1024).durability(Durability::Async).lab(|lab| {
@@ -209,12 +209,12 @@ fn a_logged_bed_is_reopened_and_strategies_without_transactions_say_so() {
     let mut setup = Setup { pool: Some(Size::Share(0.5)), ..Setup::new() };
     setup.options = setup.options.log(true).locks(true).durability(Durability::Group);
     let workload = Workload::Tpcc(tpcc::Config::standard(Scale::tiny(1), 1));
-    let mut bed = prepare(&setup, &workload, &mut Unwatched).unwrap();
-    let outcome = bed.run(&operations(50), &mut |_| Ok(()), &mut Unwatched).unwrap();
+    let mut instance = prepare(&setup, &workload, &mut Unwatched).unwrap();
+    let outcome = instance.run(&operations(50), &mut |_| Ok(()), &mut Unwatched).unwrap();
     let counts = outcome.counts.unwrap();
     assert!(counts.log_syncs > 0 && counts.reads > 0, "{counts:?}");
-    bed.reopen(None).unwrap();
-    assert!(bed.check().unwrap().unwrap().is_consistent());
+    instance.reopen(None).unwrap();
+    assert!(instance.check().unwrap().unwrap().is_consistent());
     let twin = Setup { engine: Engine::Twin, ..setup.clone() };
     let recording = Setup { records: true, ..setup };
     for wrong in [twin, recording] {
@@ -313,7 +313,7 @@ fn a_deadlock_is_an_error_that_may_be_retried() {
     });
     let failed: Vec<_> = ends.into_iter().filter_map(Result::err).collect();
     assert_eq!(failed.len(), 1);
-    let session = |error| <TxnStore<Dated> as Store>::Session::<'_>::is_retriable(error);
+    let session = |error| <TxnStore<SwizzledWatt> as Store>::Session::<'_>::is_retriable(error);
     assert!(failed.iter().all(session), "{failed:?}");
     assert_eq!(one.get(table, b"a", |value| value[0]).unwrap(), Some(b'1'));
 }

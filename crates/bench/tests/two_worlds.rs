@@ -1,6 +1,6 @@
 //! Each policy does in the live pool what it does in the simulator.
 
-use millpond::db::{Combination, LatchingMode, SeatMode, TranslationMode};
+use millpond::db::{Combination, HitDelivery, LatchingMode, TranslationMode};
 use millpond_base::{FrameId, Size};
 use millpond_bench::client::Workload;
 use millpond_bench::runner::Unwatched;
@@ -9,7 +9,7 @@ use millpond_bench::two_worlds::distortions::{Distortion, distorted};
 use millpond_bench::two_worlds::lawful::judge;
 use millpond_bench::two_worlds::worlds::{Plan, Spied, spied};
 use millpond_lab::registry::Registry;
-use millpond_policies::contract::{Verdict, Why};
+use millpond_policies::contract::{OfferOutcome, RefusalReason};
 use millpond_workload::keys::{Distribution, Scramble};
 use millpond_workload::tpcc;
 use millpond_workload::ycsb::{self};
@@ -56,7 +56,7 @@ fn policies() -> Vec<&'static str> {
 
 /// Whether an operation was in distress, and held pages that the simulator knows nothing of.
 fn held(spied: &Spied) -> bool {
-    let pinned = Event::Offered(FrameId(0), Verdict::Refused(Why::Pinned));
+    let pinned = Event::Offered(FrameId(0), OfferOutcome::Refused(RefusalReason::Pinned));
     let kind = |event: &Event| match event {
         Event::Offered(_, verdict) => Event::Offered(FrameId(0), *verdict),
         other => *other,
@@ -110,7 +110,8 @@ fn agree_when_fed(translation: TranslationMode) {
                 refusals += agreed.refusals;
             }
         }
-        let instead = |event: &&Event| matches!(event, Event::Offered(_, Verdict::Instead(_)));
+        let instead =
+            |event: &&Event| matches!(event, Event::Offered(_, OfferOutcome::EvictChildFirst(_)));
         children += spied.events.iter().filter(instead).count();
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -145,7 +146,7 @@ fn a_pool_that_threads_share_keeps_the_rules_of_the_contract_under_every_policy(
             lab.translation = TranslationMode::Swizzled;
             lab.batch = None;
             lab.background_writer = true;
-            lab.seat = if i % 2 == 0 { SeatMode::Exact } else { SeatMode::Batched };
+            lab.hit_delivery = if i % 2 == 0 { HitDelivery::Exact } else { HitDelivery::Batched };
         });
         if i % 3 == 0 {
             setup.options.eviction = "threads(2)".parse().unwrap();

@@ -13,7 +13,7 @@ use std::ops::Bound::Included;
 use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
-use millpond::lock::{LockManager, LockOptions, Mode, Owner};
+use millpond::lock::{LockManager, LockMode, LockOptions, LockOwner};
 
 const KEYS: usize = 2_000_000;
 
@@ -21,7 +21,7 @@ const KEYS: usize = 2_000_000;
 #[derive(Clone, Copy)]
 enum Work {
     /// Transactions with so many keys, an owner reused.
-    Keys(Mode, usize),
+    Keys(LockMode, usize),
     /// One key, and an owner made for it.
     Fresh,
     /// One range of keys.
@@ -31,10 +31,10 @@ enum Work {
 }
 
 fn work(manager: &Arc<LockManager>, thread: u64, work: Work) {
-    let mut owner = Owner::begin(manager, thread);
+    let mut owner = LockOwner::begin(manager, thread);
     let mut rng = fastrand::Rng::with_seed(thread);
     let mut id = thread;
-    let mut next = |owner: &mut Owner| {
+    let mut next = |owner: &mut LockOwner| {
         id += 2;
         owner.renew(id);
         // Threads have halves of the keys.
@@ -53,8 +53,8 @@ fn work(manager: &Arc<LockManager>, thread: u64, work: Work) {
         Work::Fresh => {
             for _ in 0..KEYS {
                 let key = next(&mut owner);
-                let mut owner = Owner::begin(manager, thread);
-                owner.lock_key(5, &key, Mode::X).expect("there is nobody to wait for");
+                let mut owner = LockOwner::begin(manager, thread);
+                owner.lock_key(5, &key, LockMode::X).expect("there is nobody to wait for");
             }
         }
         Work::Range => {
@@ -106,12 +106,12 @@ fn processor_ns() -> f64 {
 fn main() -> io::Result<()> {
     let rounds = std::env::args().nth(1).and_then(|arg| arg.parse().ok()).unwrap_or(7usize);
     let settings = [
-        ("X, 1 key a transaction", Work::Keys(Mode::X, 1)),
-        ("X, 10 keys", Work::Keys(Mode::X, 10)),
-        ("X, 40 keys", Work::Keys(Mode::X, 40)),
-        ("S, 1 key a transaction", Work::Keys(Mode::S, 1)),
-        ("S, 10 keys", Work::Keys(Mode::S, 10)),
-        ("S, 40 keys", Work::Keys(Mode::S, 40)),
+        ("X, 1 key a transaction", Work::Keys(LockMode::X, 1)),
+        ("X, 10 keys", Work::Keys(LockMode::X, 10)),
+        ("X, 40 keys", Work::Keys(LockMode::X, 40)),
+        ("S, 1 key a transaction", Work::Keys(LockMode::S, 1)),
+        ("S, 10 keys", Work::Keys(LockMode::S, 10)),
+        ("S, 40 keys", Work::Keys(LockMode::S, 40)),
         ("X, 1 key, owner not reused", Work::Fresh),
         ("a range a transaction", Work::Range),
         ("no lock, quiet?", Work::Quiet),

@@ -13,7 +13,7 @@ use millpond::io::{Device, FileDevice, FileOptions, MemoryDevice, PageStore};
 use millpond::log::{Log, LogOptions, Record};
 use millpond::page::PageSize;
 use millpond::page::change::{put_image, put_note, put_undo};
-use millpond::pool::changes::kind;
+use millpond::pool::mini_transaction::kind;
 use millpond::recovery::{Analysis, Checkpoint, RedoOptions, redo};
 use millpond_base::{Lsn, PageId};
 

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use millpond::btree::{BulkOptions, Condition};
-use millpond::db::modes::Dated;
+use millpond::db::combinations::SwizzledWatt;
 use millpond::db::{Durability, Options, Store, StoreTree, StoreTxn, TxnOptions};
 use millpond::pool::counters::Counter;
 
@@ -61,7 +61,7 @@ struct Counted {
 }
 
 impl Counted {
-    fn now(store: &Store<Dated>) -> Counted {
+    fn now(store: &Store<SwizzledWatt>) -> Counted {
         let count = |counter| store.pool().counters().get(counter);
         let log = store.transactions().log().map(|log| log.counts()).unwrap_or_default();
         let writes = [Counter::WritesSynch, Counter::WritesReplace, Counter::WritesRecov];
@@ -106,7 +106,7 @@ impl Tenth {
     }
 }
 
-fn load(tree: &StoreTree<Dated>, rows: u64) -> Result<(), Failure> {
+fn load(tree: &StoreTree<SwizzledWatt>, rows: u64) -> Result<(), Failure> {
     let mut keys = (0..rows).map(|row| (row.to_be_bytes().to_vec(), vec![7; VALUE]));
     let rows: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)> = &mut keys;
     tree.btree().bulk_load(rows, BulkOptions::default())?;
@@ -115,8 +115,8 @@ fn load(tree: &StoreTree<Dated>, rows: u64) -> Result<(), Failure> {
 
 /// One thread's updates.
 fn update(
-    store: &Arc<Store<Dated>>,
-    tree: &StoreTree<Dated>,
+    store: &Arc<Store<SwizzledWatt>>,
+    tree: &StoreTree<SwizzledWatt>,
     (rows, updates, seed): (u64, u64, u64),
 ) -> Result<(), Failure> {
     let options = TxnOptions::default().durability(Durability::Async);
@@ -139,8 +139,8 @@ fn update(
 
 /// So many updates by all threads.
 fn part(
-    store: &Arc<Store<Dated>>,
-    tree: &StoreTree<Dated>,
+    store: &Arc<Store<SwizzledWatt>>,
+    tree: &StoreTree<SwizzledWatt>,
     (plan, updates, seeds): (&Plan, u64, &AtomicU64),
 ) -> Result<Duration, Failure> {
     let each = (updates / plan.threads).max(1);
@@ -166,7 +166,7 @@ fn run(plan: &Plan, gap_mib: u64) -> Result<(), Failure> {
     let log_path = plan.directory.join("steady.mp-log");
     let mut options = Options::new().memory(plan.memory_mib << 20);
     options.log_gap = gap_mib << 20;
-    let store = Store::<Dated>::open(&path, &options)?;
+    let store = Store::<SwizzledWatt>::open(&path, &options)?;
     let tree = store.tree("rows")?;
     load(&tree, plan.rows)?;
     store.checkpoint()?;

@@ -15,10 +15,12 @@ use std::sync::Arc;
 use forest::{FAN_OUT, Forest};
 use millpond::page::PageType;
 use millpond::pool::counters::Counter;
-use millpond::pool::{Evictors, Kind, Mode, Optimistic, Pool, PoolOptions, Seated, State, Workers};
+use millpond::pool::{
+    Evictors, HostedPolicy, Kind, Optimistic, Pool, PoolOptions, PoolStrategy, State, Workers,
+};
 use millpond_base::Reason;
 use millpond_policies::config::Spec;
-use millpond_policies::contract::{Rules, Shape, Touch};
+use millpond_policies::contract::{HitHook, PolicySpec, Shape};
 use millpond_policies::policy::{LeanEvict, Lru, Random, Watt};
 use storage::{MemoryStorage, tiny};
 
@@ -29,15 +31,15 @@ const OPERATIONS: usize = 400;
 
 struct Made<T>(std::marker::PhantomData<T>);
 
-impl<T: Touch> Mode for Made<T> {
+impl<T: HitHook> PoolStrategy for Made<T> {
     type Latching = Optimistic;
-    type Touch = T;
+    type Hook = T;
     const SWIZZLES: bool = true;
 }
 
-type TouchOf<P> = <P as Rules>::Touch;
+type TouchOf<P> = <P as PolicySpec>::Hook;
 
-fn register<M: Mode>(pool: &Pool<M>, page: PageType, kind: &'static dyn Kind) {
+fn register<M: PoolStrategy>(pool: &Pool<M>, page: PageType, kind: &'static dyn Kind) {
     pool.register(page, kind);
 }
 
@@ -50,7 +52,7 @@ fn shape(frames: u32) -> Shape {
 }
 
 /// Each thread counts on leaves of its own and reads everybody's.
-fn stress<M: Mode>(forest: &Forest<Pool<M>>) {
+fn stress<M: PoolStrategy>(forest: &Forest<Pool<M>>) {
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
             scope.spawn(move || {
@@ -77,10 +79,10 @@ fn stress<M: Mode>(forest: &Forest<Pool<M>>) {
     });
 }
 
-fn run<T: Touch>(options: PoolOptions, seated: Seated<T>) {
+fn run<T: HitHook>(options: PoolOptions, hosted: HostedPolicy<T>) {
     let (evictors, frames) = (options.evictors, options.frames);
     let storage = Arc::new(MemoryStorage::new(PAGE));
-    let pool = Arc::new(Pool::<Made<T>>::open(options, storage, seated).unwrap());
+    let pool = Arc::new(Pool::<Made<T>>::open(options, storage, hosted).unwrap());
     let workers = Workers::start(pool.clone()).unwrap();
     let forest = Forest::new(pool.clone(), register::<Made<T>>);
     stress(&forest);
@@ -93,36 +95,38 @@ fn run<T: Touch>(options: PoolOptions, seated: Seated<T>) {
     assert_eq!(pool.census().get(&State::Free), Some(&frames), "no frame is lost");
 }
 
-fn all_ways<T: Touch>(seat: impl Fn(&Shape) -> Seated<T>) {
+fn all_ways<T: HitHook>(policy_host: impl Fn(&Shape) -> HostedPolicy<T>) {
     let adaptive = (1..=4).map(|most| Evictors::Adaptive { most });
     for evictors in adaptive.chain([Evictors::Threads(3), Evictors::Workers]) {
         for (frames, batch, background_writer) in [(20, 4, false), (32, 8, true)] {
             let options = PoolOptions { evictors, batch, background_writer, ..tiny(frames) };
-            run(options, seat(&shape(frames)));
+            run(options, policy_host(&shape(frames)));
         }
     }
 }
 
 #[test]
 fn open_policies_survive_any_number_of_evictors() {
-    all_ways::<TouchOf<Random>>(|shape| Seated::open::<Random>(&spec("random"), shape).unwrap());
-    all_ways::<TouchOf<Watt>>(|shape| Seated::open::<Watt>(&spec("watt"), shape).unwrap());
+    all_ways::<TouchOf<Random>>(|shape| {
+        HostedPolicy::open::<Random>(&spec("random"), shape).unwrap()
+    });
+    all_ways::<TouchOf<Watt>>(|shape| HostedPolicy::open::<Watt>(&spec("watt"), shape).unwrap());
 }
 
 #[test]
 fn policies_under_a_mutex_survive_any_number_of_evictors() {
     all_ways::<TouchOf<LeanEvict>>(|shape| {
-        Seated::exact::<LeanEvict>(&spec("lean-evict:cooling=30%"), shape).unwrap()
+        HostedPolicy::exact::<LeanEvict>(&spec("lean-evict:cooling=30%"), shape).unwrap()
     });
-    all_ways::<TouchOf<Lru>>(|shape| Seated::exact::<Lru>(&spec("lru"), shape).unwrap());
+    all_ways::<TouchOf<Lru>>(|shape| HostedPolicy::exact::<Lru>(&spec("lru"), shape).unwrap());
 }
 
 type Simple = Pool<Made<TouchOf<Random>>>;
 
 fn a_pool(options: PoolOptions) -> (Arc<Simple>, Forest<Simple>) {
     let storage = Arc::new(MemoryStorage::new(PAGE));
-    let seated = Seated::open::<Random>(&spec("random"), &shape(options.frames)).unwrap();
-    let pool = Arc::new(Pool::open(options, storage, seated).unwrap());
+    let hosted = HostedPolicy::open::<Random>(&spec("random"), &shape(options.frames)).unwrap();
+    let pool = Arc::new(Pool::open(options, storage, hosted).unwrap());
     let forest = Forest::new(pool.clone(), register);
     (pool, forest)
 }

@@ -8,17 +8,19 @@ use millpond::io::{
     AllocateError, Device, Faults, FaultyDevice, MemoryDevice, PageStore, ReadError, WriteError,
 };
 use millpond::page::{PageSize, PageType};
-use millpond::pool::{Evictors, Mode, Optimistic, Pool, PoolError, PoolOptions, Seated, Workers};
+use millpond::pool::{
+    Evictors, HostedPolicy, Optimistic, Pool, PoolError, PoolOptions, PoolStrategy, Workers,
+};
 use millpond_base::{PageId, Reason};
 use millpond_policies::config::Spec;
-use millpond_policies::contract::{Rules, Shape};
+use millpond_policies::contract::{PolicySpec, Shape};
 use millpond_policies::policy::LeanEvict;
 
 struct Default_;
 
-impl Mode for Default_ {
+impl PoolStrategy for Default_ {
     type Latching = Optimistic;
-    type Touch = <LeanEvict as Rules>::Touch;
+    type Hook = <LeanEvict as PolicySpec>::Hook;
     const SWIZZLES: bool = true;
 }
 
@@ -30,8 +32,9 @@ const FRAMES: u32 = 40;
 
 fn pool_over(store: &Arc<PageStore>, options: PoolOptions) -> Arc<Pool<Default_>> {
     let shape = Shape { frames: options.frames, pages_dense: None, seed: 3 };
-    let seated = Seated::exact::<LeanEvict>(&Spec::parse("lean-evict").unwrap(), &shape).unwrap();
-    let pool = Pool::open(options, store.clone(), seated).unwrap();
+    let hosted =
+        HostedPolicy::exact::<LeanEvict>(&Spec::parse("lean-evict").unwrap(), &shape).unwrap();
+    let pool = Pool::open(options, store.clone(), hosted).unwrap();
     pool.register(PageType::BTREE_INNER, &InnerKind);
     pool.register(PageType::BTREE_LEAF, &LeafKind);
     pool.register(PageType::OVERFLOW, &OverflowKind);

@@ -18,7 +18,7 @@ mod schedules;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use millpond::pool::Frame;
+use millpond::pool::FrameHeader;
 use millpond_base::{FrameId, Lsn};
 use schedules::{check, seed};
 use shuttle::sync::Mutex;
@@ -41,7 +41,7 @@ struct Record {
 
 /// One page in memory, its log, and its storage. The log is durable as soon as it is appended to.
 struct World {
-    frame: Frame,
+    frame: FrameHeader,
     /// Number of changes so far; changes under the exclusive latch.
     version: Mutex<u64>,
     log: Mutex<Vec<Record>>,
@@ -53,7 +53,7 @@ struct World {
 impl World {
     fn new() -> World {
         World {
-            frame: Frame::new(FrameId(0)),
+            frame: FrameHeader::new(FrameId(0)),
             version: Mutex::new(0),
             log: Mutex::new(Vec::new()),
             written: Mutex::new(0),
@@ -191,7 +191,7 @@ fn a_write_that_fails_leaves_the_page_dirty_from_its_old_reclsn_on() {
 #[test]
 fn a_page_whose_write_fails_is_never_taken_for_clean() {
     check(SCHEDULES, || {
-        let frame = Arc::new(Frame::new(FrameId(0)));
+        let frame = Arc::new(FrameHeader::new(FrameId(0)));
         frame.begin_logged_change(Lsn(1));
         assert!(frame.begin_write());
         let writer = {

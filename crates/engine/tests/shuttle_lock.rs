@@ -13,8 +13,8 @@ use std::ops::Bound::Included;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use millpond::lock::Mode::{S, X};
-use millpond::lock::{LockError, LockManager, LockOptions, Mode, Owner};
+use millpond::lock::LockMode::{S, X};
+use millpond::lock::{LockError, LockManager, LockMode, LockOptions, LockOwner};
 use schedules::{check, seed};
 
 const SCHEDULES: usize = 400;
@@ -28,7 +28,7 @@ impl Ground {
         Arc::new(Ground(std::array::from_fn(|_| AtomicI64::new(0))))
     }
 
-    fn got(&self, holds: &mut [Option<Mode>; KEYS as usize], key: u8, mode: Mode) {
+    fn got(&self, holds: &mut [Option<LockMode>; KEYS as usize], key: u8, mode: LockMode) {
         let at = usize::from(key);
         let ground = &self.0[at];
         match (holds[at], mode) {
@@ -40,7 +40,7 @@ impl Ground {
         holds[at] = Some(mode);
     }
 
-    fn release(&self, holds: &mut [Option<Mode>; KEYS as usize]) {
+    fn release(&self, holds: &mut [Option<LockMode>; KEYS as usize]) {
         for (hold, ground) in holds.iter_mut().zip(&self.0) {
             match hold.take() {
                 None => {}
@@ -63,10 +63,10 @@ struct Mix {
 }
 
 fn step(
-    owner: &mut Owner,
+    owner: &mut LockOwner,
     rng: &mut fastrand::Rng,
     mix: Mix,
-    mut got: impl FnMut(u8, Mode),
+    mut got: impl FnMut(u8, LockMode),
 ) -> Result<(), LockError> {
     let key = rng.u8(0..KEYS);
     let draw = rng.u32(0..100);
@@ -106,7 +106,7 @@ fn model(mix: Mix, seen: &Seen) {
             let (manager, ground) = (Arc::clone(&manager), Arc::clone(&ground));
             shuttle::thread::spawn(move || {
                 let mut rng = fastrand::Rng::with_seed(seed ^ thread);
-                let mut owner = Owner::begin(&manager, 0);
+                let mut owner = LockOwner::begin(&manager, 0);
                 let mut holds = [None; KEYS as usize];
                 for transaction in 0..2 {
                     owner.renew(1 + thread + transaction * mix.threads);
@@ -129,7 +129,7 @@ fn model(mix: Mix, seen: &Seen) {
         .collect();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
     assert_eq!((manager.keys_locked(), manager.writers(), manager.bytes()), (0, 0, 0));
-    let mut owner = Owner::begin(&manager, 1000);
+    let mut owner = LockOwner::begin(&manager, 1000);
     owner.lock_tree(1, X).unwrap();
     assert_eq!(manager.counts().timeouts, 0);
     seen.waits.fetch_add(manager.counts().waits, Ordering::Relaxed);
@@ -178,7 +178,7 @@ fn who_sees_no_writer_has_read_nothing_uncommitted() {
         let theirs = (Arc::clone(&manager), Arc::clone(&value));
         let writer = shuttle::thread::spawn(move || {
             let (manager, value) = theirs;
-            let mut owner = Owner::begin(&manager, 0);
+            let mut owner = LockOwner::begin(&manager, 0);
             for id in 1..4 {
                 owner.renew(id);
                 owner.lock_key(1, b"k", X).unwrap();

@@ -31,12 +31,12 @@ use forest::{FAN_OUT, Forest};
 use millpond::page::PageType;
 use millpond::pool::counters::Counter;
 use millpond::pool::{
-    Evictors, Kind, Latched, Latching, Mode, Optimistic, Pool, PoolOptions, Reclamation, Seated,
-    State, Workers,
+    Evictors, HostedPolicy, Kind, Latched, Latching, Optimistic, Pool, PoolOptions, PoolStrategy,
+    Reclamation, State, Workers,
 };
 use millpond_base::Reason;
 use millpond_policies::config::Spec;
-use millpond_policies::contract::{Rules, Shape, Touch};
+use millpond_policies::contract::{HitHook, PolicySpec, Shape};
 use millpond_policies::policy::{LeanEvict, Lru, Random};
 use schedules::{check, seed};
 use storage::MemoryStorage;
@@ -51,19 +51,19 @@ const LEAVES: usize = 8;
 
 struct Made<L, T, const SWIZZLES: bool>(std::marker::PhantomData<(L, T)>);
 
-impl<L: Latching, T: Touch, const SWIZZLES: bool> Mode for Made<L, T, SWIZZLES> {
+impl<L: Latching, T: HitHook, const SWIZZLES: bool> PoolStrategy for Made<L, T, SWIZZLES> {
     type Latching = L;
-    type Touch = T;
+    type Hook = T;
     const SWIZZLES: bool = SWIZZLES;
 }
 
-type TouchOf<P> = <P as Rules>::Touch;
+type TouchOf<P> = <P as PolicySpec>::Hook;
 
 fn shape() -> Shape {
     Shape { frames: FRAMES, pages_dense: None, seed: 3 }
 }
 
-fn register<M: Mode>(pool: &Pool<M>, page: PageType, kind: &'static dyn Kind) {
+fn register<M: PoolStrategy>(pool: &Pool<M>, page: PageType, kind: &'static dyn Kind) {
     pool.register(page, kind);
 }
 
@@ -86,7 +86,7 @@ const WATCHED: [Counter; 5] = [
 ];
 
 impl Seen {
-    fn add<M: Mode>(&self, pool: &Pool<M>) {
+    fn add<M: PoolStrategy>(&self, pool: &Pool<M>) {
         for (sum, counter) in self.0.iter().zip(WATCHED) {
             sum.fetch_add(pool.counters().get(counter), Ordering::Relaxed);
         }
@@ -101,7 +101,7 @@ impl Seen {
 }
 
 /// What one thread does to leaves of its own, and to everybody's.
-fn work<M: Mode>(forest: &Forest<Pool<M>>, thread: usize, seed: u64) -> [u64; LEAVES] {
+fn work<M: PoolStrategy>(forest: &Forest<Pool<M>>, thread: usize, seed: u64) -> [u64; LEAVES] {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut expect = [0; LEAVES];
     for _ in 0..OPERATIONS {
@@ -127,11 +127,11 @@ fn work<M: Mode>(forest: &Forest<Pool<M>>, thread: usize, seed: u64) -> [u64; LE
     expect
 }
 
-fn thrash<M: Mode>(options: PoolOptions, seated: Seated<M::Touch>, seen: &Seen) {
+fn thrash<M: PoolStrategy>(options: PoolOptions, hosted: HostedPolicy<M::Hook>, seen: &Seen) {
     let seed = seed();
     fastrand::seed(seed);
     let storage = Arc::new(MemoryStorage::new(PAGE));
-    let pool = Arc::new(Pool::<M>::open(options, storage.clone(), seated).unwrap());
+    let pool = Arc::new(Pool::<M>::open(options, storage.clone(), hosted).unwrap());
     let workers = Workers::start(pool.clone()).unwrap();
     let leaves = (0..LEAVES).map(leaf);
     let forest = Arc::new(Forest::small(pool.clone(), register::<M>, &[0, 1], leaves));
@@ -159,7 +159,7 @@ fn thrash<M: Mode>(options: PoolOptions, seated: Seated<M::Touch>, seen: &Seen) 
     seen.add(&pool);
 }
 
-fn all_ways<M: Mode>(seat: fn() -> Seated<M::Touch>) {
+fn all_ways<M: PoolStrategy>(policy_host: fn() -> HostedPolicy<M::Hook>) {
     let seen: &'static Seen = Box::leak(Box::default());
     let mut settings = 0;
     for reclamation in [Reclamation::Version, Reclamation::Epoch] {
@@ -175,7 +175,7 @@ fn all_ways<M: Mode>(seat: fn() -> Seated<M::Touch>) {
                     nodes: Some(1),
                     ..PoolOptions::new(FRAMES)
                 };
-                thrash::<M>(options, seat(), seen);
+                thrash::<M>(options, policy_host(), seen);
             };
             check(SCHEDULES, body);
             settings += 1;
@@ -184,10 +184,10 @@ fn all_ways<M: Mode>(seat: fn() -> Seated<M::Touch>) {
     seen.check(settings * SCHEDULES / 4);
 }
 
-fn lean<L: Latching>() -> fn() -> Seated<TouchOf<LeanEvict>> {
+fn lean<L: Latching>() -> fn() -> HostedPolicy<TouchOf<LeanEvict>> {
     || {
         let spec = Spec::parse("lean-evict:cooling=40%").unwrap();
-        Seated::exact::<LeanEvict>(&spec, &shape()).unwrap()
+        HostedPolicy::exact::<LeanEvict>(&spec, &shape()).unwrap()
     }
 }
 
@@ -204,14 +204,14 @@ fn swips_with_shared_latches_survive_every_schedule_drawn() {
 #[test]
 fn a_page_table_with_optimistic_latches_survives_every_schedule_drawn() {
     all_ways::<Made<Optimistic, TouchOf<Random>, false>>(|| {
-        Seated::open::<Random>(&Spec::parse("random").unwrap(), &shape()).unwrap()
+        HostedPolicy::open::<Random>(&Spec::parse("random").unwrap(), &shape()).unwrap()
     });
 }
 
 #[test]
 fn a_page_table_with_shared_latches_survives_every_schedule_drawn() {
     all_ways::<Made<Latched, TouchOf<Lru>, false>>(|| {
-        Seated::exact::<Lru>(&Spec::parse("lru").unwrap(), &shape()).unwrap()
+        HostedPolicy::exact::<Lru>(&Spec::parse("lru").unwrap(), &shape()).unwrap()
     });
 }
 
@@ -221,9 +221,9 @@ type Simple = Made<Optimistic, TouchOf<Random>, true>;
 fn asleep() -> (Arc<MemoryStorage>, Arc<Forest<Pool<Simple>>>) {
     fastrand::seed(seed());
     let storage = Arc::new(MemoryStorage::new(PAGE));
-    let seated = Seated::open::<Random>(&Spec::parse("random").unwrap(), &shape()).unwrap();
+    let hosted = HostedPolicy::open::<Random>(&Spec::parse("random").unwrap(), &shape()).unwrap();
     let options = PoolOptions { background_writer: false, ..PoolOptions::new(FRAMES) };
-    let pool = Arc::new(Pool::open(options, storage.clone(), seated).unwrap());
+    let pool = Arc::new(Pool::open(options, storage.clone(), hosted).unwrap());
     let forest = Arc::new(Forest::small(pool.clone(), register, &[0], [0, 1].into_iter()));
     assert_eq!(pool.evict_all().unwrap(), 0);
     storage.reads.store(0, Ordering::SeqCst);

@@ -25,11 +25,12 @@ use millpond::btree::{BTree, InnerKind, LeafKind, OverflowKind};
 use millpond::page::PageType;
 use millpond::pool::counters::Counter;
 use millpond::pool::{
-    Evictors, Latched, Latching, Mode, Optimistic, Pool, PoolOptions, Seated, State, Workers,
+    Evictors, HostedPolicy, Latched, Latching, Optimistic, Pool, PoolOptions, PoolStrategy, State,
+    Workers,
 };
 use millpond_base::Reason;
 use millpond_policies::config::Spec;
-use millpond_policies::contract::{Rules, Shape, Touch};
+use millpond_policies::contract::{HitHook, PolicySpec, Shape};
 use millpond_policies::policy::{LeanEvict, Random};
 use schedules::{check, seed};
 use storage::MemoryStorage;
@@ -46,13 +47,13 @@ const OPERATIONS: usize = 6;
 
 struct Made<L, T, const SWIZZLES: bool>(std::marker::PhantomData<(L, T)>);
 
-impl<L: Latching, T: Touch, const SWIZZLES: bool> Mode for Made<L, T, SWIZZLES> {
+impl<L: Latching, T: HitHook, const SWIZZLES: bool> PoolStrategy for Made<L, T, SWIZZLES> {
     type Latching = L;
-    type Touch = T;
+    type Hook = T;
     const SWIZZLES: bool = SWIZZLES;
 }
 
-type TouchOf<P> = <P as Rules>::Touch;
+type TouchOf<P> = <P as PolicySpec>::Hook;
 type Tree<M> = BTree<Pool<M>>;
 type Map = BTreeMap<u8, Vec<u8>>;
 
@@ -88,7 +89,7 @@ struct Seen {
 }
 
 /// Everything that is there, in order, and what the caller's own keys must be.
-fn scan<M: Mode>(tree: &Tree<M>, owned: u8, owners: u8, mine: &Map, up: bool) {
+fn scan<M: PoolStrategy>(tree: &Tree<M>, owned: u8, owners: u8, mine: &Map, up: bool) {
     let mut cursor = tree.cursor();
     let mut seen = Map::new();
     let mut last = None;
@@ -118,7 +119,7 @@ fn is_owned(n: u8, owner: u8, owners: u8) -> bool {
 
 /// Looks at anybody's value where it lies, for some steps of the others: it is one that somebody
 /// wrote for this key, and stays so.
-fn look<M: Mode>(tree: &Tree<M>, n: u8) {
+fn look<M: PoolStrategy>(tree: &Tree<M>, n: u8) {
     let found = tree.read(&key(n), |bytes| {
         let seen = bytes.to_vec();
         let is_whole = seen[0] == n && seen[1..].iter().all(|byte| *byte == seen[1]);
@@ -132,7 +133,7 @@ fn look<M: Mode>(tree: &Tree<M>, n: u8) {
 }
 
 /// What one thread does with keys of its own, while it knows what must be there.
-fn work<M: Mode>(tree: &Tree<M>, me: u8, threads: u8, mut mine: Map, seed: u64) -> Map {
+fn work<M: PoolStrategy>(tree: &Tree<M>, me: u8, threads: u8, mut mine: Map, seed: u64) -> Map {
     let mut random = fastrand::Rng::with_seed(seed);
     let keys: Vec<u8> = (0..KEYS).filter(|n| is_owned(*n, me, threads)).collect();
     for _ in 0..OPERATIONS {
@@ -160,7 +161,7 @@ fn work<M: Mode>(tree: &Tree<M>, me: u8, threads: u8, mut mine: Map, seed: u64) 
     mine
 }
 
-fn built<M: Mode>(pool: &Arc<Pool<M>>, random: &mut fastrand::Rng) -> (Tree<M>, Map) {
+fn built<M: PoolStrategy>(pool: &Arc<Pool<M>>, random: &mut fastrand::Rng) -> (Tree<M>, Map) {
     pool.register(PageType::BTREE_INNER, &InnerKind);
     pool.register(PageType::BTREE_LEAF, &LeafKind);
     pool.register(PageType::OVERFLOW, &OverflowKind);
@@ -174,12 +175,17 @@ fn built<M: Mode>(pool: &Arc<Pool<M>>, random: &mut fastrand::Rng) -> (Tree<M>, 
     (tree, map)
 }
 
-fn body<M: Mode>(evictors: Evictors, threads: u8, seated: Seated<M::Touch>, seen: &Seen) {
+fn body<M: PoolStrategy>(
+    evictors: Evictors,
+    threads: u8,
+    hosted: HostedPolicy<M::Hook>,
+    seen: &Seen,
+) {
     let mut random = fastrand::Rng::with_seed(seed());
     fastrand::seed(random.u64(..));
     let storage = Arc::new(MemoryStorage::new(PAGE));
     let options = PoolOptions { batch: 2, evictors, nodes: Some(1), ..PoolOptions::new(FRAMES) };
-    let pool = Arc::new(Pool::<M>::open(options, storage.clone(), seated).unwrap());
+    let pool = Arc::new(Pool::<M>::open(options, storage.clone(), hosted).unwrap());
     let workers = Workers::start(pool.clone()).unwrap();
     let (tree, mut map) = built(&pool, &mut random);
     let tree = Arc::new(tree);
@@ -209,7 +215,7 @@ fn body<M: Mode>(evictors: Evictors, threads: u8, seated: Seated<M::Touch>, seen
 }
 
 /// The tree is sound and holds this; how many pages it has.
-fn same<M: Mode>(tree: &Tree<M>, map: &Map) -> u64 {
+fn same<M: PoolStrategy>(tree: &Tree<M>, map: &Map) -> u64 {
     let report = tree.check().unwrap();
     assert_eq!(report.violations, []);
     let mut rows = map.iter();
@@ -222,10 +228,10 @@ fn same<M: Mode>(tree: &Tree<M>, map: &Map) -> u64 {
     report.pages.len() as u64
 }
 
-fn all_ways<M: Mode>(seat: fn() -> Seated<M::Touch>) {
+fn all_ways<M: PoolStrategy>(policy_host: fn() -> HostedPolicy<M::Hook>) {
     let seen: &'static Seen = Box::leak(Box::default());
     for (evictors, threads) in [(Evictors::Workers, 3), (Evictors::Threads(1), 2)] {
-        let body = move || body::<M>(evictors, threads, seat(), seen);
+        let body = move || body::<M>(evictors, threads, policy_host(), seen);
         check(SCHEDULES, body);
     }
     let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -233,14 +239,15 @@ fn all_ways<M: Mode>(seat: fn() -> Seated<M::Touch>) {
     assert!(all.iter().all(|count| *count > SCHEDULES as u64), "{all:?}");
 }
 
-fn lean() -> Seated<TouchOf<LeanEvict>> {
+fn lean() -> HostedPolicy<TouchOf<LeanEvict>> {
     let shape = Shape { frames: FRAMES, pages_dense: None, seed: 3 };
-    Seated::exact::<LeanEvict>(&Spec::parse("lean-evict:cooling=40%").unwrap(), &shape).unwrap()
+    HostedPolicy::exact::<LeanEvict>(&Spec::parse("lean-evict:cooling=40%").unwrap(), &shape)
+        .unwrap()
 }
 
-fn random() -> Seated<TouchOf<Random>> {
+fn random() -> HostedPolicy<TouchOf<Random>> {
     let shape = Shape { frames: FRAMES, pages_dense: None, seed: 3 };
-    Seated::open::<Random>(&Spec::parse("random").unwrap(), &shape).unwrap()
+    HostedPolicy::open::<Random>(&Spec::parse("random").unwrap(), &shape).unwrap()
 }
 
 #[test]

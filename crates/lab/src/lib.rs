@@ -4,7 +4,7 @@
 //! - [`sim`]: the first-tier simulator: one host, any policy, monomorphised.
 //! - [`tier1`]: a simulated buffer pool that makes storage-level traces.
 //! - [`tier2`]: the second-tier simulator, with its two models.
-//! - [`seat`]: a policy with its frames' metadata and its clock, for other hosts.
+//! - [`policy_host`]: a policy with its frames' metadata and its clock, for other hosts.
 //! - [`registry`]: the policies that can be run, Millpond's and a user's own.
 //! - [`advise`]: which policy for a trace, in three lines.
 //! - [`experiment`]: the frame in which experiments of the papers run, cell by cell.
@@ -15,10 +15,10 @@ pub mod curve;
 pub mod experiment;
 pub mod interval;
 pub mod papers;
+pub mod policy_host;
 pub mod registry;
 pub mod report;
 pub mod results;
-pub mod seat;
 pub mod sim;
 pub mod sweep;
 pub mod table;

@@ -2,7 +2,7 @@
 
 use millpond_base::nearest::nearest;
 use millpond_policies::config::{Config, ParamError, ParamInfo, Spec};
-use millpond_policies::contract::{Hit, Policy, Touch};
+use millpond_policies::contract::{Hit, HitHook, Policy};
 use millpond_policies::info::Info;
 use millpond_policies::registry::{Visitor, visit_all};
 use millpond_workload::trace::Source;
@@ -69,7 +69,7 @@ impl Entry {
     fn of<P: Policy>() -> Entry {
         Entry {
             info: P::INFO,
-            hit: <P::Touch as Touch>::HIT,
+            hit: <P::Hook as HitHook>::HIT,
             params: P::Config::list(),
             needs_future: P::NEEDS_FUTURE,
             is_random: P::IS_RANDOM,

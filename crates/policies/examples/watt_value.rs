@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::time::Instant;
 
 use millpond_base::{FrameId, Mark};
-use millpond_policies::contract::{Frames, Rules};
+use millpond_policies::contract::{Frames, PolicySpec};
 use millpond_policies::parts::stamps::Stamps;
 use millpond_policies::parts::worth::{Aggregate, StampLog, Tracking, Worth, stamp};
 use millpond_policies::parts::worth_simd::Instructions;
@@ -38,7 +38,7 @@ fn lines(count: usize, tracking: Tracking) -> Vec<Stamps> {
 
 /// Values candidates, a batch at a time; ns for each.
 fn ns_per_candidate(worth: &Worth, lines: &[Stamps], prefetch: bool) -> f64 {
-    let frames = Frames::<<Watt as Rules>::Touch>::of(lines);
+    let frames = Frames::<<Watt as PolicySpec>::Hook>::of(lines);
     let mut rng = fastrand::Rng::with_seed(7);
     let (mut drawn, mut values) = ([0u32; BATCH], [0.0f32; BATCH]);
     let start = Instant::now();

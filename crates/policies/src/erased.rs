@@ -2,7 +2,7 @@
 //!
 //! A pool's hit path must be compiled for its hot half, of which there are few; the cold half is
 //! asked only when pages come and go, where a virtual call costs nothing that can be measured. So
-//! a pool is generic over [`Touch`] and holds a `Box<dyn Cold<T>>` or, if any number of threads
+//! a pool is generic over [`HitHook`] and holds a `Box<dyn Cold<T>>` or, if any number of threads
 //! may use the policy at once, a `Box<dyn OpenCold<T>>`.
 //!
 //! **Never import this module's traits beside [`Policy`] or [`OpenPolicy`] with a `*`**: they have
@@ -10,10 +10,12 @@
 
 use millpond_base::FrameId;
 
-use crate::contract::{Access, Frames, Goal, Host, OpenPolicy, Policy, Recall, Touch, TouchOn};
+use crate::contract::{
+    Access, EvictRequest, Frames, GhostHit, HitHook, HitOn, Host, OpenPolicy, Policy,
+};
 
 /// A [`Policy`] with hot half `T`, its own type forgotten.
-pub trait Cold<T: Touch>: Send {
+pub trait Cold<T: HitHook>: Send {
     /// See [`Policy::hit`].
     fn hit(&mut self, frames: Frames<'_, T>, frame: FrameId, access: &Access);
     /// See [`Policy::revive`].
@@ -21,61 +23,74 @@ pub trait Cold<T: Touch>: Send {
     /// See [`Policy::wants`].
     fn wants(&mut self, access: &Access) -> bool;
     /// See [`Policy::miss`].
-    fn miss(&mut self, access: &Access) -> Recall;
+    fn miss(&mut self, access: &Access) -> GhostHit;
     /// See [`Policy::admit`].
-    fn admit(&mut self, frames: Frames<'_, T>, frame: FrameId, access: &Access, recall: Recall);
+    fn admit(
+        &mut self,
+        frames: Frames<'_, T>,
+        frame: FrameId,
+        access: &Access,
+        ghost_hit: GhostHit,
+    );
     /// See [`Policy::evict`].
-    fn evict(&mut self, frames: Frames<'_, T>, goal: &Goal, host: &mut dyn Host) -> u32;
+    fn evict(&mut self, frames: Frames<'_, T>, request: &EvictRequest, host: &mut dyn Host) -> u32;
     /// See [`Policy::forget`].
     fn forget(&mut self, frames: Frames<'_, T>, frame: FrameId);
     /// See [`Policy::cleaned`].
     fn cleaned(&mut self, frames: Frames<'_, T>, frame: FrameId);
-    /// See [`Rules::touch_on`](crate::contract::Rules::touch_on); `Fix` without [`Touch::UNFIX`].
-    fn touch_on(&self) -> TouchOn;
-    /// See [`Rules::evictions_per_tick`](crate::contract::Rules::evictions_per_tick); at least 1.
+    /// See [`PolicySpec::hit_on`](crate::contract::PolicySpec::hit_on); `Fix` without
+    /// [`HitHook::UNFIX`].
+    fn hit_on(&self) -> HitOn;
+    /// See [`PolicySpec::evictions_per_tick`](crate::contract::PolicySpec::evictions_per_tick); at
+    /// least 1.
     fn evictions_per_tick(&self) -> u32;
-    /// See [`Rules::state_bytes`](crate::contract::Rules::state_bytes).
+    /// See [`PolicySpec::state_bytes`](crate::contract::PolicySpec::state_bytes).
     fn state_bytes(&self) -> usize;
-    /// See [`Rules::check`](crate::contract::Rules::check).
+    /// See [`PolicySpec::check`](crate::contract::PolicySpec::check).
     ///
     /// # Errors
     /// The invariant that is broken.
     fn check(&self, frames: Frames<'_, T>, resident: &[FrameId]) -> Result<(), String>;
 }
 
-impl<P: Policy> Cold<P::Touch> for P {
-    fn hit(&mut self, frames: Frames<'_, P::Touch>, frame: FrameId, access: &Access) {
+impl<P: Policy> Cold<P::Hook> for P {
+    fn hit(&mut self, frames: Frames<'_, P::Hook>, frame: FrameId, access: &Access) {
         Policy::hit(self, frames, frame, access);
     }
-    fn revive(&mut self, frames: Frames<'_, P::Touch>, frame: FrameId) {
+    fn revive(&mut self, frames: Frames<'_, P::Hook>, frame: FrameId) {
         Policy::revive(self, frames, frame);
     }
     fn wants(&mut self, access: &Access) -> bool {
         Policy::wants(self, access)
     }
-    fn miss(&mut self, access: &Access) -> Recall {
+    fn miss(&mut self, access: &Access) -> GhostHit {
         Policy::miss(self, access)
     }
     fn admit(
         &mut self,
-        frames: Frames<'_, P::Touch>,
+        frames: Frames<'_, P::Hook>,
         frame: FrameId,
         access: &Access,
-        recall: Recall,
+        ghost_hit: GhostHit,
     ) {
-        Policy::admit(self, frames, frame, access, recall);
+        Policy::admit(self, frames, frame, access, ghost_hit);
     }
-    fn evict(&mut self, frames: Frames<'_, P::Touch>, goal: &Goal, host: &mut dyn Host) -> u32 {
-        Policy::evict(self, frames, goal, host)
+    fn evict(
+        &mut self,
+        frames: Frames<'_, P::Hook>,
+        request: &EvictRequest,
+        host: &mut dyn Host,
+    ) -> u32 {
+        Policy::evict(self, frames, request, host)
     }
-    fn forget(&mut self, frames: Frames<'_, P::Touch>, frame: FrameId) {
+    fn forget(&mut self, frames: Frames<'_, P::Hook>, frame: FrameId) {
         Policy::forget(self, frames, frame);
     }
-    fn cleaned(&mut self, frames: Frames<'_, P::Touch>, frame: FrameId) {
+    fn cleaned(&mut self, frames: Frames<'_, P::Hook>, frame: FrameId) {
         Policy::cleaned(self, frames, frame);
     }
-    fn touch_on(&self) -> TouchOn {
-        if P::Touch::UNFIX { P::touch_on(self) } else { TouchOn::Fix }
+    fn hit_on(&self) -> HitOn {
+        if P::Hook::UNFIX { P::hit_on(self) } else { HitOn::Fix }
     }
     fn evictions_per_tick(&self) -> u32 {
         P::evictions_per_tick(self).max(1)
@@ -83,59 +98,72 @@ impl<P: Policy> Cold<P::Touch> for P {
     fn state_bytes(&self) -> usize {
         P::state_bytes(self)
     }
-    fn check(&self, frames: Frames<'_, P::Touch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, frames: Frames<'_, P::Hook>, resident: &[FrameId]) -> Result<(), String> {
         P::check(self, frames, resident)
     }
 }
 
 /// An [`OpenPolicy`] with hot half `T`, its own type forgotten.
-pub trait OpenCold<T: Touch>: Send + Sync {
+pub trait OpenCold<T: HitHook>: Send + Sync {
     /// See [`OpenPolicy::revive`].
     fn revive(&self, frames: Frames<'_, T>, frame: FrameId);
     /// See [`OpenPolicy::miss`].
-    fn miss(&self, access: &Access) -> Recall;
+    fn miss(&self, access: &Access) -> GhostHit;
     /// See [`OpenPolicy::admit`].
-    fn admit(&self, frames: Frames<'_, T>, frame: FrameId, access: &Access, recall: Recall);
+    fn admit(&self, frames: Frames<'_, T>, frame: FrameId, access: &Access, ghost_hit: GhostHit);
     /// See [`OpenPolicy::evict`].
-    fn evict(&self, frames: Frames<'_, T>, goal: &Goal, host: &mut dyn Host) -> u32;
+    fn evict(&self, frames: Frames<'_, T>, request: &EvictRequest, host: &mut dyn Host) -> u32;
     /// See [`OpenPolicy::forget`].
     fn forget(&self, frames: Frames<'_, T>, frame: FrameId);
     /// See [`OpenPolicy::cleaned`].
     fn cleaned(&self, frames: Frames<'_, T>, frame: FrameId);
-    /// See [`Rules::touch_on`](crate::contract::Rules::touch_on); `Fix` without [`Touch::UNFIX`].
-    fn touch_on(&self) -> TouchOn;
-    /// See [`Rules::evictions_per_tick`](crate::contract::Rules::evictions_per_tick); at least 1.
+    /// See [`PolicySpec::hit_on`](crate::contract::PolicySpec::hit_on); `Fix` without
+    /// [`HitHook::UNFIX`].
+    fn hit_on(&self) -> HitOn;
+    /// See [`PolicySpec::evictions_per_tick`](crate::contract::PolicySpec::evictions_per_tick); at
+    /// least 1.
     fn evictions_per_tick(&self) -> u32;
-    /// See [`Rules::state_bytes`](crate::contract::Rules::state_bytes).
+    /// See [`PolicySpec::state_bytes`](crate::contract::PolicySpec::state_bytes).
     fn state_bytes(&self) -> usize;
-    /// See [`Rules::check`](crate::contract::Rules::check).
+    /// See [`PolicySpec::check`](crate::contract::PolicySpec::check).
     ///
     /// # Errors
     /// The invariant that is broken.
     fn check(&self, frames: Frames<'_, T>, resident: &[FrameId]) -> Result<(), String>;
 }
 
-impl<P: OpenPolicy> OpenCold<P::Touch> for P {
-    fn revive(&self, frames: Frames<'_, P::Touch>, frame: FrameId) {
+impl<P: OpenPolicy> OpenCold<P::Hook> for P {
+    fn revive(&self, frames: Frames<'_, P::Hook>, frame: FrameId) {
         OpenPolicy::revive(self, frames, frame);
     }
-    fn miss(&self, access: &Access) -> Recall {
+    fn miss(&self, access: &Access) -> GhostHit {
         OpenPolicy::miss(self, access)
     }
-    fn admit(&self, frames: Frames<'_, P::Touch>, frame: FrameId, access: &Access, recall: Recall) {
-        OpenPolicy::admit(self, frames, frame, access, recall);
+    fn admit(
+        &self,
+        frames: Frames<'_, P::Hook>,
+        frame: FrameId,
+        access: &Access,
+        ghost_hit: GhostHit,
+    ) {
+        OpenPolicy::admit(self, frames, frame, access, ghost_hit);
     }
-    fn evict(&self, frames: Frames<'_, P::Touch>, goal: &Goal, host: &mut dyn Host) -> u32 {
-        OpenPolicy::evict(self, frames, goal, host)
+    fn evict(
+        &self,
+        frames: Frames<'_, P::Hook>,
+        request: &EvictRequest,
+        host: &mut dyn Host,
+    ) -> u32 {
+        OpenPolicy::evict(self, frames, request, host)
     }
-    fn forget(&self, frames: Frames<'_, P::Touch>, frame: FrameId) {
+    fn forget(&self, frames: Frames<'_, P::Hook>, frame: FrameId) {
         OpenPolicy::forget(self, frames, frame);
     }
-    fn cleaned(&self, frames: Frames<'_, P::Touch>, frame: FrameId) {
+    fn cleaned(&self, frames: Frames<'_, P::Hook>, frame: FrameId) {
         OpenPolicy::cleaned(self, frames, frame);
     }
-    fn touch_on(&self) -> TouchOn {
-        if P::Touch::UNFIX { P::touch_on(self) } else { TouchOn::Fix }
+    fn hit_on(&self) -> HitOn {
+        if P::Hook::UNFIX { P::hit_on(self) } else { HitOn::Fix }
     }
     fn evictions_per_tick(&self) -> u32 {
         P::evictions_per_tick(self).max(1)
@@ -143,7 +171,7 @@ impl<P: OpenPolicy> OpenCold<P::Touch> for P {
     fn state_bytes(&self) -> usize {
         P::state_bytes(self)
     }
-    fn check(&self, frames: Frames<'_, P::Touch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, frames: Frames<'_, P::Hook>, resident: &[FrameId]) -> Result<(), String> {
         P::check(self, frames, resident)
     }
 }

@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 use millpond_base::FrameId;
 use millpond_base::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
-use crate::contract::Touch;
+use crate::contract::HitHook;
 
 /// A type of which memory full of zeros is a value. [`zeros!`](crate::zeros) implements it for a
 /// struct.
@@ -71,7 +71,7 @@ impl<M: Zeros> Zeroed<M> {
 }
 
 /// A view of every frame's `Meta`: a base, a stride and a length.
-pub struct Frames<'a, T: Touch> {
+pub struct Frames<'a, T: HitHook> {
     base: *const u8,
     stride: usize,
     len: u32,
@@ -79,21 +79,21 @@ pub struct Frames<'a, T: Touch> {
 }
 
 // By hand: a derive would ask that T itself be Clone.
-impl<T: Touch> Clone for Frames<'_, T> {
+impl<T: HitHook> Clone for Frames<'_, T> {
     #[inline(always)]
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T: Touch> Copy for Frames<'_, T> {}
+impl<T: HitHook> Copy for Frames<'_, T> {}
 
 // SAFETY: a `Frames` gives out nothing but `&T::Meta`, and `T::Meta: Send + Sync`.
-unsafe impl<T: Touch> Send for Frames<'_, T> {}
+unsafe impl<T: HitHook> Send for Frames<'_, T> {}
 // SAFETY: as above.
-unsafe impl<T: Touch> Sync for Frames<'_, T> {}
+unsafe impl<T: HitHook> Sync for Frames<'_, T> {}
 
-impl<'a, T: Touch> Frames<'a, T> {
+impl<'a, T: HitHook> Frames<'a, T> {
     /// The view of a dense slice; frames beyond `u32::MAX` are left out.
     #[inline(always)]
     pub fn of(metas: &'a [T::Meta]) -> Frames<'a, T> {
@@ -119,13 +119,13 @@ impl<'a, T: Touch> Frames<'a, T> {
     /// # Safety
     /// Each meta of the view must begin with a valid `U::Meta`, for `'a`.
     #[inline(always)]
-    pub(crate) unsafe fn cast<U: Touch>(self) -> Frames<'a, U> {
+    pub(crate) unsafe fn cast<U: HitHook>(self) -> Frames<'a, U> {
         Frames { base: self.base, stride: self.stride, len: self.len, _metas: PhantomData }
     }
 
     /// The same for another hot half that keeps the same in each frame: for policies that wrap one.
     #[inline(always)]
-    pub fn alike<U: Touch<Meta = T::Meta>>(self) -> Frames<'a, U> {
+    pub fn alike<U: HitHook<Meta = T::Meta>>(self) -> Frames<'a, U> {
         Frames { base: self.base, stride: self.stride, len: self.len, _metas: PhantomData }
     }
 
@@ -155,7 +155,7 @@ impl<'a, T: Touch> Frames<'a, T> {
     }
 }
 
-impl<T: Touch> Frames<'_, T> {
+impl<T: HitHook> Frames<'_, T> {
     /// Begins to load the metadata of `frame` into the cache, where the machine can; a policy that
     /// will look at many frames asks for all of them first.
     #[inline(always)]
@@ -182,7 +182,7 @@ mod tests {
 
     struct Counts;
 
-    impl Touch for Counts {
+    impl HitHook for Counts {
         type Meta = AtomicU32;
         type Params = ();
         const HIT: Hit = Hit::Meta;

@@ -6,16 +6,16 @@
 //! - [`parts`]: lists, ghosts, heaps: what policies are built from.
 //! - [`mod@config`], [`info`]: parameters and catalog rows.
 //! - [`erased`]: the cold half behind a pointer, for live pools.
-//! - [`any_touch`]: the hot half found at run time, for live pools, too.
+//! - [`any_hook`]: the hot half found at run time, for live pools, too.
 //! - [`registry`]: all of them, one line each.
 //!
-//! No I/O, no threads, and no `unsafe` but in [`frames`], [`any_touch`],
+//! No I/O, no threads, and no `unsafe` but in [`frames`], [`any_hook`],
 //! [`mod@parts::prefetch`] and
 //! [`parts::worth_simd`].
 
 #[macro_use]
 pub mod config;
-pub mod any_touch;
+pub mod any_hook;
 pub mod contract;
 pub mod erased;
 #[macro_use]

@@ -5,8 +5,8 @@ use millpond_base::{FrameId, Mark, PageId, Tick};
 
 use crate::config::Spec;
 use crate::contract::{
-    Access, Cooled, Frames, Goal, Hit, Host, PageState, Policy, Recall, Shape, TickSource, Touch,
-    TouchOn, Verdict, Why,
+    Access, Cooled, EvictRequest, Frames, GhostHit, Hit, HitHook, HitOn, Host, OfferOutcome,
+    PageState, Policy, RefusalReason, Shape, TickSource,
 };
 
 /// What a frame holds.
@@ -16,7 +16,7 @@ pub(crate) struct TestFrame {
     pub dirty: bool,
     pub cooling: bool,
     /// Why its page stays where it is.
-    pub refuse: Option<Why>,
+    pub refuse: Option<RefusalReason>,
     /// Its page stays while there is another one: the one in the last frame goes instead.
     pub has_others_below: bool,
 }
@@ -39,30 +39,30 @@ impl TestHost {
 }
 
 impl Host for TestHost {
-    fn offer(&mut self, frame: FrameId) -> Verdict {
+    fn offer(&mut self, frame: FrameId) -> OfferOutcome {
         self.offered.push(frame.0);
         let slot = &mut self.frames[frame.index()];
-        let Some(page) = slot.page else { return Verdict::Refused(Why::Absent) };
+        let Some(page) = slot.page else { return OfferOutcome::Refused(RefusalReason::Absent) };
         if let Some(why) = slot.refuse {
-            return Verdict::Refused(why);
+            return OfferOutcome::Refused(why);
         }
         if slot.has_others_below
             && let Some(below) = self.frames.iter().rposition(|f| f.page.is_some_and(|p| p != page))
         {
-            return Verdict::Instead(FrameId(below as u32));
+            return OfferOutcome::EvictChildFirst(FrameId(below as u32));
         }
         let slot = &mut self.frames[frame.index()];
         *slot = TestFrame::default();
         self.gone.push(page);
-        Verdict::Taken(PageId(page))
+        OfferOutcome::Taken(PageId(page))
     }
 
     fn cool(&mut self, frame: FrameId) -> Cooled {
         let slot = &mut self.frames[frame.index()];
         match (slot.page, slot.refuse) {
-            (None, _) => Cooled::Refused(Why::Absent),
+            (None, _) => Cooled::Refused(RefusalReason::Absent),
             (_, Some(why)) => Cooled::Refused(why),
-            _ if slot.cooling => Cooled::Refused(Why::Changed),
+            _ if slot.cooling => Cooled::Refused(RefusalReason::Changed),
             _ => {
                 slot.cooling = true;
                 Cooled::Yes
@@ -81,7 +81,7 @@ impl Host for TestHost {
 /// A pool of a few frames under policy `P`.
 pub(crate) struct TestPool<P: Policy> {
     pub policy: P,
-    pub metas: Vec<<P::Touch as Touch>::Meta>,
+    pub metas: Vec<<P::Hook as HitHook>::Meta>,
     pub host: TestHost,
     pub now: Tick,
 }
@@ -107,7 +107,7 @@ impl<P: Policy> TestPool<P> {
 
     /// References `page`, evicting if need be; whether it hit.
     pub fn access(&mut self, page: u64, mark: Mark, next: u64) -> bool {
-        if P::Touch::TICK == TickSource::PerAccess {
+        if P::Hook::TICK == TickSource::PerAccess {
             self.now += 1;
         }
         let access = Access { page: PageId(page), mark, now: self.now, next, next_read: next };
@@ -130,25 +130,25 @@ impl<P: Policy> TestPool<P> {
     }
 
     fn touched(&mut self, frame: FrameId, access: &Access) {
-        let frames = Frames::<P::Touch>::of(&self.metas);
-        P::Touch::touch(frames.meta(frame), &self.policy.params(), access);
-        if P::Touch::HIT == Hit::Central {
+        let frames = Frames::<P::Hook>::of(&self.metas);
+        P::Hook::on_hit(frames.meta(frame), &self.policy.params(), access);
+        if P::Hook::HIT == Hit::Central {
             self.policy.hit(frames, frame, access);
         }
     }
 
     fn load(&mut self, access: &Access) {
-        let recall = self.policy.miss(access);
+        let ghost_hit = self.policy.miss(access);
         if self.host.frames.iter().all(|f| f.page.is_some()) {
-            assert_eq!(self.evict_for(1, Some((access.page, recall))), 1, "no victim");
+            assert_eq!(self.evict_for(1, Some((access.page, ghost_hit))), 1, "no victim");
         }
         let free = self.host.frames.iter().position(|f| f.page.is_none()).unwrap();
         let slot = &mut self.host.frames[free];
         (slot.page, slot.dirty) = (Some(access.page.0), access.mark.is_write());
-        let (frames, frame) = (Frames::<P::Touch>::of(&self.metas), FrameId(free as u32));
-        P::Touch::reset(frames.meta(frame), &self.policy.params(), access);
-        self.policy.admit(frames, frame, access, recall);
-        if P::Touch::UNFIX && self.policy.touch_on() != TouchOn::Fix {
+        let (frames, frame) = (Frames::<P::Hook>::of(&self.metas), FrameId(free as u32));
+        P::Hook::reset(frames.meta(frame), &self.policy.params(), access);
+        self.policy.admit(frames, frame, access, ghost_hit);
+        if P::Hook::UNFIX && self.policy.hit_on() != HitOn::Fix {
             self.touched(frame, access);
         }
     }
@@ -158,10 +158,10 @@ impl<P: Policy> TestPool<P> {
         self.evict_for(count, None)
     }
 
-    fn evict_for(&mut self, count: u32, incoming: Option<(PageId, Recall)>) -> u32 {
+    fn evict_for(&mut self, count: u32, incoming: Option<(PageId, GhostHit)>) -> u32 {
         let steps_max = 64 * self.metas.len() as u32 + 64;
-        let goal = Goal { frames: count, steps_max, now: self.now, incoming };
-        let taken = self.policy.evict(Frames::of(&self.metas), &goal, &mut self.host);
+        let request = EvictRequest { frames: count, steps_max, now: self.now, incoming };
+        let taken = self.policy.evict(Frames::of(&self.metas), &request, &mut self.host);
         self.check();
         taken
     }
@@ -188,7 +188,7 @@ impl<P: Policy> TestPool<P> {
     }
 
     /// From now on `page`, which is resident, is refused for this reason, or no more.
-    pub fn refuse(&mut self, page: u64, why: Option<Why>) {
+    pub fn refuse(&mut self, page: u64, why: Option<RefusalReason>) {
         let frame = self.frame_of(page).unwrap();
         self.host.frames[frame.index()].refuse = why;
     }
@@ -231,12 +231,12 @@ pub(crate) fn survives_everything<P: Policy>(spec: &str) {
             let pages = pool.pages();
             let free = pages.iter().filter(|&&p| is_free(&pool, p)).count() as u32;
             match rng.u8(0..20) {
-                0 if pages.len() > 1 => refuse_all(&mut pool, Some(Why::Pinned), 1),
+                0 if pages.len() > 1 => refuse_all(&mut pool, Some(RefusalReason::Pinned), 1),
                 1 => refuse_all(&mut pool, None, 0),
                 2 if !pages.is_empty() => pool.drop_page(pages[rng.usize(0..pages.len())]),
                 3 if !pages.is_empty() => {
-                    let goal = rng.u32(1..4);
-                    assert_eq!(pool.evict(goal), goal.min(free), "{frames} frames");
+                    let request = rng.u32(1..4);
+                    assert_eq!(pool.evict(request), request.min(free), "{frames} frames");
                 }
                 _ => {
                     if pages.len() == frames as usize && free == 0 {
@@ -254,7 +254,7 @@ fn is_free<P: Policy>(pool: &TestPool<P>, page: u64) -> bool {
 }
 
 /// Refuses all resident pages but the first so many, for this reason, or no more.
-fn refuse_all<P: Policy>(pool: &mut TestPool<P>, why: Option<Why>, but: usize) {
+fn refuse_all<P: Policy>(pool: &mut TestPool<P>, why: Option<RefusalReason>, but: usize) {
     for (at, page) in pool.pages().into_iter().enumerate() {
         pool.refuse(page, if at < but { None } else { why });
     }

@@ -7,7 +7,7 @@ mod model;
 
 use millpond_base::{Mark, PageId};
 use millpond_policies::config::Spec;
-use millpond_policies::contract::{Access, Recall, Shape};
+use millpond_policies::contract::{Access, GhostHit, Shape};
 use millpond_policies::info::{Class, Family};
 
 use model::{
@@ -188,7 +188,7 @@ fn ghosts_are_never_more_than_stated() {
                         next: 0,
                         next_read: 0,
                     };
-                    remembered += u64::from(subject.miss(&access) != Recall::NONE);
+                    remembered += u64::from(subject.miss(&access) != GhostHit::NONE);
                 }
                 // Pages in the pool may be remembered, too, beside the ghosts.
                 if remembered > most.saturating_add(u64::from(frames)) {

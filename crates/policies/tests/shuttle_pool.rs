@@ -28,7 +28,7 @@ fn latched<P: Policy>() {
         let body = move || {
             let policy = P::new(&P::Config::default(), &shape());
             let params = policy.params();
-            let cold: Box<dyn Cold<P::Touch>> = Box::new(policy);
+            let cold: Box<dyn Cold<P::Hook>> = Box::new(policy);
             let seat = if batched {
                 Seat::Batched(Mutex::new(cold))
             } else {
@@ -45,7 +45,7 @@ fn open<P: OpenPolicy>() {
     let body = || {
         let policy = P::new(&P::Config::default(), &shape());
         let params = policy.params();
-        let cold: Box<dyn OpenCold<P::Touch>> = Box::new(policy);
+        let cold: Box<dyn OpenCold<P::Hook>> = Box::new(policy);
         run(Setup { frames: FRAMES, params, seat: Seat::Open(cold) }, LOAD).unwrap();
     };
     shuttle::check_random(body, SCHEDULES);

@@ -9,7 +9,7 @@ use millpond_policies::erased::{Cold, OpenCold};
 use millpond_policies::policy as p;
 use millpond_policies::registry::{Visitor, visit_all};
 
-use mock_pool::{Load, Seat, Setup, run};
+use mock_pool::{Load, PolicyHost, Setup, run};
 
 fn shape(frames: u32, seed: u64) -> Shape {
     Shape { frames, pages_dense: None, seed }
@@ -39,13 +39,13 @@ impl Visitor for Live {
         for (batched, frames, seed) in [(false, 9, 2), (true, 33, 3), (false, 33, 5)] {
             let policy = P::new(&P::Config::default(), &shape(frames, seed));
             let params = policy.params();
-            let cold: Box<dyn Cold<P::Touch>> = Box::new(policy);
-            let seat = if batched {
-                Seat::Batched(Mutex::new(cold))
+            let cold: Box<dyn Cold<P::Hook>> = Box::new(policy);
+            let policy_host = if batched {
+                PolicyHost::Batched(Mutex::new(cold))
             } else {
-                Seat::Exact(Mutex::new(cold))
+                PolicyHost::Exact(Mutex::new(cold))
             };
-            if let Err(why) = run(Setup { frames, params, seat }, load(seed)) {
+            if let Err(why) = run(Setup { frames, params, policy_host }, load(seed)) {
                 self.failures.push(format!("{} (batched: {batched}): {why}", P::INFO.id));
             }
         }
@@ -63,8 +63,8 @@ fn open<P: OpenPolicy>() {
     for (frames, seed) in [(9, 6), (33, 7), (64, 9)] {
         let policy = P::new(&P::Config::default(), &shape(frames, seed));
         let params = policy.params();
-        let cold: Box<dyn OpenCold<P::Touch>> = Box::new(policy);
-        run(Setup { frames, params, seat: Seat::Open(cold) }, load(seed))
+        let cold: Box<dyn OpenCold<P::Hook>> = Box::new(policy);
+        run(Setup { frames, params, policy_host: PolicyHost::Open(cold) }, load(seed))
             .unwrap_or_else(|why| panic!("{}: {why}", P::INFO.id));
     }
 }

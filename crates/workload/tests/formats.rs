@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use millpond_base::{Lsn, Mark, Op, PageKind, Reason};
+use millpond_base::{AccessKind, Lsn, Mark, PageKind, Reason};
 use millpond_workload::formats::{Format, ReadOptions, open, open_reader};
 use millpond_workload::trace::{Batch, Source, TraceError};
 
@@ -136,7 +136,7 @@ fn csv_columns_come_from_the_header_or_from_the_caller() {
 fn csv_carries_every_mark() {
     let text = "page,op,reason,kind,depth,scan,lsn\n9,W,recov,3,2,1,77\n8,R,none,0,0,0,78\n";
     let batch = read("t.csv", text).unwrap();
-    let mark = Mark::of(Op::Write)
+    let mark = Mark::of(AccessKind::Write)
         .with_reason(Reason::Recov)
         .with_kind(PageKind::BTREE_LEAF, 2)
         .with_scan(true);

@@ -1,6 +1,6 @@
 //! The statistics agree with traces small enough to count by hand.
 
-use millpond_base::{Mark, Op, Reason};
+use millpond_base::{AccessKind, Mark, Reason};
 use millpond_workload::formats::{ReadOptions, open_reader};
 use millpond_workload::stat::{Describer, RequestType, TraceStat, describe};
 use millpond_workload::trace::Batch;
@@ -46,7 +46,7 @@ fn long_traces_keep_at_most_256_points_of_the_footprint() {
 
 #[test]
 fn storage_requests_are_counted_by_type_and_by_what_follows_them() {
-    let write = |reason| Mark::of(Op::Write).with_reason(reason);
+    let write = |reason| Mark::of(AccessKind::Write).with_reason(reason);
     let stat = stat_of(&[
         (1, Mark::READ),
         (2, Mark::READ),

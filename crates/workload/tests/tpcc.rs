@@ -244,9 +244,9 @@ fn payments_move_the_same_money_everywhere() {
     // Bad credit is noted, good credit is not: a note begins with the customer's number.
     for (key, row) in &customers {
         let note = format!("{} {} ", keys::last_number(key), keys::district_of(key).1);
-        let is_noted = Customer::DATA.get(row).starts_with(note.as_bytes());
+        let is_noop = Customer::DATA.get(row).starts_with(note.as_bytes());
         let is_bad = Customer::CREDIT.get(row) == b"BC";
-        assert_eq!(is_noted, is_bad && Customer::PAYMENT_CNT.get(row) > 1);
+        assert_eq!(is_noop, is_bad && Customer::PAYMENT_CNT.get(row) > 1);
     }
     bed.assert_consistent();
 }

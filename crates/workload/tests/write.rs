@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use millpond_base::{Lsn, Mark, Op, PageKind, Reason, Seed};
+use millpond_base::{AccessKind, Lsn, Mark, PageKind, Reason, Seed};
 use millpond_workload::formats::{Format, ReadOptions, open};
 use millpond_workload::generate::generate;
 use millpond_workload::trace::{Batch, Source, TraceError};
@@ -54,7 +54,7 @@ fn marks() -> impl Strategy<Value = Mark> {
     let reasons = [Reason::None, Reason::Synch, Reason::Replace, Reason::Recov, Reason::Dsync];
     (any::<bool>(), 0..5usize, any::<u8>(), any::<u8>(), any::<bool>()).prop_map(
         move |(write, reason, kind, depth, scan)| {
-            Mark::of(if write { Op::Write } else { Op::Read })
+            Mark::of(if write { AccessKind::Write } else { AccessKind::Read })
                 .with_reason(reasons[reason])
                 .with_kind(PageKind(kind), depth)
                 .with_scan(scan)

@@ -6,7 +6,7 @@
 use millpond_base::{FrameId, Share};
 use millpond_policies::config;
 use millpond_policies::contract::{
-    Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape,
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
 };
 use millpond_policies::info::{Age, Class, Family, Info, References, Tier};
 use millpond_policies::parts::{Links, List};
@@ -28,7 +28,7 @@ pub struct SecondTouch {
     again_max: u32,
 }
 
-impl Rules for SecondTouch {
+impl PolicySpec for SecondTouch {
     const INFO: Info = Info {
         id: "second-touch",
         summary: "pages referenced once go first, the others by LRU",
@@ -43,7 +43,7 @@ impl Rules for SecondTouch {
         source: "your own idea",
     };
     // Every hit must reach us: we keep lists, and nothing beside the frame.
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = SecondTouchConfig;
 
     fn new(config: &SecondTouchConfig, shape: &Shape) -> Self {
@@ -60,7 +60,7 @@ impl Rules for SecondTouch {
         self.links.bytes() + self.is_again.capacity()
     }
 
-    fn check(&self, _: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.once.check(&self.links)?;
         self.again.check(&self.links)?;
         let listed = self.once.len() + self.again.len();
@@ -98,22 +98,22 @@ impl SecondTouch {
 }
 
 impl Policy for SecondTouch {
-    fn hit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, _: &Access) {
+    fn hit(&mut self, _: Frames<'_, CentralHook>, frame: FrameId, _: &Access) {
         self.keep(frame);
     }
 
-    fn admit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, _: &Access, _: Recall) {
+    fn admit(&mut self, _: Frames<'_, CentralHook>, frame: FrameId, _: &Access, _: GhostHit) {
         self.once.push_back(&mut self.links, frame.0);
     }
 
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
+        while taken < request.frames && steps < request.steps_max {
             steps += 1;
             let Some(victim) = self.once.front().or(self.again.front()) else { break };
             match host.take(FrameId(victim)) {
@@ -129,7 +129,7 @@ impl Policy for SecondTouch {
         taken
     }
 
-    fn forget(&mut self, _: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _: Frames<'_, CentralHook>, frame: FrameId) {
         self.unlink(frame);
     }
 }

@@ -23,10 +23,10 @@ use millpond_workload::tpcc;
 
 use super::leanstore::{Course, LEAN};
 use super::verdict::{above, below, claim};
-use crate::bed::{Bed, prepare};
 use crate::client::Workload;
 use crate::error::BenchError;
 use crate::figure::{Watched, failed};
+use crate::instance::{Instance, prepare};
 use crate::runner::{Length, Observer, RunSpec};
 use crate::setup::{DeviceSpec, Engine, Paged, Setup};
 use crate::table::Row;
@@ -111,26 +111,26 @@ impl Outgrown {
     /// Runs piece by piece, until the data have grown enough or the time is over.
     fn points(
         &self,
-        bed: &mut dyn Bed,
+        instance: &mut dyn Instance,
         observer: &mut dyn Observer,
     ) -> Result<Vec<Point>, BenchError> {
         let scale = self.course.scale;
         let (seconds, piece) = scale.pick((1.0, 0.05), (16.0, 0.4), (900.0, 5.0));
         let piece = Duration::from_secs_f64(piece);
         let spec = RunSpec { warm_up: Length::NONE, measure: Length::Time(piece), interval: piece };
-        let page_size = u64::from(bed.facts().page_size);
+        let page_size = u64::from(instance.info().page_size);
         let end = (self.limit() as f64 * END) as u64;
         let start = Instant::now();
         let mut points = Vec::new();
         let mut second = 0.0;
         while start.elapsed().as_secs_f64() < seconds {
-            let outcome = bed.run(&spec, &mut |_| Ok(()), observer)?;
+            let outcome = instance.run(&spec, &mut |_| Ok(()), observer)?;
             if outcome.was_stopped {
                 return Err(BenchError::Stopped);
             }
             let counts = outcome.counts.unwrap_or_default();
             second += outcome.seconds;
-            let data_bytes = bed.data_pages()? * page_size;
+            let data_bytes = instance.data_pages()? * page_size;
             points.push(Point {
                 second,
                 data_bytes,
@@ -158,16 +158,16 @@ impl Outgrown {
         }
         let setup = self.setup(&what, u64::from(cell.repetition));
         let observer = &mut Watched(&mut *watch);
-        let mut bed = match prepare(&setup, &self.workload(), observer) {
+        let mut instance = match prepare(&setup, &self.workload(), observer) {
             Err(BenchError::Limit(error)) => {
                 let why = format!("no memory limit can be set here: {error}");
                 return Ok(vec![self.left_out(&why, watch)]);
             }
-            bed => bed?,
+            instance => instance?,
         };
-        let points = self.points(bed.as_mut(), observer)?;
-        let rows = self.rows(&setup, &points, bed.as_ref());
-        if let Some(report) = bed.check_at_rest()?
+        let points = self.points(instance.as_mut(), observer)?;
+        let rows = self.rows(&setup, &points, instance.as_ref());
+        if let Some(report) = instance.check_at_rest()?
             && !report.is_consistent()
         {
             let error = format!("the data is inconsistent: {report:?}");
@@ -182,7 +182,7 @@ impl Outgrown {
     }
 
     /// What is said of the whole run, and of each of its points.
-    fn rows(&self, setup: &Setup, points: &[Point], bed: &dyn Bed) -> Vec<Row> {
+    fn rows(&self, setup: &Setup, points: &[Point], instance: &dyn Instance) -> Vec<Row> {
         let over = |point: &Point| point.data_bytes as f64 / self.limit() as f64;
         // By time: whoever is slow has less data, and memory is full before the data alone are as
         // large as it.
@@ -203,7 +203,7 @@ impl Outgrown {
             .with("per_s_second_half", rate(&late))
             .with("slowest_over_mean", steadiness)
             .with("largest_over_limit", points.last().map(over))
-            .with_facts(bed.facts());
+            .with_facts(instance.info());
         let point = |(at, point): (usize, &Point)| {
             let has_counts = setup.engine == Engine::Pool;
             let per_s = |events: u64| has_counts.then(|| events as f64 / point.seconds.max(1e-9));

@@ -10,8 +10,8 @@ use millpond_workload::tpcc;
 use super::leanstore::Course;
 use super::live::{End, Job, LiveFigure, Loaded, percent, row};
 use super::verdict::{above, below, claim};
-use crate::bed::Bed;
 use crate::client::Workload;
+use crate::instance::Instance;
 use crate::runner::Length;
 use crate::setup::DeviceSpec;
 use crate::table::Row;
@@ -207,10 +207,10 @@ const PREFETCH: &str = "prefetch";
 const HINTS: &str = "prefetch and hints";
 
 /// One row for each table, with its bytes per second.
-fn scan_rows(job: &Job, end: &End, bed: &dyn Bed) -> Vec<Row> {
-    let whole = row(job, end, bed);
+fn scan_rows(job: &Job, end: &End, instance: &dyn Instance) -> Vec<Row> {
+    let whole = row(job, end, instance);
     let End::Ran(outcome) = end else { return vec![whole] };
-    let bytes = bed.row_bytes();
+    let bytes = instance.row_bytes();
     let of = |(index, class): (usize, &&'static str)| {
         let rows = outcome.by_class.get(index).copied().unwrap_or(0) as f64;
         let per_s = rows / outcome.seconds.max(1e-9);
@@ -300,8 +300,8 @@ fn ramp_up(course: Course, loaded: &Loaded) -> LiveFigure {
 }
 
 /// The run, and the points of its course.
-fn series(job: &Job, end: &End, bed: &dyn Bed) -> Vec<Row> {
-    let mut rows = vec![row(job, end, bed)];
+fn series(job: &Job, end: &End, instance: &dyn Instance) -> Vec<Row> {
+    let mut rows = vec![row(job, end, instance)];
     if let End::Ran(outcome) = end {
         for (at, tick) in outcome.series.iter().enumerate() {
             let rate = |events: u64| events as f64 / tick.seconds.max(1e-9);

@@ -19,11 +19,11 @@ use millpond_lab::table::{Table, Value};
 use millpond_workload::keys::Distribution;
 use millpond_workload::ycsb::Mix;
 
-use crate::bed::{Bed, prepare, prepare_on};
 use crate::client::Workload;
 use crate::error::BenchError;
 use crate::figure::{Watched, failed};
 use crate::image::Image;
+use crate::instance::{Instance, prepare, prepare_on};
 use crate::runner::{Length, Observer, Outcome, RunSpec};
 use crate::setup::{DeviceSpec, Engine, Setup};
 use crate::store::TreeStoreError;
@@ -61,9 +61,9 @@ pub enum End {
 }
 
 /// What is made of a run.
-type Rows = fn(&Job, &End, &dyn Bed) -> Vec<Row>;
+type Rows = fn(&Job, &End, &dyn Instance) -> Vec<Row>;
 /// What is done with a bed instead of one run.
-type Course = fn(&Job, &mut dyn Bed, &mut dyn Observer) -> Result<Vec<Row>, BenchError>;
+type Course = fn(&Job, &mut dyn Instance, &mut dyn Observer) -> Result<Vec<Row>, BenchError>;
 
 /// What a figure does with a bed.
 #[derive(Clone, Copy)]
@@ -143,20 +143,20 @@ impl LiveFigure {
             && !setup.options.log
             && !setup.options.locks
             && !matches!(setup.device, DeviceSpec::File(_));
-        let mut bed = match has_image {
+        let mut instance = match has_image {
             true => prepare_on(&*self.image(job, repetition, observer)?, &setup, &job.workload)?,
             false => prepare(&setup, &job.workload, observer)?,
         };
         let (rows, is_whole) = match self.play {
             Play::Run(rows) => {
-                let end = run(job, bed.as_mut(), observer)?;
-                (rows(job, &end, bed.as_ref()), matches!(end, End::Ran(_)))
+                let end = run(job, instance.as_mut(), observer)?;
+                (rows(job, &end, instance.as_ref()), matches!(end, End::Ran(_)))
             }
-            Play::Own(course) => (course(job, bed.as_mut(), observer)?, true),
+            Play::Own(course) => (course(job, instance.as_mut(), observer)?, true),
         };
         // What was broken off in the middle is not taken back without a log.
         if is_whole
-            && let Some(report) = bed.check_at_rest()?
+            && let Some(report) = instance.check_at_rest()?
             && !report.is_consistent()
         {
             let error = format!("the data is inconsistent: {report:?}");
@@ -167,9 +167,13 @@ impl LiveFigure {
 }
 
 /// One run of the job.
-fn run(job: &Job, bed: &mut dyn Bed, observer: &mut dyn Observer) -> Result<End, BenchError> {
+fn run(
+    job: &Job,
+    instance: &mut dyn Instance,
+    observer: &mut dyn Observer,
+) -> Result<End, BenchError> {
     let spec = RunSpec { warm_up: job.warm_up, measure: job.measure, interval: interval(job) };
-    match bed.run(&spec, &mut |_| Ok(()), observer) {
+    match instance.run(&spec, &mut |_| Ok(()), observer) {
         Ok(outcome) if outcome.was_stopped => Err(BenchError::Stopped),
         Ok(outcome) => Ok(End::Ran(Box::new(outcome))),
         Err(error) => broken_off(&error).ok_or(error),
@@ -227,7 +231,7 @@ pub fn broken_off(error: &BenchError) -> Option<End> {
 }
 
 /// The row of a run: how it ended, and all that was measured.
-pub fn row(job: &Job, end: &End, bed: &dyn Bed) -> Row {
+pub fn row(job: &Job, end: &End, instance: &dyn Instance) -> Row {
     let row = Row::default();
     let row = match end {
         End::Full => row.with("end", "full").with("threads", threads_of(&job.workload)),
@@ -236,19 +240,19 @@ pub fn row(job: &Job, end: &End, bed: &dyn Bed) -> Row {
             let counts = outcome.counts.unwrap_or_default();
             row.with("end", "ran")
                 .with("threads", outcome.threads)
-                .with_outcome(outcome, bed.facts().engine)
+                .with_outcome(outcome, instance.info().engine)
                 .with("miss_ratio", 1.0 - counts.hit_ratio())
                 .with("misses_per_tx", counts.misses as f64 / outcome.transactions.max(1) as f64)
                 .with("reads_per_s", counts.reads as f64 / outcome.seconds.max(1e-9))
         }
     };
-    row.with("seat", job.setup.options.lab.seat.to_string())
+    row.with("hit_delivery", job.setup.options.lab.hit_delivery.to_string())
         .with("device", job.setup.device.to_string())
-        .with_facts(bed.facts())
+        .with_facts(instance.info())
 }
 
-fn one_row(job: &Job, end: &End, bed: &dyn Bed) -> Vec<Row> {
-    vec![row(job, end, bed)]
+fn one_row(job: &Job, end: &End, instance: &dyn Instance) -> Vec<Row> {
+    vec![row(job, end, instance)]
 }
 
 /// Threads that a workload runs with.

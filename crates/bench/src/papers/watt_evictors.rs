@@ -18,10 +18,10 @@ use super::live::{Job, LiveFigure, Loaded, cores};
 use super::threads::thread_counts;
 use super::verdict::{above, below, claim};
 use super::watt_live::{HYPERBOLIC, LEAN, POLICIES, READ_ONLY, TPCC, WATT};
-use crate::bed::Bed;
 use crate::client::Workload;
 use crate::error::BenchError;
 use crate::evictors::{Evict, Out, Rates};
+use crate::instance::Instance;
 use crate::runner::{Length, Observer};
 use crate::setup::Setup;
 use crate::table::Row;
@@ -88,7 +88,7 @@ const ROUNDS: u32 = 5;
 fn rows(
     (job, evictors): (&Job, u32),
     kinds: &[&str],
-    bed: &mut dyn Bed,
+    instance: &mut dyn Instance,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Row>, BenchError> {
     let mut outs: Vec<Vec<Out>> = vec![Vec::new(); kinds.len()];
@@ -98,7 +98,7 @@ fn rows(
             if observer.stop() {
                 return Err(BenchError::Stopped);
             }
-            outs.push(bed.evict(&what, observer)?);
+            outs.push(instance.evict(&what, observer)?);
         }
     }
     let row = |(kind, outs): (&&str, Vec<Out>)| {
@@ -112,7 +112,7 @@ fn rows(
             .with("writes_per_eviction", rates.written)
             .with("evicted", rates.pages)
             .with("device", job.setup.device.to_string())
-            .with_facts(bed.facts())
+            .with_facts(instance.info())
     };
     Ok(kinds.iter().zip(outs).map(row).collect())
 }
@@ -126,7 +126,7 @@ fn figure_10(scale: Scale, loaded: &Loaded) -> LiveFigure {
     let of = |name| POLICIES.map(|policy| job(scale, name, policy, Vec::new()));
     let jobs = [READ_ONLY, TPCC].into_iter().flat_map(of).collect();
     LiveFigure::new(FIG_10, jobs, loaded, draw_10)
-        .with_course(|job, bed, observer| rows((job, 1), &[CLEAN, DIRTY], bed, observer))
+        .with_course(|job, instance, observer| rows((job, 1), &[CLEAN, DIRTY], instance, observer))
 }
 
 fn draw_10(rows: &Table) -> Section {
@@ -204,11 +204,11 @@ fn figure_12(scale: Scale, loaded: &Loaded) -> LiveFigure {
             jobs.extend(POLICIES.map(|policy| job(scale, name, policy, axes())));
         }
     }
-    LiveFigure::new(FIG_12, jobs, loaded, draw_12).with_course(|job, bed, observer| {
+    LiveFigure::new(FIG_12, jobs, loaded, draw_12).with_course(|job, instance, observer| {
         let axis = |name: &str| job.axes.iter().find(|(axis, _)| *axis == name);
         let evictors = axis("evictors").and_then(|(_, value)| value.number()).unwrap_or(1.0);
         let kind = axis("workload").map_or(CLEAN, |(_, name)| pages_of(&name.to_string()));
-        rows((job, evictors as u32), &[kind], bed, observer)
+        rows((job, evictors as u32), &[kind], instance, observer)
     })
 }
 

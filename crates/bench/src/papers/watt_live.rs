@@ -7,7 +7,7 @@
 //! memory that answers as slowly as an NVMe drive. Evictions per second of an isolated evictor
 //! (figs 10 and 12) are in `watt_evictors`.
 
-use millpond::db::SeatMode;
+use millpond::db::HitDelivery;
 use millpond::io::SlowProfile;
 use millpond_base::Size;
 use millpond_lab::experiment::{About, Figure, Grid, Need, Scale};
@@ -303,7 +303,7 @@ fn draw_13(rows: &Table) -> Section {
 
 fn workers(scale: Scale, loaded: &Loaded) -> LiveFigure {
     let seconds = scale.pick(0.05, 1.0, 60.0);
-    let batched = format!("lru, {}", SeatMode::Batched);
+    let batched = format!("lru, {}", HitDelivery::Batched);
     let mut jobs = Vec::new();
     for name in [READ_ONLY, TPCC] {
         for threads in thread_counts() {
@@ -313,7 +313,7 @@ fn workers(scale: Scale, loaded: &Loaded) -> LiveFigure {
                 let axes = vec![("workers", threads.into()), ("policy", label.into())];
                 let mut job = shape.job(name, policy, axes);
                 if label == batched {
-                    job.setup.options.lab.seat = SeatMode::Batched;
+                    job.setup.options.lab.hit_delivery = HitDelivery::Batched;
                 }
                 jobs.push(job);
             }
@@ -352,7 +352,7 @@ fn draw_workers(rows: &Table) -> Section {
         };
         section.plots.push(plot.into());
     }
-    let batched = format!("lru, {}", SeatMode::Batched);
+    let batched = format!("lru, {}", HitDelivery::Batched);
     let over = |above: &str, below: &str| {
         [READ_ONLY, TPCC].map(|name| (name, grid.ratio(&[name, most, above], &[name, most, below])))
     };

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use millpond_base::{FrameId, Mark, PageId};
-use millpond_policies::contract::{Cooled, PageState, Verdict};
+use millpond_policies::contract::{Cooled, OfferOutcome, PageState};
 
 /// One line of a diary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +26,7 @@ pub enum Event {
         incoming: Option<PageId>,
     },
     /// The policy offered a frame, and the pool answered.
-    Offered(FrameId, Verdict),
+    Offered(FrameId, OfferOutcome),
     /// The policy asked to let a frame cool, and the pool answered.
     Cooled(FrameId, Cooled),
     /// The policy asked whether a frame is dirty, and the pool answered.

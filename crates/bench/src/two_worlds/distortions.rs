@@ -2,11 +2,11 @@
 
 use std::num::NonZero;
 
-use millpond::db::{EvictionMode, SeatMode, TranslationMode};
+use millpond::db::{EvictionMode, HitDelivery, TranslationMode};
 
 use super::worlds::Plan;
-use crate::bed::prepare;
 use crate::error::BenchError;
+use crate::instance::prepare;
 use crate::runner::Observer;
 use crate::setup::Setup;
 
@@ -87,7 +87,7 @@ impl Distortion {
                 (lab.batch, lab.background_writer) = (None, true);
             }
             if is_all || self == Distortion::LateHits {
-                lab.seat = SeatMode::Batched;
+                lab.hit_delivery = HitDelivery::Batched;
             }
             if let Distortion::CoarseTicks(references) = self {
                 lab.references_per_tick = references;
@@ -128,8 +128,8 @@ pub fn distorted(
     observer: &mut dyn Observer,
 ) -> Result<Distorted, BenchError> {
     let workload = plan.workload.with_threads(distortion.threads());
-    let mut bed = prepare(&distortion.setup(plan, policy), &workload, observer)?;
-    let outcome = bed.run(&plan.spec(), &mut |_| Ok(()), observer)?;
+    let mut instance = prepare(&distortion.setup(plan, policy), &workload, observer)?;
+    let outcome = instance.run(&plan.spec(), &mut |_| Ok(()), observer)?;
     let counts = outcome.counts.unwrap_or_default();
     Ok(Distorted {
         references: counts.references,

@@ -7,10 +7,10 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 use millpond_base::{FrameId, Mark, PageId};
-use millpond_lab::seat::Seat;
+use millpond_lab::policy_host::PolicyHost;
 use millpond_policies::config::{ParamError, Spec};
 use millpond_policies::contract::{
-    Access, Cooled, Host, PageState, Policy, Recall, Shape, Verdict,
+    Access, Cooled, GhostHit, Host, OfferOutcome, PageState, Policy, Shape,
 };
 use millpond_policies::registry::{Visitor, visit_all};
 
@@ -64,18 +64,18 @@ impl FedHost<'_> {
 }
 
 impl Host for FedHost<'_> {
-    fn offer(&mut self, frame: FrameId) -> Verdict {
+    fn offer(&mut self, frame: FrameId) -> OfferOutcome {
         let same = |event: &Event| matches!(event, Event::Offered(f, _) if *f == frame);
         match self.next(same) {
             Some(Event::Offered(_, verdict)) => {
                 match verdict {
-                    Verdict::Taken(page) => self.taken.push((frame, page)),
-                    Verdict::Refused(_) => self.refusals += 1,
-                    Verdict::Instead(_) => {}
+                    OfferOutcome::Taken(page) => self.taken.push((frame, page)),
+                    OfferOutcome::Refused(_) => self.refusals += 1,
+                    OfferOutcome::EvictChildFirst(_) => {}
                 }
                 verdict
             }
-            _ => Verdict::Refused(millpond_policies::contract::Why::Changed),
+            _ => OfferOutcome::Refused(millpond_policies::contract::RefusalReason::Changed),
         }
     }
 
@@ -87,7 +87,7 @@ impl Host for FedHost<'_> {
                 }
                 cooled
             }
-            _ => Cooled::Refused(millpond_policies::contract::Why::Changed),
+            _ => Cooled::Refused(millpond_policies::contract::RefusalReason::Changed),
         }
     }
 
@@ -101,19 +101,19 @@ impl Host for FedHost<'_> {
 
 /// The simulator's side.
 struct Fed<P: Policy> {
-    seat: Seat<P>,
+    policy_host: PolicyHost<P>,
     frame_of: HashMap<PageId, FrameId>,
     page_of: Vec<Option<PageId>>,
     /// Pages that missed and are not loaded yet; there are several where the parent of one went
     /// meanwhile.
-    loading: HashMap<PageId, (Access, Recall)>,
+    loading: HashMap<PageId, (Access, GhostHit)>,
     agreed: Agreed,
 }
 
 impl<P: Policy> Fed<P> {
     fn new(config: &P::Config, shape: &Shape) -> Fed<P> {
         Fed {
-            seat: Seat::new(config, shape),
+            policy_host: PolicyHost::new(config, shape),
             frame_of: HashMap::new(),
             page_of: vec![None; shape.frames as usize],
             loading: HashMap::new(),
@@ -129,11 +129,11 @@ impl<P: Policy> Fed<P> {
                 return Ok(1 + self.evict(&events[1..], wanted, incoming)?);
             }
             Event::Admitted(frame, page, mark) => self.admit(frame, page, mark)?,
-            Event::Cleaned(frame) => self.seat.cleaned(frame),
-            Event::Revived(frame) => self.seat.revive(frame),
+            Event::Cleaned(frame) => self.policy_host.cleaned(frame),
+            Event::Revived(frame) => self.policy_host.revive(frame),
             Event::Forgotten(frame) => {
                 self.drop_page(frame).ok_or("no page there")?;
-                self.seat.forget(frame);
+                self.policy_host.forget(frame);
             }
             Event::Offered(..) | Event::Cooled(..) | Event::Looked(..) => {
                 return Err("nothing more to ask".to_string());
@@ -143,14 +143,14 @@ impl<P: Policy> Fed<P> {
     }
 
     fn reference(&mut self, page: PageId, mark: Mark, hit: bool) -> Result<(), String> {
-        let access = Access { page, mark, now: self.seat.tick(), next: 0, next_read: 0 };
+        let access = Access { page, mark, now: self.policy_host.tick(), next: 0, next_read: 0 };
         self.agreed.references += 1;
         match (self.frame_of.get(&page), hit) {
-            (Some(frame), true) => self.seat.hit(*frame, &access, false),
+            (Some(frame), true) => self.policy_host.hit(*frame, &access, false),
             (None, false) => {
                 self.agreed.misses += 1;
-                let recall = self.seat.miss(&access);
-                self.loading.insert(page, (access, recall));
+                let ghost_hit = self.policy_host.miss(&access);
+                self.loading.insert(page, (access, ghost_hit));
             }
             (Some(frame), false) => return Err(format!("the page in frame {}", frame.0)),
             (None, true) => return Err("a miss".to_string()),
@@ -168,7 +168,7 @@ impl<P: Policy> Fed<P> {
         let (at, parted) = (Cell::new(0), Cell::new(false));
         let mut host = FedHost { events, at, parted, taken, cooled, refusals: 0 };
         let incoming = incoming.and_then(|page| Some((page, self.loading.get(&page)?.1)));
-        self.seat.evict(&mut host, wanted, incoming);
+        self.policy_host.evict(&mut host, wanted, incoming);
         if host.parted.get() {
             return Err("another victim, or question".to_string());
         }
@@ -185,14 +185,14 @@ impl<P: Policy> Fed<P> {
 
     fn admit(&mut self, frame: FrameId, page: PageId, mark: Mark) -> Result<(), String> {
         let known = self.loading.remove(&page);
-        let (access, recall) =
-            known.unwrap_or((Access { page, mark, now: 0, next: 0, next_read: 0 }, Recall::NONE));
+        let (access, ghost_hit) =
+            known.unwrap_or((Access { page, mark, now: 0, next: 0, next_read: 0 }, GhostHit::NONE));
         match self.page_of.get_mut(frame.index()) {
             Some(place @ None) => *place = Some(page),
             _ => return Err("no free frame of that number".to_string()),
         }
         self.frame_of.insert(page, frame);
-        self.seat.admit(frame, &access, recall);
+        self.policy_host.admit(frame, &access, ghost_hit);
         Ok(())
     }
 
@@ -247,7 +247,7 @@ pub fn play(
 
 #[cfg(test)]
 mod tests {
-    use millpond_policies::contract::Why;
+    use millpond_policies::contract::RefusalReason;
 
     use super::*;
 
@@ -271,7 +271,7 @@ mod tests {
     }
 
     /// Pages 1 and 2 are loaded, 1 is referenced again, and 3 takes the place of one of them.
-    fn story(offers: &[(u32, Verdict)], frame: u32) -> Vec<Event> {
+    fn story(offers: &[(u32, OfferOutcome)], frame: u32) -> Vec<Event> {
         let mut events = [miss(1, 0), miss(2, 1)].concat();
         events.push(hit(1));
         let [referenced, admitted] = miss(3, frame);
@@ -284,22 +284,23 @@ mod tests {
 
     #[test]
     fn worlds_that_agree_are_told_so_refusals_included() {
-        let plain = lru(&story(&[(1, Verdict::Taken(PageId(2)))], 1)).unwrap();
+        let plain = lru(&story(&[(1, OfferOutcome::Taken(PageId(2)))], 1)).unwrap();
         assert_eq!(plain, Agreed { references: 4, misses: 3, evictions: 1, refusals: 0 });
-        let refused = [(1, Verdict::Refused(Why::Dirty)), (0, Verdict::Taken(PageId(1)))];
+        let refused =
+            [(1, OfferOutcome::Refused(RefusalReason::Dirty)), (0, OfferOutcome::Taken(PageId(1)))];
         assert_eq!(lru(&story(&refused, 0)).unwrap().refusals, 1);
     }
 
     #[test]
     fn another_victim_another_frame_and_another_outcome_are_each_noticed() {
         let differs = |events: &[Event]| lru(events).unwrap_err();
-        assert_eq!(differs(&story(&[(0, Verdict::Taken(PageId(1)))], 0)).line, 6);
-        assert_eq!(differs(&story(&[(1, Verdict::Taken(PageId(2)))], 0)).line, 8);
-        assert_eq!(differs(&story(&[(1, Verdict::Taken(PageId(9)))], 1)).line, 6);
+        assert_eq!(differs(&story(&[(0, OfferOutcome::Taken(PageId(1)))], 0)).line, 6);
+        assert_eq!(differs(&story(&[(1, OfferOutcome::Taken(PageId(2)))], 0)).line, 8);
+        assert_eq!(differs(&story(&[(1, OfferOutcome::Taken(PageId(9)))], 1)).line, 6);
         assert!(differs(&[hit(1)]).to_string().contains("the simulator a miss"));
         let twice = [miss(1, 0), miss(1, 1)].concat();
         assert_eq!(differs(&twice).line, 2);
-        let unasked = [Event::Offered(FrameId(0), Verdict::Refused(Why::Dirty))];
+        let unasked = [Event::Offered(FrameId(0), OfferOutcome::Refused(RefusalReason::Dirty))];
         assert_eq!(differs(&unasked).line, 0);
     }
 }

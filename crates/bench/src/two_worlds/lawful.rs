@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use millpond_base::{FrameId, PageId};
-use millpond_policies::contract::{Verdict, Why};
+use millpond_policies::contract::{OfferOutcome, RefusalReason};
 
 use super::diary::Event;
 
@@ -94,23 +94,27 @@ impl Court {
         Some(page)
     }
 
-    fn offered(&mut self, frame: FrameId, verdict: Verdict) -> Result<(), Broken> {
+    fn offered(&mut self, frame: FrameId, verdict: OfferOutcome) -> Result<(), Broken> {
         expect(!self.permanent.contains(&frame), 3, "refused for good, and offered again")?;
         let is_in = self.resident.contains_key(&frame);
         match verdict {
-            Verdict::Taken(page) => {
+            OfferOutcome::Taken(page) => {
                 self.seen.evicted += 1;
                 self.taken.insert(frame);
                 expect(self.leave(frame) == Some(page), 1, "taken, and was not resident")
             }
-            Verdict::Refused(why) => {
+            OfferOutcome::Refused(why) => {
                 self.seen.refused += 1;
-                if why == Why::Permanent {
+                if why == RefusalReason::Permanent {
                     self.permanent.insert(frame);
                 }
-                expect(is_in || why == Why::Absent, 3, "a frame that is not in was looked at")
+                expect(
+                    is_in || why == RefusalReason::Absent,
+                    3,
+                    "a frame that is not in was looked at",
+                )
             }
-            Verdict::Instead(child) => {
+            OfferOutcome::EvictChildFirst(child) => {
                 self.seen.instead += 1;
                 expect(is_in && child != frame, 3, "a child of no page, or of itself")
             }
@@ -161,17 +165,22 @@ mod tests {
     }
 
     fn taken(frame: u32, page: u64) -> Event {
-        Event::Offered(FrameId(frame), Verdict::Taken(PageId(page)))
+        Event::Offered(FrameId(frame), OfferOutcome::Taken(PageId(page)))
     }
 
-    fn refused(frame: u32, why: Why) -> Event {
-        Event::Offered(FrameId(frame), Verdict::Refused(why))
+    fn refused(frame: u32, why: RefusalReason) -> Event {
+        Event::Offered(FrameId(frame), OfferOutcome::Refused(why))
     }
 
     #[test]
     fn a_lawful_life_is_counted() {
-        let events =
-            [admitted(0, 7), refused(0, Why::Dirty), taken(0, 7), admitted(0, 8), admitted(1, 7)];
+        let events = [
+            admitted(0, 7),
+            refused(0, RefusalReason::Dirty),
+            taken(0, 7),
+            admitted(0, 8),
+            admitted(1, 7),
+        ];
         let seen = judge(&events).unwrap();
         assert_eq!((seen.admitted, seen.evicted, seen.refused), (3, 1, 1));
     }
@@ -186,8 +195,8 @@ mod tests {
         assert_eq!(broken(&[taken(0, 7)]), 1);
         assert_eq!(broken(&[admitted(0, 7), taken(0, 8)]), 1);
         assert_eq!(broken(&[Event::Forgotten(FrameId(0))]), 1);
-        assert_eq!(broken(&[admitted(0, 7), refused(0, Why::Permanent), taken(0, 7)]), 3);
-        assert_eq!(broken(&[refused(3, Why::Dirty)]), 3);
+        assert_eq!(broken(&[admitted(0, 7), refused(0, RefusalReason::Permanent), taken(0, 7)]), 3);
+        assert_eq!(broken(&[refused(3, RefusalReason::Dirty)]), 3);
         assert_eq!(broken(&[hit]), 4);
         assert_eq!(broken(&[admitted(0, 7), miss]), 5);
         assert_eq!(broken(&[admitted(99, 7)]), 7);

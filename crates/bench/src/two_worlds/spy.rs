@@ -9,8 +9,8 @@ use std::marker::PhantomData;
 use millpond::db::OwnPolicies;
 use millpond_base::FrameId;
 use millpond_policies::contract::{
-    Access, Cooled, Frames, Goal, Hit, Host, PageState, Policy, Recall, Rules, Shape, TickSource,
-    Touch, TouchOn, Verdict, Zeroed,
+    Access, Cooled, EvictRequest, Frames, GhostHit, Hit, HitHook, HitOn, Host, OfferOutcome,
+    PageState, Policy, PolicySpec, Shape, TickSource, Zeroed,
 };
 use millpond_policies::info::Info;
 use millpond_policies::registry::{Visitor, visit_all};
@@ -18,9 +18,9 @@ use millpond_policies::registry::{Visitor, visit_all};
 use super::diary::{Diary, Event};
 
 /// The hot half `T`, of which each hit is heard centrally.
-pub struct SpyTouch<T>(PhantomData<T>);
+pub struct SpyHook<T>(PhantomData<T>);
 
-impl<T: Touch> Touch for SpyTouch<T> {
+impl<T: HitHook> HitHook for SpyHook<T> {
     type Meta = T::Meta;
     type Params = T::Params;
     const HIT: Hit = Hit::Central;
@@ -29,8 +29,8 @@ impl<T: Touch> Touch for SpyTouch<T> {
     const UNFIX: bool = T::UNFIX;
 
     #[inline(always)]
-    fn touch(meta: &T::Meta, params: &T::Params, access: &Access) {
-        T::touch(meta, params, access);
+    fn on_hit(meta: &T::Meta, params: &T::Params, access: &Access) {
+        T::on_hit(meta, params, access);
     }
 
     #[inline(always)]
@@ -56,32 +56,32 @@ pub struct Spy<P> {
 }
 
 impl<P: Policy> Spy<P> {
-    fn own(frames: Frames<'_, SpyTouch<P::Touch>>) -> Frames<'_, P::Touch> {
+    fn own(frames: Frames<'_, SpyHook<P::Hook>>) -> Frames<'_, P::Hook> {
         frames.alike()
     }
 
-    fn touch_ons(&self) -> TouchOn {
-        if P::Touch::UNFIX { self.policy.touch_on() } else { TouchOn::Fix }
+    fn hit_ons(&self) -> HitOn {
+        if P::Hook::UNFIX { self.policy.hit_on() } else { HitOn::Fix }
     }
 }
 
-impl<P: Policy> Rules for Spy<P> {
+impl<P: Policy> PolicySpec for Spy<P> {
     const INFO: Info = P::INFO;
     const NEEDS_FUTURE: bool = P::NEEDS_FUTURE;
     const IS_RANDOM: bool = P::IS_RANDOM;
-    type Touch = SpyTouch<P::Touch>;
+    type Hook = SpyHook<P::Hook>;
     type Config = P::Config;
 
     fn new(config: &P::Config, shape: &Shape) -> Spy<P> {
         Spy { policy: P::new(config, shape), diary: Diary::begin(), known: 0 }
     }
 
-    fn params(&self) -> <P::Touch as Touch>::Params {
+    fn params(&self) -> <P::Hook as HitHook>::Params {
         self.policy.params()
     }
 
-    fn touch_on(&self) -> TouchOn {
-        self.policy.touch_on()
+    fn hit_on(&self) -> HitOn {
+        self.policy.hit_on()
     }
 
     fn evictions_per_tick(&self) -> u32 {
@@ -96,31 +96,31 @@ impl<P: Policy> Rules for Spy<P> {
         self.policy.state_bytes()
     }
 
-    fn check(&self, frames: Frames<'_, Self::Touch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, frames: Frames<'_, Self::Hook>, resident: &[FrameId]) -> Result<(), String> {
         self.policy.check(Spy::<P>::own(frames), resident)
     }
 }
 
 impl<P: Policy> Policy for Spy<P> {
-    fn hit(&mut self, frames: Frames<'_, Self::Touch>, frame: FrameId, access: &Access) {
+    fn hit(&mut self, frames: Frames<'_, Self::Hook>, frame: FrameId, access: &Access) {
         if self.known > 0 {
             self.known -= 1;
         } else {
             let (page, mark) = (access.page, access.mark);
             self.diary.note(Event::Referenced { page, mark, hit: true });
-            self.known = u32::from(self.touch_ons() == TouchOn::Both);
+            self.known = u32::from(self.hit_ons() == HitOn::Both);
         }
-        if P::Touch::HIT == Hit::Central {
+        if P::Hook::HIT == Hit::Central {
             self.policy.hit(Spy::<P>::own(frames), frame, access);
         }
     }
 
-    fn revive(&mut self, frames: Frames<'_, Self::Touch>, frame: FrameId) {
+    fn revive(&mut self, frames: Frames<'_, Self::Hook>, frame: FrameId) {
         self.diary.note(Event::Revived(frame));
         self.policy.revive(Spy::<P>::own(frames), frame);
     }
 
-    fn miss(&mut self, access: &Access) -> Recall {
+    fn miss(&mut self, access: &Access) -> GhostHit {
         let (page, mark) = (access.page, access.mark);
         self.diary.note(Event::Referenced { page, mark, hit: false });
         self.policy.miss(access)
@@ -128,34 +128,34 @@ impl<P: Policy> Policy for Spy<P> {
 
     fn admit(
         &mut self,
-        frames: Frames<'_, Self::Touch>,
+        frames: Frames<'_, Self::Hook>,
         frame: FrameId,
         access: &Access,
-        recall: Recall,
+        ghost_hit: GhostHit,
     ) {
         self.diary.note(Event::Admitted(frame, access.page, access.mark));
-        self.known = u32::from(self.touch_ons() != TouchOn::Fix);
-        self.policy.admit(Spy::<P>::own(frames), frame, access, recall);
+        self.known = u32::from(self.hit_ons() != HitOn::Fix);
+        self.policy.admit(Spy::<P>::own(frames), frame, access, ghost_hit);
     }
 
     fn evict<H: Host + ?Sized>(
         &mut self,
-        frames: Frames<'_, Self::Touch>,
-        goal: &Goal,
+        frames: Frames<'_, Self::Hook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        let incoming = goal.incoming.map(|(page, _)| page);
-        self.diary.note(Event::Asked { wanted: goal.frames, incoming });
+        let incoming = request.incoming.map(|(page, _)| page);
+        self.diary.note(Event::Asked { wanted: request.frames, incoming });
         let mut host = SpyHost { host, diary: &self.diary };
-        self.policy.evict(Spy::<P>::own(frames), goal, &mut host)
+        self.policy.evict(Spy::<P>::own(frames), request, &mut host)
     }
 
-    fn forget(&mut self, frames: Frames<'_, Self::Touch>, frame: FrameId) {
+    fn forget(&mut self, frames: Frames<'_, Self::Hook>, frame: FrameId) {
         self.diary.note(Event::Forgotten(frame));
         self.policy.forget(Spy::<P>::own(frames), frame);
     }
 
-    fn cleaned(&mut self, frames: Frames<'_, Self::Touch>, frame: FrameId) {
+    fn cleaned(&mut self, frames: Frames<'_, Self::Hook>, frame: FrameId) {
         self.diary.note(Event::Cleaned(frame));
         self.policy.cleaned(Spy::<P>::own(frames), frame);
     }
@@ -167,7 +167,7 @@ struct SpyHost<'a, H: ?Sized> {
 }
 
 impl<H: Host + ?Sized> Host for SpyHost<'_, H> {
-    fn offer(&mut self, frame: FrameId) -> Verdict {
+    fn offer(&mut self, frame: FrameId) -> OfferOutcome {
         let verdict = self.host.offer(frame);
         self.diary.note(Event::Offered(frame, verdict));
         verdict
@@ -183,8 +183,8 @@ impl<H: Host + ?Sized> Host for SpyHost<'_, H> {
         self.host.has_enough()
     }
 
-    fn looked(&mut self, frames: u32) {
-        self.host.looked(frames);
+    fn count_examined(&mut self, frames: u32) {
+        self.host.count_examined(frames);
     }
 
     fn state(&self, frame: FrameId) -> PageState {

@@ -11,9 +11,9 @@ use millpond_workload::trace::Batch;
 use super::diary::{Diary, Event};
 use super::fed::{self, Agreed, Differs};
 use super::spy::spies;
-use crate::bed::prepare;
 use crate::client::Workload;
 use crate::error::{BenchError, BesideError};
+use crate::instance::prepare;
 use crate::runner::{Length, Observer, RunSpec};
 use crate::setup::Setup;
 
@@ -79,11 +79,11 @@ pub fn spied(
     observer: &mut dyn Observer,
 ) -> Result<Spied, BenchError> {
     setup.options.own_policies = spies();
-    let mut bed = prepare(&setup, &plan.workload, observer)?;
+    let mut instance = prepare(&setup, &plan.workload, observer)?;
     // The bed was opened again, cold, with the last policy that this thread made.
     let diary = Diary::latest();
-    bed.run(&plan.spec(), &mut |_| Ok(()), observer)?;
-    let frames = bed.facts().frames.unwrap_or_default();
+    instance.run(&plan.spec(), &mut |_| Ok(()), observer)?;
+    let frames = instance.info().frames.unwrap_or_default();
     let events = diary.map(|diary| diary.take()).unwrap_or_default();
     Ok(Spied { events, frames })
 }

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use millpond_bench::bed::{Bed, Recorders, prepare};
 use millpond_bench::client::Workload;
 use millpond_bench::error::BenchError;
+use millpond_bench::instance::{Instance, Recorders, prepare};
 use millpond_bench::record::{Recording, StorageRecording};
 use millpond_bench::runner::{Observer, Outcome, RunSpec};
 use millpond_bench::setup::Setup;
@@ -14,8 +14,8 @@ use millpond_lab::registry::Registry;
 use millpond_lab::report::LinePlot;
 use serde_json::{Value as Json, json};
 
-use super::engine::{Duty, EngineArgs, growth, joined};
-use super::live::Live;
+use super::engine::{EngineArgs, RunArguments, growth, joined};
+use super::progress_line::ProgressLine;
 use super::results::{ResultArgs, line, write_file};
 use super::workload::{TpccArgs, YcsbArgs};
 use super::{commits, contest, evictors, opening, outgrow, ramp_up, scan, two_worlds};
@@ -99,7 +99,7 @@ struct Common {
     #[command(flatten)]
     engine: EngineArgs,
     #[command(flatten)]
-    duty: Duty,
+    arguments: RunArguments,
     #[command(flatten)]
     results: ResultArgs,
     /// Write the time series to this file: .csv, .json or .parquet
@@ -122,11 +122,11 @@ struct Common {
 pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
     match &args.command {
         Command::Ycsb(args) => {
-            let workload = args.workload.workload(args.common.duty.threads())?;
+            let workload = args.workload.workload(args.common.arguments.threads())?;
             single("ycsb", workload, args.workload.params(), &args.common, true)
         }
         Command::Tpcc(args) => {
-            let workload = args.workload.workload(1, args.common.duty.threads());
+            let workload = args.workload.workload(1, args.common.arguments.threads());
             single("tpcc", workload, args.workload.params(1), &args.common, !args.no_check)
         }
         Command::Scan(args) => scan::run(args),
@@ -149,7 +149,7 @@ struct Measured {
     recorded: Option<u64>,
     /// Requests of storage that were recorded.
     storage_recorded: Option<u64>,
-    bed: Box<dyn Bed>,
+    instance: Box<dyn Instance>,
 }
 
 /// The run itself, recorded if it is to be.
@@ -158,9 +158,9 @@ fn measure(
     setup: &Setup,
     workload: &Workload,
     spec: &RunSpec,
-    live: &mut Live,
+    live: &mut ProgressLine,
 ) -> Result<Measured, Failure> {
-    let mut bed = prepare(setup, workload, live)?;
+    let mut instance = prepare(setup, workload, live)?;
     live.begin(workload.name());
     let most = common.record_max.unwrap_or(u64::MAX);
     let recording = match &common.record {
@@ -181,16 +181,16 @@ fn measure(
         }
         Ok(())
     };
-    let outcome = bed.run(spec, &mut start, live)?;
-    let storage_recorded = match (storage, bed.recorders().storage) {
+    let outcome = instance.run(spec, &mut start, live)?;
+    let storage_recorded = match (storage, instance.recorders().storage) {
         (Some(recording), Some(recorder)) => Some(recording.finish(recorder)?),
         _ => None,
     };
-    let recorded = match (recording, bed.recorders().pages) {
+    let recorded = match (recording, instance.recorders().pages) {
         (Some(recording), Some(recorder)) => Some(recording.finish(recorder, live)?),
         _ => None,
     };
-    Ok(Measured { outcome, recorded, storage_recorded, bed })
+    Ok(Measured { outcome, recorded, storage_recorded, instance })
 }
 
 fn single(
@@ -201,19 +201,19 @@ fn single(
     check: bool,
 ) -> Result<(), Failure> {
     common.results.check()?;
-    let spec = common.duty.spec()?;
+    let spec = common.arguments.spec()?;
     let mut setup = common.engine.setup()?;
     setup.records = common.record.is_some();
-    setup.growth = growth(&workload, &spec, common.duty.threads(), 1);
-    let mut live = Live::new(common.duty.quiet);
+    setup.growth = growth(&workload, &spec, common.arguments.threads(), 1);
+    let mut live = ProgressLine::new(common.arguments.quiet);
     let measured = measure(common, &setup, &workload, &spec, &mut live);
     live.finish();
-    let Measured { outcome, recorded, storage_recorded, bed } = measured?;
-    let report = if check { bed.check()? } else { None };
-    let facts = bed.facts();
-    let head = Row::new(name, &facts.engine.to_string(), outcome.threads);
-    let row = head.clone().with_outcome(&outcome, facts.engine);
-    let mut row = row.with_transactions(&outcome, facts);
+    let Measured { outcome, recorded, storage_recorded, instance } = measured?;
+    let report = if check { instance.check()? } else { None };
+    let info = instance.info();
+    let head = Row::new(name, &info.engine.to_string(), outcome.threads);
+    let row = head.clone().with_outcome(&outcome, info.engine);
+    let mut row = row.with_transactions(&outcome, info);
     for (class, count) in workload.classes().into_iter().zip(outcome.by_class) {
         row = row.with(&format!("{}_per_s", class.replace('-', "_")), rate(count, &outcome));
     }
@@ -226,13 +226,13 @@ fn single(
     if let Some(report) = &report {
         row = row.with("violations", report.violations.len() as u64);
     }
-    let row = row.with_facts(facts);
+    let row = row.with_facts(info);
     let command = format!("bench {name}");
-    let params = joined([params, common.duty.params(), common.engine.params(), extra(common)]);
+    let params = joined([params, common.arguments.params(), common.engine.params(), extra(common)]);
     let series = series_rows(&head, &outcome.series);
     common.results.draw(|| LinePlot {
         title: format!("{name}: throughput over time"),
-        note: format!("{} threads, {}, {}", outcome.threads, facts.engine, facts.policy),
+        note: format!("{} threads, {}, {}", outcome.threads, info.engine, info.policy),
         x: "second".to_string(),
         y: "transactions per second".to_string(),
         lines: vec![line(name, &table(series.clone()), "second", "throughput_per_s")],

@@ -9,7 +9,7 @@ use millpond_bench::table::{Row, table};
 use serde_json::json;
 
 use super::engine::{DurabilityArg, some_seconds};
-use super::live::Live;
+use super::progress_line::ProgressLine;
 use super::results::ResultArgs;
 use crate::error::Failure;
 
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.results.check()?;
     let writes = args.writes()?;
     let time = some_seconds("seconds", args.seconds)?;
-    let mut live = Live::new(args.quiet);
+    let mut live = ProgressLine::new(args.quiet);
     let (mut rows, mut was_stopped) = (Vec::new(), false);
     for threads in &args.threads {
         let of = |log_segment| Commits {

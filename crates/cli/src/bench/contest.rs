@@ -12,7 +12,7 @@ use millpond_lab::report::{Line, LinePlot};
 use serde_json::{Value as Json, json};
 
 use super::engine::{EngineArgs, cores, growth, joined, seconds, some_seconds};
-use super::live::Live;
+use super::progress_line::ProgressLine;
 use super::results::ResultArgs;
 use super::workload::{TpccArgs, YcsbArgs};
 use crate::error::Failure;
@@ -148,7 +148,7 @@ impl Standings {
 fn play(
     mut steps: Vec<Step>,
     rounds: &Rounds,
-    live: &mut Live,
+    live: &mut ProgressLine,
 ) -> Result<Vec<StepResult>, Failure> {
     let spec = rounds.spec()?;
     for Step { setup, workload, .. } in &mut steps {
@@ -165,7 +165,7 @@ fn play(
 pub(crate) fn ladder(args: &LadderArgs) -> Result<(), Failure> {
     args.results.check()?;
     let setup: Setup = args.engine.setup()?;
-    let mut live = Live::new(args.rounds.quiet);
+    let mut live = ProgressLine::new(args.rounds.quiet);
     let mut standings = Standings::default();
     let mut workloads = Vec::new();
     if args.workload != Which::Ycsb {
@@ -229,7 +229,7 @@ pub(crate) fn affinity(args: &AffinityArgs) -> Result<(), Failure> {
     let setup: Setup = args.engine.setup()?;
     // A warehouse for each thread, unless another number is asked for.
     let workload = args.tpcc.workload(threads, threads);
-    let mut live = Live::new(args.rounds.quiet);
+    let mut live = ProgressLine::new(args.rounds.quiet);
     let steps = bench::affinity(&setup, &workload, threads, args.memory_nodes);
     let played = play(steps, &args.rounds, &mut live);
     live.finish();
@@ -269,7 +269,7 @@ pub(crate) fn acid(args: &AcidArgs) -> Result<(), Failure> {
     args.results.check()?;
     let setup: Setup = args.engine.setup_of_steps()?;
     let workload = args.tpcc.workload(1, args.threads);
-    let mut live = Live::new(args.rounds.quiet);
+    let mut live = ProgressLine::new(args.rounds.quiet);
     let played = play(bench::acid(&setup, &workload), &args.rounds, &mut live);
     live.finish();
     let mut standings = Standings::default();

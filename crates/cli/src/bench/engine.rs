@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use millpond::db::options::{PAGE_SIZE_DEFAULT, POLICY_DEFAULT};
 use millpond::db::{
-    DirectIo, Durability, EvictionMode, LatchingMode, Options, ReclamationMode, SeatMode,
+    DirectIo, Durability, EvictionMode, HitDelivery, LatchingMode, Options, ReclamationMode,
     Submission, TranslationMode,
 };
 use millpond_base::Size;
@@ -76,7 +76,7 @@ pub(crate) struct EngineArgs {
     policy: String,
     /// Where the policy sits: auto, exact (a mutex for each hit it hears) or batched
     #[arg(long, default_value = "auto", value_name = "HOW")]
-    seat: SeatMode,
+    hit_delivery: HitDelivery,
     /// References by which the clock of policies that count them moves at once
     #[arg(long, default_value_t = 1, value_name = "N")]
     references_per_tick: u32,
@@ -174,7 +174,7 @@ impl EngineArgs {
         options = options.lab(|lab| {
             lab.translation = self.translation;
             lab.latching = self.latching;
-            lab.seat = self.seat;
+            lab.hit_delivery = self.hit_delivery;
             lab.references_per_tick = self.references_per_tick;
             lab.reclamation = self.reclamation;
             lab.batch = self.batch;
@@ -199,7 +199,7 @@ impl EngineArgs {
             "pool": self.pool,
             "page_size": self.page_size,
             "policy": self.policy,
-            "seat": self.seat.to_string(),
+            "hit_delivery": self.hit_delivery.to_string(),
             "references_per_tick": self.references_per_tick,
             "translation": self.translation.to_string(),
             "latching": self.latching.to_string(),
@@ -235,7 +235,7 @@ pub(crate) fn cores() -> u32 {
 /// How long, and with how many threads.
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Run")]
-pub(crate) struct Duty {
+pub(crate) struct RunArguments {
     /// Threads that run the workload
     #[arg(long, short, default_value_t = 1, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -274,7 +274,7 @@ pub(crate) fn some_seconds(name: &str, s: f64) -> Result<Duration, Failure> {
     }
 }
 
-impl Duty {
+impl RunArguments {
     pub(crate) fn threads(&self) -> u32 {
         self.threads
     }

@@ -1,15 +1,15 @@
 //! `millpond bench evictors`: how fast policies evict while nothing else runs (watt 6.4).
 
 use millpond::db::LatchingMode;
-use millpond_bench::bed::check;
 use millpond_bench::evictors::{Contest, Speed, contest};
+use millpond_bench::instance::check;
 use millpond_bench::setup::Setup;
 use millpond_bench::table::{Row, table};
 use millpond_policies::config::Spec;
 use serde_json::json;
 
 use super::engine::{EngineArgs, cores, joined};
-use super::live::Live;
+use super::progress_line::ProgressLine;
 use super::results::ResultArgs;
 use super::workload::YcsbArgs;
 use crate::error::Failure;
@@ -62,16 +62,16 @@ fn hindrance(setup: &Setup, policy: &str) -> Option<String> {
 
 fn row(speed: &Speed) -> Row {
     Row::new(if speed.what.dirty { "dirty" } else { "clean" }, "pool", speed.what.threads)
-        .with("policy", speed.facts.policy.as_str())
+        .with("policy", speed.info.policy.as_str())
         .with_interval("evictions_per_s", &speed.per_s)
         .with_interval("ratio_to_first", &speed.to_first)
         .with("candidates_per_eviction", speed.rates.looked)
         .with("ns_per_candidate", speed.rates.candidate_ns)
         .with("writes_per_eviction", speed.rates.written)
-        .with("translation", speed.facts.translation.as_str())
-        .with("page_size", speed.facts.page_size)
-        .with("pool_frames", speed.facts.frames)
-        .with("data_pages", speed.facts.pages)
+        .with("translation", speed.info.translation.as_str())
+        .with("page_size", speed.info.page_size)
+        .with("pool_frames", speed.info.frames)
+        .with("data_pages", speed.info.pages)
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let threads = args.evictor_threads.clone();
     let (share, rounds) = (f64::from(args.share) / 100.0, args.rounds);
     let what = Contest { setup, workload, policies: policies.clone(), threads, share, rounds };
-    let mut live = Live::new(args.quiet);
+    let mut live = ProgressLine::new(args.quiet);
     let speeds = contest(&what, &mut live);
     live.finish();
     let own = json!({

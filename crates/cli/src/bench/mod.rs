@@ -5,9 +5,9 @@ mod commits;
 mod contest;
 mod engine;
 mod evictors;
-mod live;
 mod opening;
 mod outgrow;
+mod progress_line;
 mod ramp_up;
 mod results;
 mod scan;
@@ -16,5 +16,5 @@ mod workload;
 
 pub(crate) use command::{Args, run};
 pub(crate) use engine::cores;
-pub(crate) use live::Live;
+pub(crate) use progress_line::ProgressLine;
 pub(crate) use results::ResultArgs;

@@ -9,7 +9,7 @@ use millpond_bench::table::{Row, table};
 use millpond_policies::config::Spec;
 use serde_json::json;
 
-use super::live::Live;
+use super::progress_line::ProgressLine;
 use super::results::ResultArgs;
 use crate::error::Failure;
 
@@ -87,7 +87,7 @@ fn row(opening: &Opening) -> Row {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.results.check()?;
     let what = args.what()?;
-    let mut live = Live::new(args.quiet);
+    let mut live = ProgressLine::new(args.quiet);
     let all = openings(&what, &mut live);
     live.finish();
     let params = json!({

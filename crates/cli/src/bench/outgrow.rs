@@ -6,16 +6,16 @@
 use std::time::Duration;
 
 use millpond_base::Size;
-use millpond_bench::bed::{Bed, Facts, prepare};
 use millpond_bench::error::BenchError;
+use millpond_bench::instance::{Instance, InstanceInfo, prepare};
 use millpond_bench::interval::Interval;
 use millpond_bench::runner::{Observer, Outcome, RunSpec};
 use millpond_bench::table::{Row, table};
 use millpond_lab::report::{Line, LinePlot};
 use serde_json::json;
 
-use super::engine::{Duty, EngineArgs, joined, seconds, size};
-use super::live::Live;
+use super::engine::{EngineArgs, RunArguments, joined, seconds, size};
+use super::progress_line::ProgressLine;
 use super::results::ResultArgs;
 use super::workload::YcsbArgs;
 use crate::error::Failure;
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     engine: EngineArgs,
     #[command(flatten)]
-    duty: Duty,
+    arguments: RunArguments,
     #[command(flatten)]
     results: ResultArgs,
 }
@@ -59,27 +59,27 @@ struct Course {
     outcomes: Vec<Outcome>,
     /// Pages per second that the device gave before each round.
     probes: Vec<f64>,
-    facts: Option<Facts>,
+    info: Option<InstanceInfo>,
 }
 
 impl Course {
     fn new(name: &str) -> Result<Course, Failure> {
         let (name, size) = (name.to_string(), size(name)?);
-        Ok(Course { name, size, outcomes: Vec::new(), probes: Vec::new(), facts: None })
+        Ok(Course { name, size, outcomes: Vec::new(), probes: Vec::new(), info: None })
     }
 
     /// One round: a cold start, the probe if one is wanted, the run. Whether to go on.
     fn round(
         &mut self,
-        bed: &mut dyn Bed,
+        instance: &mut dyn Instance,
         spec: &RunSpec,
         (threads, probe): (u32, Duration),
-        live: &mut Live,
+        live: &mut ProgressLine,
     ) -> Result<bool, BenchError> {
         live.begin(&format!("pool of {}", self.name));
-        bed.reopen(Some(self.size))?;
-        let probed = if probe.is_zero() { None } else { bed.probe(threads, probe)? };
-        let outcome = match bed.run(spec, &mut |_| Ok(()), live) {
+        instance.reopen(Some(self.size))?;
+        let probed = if probe.is_zero() { None } else { instance.probe(threads, probe)? };
+        let outcome = match instance.run(spec, &mut |_| Ok(()), live) {
             Err(BenchError::Stopped) => return Ok(false),
             outcome => outcome?,
         };
@@ -89,17 +89,17 @@ impl Course {
             self.outcomes.push(outcome);
             self.probes.extend(probed);
         }
-        self.facts = Some(bed.facts().clone());
+        self.info = Some(instance.info().clone());
         Ok(!was_stopped)
     }
 
     fn row(&self) -> Option<(Row, Option<(f64, f64)>)> {
-        let (all, facts) = (Outcome::of_rounds(&self.outcomes)?, self.facts.as_ref()?);
+        let (all, info) = (Outcome::of_rounds(&self.outcomes)?, self.info.as_ref()?);
         let rates: Vec<f64> = self.outcomes.iter().map(|o| o.throughput_per_s).collect();
-        let over = facts.frames.map(|frames| facts.pages as f64 / f64::from(frames.max(1)));
-        let mut row = Row::new(&self.name, &facts.engine.to_string(), all.threads)
-            .with_outcome(&all, facts.engine)
-            .with_facts(facts)
+        let over = info.frames.map(|frames| info.pages as f64 / f64::from(frames.max(1)));
+        let mut row = Row::new(&self.name, &info.engine.to_string(), all.threads)
+            .with_outcome(&all, info.engine)
+            .with_facts(info)
             .with("data_over_pool", over)
             .with("rounds", self.outcomes.len() as u64);
         if self.outcomes.len() > 1
@@ -126,14 +126,19 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.results.check()?;
     let courses = args.pools.iter().map(|name| Course::new(name));
     let mut courses: Vec<Course> = courses.collect::<Result<_, _>>()?;
-    let (spec, probe) = (args.duty.spec()?, seconds("probe", args.probe)?);
-    let workload = args.workload.workload(args.duty.threads())?;
-    let mut live = Live::new(args.duty.quiet);
-    let mut bed = prepare(&args.engine.setup()?, &workload, &mut live)?;
+    let (spec, probe) = (args.arguments.spec()?, seconds("probe", args.probe)?);
+    let workload = args.workload.workload(args.arguments.threads())?;
+    let mut live = ProgressLine::new(args.arguments.quiet);
+    let mut instance = prepare(&args.engine.setup()?, &workload, &mut live)?;
     let mut goes_on = true;
     'rounds: for _ in 0..args.rounds {
         for course in &mut courses {
-            goes_on = course.round(bed.as_mut(), &spec, (args.duty.threads(), probe), &mut live)?;
+            goes_on = course.round(
+                instance.as_mut(),
+                &spec,
+                (args.arguments.threads(), probe),
+                &mut live,
+            )?;
             if !goes_on {
                 break 'rounds;
             }
@@ -142,7 +147,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     live.finish();
     let (rows, points): (Vec<Row>, Vec<_>) = courses.iter().filter_map(Course::row).unzip();
     let own = json!({ "pools": args.pools, "rounds": args.rounds, "probe": args.probe });
-    let parts = [args.workload.params(), args.duty.params(), args.engine.params(), own];
+    let parts = [args.workload.params(), args.arguments.params(), args.engine.params(), own];
     args.results.draw(|| LinePlot {
         title: "As data outgrow the pool".to_string(),
         note: format!("Device: {}", args.engine.params()["device"]),

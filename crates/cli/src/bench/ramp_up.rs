@@ -1,8 +1,8 @@
 //! `millpond bench ramp-up`: a cold start on slow devices, throughput over time (leanstore VI-A).
 
-use millpond_bench::bed::prepare;
 use millpond_bench::client::Workload;
 use millpond_bench::error::BenchError;
+use millpond_bench::instance::prepare;
 use millpond_bench::runner::{Length, Observer, RunSpec};
 use millpond_bench::setup::DeviceSpec;
 use millpond_bench::table::{Row, series_rows, table};
@@ -10,8 +10,8 @@ use millpond_lab::report::LinePlot;
 use millpond_workload::tpcc;
 use serde_json::json;
 
-use super::engine::{Duty, EngineArgs, growth, joined};
-use super::live::Live;
+use super::engine::{EngineArgs, RunArguments, growth, joined};
+use super::progress_line::ProgressLine;
 use super::results::{ResultArgs, line};
 use super::workload::TpccScale;
 use crate::error::Failure;
@@ -35,17 +35,17 @@ pub(crate) struct Args {
     #[command(flatten)]
     engine: EngineArgs,
     #[command(flatten)]
-    duty: Duty,
+    arguments: RunArguments,
     #[command(flatten)]
     results: ResultArgs,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.results.check()?;
-    let spec = RunSpec { warm_up: Length::NONE, ..args.duty.spec()? };
-    let threads = args.duty.threads();
+    let spec = RunSpec { warm_up: Length::NONE, ..args.arguments.spec()? };
+    let threads = args.arguments.threads();
     let workload = Workload::Tpcc(tpcc::Config::standard(args.scale.scale(1), threads));
-    let mut live = Live::new(args.duty.quiet);
+    let mut live = ProgressLine::new(args.arguments.quiet);
     let (mut rows, mut lines) = (Vec::new(), Vec::new());
     let mut was_stopped = false;
     for device in &args.devices {
@@ -54,9 +54,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         setup.growth = growth(&workload, &spec, threads, 1);
         let name = device.to_string();
         live.begin(&name);
-        let mut bed = prepare(&setup, &workload, &mut live)?;
+        let mut instance = prepare(&setup, &workload, &mut live)?;
         live.begin(&name);
-        let outcome = match bed.run(&spec, &mut |_| Ok(()), &mut live) {
+        let outcome = match instance.run(&spec, &mut |_| Ok(()), &mut live) {
             Err(BenchError::Stopped) => {
                 was_stopped = true;
                 break;
@@ -64,11 +64,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             outcome => outcome?,
         };
         was_stopped = outcome.was_stopped;
-        let facts = bed.facts();
-        let head = Row::new(&name, &facts.engine.to_string(), threads);
+        let info = instance.info();
+        let head = Row::new(&name, &info.engine.to_string(), threads);
         let series = series_rows(&head, &outcome.series);
         lines.push(line(&name, &table(series.clone()), "second", "throughput_per_s"));
-        rows.push(head.with_outcome(&outcome, facts.engine).with_facts(facts));
+        rows.push(head.with_outcome(&outcome, info.engine).with_facts(info));
         rows.extend(series);
         if was_stopped {
             break;
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     live.finish();
     let devices: Vec<String> = args.devices.iter().map(DeviceSpec::to_string).collect();
     let own = json!({ "devices": devices });
-    let parts = [args.scale.params(1), args.duty.params(), args.engine.params(), own];
+    let parts = [args.scale.params(1), args.arguments.params(), args.engine.params(), own];
     args.results.draw(|| LinePlot {
         title: "From a cold start".to_string(),
         note: "TPC-C right after opening, with nothing in memory.".to_string(),

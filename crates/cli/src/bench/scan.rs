@@ -1,9 +1,9 @@
 //! `millpond bench scan`: two tables scanned without end, over pool sizes (leanstore VI-C).
 
 use millpond_base::Size;
-use millpond_bench::bed::{Bed, prepare};
 use millpond_bench::client::Workload;
 use millpond_bench::error::BenchError;
+use millpond_bench::instance::{Instance, prepare};
 use millpond_bench::runner::{Observer, Outcome};
 use millpond_bench::setup::Setup;
 use millpond_bench::table::{Row, table};
@@ -11,8 +11,8 @@ use millpond_lab::report::{Line, LinePlot};
 use millpond_workload::tpcc;
 use serde_json::json;
 
-use super::engine::{Duty, EngineArgs, joined, size};
-use super::live::Live;
+use super::engine::{EngineArgs, RunArguments, joined, size};
+use super::progress_line::ProgressLine;
 use super::results::ResultArgs;
 use super::workload::TpccScale;
 use crate::error::Failure;
@@ -38,29 +38,29 @@ pub(crate) struct Args {
     #[command(flatten)]
     engine: EngineArgs,
     #[command(flatten)]
-    duty: Duty,
+    arguments: RunArguments,
     #[command(flatten)]
     results: ResultArgs,
 }
 
 /// The two tables' rows for one pool.
-fn rows_of(name: &str, outcome: &Outcome, bed: &dyn Bed, classes: &[&str]) -> Vec<Row> {
-    let facts = bed.facts();
-    let bytes = bed.row_bytes();
+fn rows_of(name: &str, outcome: &Outcome, instance: &dyn Instance, classes: &[&str]) -> Vec<Row> {
+    let info = instance.info();
+    let bytes = instance.row_bytes();
     let seconds = outcome.seconds.max(1e-9);
     let row = |(index, class): (usize, &&str)| {
         let per_s = outcome.by_class[index] as f64 / seconds;
         let row_bytes = bytes.get(index).copied().unwrap_or(0.0);
         let reads = outcome.counts.map(|counts| counts.reads as f64 / seconds);
         let step = format!("{name} {class}");
-        Row::new(&step, &facts.engine.to_string(), outcome.threads)
+        Row::new(&step, &info.engine.to_string(), outcome.threads)
             .with("table", *class)
             .with("pool", name)
             .with("rows_per_s", per_s)
             .with("mib_per_s", per_s * row_bytes / 1048576.0)
             .with("reads_per_s", reads)
-            .with_outcome(outcome, facts.engine)
-            .with_facts(facts)
+            .with_outcome(outcome, info.engine)
+            .with_facts(info)
     };
     classes.iter().enumerate().map(row).collect()
 }
@@ -68,21 +68,21 @@ fn rows_of(name: &str, outcome: &Outcome, bed: &dyn Bed, classes: &[&str]) -> Ve
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.results.check()?;
     let sizes: Vec<Size> = args.pools.iter().map(|text| size(text)).collect::<Result<_, _>>()?;
-    let spec = args.duty.spec()?;
-    let config = tpcc::Config::standard(args.scale.scale(1), args.duty.threads().max(2));
+    let spec = args.arguments.spec()?;
+    let config = tpcc::Config::standard(args.scale.scale(1), args.arguments.threads().max(2));
     let workload = Workload::Scan(config);
-    let mut live = Live::new(args.duty.quiet);
+    let mut live = ProgressLine::new(args.arguments.quiet);
     let setup = Setup { scan_hints: args.scan_hints, ..args.engine.setup()? };
-    let mut bed = prepare(&setup, &workload, &mut live)?;
+    let mut instance = prepare(&setup, &workload, &mut live)?;
     let (mut rows, mut lines) = (Vec::new(), Vec::new());
     lines.extend(
         workload.classes().iter().map(|class| Line { label: class.to_string(), ..Line::default() }),
     );
     let mut was_stopped = false;
     for (name, size) in args.pools.iter().zip(sizes) {
-        bed.reopen(Some(size))?;
+        instance.reopen(Some(size))?;
         live.begin(&format!("pool of {name}"));
-        let outcome = match bed.run(&spec, &mut |_| Ok(()), &mut live) {
+        let outcome = match instance.run(&spec, &mut |_| Ok(()), &mut live) {
             Err(BenchError::Stopped) => {
                 was_stopped = true;
                 break;
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             outcome => outcome?,
         };
         was_stopped = outcome.was_stopped;
-        let of_size = rows_of(name, &outcome, bed.as_ref(), &workload.classes());
+        let of_size = rows_of(name, &outcome, instance.as_ref(), &workload.classes());
         let shown = table(of_size.clone());
         for (index, line) in lines.iter_mut().enumerate() {
             let number = |column| shown.get(index, column).and_then(|value| value.number());
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     live.finish();
     let own = json!({ "pools": args.pools, "scan_hints": args.scan_hints });
-    let parts = [args.scale.params(1), args.duty.params(), args.engine.params(), own];
+    let parts = [args.scale.params(1), args.arguments.params(), args.engine.params(), own];
     args.results.draw(|| LinePlot {
         title: "Two scans at once, over the pool's size".to_string(),
         note: format!("Device: {}", args.engine.params()["device"]),

@@ -12,7 +12,7 @@ use millpond_policies::config::Spec;
 use serde_json::json;
 
 use super::engine::{cores, joined, size};
-use super::live::Live;
+use super::progress_line::ProgressLine;
 use super::results::ResultArgs;
 use super::workload::YcsbArgs;
 use crate::error::Failure;
@@ -91,7 +91,7 @@ fn compare(
     plan: &Plan,
     policy: &str,
     registry: &Registry,
-    live: &mut Live,
+    live: &mut ProgressLine,
 ) -> Result<&'static str, Failure> {
     live.begin(&format!("{policy}, both worlds"));
     let spied = spied(plan, plan.exact(policy), live)?;
@@ -123,7 +123,7 @@ fn rows(
     args: &Args,
     policy: &str,
     registry: &Registry,
-    live: &mut Live,
+    live: &mut ProgressLine,
 ) -> Result<Vec<Row>, Failure> {
     let plan = args.plan()?;
     let worlds = compare(&plan, policy, registry, live)?;
@@ -146,7 +146,7 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
     for policy in &policies {
         registry.find(&Spec::parse(policy)?.id)?;
     }
-    let mut live = Live::new(args.quiet);
+    let mut live = ProgressLine::new(args.quiet);
     let (mut all, mut was_stopped) = (Vec::new(), false);
     for policy in &policies {
         match rows(args, policy, registry, &mut live) {

@@ -8,7 +8,7 @@ use millpond_lab::sim::KindHits;
 use millpond_workload::keys::Scramble;
 use serde_json::json;
 
-use crate::bench::{Live, ResultArgs};
+use crate::bench::{ProgressLine, ResultArgs};
 use crate::error::Failure;
 
 const EXAMPLES: &str = "Examples:
@@ -76,7 +76,7 @@ impl Args {
 pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
     args.results.check()?;
     let experiment = args.experiment();
-    let mut live = Live::new(args.quiet);
+    let mut live = ProgressLine::new(args.quiet);
     let result = hit_table(&experiment, registry, &mut live);
     live.finish();
     let result = result?;

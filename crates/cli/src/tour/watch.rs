@@ -3,18 +3,18 @@
 
 use millpond_bench::runner::{Observer, Tick};
 
-use crate::bench::Live;
+use crate::bench::ProgressLine;
 
 /// Shows a run and remembers its series.
 pub(super) struct Watch {
-    live: Live,
+    live: ProgressLine,
     /// Each interval, and the second at which it ended, counted from the run's beginning.
     pub(super) ticks: Vec<(f64, Tick)>,
 }
 
 impl Watch {
     pub(super) fn new(quiet: bool) -> Watch {
-        Watch { live: Live::new(quiet), ticks: Vec::new() }
+        Watch { live: ProgressLine::new(quiet), ticks: Vec::new() }
     }
 
     /// Takes the line away.

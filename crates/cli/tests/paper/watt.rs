@@ -33,7 +33,7 @@ fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
         labels(&table, "9", "policy"),
         ["hyperbolic", "lean-evict(cooling=30%)", "random", "watt"]
     );
-    assert_eq!(labels(&table, "workers", "seat"), ["auto", "batched"]);
+    assert_eq!(labels(&table, "workers", "hit_delivery"), ["auto", "batched"]);
     let modes = ["adaptive(2)", "threads(1)", "threads(2)", "worker"];
     assert_eq!(labels(&table, "eviction", "mode"), modes);
     assert_eq!(labels(&table, "10", "state"), ["clean", "dirty"]);

@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use millpond::btree::{BTree, register};
+use millpond::db::combinations::{WattHook, host_for};
 use millpond::db::memory_limit::SystemRoots;
-use millpond::db::modes::{WattTouch, seat_for};
-use millpond::db::{Lab, Options, SeatMode};
+use millpond::db::{HitDelivery, Lab, Options};
 use millpond::io::{FileOptions, PageStore};
 use millpond::page::PageSize;
 use millpond::pool::{Kind, Pool, PoolOptions, Workers};
@@ -35,21 +35,21 @@ pub(super) const PAGE_SIZE: u32 = millpond::db::options::PAGE_SIZE_DEFAULT;
 const CATALOG: u32 = 0;
 
 /// The default combination.
-type Mode = millpond::db::modes::Dated;
+type PoolStrategy = millpond::db::combinations::SwizzledWatt;
 
-type Tree = BTree<Pool<Mode>>;
+type Tree = BTree<Pool<PoolStrategy>>;
 
 /// Millpond.
 pub struct Millpond {
     // Before the pool, so that no thread works on it while the rest is dropped.
-    workers: Workers<Mode>,
+    workers: Workers<PoolStrategy>,
     store: Arc<PageStore>,
-    tables: TreeStore<Pool<Mode>>,
+    tables: TreeStore<Pool<PoolStrategy>>,
 }
 
 impl Store for Millpond {
     type Error = TreeStoreError;
-    type Session<'s> = TreeSession<'s, Pool<Mode>>;
+    type Session<'s> = TreeSession<'s, Pool<PoolStrategy>>;
 
     fn create_table(&self, name: &str) -> Result<TableId, TreeStoreError> {
         self.tables.create_table(name)
@@ -59,7 +59,7 @@ impl Store for Millpond {
         self.tables.table(name)
     }
 
-    fn session(&self) -> Result<TreeSession<'_, Pool<Mode>>, TreeStoreError> {
+    fn session(&self) -> Result<TreeSession<'_, Pool<PoolStrategy>>, TreeStoreError> {
         self.tables.session()
     }
 }
@@ -143,7 +143,7 @@ impl Engine for Millpond {
 }
 
 /// A pool whose memory in all is the cache that every engine is given.
-fn open_pool(store: Arc<PageStore>, settings: &Settings) -> anyhow::Result<Pool<Mode>> {
+fn open_pool(store: Arc<PageStore>, settings: &Settings) -> anyhow::Result<Pool<PoolStrategy>> {
     let page_size = store.page_size().bytes() as u32;
     let options = Options::new().memory(settings.cache).page_size(page_size);
     let plan = options.plan(&SystemRoots::default(), Some(page_size))?;
@@ -154,6 +154,6 @@ fn open_pool(store: Arc<PageStore>, settings: &Settings) -> anyhow::Result<Pool<
     };
     let shape =
         Shape { frames: plan.budget.frames, pages_dense: Some(store.pages()), seed: plan.seed.0 };
-    let seated = seat_for::<WattTouch>(&plan.policy, &shape, SeatMode::Auto)?;
+    let seated = host_for::<WattHook>(&plan.policy, &shape, HitDelivery::Auto)?;
     Ok(Pool::open(pool, store, seated)?)
 }

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use millpond::btree::{BTree, InnerKind, LeafKind, OverflowKind};
 use millpond::page::{PageSize, PageType};
-use millpond::pool::{Latching, Mode, Optimistic, Pages, Pool, PoolOptions, Seated, Storage};
+use millpond::pool::{
+    HostedPolicy, Latching, Optimistic, Pages, Pool, PoolOptions, PoolStrategy, Storage,
+};
 use millpond_policies::config::Spec;
-use millpond_policies::contract::{Rules, Shape, Touch};
+use millpond_policies::contract::{HitHook, PolicySpec, Shape};
 use millpond_policies::policy::LeanEvict;
 
 /// Bytes of a value; keys have 8.
@@ -46,24 +48,24 @@ impl Settings {
 /// The top of the ladder: swips, optimistic latches, lean-evict.
 pub struct Default_<L = Optimistic>(std::marker::PhantomData<L>);
 
-impl<L: Latching> Mode for Default_<L> {
+impl<L: Latching> PoolStrategy for Default_<L> {
     type Latching = L;
-    type Touch = <LeanEvict as Rules>::Touch;
+    type Hook = <LeanEvict as PolicySpec>::Hook;
     const SWIZZLES: bool = true;
 }
 
 /// A pool of such a combination.
-pub fn pool<M: Mode>(
+pub fn pool<M: PoolStrategy>(
     options: PoolOptions,
     storage: Arc<dyn Storage>,
 ) -> Result<Arc<Pool<M>>, Box<dyn Error>>
 where
-    LeanEvict: Rules<Touch = M::Touch>,
-    M::Touch: Touch,
+    LeanEvict: PolicySpec<Hook = M::Hook>,
+    M::Hook: HitHook,
 {
     let shape = Shape { frames: options.frames, pages_dense: None, seed: 3 };
-    let seated = Seated::exact::<LeanEvict>(&Spec::parse("lean-evict")?, &shape)?;
-    let pool = Pool::open(options, storage, seated)?;
+    let hosted = HostedPolicy::exact::<LeanEvict>(&Spec::parse("lean-evict")?, &shape)?;
+    let pool = Pool::open(options, storage, hosted)?;
     pool.register(PageType::BTREE_INNER, &InnerKind);
     pool.register(PageType::BTREE_LEAF, &LeafKind);
     pool.register(PageType::OVERFLOW, &OverflowKind);

@@ -14,7 +14,7 @@ use crate::btree::node::split::separator;
 use crate::btree::split::copy_body;
 use crate::btree::tree::BTree;
 use crate::page::PageBuffer;
-use crate::pool::{Op, Pages, PoolError, Try};
+use crate::pool::{MiniTransaction, Pages, PoolError, Try};
 
 /// How to load.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -201,7 +201,7 @@ impl<P: Pages> BTree<P> {
     /// `false` if that leaf is not empty, or not the one that the draft follows.
     fn attach(&self, draft: &PageBuffer, fence: &[u8], more: bool) -> Result<bool, PoolError> {
         loop {
-            match self.pages.run(|op| self.attach_attempt(op, draft, fence, more))? {
+            match self.pages.run(|mtr| self.attach_attempt(mtr, draft, fence, more))? {
                 Step::Done => return Ok(true),
                 Step::Disturbed => return Ok(false),
                 Step::ParentFull(bytes) => self.make_room(fence, 1, bytes, false)?,
@@ -211,17 +211,17 @@ impl<P: Pages> BTree<P> {
 
     fn attach_attempt<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         draft: &PageBuffer,
         fence: &[u8],
         more: bool,
     ) -> Try<Step> {
-        let Some(place) = self.place(op, Seek::Last, 0)? else { return Ok(Step::Disturbed) };
+        let Some(place) = self.place(mtr, Seek::Last, 0)? else { return Ok(Step::Disturbed) };
         let Place { parent, index, node, depth } = place;
         let Some(parent) = parent else {
             let mut root = sound(node.upgrade()?, 0)?;
             if more {
-                self.grow(op, root)?;
+                self.grow(mtr, root)?;
                 return Ok(Step::ParentFull(0));
             }
             return Ok(fill_leaf(root.page_mut(), draft));
@@ -237,14 +237,14 @@ impl<P: Pages> BTree<P> {
         if above.free() < bytes {
             return Ok(Step::ParentFull(bytes));
         }
-        let mut next = self.new_page(op, 0)?;
+        let mut next = self.new_page(mtr, 0)?;
         if let Step::Disturbed = fill_leaf(last.page_mut(), draft) {
             next.free();
             return Ok(Step::Disturbed);
         }
         Edit::leaf(next.page_mut()).init(fence, None);
         crate::btree::split::link(&mut parent, index, fence, &last, &next);
-        op.adopt(next.swip(), &parent);
+        mtr.adopt(next.swip(), &parent);
         Ok(Step::Done)
     }
 }

@@ -16,13 +16,14 @@ use crate::btree::error::WriteError;
 use crate::btree::node::edit::{Edit, Payload, Reference, put_swip, reference_at};
 use crate::btree::node::layout::{Node, Span, Value};
 use crate::btree::note::{self, LargeValue};
-use crate::btree::overflow::{Built, hanging_value, set_word};
+use crate::btree::overflow::{Built, orphan_value, set_word};
 use crate::btree::tree::{BTree, corrupt};
 use crate::btree::undo::{Before, Undo};
 use crate::btree::write_as::{Applied, Detached};
-use crate::page::change::Hanging;
+use crate::page::change::OrphanRoot;
 use crate::pool::{
-    ANCHOR_STAMP, ANCHOR_SWIP, Anchor, By, Op, Pages, PoolError, Read, Swip, Try, Write,
+    ANCHOR_STAMP, ANCHOR_SWIP, Actor, Anchor, MiniTransaction, Pages, PoolError, Read, Swip, Try,
+    Write,
 };
 
 /// What the entry shall be.
@@ -76,7 +77,7 @@ struct Change<'a> {
     trash: Option<Anchor>,
     /// The value that went there.
     gone: Cell<Option<LargeValue>>,
-    by: By,
+    actor: Actor,
     /// A root that the entry tells of: what becomes of it by this change.
     root: RootFate,
     /// How the change is taken back is appended here, too.
@@ -85,22 +86,22 @@ struct Change<'a> {
 
 /// On whose behalf an entry is changed, and what follows from it.
 #[derive(Default)]
-pub(crate) struct Whose<'a> {
-    pub(crate) by: By,
+pub(crate) struct TxnContext<'a> {
+    pub(crate) actor: Actor,
     pub(crate) root: RootFate,
-    /// Where how the change is taken back is appended, if it is made and `by` is not itself.
+    /// Where how the change is taken back is appended, if it is made and `actor` is not itself.
     pub(crate) undo: Option<&'a mut Vec<u8>>,
 }
 
-impl Whose<'_> {
-    /// Of `by`, with nothing more to it.
-    pub(crate) fn of(by: By) -> Whose<'static> {
-        Whose { by, ..Whose::default() }
+impl TxnContext<'_> {
+    /// Of `actor`, with nothing more to it.
+    pub(crate) fn of(actor: Actor) -> TxnContext<'static> {
+        TxnContext { actor, ..TxnContext::default() }
     }
 
     /// Of nobody: the entry tells of a root that this becomes of.
-    pub(crate) fn root(root: RootFate) -> Whose<'static> {
-        Whose { root, ..Whose::default() }
+    pub(crate) fn root(root: RootFate) -> TxnContext<'static> {
+        TxnContext { root, ..TxnContext::default() }
     }
 }
 
@@ -111,9 +112,9 @@ pub(crate) enum RootFate {
     #[default]
     None,
     /// It hung, and does not any more.
-    Placed(PageId),
+    Attached(PageId),
     /// It hangs from now on.
-    Hangs(PageId, Hanging),
+    Orphaned(PageId, OrphanRoot),
 }
 
 /// How an update in place on behalf of somebody went.
@@ -129,12 +130,12 @@ pub enum Updated {
 
 impl<'a> Change<'a> {
     fn of(key: &'a [u8], new: New<'a>, when: When<'a>) -> Change<'a> {
-        Change::by(Whose::default(), key, new, when)
+        Change::actor(TxnContext::default(), key, new, when)
     }
 
-    fn by(whose: Whose<'a>, key: &'a [u8], new: New<'a>, when: When<'a>) -> Change<'a> {
-        let (trash, gone, Whose { by, root, undo }) = (None, Cell::new(None), whose);
-        Change { key, new, when, trash, gone, by, root, undo: Cell::new(undo) }
+    fn actor(context: TxnContext<'a>, key: &'a [u8], new: New<'a>, when: When<'a>) -> Change<'a> {
+        let (trash, gone, TxnContext { actor, root, undo }) = (None, Cell::new(None), context);
+        Change { key, new, when, trash, gone, actor, root, undo: Cell::new(undo) }
     }
 }
 
@@ -246,8 +247,8 @@ impl<P: Pages> BTree<P> {
     /// callers bring many closures.
     #[inline(never)]
     fn update(&self, key: &[u8], f: &mut dyn FnMut(&mut [u8])) -> Result<bool, WriteError> {
-        let (changed, large) = self.pages.run(|op| {
-            let mut leaf = self.leaf_to_write(op, key)?;
+        let (changed, large) = self.pages.run(|mtr| {
+            let mut leaf = self.leaf_to_write(mtr, key)?;
             let node = Node::leaf(leaf.view());
             let (i, equal) = node.lower_bound(key);
             if !equal {
@@ -260,12 +261,12 @@ impl<P: Pages> BTree<P> {
             if leaf.page().get(span.at..span.end()).is_none() {
                 return Err(corrupt(leaf.id(), "a value reaches beyond its page"));
             }
-            if op.pages().logs() {
+            if mtr.pages().logs() {
                 // What `f` changes is known only afterwards.
                 let mut value = leaf.page()[span.at..span.end()].to_vec();
                 f(&mut value);
                 let change = Change::of(key, New::Inline(&value), When::Present);
-                self.overwrite(op, &mut leaf, span, i, &change, &value);
+                self.overwrite(mtr, &mut leaf, span, i, &change, &value);
             } else {
                 f(&mut leaf.page_mut()[span.at..span.end()]);
             }
@@ -277,7 +278,7 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// [`BTree::update_in_place`] of an inline value on behalf of `by`. How the change is taken
+    /// [`BTree::update_in_place`] of an inline value on behalf of `actor`. How the change is taken
     /// back is appended to `undo` ([`Undo`]: the bytes that differ), nothing if nothing differs;
     /// `room` is for the value. Answers also where the change's record begins in the log, 0 if
     /// there is none.
@@ -287,13 +288,13 @@ impl<P: Pages> BTree<P> {
     #[inline(never)]
     pub fn update_as(
         &self,
-        by: By,
+        actor: Actor,
         key: &[u8],
         (mut undo, room): (Option<&mut Vec<u8>>, &mut Vec<u8>),
         f: &mut dyn FnMut(&mut [u8]),
     ) -> Result<(Updated, Lsn), PoolError> {
-        self.pages.run_logged(|op| {
-            let mut leaf = self.leaf_to_write(op, key)?;
+        self.pages.run_logged(|mtr| {
+            let mut leaf = self.leaf_to_write(mtr, key)?;
             let node = Node::leaf(leaf.view());
             let (i, equal) = node.lower_bound(key);
             if !equal {
@@ -307,9 +308,9 @@ impl<P: Pages> BTree<P> {
             room.extend_from_slice(value);
             // Nothing behind this begins the attempt anew.
             f(room);
-            let whose = Whose { by, undo: undo.as_deref_mut(), ..Whose::default() };
-            let change = Change::by(whose, key, New::Inline(room), When::Present);
-            self.overwrite(op, &mut leaf, span, i, &change, room);
+            let context = TxnContext { actor, undo: undo.as_deref_mut(), ..TxnContext::default() };
+            let change = Change::actor(context, key, New::Inline(room), When::Present);
+            self.overwrite(mtr, &mut leaf, span, i, &change, room);
             Ok(Updated::Done)
         })
     }
@@ -391,7 +392,7 @@ impl<P: Pages> BTree<P> {
         when: When<'_>,
         old: Option<&mut Vec<u8>>,
     ) -> Result<Outcome, PoolError> {
-        let made = self.change_by(Whose::default(), key, new, when, old)?;
+        let made = self.change_by(TxnContext::default(), key, new, when, old)?;
         if let Some(gone) = made.gone {
             self.free_below(&gone.0)?;
         }
@@ -401,14 +402,14 @@ impl<P: Pages> BTree<P> {
     /// The same on behalf of somebody; what was in pages of its own is the caller's.
     pub(crate) fn change_by<'a>(
         &self,
-        whose: Whose<'a>,
+        context: TxnContext<'a>,
         key: &'a [u8],
         new: New<'a>,
         when: When<'a>,
         mut old: Option<&mut Vec<u8>>,
     ) -> Result<Applied, PoolError> {
-        let by = whose.by;
-        let mut change = Change::by(whose, key, new, when);
+        let actor = context.actor;
+        let mut change = Change::actor(context, key, new, when);
         let result = loop {
             match self.change_once(&mut change, old.as_deref_mut()) {
                 Ok(Some(done)) => break Ok(done),
@@ -427,12 +428,12 @@ impl<P: Pages> BTree<P> {
             }
         };
         if let (Some(gone), Some(old)) = (&gone, old)
-            && by == By::Itself
+            && actor == Actor::Itself
         {
             self.read_below(gone, old)?;
         }
         if let (None, Some(trash)) = (&gone, change.trash) {
-            done_anyway(by, self.free_any_below(trash))?;
+            done_anyway(actor, self.free_any_below(trash))?;
         }
         let Outcome { existed, applied } = outcome;
         Ok(Applied { existed, applied, at, gone: gone.map(Detached) })
@@ -445,11 +446,11 @@ impl<P: Pages> BTree<P> {
         mut old: Option<&mut Vec<u8>>,
     ) -> Result<Option<(Outcome, Lsn)>, PoolError> {
         let (step, at) =
-            self.pages.run_logged(|op| self.attempt(op, change, old.as_deref_mut()))?;
+            self.pages.run_logged(|mtr| self.attempt(mtr, change, old.as_deref_mut()))?;
         match step {
             Step::Done(outcome, leaf) => {
                 if leaf == Leaf::Thin {
-                    done_anyway(change.by, self.merge(change.key))?;
+                    done_anyway(change.actor, self.merge(change.key))?;
                 }
                 Ok(Some((outcome, at)))
             }
@@ -481,11 +482,11 @@ impl<P: Pages> BTree<P> {
     #[inline]
     fn attempt<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         change: &Change<'_>,
         old: Option<&mut Vec<u8>>,
     ) -> Try<Step> {
-        let leaf = self.leaf_to_write(op, change.key)?;
+        let leaf = self.leaf_to_write(mtr, change.key)?;
         let node = Node::leaf(leaf.view());
         let (i, existed) = node.lower_bound(change.key);
         if !existed {
@@ -494,7 +495,7 @@ impl<P: Pages> BTree<P> {
             if !wanted {
                 return Ok(Step::Done(Outcome { existed, applied: false }, Leaf::Fine));
             }
-            return self.attempt_insert(op, leaf, i, change);
+            return self.attempt_insert(mtr, leaf, i, change);
         }
         let refused = Step::Done(Outcome { existed, applied: false }, Leaf::Fine);
         match (change.when, node.value(i)) {
@@ -519,19 +520,19 @@ impl<P: Pages> BTree<P> {
                 return Ok(Step::Compare(reference));
             }
         }
-        self.attempt_replace(op, leaf, i, change, old)
+        self.attempt_replace(mtr, leaf, i, change, old)
     }
 
     #[inline]
     fn attempt_insert<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         mut leaf: Write<'o, P>,
         i: usize,
         change: &Change<'_>,
     ) -> Try<Step> {
         let built = match change.new {
-            New::Built(built) => Some((held_anchor(op, built.anchor)?, built)),
+            New::Built(built) => Some((held_anchor(mtr, built.anchor)?, built)),
             _ => None,
         };
         let payload = payload_for(&built, change.new);
@@ -539,7 +540,7 @@ impl<P: Pages> BTree<P> {
         if Node::leaf(leaf.view()).free() < need {
             return Ok(Step::Split(need, true));
         }
-        let root = root_of(op, &payload);
+        let root = root_of(mtr, &payload);
         let page =
             leaf.page_mut_noted(|out| note::insert(out, (i, true), change.key, &payload, root));
         let mut edit = Edit::leaf(page);
@@ -547,15 +548,15 @@ impl<P: Pages> BTree<P> {
             return Err(corrupt(leaf.id(), "its free room cannot be used"));
         }
         edit.note_insert(i);
-        self.tell(op, change, Before::Absent);
-        take_over(op, built, &leaf);
+        self.tell(mtr, change, Before::Absent);
+        take_over(mtr, built, &leaf);
         Ok(Step::Done(Outcome { existed: false, applied: true }, Leaf::Fine))
     }
 
     #[inline]
     fn attempt_replace<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         mut leaf: Write<'o, P>,
         i: usize,
         change: &Change<'_>,
@@ -573,17 +574,19 @@ impl<P: Pages> BTree<P> {
                 if let New::Inline(value) = change.new
                     && value.len() == span.len
                 {
-                    self.overwrite(op, &mut leaf, span, i, change, value);
+                    self.overwrite(mtr, &mut leaf, span, i, change, value);
                     return Ok(Step::Done(done, Leaf::Fine));
                 }
                 None
             }
         };
-        let Some(trash) = gone.map(|_| change.trash.map(|t| held_anchor(op, t))) else {
-            return self.swap_entry(op, leaf, i, change, None);
+        let Some(trash) = gone.map(|_| change.trash.map(|t| held_anchor(mtr, t))) else {
+            return self.swap_entry(mtr, leaf, i, change, None);
         };
         match (trash, gone) {
-            (Some(trash), Some(gone)) => self.swap_entry(op, leaf, i, change, Some((trash?, gone))),
+            (Some(trash), Some(gone)) => {
+                self.swap_entry(mtr, leaf, i, change, Some((trash?, gone)))
+            }
             _ => Ok(Step::Trash),
         }
     }
@@ -593,14 +596,14 @@ impl<P: Pages> BTree<P> {
     #[inline(always)]
     fn overwrite<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         leaf: &mut Write<'o, P>,
         span: Span,
         i: usize,
         change: &Change<'_>,
         value: &[u8],
     ) {
-        if !op.pages().logs() && change.by == By::Itself {
+        if !mtr.pages().logs() && change.actor == Actor::Itself {
             if let Some(place) = leaf.page_mut().get_mut(span.at..span.end()) {
                 place.copy_from_slice(value);
             }
@@ -612,7 +615,7 @@ impl<P: Pages> BTree<P> {
         if new.is_empty() {
             return;
         }
-        self.tell(op, change, Before::Part { offset: from, bytes: old });
+        self.tell(mtr, change, Before::Part { offset: from, bytes: old });
         let page = leaf.page_mut_noted(|out| note::overwrite(out, i, from, new));
         if let Some(place) = page.get_mut(span.at + from..span.at + to) {
             place.copy_from_slice(new);
@@ -622,22 +625,22 @@ impl<P: Pages> BTree<P> {
     /// Tells the log, and whoever asked, how a change, which is about to be made or was just made,
     /// is taken back, and what becomes of the root that its entry names.
     #[inline(always)]
-    fn tell(&self, op: &Op<'_, P>, change: &Change<'_>, before: Before<'_>) {
-        if change.by != By::Itself {
+    fn tell(&self, mtr: &MiniTransaction<'_, P>, change: &Change<'_>, before: Before<'_>) {
+        if change.actor != Actor::Itself {
             let undo = Undo { owner: self.owner, key: change.key, before };
             match change.undo.take() {
-                None => op.undo(change.by, |out| undo.put(out)),
+                None => mtr.undo(change.actor, |out| undo.put(out)),
                 Some(kept) => {
                     let start = kept.len();
                     undo.put(kept);
-                    op.undo(change.by, |out| out.extend_from_slice(&kept[start..]));
+                    mtr.undo(change.actor, |out| out.extend_from_slice(&kept[start..]));
                 }
             }
         }
         match change.root {
             RootFate::None => {}
-            RootFate::Placed(page) => op.placed(page),
-            RootFate::Hangs(page, root) => op.hangs(page, root),
+            RootFate::Attached(page) => mtr.attached(page),
+            RootFate::Orphaned(page, root) => mtr.orphaned(page, root),
         }
     }
 
@@ -654,23 +657,23 @@ impl<P: Pages> BTree<P> {
     /// from now on if it is `large`.
     fn tell_of_swap(
         &self,
-        op: &Op<'_, P>,
+        mtr: &MiniTransaction<'_, P>,
         leaf: &Write<'_, P>,
         i: usize,
         change: &Change<'_>,
         large: Option<LargeValue>,
     ) {
-        if !op.pages().logs() && change.by == By::Itself {
+        if !mtr.pages().logs() && change.actor == Actor::Itself {
             return;
         }
         match (large, Node::leaf(leaf.view()).value(i)) {
             (Some(large), _) => {
-                op.hangs(large.root, hanging_value(large.stamp));
-                self.tell(op, change, Before::Large(large));
+                mtr.orphaned(large.root, orphan_value(large.stamp));
+                self.tell(mtr, change, Before::Large(large));
             }
             (None, Value::Inline(span)) => {
                 let value = leaf.page().get(span.at..span.end()).unwrap_or(&[]);
-                self.tell(op, change, Before::Value(value));
+                self.tell(mtr, change, Before::Value(value));
             }
             (None, Value::Overflow(_)) => debug_assert!(false, "a large value is the caller's"),
         }
@@ -679,7 +682,7 @@ impl<P: Pages> BTree<P> {
     /// Removes entry `i` and puts the new one in its place, all guards being there.
     fn swap_entry<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         mut leaf: Write<'o, P>,
         i: usize,
         change: &Change<'_>,
@@ -687,7 +690,7 @@ impl<P: Pages> BTree<P> {
     ) -> Try<Step> {
         let done = Outcome { existed: true, applied: true };
         let built = match change.new {
-            New::Built(built) => Some((held_anchor(op, built.anchor)?, built)),
+            New::Built(built) => Some((held_anchor(mtr, built.anchor)?, built)),
             _ => None,
         };
         if !matches!(change.new, New::Nothing) {
@@ -703,25 +706,25 @@ impl<P: Pages> BTree<P> {
             self.note_removal(Node::leaf(leaf.view()), i);
         }
         let large = gone.as_ref().map(|(_, reference)| LargeValue {
-            root: op.pages().page_of(reference.swip),
+            root: mtr.pages().page_of(reference.swip),
             len: reference.len,
             stamp: reference.stamp,
         });
-        self.tell_of_swap(op, &leaf, i, change, large);
+        self.tell_of_swap(mtr, &leaf, i, change, large);
         let page = leaf.page_mut_noted(|out| note::remove(out, i));
         Edit::leaf(page).remove(i);
         if !matches!(change.new, New::Nothing) {
             let payload = payload_for(&built, change.new);
-            let root = root_of(op, &payload);
+            let root = root_of(mtr, &payload);
             let page = leaf
                 .page_mut_noted(|out| note::insert(out, (i, false), change.key, &payload, root));
             Edit::leaf(page).insert(i, change.key, &payload);
         }
-        take_over(op, built, &leaf);
+        take_over(mtr, built, &leaf);
         if let Some((mut trash, reference)) = gone {
             put_swip(trash.page_mut(), ANCHOR_SWIP, reference.swip);
             set_word(trash.page_mut(), ANCHOR_STAMP, reference.stamp);
-            op.adopt(reference.swip, &trash);
+            mtr.adopt(reference.swip, &trash);
             change.gone.set(large);
         }
         let node = Node::leaf(leaf.view());
@@ -733,9 +736,9 @@ impl<P: Pages> BTree<P> {
 
 /// The change is made. What went wrong afterwards does not undo it, and a transaction must not
 /// believe so.
-pub(crate) fn done_anyway(by: By, after: Result<(), PoolError>) -> Result<(), PoolError> {
+pub(crate) fn done_anyway(actor: Actor, after: Result<(), PoolError>) -> Result<(), PoolError> {
     match after {
-        Err(error) if by != By::Itself => {
+        Err(error) if actor != Actor::Itself => {
             tracing::warn!(%error, "an entry was changed, but not all was tidied up after it");
             Ok(())
         }
@@ -744,8 +747,11 @@ pub(crate) fn done_anyway(by: By, after: Result<(), PoolError>) -> Result<(), Po
 }
 
 /// An anchor, latched exclusively.
-pub(crate) fn held_anchor<'o, P: Pages>(op: &'o Op<'o, P>, anchor: Anchor) -> Try<Write<'o, P>> {
-    Read::anchor(op, anchor)?.upgrade()
+pub(crate) fn held_anchor<'o, P: Pages>(
+    mtr: &'o MiniTransaction<'o, P>,
+    anchor: Anchor,
+) -> Try<Write<'o, P>> {
+    Read::anchor(mtr, anchor)?.upgrade()
 }
 
 #[inline(always)]
@@ -762,20 +768,24 @@ fn payload_for<'a, P: Pages>(built: &Option<(Write<'_, P>, &Built)>, new: New<'a
 
 /// The page of the root of a value in pages of its own.
 #[inline(always)]
-fn root_of<P: Pages>(op: &Op<'_, P>, payload: &Payload<'_>) -> PageId {
+fn root_of<P: Pages>(mtr: &MiniTransaction<'_, P>, payload: &Payload<'_>) -> PageId {
     match payload {
-        Payload::Overflow(reference) => op.pages().page_of(reference.swip),
+        Payload::Overflow(reference) => mtr.pages().page_of(reference.swip),
         Payload::Inline(_) | Payload::Child(_) => PageId::default(),
     }
 }
 
 /// The built pages' swip lies in the leaf now.
 #[inline(always)]
-fn take_over<P: Pages>(op: &Op<'_, P>, built: Option<(Write<'_, P>, &Built)>, leaf: &Write<'_, P>) {
+fn take_over<P: Pages>(
+    mtr: &MiniTransaction<'_, P>,
+    built: Option<(Write<'_, P>, &Built)>,
+    leaf: &Write<'_, P>,
+) {
     if let Some((mut anchor, _)) = built {
         let swip = Swip(anchor.view().u64(ANCHOR_SWIP));
         put_swip(anchor.page_mut(), ANCHOR_SWIP, Swip::NULL);
-        op.adopt(swip, leaf);
-        op.placed(op.pages().page_of(swip));
+        mtr.adopt(swip, leaf);
+        mtr.attached(mtr.pages().page_of(swip));
     }
 }

@@ -38,7 +38,7 @@ pub enum Violation {
     },
     /// The page belongs to another structure.
     #[error("the page belongs to structure {found}, not {expected}")]
-    Owner {
+    LockOwner {
         /// Owner as the page says.
         found: u32,
         /// The tree's id.
@@ -292,7 +292,7 @@ impl<P: Pages> BTree<P> {
                 found.push(Violation::Id { found: header.page });
             }
             if header.owner != self.owner {
-                found.push(Violation::Owner { found: header.owner, expected: self.owner });
+                found.push(Violation::LockOwner { found: header.owner, expected: self.owner });
             }
             if seen.insert(id) {
                 self.check_visit(&visit, copy.view(), &mut found, &mut stack, &mut report.entries);
@@ -311,8 +311,8 @@ impl<P: Pages> BTree<P> {
         path: &[usize],
         copy: &mut PageBuffer,
     ) -> Result<Result<PageId, (PageId, Violation)>, PoolError> {
-        self.pages.run(|op| {
-            let mut page = Read::anchor(op, self.anchor)?;
+        self.pages.run(|mtr| {
+            let mut page = Read::anchor(mtr, self.anchor)?;
             for (depth, &at) in path.iter().enumerate() {
                 if depth > 0 && !is_swip(page.view(), at) {
                     let id = page.header().page().unwrap_or_default();

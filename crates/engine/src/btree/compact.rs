@@ -17,7 +17,7 @@ use crate::btree::node::split::separator;
 use crate::btree::split::{adopt_all, copy_body};
 use crate::btree::tree::BTree;
 use crate::page::{PAGE_HEADER, PageBuffer};
-use crate::pool::{Jump, Op, Pages, PoolError, Swip, Try, Write};
+use crate::pool::{Jump, MiniTransaction, Pages, PoolError, Swip, Try, Write};
 
 /// Most leaves that are packed into one less.
 const WIDTH_MAX: usize = 6;
@@ -49,8 +49,8 @@ impl<P: Pages> BTree<P> {
         let mut looked = 0;
         while looked < leaves {
             let mut loads = 0;
-            let step = self.pages.run(|op| {
-                let step = self.compact_step(op, &key, loads >= LOADS_MAX);
+            let step = self.pages.run(|mtr| {
+                let step = self.compact_step(mtr, &key, loads >= LOADS_MAX);
                 loads += u32::from(step.as_ref().is_err_and(Jump::is_load));
                 step
             })?;
@@ -71,9 +71,14 @@ impl<P: Pages> BTree<P> {
 
     /// Packs the leaves from that of `key` on, or goes on to the next one: if there is nothing to
     /// pack, or `alone`, since its neighbours cannot be had at the same time.
-    fn compact_step<'o>(&self, op: &'o Op<'o, P>, key: &[u8], alone: bool) -> Try<Step> {
+    fn compact_step<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        key: &[u8],
+        alone: bool,
+    ) -> Try<Step> {
         let mut done = Step { page: self.root(), leaves: 1, merged: false, next: None };
-        let Some(place) = self.place(op, Seek::At(key), 0)? else { return Ok(done) };
+        let Some(place) = self.place(mtr, Seek::At(key), 0)? else { return Ok(done) };
         let Place { parent, index, node, depth } = place;
         let Some(parent) = parent else {
             node.validate()?;
@@ -97,7 +102,7 @@ impl<P: Pages> BTree<P> {
             group.push(leaf);
             let pages = group.len() - 1;
             if used * 100 <= room * pages * FILL_MAX
-                && self.pack(op, &mut parent, index, &mut group)?
+                && self.pack(mtr, &mut parent, index, &mut group)?
             {
                 // The next group begins with the last leaf of this one.
                 let from = group.last().map(|leaf| Node::leaf(leaf.view()).lower_bytes());
@@ -112,7 +117,7 @@ impl<P: Pages> BTree<P> {
     /// nothing changed, if they do not fit after all.
     fn pack<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         parent: &mut Write<'o, P>,
         index: usize,
         group: &mut Vec<Write<'o, P>>,
@@ -125,7 +130,7 @@ impl<P: Pages> BTree<P> {
             copy_body(draft.bytes(), leaf.page_mut());
         }
         for leaf in group.iter() {
-            adopt_all(op, leaf);
+            adopt_all(mtr, leaf);
         }
         copy_body(above.bytes(), parent.page_mut());
         if let Some(body) = gone.page_mut().get_mut(PAGE_HEADER..) {

@@ -1,10 +1,10 @@
 //! Ways down the tree.
 
-use millpond_base::{Mark, Op as Use, PageId};
+use millpond_base::{AccessKind, Mark, PageId};
 
 use crate::btree::node::layout::{LEVEL, Node};
 use crate::btree::tree::{BTree, corrupt, mark};
-use crate::pool::{Op, Pages, PoolError, Read, Try, Write};
+use crate::pool::{MiniTransaction, Pages, PoolError, Read, Try, Write};
 
 /// Which keys are sought.
 #[derive(Clone, Copy, Debug)]
@@ -73,10 +73,14 @@ fn wrong<P: Pages, T>(node: &Read<'_, P>) -> Try<T> {
 impl<P: Pages> BTree<P> {
     /// The root, and its level, which counts after validation.
     #[inline(always)]
-    pub(crate) fn root_node<'o>(&self, op: &'o Op<'o, P>, what: Use) -> Try<(Read<'o, P>, u8)> {
+    pub(crate) fn root_node<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        what: AccessKind,
+    ) -> Try<(Read<'o, P>, u8)> {
         let hint = self.height_hint();
-        let what = if hint == 0 { what } else { Use::Read };
-        let root = Read::root(op, self.anchor, mark(what, hint == 0, 0))?;
+        let what = if hint == 0 { what } else { AccessKind::Read };
+        let root = Read::root(mtr, self.anchor, mark(what, hint == 0, 0))?;
         let level = root.view().u8(LEVEL);
         if !Node::is_node(root.view(), level) {
             return wrong(&root);
@@ -87,15 +91,19 @@ impl<P: Pages> BTree<P> {
 
     /// The leaf that covers `key`, to read.
     #[inline(always)]
-    pub(crate) fn leaf_for<'o>(&self, op: &'o Op<'o, P>, key: &[u8]) -> Try<Read<'o, P>> {
-        let (mut node, mut level) = self.root_node(op, Use::Read)?;
+    pub(crate) fn leaf_for<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        key: &[u8],
+    ) -> Try<Read<'o, P>> {
+        let (mut node, mut level) = self.root_node(mtr, AccessKind::Read)?;
         let mut depth = 0;
         while level > 0 {
             let inner = Node::inner(node.view());
             let at = inner.child_at(inner.child_for(key));
             depth += 1;
             level -= 1;
-            let child = node.child(at, mark(Use::Read, level == 0, depth))?;
+            let child = node.child(at, mark(AccessKind::Read, level == 0, depth))?;
             if level == 0 {
                 // Header and slots at once, not one miss after the other.
                 child.view().prefetch(0, 384);
@@ -110,8 +118,12 @@ impl<P: Pages> BTree<P> {
 
     /// The leaf that covers `key`, latched exclusively.
     #[inline(always)]
-    pub(crate) fn leaf_to_write<'o>(&self, op: &'o Op<'o, P>, key: &[u8]) -> Try<Write<'o, P>> {
-        let (mut node, mut level) = self.root_node(op, Use::Write)?;
+    pub(crate) fn leaf_to_write<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        key: &[u8],
+    ) -> Try<Write<'o, P>> {
+        let (mut node, mut level) = self.root_node(mtr, AccessKind::Write)?;
         if level == 0 {
             return sound(node.upgrade()?, 0);
         }
@@ -122,9 +134,9 @@ impl<P: Pages> BTree<P> {
             depth += 1;
             level -= 1;
             if level == 0 {
-                return sound(node.child_exclusive(at, mark(Use::Write, true, depth))?, 0);
+                return sound(node.child_exclusive(at, mark(AccessKind::Write, true, depth))?, 0);
             }
-            let child = node.child(at, mark(Use::Read, false, depth))?;
+            let child = node.child(at, mark(AccessKind::Read, false, depth))?;
             if !Node::is_node(child.view(), level) {
                 return wrong(&child);
             }
@@ -135,11 +147,11 @@ impl<P: Pages> BTree<P> {
     /// The node of level `level` on the way to `seek`; `None` if the tree is not that high.
     pub(crate) fn place<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         seek: Seek<'_>,
         level: u8,
     ) -> Try<Option<Place<'o, P>>> {
-        let (node, mut now) = self.root_node(op, Use::Read)?;
+        let (node, mut now) = self.root_node(mtr, AccessKind::Read)?;
         if now < level {
             node.validate()?;
             return Ok(None);
@@ -150,7 +162,7 @@ impl<P: Pages> BTree<P> {
             let index = seek.child(inner);
             let depth = place.depth.saturating_add(1);
             now -= 1;
-            let to = mark(Use::Read, now == 0, depth);
+            let to = mark(AccessKind::Read, now == 0, depth);
             let child = place.node.child(inner.child_at(index), to)?;
             if !Node::is_node(child.view(), now) {
                 return wrong(&child);
@@ -181,7 +193,7 @@ impl<P: Pages> BTree<P> {
         depth: u8,
     ) -> Try<Write<'o, P>> {
         let at = Node::inner(parent.view()).child_at(index);
-        sound(parent.child_exclusive(at, mark(Use::Write, level == 0, depth))?, level)
+        sound(parent.child_exclusive(at, mark(AccessKind::Write, level == 0, depth))?, level)
     }
 }
 

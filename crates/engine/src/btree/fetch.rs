@@ -6,13 +6,13 @@
 
 use std::cell::RefCell;
 
-use millpond_base::{Op as Use, PageId};
+use millpond_base::{AccessKind, PageId};
 
 use crate::btree::descend::{Place, Seek, astray};
 use crate::btree::node::layout::{LEAF_SLOT, Node, Span};
 use crate::btree::tree::{BTree, mark};
 use crate::page::{PageBuffer, PageHeader, View};
-use crate::pool::{Op, Pages, PoolError, Read, Try};
+use crate::pool::{MiniTransaction, Pages, PoolError, Read, Try};
 
 /// Most leaves of one attempt.
 pub(crate) const LEAVES_MAX: usize = 8;
@@ -135,9 +135,9 @@ fn copy_used(view: View<'_>, out: &mut [u8]) {
 impl<P: Pages> BTree<P> {
     /// Fetches at least one leaf.
     pub(crate) fn fetch(&self, wish: Wish<'_>, batch: &mut Batch) -> Result<(), PoolError> {
-        self.pages.run(|op| {
+        self.pages.run(|mtr| {
             batch.len = 0;
-            self.fetch_attempt(op, wish, batch)
+            self.fetch_attempt(mtr, wish, batch)
         })?;
         match batch.stray(wish) {
             Some(page) => Err(astray(page)),
@@ -145,16 +145,21 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    fn fetch_attempt<'o>(&self, op: &'o Op<'o, P>, wish: Wish<'_>, batch: &mut Batch) -> Try<()> {
-        let Some(place) = self.place(op, wish.seek, 1)? else {
-            let Some(root) = self.place(op, wish.seek, 0)? else { return Ok(()) };
+    fn fetch_attempt<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        wish: Wish<'_>,
+        batch: &mut Batch,
+    ) -> Try<()> {
+        let Some(place) = self.place(mtr, wish.seek, 1)? else {
+            let Some(root) = self.place(mtr, wish.seek, 0)? else { return Ok(()) };
             batch.take(root.node.view());
             return root.node.validate();
         };
         let Place { node: parent, depth, .. } = place;
         let inner = Node::inner(parent.view());
         let (mut index, last) = (wish.seek.child(inner), inner.count());
-        let to = mark(Use::Read, true, depth.saturating_add(1)).with_scan(wish.scan);
+        let to = mark(AccessKind::Read, true, depth.saturating_add(1)).with_scan(wish.scan);
         loop {
             match self.child_node(&parent, index, 0, to) {
                 Ok(child) => {
@@ -209,6 +214,6 @@ fn look_ahead<P: Pages>(parent: &Read<'_, P>, index: usize, last: usize, wish: W
         n += 1;
     }
     if missing {
-        parent.op().pages().prefetch(parent, &places[..n]);
+        parent.mtr().pages().prefetch(parent, &places[..n]);
     }
 }

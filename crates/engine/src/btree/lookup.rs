@@ -149,8 +149,8 @@ impl<P: Pages> BTree<P> {
     /// The memory behind the tree failed.
     #[inline]
     pub fn contains(&self, key: &[u8]) -> Result<bool, PoolError> {
-        self.pages.run(|op| {
-            let leaf = self.leaf_for(op, key)?;
+        self.pages.run(|mtr| {
+            let leaf = self.leaf_for(mtr, key)?;
             let (_, equal) = Node::leaf(leaf.view()).lower_bound(key);
             leaf.validate()?;
             Ok(equal)
@@ -160,8 +160,8 @@ impl<P: Pages> BTree<P> {
     /// Not inlined: it is the whole descent, and callers bring many closures.
     #[inline(never)]
     fn find(&self, key: &[u8], scratch: &mut Scratch) -> Result<Found, PoolError> {
-        self.pages.run(|op| {
-            let leaf = self.leaf_for(op, key)?;
+        self.pages.run(|mtr| {
+            let leaf = self.leaf_for(mtr, key)?;
             let node = Node::leaf(leaf.view());
             let (i, equal) = node.lower_bound(key);
             if !equal {
@@ -192,8 +192,8 @@ impl<P: Pages> BTree<P> {
     #[inline(never)]
     fn find_held(&self, key: &[u8]) -> Result<Held<'_>, PoolError> {
         let pages: &P = &self.pages;
-        pages.run(|op| {
-            let leaf = self.leaf_for(op, key)?;
+        pages.run(|mtr| {
+            let leaf = self.leaf_for(mtr, key)?;
             let node = Node::leaf(leaf.view());
             let (i, equal) = node.lower_bound(key);
             if !equal {

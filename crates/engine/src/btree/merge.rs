@@ -12,7 +12,7 @@ use crate::btree::node::layout::{LAST_CHILD, Node, common, rest_of, stride};
 use crate::btree::split::{adopt_all, copy_body};
 use crate::btree::tree::BTree;
 use crate::page::{PAGE_HEADER, PageBuffer};
-use crate::pool::{Jump, Op, Pages, PoolError, Swip, Try, Write};
+use crate::pool::{Jump, MiniTransaction, Pages, PoolError, Swip, Try, Write};
 
 /// A merged node leaves at least a tenth of its page free: else the next insert splits it.
 const FILL_NUM: usize = 9;
@@ -86,11 +86,11 @@ impl<P: Pages> BTree<P> {
 
     fn merge_once(&self, key: &[u8], level: u8, loads_max: u32) -> Result<Step, PoolError> {
         let mut loads = 0;
-        self.pages.run(|op| {
+        self.pages.run(|mtr| {
             if loads >= loads_max {
                 return Ok(Step::Fine);
             }
-            let step = self.merge_attempt(op, key, level);
+            let step = self.merge_attempt(mtr, key, level);
             loads += u32::from(step.as_ref().is_err_and(Jump::is_load));
             step
         })
@@ -99,14 +99,14 @@ impl<P: Pages> BTree<P> {
     /// Takes levels off while the root has one child only.
     pub(crate) fn shrink(&self) -> Result<(), PoolError> {
         loop {
-            let step = self.pages.run(|op| {
-                let (root, level) = self.root_node(op, millpond_base::Op::Read)?;
+            let step = self.pages.run(|mtr| {
+                let (root, level) = self.root_node(mtr, millpond_base::AccessKind::Read)?;
                 let node = Node::inner(root.view());
                 if level == 0 || node.count() > 0 {
                     root.validate()?;
                     return Ok(Step::Fine);
                 }
-                self.shrink_root(op, root.upgrade()?)
+                self.shrink_root(mtr, root.upgrade()?)
             })?;
             if step == Step::Fine {
                 return Ok(());
@@ -114,7 +114,11 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    fn shrink_root<'o>(&self, op: &'o Op<'o, P>, mut root: Write<'o, P>) -> Try<Step> {
+    fn shrink_root<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        mut root: Write<'o, P>,
+    ) -> Try<Step> {
         let node = Node::of(root.view());
         if node.leaf || node.count() > 0 {
             return Ok(Step::Fine);
@@ -123,7 +127,7 @@ impl<P: Pages> BTree<P> {
         let mut child = self.child_held(&root, 0, level, 1)?;
         Edit::of(root.page_mut()).set_level(level);
         copy_body(child.page(), root.page_mut());
-        adopt_all(op, &root);
+        adopt_all(mtr, &root);
         // What the child referred to is no longer its own.
         Edit::of(child.page_mut()).init(&[], None);
         child.free();
@@ -132,8 +136,13 @@ impl<P: Pages> BTree<P> {
         Ok(Step::Shrunk)
     }
 
-    fn merge_attempt<'o>(&self, op: &'o Op<'o, P>, key: &[u8], level: u8) -> Try<Step> {
-        let Some(place) = self.place(op, Seek::At(key), level)? else { return Ok(Step::Top) };
+    fn merge_attempt<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        key: &[u8],
+        level: u8,
+    ) -> Try<Step> {
+        let Some(place) = self.place(mtr, Seek::At(key), level)? else { return Ok(Step::Top) };
         let Place { parent, index, node, depth } = place;
         let Some(parent) = parent else {
             node.validate()?;
@@ -155,7 +164,7 @@ impl<P: Pages> BTree<P> {
             if !is_thin(Node::of(left.view())) && !is_thin(Node::of(right.view())) {
                 return Ok(Step::Fine);
             }
-            if self.merge_pair(op, &mut parent, left_index, left, right) {
+            if self.merge_pair(mtr, &mut parent, left_index, left, right) {
                 return Ok(Step::Merged);
             }
         }
@@ -165,7 +174,7 @@ impl<P: Pages> BTree<P> {
     /// Moves everything from `right` into `left`, if it fits.
     fn merge_pair<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         parent: &mut Write<'o, P>,
         index: usize,
         mut left: Write<'o, P>,
@@ -207,7 +216,7 @@ impl<P: Pages> BTree<P> {
             put_swip(draft.bytes_mut(), LAST_CHILD, Swip(b.view.u64(LAST_CHILD)));
         }
         copy_body(draft.bytes(), left.page_mut());
-        adopt_all(op, &left);
+        adopt_all(mtr, &left);
         let swip = left.swip();
         let mut above = Edit::inner(parent.page_mut());
         above.set_child(index + 1, swip);

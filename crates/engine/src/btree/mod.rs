@@ -37,7 +37,7 @@ pub use error::{BulkError, StreamError, WriteError};
 pub use kind::{InnerKind, LeafKind, OverflowKind, register};
 #[cfg(not(test))]
 pub(crate) use lookup::ValueRef;
-pub use note::{LargeValue, redo_note};
+pub use note::{LargeValue, apply_redo_note};
 pub use range::{Entry, Range};
 pub use stats::{Counters, LevelStats, TreeStats};
 pub use stored::{

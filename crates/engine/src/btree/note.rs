@@ -94,7 +94,7 @@ pub(crate) fn overwrite(out: &mut Vec<u8>, at: usize, offset: usize, bytes: &[u8
 
 /// Does to `page` what `note` says was done to it; `false` if that cannot be, because the page is
 /// not what it was then.
-pub fn redo_note(page: &mut [u8], note: &[u8]) -> bool {
+pub fn apply_redo_note(page: &mut [u8], note: &[u8]) -> bool {
     let node = Node::of(View::of(page));
     node.view.u8(crate::btree::node::layout::KIND) == PageType::BTREE_LEAF.0
         && node.is_sound()
@@ -102,19 +102,19 @@ pub fn redo_note(page: &mut [u8], note: &[u8]) -> bool {
 }
 
 fn redo(page: &mut [u8], mut note: &[u8]) -> Option<()> {
-    let (&op, rest) = note.split_first()?;
+    let (&mtr, rest) = note.split_first()?;
     note = rest;
     let at = usize::try_from(take_varint(&mut note)?).ok()?;
     let count = Node::leaf(View::of(page)).count();
     let mut edit = Edit::leaf(page);
-    match op {
+    match mtr {
         INSERT | PUT_BACK if at <= count => {
             let key = take_bytes(&mut note)?;
             let payload = take_payload(&mut note)?;
             if !edit.insert(at, key, &payload) {
                 return None;
             }
-            if op == INSERT {
+            if mtr == INSERT {
                 edit.note_insert(at);
             }
             Some(())
@@ -236,7 +236,7 @@ mod tests {
                 }
                 _ => continue,
             }
-            assert!(redo_note(&mut other, &note), "round {round}");
+            assert!(apply_redo_note(&mut other, &note), "round {round}");
             assert_eq!(page, other, "round {round}");
         }
     }
@@ -245,9 +245,9 @@ mod tests {
     fn a_note_that_does_not_fit_the_page_is_refused() {
         let mut page = leaf();
         for note in [&[3, 0][..], &[4, 0, 0, 0], &[1, 5, 0, 0, 0], &[9, 0], &[], &[1]] {
-            assert!(!redo_note(&mut page, note), "{note:?}");
+            assert!(!apply_redo_note(&mut page, note), "{note:?}");
         }
-        assert!(!redo_note(&mut [0; 512], &[3, 0]));
+        assert!(!apply_redo_note(&mut [0; 512], &[3, 0]));
     }
 
     #[test]

@@ -15,17 +15,18 @@
 //! While a value is written, and while it is freed, it hangs below an anchor of its own, which says
 //! its stamp: no page of another value is loaded in place of its root.
 
-use millpond_base::{Mark, Op as Use, PageId, PageKind};
+use millpond_base::{AccessKind, Mark, PageId, PageKind};
 
 use crate::btree::change::held_anchor;
 use crate::btree::node::edit::{Reference, put_swip};
 use crate::btree::node::layout::{KIND, LEVEL, Node, Value};
 use crate::btree::note::LargeValue;
 use crate::btree::tree::{BTree, corrupt};
-use crate::page::change::Hanging;
+use crate::page::change::OrphanRoot;
 use crate::page::{PageType, View};
 use crate::pool::{
-    ANCHOR_STAMP, ANCHOR_SWIP, Anchor, Jump, NewPage, Op, Pages, PoolError, Read, Swip, Try, Write,
+    ANCHOR_STAMP, ANCHOR_SWIP, Anchor, Jump, MiniTransaction, NewPage, Pages, PoolError, Read,
+    Swip, Try, Write,
 };
 
 pub(crate) const STAMP: usize = 32;
@@ -69,8 +70,8 @@ pub(crate) fn pages_of(page_size: usize, len: u64) -> u64 {
 }
 
 /// A value's root that nothing refers to.
-pub(crate) fn hanging_value(stamp: u64) -> Hanging {
-    Hanging { kind: PageType::OVERFLOW.0, stamp }
+pub(crate) fn orphan_value(stamp: u64) -> OrphanRoot {
+    OrphanRoot { kind: PageType::OVERFLOW.0, stamp }
 }
 
 /// What a page says of itself.
@@ -89,7 +90,7 @@ pub(crate) fn set_word(page: &mut [u8], at: usize, word: u64) {
     }
 }
 
-fn other(what: Use) -> Mark {
+fn other(what: AccessKind) -> Mark {
     Mark::of(what).with_kind(PageKind::OTHER, 0)
 }
 
@@ -116,7 +117,7 @@ impl<P: Pages> BTree<P> {
     /// An anchor with nothing below it.
     pub(crate) fn empty_anchor(&self) -> Result<Anchor, PoolError> {
         let (anchor, _) = self.pages.anchor_new(self.new_overflow(0))?;
-        while !self.pages.run(|op| self.free_some(op, anchor, None))? {}
+        while !self.pages.run(|mtr| self.free_some(mtr, anchor, None))? {}
         Ok(anchor)
     }
 
@@ -125,16 +126,16 @@ impl<P: Pages> BTree<P> {
         let level = level_for(self.pages.page_size(), len);
         let (anchor, _) = self.pages.anchor_new(self.new_overflow(level))?;
         let stamp = fastrand::u64(1..);
-        self.pages.run(|op| {
-            let mut anchor = held_anchor(op, anchor)?;
-            let mut root = anchor.child_exclusive(ANCHOR_SWIP, other(Use::Write))?;
+        self.pages.run(|mtr| {
+            let mut anchor = held_anchor(mtr, anchor)?;
+            let mut root = anchor.child_exclusive(ANCHOR_SWIP, other(AccessKind::Write))?;
             // It may have been evicted since, and what came back be what its page was before.
             if !is_page(root.view(), level, 0) || used(root.view()) > 0 {
                 return Err(misfit(root.id()));
             }
             set_word(root.page_mut(), STAMP, stamp);
             set_word(anchor.page_mut(), ANCHOR_STAMP, stamp);
-            op.hangs(root.id(), hanging_value(stamp));
+            mtr.orphaned(root.id(), orphan_value(stamp));
             Ok(())
         })?;
         Ok(Built { anchor, len, stamp })
@@ -160,9 +161,9 @@ impl<P: Pages> BTree<P> {
         offset: u64,
         part: &[u8],
     ) -> Result<(), PoolError> {
-        self.pages.run(|op| {
-            let anchor = held_anchor(op, built.anchor)?;
-            let mut page = anchor.child_exclusive(ANCHOR_SWIP, other(Use::Write))?;
+        self.pages.run(|mtr| {
+            let anchor = held_anchor(mtr, built.anchor)?;
+            let mut page = anchor.child_exclusive(ANCHOR_SWIP, other(AccessKind::Write))?;
             drop(anchor);
             let mut level = level_for(self.pages.page_size(), built.len);
             if !is_page(page.view(), level, built.stamp) {
@@ -177,16 +178,16 @@ impl<P: Pages> BTree<P> {
                     return Err(misfit(page.id()));
                 }
                 if index < used(page.view()) {
-                    page = page.child_exclusive(at, other(Use::Write))?;
+                    page = page.child_exclusive(at, other(AccessKind::Write))?;
                     continue;
                 }
                 // An attempt that ends below leaves an empty page, which the next one finds.
-                let mut child = op.allocate(self.new_overflow(level))?;
+                let mut child = mtr.allocate(self.new_overflow(level))?;
                 set_word(child.page_mut(), STAMP, built.stamp);
                 let swip = child.swip();
                 put_swip(page.page_mut(), at, swip);
                 set_word(page.page_mut(), USED, index as u64 + 1);
-                op.adopt(swip, &page);
+                mtr.adopt(swip, &page);
                 page = child;
             }
             let bytes = page.page_mut();
@@ -214,15 +215,20 @@ impl<P: Pages> BTree<P> {
     }
 
     fn free_all(&self, anchor: Anchor, stamp: Option<u64>) -> Result<(), PoolError> {
-        while !self.pages.run(|op| self.free_some(op, anchor, stamp))? {}
+        while !self.pages.run(|mtr| self.free_some(mtr, anchor, stamp))? {}
         self.pages.release_anchor(anchor);
         Ok(())
     }
 
     /// Frees a few pages, the last ones first; answers whether nothing is left. No parent holds the
     /// root's stamp: `stamp` is it, if it is known. A stale root would lead to the pages of others.
-    fn free_some<'o>(&self, op: &'o Op<'o, P>, anchor: Anchor, stamp: Option<u64>) -> Try<bool> {
-        let mut anchor = held_anchor(op, anchor)?;
+    fn free_some<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        anchor: Anchor,
+        stamp: Option<u64>,
+    ) -> Try<bool> {
+        let mut anchor = held_anchor(mtr, anchor)?;
         if Swip(anchor.view().u64(ANCHOR_SWIP)) == Swip::NULL {
             return Ok(true);
         }
@@ -231,7 +237,7 @@ impl<P: Pages> BTree<P> {
         {
             set_word(anchor.page_mut(), ANCHOR_STAMP, stamp);
         }
-        let mut page = anchor.child_exclusive(ANCHOR_SWIP, other(Use::Write))?;
+        let mut page = anchor.child_exclusive(ANCHOR_SWIP, other(AccessKind::Write))?;
         let (kind, found) = (page.view().u8(KIND), page.view().u64(STAMP));
         if kind != PageType::OVERFLOW.0 || stamp.is_some_and(|stamp| stamp != found) {
             return Err(misfit(page.id()));
@@ -244,7 +250,7 @@ impl<P: Pages> BTree<P> {
         loop {
             let count = used(page.view());
             let at = BODY + 8 * count.saturating_sub(1);
-            let child = page.child_exclusive(at, other(Use::Write))?;
+            let child = page.child_exclusive(at, other(AccessKind::Write))?;
             if child.view().u8(KIND) != PageType::OVERFLOW.0 {
                 return Err(corrupt(child.id(), "not the overflow page its parent expects"));
             }
@@ -254,7 +260,7 @@ impl<P: Pages> BTree<P> {
             }
             free_last(&mut page, child, count);
             for count in (1..count).rev().take(BATCH - 1) {
-                let child = page.child_exclusive(BODY + 8 * (count - 1), other(Use::Write));
+                let child = page.child_exclusive(BODY + 8 * (count - 1), other(AccessKind::Write));
                 // What is not at hand is left for the next attempt, which fetches it.
                 let Ok(child) = child else { break };
                 if child.view().u8(LEVEL) > 0 && used(child.view()) > 0 {
@@ -286,9 +292,10 @@ impl<P: Pages> BTree<P> {
     ) -> Result<(), PoolError> {
         let level = level_for(self.pages.page_size(), built.len);
         let before = out.len();
-        self.pages.run(|op| {
+        self.pages.run(|mtr| {
             out.truncate(before);
-            let root = Read::anchor(op, built.anchor)?.child(ANCHOR_SWIP, other(Use::Read))?;
+            let root =
+                Read::anchor(mtr, built.anchor)?.child(ANCHOR_SWIP, other(AccessKind::Read))?;
             read_from(&root, level, built.stamp, offset, max, out)?;
             if out.len() == before {
                 let page = root.header().page().unwrap_or_default();
@@ -326,9 +333,9 @@ impl<P: Pages> BTree<P> {
         out: &mut Vec<u8>,
     ) -> Result<bool, PoolError> {
         let before = out.len();
-        self.pages.run(|op| {
+        self.pages.run(|mtr| {
             out.truncate(before);
-            let leaf = self.leaf_for(op, key)?;
+            let leaf = self.leaf_for(mtr, key)?;
             let node = Node::leaf(leaf.view());
             let (i, equal) = node.lower_bound(key);
             let found = if equal { node.reference(i) } else { None };
@@ -341,7 +348,7 @@ impl<P: Pages> BTree<P> {
                 return Ok(false);
             }
             let level = level_for(self.pages.page_size(), reference.len);
-            let root = leaf.child(at, other(Use::Read))?;
+            let root = leaf.child(at, other(AccessKind::Read))?;
             read_from(&root, level, reference.stamp, offset, max, out)?;
             if out.len() == before {
                 let page = root.header().page().unwrap_or_default();
@@ -407,7 +414,7 @@ fn read_from<'o, P: Pages>(
     if index >= count {
         return page.validate();
     }
-    let child = page.child(BODY + 8 * index, other(Use::Read))?;
+    let child = page.child(BODY + 8 * index, other(AccessKind::Read))?;
     let before = out.len();
     read_from(&child, level - 1, stamp, offset, max, out)?;
     if level > 1 {
@@ -419,7 +426,7 @@ fn read_from<'o, P: Pages>(
         if read >= max {
             break;
         }
-        let Ok(child) = page.child(BODY + 8 * next, other(Use::Read)) else { break };
+        let Ok(child) = page.child(BODY + 8 * next, other(AccessKind::Read)) else { break };
         if read_from(&child, 0, stamp, 0, max - read, out).is_err() {
             break;
         }
@@ -435,6 +442,6 @@ fn prefetch<P: Pages>(page: &Read<'_, P>, from: usize, to: usize) {
         n += 1;
     }
     if places[..n].iter().any(|at| page.swip(*at).is_evicted()) {
-        page.op().pages().prefetch(page, &places[..n]);
+        page.mtr().pages().prefetch(page, &places[..n]);
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::btree::node::layout::{Node, Value};
 use crate::btree::tree::BTree;
-use crate::pool::{Op, Pages, PoolError, Try};
+use crate::pool::{MiniTransaction, Pages, PoolError, Try};
 
 impl<P: Pages> BTree<P> {
     /// Does what `make` does and, if that answers bytes, writes them to `offset` of the value of
@@ -17,17 +17,17 @@ impl<P: Pages> BTree<P> {
         key: &[u8],
         offset: usize,
         missing: &T,
-        mut make: impl FnMut(&Op<'_, P>) -> Try<(Option<[u8; 8]>, T)>,
+        mut make: impl FnMut(&MiniTransaction<'_, P>) -> Try<(Option<[u8; 8]>, T)>,
     ) -> Result<T, PoolError> {
-        self.pages.run(|op| {
-            let mut leaf = self.leaf_to_write(op, key)?;
+        self.pages.run(|mtr| {
+            let mut leaf = self.leaf_to_write(mtr, key)?;
             let node = Node::leaf(leaf.view());
             let (i, exists) = node.lower_bound(key);
             let at = match node.value(i) {
                 Value::Inline(span) if exists && offset + 8 <= span.len => span.at + offset,
                 _ => return Ok(missing.clone()),
             };
-            let (bytes, answer) = make(op)?;
+            let (bytes, answer) = make(mtr)?;
             if let Some(bytes) = bytes
                 && let Some(place) = leaf.page_mut().get_mut(at..at + 8)
             {

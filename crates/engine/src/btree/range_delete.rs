@@ -13,7 +13,7 @@ use crate::btree::node::edit::Edit;
 use crate::btree::node::layout::Node;
 use crate::btree::tree::BTree;
 use crate::page::PAGE_HEADER;
-use crate::pool::{Op, Pages, PoolError, Try, Write};
+use crate::pool::{MiniTransaction, Pages, PoolError, Try, Write};
 
 /// Leaves freed in one attempt.
 const BATCH: usize = 16;
@@ -59,7 +59,7 @@ impl<P: Pages> BTree<P> {
         };
         let mut removed = 0;
         loop {
-            let step = self.pages.run(|op| self.delete_step(op, &key, start, end))?;
+            let step = self.pages.run(|mtr| self.delete_step(mtr, &key, start, end))?;
             removed += step.removed;
             if let Some(large) = step.large {
                 removed += u64::from(self.remove(&large)?);
@@ -77,12 +77,12 @@ impl<P: Pages> BTree<P> {
 
     fn delete_step<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         key: &[u8],
         start: Bound<&[u8]>,
         end: Bound<&[u8]>,
     ) -> Try<Step> {
-        let Some(place) = self.place(op, Seek::At(key), 0)? else {
+        let Some(place) = self.place(mtr, Seek::At(key), 0)? else {
             let page = self.root();
             return Ok(Step { page, removed: 0, next: None, large: None, thin: false });
         };

@@ -11,7 +11,7 @@ use crate::btree::node::split::separator;
 use crate::btree::split::{adopt_all, copy_body};
 use crate::btree::tree::BTree;
 use crate::page::PageBuffer;
-use crate::pool::{Op, Pages, Swip, Try, Write};
+use crate::pool::{MiniTransaction, Pages, Swip, Try, Write};
 
 /// A neighbour has room to spare if it could take this share of its page, in percent: each of the
 /// two is left with half of it, and less is soon used up.
@@ -90,7 +90,7 @@ impl<P: Pages> BTree<P> {
     /// to spare; afterwards both have room for `bytes` more.
     pub(crate) fn shift<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         parent: &mut Write<'o, P>,
         index: usize,
         node: &mut Write<'o, P>,
@@ -100,7 +100,7 @@ impl<P: Pages> BTree<P> {
         let neighbours = [index.checked_sub(1), (index < last).then_some(index + 1)];
         for at in neighbours.into_iter().flatten() {
             let word = Swip(parent.view().u64(Node::inner(parent.view()).child_at(at)));
-            if !op.pages().is_resident(word) {
+            if !mtr.pages().is_resident(word) {
                 continue;
             }
             let mut other = self.child_held(parent, at, 0, depth)?;
@@ -109,9 +109,9 @@ impl<P: Pages> BTree<P> {
                 continue;
             }
             let shifted = if at < index {
-                self.even_out(op, parent, at, &mut other, node, bytes)
+                self.even_out(mtr, parent, at, &mut other, node, bytes)
             } else {
-                self.even_out(op, parent, index, node, &mut other, bytes)
+                self.even_out(mtr, parent, index, node, &mut other, bytes)
             };
             if shifted {
                 self.tally.shifted();
@@ -123,7 +123,7 @@ impl<P: Pages> BTree<P> {
 
     fn even_out<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         parent: &mut Write<'o, P>,
         index: usize,
         left: &mut Write<'o, P>,
@@ -165,7 +165,7 @@ impl<P: Pages> BTree<P> {
         for (draft, page) in drafts.iter().zip([&mut *left, &mut *right]) {
             copy_body(draft.bytes(), page.page_mut());
             // Overflow pages may have moved to the other leaf.
-            adopt_all(op, page);
+            adopt_all(mtr, page);
         }
         let swip = left.swip();
         let mut edit = Edit::inner(parent.page_mut());

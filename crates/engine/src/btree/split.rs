@@ -10,7 +10,7 @@ use crate::btree::node::layout::{INNER_SLOT, LAST_CHILD, Node, Value, rest_of};
 use crate::btree::node::split::{cut_inner, cut_leaf, trend};
 use crate::btree::tree::{BTree, corrupt};
 use crate::page::PageBuffer;
-use crate::pool::{Op, Pages, PoolError, Swip, Try, Write};
+use crate::pool::{MiniTransaction, Pages, PoolError, Swip, Try, Write};
 
 enum Step {
     /// There is room now.
@@ -53,7 +53,7 @@ impl<P: Pages> BTree<P> {
             let bytes = needs.last().copied().unwrap_or(0);
             let level = level.saturating_add(above);
             let need = Need { key, level, bytes, is_new: is_new && level == 0 };
-            match self.pages.run(|op| self.split_attempt(op, need))? {
+            match self.pages.run(|mtr| self.split_attempt(mtr, need))? {
                 Step::ParentFull(bytes) => needs.push(bytes),
                 Step::Grown => {}
                 Step::Done if above == 0 => return Ok(()),
@@ -64,8 +64,8 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    fn split_attempt<'o>(&self, op: &'o Op<'o, P>, need: Need<'_>) -> Try<Step> {
-        let Some(place) = self.place(op, Seek::At(need.key), need.level)? else {
+    fn split_attempt<'o>(&self, mtr: &'o MiniTransaction<'o, P>, need: Need<'_>) -> Try<Step> {
+        let Some(place) = self.place(mtr, Seek::At(need.key), need.level)? else {
             return Ok(Step::Done);
         };
         let Place { parent, index, node, depth } = place;
@@ -74,7 +74,7 @@ impl<P: Pages> BTree<P> {
             if Node::of(root.view()).free() >= need.bytes {
                 return Ok(Step::Done);
             }
-            self.grow(op, root)?;
+            self.grow(mtr, root)?;
             return Ok(Step::Grown);
         };
         drop(node);
@@ -85,28 +85,32 @@ impl<P: Pages> BTree<P> {
         }
         if need.level == 0 && !follows_pattern(Node::leaf(node.view()), need) {
             // Done without a new page, if a neighbour has room to spare.
-            if self.shift(op, &mut parent, index, &mut node, (need.bytes, depth))? {
+            if self.shift(mtr, &mut parent, index, &mut node, (need.bytes, depth))? {
                 return Ok(Step::Done);
             }
         }
-        self.split_node(op, parent, index, node, need)
+        self.split_node(mtr, parent, index, node, need)
     }
 
     /// The root's content moves into a new child, its only one.
-    pub(crate) fn grow<'o>(&self, op: &'o Op<'o, P>, mut root: Write<'o, P>) -> Try<()> {
+    pub(crate) fn grow<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        mut root: Write<'o, P>,
+    ) -> Try<()> {
         let level = Node::of(root.view()).level();
         if level == u8::MAX {
             return Err(corrupt(root.id(), "a tree of 255 levels"));
         }
-        let mut child = self.new_page(op, level)?;
+        let mut child = self.new_page(mtr, level)?;
         copy_body(root.page(), child.page_mut());
-        adopt_all(op, &child);
+        adopt_all(mtr, &child);
         let swip = child.swip();
         let mut edit = Edit::of(root.page_mut());
         edit.set_level(level + 1);
         edit.init(&[], None);
         put_swip(root.page_mut(), LAST_CHILD, swip);
-        op.adopt(swip, &root);
+        mtr.adopt(swip, &root);
         self.see_height(level + 1);
         self.tally.grown();
         Ok(())
@@ -114,7 +118,7 @@ impl<P: Pages> BTree<P> {
 
     fn split_node<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         mut parent: Write<'o, P>,
         index: usize,
         mut left: Write<'o, P>,
@@ -142,7 +146,7 @@ impl<P: Pages> BTree<P> {
         if above.free() < bytes {
             return Ok(Step::ParentFull(bytes));
         }
-        let mut right = self.new_page(op, need.level)?;
+        let mut right = self.new_page(mtr, need.level)?;
         let (lower, upper) = (node.lower_bytes(), node.upper_bytes());
         let old = PageBuffer::copy_of(left.page());
         let from = Node { view: old.view(), leaf: node.leaf };
@@ -165,9 +169,9 @@ impl<P: Pages> BTree<P> {
             right.free();
             return Err(corrupt(left.id(), "an entry reaches beyond its page"));
         }
-        adopt_all(op, &right);
+        adopt_all(mtr, &right);
         link(&mut parent, index, &cut.separator, &left, &right);
-        op.adopt(right.swip(), &parent);
+        mtr.adopt(right.swip(), &parent);
         self.tally.split(from.leaf);
         // Ascending keys leave full leaves behind, and nothing to merge.
         if from.leaf && (count..=9 * count).contains(&(10 * cut.left)) {
@@ -206,16 +210,16 @@ pub(crate) fn copy_body(from: &[u8], to: &mut [u8]) {
 }
 
 /// Tells the pool that every swip in `page` is there now.
-pub(crate) fn adopt_all<P: Pages>(op: &Op<'_, P>, page: &Write<'_, P>) {
+pub(crate) fn adopt_all<P: Pages>(mtr: &MiniTransaction<'_, P>, page: &Write<'_, P>) {
     let node = Node::of(page.view());
     if !node.leaf {
         for i in 0..=node.count() {
-            op.adopt(Swip(node.view.u64(node.child_at(i))), page);
+            mtr.adopt(Swip(node.view.u64(node.child_at(i))), page);
         }
     } else if node.overflows() > 0 {
         for i in 0..node.count() {
             if let Value::Overflow(at) = node.value(i) {
-                op.adopt(reference_at(node.view, at).swip, page);
+                mtr.adopt(reference_at(node.view, at).swip, page);
             }
         }
     }

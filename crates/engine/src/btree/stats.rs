@@ -194,8 +194,8 @@ impl<P: Pages> BTree<P> {
         let mut copy = PageBuffer::new(self.pages.page_size());
         let mut key = Vec::new();
         loop {
-            let found = self.pages.run(|op| {
-                let Some(place) = self.place(op, Seek::At(&key), level)? else {
+            let found = self.pages.run(|mtr| {
+                let Some(place) = self.place(mtr, Seek::At(&key), level)? else {
                     return Ok(false);
                 };
                 place.node.view().copy_into(0, copy.bytes_mut());
@@ -229,8 +229,8 @@ impl<P: Pages> BTree<P> {
 
     /// Counts the leaf of `key` and those behind it below the same parent; answers where to go on.
     fn count_some(&self, key: &[u8], count: &mut u64) -> Result<Option<Vec<u8>>, PoolError> {
-        let (found, page, next) = self.pages.run(|op| {
-            let Some(place) = self.place(op, Seek::At(key), 0)? else {
+        let (found, page, next) = self.pages.run(|mtr| {
+            let Some(place) = self.place(mtr, Seek::At(key), 0)? else {
                 return Ok((0, self.root(), None));
             };
             let mut page = place.node.header().page().unwrap_or_default();
@@ -242,7 +242,7 @@ impl<P: Pages> BTree<P> {
             place.node.validate()?;
             let Some(parent) = place.parent else { return Ok((found, page, next)) };
             let last = Node::inner(parent.view()).count();
-            let to = crate::btree::tree::mark(millpond_base::Op::Read, true, place.depth);
+            let to = crate::btree::tree::mark(millpond_base::AccessKind::Read, true, place.depth);
             for i in place.index + 1..=last.min(place.index + 64) {
                 // What was counted so far stands, whatever comes in the way.
                 let Ok(child) = self.child_node(&parent, i, 0, to) else { break };
@@ -270,15 +270,15 @@ impl<P: Pages> BTree<P> {
     pub fn count_estimate(&self, ways: u32) -> Result<u64, PoolError> {
         let mut sum = 0.0;
         for _ in 0..ways.max(1) {
-            sum += self.pages.run(|op| self.one_way(op))?;
+            sum += self.pages.run(|mtr| self.one_way(mtr))?;
         }
         Ok((sum / f64::from(ways.max(1))) as u64)
     }
 
-    fn one_way<'o>(&self, op: &'o crate::pool::Op<'o, P>) -> crate::pool::Try<f64> {
+    fn one_way<'o>(&self, mtr: &'o crate::pool::MiniTransaction<'o, P>) -> crate::pool::Try<f64> {
         let mut product = 1.0;
-        let to = crate::btree::tree::mark(millpond_base::Op::Read, false, 0);
-        let mut node = crate::pool::Read::root(op, self.anchor, to)?;
+        let to = crate::btree::tree::mark(millpond_base::AccessKind::Read, false, 0);
+        let mut node = crate::pool::Read::root(mtr, self.anchor, to)?;
         let mut level = Node::of(node.view()).level();
         while level > 0 {
             let fan = Node::inner(node.view()).count() + 1;

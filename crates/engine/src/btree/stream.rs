@@ -218,8 +218,8 @@ impl<P: Pages> io::Seek for ValueReader<'_, P> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let target = match to {
             SeekFrom::Start(at) => Some(at),
-            SeekFrom::End(by) => self.len.checked_add_signed(by),
-            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+            SeekFrom::End(actor) => self.len.checked_add_signed(actor),
+            SeekFrom::Current(actor) => self.at.checked_add_signed(actor),
         };
         match target {
             Some(at) => {

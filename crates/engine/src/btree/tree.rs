@@ -20,7 +20,7 @@ use crate::btree::node::edit::Edit;
 use crate::btree::node::layout::{INNER_SLOT, LEAF_SLOT, REFERENCE_ROOM, SLOTS_HINTED};
 use crate::btree::stats::Tally;
 use crate::page::PageType;
-use crate::pool::{Anchor, Jump, NewPage, Op, Pages, PoolError, Read, Try};
+use crate::pool::{Anchor, Jump, MiniTransaction, NewPage, Pages, PoolError, Read, Try};
 
 /// Most bytes of a value.
 pub(crate) const VALUE_MAX: u64 = 1 << 30;
@@ -76,8 +76,8 @@ impl<P: Pages> BTree<P> {
     pub fn create(pages: Arc<P>, owner: u32) -> Result<BTree<P>, PoolError> {
         let (anchor, root) =
             pages.anchor_new(NewPage { owner, kind: PageType::BTREE_LEAF, level: 0 })?;
-        pages.run(|op| {
-            let mut page = Read::root(op, anchor, Mark::WRITE)?.upgrade()?;
+        pages.run(|mtr| {
+            let mut page = Read::root(mtr, anchor, Mark::WRITE)?.upgrade()?;
             Edit::leaf(page.page_mut()).init(&[], None);
             Ok(())
         })?;
@@ -145,8 +145,8 @@ impl<P: Pages> BTree<P> {
     /// The memory behind the tree failed.
     pub fn destroy(self) -> Result<(), PoolError> {
         self.clear()?;
-        self.pages.run(|op| {
-            let mut anchor = Read::anchor(op, self.anchor)?.upgrade()?;
+        self.pages.run(|mtr| {
+            let mut anchor = Read::anchor(mtr, self.anchor)?.upgrade()?;
             let root = anchor.child_exclusive(crate::pool::ANCHOR_SWIP, Mark::WRITE)?;
             if root.view().u8(crate::btree::node::layout::LEVEL) != 0 {
                 return Err(corrupt(root.id(), "still an inner node after all was removed"));
@@ -185,19 +185,19 @@ impl<P: Pages> BTree<P> {
 
     pub(crate) fn new_page<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         level: u8,
     ) -> Try<crate::pool::Write<'o, P>> {
         let kind = if level == 0 { PageType::BTREE_LEAF } else { PageType::BTREE_INNER };
-        op.allocate(NewPage { owner: self.owner, kind, level })
+        mtr.allocate(NewPage { owner: self.owner, kind, level })
     }
 }
 
 /// What a reference to a node says of itself.
 #[inline(always)]
-pub(crate) fn mark(op: millpond_base::Op, leaf: bool, depth: u8) -> Mark {
+pub(crate) fn mark(mtr: millpond_base::AccessKind, leaf: bool, depth: u8) -> Mark {
     let kind = if leaf { PageKind::BTREE_LEAF } else { PageKind::BTREE_INNER };
-    Mark::of(op).with_kind(kind, depth)
+    Mark::of(mtr).with_kind(kind, depth)
 }
 
 /// The attempt fails: the store is damaged.

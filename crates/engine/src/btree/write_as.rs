@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use millpond_base::{Lsn, PageId};
 
-use crate::btree::change::{New, RootFate, Updated, When, Whose, done_anyway, held_anchor};
+use crate::btree::change::{New, RootFate, TxnContext, Updated, When, done_anyway, held_anchor};
 use crate::btree::error::WriteError;
 use crate::btree::note::LargeValue;
 use crate::btree::overflow::{Built, set_word};
 use crate::btree::tree::BTree;
-use crate::page::change::Hanging;
-use crate::pool::{ANCHOR_STAMP, By, Pages, PoolError};
+use crate::page::change::OrphanRoot;
+use crate::pool::{ANCHOR_STAMP, Actor, Pages, PoolError};
 
 /// What must hold for a change to be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -76,23 +76,23 @@ impl<P: Pages> BTree<P> {
     #[inline]
     pub fn write_as(
         &self,
-        by: By,
+        actor: Actor,
         key: &[u8],
         value: Option<&[u8]>,
         condition: Condition,
         undo: Option<&mut Vec<u8>>,
     ) -> Result<Applied, WriteError> {
-        let (when, whose) = (condition.when(), Whose { by, undo, root: RootFate::None });
+        let (when, context) = (condition.when(), TxnContext { actor, undo, root: RootFate::None });
         let Some(value) = value else {
-            let made = self.change_by(whose, key, New::Nothing, When::Present, None);
+            let made = self.change_by(context, key, New::Nothing, When::Present, None);
             return made.map_err(failed);
         };
         self.check_sizes(key, value.len() as u64)?;
         if self.fits_inline(key, value.len() as u64) {
-            return self.change_by(whose, key, New::Inline(value), when, None).map_err(failed);
+            return self.change_by(context, key, New::Inline(value), when, None).map_err(failed);
         }
         let built = Detached(self.build(value)?);
-        Ok(self.place_as(by, key, built, condition, whose.undo)?)
+        Ok(self.place_as(actor, key, built, condition, context.undo)?)
     }
 
     /// Writes the pages of `value` if it cannot be inline: [`BTree::place_as`] makes it an entry.
@@ -115,15 +115,15 @@ impl<P: Pages> BTree<P> {
     /// The memory behind the tree failed.
     pub fn place_as(
         &self,
-        by: By,
+        actor: Actor,
         key: &[u8],
         built: Detached,
         condition: Condition,
         undo: Option<&mut Vec<u8>>,
     ) -> Result<Applied, PoolError> {
-        let whose = Whose { by, undo, root: RootFate::None };
-        let made = self.change_by(whose, key, New::Built(&built.0), condition.when(), None);
-        done_anyway(by, self.free_below(&built.0))?;
+        let context = TxnContext { actor, undo, root: RootFate::None };
+        let made = self.change_by(context, key, New::Built(&built.0), condition.when(), None);
+        done_anyway(actor, self.free_below(&built.0))?;
         made
     }
 
@@ -131,10 +131,15 @@ impl<P: Pages> BTree<P> {
     ///
     /// # Errors
     /// The memory behind the tree failed; the value is detached as before, with all its pages.
-    pub fn attach_as(&self, by: By, key: &[u8], detached: &Detached) -> Result<Applied, PoolError> {
+    pub fn attach_as(
+        &self,
+        actor: Actor,
+        key: &[u8],
+        detached: &Detached,
+    ) -> Result<Applied, PoolError> {
         let new = New::Built(&detached.0);
-        let made = self.change_by(Whose::of(by), key, new, When::Always, None)?;
-        done_anyway(by, self.free_below(&detached.0))?;
+        let made = self.change_by(TxnContext::of(actor), key, new, When::Always, None)?;
+        done_anyway(actor, self.free_below(&detached.0))?;
         Ok(made)
     }
 
@@ -144,13 +149,13 @@ impl<P: Pages> BTree<P> {
     /// The memory behind the tree failed.
     pub fn patch_as(
         &self,
-        by: By,
+        actor: Actor,
         key: &[u8],
         offset: usize,
         bytes: &[u8],
     ) -> Result<Applied, PoolError> {
         let (mut room, mut fits) = (Vec::new(), false);
-        let (updated, at) = self.update_as(by, key, (None, &mut room), &mut |value| {
+        let (updated, at) = self.update_as(actor, key, (None, &mut room), &mut |value| {
             if let Some(place) = value.get_mut(offset..offset.saturating_add(bytes.len())) {
                 place.copy_from_slice(bytes);
                 fits = true;
@@ -165,8 +170,8 @@ impl<P: Pages> BTree<P> {
     /// No memory.
     pub fn detached(&self, value: LargeValue) -> Result<Detached, PoolError> {
         let anchor = self.pages.anchor_of(self.owner, value.root)?;
-        self.pages.run(|op| {
-            set_word(held_anchor(op, anchor)?.page_mut(), ANCHOR_STAMP, value.stamp);
+        self.pages.run(|mtr| {
+            set_word(held_anchor(mtr, anchor)?.page_mut(), ANCHOR_STAMP, value.stamp);
             Ok(())
         })?;
         Ok(Detached(Built::of(anchor, value)))
@@ -210,15 +215,15 @@ impl<P: Pages> BTree<P> {
     ///
     /// # Errors
     /// Key or value too long, or the memory behind the tree failed.
-    pub fn insert_placing(
+    pub fn insert_attaching(
         &self,
         key: &[u8],
         value: &[u8],
         root: PageId,
     ) -> Result<bool, WriteError> {
         self.check_sizes(key, value.len() as u64)?;
-        let whose = Whose::root(RootFate::Placed(root));
-        Ok(self.change_by(whose, key, New::Inline(value), When::Absent, None)?.applied)
+        let context = TxnContext::root(RootFate::Attached(root));
+        Ok(self.change_by(context, key, New::Inline(value), When::Absent, None)?.applied)
     }
 
     /// Removes the entry that tells of the structure whose root is `root`, which hangs from then
@@ -226,16 +231,16 @@ impl<P: Pages> BTree<P> {
     ///
     /// # Errors
     /// The memory behind the tree failed.
-    pub fn remove_hanging(&self, key: &[u8], root: PageId, kind: u8) -> Result<bool, PoolError> {
-        let whose = Whose::root(RootFate::Hangs(root, Hanging { kind, stamp: 0 }));
-        Ok(self.change_by(whose, key, New::Nothing, When::Present, None)?.applied)
+    pub fn remove_orphaning(&self, key: &[u8], root: PageId, kind: u8) -> Result<bool, PoolError> {
+        let context = TxnContext::root(RootFate::Orphaned(root, OrphanRoot { kind, stamp: 0 }));
+        Ok(self.change_by(context, key, New::Nothing, When::Present, None)?.applied)
     }
 
     /// Frees the pages of the large value of that stamp whose root hangs below nothing.
     ///
     /// # Errors
     /// The memory behind the tree failed; [`PoolError::Misfit`] if the root is another value's.
-    pub fn free_hanging(
+    pub fn free_orphan(
         pages: Arc<P>,
         owner: u32,
         root: PageId,

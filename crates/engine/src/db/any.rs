@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::combinations;
 use super::store::Store;
 use super::store_handle::{StoreHashIndex, StoreHeap, StoreTree};
 use super::store_range::StoreRange;
@@ -17,16 +18,16 @@ macro_rules! any {
     ($(#[$meta:meta])* $name:ident $(<$life:lifetime>)?: $of:ident) => {
         $(#[$meta])*
         pub(super) enum $name $(<$life>)? {
-            Lean($of<$($life,)? $crate::db::modes::Lean>),
-            Untouched($of<$($life,)? $crate::db::modes::Untouched>),
-            Various($of<$($life,)? $crate::db::modes::Various>),
-            Dated($of<$($life,)? $crate::db::modes::Dated>),
-            Baseline($of<$($life,)? $crate::db::modes::Baseline>),
-            LadderSwips($of<$($life,)? $crate::db::modes::LadderSwips>),
-            LadderLean($of<$($life,)? $crate::db::modes::LadderLean>),
-            NoSwips($of<$($life,)? $crate::db::modes::NoSwips>),
-            Alone($of<$($life,)? $crate::db::modes::Alone>),
-            Recording($of<$($life,)? $crate::db::modes::Recording>),
+            SwizzledCooling($of<$($life,)? combinations::SwizzledCooling>),
+            SwizzledNoHook($of<$($life,)? combinations::SwizzledNoHook>),
+            SwizzledAny($of<$($life,)? combinations::SwizzledAny>),
+            SwizzledWatt($of<$($life,)? combinations::SwizzledWatt>),
+            HashedLatchedCentral($of<$($life,)? combinations::HashedLatchedCentral>),
+            SwizzledLatchedCentral($of<$($life,)? combinations::SwizzledLatchedCentral>),
+            SwizzledLatchedCooling($of<$($life,)? combinations::SwizzledLatchedCooling>),
+            HashedAny($of<$($life,)? combinations::HashedAny>),
+            SwizzledUnlatchedWatt($of<$($life,)? combinations::SwizzledUnlatchedWatt>),
+            SwizzledAnyRecording($of<$($life,)? combinations::SwizzledAnyRecording>),
         }
     };
 }
@@ -35,16 +36,16 @@ macro_rules! any {
 macro_rules! each {
     ($name:ident, $any:expr, $held:ident => $body:expr) => {
         match $any {
-            $name::Lean($held) => $body,
-            $name::Untouched($held) => $body,
-            $name::Various($held) => $body,
-            $name::Dated($held) => $body,
-            $name::Baseline($held) => $body,
-            $name::LadderSwips($held) => $body,
-            $name::LadderLean($held) => $body,
-            $name::NoSwips($held) => $body,
-            $name::Alone($held) => $body,
-            $name::Recording($held) => $body,
+            $name::SwizzledCooling($held) => $body,
+            $name::SwizzledNoHook($held) => $body,
+            $name::SwizzledAny($held) => $body,
+            $name::SwizzledWatt($held) => $body,
+            $name::HashedLatchedCentral($held) => $body,
+            $name::SwizzledLatchedCentral($held) => $body,
+            $name::SwizzledLatchedCooling($held) => $body,
+            $name::HashedAny($held) => $body,
+            $name::SwizzledUnlatchedWatt($held) => $body,
+            $name::SwizzledAnyRecording($held) => $body,
         }
     };
 }
@@ -54,35 +55,35 @@ pub(super) use each;
 macro_rules! turn {
     ($name:ident => $to:ident, $any:expr, $held:ident => $body:expr) => {
         match $any {
-            $name::Lean($held) => $to::Lean($body),
-            $name::Untouched($held) => $to::Untouched($body),
-            $name::Various($held) => $to::Various($body),
-            $name::Dated($held) => $to::Dated($body),
-            $name::Baseline($held) => $to::Baseline($body),
-            $name::LadderSwips($held) => $to::LadderSwips($body),
-            $name::LadderLean($held) => $to::LadderLean($body),
-            $name::NoSwips($held) => $to::NoSwips($body),
-            $name::Alone($held) => $to::Alone($body),
-            $name::Recording($held) => $to::Recording($body),
+            $name::SwizzledCooling($held) => $to::SwizzledCooling($body),
+            $name::SwizzledNoHook($held) => $to::SwizzledNoHook($body),
+            $name::SwizzledAny($held) => $to::SwizzledAny($body),
+            $name::SwizzledWatt($held) => $to::SwizzledWatt($body),
+            $name::HashedLatchedCentral($held) => $to::HashedLatchedCentral($body),
+            $name::SwizzledLatchedCentral($held) => $to::SwizzledLatchedCentral($body),
+            $name::SwizzledLatchedCooling($held) => $to::SwizzledLatchedCooling($body),
+            $name::HashedAny($held) => $to::HashedAny($body),
+            $name::SwizzledUnlatchedWatt($held) => $to::SwizzledUnlatchedWatt($body),
+            $name::SwizzledAnyRecording($held) => $to::SwizzledAnyRecording($body),
         }
     };
 }
 pub(super) use turn;
 
-/// `$body` in the variant of [`AnyStore`] for a [`Combination`](super::modes::Combination).
+/// `$body` in the variant of [`AnyStore`] for a [`Combination`](super::combinations::Combination).
 macro_rules! by_combination {
     ($combination:expr, $body:expr) => {
         match $combination {
-            Combination::Lean => AnyStore::Lean($body),
-            Combination::Untouched => AnyStore::Untouched($body),
-            Combination::Various => AnyStore::Various($body),
-            Combination::Dated => AnyStore::Dated($body),
-            Combination::Baseline => AnyStore::Baseline($body),
-            Combination::LadderSwips => AnyStore::LadderSwips($body),
-            Combination::LadderLean => AnyStore::LadderLean($body),
-            Combination::NoSwips => AnyStore::NoSwips($body),
-            Combination::Alone => AnyStore::Alone($body),
-            Combination::Recording => AnyStore::Recording($body),
+            Combination::SwizzledCooling => AnyStore::SwizzledCooling($body),
+            Combination::SwizzledNoHook => AnyStore::SwizzledNoHook($body),
+            Combination::SwizzledAny => AnyStore::SwizzledAny($body),
+            Combination::SwizzledWatt => AnyStore::SwizzledWatt($body),
+            Combination::HashedLatchedCentral => AnyStore::HashedLatchedCentral($body),
+            Combination::SwizzledLatchedCentral => AnyStore::SwizzledLatchedCentral($body),
+            Combination::SwizzledLatchedCooling => AnyStore::SwizzledLatchedCooling($body),
+            Combination::HashedAny => AnyStore::HashedAny($body),
+            Combination::SwizzledUnlatchedWatt => AnyStore::SwizzledUnlatchedWatt($body),
+            Combination::SwizzledAnyRecording => AnyStore::SwizzledAnyRecording($body),
         }
     };
 }
@@ -117,10 +118,10 @@ macro_rules! any_few {
     ($(#[$meta:meta])* $name:ident $(<$life:lifetime>)?: $of:ident) => {
         $(#[$meta])*
         pub(super) enum $name $(<$life>)? {
-            Lean($of<$($life,)? $crate::db::modes::Lean>),
-            Untouched($of<$($life,)? $crate::db::modes::Untouched>),
-            Various($of<$($life,)? $crate::db::modes::Various>),
-            Dated($of<$($life,)? $crate::db::modes::Dated>),
+            SwizzledCooling($of<$($life,)? combinations::SwizzledCooling>),
+            SwizzledNoHook($of<$($life,)? combinations::SwizzledNoHook>),
+            SwizzledAny($of<$($life,)? combinations::SwizzledAny>),
+            SwizzledWatt($of<$($life,)? combinations::SwizzledWatt>),
         }
     };
 }
@@ -128,10 +129,10 @@ macro_rules! any_few {
 macro_rules! each_few {
     ($name:ident, $any:expr, $held:ident => $body:expr) => {
         match $any {
-            $name::Lean($held) => $body,
-            $name::Untouched($held) => $body,
-            $name::Various($held) => $body,
-            $name::Dated($held) => $body,
+            $name::SwizzledCooling($held) => $body,
+            $name::SwizzledNoHook($held) => $body,
+            $name::SwizzledAny($held) => $body,
+            $name::SwizzledWatt($held) => $body,
         }
     };
 }
@@ -140,10 +141,10 @@ pub(super) use each_few;
 macro_rules! turn_few {
     ($name:ident => $to:ident, $any:expr, $held:ident => $body:expr $(, else $other:expr)?) => {
         match $any {
-            $name::Lean($held) => $to::Lean($body),
-            $name::Untouched($held) => $to::Untouched($body),
-            $name::Various($held) => $to::Various($body),
-            $name::Dated($held) => $to::Dated($body),
+            $name::SwizzledCooling($held) => $to::SwizzledCooling($body),
+            $name::SwizzledNoHook($held) => $to::SwizzledNoHook($body),
+            $name::SwizzledAny($held) => $to::SwizzledAny($body),
+            $name::SwizzledWatt($held) => $to::SwizzledWatt($body),
             $(_ => $other,)?
         }
     };

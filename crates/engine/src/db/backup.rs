@@ -53,7 +53,7 @@ use crate::io::copy::{CopyError as PageCopyError, PageCopy};
 use crate::io::planted::{Bug, is_planted};
 use crate::io::{AlignedBuffer, Device, DeviceError, ReadError};
 use crate::log::copy::{CopyError as LogCopyError, LogCopy};
-use crate::pool::{Mode, PoolError};
+use crate::pool::{PoolError, PoolStrategy};
 
 /// Bytes that are read, and then written, at a time.
 const STEP_BYTES: usize = 1 << 20;
@@ -215,7 +215,7 @@ fn copy_log(
     Ok(target.sync().map_err(BackupError::Target)?)
 }
 
-impl<M: Mode> Store<M> {
+impl<M: PoolStrategy> Store<M> {
     /// Copies the store to two empty devices, as a crash would leave it.
     pub(super) fn copy_to(
         &self,

@@ -19,7 +19,7 @@ use super::options::Options;
 use super::store::Store;
 use crate::io::copy::first_damaged;
 use crate::io::{Device, FileDevice, FileOptions, PageStore};
-use crate::pool::Mode;
+use crate::pool::PoolStrategy;
 
 /// Frames that the copy is recovered with, at most: what redo takes is apart.
 const FRAMES_MAX: u32 = 4096;
@@ -101,7 +101,7 @@ impl Partial {
     }
 }
 
-impl<M: Mode> Store<M> {
+impl<M: PoolStrategy> Store<M> {
     /// See [`Db::backup_to`](super::Db::backup_to).
     ///
     /// # Errors

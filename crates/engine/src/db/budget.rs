@@ -18,7 +18,7 @@ use super::choices::TranslationMode;
 use super::policy_choice::PolicyChoice;
 use crate::pool::table::PageTable;
 use crate::pool::writeback::Writes;
-use crate::pool::{FRAME_HEADER, Optimistic};
+use crate::pool::{FRAME_HEADER_BYTES, Optimistic};
 
 /// Frames that a pool has at least: the pages that one operation holds at a time, times a few
 /// threads, and a cooling stage.
@@ -132,7 +132,7 @@ impl Budget {
             TranslationMode::Swizzled => 0,
             TranslationMode::Hashed => PageTable::<Optimistic>::bytes(frames),
         };
-        let pool = u64::from(frames) * (FRAME_HEADER as u64 + page);
+        let pool = u64::from(frames) * (FRAME_HEADER_BYTES as u64 + page);
         Ok(Budget {
             frames,
             pool_bytes: pool.next_multiple_of(OS_PAGE),

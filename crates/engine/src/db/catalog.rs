@@ -34,7 +34,7 @@ use millpond_base::PageId;
 use super::error::Error;
 use crate::btree::BTree;
 use crate::page::PageType;
-use crate::pool::{Anchor, Mode, Moved, Pages, Pool, PoolError};
+use crate::pool::{Anchor, Moved, Pages, Pool, PoolError, PoolStrategy};
 
 /// The owner of the catalog's own pages.
 pub const CATALOG_OWNER: u32 = 0;
@@ -259,7 +259,7 @@ impl<P: Pages> Catalog<P> {
         if name.len() + bytes.len() + names.len() <= self.tree.limits().inline_max {
             bytes.extend_from_slice(&names);
         }
-        if self.tree.insert_placing(name.as_bytes(), &bytes, entry.root)? {
+        if self.tree.insert_attaching(name.as_bytes(), &bytes, entry.root)? {
             return Ok(());
         }
         Err(Error::Exists { name: name.to_string() })
@@ -275,7 +275,7 @@ impl<P: Pages> Catalog<P> {
             Structure::Hash => PageType::HASH_ROOT,
             Structure::Heap => PageType::HEAP_DIRECTORY,
         };
-        Ok(self.tree.remove_hanging(name.as_bytes(), entry.root, kind.0)?)
+        Ok(self.tree.remove_orphaning(name.as_bytes(), entry.root, kind.0)?)
     }
 
     /// All names, in order.
@@ -297,7 +297,7 @@ impl<P: Pages> Catalog<P> {
     }
 }
 
-impl<M: Mode> Catalog<Pool<M>> {
+impl<M: PoolStrategy> Catalog<Pool<M>> {
     /// Where the swip of its own root is.
     pub(super) fn anchor(&self) -> Anchor {
         self.tree.anchor()
@@ -318,12 +318,12 @@ impl<M: Mode> Catalog<Pool<M>> {
         loop {
             let mut tries = 0;
             let gone = (Some(Moved::Nothing), None);
-            let patched = self.tree.patch(name.as_bytes(), ROOT, &gone, |op| {
+            let patched = self.tree.patch(name.as_bytes(), ROOT, &gone, |mtr| {
                 tries += 1;
                 if tries > Pool::<M>::MOVE_TRIES {
                     return Ok((None, (Some(Moved::Busy), None)));
                 }
-                let (moved, root) = pool.move_root(op, anchor, bound)?;
+                let (moved, root) = pool.move_root(mtr, anchor, bound)?;
                 Ok((root.map(|root| root.0.to_le_bytes()), (moved, root)))
             });
             match patched {

@@ -7,14 +7,14 @@ use millpond_base::FrameId;
 
 use super::stats::Stats;
 use crate::io::PageStore;
-use crate::pool::{Mode, Pool, State};
+use crate::pool::{Pool, PoolStrategy, State};
 
 /// Headers that a census looks at, about. In a larger pool it takes every n-th one and counts it n
 /// times: a walk over the headers of a large pool costs a cache and a TLB miss for each.
 const LOOKS: u32 = 1 << 15;
 
 /// A snapshot.
-pub(super) fn stats<M: Mode>(pool: &Pool<M>, pages: &PageStore, opened: Instant) -> Stats {
+pub(super) fn stats<M: PoolStrategy>(pool: &Pool<M>, pages: &PageStore, opened: Instant) -> Stats {
     let mut stats = Stats::collect(pool.counters(), pool.latencies());
     let frames = pool.frames();
     stats.page_size = pages.page_size().bytes_u64();

@@ -18,7 +18,7 @@ use super::housekeeping::Housekeeping;
 use crate::io::PageStore;
 use crate::io::planted::{Bug, is_planted};
 use crate::log::Log;
-use crate::pool::{Mode, Pool, PoolError};
+use crate::pool::{Pool, PoolError, PoolStrategy};
 use crate::recovery::{Active, Checkpoint};
 use crate::txn::TransactionManager;
 
@@ -32,7 +32,7 @@ const LEAST_GAP: u64 = 256 << 10;
 const KEPT_GAPS: u64 = 4;
 
 /// What a checkpoint is taken of.
-pub(super) struct Checkpointer<M: Mode> {
+pub(super) struct Checkpointer<M: PoolStrategy> {
     pub(super) pool: Arc<Pool<M>>,
     pub(super) pages: Arc<PageStore>,
     pub(super) log: Arc<Log>,
@@ -56,19 +56,19 @@ pub(super) struct Taken {
 }
 
 /// As long as it lives, the log forgets nothing that a recovery from one checkpoint needs.
-pub(super) struct Pin<'c, M: Mode> {
+pub(super) struct Pin<'c, M: PoolStrategy> {
     checkpointer: &'c Checkpointer<M>,
     number: u64,
 }
 
-impl<M: Mode> Drop for Pin<'_, M> {
+impl<M: PoolStrategy> Drop for Pin<'_, M> {
     fn drop(&mut self) {
         // The next checkpoint lets the log go.
         self.checkpointer.pins().remove(&self.number);
     }
 }
 
-impl<M: Mode> Checkpointer<M> {
+impl<M: PoolStrategy> Checkpointer<M> {
     fn redo(&self) -> MutexGuard<'_, Lsn> {
         self.redo.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -154,7 +154,7 @@ impl<M: Mode> Checkpointer<M> {
             redo: redo.min(begin),
             begin,
             taken: space.taken().to_vec(),
-            hanging: space.hanging().iter().map(|(page, root)| (*page, *root)).collect(),
+            orphans: space.orphans().iter().map(|(page, root)| (*page, *root)).collect(),
             ..Checkpoint::default()
         });
         let under_way = self.txns.active().settled();
@@ -205,7 +205,7 @@ impl<M: Mode> Checkpointer<M> {
 }
 
 /// Starts the thread that takes checkpoints, until it is dropped.
-pub(super) fn start<M: Mode>(
+pub(super) fn start<M: PoolStrategy>(
     checkpointer: Arc<Checkpointer<M>>,
 ) -> Result<Housekeeping, PoolError> {
     let mut failed = false;

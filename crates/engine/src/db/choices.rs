@@ -48,7 +48,7 @@ by_word! {
     TranslationMode "translation";
     LatchingMode "latching";
     ReclamationMode "reclamation";
-    SeatMode "seat";
+    HitDelivery "hit_delivery";
 }
 
 choice! {
@@ -82,7 +82,7 @@ choice! {
 choice! {
     /// Where the replacement policy sits, that is, how many threads it serves at a time.
     #[derive(Default, Hash)]
-    pub enum SeatMode {
+    pub enum HitDelivery {
         /// Policies made for it serve all threads at once, others sit under a mutex.
         #[default]
         Auto = "auto",

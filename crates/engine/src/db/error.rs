@@ -7,7 +7,7 @@ use millpond_base::Lsn;
 use super::backup::BackupError;
 use super::catalog::Structure;
 use super::codec::DecodeError;
-use super::modes::{CombinationError, SeatError};
+use super::combinations::{CombinationError, PolicyFitError};
 use super::options::OptionsError;
 use crate::btree::{BulkError, StreamError, WriteError};
 use crate::io::{
@@ -32,7 +32,7 @@ pub enum Error {
     Combination(#[from] CombinationError),
     /// The policy does not fit.
     #[error(transparent)]
-    Seat(#[from] SeatError),
+    PolicyFit(#[from] PolicyFitError),
     /// The store could not be made.
     #[error(transparent)]
     Create(#[from] CreateError),

@@ -10,13 +10,13 @@ use super::log_salvage;
 use super::log_view::Recovery;
 use super::memory_limit::SystemRoots;
 use super::options::Options;
-use crate::btree::redo_note;
+use crate::btree::apply_redo_note;
 use crate::io::planted::{Bug, is_planted};
 use crate::io::{Device, FileDevice, OpenError, PageStore, beside};
 use crate::log::{Log, LogError, LogOptions, Tail};
 use crate::page::PageSize;
-use crate::page::change::Hanging;
-use crate::pool::changes::kind;
+use crate::page::change::OrphanRoot;
+use crate::pool::mini_transaction::kind;
 use crate::recovery::{self, Loser, RecoveryError, RedoOptions};
 
 /// Where the log of the store at `path` is: beside its file, also where `path` is a symbolic link
@@ -31,7 +31,7 @@ pub(super) struct Logged {
     /// Transactions to be undone; the pages are as they were at the end of the log.
     pub(super) losers: Vec<Loser>,
     /// Roots that hung.
-    pub(super) hanging: Vec<(millpond_base::PageId, Hanging)>,
+    pub(super) orphans: Vec<(millpond_base::PageId, OrphanRoot)>,
     pub(super) next_tx: u64,
     /// What was done, if the store was not closed.
     pub(super) recovery: Option<Recovery>,
@@ -47,8 +47,8 @@ fn log_options(options: &Options, page_size: PageSize) -> Result<LogOptions, Err
 
 impl Logged {
     fn fresh(log: Log) -> Logged {
-        let (losers, hanging) = (Vec::new(), Vec::new());
-        Logged { log: Arc::new(log), losers, hanging, next_tx: 1, recovery: None }
+        let (losers, orphans) = (Vec::new(), Vec::new());
+        Logged { log: Arc::new(log), losers, orphans, next_tx: 1, recovery: None }
     }
 }
 
@@ -106,12 +106,12 @@ pub(super) fn open(
                 },
             };
             let old = old.filter(|device| device.length() > 0);
-            let (mut recovery, mut next_tx, mut hanging) = (None, 1, Vec::new());
+            let (mut recovery, mut next_tx, mut orphans) = (None, 1, Vec::new());
             let opened = match old {
                 Some(old) => match open_log(old.clone(), &pages, &log_options) {
                     Ok((log, _)) => {
                         let checkpoint = recovery::Checkpoint::read(&log, position)?;
-                        (next_tx, hanging) = (checkpoint.next_tx, checkpoint.hanging);
+                        (next_tx, orphans) = (checkpoint.next_tx, checkpoint.orphans);
                         log
                     }
                     Err(error) => {
@@ -126,7 +126,7 @@ pub(super) fn open(
                 // The store is whole without it.
                 None => Log::create(log(true)?, pages.uuid(), &log_options)?,
             };
-            Ok((pages, Logged { hanging, next_tx, recovery, ..Logged::fresh(opened) }))
+            Ok((pages, Logged { orphans, next_tx, recovery, ..Logged::fresh(opened) }))
         }
         Err(OpenError::NeedsRecovery { .. }) => {
             let pages = PageStore::open_to_recover(device, page_size)?;
@@ -157,10 +157,13 @@ fn recover(
 ) -> Result<Logged, RecoveryError> {
     let (log, tail) = open_log(device, pages, log_options)?;
     let started = std::time::Instant::now();
-    let recovered =
-        recovery::recover(pages, &log, redo_note, &RedoOptions::default(), &mut |progress| {
-            options.recovery_watch.tell(progress)
-        })?;
+    let recovered = recovery::recover(
+        pages,
+        &log,
+        apply_redo_note,
+        &RedoOptions::default(),
+        &mut |progress| options.recovery_watch.tell(progress),
+    )?;
     let analysis = recovered.analysis;
     tracing::info!(
         records = analysis.records,
@@ -170,8 +173,8 @@ fn recover(
         seconds = started.elapsed().as_secs_f64(),
         "the store was recovered up to the end of its log"
     );
-    let hanging = analysis.space.hanging().iter().map(|(page, root)| (*page, *root));
-    let hanging = hanging.filter(|_| !is_planted(Bug::HangingNotRestored)).collect();
+    let orphans = analysis.space.orphans().iter().map(|(page, root)| (*page, *root));
+    let orphans = orphans.filter(|_| !is_planted(Bug::HangingNotRestored)).collect();
     let next_tx = analysis.next_tx;
     let recovery = Recovery {
         records: analysis.records,
@@ -184,7 +187,7 @@ fn recover(
     };
     let losers = analysis.losers.into_iter().filter(|_| !is_planted(Bug::LosersNotUndone));
     let (log, losers, recovery) = (Arc::new(log), losers.collect(), Some(recovery));
-    Ok(Logged { log, losers, hanging, next_tx, recovery })
+    Ok(Logged { log, losers, orphans, next_tx, recovery })
 }
 
 /// The log's file beside the store at `path`; a new one if it shall be `empty`.

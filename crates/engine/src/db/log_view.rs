@@ -11,7 +11,7 @@ use super::log_file::log_path;
 use crate::io::{Device, FileDevice, FileOptions, OverlayDevice, PageStore};
 use crate::log::{Log, LogOptions};
 use crate::page::change::{Section, sections};
-use crate::pool::changes::kind;
+use crate::pool::mini_transaction::kind;
 use crate::recovery::{Checkpoint, LostRecords};
 
 /// What opening with [`Options::salvage_log`](super::Options#structfield.salvage_log) gave up.
@@ -93,8 +93,8 @@ fn describe(body: &[u8]) -> String {
         }
         Ok(Section::Taken { page }) => format!("page {page} taken"),
         Ok(Section::Freed { page }) => format!("page {page} freed"),
-        Ok(Section::Hangs { page, .. }) => format!("page {page} hangs"),
-        Ok(Section::Placed { page }) => format!("page {page} placed"),
+        Ok(Section::Orphaned { page, .. }) => format!("page {page} hangs"),
+        Ok(Section::Attached { page }) => format!("page {page} placed"),
         Ok(Section::Undo { bytes }) => format!("undo of {} bytes", bytes.len()),
         Ok(Section::UndoNext { lsn }) => format!("undo next {}", lsn.0),
         Err(error) => error.to_string(),

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::store::Named;
 use super::store_handle::Opened;
 use crate::pool::counters::{Counter, Counters};
-use crate::pool::{Mode, Pool};
+use crate::pool::{Pool, PoolStrategy};
 
 /// Leaves that a round looks at, in bytes: so much is read, and at most as much written, a second.
 const ROUND_BYTES: usize = 16 << 20;
@@ -46,7 +46,7 @@ impl Progress {
 }
 
 /// Merges leaves of a store's trees, in rounds.
-pub(super) struct Merging<M: Mode> {
+pub(super) struct Merging<M: PoolStrategy> {
     pool: Arc<Pool<M>>,
     named: Arc<Mutex<Named<M>>>,
     /// Held while a tree is worked on: whoever drops one, or wants one at rest, takes it first.
@@ -63,7 +63,7 @@ pub(super) fn references_of_others(counters: &Counters) -> u64 {
     counters.get(Counter::References).saturating_sub(own)
 }
 
-impl<M: Mode> Merging<M> {
+impl<M: PoolStrategy> Merging<M> {
     pub(super) fn new(
         pool: Arc<Pool<M>>,
         named: Arc<Mutex<Named<M>>>,
@@ -108,7 +108,7 @@ impl<M: Mode> Merging<M> {
 }
 
 /// Works on the tree of that name, if there is something to do; whether nothing is left then.
-fn step<M: Mode>(
+fn step<M: PoolStrategy>(
     pool: &Pool<M>,
     named: &Mutex<Named<M>>,
     gate: &Mutex<()>,
@@ -154,14 +154,15 @@ fn step<M: Mode>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::db::modes::Dated;
+    use crate::db::combinations::SwizzledWatt;
     use crate::db::{Options, Store};
     use crate::io::MemoryDevice;
 
     #[test]
     fn a_tree_that_wants_to_rest_is_left_alone_until_it_does_no_more() {
         let options = Options::new().memory(8 << 20).background_merge(false);
-        let store = Store::<Dated>::open_on(Arc::new(MemoryDevice::new()), &options).unwrap();
+        let store =
+            Store::<SwizzledWatt>::open_on(Arc::new(MemoryDevice::new()), &options).unwrap();
         let (tree, mut merging) = (store.tree("t").unwrap(), store.merging());
         let mut random = fastrand::Rng::with_seed(4);
         for _ in 0..3000 {

@@ -41,6 +41,7 @@ pub mod check;
 mod checkpointing;
 pub mod choices;
 pub mod codec;
+pub mod combinations;
 pub mod dump;
 pub mod error;
 #[cfg(not(test))]
@@ -58,7 +59,6 @@ mod log_salvage;
 pub mod log_view;
 pub mod memory_limit;
 mod merging;
-pub mod modes;
 pub mod options;
 pub mod own_policy;
 pub mod policy_choice;
@@ -97,10 +97,11 @@ pub mod value;
 pub use backup::{Backup, BackupError, BackupPhase, BackupProgress};
 pub use catalog::{Entry, Structure, TypeNames};
 pub use choices::{
-    ChoiceError, DirectIo, EvictionMode, LatchingMode, ReclamationMode, SeatMode, Submission,
+    ChoiceError, DirectIo, EvictionMode, HitDelivery, LatchingMode, ReclamationMode, Submission,
     TranslationMode,
 };
 pub use codec::DecodeError;
+pub use combinations::{Combination, CombinationError};
 pub use error::Error;
 #[cfg(not(test))]
 pub use handle::Db;
@@ -111,7 +112,6 @@ pub use heap::{Heap, Records};
 pub use key::Key;
 pub use key_range::KeyRange;
 pub use log_view::{LogRecord, Recovery, Salvaged};
-pub use modes::{Combination, CombinationError};
 pub use options::{Lab, Options, OptionsError, Plan};
 pub use own_policy::OwnPolicies;
 #[cfg(not(test))]

@@ -8,7 +8,7 @@ use millpond_base::Seed;
 
 use super::budget::{Budget, BudgetError, Demand};
 use super::choices::{
-    DirectIo, EvictionMode, LatchingMode, ReclamationMode, SeatMode, Submission, TranslationMode,
+    DirectIo, EvictionMode, HitDelivery, LatchingMode, ReclamationMode, Submission, TranslationMode,
 };
 use super::memory_limit::SystemRoots;
 use super::own_policy::OwnPolicies;
@@ -174,7 +174,7 @@ pub struct Lab {
     /// How threads keep out of each other's way.
     pub latching: LatchingMode,
     /// Where the replacement policy sits.
-    pub seat: SeatMode,
+    pub hit_delivery: HitDelivery,
     /// What protects optimistic readers of an evicted page.
     pub reclamation: ReclamationMode,
     /// So many frames, whatever they cost, instead of a memory number. At least 8.
@@ -209,7 +209,7 @@ impl Default for Lab {
         Lab {
             translation: TranslationMode::default(),
             latching: LatchingMode::default(),
-            seat: SeatMode::default(),
+            hit_delivery: HitDelivery::default(),
             reclamation: ReclamationMode::default(),
             frames: None,
             tiny_pages: false,

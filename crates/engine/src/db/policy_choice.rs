@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use millpond_base::nearest::nearest;
 use millpond_policies::config::{Config, ParamError, Spec};
-use millpond_policies::contract::{OpenPolicy, Policy, Rules, Shape, Touch};
+use millpond_policies::contract::{HitHook, OpenPolicy, Policy, PolicySpec, Shape};
 use millpond_policies::info::{Info, Tier};
 use millpond_policies::registry::{Visitor, visit_all};
 
-use super::choices::SeatMode;
+use super::choices::HitDelivery;
 use super::own_policy::OwnPolicies;
-use crate::pool::{Seated, SeatedError, Sit};
+use crate::pool::{Delivery, HostedPolicy, HostingError};
 
 /// A policy that a store cannot run with.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -55,12 +55,12 @@ pub struct PolicyChoice {
     fixed_bytes: u64,
     ghosts_max: Arc<dyn Fn(u32) -> u64 + Send + Sync>,
     /// Which hot half it has.
-    pub(super) touch: TypeId,
-    seat: Seating,
+    pub(super) hook: TypeId,
+    host: Hosting,
 }
 
-/// Seats a policy: a [`Seated`] for its own hot half, or, if asked for, for any.
-type Seating = fn(&Spec, &Shape, SeatMode, bool) -> Result<Box<dyn Any>, SeatedError>;
+/// Seats a policy: a [`HostedPolicy`] for its own hot half, or, if asked for, for any.
+type Hosting = fn(&Spec, &Shape, HitDelivery, bool) -> Result<Box<dyn Any>, HostingError>;
 
 impl fmt::Debug for PolicyChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -114,23 +114,23 @@ impl PolicyChoice {
 
     /// `P` with these parameters.
     pub(super) fn of<P: Policy>(spec: &Spec) -> Result<PolicyChoice, PolicyError> {
-        choose::<P>(spec, seat_closed::<P>)
+        choose::<P>(spec, host_closed::<P>)
     }
 
     /// The same for a policy that all threads use at once.
     pub(super) fn of_open<P: OpenPolicy>(spec: &Spec) -> Result<PolicyChoice, PolicyError> {
-        choose::<P>(spec, seat_open::<P>)
+        choose::<P>(spec, host_open::<P>)
     }
 
-    /// The policy on its seat: a [`Seated`] for its own hot half, or with `any` for
-    /// [`AnyTouch`](millpond_policies::any_touch::AnyTouch).
-    pub(super) fn seat(
+    /// The policy on its seat: a [`HostedPolicy`] for its own hot half, or with `any` for
+    /// [`AnyHook`](millpond_policies::any_hook::AnyHook).
+    pub(super) fn host(
         &self,
         shape: &Shape,
-        mode: SeatMode,
+        mode: HitDelivery,
         any: bool,
-    ) -> Result<Box<dyn Any>, SeatedError> {
-        (self.seat)(&self.spec, shape, mode, any)
+    ) -> Result<Box<dyn Any>, HostingError> {
+        (self.host)(&self.spec, shape, mode, any)
     }
 
     /// Bytes that the policy's state takes at most beside a pool of so many frames: list nodes,
@@ -167,35 +167,35 @@ impl Visitor for Search {
     }
 }
 
-fn seat_closed<P: Policy>(
+fn host_closed<P: Policy>(
     spec: &Spec,
     shape: &Shape,
-    mode: SeatMode,
+    mode: HitDelivery,
     any: bool,
-) -> Result<Box<dyn Any>, SeatedError> {
-    let sit = if mode == SeatMode::Batched { Sit::Batched } else { Sit::Exact };
+) -> Result<Box<dyn Any>, HostingError> {
+    let delivery = if mode == HitDelivery::Batched { Delivery::Batched } else { Delivery::Exact };
     if any {
-        return Ok(Box::new(Seated::any::<P>(spec, shape, sit)?));
+        return Ok(Box::new(HostedPolicy::any::<P>(spec, shape, delivery)?));
     }
-    Ok(Box::new(Seated::<P::Touch>::closed::<P>(spec, shape, sit)?))
+    Ok(Box::new(HostedPolicy::<P::Hook>::closed::<P>(spec, shape, delivery)?))
 }
 
-fn seat_open<P: OpenPolicy>(
+fn host_open<P: OpenPolicy>(
     spec: &Spec,
     shape: &Shape,
-    mode: SeatMode,
+    mode: HitDelivery,
     any: bool,
-) -> Result<Box<dyn Any>, SeatedError> {
-    if mode == SeatMode::Exact {
-        return seat_closed::<P>(spec, shape, mode, any);
+) -> Result<Box<dyn Any>, HostingError> {
+    if mode == HitDelivery::Exact {
+        return host_closed::<P>(spec, shape, mode, any);
     }
     if any {
-        return Ok(Box::new(Seated::any_open::<P>(spec, shape)?));
+        return Ok(Box::new(HostedPolicy::any_open::<P>(spec, shape)?));
     }
-    Ok(Box::new(Seated::<P::Touch>::open::<P>(spec, shape)?))
+    Ok(Box::new(HostedPolicy::<P::Hook>::open::<P>(spec, shape)?))
 }
 
-fn choose<P: Policy>(spec: &Spec, seat: Seating) -> Result<PolicyChoice, PolicyError> {
+fn choose<P: Policy>(spec: &Spec, host: Hosting) -> Result<PolicyChoice, PolicyError> {
     let not_live = |reason| Err(PolicyError::NotLive { id: P::INFO.id, reason });
     if P::NEEDS_FUTURE || !P::INFO.live {
         return not_live("must know the future, or cannot run live");
@@ -213,12 +213,12 @@ fn choose<P: Policy>(spec: &Spec, seat: Seating) -> Result<PolicyChoice, PolicyE
     Ok(PolicyChoice {
         spec: spec.clone(),
         info: P::INFO,
-        meta_bytes: size_of::<<<P as Rules>::Touch as Touch>::Meta>(),
+        meta_bytes: size_of::<<<P as PolicySpec>::Hook as HitHook>::Meta>(),
         birth_bytes_per_frame: birth_sizes().map(per_frame).fold(0.0, f64::max) * BIRTH_MARGIN,
         fixed_bytes: birth_bytes(1) as u64,
         ghosts_max: Arc::new(move |frames| P::ghosts_max(&config, frames)),
-        touch: TypeId::of::<P::Touch>(),
-        seat,
+        hook: TypeId::of::<P::Hook>(),
+        host,
     })
 }
 

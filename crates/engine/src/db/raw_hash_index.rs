@@ -13,7 +13,7 @@ use super::value::Value;
 use crate::hash_index::{HashStats, Limits};
 use crate::page::Scratch;
 use crate::pool::Shared;
-use crate::pool::lent::Lent;
+use crate::pool::borrowed::BorrowedPage;
 
 /// A named hash index: an unordered map of byte strings.
 ///
@@ -212,7 +212,7 @@ impl RawHashIndex {
     ) -> Result<Option<R>, Error> {
         let (mut f, mut result) = (Some(f), None);
         let mut once = |value: &mut [u8]| {
-            let _lent = Lent::begin();
+            let _lent = BorrowedPage::begin();
             if let Some(f) = f.take() {
                 result = Some(f(value));
             }

@@ -11,7 +11,7 @@ use super::scan_count::ScanCount;
 use super::value::Value;
 use crate::heap::{HeapStats, Limits, RecordId};
 use crate::page::Scratch;
-use crate::pool::lent::Lent;
+use crate::pool::borrowed::BorrowedPage;
 
 /// A record and its id.
 pub type RawRecord = (RecordId, Vec<u8>);
@@ -116,7 +116,7 @@ impl RawHeap {
     ) -> Result<Option<R>, Error> {
         let (mut f, mut result) = (Some(f), None);
         let mut once = |record: &mut [u8]| {
-            let _lent = Lent::begin();
+            let _lent = BorrowedPage::begin();
             if let Some(f) = f.take() {
                 result = Some(f(record));
             }

@@ -18,8 +18,8 @@ use super::tree::Tree;
 use super::value::Value;
 use crate::btree::{BulkOptions, Entry as BytesEntry, Limits, Report, TreeStats, ValueRef};
 use crate::page::Scratch;
+use crate::pool::borrowed::BorrowedPage;
 use crate::pool::counters::{Counter, Timing};
-use crate::pool::lent::Lent;
 
 pub(super) const GET: (Counter, Timing) = (Counter::Gets, Timing::GetTime);
 pub(super) const PUT: (Counter, Timing) = (Counter::Puts, Timing::PutTime);
@@ -232,7 +232,7 @@ impl RawTree {
     ) -> Result<Option<R>, Error> {
         let (mut f, mut result) = (Some(f), None);
         let mut once = |value: &mut [u8]| {
-            let _lent = Lent::begin();
+            let _lent = BorrowedPage::begin();
             if let Some(f) = f.take() {
                 result = Some(f(value));
             }
@@ -433,7 +433,9 @@ impl RawTree {
             };
         }
         let any = reader!(
-            Lean Untouched Various Dated Baseline LadderSwips LadderLean NoSwips Alone Recording
+            SwizzledCooling SwizzledNoHook SwizzledAny SwizzledWatt HashedLatchedCentral
+            SwizzledLatchedCentral SwizzledLatchedCooling HashedAny SwizzledUnlatchedWatt
+            SwizzledAnyRecording
         );
         Ok(any.map(|any| RawReader { any }))
     }

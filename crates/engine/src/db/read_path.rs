@@ -10,10 +10,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 
-use super::modes::{Combination, Visit};
+use super::combinations::{Combination, Visit};
 use super::{Options, Store};
 use crate::io::MemoryDevice;
-use crate::pool::Mode;
+use crate::pool::PoolStrategy;
 
 const ROWS: u32 = 20_000;
 const THIS: &str = "db::read_path::reading_in_memory_writes_to_no_frame";
@@ -26,7 +26,7 @@ struct Reads {
 impl Visit for Reads {
     type Output = ();
 
-    fn visit<M: Mode>(self) {
+    fn visit<M: PoolStrategy>(self) {
         let mut options =
             Options::new().memory(32 << 20).policy(&self.policy).background_merge(false);
         options.lab.background_writer = false;

@@ -45,7 +45,7 @@ use super::store::Store;
 use super::store_handle::Opened;
 use crate::io::{AlignedBuffer, PageRead, PageStore};
 use crate::page::{PageHeader, PageType};
-use crate::pool::{Anchor, Mode, Moved, Pool, Walk};
+use crate::pool::{Anchor, Moved, Pool, PoolStrategy, Walk};
 
 /// Bytes of pages that move between two checkpoints, at most.
 const CHUNK_BYTES: u64 = 4 << 20;
@@ -96,9 +96,9 @@ struct Tail {
 }
 
 /// As long as it lives, new pages are taken before the bound.
-struct Packing<'p, M: Mode>(&'p Pool<M>);
+struct Packing<'p, M: PoolStrategy>(&'p Pool<M>);
 
-impl<M: Mode> Drop for Packing<'_, M> {
+impl<M: PoolStrategy> Drop for Packing<'_, M> {
     fn drop(&mut self) {
         self.0.set_ceiling(None);
     }
@@ -128,7 +128,7 @@ struct Target<'n> {
 type Held<M> = (Anchor, Option<Opened<M>>);
 
 /// What is done so far.
-struct Shrinking<'s, 'w, M: Mode> {
+struct Shrinking<'s, 'w, M: PoolStrategy> {
     store: &'s Store<M>,
     watch: &'w mut ShrinkWatch<'w>,
     done: Shrunk,
@@ -160,7 +160,7 @@ impl Tail {
     }
 }
 
-impl<M: Mode> Store<M> {
+impl<M: PoolStrategy> Store<M> {
     /// See [`Db::shrink_with`](super::Db::shrink_with).
     ///
     /// # Errors
@@ -185,7 +185,7 @@ impl<M: Mode> Store<M> {
     }
 }
 
-impl<M: Mode> Shrinking<'_, '_, M> {
+impl<M: PoolStrategy> Shrinking<'_, '_, M> {
     /// Gives the free end of the data file back.
     fn cut(&mut self) -> Result<(), Error> {
         self.store.pool().finish_frees();

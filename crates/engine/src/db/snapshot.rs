@@ -14,7 +14,7 @@ use super::store::Store;
 use super::store_range::StoreRange;
 use super::tree::{Range, Tree};
 use super::value::Value;
-use crate::pool::Mode;
+use crate::pool::PoolStrategy;
 
 /// What was committed at the moment when it was begun, for reading: all its reads agree, whatever
 /// others write meanwhile. It waits for no writer, and no writer waits for it. Threads may share
@@ -75,14 +75,22 @@ impl Db {
 impl Snapshot {
     /// Fails if `tree` is another store's.
     fn check(&self, tree: &RawTree) -> Result<(), Error> {
-        fn is_same<M: Mode>(store: &Arc<Store<M>>, other: &Arc<Store<M>>) -> bool {
+        fn is_same<M: PoolStrategy>(store: &Arc<Store<M>>, other: &Arc<Store<M>>) -> bool {
             Arc::ptr_eq(store, other)
         }
         let same = match (&self.store, tree.any()) {
-            (AnyStore::Lean(store), AnyTree::Lean(tree)) => is_same(store, tree.store()),
-            (AnyStore::Untouched(store), AnyTree::Untouched(tree)) => is_same(store, tree.store()),
-            (AnyStore::Various(store), AnyTree::Various(tree)) => is_same(store, tree.store()),
-            (AnyStore::Dated(store), AnyTree::Dated(tree)) => is_same(store, tree.store()),
+            (AnyStore::SwizzledCooling(store), AnyTree::SwizzledCooling(tree)) => {
+                is_same(store, tree.store())
+            }
+            (AnyStore::SwizzledNoHook(store), AnyTree::SwizzledNoHook(tree)) => {
+                is_same(store, tree.store())
+            }
+            (AnyStore::SwizzledAny(store), AnyTree::SwizzledAny(tree)) => {
+                is_same(store, tree.store())
+            }
+            (AnyStore::SwizzledWatt(store), AnyTree::SwizzledWatt(tree)) => {
+                is_same(store, tree.store())
+            }
             _ => false,
         };
         if same { Ok(()) } else { Err(Error::OtherStore { name: tree.name().to_string() }) }
@@ -178,7 +186,7 @@ impl Snapshot {
                 }
             };
         }
-        Ok(RawRange::new(tree, of!(Lean Untouched Various Dated), range))
+        Ok(RawRange::new(tree, of!(SwizzledCooling SwizzledNoHook SwizzledAny SwizzledWatt), range))
     }
 
     /// The value of `key` in a tree with types.

@@ -28,6 +28,7 @@ use super::budget::Budget;
 use super::catalog::{Catalog, Entry, Structure, TypeNames};
 use super::checkpointing::{self, Checkpointer};
 use super::choices::{EvictionMode, ReclamationMode, TranslationMode};
+use super::combinations::host_for;
 use super::error::Error;
 use super::housekeeping::Housekeeping;
 use super::log_file::{self, Logged};
@@ -35,7 +36,6 @@ use super::log_salvage::undo_failed;
 use super::log_view::Recovery;
 use super::memory_limit::SystemRoots;
 use super::merging::{Merging, references_of_others};
-use super::modes::seat_for;
 use super::options::{Options, PAGE_SIZE_DEFAULT, Plan};
 use super::stat_file::{PUBLISH_PERIOD, Publisher};
 use super::store_handle::{OpenTree, Opened, StoreHandle, StoreHashIndex, StoreHeap, StoreTree};
@@ -46,10 +46,11 @@ use crate::io::{CreateError, Device, FileDevice, OpenError, PageStore, SpillFile
 use crate::lock::{LockManager, LockOptions};
 use crate::log::Log;
 use crate::page::{PageSize, PageType};
-use crate::pool::changes::Space;
 use crate::pool::counters::Timing;
+use crate::pool::mini_transaction::PageSpace;
 use crate::pool::{
-    Evictors, Latching, Mode, Pages, Pool, PoolError, PoolOptions, Reclamation, Workers, lent,
+    Evictors, Latching, Pages, Pool, PoolError, PoolOptions, PoolStrategy, Reclamation, Workers,
+    borrowed,
 };
 use crate::txn::{Durability, Snapshot, TransactionManager, Trees, TxnError};
 use crate::{hash_index, heap};
@@ -73,7 +74,7 @@ pub(super) struct Prepared {
 }
 
 /// What is behind a name.
-pub(super) struct Named<M: Mode> {
+pub(super) struct Named<M: PoolStrategy> {
     /// `None` only in a store that is open for reading and has never had one.
     catalog: Option<Catalog<Pool<M>>>,
     open: HashMap<String, Opened<M>>,
@@ -81,7 +82,7 @@ pub(super) struct Named<M: Mode> {
     gone: (u64, u64),
 }
 
-impl<M: Mode> Named<M> {
+impl<M: PoolStrategy> Named<M> {
     /// What has that name and is open.
     pub(super) fn opened(&self, name: &str) -> Option<Opened<M>> {
         self.open.get(name).cloned()
@@ -169,7 +170,7 @@ impl<M: Mode> Named<M> {
 }
 
 /// A store in the combination `M`.
-pub struct Store<M: Mode> {
+pub struct Store<M: PoolStrategy> {
     pool: Arc<Pool<M>>,
     pages: Arc<PageStore>,
     named: Arc<Mutex<Named<M>>>,
@@ -370,7 +371,7 @@ fn pool_options(options: &Options, plan: &Plan) -> PoolOptions {
     }
 }
 
-impl<M: Mode> Store<M> {
+impl<M: PoolStrategy> Store<M> {
     /// Opens or creates the store in the file at `path`. Translation, latching and recording are
     /// those of `M`, whatever the options say.
     ///
@@ -427,12 +428,12 @@ impl<M: Mode> Store<M> {
         let Prepared { pages, mut logged, plan, publisher, spill } = prepared;
         let log = logged.as_ref().map(|logged| logged.log.clone());
         let shape = Shape { frames: plan.budget.frames, pages_dense: None, seed: plan.seed.0 };
-        let seated = seat_for::<M::Touch>(&plan.policy, &shape, options.lab.seat)?;
-        let mut pool = Pool::<M>::open(pool_options(options, &plan), pages.clone(), seated)?;
+        let hosted = host_for::<M::Hook>(&plan.policy, &shape, options.lab.hit_delivery)?;
+        let mut pool = Pool::<M>::open(pool_options(options, &plan), pages.clone(), hosted)?;
         if let Some(logged) = &logged {
             pool = pool.logged(logged.log.clone());
-            let hanging = logged.hanging.iter().copied().collect();
-            pool.set_space(Space::new(pages.taken_words(), hanging));
+            let orphans = logged.orphans.iter().copied().collect();
+            pool.set_space(PageSpace::new(pages.taken_words(), orphans));
         }
         pool.register(PageType::BTREE_INNER, &InnerKind);
         pool.register(PageType::BTREE_LEAF, &LeafKind);
@@ -510,18 +511,18 @@ impl<M: Mode> Store<M> {
             let undone = undoing::undo(&logged.log, &logged.losers, &mut tree_of, watch)
                 .map_err(|error| undo_failed(error, &logged.log, pages.log_position()))?;
             recovery.undone = undone.records;
-            recovery.freed = undoing::free_hanging(pool, pages, &undone.kept)?;
+            recovery.freed = undoing::free_orphan(pool, pages, &undone.kept)?;
             recovery.elapsed += started.elapsed();
-        } else if !logged.hanging.is_empty() {
+        } else if !logged.orphans.is_empty() {
             // When they were to be freed, before the store was closed, a page could not be read.
-            undoing::free_hanging(pool, pages, &HashSet::new())?;
+            undoing::free_orphan(pool, pages, &HashSet::new())?;
         }
         if logged.recovery.is_none()
             && let (Some(root), None) = (catalog_root, pages.catalog_root())
         {
             // The superblock will say where it is.
-            pool.run(|op| {
-                op.placed(root);
+            pool.run(|mtr| {
+                mtr.attached(root);
                 Ok(())
             })?;
         }
@@ -577,10 +578,10 @@ impl<M: Mode> Store<M> {
     /// # Errors
     /// [`PoolError::Held`]: it may be waiting for a page that a closure of this thread looks at.
     pub(super) fn keep_from_merging(&self) -> Result<MutexGuard<'_, ()>, PoolError> {
-        if lent::pages_lent() == 0 {
+        if borrowed::pages_borrowed() == 0 {
             return Ok(self.gate.lock().unwrap_or_else(PoisonError::into_inner));
         }
-        lent::until(|| match self.gate.try_lock() {
+        borrowed::until(|| match self.gate.try_lock() {
             Ok(gate) => Some(gate),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
@@ -1066,7 +1067,7 @@ fn transaction_manager(
 }
 
 /// Errors of locks name trees as users do. Nobody who has the names waits for a lock.
-fn name_trees<M: Mode>(txns: &TransactionManager, named: &Arc<Mutex<Named<M>>>) {
+fn name_trees<M: PoolStrategy>(txns: &TransactionManager, named: &Arc<Mutex<Named<M>>>) {
     let Some(locks) = txns.locks() else { return };
     let named = Arc::downgrade(named);
     locks.name_trees_by(Box::new(move |owner| {
@@ -1077,9 +1078,9 @@ fn name_trees<M: Mode>(txns: &TransactionManager, named: &Arc<Mutex<Named<M>>>) 
 }
 
 /// The trees of a store, for snapshots.
-struct TreesOf<'s, M: Mode>(&'s Store<M>);
+struct TreesOf<'s, M: PoolStrategy>(&'s Store<M>);
 
-impl<M: Mode> TreesOf<'_, M> {
+impl<M: PoolStrategy> TreesOf<'_, M> {
     fn tree(&self, owner: u32) -> Result<OpenTree<M>, TxnError> {
         let missing = || TxnError::NoTree { tx: 0, owner };
         match self.0.named().tree_of(&self.0.pool, owner) {
@@ -1090,7 +1091,7 @@ impl<M: Mode> TreesOf<'_, M> {
     }
 }
 
-impl<M: Mode> Trees for TreesOf<'_, M> {
+impl<M: PoolStrategy> Trees for TreesOf<'_, M> {
     fn value(&mut self, owner: u32, key: &[u8]) -> Result<Option<Vec<u8>>, TxnError> {
         Ok(self.tree(owner)?.structure().get_owned(key)?)
     }
@@ -1140,7 +1141,7 @@ fn missing(name: &str, wanted: Structure) -> Error {
     }
 }
 
-impl<M: Mode> Drop for Store<M> {
+impl<M: PoolStrategy> Drop for Store<M> {
     fn drop(&mut self) {
         if let Err(error) = self.shut() {
             let path = self.pages.path().display();

@@ -13,7 +13,7 @@ use crate::btree::BTree;
 use crate::hash_index::HashIndex;
 use crate::heap::Heap;
 use crate::pool::counters::{Counter, Timing};
-use crate::pool::{Anchor, Mode, Pool, PoolError};
+use crate::pool::{Anchor, Pool, PoolError, PoolStrategy};
 use crate::txn::{Each, Found, find};
 
 /// A structure with its name, shared by all its handles.
@@ -54,13 +54,13 @@ fn shared<S>(name: &str, structure: S) -> Shared<S> {
 }
 
 /// Whatever has a name, once it is open.
-pub(super) enum Opened<M: Mode> {
+pub(super) enum Opened<M: PoolStrategy> {
     Tree(Shared<BTree<Pool<M>>>),
     Hash(Shared<HashIndex<Pool<M>>>),
     Heap(Shared<Heap<Pool<M>>>),
 }
 
-impl<M: Mode> Clone for Opened<M> {
+impl<M: PoolStrategy> Clone for Opened<M> {
     fn clone(&self) -> Self {
         match self {
             Opened::Tree(tree) => Opened::Tree(tree.clone()),
@@ -76,7 +76,7 @@ fn secret_seed(owner: u32) -> u64 {
     std::hash::RandomState::new().hash_one(owner)
 }
 
-impl<M: Mode> Opened<M> {
+impl<M: PoolStrategy> Opened<M> {
     /// A new, empty structure.
     pub(super) fn create(
         pool: &Arc<Pool<M>>,
@@ -195,7 +195,7 @@ impl<M: Mode> Opened<M> {
 }
 
 /// A handle of a named structure; see [`StoreTree`], [`StoreHashIndex`] and [`StoreHeap`].
-pub struct StoreHandle<M: Mode, S> {
+pub struct StoreHandle<M: PoolStrategy, S> {
     // First, so that it goes first: a store that closes has no structures in use.
     open: Shared<S>,
     store: Arc<Store<M>>,
@@ -208,13 +208,13 @@ pub type StoreHashIndex<M> = StoreHandle<M, HashIndex<Pool<M>>>;
 /// A handle of a named heap.
 pub type StoreHeap<M> = StoreHandle<M, Heap<Pool<M>>>;
 
-impl<M: Mode, S> Clone for StoreHandle<M, S> {
+impl<M: PoolStrategy, S> Clone for StoreHandle<M, S> {
     fn clone(&self) -> Self {
         StoreHandle { open: self.open.clone(), store: self.store.clone() }
     }
 }
 
-impl<M: Mode> StoreTree<M> {
+impl<M: PoolStrategy> StoreTree<M> {
     /// What holds the tree open.
     #[inline(always)]
     pub(super) fn held(&self) -> &OpenTree<M> {
@@ -230,7 +230,7 @@ impl<M: Mode> StoreTree<M> {
 }
 
 #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
-impl<M: Mode> StoreTree<M> {
+impl<M: PoolStrategy> StoreTree<M> {
     /// Writes `key`, as a transaction of its own.
     #[inline(always)]
     pub(super) fn write_key<R, E: Into<Error>>(
@@ -336,7 +336,7 @@ impl<M: Mode> StoreTree<M> {
 }
 
 #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
-impl<M: Mode, S> StoreHandle<M, S> {
+impl<M: PoolStrategy, S> StoreHandle<M, S> {
     pub(super) fn new(store: Arc<Store<M>>, open: Arc<Open<S>>) -> StoreHandle<M, S> {
         StoreHandle { open, store }
     }

@@ -13,20 +13,20 @@ use std::sync::Arc;
 use super::error::Error;
 use super::store_handle::StoreTree;
 use crate::btree::{Entry, Range};
-use crate::pool::{Mode, Pool};
+use crate::pool::{Pool, PoolStrategy};
 use crate::txn::{Snapshot, SnapshotRange, TxnError};
 
 type Bytes = Bound<Vec<u8>>;
 
 /// The entries of a range, in one combination.
-pub(super) struct StoreRange<'t, M: Mode> {
+pub(super) struct StoreRange<'t, M: PoolStrategy> {
     tree: &'t StoreTree<M>,
     source: Source<'t, M>,
     keys_only: bool,
     scan: bool,
 }
 
-enum Source<'t, M: Mode> {
+enum Source<'t, M: PoolStrategy> {
     /// Leaves as they are, where there are no transactions.
     Plain(Range<'t, Pool<M>>),
     Quiet(Quiet<'t, M>),
@@ -39,7 +39,7 @@ enum Source<'t, M: Mode> {
 }
 
 /// Leaves that were copied while nobody wrote.
-struct Quiet<'t, M: Mode> {
+struct Quiet<'t, M: PoolStrategy> {
     range: Range<'t, Pool<M>>,
     token: u64,
     ends: [End; 2],
@@ -58,7 +58,7 @@ struct End {
     is_used: bool,
 }
 
-struct Own<'t, M: Mode> {
+struct Own<'t, M: PoolStrategy> {
     range: SnapshotRange<'t, Pool<M>>,
     /// What lies on this side of these was given.
     bounds: [Bytes; 2],
@@ -78,7 +78,7 @@ fn put_key(bound: &mut Bytes, key: &[u8]) {
     }
 }
 
-impl<'t, M: Mode> StoreRange<'t, M> {
+impl<'t, M: PoolStrategy> StoreRange<'t, M> {
     /// What is committed between two bounds.
     pub(super) fn committed(
         tree: &'t StoreTree<M>,
@@ -216,7 +216,7 @@ impl<'t, M: Mode> StoreRange<'t, M> {
             let key = match own.range.step(forward) {
                 Ok(true) => own.range.shown(forward).map_or(&[][..], |(key, _)| key),
                 Ok(false) => return Ok(()),
-                Err(TxnError::TreeUnsteady { tree }) => {
+                Err(TxnError::TreeBulkModified { tree }) => {
                     let (bounds, caller) = (own.bounds.clone(), own.caller);
                     self.tree.store().transactions().wait_for_tree(tree.id)?;
                     self.own(bounds, caller)?;
@@ -231,7 +231,7 @@ impl<'t, M: Mode> StoreRange<'t, M> {
     }
 }
 
-impl<M: Mode> StoreTree<M> {
+impl<M: PoolStrategy> StoreTree<M> {
     /// How many entries are committed, counted leaf by leaf; `None` if somebody wrote meanwhile,
     /// who may not have committed.
     pub(super) fn count_quietly(&self) -> Result<Option<u64>, Error> {
@@ -244,7 +244,7 @@ impl<M: Mode> StoreTree<M> {
     }
 }
 
-impl<M: Mode> Quiet<'_, M> {
+impl<M: PoolStrategy> Quiet<'_, M> {
     /// Goes to the next entry, or to the end; `false` if that may not be committed.
     #[inline]
     fn step(&mut self, tree: &StoreTree<M>, forward: bool) -> Result<bool, Error> {

@@ -7,18 +7,18 @@ use super::error::Error;
 use super::store::Store;
 use super::store_handle::{OpenTree, StoreTree};
 use crate::btree::{BTree, Condition};
-use crate::pool::{Mode, Pool};
+use crate::pool::{Pool, PoolStrategy};
 use crate::txn::{Savepoint, Transaction, TxnError, TxnOptions};
 
 /// Trees that a transaction changed; the first few without memory of their own.
-struct Known<M: Mode> {
+struct Known<M: PoolStrategy> {
     few: [Option<OpenTree<M>>; FEW],
     others: Vec<OpenTree<M>>,
 }
 
 const FEW: usize = 8;
 
-impl<M: Mode> Known<M> {
+impl<M: PoolStrategy> Known<M> {
     /// Keeps a tree.
     #[inline]
     fn keep(&mut self, tree: &OpenTree<M>) {
@@ -44,14 +44,14 @@ impl<M: Mode> Known<M> {
 }
 
 /// A transaction of a store; aborted when it is dropped.
-pub struct StoreTxn<M: Mode> {
+pub struct StoreTxn<M: PoolStrategy> {
     /// Those that it changed. First, so that they go first.
     trees: Known<M>,
     tx: Transaction,
     store: Arc<Store<M>>,
 }
 
-impl<M: Mode> StoreTxn<M> {
+impl<M: PoolStrategy> StoreTxn<M> {
     /// A new transaction.
     ///
     /// # Errors
@@ -210,7 +210,7 @@ fn failed(error: TxnError) -> Error {
     error.into()
 }
 
-impl<M: Mode> Drop for StoreTxn<M> {
+impl<M: PoolStrategy> Drop for StoreTxn<M> {
     fn drop(&mut self) {
         if !self.tx.is_over()
             && let Err(error) = self.undo()

@@ -95,10 +95,10 @@ impl std::fmt::Debug for Txn {
 macro_rules! both {
     ($txn:expr, $tree:expr, $tx:ident, $held:ident => $body:expr) => {
         match (&mut $txn.any, $tree.any()) {
-            (AnyTxn::Lean($tx), AnyTree::Lean($held)) => $body,
-            (AnyTxn::Untouched($tx), AnyTree::Untouched($held)) => $body,
-            (AnyTxn::Various($tx), AnyTree::Various($held)) => $body,
-            (AnyTxn::Dated($tx), AnyTree::Dated($held)) => $body,
+            (AnyTxn::SwizzledCooling($tx), AnyTree::SwizzledCooling($held)) => $body,
+            (AnyTxn::SwizzledNoHook($tx), AnyTree::SwizzledNoHook($held)) => $body,
+            (AnyTxn::SwizzledAny($tx), AnyTree::SwizzledAny($held)) => $body,
+            (AnyTxn::SwizzledWatt($tx), AnyTree::SwizzledWatt($held)) => $body,
             _ => Err(Error::OtherStore { name: $tree.name().to_string() }),
         }
     };
@@ -120,10 +120,14 @@ impl Db {
     pub fn begin_with(&self, options: TxnOptions) -> Result<Txn, Error> {
         use super::store_txn::StoreTxn;
         let any = match self.any() {
-            AnyStore::Lean(store) => AnyTxn::Lean(StoreTxn::begin(store, options)?),
-            AnyStore::Untouched(store) => AnyTxn::Untouched(StoreTxn::begin(store, options)?),
-            AnyStore::Various(store) => AnyTxn::Various(StoreTxn::begin(store, options)?),
-            AnyStore::Dated(store) => AnyTxn::Dated(StoreTxn::begin(store, options)?),
+            AnyStore::SwizzledCooling(store) => {
+                AnyTxn::SwizzledCooling(StoreTxn::begin(store, options)?)
+            }
+            AnyStore::SwizzledNoHook(store) => {
+                AnyTxn::SwizzledNoHook(StoreTxn::begin(store, options)?)
+            }
+            AnyStore::SwizzledAny(store) => AnyTxn::SwizzledAny(StoreTxn::begin(store, options)?),
+            AnyStore::SwizzledWatt(store) => AnyTxn::SwizzledWatt(StoreTxn::begin(store, options)?),
             _ => return Err(Error::NoTransactions),
         };
         Ok(Txn { any })

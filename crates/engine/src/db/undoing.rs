@@ -15,10 +15,10 @@ use crate::hash_index::HashIndex;
 use crate::heap::Heap;
 use crate::io::{AlignedBuffer, PageStore};
 use crate::log::{Log, Record};
-use crate::page::change::{Hanging, Section, sections};
+use crate::page::change::{OrphanRoot, Section, sections};
 use crate::page::{PAGE_HEADER, PageHeader, PageType};
-use crate::pool::changes::kind;
-use crate::pool::{ANCHOR_SWIP, By, Mode, Pages, Pool, PoolError, Read, Storage, Swip};
+use crate::pool::mini_transaction::kind;
+use crate::pool::{ANCHOR_SWIP, Actor, Pages, Pool, PoolError, PoolStrategy, Read, Storage, Swip};
 use crate::recovery::{Loser, Phase, Progress};
 use crate::txn::TxnError;
 
@@ -35,7 +35,7 @@ pub(super) struct Undone {
 }
 
 /// Undoes the losers, newest record first.
-pub(super) fn undo<M: Mode>(
+pub(super) fn undo<M: PoolStrategy>(
     log: &Log,
     losers: &[Loser],
     tree_of: &mut TreeOf<'_, M>,
@@ -63,8 +63,8 @@ pub(super) fn undo<M: Mode>(
         let (undo, behind) = found.ok_or(Error::NoUndo { at, tx })?;
         if let Some(undo) = undo {
             let tree = tree_of(undo.owner)?.ok_or(TxnError::NoTree { tx, owner: undo.owner })?;
-            let by = By::Undo { tx, prev, next: behind };
-            let done = take_back(tree.structure(), by, &undo, &mut undone.kept)?;
+            let actor = Actor::Undo { tx, prev, next: behind };
+            let done = take_back(tree.structure(), actor, &undo, &mut undone.kept)?;
             last.insert(tx, if done == Lsn(0) { prev } else { done });
             undone.records += 1;
         }
@@ -73,18 +73,18 @@ pub(super) fn undo<M: Mode>(
     Ok(undone)
 }
 
-fn take_back<M: Mode>(
+fn take_back<M: PoolStrategy>(
     tree: &BTree<Pool<M>>,
-    by: By,
+    actor: Actor,
     undo: &Undo<'_>,
     kept: &mut HashSet<u64>,
 ) -> Result<Lsn, Error> {
     let key = undo.key;
     let applied = match undo.before {
-        Before::Absent => tree.write_as(by, key, None, Condition::Present, None)?,
-        Before::Value(value) => tree.write_as(by, key, Some(value), Condition::Always, None)?,
-        Before::Part { offset, bytes } => tree.patch_as(by, key, offset, bytes)?,
-        Before::Large(large) => tree.attach_as(by, key, &tree.detached(large)?)?,
+        Before::Absent => tree.write_as(actor, key, None, Condition::Present, None)?,
+        Before::Value(value) => tree.write_as(actor, key, Some(value), Condition::Always, None)?,
+        Before::Part { offset, bytes } => tree.patch_as(actor, key, offset, bytes)?,
+        Before::Large(large) => tree.attach_as(actor, key, &tree.detached(large)?)?,
     };
     // It is undone. What cannot be freed hangs, and holds nobody up.
     if let Some(gone) = applied.gone {
@@ -106,15 +106,15 @@ fn take_back<M: Mode>(
 ///
 /// Nothing that anyone can reach is lost with a page of them that cannot be read: that is said, its
 /// root goes on hanging, and is tried again when the store is opened the next time.
-pub(super) fn free_hanging<M: Mode>(
+pub(super) fn free_orphan<M: PoolStrategy>(
     pool: &Arc<Pool<M>>,
     store: &PageStore,
     kept: &HashSet<u64>,
 ) -> Result<u64, Error> {
-    let mut hanging = pool.space_at_tail(|_, space| space.hanging().clone());
-    hanging.retain(|_, what| !kept.contains(&what.stamp));
+    let mut orphans = pool.space_at_tail(|_, space| space.orphans().clone());
+    orphans.retain(|_, what| !kept.contains(&what.stamp));
     let (mut bytes, mut freed) = (AlignedBuffer::new(store.page_size().bytes()), 0);
-    for (root, what) in &hanging {
+    for (root, what) in &orphans {
         match free_one(pool, store, *root, *what, &mut bytes) {
             Ok(()) => freed += 1,
             Err(Error::Pool(error)) if error.is_about_a_page() => {
@@ -126,11 +126,11 @@ pub(super) fn free_hanging<M: Mode>(
     Ok(freed)
 }
 
-fn free_one<M: Mode>(
+fn free_one<M: PoolStrategy>(
     pool: &Arc<Pool<M>>,
     store: &PageStore,
     root: PageId,
-    what: Hanging,
+    what: OrphanRoot,
     bytes: &mut AlignedBuffer,
 ) -> Result<(), Error> {
     Storage::read(store, root, bytes)?;
@@ -142,10 +142,10 @@ fn free_one<M: Mode>(
     free_root(pool, root, what, owner)
 }
 
-fn free_bare<M: Mode>(pool: &Arc<Pool<M>>, root: PageId) -> Result<(), PoolError> {
+fn free_bare<M: PoolStrategy>(pool: &Arc<Pool<M>>, root: PageId) -> Result<(), PoolError> {
     let anchor = pool.anchor(root)?;
-    pool.run(|op| {
-        let mut anchor = Read::anchor(op, anchor)?.upgrade()?;
+    pool.run(|mtr| {
+        let mut anchor = Read::anchor(mtr, anchor)?.upgrade()?;
         let page = anchor.child_exclusive(ANCHOR_SWIP, Mark::WRITE)?;
         if let Some(place) = anchor.page_mut().get_mut(ANCHOR_SWIP..ANCHOR_SWIP + 8) {
             place.copy_from_slice(&Swip::NULL.0.to_le_bytes());
@@ -157,14 +157,14 @@ fn free_bare<M: Mode>(pool: &Arc<Pool<M>>, root: PageId) -> Result<(), PoolError
     Ok(())
 }
 
-fn free_root<M: Mode>(
+fn free_root<M: PoolStrategy>(
     pool: &Arc<Pool<M>>,
     root: PageId,
-    what: Hanging,
+    what: OrphanRoot,
     owner: u32,
 ) -> Result<(), Error> {
     match PageType(what.kind) {
-        PageType::OVERFLOW => BTree::free_hanging(pool.clone(), owner, root, what.stamp)?,
+        PageType::OVERFLOW => BTree::free_orphan(pool.clone(), owner, root, what.stamp)?,
         PageType::BTREE_LEAF | PageType::BTREE_INNER => {
             BTree::open(pool.clone(), owner, root)?.destroy()?;
         }

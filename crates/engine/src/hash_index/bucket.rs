@@ -9,7 +9,7 @@
 //!     40    4  garbage: bytes of the heap that no record uses
 //!     44    4  reserved, 0
 //!     48    8  those leading bits, in their place; all lower bits 0
-//!     56   8n  slots, ascending by the low half of the hash:
+//!     56   8n  slots, ascending actor the low half of the hash:
 //!                 0  4  low half of the key's hash
 //!                 4  2  where the record is, even
 //!                 6  2  bytes of the key

@@ -4,14 +4,14 @@
 //! looked at, and either everything is done under that latch or nothing is, and the bucket has to
 //! be split first.
 
-use millpond_base::Op as Use;
+use millpond_base::AccessKind;
 
 use crate::hash_index::bucket::{Bucket, BucketMut, Entry, SLOT, parts, record_len};
 use crate::hash_index::descend::{Place, corrupt, mark, prefix_of};
 use crate::hash_index::error::WriteError;
 use crate::hash_index::index::HashIndex;
 use crate::page::edit::put_u64;
-use crate::pool::{Op, Pages, PoolError, Try, Write};
+use crate::pool::{MiniTransaction, Pages, PoolError, Try, Write};
 
 /// What must hold for the change to be made.
 #[derive(Clone, Copy)]
@@ -170,8 +170,8 @@ impl<P: Pages> HashIndex<P> {
     ) -> Result<Option<R>, PoolError> {
         let hash = self.hash(key);
         let mut f = Some(f);
-        self.pages.run(|op| {
-            let Some(mut page) = self.bucket_to_write(&self.descend::<false>(op, hash)?)? else {
+        self.pages.run(|mtr| {
+            let Some(mut page) = self.bucket_to_write(&self.descend::<false>(mtr, hash)?)? else {
                 return Ok(None);
             };
             let Some(entry) = Bucket(page.view()).find(hash as u32, key) else { return Ok(None) };
@@ -198,7 +198,7 @@ impl<P: Pages> HashIndex<P> {
         }
         let change = Change { key, hash: self.hash(key), new: Some(value), when };
         loop {
-            match self.pages.run(|op| self.attempt(op, &change, old.as_deref_mut()))? {
+            match self.pages.run(|mtr| self.attempt(mtr, &change, old.as_deref_mut()))? {
                 Step::Done(outcome) => return Ok(outcome),
                 Step::Thin(outcome) => {
                     self.shrink(change.hash)?;
@@ -219,7 +219,7 @@ impl<P: Pages> HashIndex<P> {
         change: &Change<'_>,
         mut old: Option<&mut Vec<u8>>,
     ) -> Result<Outcome, PoolError> {
-        match self.pages.run(|op| self.attempt(op, change, old.as_deref_mut()))? {
+        match self.pages.run(|mtr| self.attempt(mtr, change, old.as_deref_mut()))? {
             Step::Thin(outcome) => {
                 self.shrink(change.hash)?;
                 Ok(outcome)
@@ -236,20 +236,20 @@ impl<P: Pages> HashIndex<P> {
             place.directory.validate()?;
             return Ok(None);
         }
-        let to = mark(Use::Write, place.depth + 1);
+        let to = mark(AccessKind::Write, place.depth + 1);
         Ok(Some(sound(place.directory.child_exclusive(place.slot.at, to)?)?))
     }
 
     #[inline]
     fn attempt<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         change: &Change<'_>,
         old: Option<&mut Vec<u8>>,
     ) -> Try<Step> {
-        let place = self.descend_here::<false>(op, change.hash)?;
+        let place = self.descend_here::<false>(mtr, change.hash)?;
         let Some(mut page) = self.bucket_to_write(&place)? else {
-            return self.attempt_first(op, place, change);
+            return self.attempt_first(mtr, place, change);
         };
         drop(place);
         let word = change.hash as u32;
@@ -319,7 +319,7 @@ impl<P: Pages> HashIndex<P> {
     /// The change where there is no bucket yet.
     fn attempt_first<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         place: Place<'o, P>,
         change: &Change<'_>,
     ) -> Try<Step> {
@@ -329,13 +329,13 @@ impl<P: Pages> HashIndex<P> {
         };
         let slot = place.slot;
         let mut directory = place.directory.upgrade()?;
-        let mut page = op.allocate(self.new_bucket())?;
+        let mut page = mtr.allocate(self.new_bucket())?;
         let mut bucket = BucketMut(page.page_mut());
         bucket.init(slot.bits(), prefix_of(change.hash, slot.bits()));
         bucket.insert(change.hash as u32, change.key, value);
         let swip = page.swip();
         put_u64(directory.page_mut(), slot.at, swip.0);
-        op.adopt(swip, &directory);
+        mtr.adopt(swip, &directory);
         outcome(true)
     }
 }

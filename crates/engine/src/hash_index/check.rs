@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use millpond_base::{Op as Use, PageId};
+use millpond_base::{AccessKind, PageId};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::hash_index::bucket::{Bucket, PREFIX, RECORD_HEADER, parts, record_len};
@@ -29,7 +29,7 @@ pub enum Violation {
     },
     /// The page belongs to another structure.
     #[error("the page belongs to structure {found}, not {expected}")]
-    Owner {
+    LockOwner {
         /// Owner as the page says.
         found: u32,
         /// The index's id.
@@ -296,7 +296,7 @@ impl<P: Pages> HashIndex<P> {
             note(Violation::Type { found: header.kind.0, expected: kind.0 });
         }
         if header.owner != self.owner {
-            note(Violation::Owner { found: header.owner, expected: self.owner });
+            note(Violation::LockOwner { found: header.owner, expected: self.owner });
         }
         if header.page != id {
             note(Violation::Id { found: header.page });
@@ -336,8 +336,8 @@ impl<P: Pages> HashIndex<P> {
         expected: &Expected,
         copy: &mut PageBuffer,
     ) -> Result<Option<PageId>, PoolError> {
-        self.pages.run(|op| {
-            let mut page = Read::root(op, self.anchor, mark(Use::Read, 0))?;
+        self.pages.run(|mtr| {
+            let mut page = Read::root(mtr, self.anchor, mark(AccessKind::Read, 0))?;
             for depth in 0..expected.depth {
                 let used = u32::from(depth) * self.form.bits();
                 let view = page.view();
@@ -346,7 +346,7 @@ impl<P: Pages> HashIndex<P> {
                     page.validate()?;
                     return Ok(None);
                 }
-                page = page.child(slot.at, mark(Use::Read, depth + 1))?;
+                page = page.child(slot.at, mark(AccessKind::Read, depth + 1))?;
             }
             let id = page.header().page().unwrap_or_default();
             page.view().copy_into(0, copy.bytes_mut());

@@ -3,7 +3,7 @@
 //! ```text
 //! offset size
 //!      0   32  the common page header, type HASH_ROOT, level = 15 − directories above
-//!     32    1  hash bits used by the directories above
+//!     32    1  hash bits used actor the directories above
 //!     33    7  reserved, 0
 //!     40    8  seed of the hash function
 //!     48    8  the leading hash bits that all keys below share, in their place
@@ -12,13 +12,13 @@
 //!      …       swips, see `page::directory`
 //! ```
 
-use millpond_base::{Mark, Op as Use, PageId, PageKind};
+use millpond_base::{AccessKind, Mark, PageId, PageKind};
 
 use crate::hash_index::bucket::PREFIX;
 use crate::hash_index::index::HashIndex;
 use crate::page::edit::{put_u16, put_u64};
 use crate::page::{Directory, PageHeader, PageType, View};
-use crate::pool::{Jump, Op, Pages, PoolError, Read, Swip, Try};
+use crate::pool::{Jump, MiniTransaction, Pages, PoolError, Read, Swip, Try};
 
 /// Where a directory says how many hash bits the directories above it use.
 pub(crate) const USED: usize = 32;
@@ -86,8 +86,8 @@ pub(crate) fn init(page: &mut [u8], used: u32, prefix: u64, seed: u64) {
 
 /// What a reference to a page says of itself.
 #[inline(always)]
-pub(crate) fn mark(op: Use, depth: u8) -> Mark {
-    Mark::of(op).with_kind(PageKind::OTHER, depth)
+pub(crate) fn mark(mtr: AccessKind, depth: u8) -> Mark {
+    Mark::of(mtr).with_kind(PageKind::OTHER, depth)
 }
 
 /// The attempt fails: the store is damaged.
@@ -126,20 +126,20 @@ impl<P: Pages> HashIndex<P> {
     #[inline(never)]
     pub(crate) fn descend<'o, const KEEP: bool>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         hash: u64,
     ) -> Try<Place<'o, P>> {
-        self.descend_here::<KEEP>(op, hash)
+        self.descend_here::<KEEP>(mtr, hash)
     }
 
     /// The same, compiled where it is called: for lookups and changes of one entry.
     #[inline(always)]
     pub(crate) fn descend_here<'o, const KEEP: bool>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         hash: u64,
     ) -> Try<Place<'o, P>> {
-        let mut directory = Read::root(op, self.anchor, mark(Use::Read, 0))?;
+        let mut directory = Read::root(mtr, self.anchor, mark(AccessKind::Read, 0))?;
         let mut parent = None;
         let (mut used, mut depth) = (0, 0);
         loop {
@@ -156,7 +156,7 @@ impl<P: Pages> HashIndex<P> {
             if used + self.form.bits() > 64 || directory.swip(slot.at) == Swip::NULL {
                 return wrong(&directory);
             }
-            let child = directory.child(slot.at, mark(Use::Read, depth))?;
+            let child = directory.child(slot.at, mark(AccessKind::Read, depth))?;
             if KEEP {
                 parent = Some((directory, slot));
             }

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use millpond_base::Op as Use;
+use millpond_base::AccessKind;
 
 use crate::hash_index::bucket::{Bucket, parts};
 use crate::hash_index::descend::{Place, corrupt, mark, next_of, prefix_of, slot_in, wrong};
@@ -126,8 +126,8 @@ impl<P: Pages> HashIndex<P> {
         page: &mut PageBuffer,
         step: usize,
     ) -> Result<(Copied, Step), PoolError> {
-        self.pages.run(|op| {
-            let place = self.descend::<false>(op, hash)?;
+        self.pages.run(|mtr| {
+            let place = self.descend::<false>(mtr, hash)?;
             if step.is_multiple_of(AHEAD) {
                 self.ask_ahead(&place, hash);
             }
@@ -144,7 +144,7 @@ impl<P: Pages> HashIndex<P> {
     }
 
     fn copy_child(&self, place: &Place<'_, P>, page: &mut PageBuffer) -> Try<()> {
-        let to = mark(Use::Read, place.depth + 1).with_scan(true);
+        let to = mark(AccessKind::Read, place.depth + 1).with_scan(true);
         let child = place.directory.child(place.slot.at, to)?;
         if !Bucket(child.view()).is_bucket() {
             return wrong(&child);

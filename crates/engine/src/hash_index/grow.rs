@@ -1,6 +1,6 @@
 //! Making room: a full bucket is split, or gets a directory of its own first.
 
-use millpond_base::Op as Use;
+use millpond_base::AccessKind;
 
 use crate::hash_index::bucket::{Bucket, BucketMut, parts};
 use crate::hash_index::change::sound;
@@ -8,7 +8,7 @@ use crate::hash_index::descend::{DIRECTORY_FLAG, SEED, Slot, init, mark, prefix_
 use crate::hash_index::index::HashIndex;
 use crate::page::edit::put_u64;
 use crate::page::{Directory, PageBuffer};
-use crate::pool::{Op, Pages, PoolError, Swip, Try, Write};
+use crate::pool::{MiniTransaction, Pages, PoolError, Swip, Try, Write};
 
 enum Grown {
     /// There is room, or there was a step towards it.
@@ -33,7 +33,7 @@ impl<P: Pages> HashIndex<P> {
     #[cold]
     pub(crate) fn grow(&self, hash: u64, bytes: usize) -> Result<bool, PoolError> {
         loop {
-            match self.pages.run(|op| self.attempt_grow(op, hash, bytes))? {
+            match self.pages.run(|mtr| self.attempt_grow(mtr, hash, bytes))? {
                 Grown::Yes => return Ok(true),
                 Grown::Again => {}
                 Grown::Never => return Ok(false),
@@ -41,32 +41,38 @@ impl<P: Pages> HashIndex<P> {
         }
     }
 
-    fn attempt_grow<'o>(&self, op: &'o Op<'o, P>, hash: u64, bytes: usize) -> Try<Grown> {
-        let place = self.descend::<false>(op, hash)?;
+    fn attempt_grow<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        hash: u64,
+        bytes: usize,
+    ) -> Try<Grown> {
+        let place = self.descend::<false>(mtr, hash)?;
         let (slot, depth) = (place.slot, place.depth);
         if place.is_empty() {
             place.directory.validate()?;
             return Ok(Grown::Yes);
         }
         let mut directory = place.directory.upgrade()?;
-        let bucket = sound(directory.child_exclusive(slot.at, mark(Use::Write, depth + 1))?)?;
+        let bucket =
+            sound(directory.child_exclusive(slot.at, mark(AccessKind::Write, depth + 1))?)?;
         if Bucket(bucket.view()).free() >= bytes {
             return Ok(Grown::Yes);
         }
         if u32::from(slot.depth) < self.form.bits() {
-            self.split(op, directory, bucket, slot, hash)?;
+            self.split(mtr, directory, bucket, slot, hash)?;
             return Ok(Grown::Yes);
         }
         let used = slot.used + self.form.bits();
         if used + self.form.bits() > self.bits_max {
             return Ok(Grown::Never);
         }
-        let mut lower = op.allocate(self.new_directory(depth + 1))?;
+        let mut lower = mtr.allocate(self.new_directory(depth + 1))?;
         let word = Swip(directory.view().u64(slot.at));
         let seed = directory.view().u64(SEED);
         init(lower.page_mut(), used, prefix_of(hash, used), seed);
         put_u64(lower.page_mut(), self.form.swip_at(0), word.0);
-        op.adopt(word, &lower);
+        mtr.adopt(word, &lower);
         let swip = lower.swip();
         let byte = self.form.byte_at(slot.index);
         let page = directory.page_mut();
@@ -74,20 +80,20 @@ impl<P: Pages> HashIndex<P> {
         if let Some(byte) = page.get_mut(byte) {
             *byte |= DIRECTORY_FLAG;
         }
-        op.adopt(swip, &directory);
+        mtr.adopt(swip, &directory);
         Ok(Grown::Again)
     }
 
     /// Splits a bucket by the next bit of its hashes.
     fn split<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         mut directory: Write<'o, P>,
         mut bucket: Write<'o, P>,
         slot: Slot,
         hash: u64,
     ) -> Try<()> {
-        let mut upper = op.allocate(self.new_bucket())?;
+        let mut upper = mtr.allocate(self.new_bucket())?;
         let old = PageBuffer::copy_of(bucket.page());
         let view = Bucket(old.view());
         let (bits, prefix) = (slot.bits() + 1, prefix_of(hash, slot.bits()));
@@ -107,7 +113,7 @@ impl<P: Pages> HashIndex<P> {
         set_depth(page, self.form, slot.index, depth);
         set_depth(page, self.form, middle, depth);
         put_u64(page, self.form.swip_at(middle), swip.0);
-        op.adopt(swip, &directory);
+        mtr.adopt(swip, &directory);
         Ok(())
     }
 }

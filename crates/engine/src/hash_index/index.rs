@@ -48,8 +48,8 @@ impl<P: Pages> HashIndex<P> {
     pub fn create(pages: Arc<P>, owner: u32, seed: u64) -> Result<HashIndex<P>, PoolError> {
         let (anchor, root) =
             pages.anchor_new(NewPage { owner, kind: PageType::HASH_ROOT, level: LEVEL_ROOT })?;
-        pages.run(|op| {
-            let mut page = Read::root(op, anchor, Mark::WRITE)?.upgrade()?;
+        pages.run(|mtr| {
+            let mut page = Read::root(mtr, anchor, Mark::WRITE)?.upgrade()?;
             init(page.page_mut(), 0, 0, seed);
             Ok(())
         })?;
@@ -62,8 +62,8 @@ impl<P: Pages> HashIndex<P> {
     /// No memory, the root could not be read, or it is no root of a hash index.
     pub fn open(pages: Arc<P>, owner: u32, root: PageId) -> Result<HashIndex<P>, PoolError> {
         let anchor = pages.anchor_of(owner, root)?;
-        let seed = pages.run(|op| {
-            let page = Read::root(op, anchor, Mark::READ)?;
+        let seed = pages.run(|mtr| {
+            let page = Read::root(mtr, anchor, Mark::READ)?;
             let (kind, seed) = (PageHeader::type_in(page.view()), page.view().u64(SEED));
             page.validate()?;
             if kind != PageType::HASH_ROOT {

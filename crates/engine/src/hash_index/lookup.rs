@@ -5,13 +5,13 @@
 //! [`HashIndex::read`] latches the bucket in shared mode instead, at the version that was read, and
 //! the closure sees the value where it lies.
 
-use millpond_base::Op as Use;
+use millpond_base::AccessKind;
 
 use crate::hash_index::bucket::{Bucket, Entry};
 use crate::hash_index::descend::{corrupt, mark, wrong};
 use crate::hash_index::index::HashIndex;
 use crate::page::Scratch;
-use crate::pool::{Jump, Op, Pages, PoolError, Read, Shared, Try};
+use crate::pool::{Jump, MiniTransaction, Pages, PoolError, Read, Shared, Try};
 
 /// Bytes of a bucket that are asked for ahead: its header and the first slots; and of a value that
 /// is to be held.
@@ -73,8 +73,8 @@ impl<P: Pages> HashIndex<P> {
         key: &[u8],
         mut scratch: Option<&mut Scratch>,
     ) -> Result<bool, PoolError> {
-        self.pages.run(|op| {
-            let Some((page, entry)) = self.look(op, key)? else { return Ok(false) };
+        self.pages.run(|mtr| {
+            let Some((page, entry)) = self.look(mtr, key)? else { return Ok(false) };
             let Some(scratch) = scratch.as_deref_mut() else {
                 page.validate()?;
                 return Ok(true);
@@ -89,8 +89,8 @@ impl<P: Pages> HashIndex<P> {
     #[inline(never)]
     pub(crate) fn hold(&self, key: &[u8]) -> Result<Option<Shared<'_>>, PoolError> {
         let pages: &P = &self.pages;
-        pages.run(|op| {
-            let Some((page, entry)) = self.look(op, key)? else { return Ok(None) };
+        pages.run(|mtr| {
+            let Some((page, entry)) = self.look(mtr, key)? else { return Ok(None) };
             // The processor does not look ahead past the latch.
             page.view().prefetch(entry.value, entry.value_len.min(AHEAD));
             let id = page.header().page().unwrap_or_default();
@@ -103,14 +103,18 @@ impl<P: Pages> HashIndex<P> {
 
     /// The bucket with the entry of `key`, and where in it; both are true if the bucket validates.
     #[inline(always)]
-    fn look<'o>(&self, op: &'o Op<'o, P>, key: &[u8]) -> Try<Option<(Read<'o, P>, Entry)>> {
+    fn look<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        key: &[u8],
+    ) -> Try<Option<(Read<'o, P>, Entry)>> {
         let hash = self.hash(key);
-        let place = self.descend_here::<false>(op, hash)?;
+        let place = self.descend_here::<false>(mtr, hash)?;
         if place.is_empty() {
             place.directory.validate()?;
             return Ok(None);
         }
-        let to = mark(Use::Read, place.depth + 1);
+        let to = mark(AccessKind::Read, place.depth + 1);
         let page = place.directory.child(place.slot.at, to)?;
         let bucket = Bucket(page.view());
         bucket.0.prefetch(0, AHEAD);

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use millpond_base::{Mark, Op as Use};
+use millpond_base::{AccessKind, Mark};
 
 use crate::hash_index::bucket::{Bucket, BucketMut, parts};
 use crate::hash_index::change::sound;
@@ -13,7 +13,7 @@ use crate::hash_index::grow::set_depth;
 use crate::hash_index::index::HashIndex;
 use crate::page::edit::put_u64;
 use crate::page::{PageBuffer, View};
-use crate::pool::{ANCHOR_SWIP, Op, Pages, PoolError, Read, Swip, Try, Write};
+use crate::pool::{ANCHOR_SWIP, MiniTransaction, Pages, PoolError, Read, Swip, Try, Write};
 
 /// Two neighbours merge if together they fill at most so many tenths of a bucket.
 const MERGED_TENTHS: usize = 7;
@@ -23,7 +23,7 @@ impl<P: Pages> HashIndex<P> {
     #[cold]
     pub(crate) fn shrink(&self, hash: u64) -> Result<(), PoolError> {
         loop {
-            match self.pages.run(|op| self.attempt_shrink(op, hash)) {
+            match self.pages.run(|mtr| self.attempt_shrink(mtr, hash)) {
                 Ok(true) => {}
                 // What was asked for is done, and must not look as if it were not.
                 Ok(false) | Err(PoolError::Held { .. }) => return Ok(()),
@@ -33,10 +33,10 @@ impl<P: Pages> HashIndex<P> {
     }
 
     /// One step; `false` if there is none to make.
-    fn attempt_shrink<'o>(&self, op: &'o Op<'o, P>, hash: u64) -> Try<bool> {
-        let place = self.descend::<true>(op, hash)?;
+    fn attempt_shrink<'o>(&self, mtr: &'o MiniTransaction<'o, P>, hash: u64) -> Try<bool> {
+        let place = self.descend::<true>(mtr, hash)?;
         if place.slot.depth == 0 {
-            return self.pull_up(op, place);
+            return self.pull_up(mtr, place);
         }
         let Place { directory, slot, depth, .. } = place;
         let run = run_of(self.form, slot.depth);
@@ -48,13 +48,13 @@ impl<P: Pages> HashIndex<P> {
             return Ok(false);
         }
         let directory = directory.upgrade()?;
-        self.merge(op, directory, [left, right], slot, depth)
+        self.merge(mtr, directory, [left, right], slot, depth)
     }
 
     /// Merges the buckets of two runs, either of which may be missing.
     fn merge<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         mut directory: Write<'o, P>,
         pair: [usize; 2],
         slot: Slot,
@@ -65,7 +65,7 @@ impl<P: Pages> HashIndex<P> {
             if directory.view().u64(at) == Swip::NULL.0 {
                 return Ok(None);
             }
-            sound(directory.child_exclusive(at, mark(Use::Write, depth + 1))?).map(Some)
+            sound(directory.child_exclusive(at, mark(AccessKind::Write, depth + 1))?).map(Some)
         };
         let (left, right) = (load(left_at)?, load(right_at)?);
         let used = |page: &Option<Write<'o, P>>| {
@@ -94,7 +94,7 @@ impl<P: Pages> HashIndex<P> {
         put_u64(page, left_at, word.0);
         set_depth(page, self.form, pair[0], slot.depth - 1);
         if word != Swip::NULL {
-            op.adopt(word, &directory);
+            mtr.adopt(word, &directory);
         }
         if let Some(gone) = gone {
             gone.free();
@@ -103,7 +103,7 @@ impl<P: Pages> HashIndex<P> {
     }
 
     /// A directory whose only child has depth 0 gives its own slot to that child.
-    fn pull_up<'o>(&self, op: &'o Op<'o, P>, place: Place<'o, P>) -> Try<bool> {
+    fn pull_up<'o>(&self, mtr: &'o MiniTransaction<'o, P>, place: Place<'o, P>) -> Try<bool> {
         let Some((parent, above)) = place.parent else {
             place.directory.validate()?;
             return Ok(false);
@@ -111,7 +111,7 @@ impl<P: Pages> HashIndex<P> {
         place.directory.validate()?;
         drop(place.directory);
         let mut parent = parent.upgrade()?;
-        let directory = parent.child_exclusive(above.at, mark(Use::Write, place.depth))?;
+        let directory = parent.child_exclusive(above.at, mark(AccessKind::Write, place.depth))?;
         let now = slot_in(self.form, directory.view(), 0, place.slot.used);
         if now.depth != 0 || now.is_directory {
             return Ok(false);
@@ -124,7 +124,7 @@ impl<P: Pages> HashIndex<P> {
             *byte &= !DIRECTORY_FLAG;
         }
         if word != Swip::NULL {
-            op.adopt(word, &parent);
+            mtr.adopt(word, &parent);
         }
         directory.free();
         Ok(true)
@@ -138,7 +138,7 @@ impl<P: Pages> HashIndex<P> {
     pub fn clear(&self) -> Result<u64, PoolError> {
         let (mut position, mut removed) = (0, 0);
         loop {
-            let (entries, next) = self.pages.run(|op| self.attempt_drop(op, position))?;
+            let (entries, next) = self.pages.run(|mtr| self.attempt_drop(mtr, position))?;
             removed += entries;
             self.shrink(position)?;
             match next {
@@ -149,15 +149,19 @@ impl<P: Pages> HashIndex<P> {
     }
 
     /// Frees the bucket of `hash`; answers its entries, and where the next bucket begins.
-    fn attempt_drop<'o>(&self, op: &'o Op<'o, P>, hash: u64) -> Try<(u64, Option<u64>)> {
-        let place = self.descend::<false>(op, hash)?;
+    fn attempt_drop<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        hash: u64,
+    ) -> Try<(u64, Option<u64>)> {
+        let place = self.descend::<false>(mtr, hash)?;
         let (slot, next) = (place.slot, next_of(hash, place.slot.bits()));
         if place.is_empty() {
             place.directory.validate()?;
             return Ok((0, next));
         }
         let mut directory = place.directory.upgrade()?;
-        let page = directory.child_exclusive(slot.at, mark(Use::Write, place.depth + 1))?;
+        let page = directory.child_exclusive(slot.at, mark(AccessKind::Write, place.depth + 1))?;
         let page = sound(page)?;
         let entries = Bucket(page.view()).count() as u64;
         put_u64(directory.page_mut(), slot.at, Swip::NULL.0);
@@ -171,8 +175,8 @@ impl<P: Pages> HashIndex<P> {
     /// The memory behind the index failed.
     pub fn destroy(self) -> Result<(), PoolError> {
         self.clear()?;
-        self.pages.run(|op| {
-            let mut anchor = Read::anchor(op, self.anchor)?.upgrade()?;
+        self.pages.run(|mtr| {
+            let mut anchor = Read::anchor(mtr, self.anchor)?.upgrade()?;
             let root = anchor.child_exclusive(ANCHOR_SWIP, Mark::WRITE)?;
             put_u64(anchor.page_mut(), ANCHOR_SWIP, Swip::NULL.0);
             root.free();

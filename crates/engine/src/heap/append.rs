@@ -6,7 +6,7 @@
 
 use std::sync::atomic::Ordering;
 
-use millpond_base::Op as Use;
+use millpond_base::AccessKind;
 
 use crate::heap::data::{Data, DataMut, NUMBER, New};
 use crate::heap::descend::{count_in, init, mark, set_count, set_level, sound, span, wrong};
@@ -14,7 +14,7 @@ use crate::heap::error::WriteError;
 use crate::heap::table::{Heap, RecordId};
 use crate::page::edit::{put_bytes, put_u64};
 use crate::page::{DIRECTORY_HEADER, View};
-use crate::pool::{Op, Pages, PoolError, Read, Swip, Try, Write};
+use crate::pool::{MiniTransaction, Pages, PoolError, Read, Swip, Try, Write};
 
 /// A directory on the way to the last data page that has a place for one more child.
 struct Open<'o, P: Pages> {
@@ -97,16 +97,16 @@ impl<P: Pages> Heap<P> {
     /// Hands the last data page to `fill`, and new ones after it until it answers that it put
     /// something there.
     fn at_tail(&self, fill: &mut impl FnMut(DataMut<'_>) -> bool) -> Result<(), PoolError> {
-        while !self.pages.run(|op| self.attempt_tail(op, fill))? {}
+        while !self.pages.run(|mtr| self.attempt_tail(mtr, fill))? {}
         Ok(())
     }
 
     fn attempt_tail<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         fill: &mut impl FnMut(DataMut<'_>) -> bool,
     ) -> Try<bool> {
-        let (mut directory, mut level) = self.root_page(op)?;
+        let (mut directory, mut level) = self.root_page(mtr)?;
         let mut open = None;
         let mut depth = 0;
         loop {
@@ -120,7 +120,7 @@ impl<P: Pages> Heap<P> {
             depth += 1;
             if level == 1 || missing {
                 if level == 1 && !missing {
-                    let page = directory.child_exclusive(last, mark(Use::Write, depth))?;
+                    let page = directory.child_exclusive(last, mark(AccessKind::Write, depth))?;
                     if self.fill(&mut sound(page)?, fill) {
                         return Ok(true);
                     }
@@ -141,8 +141,8 @@ impl<P: Pages> Heap<P> {
             level -= 1;
         }
         match open {
-            Some(open) => self.begin_child(op, open, fill),
-            None => self.grow_root(op),
+            Some(open) => self.begin_child(mtr, open, fill),
+            None => self.grow_root(mtr),
         }
     }
 
@@ -159,7 +159,7 @@ impl<P: Pages> Heap<P> {
     /// Begins one more child of a directory; a data page is filled at once.
     fn begin_child<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         open: Open<'o, P>,
         fill: &mut impl FnMut(DataMut<'_>) -> bool,
     ) -> Try<bool> {
@@ -168,7 +168,7 @@ impl<P: Pages> Heap<P> {
         let first = directory.view().u64(NUMBER);
         let number = first.wrapping_add(span(self.form, level).wrapping_mul(count as u64));
         let new = if level == 1 { self.new_data() } else { self.new_directory(level - 1) };
-        let mut page = op.allocate(new)?;
+        let mut page = mtr.allocate(new)?;
         let mut filled = false;
         if level == 1 {
             DataMut(page.page_mut()).init(number);
@@ -181,16 +181,16 @@ impl<P: Pages> Heap<P> {
         put_u64(parent, self.form.swip_at(count), swip.0);
         put_bytes(parent, self.form.byte_at(count), &[0]);
         set_count(parent, count + 1);
-        op.adopt(swip, &directory);
+        mtr.adopt(swip, &directory);
         Ok(filled)
     }
 
     /// All directories on the way to the last page are full: the root's content moves into a
     /// child.
-    fn grow_root<'o>(&self, op: &'o Op<'o, P>) -> Try<bool> {
-        let (root, level) = self.root_page(op)?;
+    fn grow_root<'o>(&self, mtr: &'o MiniTransaction<'o, P>) -> Try<bool> {
+        let (root, level) = self.root_page(mtr)?;
         let mut root = root.upgrade()?;
-        let mut child = op.allocate(self.new_directory(level))?;
+        let mut child = mtr.allocate(self.new_directory(level))?;
         let content = root.page()[DIRECTORY_HEADER.min(root.page().len())..].to_vec();
         let count = count_in(self.form, root.view());
         init(child.page_mut(), 0);
@@ -199,7 +199,7 @@ impl<P: Pages> Heap<P> {
         for i in 0..count {
             let word = Swip(child.view().u64(self.form.swip_at(i)));
             if word != Swip::NULL {
-                op.adopt(word, &child);
+                mtr.adopt(word, &child);
             }
         }
         let swip = child.swip();
@@ -212,7 +212,7 @@ impl<P: Pages> Heap<P> {
         set_count(page, 1);
         put_u64(page, self.form.swip_at(0), swip.0);
         put_bytes(page, self.form.byte_at(0), &[most]);
-        op.adopt(swip, &root);
+        mtr.adopt(swip, &root);
         Ok(false)
     }
 }

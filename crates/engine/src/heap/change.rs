@@ -4,7 +4,7 @@ use crate::heap::data::{Data, DataMut, Form, ID, Item, New, bytes_of};
 use crate::heap::descend::corrupt;
 use crate::heap::error::WriteError;
 use crate::heap::table::{Heap, RecordId};
-use crate::pool::{Op, Pages, PoolError, Try, Write};
+use crate::pool::{MiniTransaction, Pages, PoolError, Try, Write};
 
 enum Step {
     Missing,
@@ -50,7 +50,7 @@ impl<P: Pages> Heap<P> {
     /// The record is too long, or the memory behind the heap failed.
     pub fn update(&self, id: RecordId, record: &[u8]) -> Result<bool, WriteError> {
         self.check_size(record.len())?;
-        match self.pages.run(|op| self.attempt_update(op, id, record))? {
+        match self.pages.run(|mtr| self.attempt_update(mtr, id, record))? {
             Step::Missing => Ok(false),
             Step::Done => Ok(true),
             Step::Move => Ok(self.move_out(id, record)?),
@@ -69,8 +69,8 @@ impl<P: Pages> Heap<P> {
         f: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<Option<R>, PoolError> {
         let mut f = Some(f);
-        self.pages.run(|op| {
-            let Some((mut page, guest)) = self.held(op, id)? else { return Ok(None) };
+        self.pages.run(|mtr| {
+            let Some((mut page, guest)) = self.held(mtr, id)? else { return Ok(None) };
             let Some(item) = item_of(&page, id.slot())? else { return Ok(None) };
             let (mut other, at) = match guest {
                 Some((other, item)) => (other, item),
@@ -108,10 +108,10 @@ impl<P: Pages> Heap<P> {
     #[allow(clippy::type_complexity)]
     fn held<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         id: RecordId,
     ) -> Try<Option<(Write<'o, P>, Option<(Option<Write<'o, P>>, Item)>)>> {
-        let Some(page) = self.data_page_to_write(op, id)? else { return Ok(None) };
+        let Some(page) = self.data_page_to_write(mtr, id)? else { return Ok(None) };
         let Some(item) = item_of(&page, id.slot())? else { return Ok(None) };
         match item.form {
             Form::Guest => Ok(None),
@@ -121,7 +121,7 @@ impl<P: Pages> Heap<P> {
                 let other = if target.page() == id.page() {
                     None
                 } else {
-                    self.data_page_to_write(op, target)?
+                    self.data_page_to_write(mtr, target)?
                 };
                 let guest = self.guest_in(other.as_ref().unwrap_or(&page), id, target)?;
                 Ok(Some((page, Some((other, guest)))))
@@ -143,8 +143,13 @@ impl<P: Pages> Heap<P> {
         }
     }
 
-    fn attempt_update<'o>(&self, op: &'o Op<'o, P>, id: RecordId, record: &[u8]) -> Try<Step> {
-        let Some((mut page, guest)) = self.held(op, id)? else { return Ok(Step::Missing) };
+    fn attempt_update<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        id: RecordId,
+        record: &[u8],
+    ) -> Try<Step> {
+        let Some((mut page, guest)) = self.held(mtr, id)? else { return Ok(Step::Missing) };
         let done = match guest {
             None => DataMut(page.page_mut()).replace(id.slot(), New::Record(record)),
             Some((mut other, _)) => {
@@ -160,7 +165,7 @@ impl<P: Pages> Heap<P> {
     /// Puts the record elsewhere, then lets its slot refer to there.
     fn move_out(&self, id: RecordId, record: &[u8]) -> Result<bool, PoolError> {
         let target = self.put(New::Guest(id.0, record))?;
-        let gone = match self.pages.run(|op| self.attempt_forward(op, id, target)) {
+        let gone = match self.pages.run(|mtr| self.attempt_forward(mtr, id, target)) {
             Ok(Some(old)) => old.map(RecordId),
             Ok(None) => {
                 self.drop_guest(id, target)?;
@@ -181,11 +186,11 @@ impl<P: Pages> Heap<P> {
     /// Lets slot `id` refer to `target`; answers what it referred to, or `None` if it is free.
     fn attempt_forward<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         id: RecordId,
         target: RecordId,
     ) -> Try<Option<Option<u64>>> {
-        let Some(mut page) = self.data_page_to_write(op, id)? else { return Ok(None) };
+        let Some(mut page) = self.data_page_to_write(mtr, id)? else { return Ok(None) };
         let Some(item) = item_of(&page, id.slot())? else { return Ok(None) };
         let old = match item.form {
             Form::Guest => return Ok(None),
@@ -198,8 +203,8 @@ impl<P: Pages> Heap<P> {
 
     /// Removes the guest of `id` in slot `target`, which nothing refers to any more.
     fn drop_guest(&self, id: RecordId, target: RecordId) -> Result<(), PoolError> {
-        let left = self.pages.run(|op| {
-            let Some(mut page) = self.data_page_to_write(op, target)? else { return Ok(None) };
+        let left = self.pages.run(|mtr| {
+            let Some(mut page) = self.data_page_to_write(mtr, target)? else { return Ok(None) };
             let data = Data(page.view());
             let is_guest = item_of(&page, target.slot())?
                 .is_some_and(|item| item.form == Form::Guest && data.id(item) == id.0);
@@ -216,8 +221,8 @@ impl<P: Pages> Heap<P> {
     }
 
     fn take(&self, id: RecordId, mut old: Option<&mut Vec<u8>>) -> Result<Option<()>, PoolError> {
-        let taken = self.pages.run(|op| {
-            let Some((mut page, guest)) = self.held(op, id)? else { return Ok(None) };
+        let taken = self.pages.run(|mtr| {
+            let Some((mut page, guest)) = self.held(mtr, id)? else { return Ok(None) };
             let Some(item) = item_of(&page, id.slot())? else { return Ok(None) };
             let target = guest.as_ref().map(|_| RecordId(Data(page.view()).id(item)));
             if let Some(old) = old.as_deref_mut() {

@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use millpond_base::{Op as Use, PageId};
+use millpond_base::{AccessKind, PageId};
 
 use crate::heap::data::{Data, Form, ID, NUMBER, room};
 use crate::heap::descend::{count_in, index_in, level_in, mark, span};
@@ -37,7 +37,7 @@ pub enum Violation {
     },
     /// The page belongs to another structure.
     #[error("the page belongs to structure {found}, not {expected}")]
-    Owner {
+    LockOwner {
         /// Owner as the page says.
         found: u32,
         /// The heap's id.
@@ -266,7 +266,7 @@ impl<P: Pages> Heap<P> {
             note(Violation::Level { found: header.level, expected: expected.level });
         }
         if header.owner != self.owner {
-            note(Violation::Owner { found: header.owner, expected: self.owner });
+            note(Violation::LockOwner { found: header.owner, expected: self.owner });
         }
         if header.page != id {
             note(Violation::Id { found: header.page });
@@ -295,8 +295,8 @@ impl<P: Pages> Heap<P> {
         top: u8,
         copy: &mut PageBuffer,
     ) -> Result<Option<PageId>, PoolError> {
-        self.pages.run(|op| {
-            let mut page = Read::root(op, self.anchor, mark(Use::Read, 0))?;
+        self.pages.run(|mtr| {
+            let mut page = Read::root(mtr, self.anchor, mark(AccessKind::Read, 0))?;
             for depth in 0..expected.depth {
                 let i = index_in(self.form, top.saturating_sub(depth), expected.first);
                 let at = self.form.swip_at(i);
@@ -304,7 +304,7 @@ impl<P: Pages> Heap<P> {
                     page.validate()?;
                     return Ok(None);
                 }
-                page = page.child(at, mark(Use::Read, depth + 1))?;
+                page = page.child(at, mark(AccessKind::Read, depth + 1))?;
             }
             let id = page.header().page().unwrap_or_default();
             page.view().copy_into(0, copy.bytes_mut());

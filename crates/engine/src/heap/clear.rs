@@ -1,11 +1,11 @@
 //! Removing everything.
 
-use millpond_base::{Mark, Op as Use};
+use millpond_base::{AccessKind, Mark};
 
 use crate::heap::descend::{count_in, mark, set_count, set_level};
 use crate::heap::table::Heap;
 use crate::page::edit::{put_bytes, put_u64};
-use crate::pool::{ANCHOR_SWIP, Op, Pages, PoolError, Read, Swip, Try, Write};
+use crate::pool::{ANCHOR_SWIP, MiniTransaction, Pages, PoolError, Read, Swip, Try, Write};
 
 impl<P: Pages> Heap<P> {
     /// Removes every record and gives every page but the root back, the last page first. Use it
@@ -14,7 +14,7 @@ impl<P: Pages> Heap<P> {
     /// # Errors
     /// The memory behind the heap failed.
     pub fn clear(&self) -> Result<(), PoolError> {
-        while self.pages.run(|op| self.attempt_drop_last(op))? {}
+        while self.pages.run(|mtr| self.attempt_drop_last(mtr))? {}
         self.tail.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
         self.holes.store(0, std::sync::atomic::Ordering::Relaxed);
         Ok(())
@@ -26,8 +26,8 @@ impl<P: Pages> Heap<P> {
     /// The memory behind the heap failed.
     pub fn destroy(self) -> Result<(), PoolError> {
         self.clear()?;
-        self.pages.run(|op| {
-            let mut anchor = Read::anchor(op, self.anchor)?.upgrade()?;
+        self.pages.run(|mtr| {
+            let mut anchor = Read::anchor(mtr, self.anchor)?.upgrade()?;
             let root = anchor.child_exclusive(ANCHOR_SWIP, Mark::WRITE)?;
             put_u64(anchor.page_mut(), ANCHOR_SWIP, Swip::NULL.0);
             root.free();
@@ -38,8 +38,8 @@ impl<P: Pages> Heap<P> {
     }
 
     /// Drops the last page that has nothing below it; `false` if only the root is left.
-    fn attempt_drop_last<'o>(&self, op: &'o Op<'o, P>) -> Try<bool> {
-        let (mut directory, mut level) = self.root_page(op)?;
+    fn attempt_drop_last<'o>(&self, mtr: &'o MiniTransaction<'o, P>) -> Try<bool> {
+        let (mut directory, mut level) = self.root_page(mtr)?;
         let mut parent: Option<Read<'o, P>> = None;
         let mut depth = 0;
         loop {
@@ -67,7 +67,7 @@ impl<P: Pages> Heap<P> {
         let child = if parent.view().u64(at) == Swip::NULL.0 {
             None
         } else {
-            Some(parent.child_exclusive(at, mark(Use::Write, depth))?)
+            Some(parent.child_exclusive(at, mark(AccessKind::Write, depth))?)
         };
         if empty && child.as_ref().is_some_and(|c| count_in(self.form, c.view()) > 0) {
             return Ok(true);

@@ -12,7 +12,7 @@
 //!     56   4n  slots; all 0: free
 //!                 0  2  where the record is, a multiple of 4, plus
 //!                       0 a record · 1 a forward: the id of where the record lies now (8)
-//!                       2 a guest: the id that it is known by (8), then the record
+//!                       2 a guest: the id that it is known actor (8), then the record
 //!                 2  2  its bytes
 //!      …       free
 //!   heap       records, each with room for at least 8 bytes, so that any can become a forward

@@ -11,13 +11,13 @@
 //!      …       swips, see `page::directory`; null where a data page was given back
 //! ```
 
-use millpond_base::{Mark, Op as Use, PageId, PageKind};
+use millpond_base::{AccessKind, Mark, PageId, PageKind};
 
 use crate::heap::data::{Data, NUMBER};
 use crate::heap::table::{Heap, RecordId};
 use crate::page::edit::{put_u16, put_u64};
 use crate::page::{Directory, PageHeader, PageType, View};
-use crate::pool::{Jump, Op, Pages, PoolError, Read, Swip, Try, Write};
+use crate::pool::{Jump, MiniTransaction, Pages, PoolError, Read, Swip, Try, Write};
 
 const COUNT: usize = 32;
 const LEVEL: usize = 29;
@@ -66,8 +66,8 @@ pub(crate) fn init(page: &mut [u8], first: u64) {
 
 /// What a reference to a page says of itself.
 #[inline(always)]
-pub(crate) fn mark(op: Use, depth: u8) -> Mark {
-    Mark::of(op).with_kind(PageKind::OTHER, depth)
+pub(crate) fn mark(mtr: AccessKind, depth: u8) -> Mark {
+    Mark::of(mtr).with_kind(PageKind::OTHER, depth)
 }
 
 /// The attempt fails: the store is damaged.
@@ -106,13 +106,13 @@ pub(crate) struct Place<'o, P: Pages> {
 impl<P: Pages> Heap<P> {
     /// The root, and its level, which counts after validation.
     #[inline(never)]
-    pub(crate) fn root_page<'o>(&self, op: &'o Op<'o, P>) -> Try<(Read<'o, P>, u8)> {
-        self.root_page_here(op)
+    pub(crate) fn root_page<'o>(&self, mtr: &'o MiniTransaction<'o, P>) -> Try<(Read<'o, P>, u8)> {
+        self.root_page_here(mtr)
     }
 
     #[inline(always)]
-    fn root_page_here<'o>(&self, op: &'o Op<'o, P>) -> Try<(Read<'o, P>, u8)> {
-        let root = Read::root(op, self.anchor, mark(Use::Read, 0))?;
+    fn root_page_here<'o>(&self, mtr: &'o MiniTransaction<'o, P>) -> Try<(Read<'o, P>, u8)> {
+        let root = Read::root(mtr, self.anchor, mark(AccessKind::Read, 0))?;
         let level = root.view().u8(LEVEL);
         if !is_directory(root.view(), level) {
             return wrong(&root);
@@ -140,19 +140,27 @@ impl<P: Pages> Heap<P> {
         level: u8,
         depth: u8,
     ) -> Try<Read<'o, P>> {
-        let child = parent.child(at, mark(Use::Read, depth))?;
+        let child = parent.child(at, mark(AccessKind::Read, depth))?;
         if is_directory(child.view(), level) { Ok(child) } else { wrong(&child) }
     }
 
     /// The place of data page `number`; `None` if there is no such page.
     #[inline(never)]
-    pub(crate) fn place<'o>(&self, op: &'o Op<'o, P>, number: u64) -> Try<Option<Place<'o, P>>> {
-        self.place_here(op, number)
+    pub(crate) fn place<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        number: u64,
+    ) -> Try<Option<Place<'o, P>>> {
+        self.place_here(mtr, number)
     }
 
     #[inline(always)]
-    fn place_here<'o>(&self, op: &'o Op<'o, P>, number: u64) -> Try<Option<Place<'o, P>>> {
-        let (mut directory, mut level) = self.root_page_here(op)?;
+    fn place_here<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        number: u64,
+    ) -> Try<Option<Place<'o, P>>> {
+        let (mut directory, mut level) = self.root_page_here(mtr)?;
         if number / self.form.fan_out() as u64 >= span(self.form, level) {
             directory.validate()?;
             return Ok(None);
@@ -176,19 +184,23 @@ impl<P: Pages> Heap<P> {
 
     /// Data page `number`, to read; `None` if there is none.
     #[inline(never)]
-    pub(crate) fn data_page<'o>(&self, op: &'o Op<'o, P>, number: u64) -> Try<Option<Read<'o, P>>> {
-        self.data_page_here(op, number)
+    pub(crate) fn data_page<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        number: u64,
+    ) -> Try<Option<Read<'o, P>>> {
+        self.data_page_here(mtr, number)
     }
 
     /// The same, compiled where it is called: for lookups.
     #[inline(always)]
     pub(crate) fn data_page_here<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         number: u64,
     ) -> Try<Option<Read<'o, P>>> {
-        let Some(place) = self.place_here(op, number)? else { return Ok(None) };
-        let page = place.directory.child(place.at, mark(Use::Read, place.depth + 1))?;
+        let Some(place) = self.place_here(mtr, number)? else { return Ok(None) };
+        let page = place.directory.child(place.at, mark(AccessKind::Read, place.depth + 1))?;
         if Data(page.view()).is_data() { Ok(Some(page)) } else { wrong(&page) }
     }
 
@@ -196,11 +208,11 @@ impl<P: Pages> Heap<P> {
     #[inline(never)]
     pub(crate) fn data_page_to_write<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         id: RecordId,
     ) -> Try<Option<Write<'o, P>>> {
-        let Some(place) = self.place_here(op, id.page())? else { return Ok(None) };
-        let to = mark(Use::Write, place.depth + 1);
+        let Some(place) = self.place_here(mtr, id.page())? else { return Ok(None) };
+        let to = mark(AccessKind::Write, place.depth + 1);
         Ok(Some(sound(place.directory.child_exclusive(place.at, to)?)?))
     }
 }

@@ -7,7 +7,7 @@ use crate::heap::data::{Data, Form, ID, Item};
 use crate::heap::descend::corrupt;
 use crate::heap::table::{Heap, RecordId};
 use crate::page::Scratch;
-use crate::pool::{Op, Pages, PoolError, Read, Try};
+use crate::pool::{MiniTransaction, Pages, PoolError, Read, Try};
 
 impl<P: Pages> Heap<P> {
     /// What `f` makes of a record; `None` if there is no such record.
@@ -27,7 +27,7 @@ impl<P: Pages> Heap<P> {
         id: RecordId,
         scratch: &mut Scratch,
     ) -> Result<bool, PoolError> {
-        self.pages.run(|op| self.attempt_get(op, id, scratch))
+        self.pages.run(|mtr| self.attempt_get(mtr, id, scratch))
     }
 
     /// A copy of a record.
@@ -43,8 +43,8 @@ impl<P: Pages> Heap<P> {
     /// # Errors
     /// The memory behind the heap failed.
     pub fn contains(&self, id: RecordId) -> Result<bool, PoolError> {
-        self.pages.run(|op| {
-            let Some(page) = self.data_page(op, id.page())? else { return Ok(false) };
+        self.pages.run(|mtr| {
+            let Some(page) = self.data_page(mtr, id.page())? else { return Ok(false) };
             let item = Data(page.view()).item(id.slot());
             page.validate()?;
             Ok(item.is_some_and(|item| item.form != Form::Guest))
@@ -52,8 +52,13 @@ impl<P: Pages> Heap<P> {
     }
 
     #[inline(never)]
-    fn attempt_get<'o>(&self, op: &'o Op<'o, P>, id: RecordId, scratch: &mut Scratch) -> Try<bool> {
-        let Some(page) = self.data_page_here(op, id.page())? else { return Ok(false) };
+    fn attempt_get<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        id: RecordId,
+        scratch: &mut Scratch,
+    ) -> Try<bool> {
+        let Some(page) = self.data_page_here(mtr, id.page())? else { return Ok(false) };
         let data = Data(page.view());
         match data.item(id.slot()) {
             None | Some(Item { form: Form::Guest, .. }) => {
@@ -64,7 +69,7 @@ impl<P: Pages> Heap<P> {
             Some(item) => {
                 let target = RecordId(data.id(item));
                 page.validate()?;
-                let guest = self.guest(op, id, target, scratch)?;
+                let guest = self.guest(mtr, id, target, scratch)?;
                 // While the forward stands, its guest is there.
                 page.validate()?;
                 if guest {
@@ -79,12 +84,12 @@ impl<P: Pages> Heap<P> {
     /// Copies the guest in `target`, if it is that of `id`.
     fn guest<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         id: RecordId,
         target: RecordId,
         scratch: &mut Scratch,
     ) -> Try<bool> {
-        let Some(page) = self.data_page(op, target.page())? else { return Ok(false) };
+        let Some(page) = self.data_page(mtr, target.page())? else { return Ok(false) };
         let data = Data(page.view());
         match data.item(target.slot()) {
             Some(item) if item.form == Form::Guest && data.id(item) == id.0 => {

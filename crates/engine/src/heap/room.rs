@@ -7,7 +7,7 @@
 
 use std::sync::atomic::Ordering;
 
-use millpond_base::Op as Use;
+use millpond_base::AccessKind;
 
 use crate::heap::append::most_room;
 use crate::heap::data::{Data, DataMut, New, SLOT, room};
@@ -15,7 +15,7 @@ use crate::heap::descend::{count_in, index_in, mark, sound};
 use crate::heap::table::{Heap, RecordId};
 use crate::page::View;
 use crate::page::edit::{put_bytes, put_u64};
-use crate::pool::{Op, Pages, PoolError, Read, Swip, Try};
+use crate::pool::{MiniTransaction, Pages, PoolError, Read, Swip, Try};
 
 /// Room is noted in steps of this many 255ths of a page.
 const STEP: u8 = 32;
@@ -45,7 +45,7 @@ impl<P: Pages> Heap<P> {
             if need > most {
                 return Ok(None);
             }
-            match self.pages.run(|op| self.attempt_hole(op, new, need, most))? {
+            match self.pages.run(|mtr| self.attempt_hole(mtr, new, need, most))? {
                 Hole::Done(id) => return Ok(Some(id)),
                 Hole::Again => {}
                 Hole::None => return Ok(None),
@@ -53,8 +53,14 @@ impl<P: Pages> Heap<P> {
         }
     }
 
-    fn attempt_hole<'o>(&self, op: &'o Op<'o, P>, new: New<'_>, need: u8, most: u8) -> Try<Hole> {
-        let (mut directory, mut level) = self.root_page(op)?;
+    fn attempt_hole<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        new: New<'_>,
+        need: u8,
+        most: u8,
+    ) -> Try<Hole> {
+        let (mut directory, mut level) = self.root_page(mtr)?;
         let mut above: Option<(Read<'o, P>, usize)> = None;
         let mut depth = 0;
         loop {
@@ -66,7 +72,7 @@ impl<P: Pages> Heap<P> {
             };
             let at = self.form.swip_at(i);
             if level == 1 {
-                return self.put_into_child(op, directory, i, new, depth);
+                return self.put_into_child(mtr, directory, i, new, depth);
             }
             level -= 1;
             depth += 1;
@@ -98,7 +104,7 @@ impl<P: Pages> Heap<P> {
     /// Puts something into the data page at slot `i`, if it fits.
     fn put_into_child<'o>(
         &self,
-        op: &'o Op<'o, P>,
+        mtr: &'o MiniTransaction<'o, P>,
         directory: Read<'o, P>,
         i: usize,
         new: New<'_>,
@@ -107,7 +113,7 @@ impl<P: Pages> Heap<P> {
         let at = self.form.swip_at(i);
         if directory.swip(at) == Swip::NULL {
             let mut directory = directory.upgrade()?;
-            let mut page = op.allocate(self.new_data())?;
+            let mut page = mtr.allocate(self.new_data())?;
             let number = directory.view().u64(crate::heap::data::NUMBER) + i as u64;
             let mut data = DataMut(page.page_mut());
             data.init(number);
@@ -116,10 +122,10 @@ impl<P: Pages> Heap<P> {
             let swip = page.swip();
             put_u64(directory.page_mut(), at, swip.0);
             put_bytes(directory.page_mut(), self.form.byte_at(i), &[left]);
-            op.adopt(swip, &directory);
+            mtr.adopt(swip, &directory);
             return Ok(Hole::Done(RecordId::new(number, slot)));
         }
-        let mut page = sound(directory.child_exclusive(at, mark(Use::Write, depth + 1))?)?;
+        let mut page = sound(directory.child_exclusive(at, mark(AccessKind::Write, depth + 1))?)?;
         let data = Data(page.view());
         if data.fits(new.len()) {
             let number = data.number();
@@ -154,13 +160,18 @@ impl<P: Pages> Heap<P> {
 
     /// From the root down, each byte on the way to a page says at least `class`.
     fn raise(&self, number: u64, class: u8) -> Result<(), PoolError> {
-        while self.pages.run(|op| self.attempt_raise(op, number, class))? {}
+        while self.pages.run(|mtr| self.attempt_raise(mtr, number, class))? {}
         self.holes.fetch_max(class, Ordering::Relaxed);
         Ok(())
     }
 
-    fn attempt_raise<'o>(&self, op: &'o Op<'o, P>, number: u64, class: u8) -> Try<bool> {
-        let (mut directory, mut level) = self.root_page(op)?;
+    fn attempt_raise<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        number: u64,
+        class: u8,
+    ) -> Try<bool> {
+        let (mut directory, mut level) = self.root_page(mtr)?;
         let mut depth = 0;
         loop {
             let index = index_in(self.form, level, number);
@@ -186,10 +197,11 @@ impl<P: Pages> Heap<P> {
 
     /// Gives a data page back if it is empty.
     fn give_back(&self, number: u64) -> Result<(), PoolError> {
-        let gone = self.pages.run(|op| {
-            let Some(place) = self.place(op, number)? else { return Ok(false) };
+        let gone = self.pages.run(|mtr| {
+            let Some(place) = self.place(mtr, number)? else { return Ok(false) };
             let mut directory = place.directory.upgrade()?;
-            let page = directory.child_exclusive(place.at, mark(Use::Write, place.depth + 1))?;
+            let page =
+                directory.child_exclusive(place.at, mark(AccessKind::Write, place.depth + 1))?;
             let page = sound(page)?;
             if Data(page.view()).in_use() > 0 {
                 return Ok(false);

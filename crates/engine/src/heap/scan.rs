@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use millpond_base::Op as Use;
+use millpond_base::AccessKind;
 
 use crate::heap::data::{Data, Form, bytes_of};
 use crate::heap::descend::{Place, corrupt, count_in, mark, span, wrong};
@@ -116,8 +116,8 @@ impl<P: Pages> Heap<P> {
 
     /// One more than the number of the last data page that was begun.
     pub(crate) fn extent(&self) -> Result<u64, PoolError> {
-        self.pages.run(|op| {
-            let (mut directory, mut level) = self.root_page(op)?;
+        self.pages.run(|mtr| {
+            let (mut directory, mut level) = self.root_page(mtr)?;
             let mut extent = 0u64;
             let mut depth = 0;
             loop {
@@ -148,12 +148,12 @@ impl<P: Pages> Heap<P> {
         ahead: bool,
         forward: bool,
     ) -> Result<bool, PoolError> {
-        self.pages.run(|op| {
-            let Some(place) = self.place(op, number)? else { return Ok(false) };
+        self.pages.run(|mtr| {
+            let Some(place) = self.place(mtr, number)? else { return Ok(false) };
             if ahead {
                 self.ask_ahead(&place, forward);
             }
-            let to = mark(Use::Read, place.depth + 1).with_scan(true);
+            let to = mark(AccessKind::Read, place.depth + 1).with_scan(true);
             let page = place.directory.child(place.at, to)?;
             if !Data(page.view()).is_data() {
                 return wrong(&page);

@@ -82,8 +82,8 @@ impl<P: Pages> Heap<P> {
     /// No memory, the root could not be read, or it is no root of a heap.
     pub fn open(pages: Arc<P>, owner: u32, root: PageId) -> Result<Heap<P>, PoolError> {
         let anchor = pages.anchor_of(owner, root)?;
-        pages.run(|op| {
-            let page = Read::root(op, anchor, millpond_base::Mark::READ)?;
+        pages.run(|mtr| {
+            let page = Read::root(mtr, anchor, millpond_base::Mark::READ)?;
             let kind = PageHeader::type_in(page.view());
             page.validate()?;
             if kind == PageType::HEAP_DIRECTORY {

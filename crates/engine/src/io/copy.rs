@@ -123,14 +123,14 @@ impl PageCopy<'_> {
         };
         let is_read = read(PageId(first), bytes).is_ok();
         for (page, bytes) in (first..).map(PageId).zip(bytes.chunks_exact_mut(page_bytes)) {
-            if is_read && self.store.prove(page, bytes).is_ok() {
+            if is_read && self.store.verify(page, bytes).is_ok() {
                 continue;
             }
             // One bad page fails the whole request, so its neighbours are read apart; and what is
             // not sound may have been read amid a write, or wrongly only this once.
             read(page, bytes)
                 .map_err(|error| CopyError::Source(ReadError::Device { page, error }))?;
-            if self.store.prove(page, bytes).is_err() {
+            if self.store.verify(page, bytes).is_err() {
                 self.unsound.push(page);
             }
         }

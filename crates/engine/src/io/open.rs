@@ -299,7 +299,7 @@ impl PageStore {
             self.device
                 .read(page.0 * self.page_size.bytes_u64(), &mut bytes)
                 .map_err(|error| ReadError::Device { page, error })?;
-            self.prove(page, &bytes)?;
+            self.verify(page, &bytes)?;
             let words = free_map::words(&bytes);
             free.load(group as usize * words_per_map, words, |page| self.is_reserved(page));
         }

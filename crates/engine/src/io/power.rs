@@ -51,7 +51,7 @@ pub(super) enum Turn {
 
 /// What an operation touches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Touch {
+pub(super) enum HitHook {
     /// It writes at this place.
     Write(u64),
     Sync,
@@ -104,16 +104,16 @@ struct Schedule {
 
 impl Schedule {
     /// Whether this is the one, of all that are meant.
-    fn is_hit(&mut self, device: usize, touch: Touch) -> bool {
+    fn is_hit(&mut self, device: usize, touch: HitHook) -> bool {
         let Some((aim, left)) = self.aim else { return false };
         let is_meant = match (aim, touch) {
-            (Aim::Write { device: of, below }, Touch::Write(at)) => of == device && at < below,
-            (Aim::Sync { device: of }, Touch::Sync) => of == device,
-            (Aim::SyncOf { device: of, below }, Touch::Write(at)) => {
+            (Aim::Write { device: of, below }, HitHook::Write(at)) => of == device && at < below,
+            (Aim::Sync { device: of }, HitHook::Sync) => of == device,
+            (Aim::SyncOf { device: of, below }, HitHook::Write(at)) => {
                 self.is_near |= of == device && at < below;
                 false
             }
-            (Aim::SyncOf { device: of, .. }, Touch::Sync) => {
+            (Aim::SyncOf { device: of, .. }, HitHook::Sync) => {
                 of == device && std::mem::take(&mut self.is_near)
             }
             _ => false,
@@ -153,7 +153,7 @@ impl Plug {
     }
 
     /// Counts an operation and tells what becomes of it.
-    pub(super) fn turn(&self, touch: Touch) -> Turn {
+    pub(super) fn turn(&self, touch: HitHook) -> Turn {
         let mut schedule = self.line.schedule();
         if schedule.is_off {
             return Turn::Off;

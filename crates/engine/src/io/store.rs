@@ -315,7 +315,7 @@ impl PageStore {
         self.device
             .read(self.offset_of(page), bytes)
             .map_err(|error| ReadError::Device { page, error })?;
-        self.prove(page, bytes)
+        self.verify(page, bytes)
     }
 
     /// Reads all pages of `batch`, adjacent ones together and as many at once as the device is
@@ -349,7 +349,7 @@ impl PageStore {
             for read in wanted.by_ref().take(run.count) {
                 let (page, bytes) = (read.page, &mut *read.bytes);
                 read.result = match &result {
-                    Ok(()) => self.prove(page, bytes),
+                    Ok(()) => self.verify(page, bytes),
                     // One bad page fails the whole request: its neighbours are read apart.
                     Err(_) if run.count > 1 => self.read_and_prove(page, bytes),
                     Err(source) => Err(ReadError::Device { page, error: source.clone() }),
@@ -386,7 +386,7 @@ impl PageStore {
     }
 
     /// Whether `bytes` are what was written as page `page`.
-    pub(super) fn prove(&self, page: PageId, bytes: &[u8]) -> Result<(), ReadError> {
+    pub(super) fn verify(&self, page: PageId, bytes: &[u8]) -> Result<(), ReadError> {
         let header = PageHeader::read(bytes);
         let computed = PageHeader::checksum_of(page, bytes);
         let (stored, found) = (header.checksum, header.page);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::mode::Mode;
+use super::mode::LockMode;
 use super::name::Name;
 use super::waiter::Waiter;
 
@@ -17,20 +17,20 @@ pub(super) struct Entry {
 
 enum State {
     /// The usual case: one owner, nobody waits.
-    One(u64, Mode),
+    One(u64, LockMode),
     Many(Box<Many>),
 }
 
 #[derive(Default)]
 struct Many {
-    holders: Vec<(u64, Mode)>,
+    holders: Vec<(u64, LockMode)>,
     /// In the order in which they are served: whoever holds the lock and wants more comes first.
     queue: VecDeque<Request>,
 }
 
 struct Request {
     id: u64,
-    mode: Mode,
+    mode: LockMode,
     waiter: Arc<Waiter>,
 }
 
@@ -48,12 +48,12 @@ pub(super) enum Answer {
 }
 
 impl Entry {
-    pub fn new(name: Name, id: u64, mode: Mode, write: u32) -> Entry {
+    pub fn new(name: Name, id: u64, mode: LockMode, write: u32) -> Entry {
         Entry { name, state: State::One(id, mode), write }
     }
 
     /// Grants what `id` asks for, or puts it into the queue unless it is there already.
-    pub fn request(&mut self, id: u64, mode: Mode, write: u32, waiter: &Arc<Waiter>) -> Answer {
+    pub fn request(&mut self, id: u64, mode: LockMode, write: u32, waiter: &Arc<Waiter>) -> Answer {
         if let State::One(holder, held) = &mut self.state {
             if *holder == id {
                 if held.covers(mode) {
@@ -68,7 +68,7 @@ impl Entry {
         }
         let State::Many(many) = &mut self.state else { return Answer::Queued };
         let answer = many.request(id, mode, waiter);
-        if mode == Mode::X && matches!(answer, Answer::New | Answer::Upgraded) {
+        if mode == LockMode::X && matches!(answer, Answer::New | Answer::Upgraded) {
             self.write = write;
         }
         match answer {
@@ -78,7 +78,7 @@ impl Entry {
     }
 
     /// In which mode `id` holds it.
-    pub fn held_by(&self, id: u64) -> Option<Mode> {
+    pub fn held_by(&self, id: u64) -> Option<LockMode> {
         match &self.state {
             State::One(holder, mode) => (*holder == id).then_some(*mode),
             State::Many(many) => many.held_by(id),
@@ -99,11 +99,11 @@ impl Entry {
     /// `id` holds it in `S` now, not in `X`.
     pub fn downgrade(&mut self, id: u64) {
         match &mut self.state {
-            State::One(holder, mode) if *holder == id => *mode = Mode::S,
+            State::One(holder, mode) if *holder == id => *mode = LockMode::S,
             State::One(..) => {}
             State::Many(many) => {
                 for holder in many.holders.iter_mut().filter(|(holder, _)| *holder == id) {
-                    holder.1 = Mode::S;
+                    holder.1 = LockMode::S;
                 }
                 many.settle();
             }
@@ -126,13 +126,13 @@ impl Entry {
 }
 
 impl Many {
-    fn held_by(&self, id: u64) -> Option<Mode> {
+    fn held_by(&self, id: u64) -> Option<LockMode> {
         self.holders.iter().find(|(holder, _)| *holder == id).map(|(_, mode)| *mode)
     }
 
     /// Who stands in the way of `id`: whoever holds what does not go with `mode`, and, unless
     /// `id` holds the lock already, whoever waits in front of it for such a mode.
-    fn blockers(&self, id: u64, mode: Mode) -> impl Iterator<Item = u64> {
+    fn blockers(&self, id: u64, mode: LockMode) -> impl Iterator<Item = u64> {
         let holders = self
             .holders
             .iter()
@@ -143,7 +143,7 @@ impl Many {
         holders.map(|(holder, _)| *holder).chain(ahead.map(|request| request.id))
     }
 
-    fn request(&mut self, id: u64, mode: Mode, waiter: &Arc<Waiter>) -> Answer {
+    fn request(&mut self, id: u64, mode: LockMode, waiter: &Arc<Waiter>) -> Answer {
         let held = self.held_by(id);
         if held.is_some_and(|held| held.covers(mode)) {
             return Answer::Held(0);

@@ -22,13 +22,13 @@ pub(super) enum Place {
 
 /// The thread that an owner waits on, and the other transactions of that thread, which go on only
 /// when the wait is over.
-pub(super) struct Company {
+pub(super) struct WaitingThread {
     pub thread: u64,
     pub own: Vec<(u64, Arc<Badge>)>,
 }
 
 /// Why an owner must not wait.
-pub(super) enum Circle {
+pub(super) enum WaitCycle {
     /// It is the youngest of those in a circle that can give way.
     Youngest(Vec<u64>),
     /// It would wait for this transaction of its own thread.
@@ -38,7 +38,7 @@ pub(super) enum Circle {
 struct Node {
     place: Place,
     waiter: Arc<Waiter>,
-    company: Company,
+    waiting_thread: WaitingThread,
     /// The circle that it was chosen to break.
     victim_of: Option<Vec<u64>>,
 }
@@ -57,13 +57,13 @@ pub(super) struct Graph {
 
 impl Nodes {
     fn enter(&mut self, id: u64, node: Node) {
-        self.kept.extend(node.company.own.iter().map(|(own, _)| (*own, id)));
+        self.kept.extend(node.waiting_thread.own.iter().map(|(own, _)| (*own, id)));
         self.waiting.insert(id, node);
     }
 
     fn leave(&mut self, id: u64) {
         let Some(node) = self.waiting.remove(&id) else { return };
-        for (own, _) in &node.company.own {
+        for (own, _) in &node.waiting_thread.own {
             // Another thread may have it by now, and wait, too.
             if self.kept.get(own) == Some(&id) {
                 self.kept.remove(own);
@@ -80,8 +80,8 @@ impl Nodes {
             None => {}
         }
         let kept_by = self.kept.get(&id).filter(|waiting| {
-            let company = self.waiting.get(waiting).map(|node| &node.company);
-            company.is_some_and(|Company { thread, own }| {
+            let waiting_thread = self.waiting.get(waiting).map(|node| &node.waiting_thread);
+            waiting_thread.is_some_and(|WaitingThread { thread, own }| {
                 own.iter().any(|(own, badge)| *own == id && badge.says(id, *thread))
             })
         });
@@ -102,23 +102,24 @@ impl Graph {
         id: u64,
         place: Place,
         waiter: &Arc<Waiter>,
-        company: Company,
+        waiting_thread: WaitingThread,
         blockers: impl Fn(&Place, u64) -> Vec<u64>,
-    ) -> Result<(), Circle> {
-        if !company.own.is_empty() {
+    ) -> Result<(), WaitCycle> {
+        if !waiting_thread.own.is_empty() {
             let ahead = blockers(&place, id);
-            if let Some((own, _)) = company.own.iter().find(|(own, _)| ahead.contains(own)) {
-                return Err(Circle::Own(*own));
+            if let Some((own, _)) = waiting_thread.own.iter().find(|(own, _)| ahead.contains(own)) {
+                return Err(WaitCycle::Own(*own));
             }
         }
         let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
-        nodes.enter(id, Node { place, waiter: Arc::clone(waiter), company, victim_of: None });
+        nodes
+            .enter(id, Node { place, waiter: Arc::clone(waiter), waiting_thread, victim_of: None });
         while let Some(circle) = circle_through(&nodes, id, &blockers) {
             let waiting = circle.iter().copied().filter(|id| nodes.waiting.contains_key(id));
             let youngest = waiting.max().unwrap_or(id);
             if youngest == id {
                 nodes.leave(id);
-                return Err(Circle::Youngest(circle));
+                return Err(WaitCycle::Youngest(circle));
             }
             // From here on the search takes it for one that does not wait.
             if let Some(node) = nodes.waiting.get_mut(&youngest) {

@@ -10,7 +10,7 @@ use millpond_base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use super::bytes::Budget;
 use super::counts::{Counters, LockCounts, count};
 use super::error::{LockError, TreeName};
-use super::graph::{Circle, Company, Graph, Place};
+use super::graph::{Graph, Place, WaitCycle, WaitingThread};
 use super::options::LockOptions;
 use super::own::{own_transactions, this_thread};
 use super::table::Table;
@@ -219,15 +219,15 @@ impl LockManager {
         let victim = waits.id;
         let blockers = |place: &Place, id: u64| self.blockers(place, id);
         let own = own_transactions(std::ptr::from_ref(self) as usize, waits.id);
-        let company = Company { thread: this_thread(), own };
+        let waiting_thread = WaitingThread { thread: this_thread(), own };
         let place = waits.place.clone();
         let tree = || self.tree_name(waits.tree);
-        match self.graph.enter(waits.id, place, waits.waiter, company, blockers) {
+        match self.graph.enter(waits.id, place, waits.waiter, waiting_thread, blockers) {
             Ok(()) => {}
-            Err(Circle::Own(holder)) => {
+            Err(WaitCycle::Own(holder)) => {
                 return Err(LockError::OwnTransaction { holder, tree: tree() });
             }
-            Err(Circle::Youngest(cycle)) => {
+            Err(WaitCycle::Youngest(cycle)) => {
                 count(&self.counters.deadlocks);
                 return Err(LockError::Deadlock { victim, tree: tree(), cycle });
             }

@@ -1,6 +1,5 @@
 //! Locks: what transactions hold on data until they end. `README.md` has the numbered rules.
 
-mod brief;
 mod bytes;
 mod counts;
 mod entry;
@@ -13,6 +12,7 @@ mod options;
 mod own;
 mod owner;
 mod range;
+mod spinlock;
 mod table;
 mod tree;
 mod waiter;
@@ -21,6 +21,6 @@ mod writes;
 pub use counts::LockCounts;
 pub use error::{LockError, TreeName};
 pub use manager::LockManager;
-pub use mode::Mode;
+pub use mode::LockMode;
 pub use options::LockOptions;
-pub use owner::Owner;
+pub use owner::LockOwner;

@@ -2,7 +2,7 @@
 
 /// What a lock allows its owner. Keys are locked in `S` and `X`; the others are for whole trees.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Mode {
+pub enum LockMode {
     /// Intention to read: the owner locks single keys in `S`.
     IS,
     /// Intention to write: the owner locks single keys in `X`, or in `S`.
@@ -15,53 +15,54 @@ pub enum Mode {
     X,
 }
 
-impl Mode {
+impl LockMode {
     /// All modes, the weaker ones first.
-    pub const ALL: [Mode; 5] = [Mode::IS, Mode::IX, Mode::S, Mode::SIX, Mode::X];
+    pub const ALL: [LockMode; 5] =
+        [LockMode::IS, LockMode::IX, LockMode::S, LockMode::SIX, LockMode::X];
 
     /// Whether two owners may hold these modes on the same thing at a time.
-    pub fn goes_with(self, other: Mode) -> bool {
+    pub fn goes_with(self, other: LockMode) -> bool {
         // Bit m of row n: modes n and m go together.
         const ROWS: [u8; 5] = [0b01111, 0b00011, 0b00101, 0b00001, 0];
         ROWS[self as usize] & (1 << other as u8) != 0
     }
 
     /// Whether the owner of this mode needs no lock to do what `other` allows.
-    pub fn covers(self, other: Mode) -> bool {
+    pub fn covers(self, other: LockMode) -> bool {
         self.with(other) == self
     }
 
     /// The weakest mode that allows what either of the two does.
-    pub fn with(self, other: Mode) -> Mode {
+    pub fn with(self, other: LockMode) -> LockMode {
         match (self, other) {
             (a, b) if a == b => a,
-            (Mode::IS, stronger) | (stronger, Mode::IS) => stronger,
-            (Mode::X, _) | (_, Mode::X) => Mode::X,
+            (LockMode::IS, stronger) | (stronger, LockMode::IS) => stronger,
+            (LockMode::X, _) | (_, LockMode::X) => LockMode::X,
             // S with IX, and SIX with either.
-            _ => Mode::SIX,
+            _ => LockMode::SIX,
         }
     }
 
     /// The mode as far as a single key is concerned: `S` or `X`.
-    pub fn of_key(self) -> Mode {
+    pub fn of_key(self) -> LockMode {
         match self {
-            Mode::IS | Mode::S => Mode::S,
-            Mode::IX | Mode::SIX | Mode::X => Mode::X,
+            LockMode::IS | LockMode::S => LockMode::S,
+            LockMode::IX | LockMode::SIX | LockMode::X => LockMode::X,
         }
     }
 
     /// What has to be held on the tree before a key is locked in this mode.
-    pub fn intention(self) -> Mode {
+    pub fn intention(self) -> LockMode {
         match self.of_key() {
-            Mode::S => Mode::IS,
-            _ => Mode::IX,
+            LockMode::S => LockMode::IS,
+            _ => LockMode::IX,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Mode;
+    use super::LockMode;
 
     #[test]
     fn modes_go_together_as_in_the_matrix() {
@@ -72,8 +73,8 @@ mod tests {
             [true, false, false, false, false],
             [false; 5],
         ];
-        for (row, a) in matrix.iter().zip(Mode::ALL) {
-            for (goes, b) in row.iter().zip(Mode::ALL) {
+        for (row, a) in matrix.iter().zip(LockMode::ALL) {
+            for (goes, b) in row.iter().zip(LockMode::ALL) {
                 assert_eq!(a.goes_with(b), *goes, "{a:?} and {b:?}");
             }
         }
@@ -81,12 +82,12 @@ mod tests {
 
     #[test]
     fn the_union_of_two_modes_goes_only_with_what_both_go_with() {
-        for a in Mode::ALL {
-            for b in Mode::ALL {
+        for a in LockMode::ALL {
+            for b in LockMode::ALL {
                 let both = a.with(b);
                 assert_eq!(both, b.with(a));
                 assert!(both.covers(a) && both.covers(b));
-                for other in Mode::ALL {
+                for other in LockMode::ALL {
                     let goes = a.goes_with(other) && b.goes_with(other);
                     assert_eq!(both.goes_with(other), goes, "{a:?}, {b:?} and {other:?}");
                 }

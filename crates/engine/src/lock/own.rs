@@ -2,7 +2,8 @@
 //! itself goes on with them.
 //!
 //! A transaction is its thread's from the first lock that it asks for there until it ends, asks for
-//! a lock on another thread, or is let go of ([`Owner::leave_thread`](super::Owner::leave_thread)).
+//! a lock on another thread, or is let go of
+//! ([`LockOwner::leave_thread`](super::LockOwner::leave_thread)).
 //! Each owner of a transaction has a *badge* that says so, and each thread a list of the badges
 //! that it was given. A badge whose transaction went to another thread, or is over, says that, too,
 //! so the list may be outdated; it is looked through only by a thread that is about to wait.

@@ -4,17 +4,17 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::brief::Brief;
 use super::bytes::{KEY_BYTES, PIECE};
 use super::counts::count;
 use super::entry::Answer;
 use super::error::LockError;
 use super::graph::Place;
 use super::manager::{LockManager, Waits};
-use super::mode::Mode;
+use super::mode::LockMode;
 use super::name::Name;
 use super::own::{Badge, own_transactions, this_thread};
 use super::range::Range;
+use super::spinlock::Spinlock;
 use super::tree::{Asking, Tree, Want};
 use super::waiter::Waiter;
 use super::writes::Writes;
@@ -23,8 +23,8 @@ use super::writes::Writes;
 const REMEMBERED: usize = 64;
 
 /// What one transaction holds. Used by one thread at a time; a thread should reuse its owner by
-/// [`Owner::renew`], for it keeps its memory and what it knows about trees.
-pub struct Owner {
+/// [`LockOwner::renew`], for it keeps its memory and what it knows about trees.
+pub struct LockOwner {
     manager: Arc<LockManager>,
     id: u64,
     waiter: Arc<Waiter>,
@@ -54,15 +54,15 @@ struct TreeHold {
     /// The tree's id.
     id: u32,
     tree: Arc<Tree>,
-    intention: Option<Mode>,
+    intention: Option<LockMode>,
     /// `S` or `X` on all of it.
-    whole: Option<Mode>,
+    whole: Option<LockMode>,
     ranges: Vec<Range>,
     range_bytes: usize,
     /// Its key locks.
     keys: u32,
     /// The keys that are locked in `X`, and how many there are.
-    writes: Arc<Brief<Writes>>,
+    writes: Arc<Spinlock<Writes>>,
     written: u32,
     /// Bytes used for keys and writes.
     bytes: usize,
@@ -80,7 +80,7 @@ impl TreeHold {
             ranges: Vec::new(),
             range_bytes: 0,
             keys: 0,
-            writes: Arc::new(Brief::new(Writes::default())),
+            writes: Arc::new(Spinlock::new(Writes::default())),
             written: 0,
             bytes: 0,
             escalate_at,
@@ -88,16 +88,16 @@ impl TreeHold {
     }
 
     /// Whether what is held allows `mode` on every key.
-    fn covers(&self, mode: Mode) -> bool {
+    fn covers(&self, mode: LockMode) -> bool {
         self.whole.is_some_and(|whole| whole.covers(mode))
     }
 }
 
-impl Owner {
+impl LockOwner {
     /// An owner without locks for transaction `id`. No two owners of a manager that hold locks
     /// may have the same id; of two in a deadlock, the one with the larger id gives way.
-    pub fn begin(manager: &Arc<LockManager>, id: u64) -> Owner {
-        Owner {
+    pub fn begin(manager: &Arc<LockManager>, id: u64) -> LockOwner {
+        LockOwner {
             manager: Arc::clone(manager),
             id,
             waiter: Arc::new(Waiter::new()),
@@ -180,7 +180,7 @@ impl Owner {
     ///
     /// # Errors
     /// [`LockError`]; what was held before is still held.
-    pub fn lock_key(&mut self, tree: u32, key: &[u8], mode: Mode) -> Result<(), LockError> {
+    pub fn lock_key(&mut self, tree: u32, key: &[u8], mode: LockMode) -> Result<(), LockError> {
         let mode = mode.of_key();
         let at = self.tree_at(tree);
         if self.holds_key(at, key, mode) {
@@ -192,9 +192,9 @@ impl Owner {
             return Ok(());
         }
         match mode {
-            Mode::X => self.lock_to_write(at, tree, key)?,
+            LockMode::X => self.lock_to_write(at, tree, key)?,
             _ => {
-                self.lock_name(at, Name::of(tree, key), Mode::S, false)?;
+                self.lock_name(at, Name::of(tree, key), LockMode::S, false)?;
             }
         }
         if self.trees[at].keys >= self.trees[at].escalate_at {
@@ -204,9 +204,9 @@ impl Owner {
     }
 
     /// Whether a lock on more than the key allows it already.
-    fn holds_key(&self, at: usize, key: &[u8], mode: Mode) -> bool {
+    fn holds_key(&self, at: usize, key: &[u8], mode: LockMode) -> bool {
         let hold = &self.trees[at];
-        hold.covers(mode) || mode == Mode::S && hold.ranges.iter().any(|range| range.has(key))
+        hold.covers(mode) || mode == LockMode::S && hold.ranges.iter().any(|range| range.has(key))
     }
 
     /// Where `tree` is in `trees`.
@@ -222,7 +222,7 @@ impl Owner {
     }
 
     /// Announces `IS` or `IX` at a tree.
-    fn lock_intention(&mut self, at: usize, mode: Mode) -> Result<(), LockError> {
+    fn lock_intention(&mut self, at: usize, mode: LockMode) -> Result<(), LockError> {
         let hold = &self.trees[at];
         if hold.intention.is_some_and(|held| held.covers(mode)) {
             return Ok(());
@@ -273,7 +273,7 @@ impl Owner {
         &mut self,
         at: usize,
         name: Name,
-        mode: Mode,
+        mode: LockMode,
         is_next: bool,
     ) -> Result<Answer, LockError> {
         let (id, write) = (self.id, self.trees[at].written);
@@ -305,7 +305,7 @@ impl Owner {
         let name = Name::of(tree, key);
         let mut ticket = None;
         loop {
-            let answer = self.lock_name(at, name, Mode::X, ticket.is_some())?;
+            let answer = self.lock_name(at, name, LockMode::X, ticket.is_some())?;
             let hold = &self.trees[at];
             let mut writes = hold.writes.lock();
             if let Answer::Held(write) = answer
@@ -373,21 +373,24 @@ impl Owner {
     ///
     /// # Errors
     /// [`LockError`]; what was held before is still held.
-    pub fn lock_tree(&mut self, tree: u32, mode: Mode) -> Result<(), LockError> {
+    pub fn lock_tree(&mut self, tree: u32, mode: LockMode) -> Result<(), LockError> {
         let at = self.tree_at(tree);
         let whole = match mode {
-            Mode::IS | Mode::IX => None,
-            Mode::S | Mode::SIX => Some(Mode::S),
-            Mode::X => Some(Mode::X),
+            LockMode::IS | LockMode::IX => None,
+            LockMode::S | LockMode::SIX => Some(LockMode::S),
+            LockMode::X => Some(LockMode::X),
         };
-        let intention = matches!(mode, Mode::IS | Mode::IX | Mode::SIX);
+        let intention = matches!(mode, LockMode::IS | LockMode::IX | LockMode::SIX);
         if intention && !self.trees[at].covers(mode) {
-            self.lock_intention(at, if mode == Mode::IS { Mode::IS } else { Mode::IX })?;
+            self.lock_intention(
+                at,
+                if mode == LockMode::IS { LockMode::IS } else { LockMode::IX },
+            )?;
         }
         if let Some(whole) = whole
             && !self.trees[at].covers(whole)
         {
-            if whole == Mode::X {
+            if whole == LockMode::X {
                 self.begin_writing();
             }
             self.lock_in_tree(at, Want::Whole(whole), &mut None)?;
@@ -409,17 +412,17 @@ impl Owner {
         upper: Bound<&[u8]>,
     ) -> Result<(), LockError> {
         if (lower, upper) == (Bound::Unbounded, Bound::Unbounded) {
-            return self.lock_tree(tree, Mode::S);
+            return self.lock_tree(tree, LockMode::S);
         }
         let range = Range::new(lower, upper);
         let at = self.tree_at(tree);
         let holds = |hold: &TreeHold| {
-            hold.covers(Mode::S) || hold.ranges.iter().any(|held| held.has_all(&range))
+            hold.covers(LockMode::S) || hold.ranges.iter().any(|held| held.has_all(&range))
         };
         if range.is_empty() || holds(&self.trees[at]) {
             return Ok(());
         }
-        self.lock_intention(at, Mode::IS)?;
+        self.lock_intention(at, LockMode::IS)?;
         let bytes = 2 * range.bytes();
         if self.make_room(at, bytes)? && holds(&self.trees[at]) {
             return Ok(());
@@ -472,13 +475,14 @@ impl Owner {
     fn escalate(&mut self, at: usize) -> bool {
         let hold = &self.trees[at];
         let shared = hold.keys.saturating_sub(hold.written) > 0;
-        let wanted: &[Mode] = match (hold.written > 0, shared) {
-            (true, true) => &[Mode::X, Mode::S],
-            (true, false) => &[Mode::X],
-            _ => &[Mode::S],
+        let wanted: &[LockMode] = match (hold.written > 0, shared) {
+            (true, true) => &[LockMode::X, LockMode::S],
+            (true, false) => &[LockMode::X],
+            _ => &[LockMode::S],
         };
         let asking = self.asking(at);
-        let get = |mode: &&Mode| hold.tree.request(&asking, &Want::Whole(**mode), &mut None, false);
+        let get =
+            |mode: &&LockMode| hold.tree.request(&asking, &Want::Whole(**mode), &mut None, false);
         let granted = wanted.iter().find(get).copied();
         let every = self.manager.options.escalate_after;
         let hold = &mut self.trees[at];
@@ -507,14 +511,14 @@ impl Owner {
 
     /// Releases the keys of a tree that is locked as a whole in `mode`, as far as that covers
     /// them.
-    fn release_keys(&mut self, at: usize, mode: Mode) {
+    fn release_keys(&mut self, at: usize, mode: LockMode) {
         let (table, id) = (&self.manager.table, self.id);
         let before = self.keys.len();
         self.keys.retain(|key| {
             if key.tree as usize != at {
                 return true;
             }
-            if mode == Mode::X {
+            if mode == LockMode::X {
                 table.unlock(key.name, id);
                 return false;
             }
@@ -524,7 +528,7 @@ impl Owner {
         let hold = &mut self.trees[at];
         hold.keys = hold.keys.saturating_sub(released as u32);
         let mut bytes = released * KEY_BYTES;
-        if mode == Mode::X {
+        if mode == LockMode::X {
             hold.writes.lock().clear();
             hold.written = 0;
             bytes = hold.bytes;
@@ -557,7 +561,7 @@ impl Owner {
         for at in 0..self.trees.len() {
             self.release_ranges(at);
             if self.trees[at].keys > self.trees[at].written {
-                self.release_keys(at, Mode::S);
+                self.release_keys(at, LockMode::S);
             }
         }
     }
@@ -601,7 +605,7 @@ impl Owner {
     }
 }
 
-impl Drop for Owner {
+impl Drop for LockOwner {
     fn drop(&mut self) {
         self.release_all();
         self.manager.budget.give_back(self.reserved);

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 
-use super::brief::{Brief, Guard};
 use super::entry::{Answer, Entry};
-use super::mode::Mode;
+use super::mode::LockMode;
 use super::name::Name;
+use super::spinlock::{Guard, Spinlock};
 use super::waiter::Waiter;
 
 #[repr(align(64))]
-struct Shard(Brief<Locks>);
+struct Shard(Spinlock<Locks>);
 
 #[cfg(not(any(loom, shuttle)))]
 const _: () = assert!(size_of::<Shard>() == 64);
@@ -99,7 +99,7 @@ const KEPT: usize = 28;
 impl Table {
     /// `shards` is a power of two.
     pub fn new(shards: usize) -> Table {
-        let shard = |_| Shard(Brief::new(Locks::default()));
+        let shard = |_| Shard(Spinlock::new(Locks::default()));
         Table { shards: (0..shards).map(shard).collect() }
     }
 
@@ -115,7 +115,7 @@ impl Table {
         &self,
         name: Name,
         id: u64,
-        mode: Mode,
+        mode: LockMode,
         write: u32,
         waiter: &Arc<Waiter>,
     ) -> Answer {
@@ -143,7 +143,7 @@ impl Table {
     pub fn unlock_shared(&self, name: Name, id: u64) -> bool {
         let mut shared = false;
         self.change(name, |entry| {
-            shared = entry.held_by(id) == Some(Mode::S);
+            shared = entry.held_by(id) == Some(LockMode::S);
             shared && entry.release(id)
         });
         shared

@@ -13,9 +13,9 @@ use std::sync::{Arc, PoisonError};
 use millpond_base::sync::atomic::{AtomicU32, Ordering};
 use millpond_base::sync::{Mutex, MutexGuard};
 
-use super::brief::{Brief, Guard};
-use super::mode::Mode;
+use super::mode::LockMode;
 use super::range::Range;
+use super::spinlock::{Guard, Spinlock};
 use super::waiter::Waiter;
 use super::writes::Writes;
 
@@ -26,20 +26,20 @@ pub(super) const STRIPES: usize = if cfg!(any(loom, shuttle)) { 2 } else { 8 };
 #[derive(Clone)]
 struct Member {
     id: u64,
-    mode: Mode,
-    writes: Arc<Brief<Writes>>,
+    mode: LockMode,
+    writes: Arc<Spinlock<Writes>>,
 }
 
 #[repr(align(128))]
-struct Stripe(Brief<Vec<Member>>);
+struct Stripe(Spinlock<Vec<Member>>);
 
 /// What is wanted of a tree.
 #[derive(Clone, Debug)]
 pub(super) enum Want {
     /// `IS` or `IX`.
-    Intention(Mode),
+    Intention(LockMode),
     /// `S` or `X`.
-    Whole(Mode),
+    Whole(LockMode),
     /// That nobody else writes a key in there.
     Range(Range),
     /// Writing this key, which is locked in `X` and is the last of its owner's writes.
@@ -59,7 +59,7 @@ struct Waiting {
 #[derive(Default)]
 struct Core {
     /// Locks on the whole tree, in `S` or `X`.
-    whole: Vec<(u64, Mode)>,
+    whole: Vec<(u64, LockMode)>,
     ranges: Vec<(u64, Range)>,
     waiting: Vec<Waiting>,
     tickets: u64,
@@ -70,7 +70,7 @@ pub(super) struct Asking<'a> {
     pub id: u64,
     pub stripe: usize,
     pub waiter: &'a Arc<Waiter>,
-    pub writes: &'a Arc<Brief<Writes>>,
+    pub writes: &'a Arc<Spinlock<Writes>>,
 }
 
 /// The locks on one tree.
@@ -84,7 +84,7 @@ pub(super) struct Tree {
 
 impl Tree {
     pub fn new(id: u32) -> Tree {
-        let stripes = std::array::from_fn(|_| Stripe(Brief::new(Vec::new())));
+        let stripes = std::array::from_fn(|_| Stripe(Spinlock::new(Vec::new())));
         Tree { id, attention: AtomicU32::new(0), core: Mutex::new(Core::default()), stripes }
     }
 
@@ -104,7 +104,7 @@ impl Tree {
 
     /// Announces an intention if that is all that is going on here. Returns whether it did.
     #[inline]
-    pub fn try_intend(&self, asking: &Asking<'_>, mode: Mode) -> bool {
+    pub fn try_intend(&self, asking: &Asking<'_>, mode: LockMode) -> bool {
         let mut stripe = self.stripe(asking.stripe);
         if self.needs_attention() {
             return false;
@@ -209,7 +209,7 @@ impl Tree {
             }
             Want::Range(range) => {
                 self.each_member(|member| {
-                    if member.mode == Mode::IX && member.id != id && writes(member, range, 0) {
+                    if member.mode == LockMode::IX && member.id != id && writes(member, range, 0) {
                         found.push(member.id);
                     }
                 });
@@ -247,7 +247,7 @@ impl Tree {
         core: &Core,
         id: u64,
         want: &Want,
-        mode: Mode,
+        mode: LockMode,
         earlier: impl Fn(&&Waiting) -> bool,
     ) -> Vec<u64> {
         let (mut found, mut inside) = (Vec::new(), HashSet::new());
@@ -324,7 +324,7 @@ impl Tree {
 
 impl Want {
     /// Whether a request for this stops one for `mode` on the whole tree.
-    fn stops(&self, mode: Mode) -> bool {
+    fn stops(&self, mode: LockMode) -> bool {
         match self {
             Want::Intention(wanted) | Want::Whole(wanted) => !wanted.goes_with(mode),
             Want::Range(_) | Want::Write(_) => false,
@@ -340,7 +340,7 @@ fn wake(core: &Core, id: u64) {
 }
 
 /// Notes an intention, or raises the one that is there.
-fn put(stripe: &mut Vec<Member>, asking: &Asking<'_>, mode: Mode) {
+fn put(stripe: &mut Vec<Member>, asking: &Asking<'_>, mode: LockMode) {
     match stripe.iter_mut().find(|member| member.id == asking.id) {
         Some(member) => member.mode = member.mode.with(mode),
         None => {

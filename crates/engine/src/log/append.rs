@@ -6,7 +6,7 @@ use super::error::LogError;
 use super::record::{Appended, Record};
 use super::ring::Reservation;
 use super::shared::Shared;
-use super::{counts::Counters, flush::Company};
+use super::{counts::Counters, flush::GroupCommitWait};
 
 impl Shared {
     /// Reserves, copies, publishes; no lock and no allocation unless the buffer is full.
@@ -40,7 +40,7 @@ impl Shared {
         Counters::add(&self.counters.stalls, 1);
         loop {
             // A log that takes nothing more has a hole here, and stays durable up to it at most.
-            if self.wait(reservation.needs(), Company::None).is_err() {
+            if self.wait(reservation.needs(), GroupCommitWait::None).is_err() {
                 return;
             }
             match reservation.fill(record, body) {

@@ -26,7 +26,7 @@ use crate::io::{AlignedBuffer, DeviceError, WriteRequest};
 
 /// How long a leader waits for as many others as the round before had.
 #[derive(Clone, Copy)]
-pub(super) enum Company {
+pub(super) enum GroupCommitWait {
     /// Not at all.
     None,
     /// As long as a flush takes, and no longer than this: who waits in vain loses no more than he
@@ -51,7 +51,7 @@ pub(super) struct Flush {
     /// Waiters of even and of odd rounds.
     rounds: [Condvar; 2],
     /// A leader that waits for company.
-    company: Condvar,
+    group: Condvar,
     leader: Mutex<Leader>,
     /// Whether `State::poison` says anything.
     is_poisoned: AtomicBool,
@@ -76,12 +76,12 @@ struct State {
 
 impl State {
     /// How long to wait for company.
-    fn patience(&self, company: Company) -> Duration {
-        match company {
+    fn patience(&self, group: GroupCommitWait) -> Duration {
+        match group {
             _ if self.last_group < 2 => Duration::ZERO,
-            Company::None => Duration::ZERO,
-            Company::AsAFlush(most) => self.flush_time.min(most),
-            Company::UpTo(most) => most.min(DELAY_MAX),
+            GroupCommitWait::None => Duration::ZERO,
+            GroupCommitWait::AsAFlush(most) => self.flush_time.min(most),
+            GroupCommitWait::UpTo(most) => most.min(DELAY_MAX),
         }
     }
 }
@@ -109,7 +109,7 @@ impl Flush {
         Flush {
             state: Mutex::new(state),
             rounds: [Condvar::new(), Condvar::new()],
-            company: Condvar::new(),
+            group: Condvar::new(),
             is_poisoned: AtomicBool::new(false),
             leader: Mutex::new(Leader { consumer, scratch: AlignedBuffer::new(BLOCK as usize) }),
         }
@@ -118,8 +118,8 @@ impl Flush {
 
 impl Shared {
     /// Returns once everything before `end` is durable, doing it if nobody else does. A leader
-    /// waits for `company`.
-    pub(super) fn wait(&self, end: u64, company: Company) -> Result<(), LogError> {
+    /// waits for `group`.
+    pub(super) fn wait(&self, end: u64, group: GroupCommitWait) -> Result<(), LogError> {
         if self.ring.durable() >= end {
             return Ok(());
         }
@@ -143,7 +143,7 @@ impl Shared {
                 self.follow(state, end)
             } else {
                 has_led = true;
-                self.lead(state, end, company)
+                self.lead(state, end, group)
             };
         }
     }
@@ -156,7 +156,7 @@ impl Shared {
         let side = (round % 2) as usize;
         state.waiting[side] += 1;
         if state.is_open && state.waiting[side] + 1 >= state.last_group {
-            flush.company.notify_one();
+            flush.group.notify_one();
         }
         state = flush.rounds[side].wait(state).unwrap_or_else(PoisonError::into_inner);
         // Woken before its round's end, to lead it or for no reason.
@@ -171,10 +171,10 @@ impl Shared {
         &'s self,
         mut state: MutexGuard<'s, State>,
         end: u64,
-        company: Company,
+        group: GroupCommitWait,
     ) -> MutexGuard<'s, State> {
         (state.is_led, state.is_open) = (true, true);
-        let patience = state.patience(company);
+        let patience = state.patience(group);
         if !patience.is_zero() {
             state = self.gather(state, patience);
         }
@@ -219,7 +219,7 @@ impl Shared {
             if left.is_zero() || cfg!(any(loom, shuttle)) {
                 break;
             }
-            let waited = self.flush.company.wait_timeout(state, left);
+            let waited = self.flush.group.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         state

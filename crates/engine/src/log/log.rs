@@ -8,7 +8,7 @@ use millpond_base::sync::Mutex;
 
 use super::counts::LogCounts;
 use super::error::LogError;
-use super::flush::Company;
+use super::flush::GroupCommitWait;
 use super::options::BLOCK;
 use super::reader::Reader;
 use super::record::{Appended, HEADER, Header, Record};
@@ -85,7 +85,7 @@ impl Log {
     /// what is not durable will be found when the log is opened again.
     #[inline]
     pub fn wait_durable(&self, end: Lsn) -> Result<(), LogError> {
-        self.shared.wait(end.0, Company::None)
+        self.shared.wait(end.0, GroupCommitWait::None)
     }
 
     /// As [`Log::wait_durable`], but for up to `delay` (at most 100 ms) waits for as many others as
@@ -94,7 +94,7 @@ impl Log {
     /// # Errors
     /// As [`Log::wait_durable`].
     pub fn wait_group(&self, end: Lsn, delay: Duration) -> Result<(), LogError> {
-        self.shared.wait(end.0, Company::UpTo(delay))
+        self.shared.wait(end.0, GroupCommitWait::UpTo(delay))
     }
 
     /// As [`Log::wait_group`], but the wait for others is no longer than a flush takes, and than
@@ -103,7 +103,7 @@ impl Log {
     /// # Errors
     /// As [`Log::wait_durable`].
     pub fn wait_commit(&self, end: Lsn, most: Duration) -> Result<(), LogError> {
-        self.shared.wait(end.0, Company::AsAFlush(most))
+        self.shared.wait(end.0, GroupCommitWait::AsAFlush(most))
     }
 
     /// Why the log takes nothing more, if so. A write or a synchronisation that failed is never
@@ -152,7 +152,7 @@ impl Log {
     /// # Errors
     /// If the log is not durable up to its end, or the device fails; it can be opened as before.
     pub fn cut_back(&self) -> Result<u64, LogError> {
-        self.shared.wait(self.shared.ring.tail(), Company::None)?;
+        self.shared.wait(self.shared.ring.tail(), GroupCommitWait::None)?;
         self.shared.segments.cut_back(self.shared.ring.durable())
     }
 
@@ -160,7 +160,7 @@ impl Log {
     /// becomes so first; if that fails, the reader's first answer says why.
     pub fn reader(&self, from: Lsn) -> Reader {
         let shared = &self.shared;
-        let refused = shared.wait(shared.ring.tail(), Company::None).err();
+        let refused = shared.wait(shared.ring.tail(), GroupCommitWait::None).err();
         let window =
             Window::new(shared.segments.clone(), AHEAD, shared.ring.durable(), shared.salt);
         Reader::new(window, from.0, shared.path().to_path_buf(), refused)
@@ -177,7 +177,7 @@ impl Log {
         out.clear();
         // Durable positions are ends of records: one behind the header is behind the record.
         let behind = lsn.0.saturating_add(HEADER as u64);
-        shared.wait(behind, Company::None)?;
+        shared.wait(behind, GroupCommitWait::None)?;
         let limit = shared.ring.durable();
         let mut window = Window::new(shared.segments.clone(), PEEK, limit, shared.salt);
         match window.record(lsn.0)? {
@@ -201,7 +201,7 @@ impl Log {
     /// # Errors
     /// If the log takes nothing more.
     pub fn close(&self) -> Result<(), LogError> {
-        let flushed = self.shared.wait(self.shared.ring.tail(), Company::None);
+        let flushed = self.shared.wait(self.shared.ring.tail(), GroupCommitWait::None);
         self.stop();
         flushed
     }

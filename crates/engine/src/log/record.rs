@@ -131,7 +131,7 @@ impl Header {
     }
 
     /// Whether `bytes`, the whole record, are what was appended here.
-    pub(super) fn proves(&self, bytes: &[u8], salt: u64) -> bool {
+    pub(super) fn verifies(&self, bytes: &[u8], salt: u64) -> bool {
         bytes.len() == self.length()
             && checksum(&bytes[UNIT..], &[], self.start.0, salt) == self.checksum
     }

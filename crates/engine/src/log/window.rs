@@ -89,7 +89,7 @@ impl Window {
         let Some(header) = Header::decode(lsn, &head) else { return Ok(None) };
         let salt = self.salt;
         let Some(bytes) = self.bytes(lsn, header.length())? else { return Ok(None) };
-        let is_whole = header.proves(bytes, salt);
+        let is_whole = header.verifies(bytes, salt);
         Ok(is_whole.then(|| (header, &bytes[HEADER..HEADER + header.body_length()])))
     }
 }

@@ -11,7 +11,7 @@ use millpond_base::sync::atomic::{AtomicBool, Ordering};
 use millpond_base::sync::{Condvar, Mutex};
 
 use super::error::LogError;
-use super::flush::Company;
+use super::flush::GroupCommitWait;
 use super::shared::{Shared, locked};
 
 #[cfg(not(any(loom, shuttle)))]
@@ -114,7 +114,7 @@ pub(super) fn start(shared: &Arc<Shared>, interval: Duration) -> Result<Handle, 
                 own.grow_ahead(&own.segments);
             }
             let Some(target) = own.alarm.next(&own, interval) else { return };
-            if own.wait(target, Company::None).is_err() {
+            if own.wait(target, GroupCommitWait::None).is_err() {
                 return;
             }
         }

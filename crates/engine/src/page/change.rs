@@ -10,8 +10,8 @@
 //!  3  note           page, n, n bytes    what the page's structure did to it, in its own words
 //!  4  taken          page                the page is in use from now on
 //!  5  freed          page                it is not any more
-//! 10  hangs          page, kind, stamp   the root of something that no structure refers to
-//!  7  placed         page                … until now: it is referred to, or somebody else's care
+//! 10  orphaned          page, kind, stamp   the root of something that no structure refers to
+//!  7  attached         page                … until now: it is referred to, or somebody else's care
 //!  8  undo           n, n bytes          how a transaction takes this change back
 //!  9  undo next      LSN                 a compensation: what is to be undone after it
 //!
@@ -42,7 +42,7 @@ const HANGS: u8 = 10;
 
 /// What a root that nothing refers to is the root of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Hanging {
+pub struct OrphanRoot {
     /// Which structure; its meaning is the structures'.
     pub kind: u8,
     /// What the root's page says of itself, as the reference to it did when there was one: an older
@@ -85,14 +85,14 @@ pub enum Section<'a> {
         page: PageId,
     },
     /// A root that nothing refers to.
-    Hangs {
+    Orphaned {
         /// The root.
         page: PageId,
         /// What it is the root of.
-        root: Hanging,
+        root: OrphanRoot,
     },
     /// A root that is referred to from now on, or that somebody else takes care of.
-    Placed {
+    Attached {
         /// The root.
         page: PageId,
     },
@@ -264,12 +264,12 @@ pub fn put_freed(out: &mut Vec<u8>, page: PageId) {
 }
 
 /// Appends that nothing refers to the root `page`.
-pub fn put_hangs(out: &mut Vec<u8>, page: PageId, root: Hanging) {
+pub fn put_orphaned(out: &mut Vec<u8>, page: PageId, root: OrphanRoot) {
     put_tag(out, HANGS, page);
     root.put(out);
 }
 
-impl Hanging {
+impl OrphanRoot {
     /// Appends it.
     pub(crate) fn put(self, out: &mut Vec<u8>) {
         out.push(self.kind);
@@ -277,15 +277,15 @@ impl Hanging {
     }
 
     /// What is at the front of `bytes`, which is taken off; `None` if it is not all there.
-    pub(crate) fn take(bytes: &mut &[u8]) -> Option<Hanging> {
+    pub(crate) fn take(bytes: &mut &[u8]) -> Option<OrphanRoot> {
         let (&kind, behind) = bytes.split_first()?;
         *bytes = behind;
-        Some(Hanging { kind, stamp: take_varint(bytes)? })
+        Some(OrphanRoot { kind, stamp: take_varint(bytes)? })
     }
 }
 
 /// Appends that something refers to the root `page`.
-pub fn put_placed(out: &mut Vec<u8>, page: PageId) {
+pub fn put_attached(out: &mut Vec<u8>, page: PageId) {
     put_tag(out, PLACED, page);
 }
 
@@ -335,8 +335,8 @@ impl<'a> Sections<'a> {
             NOTE => Section::Note { page, bytes: take_bytes(rest)? },
             TAKEN => Section::Taken { page },
             FREED => Section::Freed { page },
-            HANGS => Section::Hangs { page, root: Hanging::take(rest)? },
-            PLACED => Section::Placed { page },
+            HANGS => Section::Orphaned { page, root: OrphanRoot::take(rest)? },
+            PLACED => Section::Attached { page },
             UNDO_NEXT => Section::UndoNext { lsn: Lsn(number) },
             _ => return None,
         })
@@ -467,8 +467,8 @@ mod tests {
         put_note(&mut body, PageId(300), b"what was done");
         put_taken(&mut body, PageId(5));
         put_freed(&mut body, PageId(6));
-        put_hangs(&mut body, PageId(7), Hanging { kind: 2, stamp: u64::MAX });
-        put_placed(&mut body, PageId(u64::MAX >> 1));
+        put_orphaned(&mut body, PageId(7), OrphanRoot { kind: 2, stamp: u64::MAX });
+        put_attached(&mut body, PageId(u64::MAX >> 1));
         put_undo(&mut body, &[3; 200]);
         put_undo_next(&mut body, Lsn(1 << 50));
         let all: Vec<_> = sections(&body).collect::<Result<_, _>>().unwrap();
@@ -476,8 +476,8 @@ mod tests {
             Section::Note { page: PageId(300), bytes: b"what was done" },
             Section::Taken { page: PageId(5) },
             Section::Freed { page: PageId(6) },
-            Section::Hangs { page: PageId(7), root: Hanging { kind: 2, stamp: u64::MAX } },
-            Section::Placed { page: PageId(u64::MAX >> 1) },
+            Section::Orphaned { page: PageId(7), root: OrphanRoot { kind: 2, stamp: u64::MAX } },
+            Section::Attached { page: PageId(u64::MAX >> 1) },
             Section::Undo { bytes: &[3; 200] },
             Section::UndoNext { lsn: Lsn(1 << 50) },
         ];

@@ -1,8 +1,8 @@
 //! The pool itself: what it is made of, and what it is to data structures.
 //!
 //! One type for every strategy: translation, latching and the policy's hot half are types
-//! ([`Mode`]), so that each combination is compiled for itself and a run pays only for what it
-//! names. `db` lists the combinations that exist.
+//! ([`PoolStrategy`]), so that each combination is compiled for itself and a run pays only for what
+//! it names. `db` lists the combinations that exist.
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -12,20 +12,18 @@ use std::sync::{Arc, OnceLock};
 
 use millpond_base::sync::{Mutex, MutexGuard};
 use millpond_base::{FrameId, Lsn, Mark, PageId};
-use millpond_policies::contract::{Access, Frames, TickSource, Touch, TouchOn};
+use millpond_policies::contract::{Access, Frames, HitHook, HitOn, TickSource};
 
 use crate::log::Log;
-use crate::page::change::Hanging;
+use crate::page::change::OrphanRoot;
 use crate::page::{PageHeader, PageType, View};
-use crate::pool::bell::Bell;
-use crate::pool::changes::{Changes, Space};
 use crate::pool::clock::PolicyClock;
 use crate::pool::counters::{Counter, Counters};
-use crate::pool::crew::Crew;
-use crate::pool::distress::Distress;
 use crate::pool::epoch::{Epochs, Reclamation};
 use crate::pool::error::PoolError;
-use crate::pool::frame::{FRAME_HEADER, Frame, State};
+use crate::pool::event::Event;
+use crate::pool::evictor_threads::EvictorThreads;
+use crate::pool::frame::{FRAME_HEADER_BYTES, FrameHeader, State};
 use crate::pool::free_list::FreeLists;
 use crate::pool::guard::{Read, Write};
 use crate::pool::histogram::Latencies;
@@ -34,11 +32,13 @@ use crate::pool::jump::{Jump, Try};
 use crate::pool::kind::{ANCHOR_STAMP, ANCHOR_SWIP, AnchorKind, Kind, OWNER_UNKNOWN};
 use crate::pool::latch::Latching;
 use crate::pool::memory::FrameMemory;
+use crate::pool::mini_transaction::{ChangeSet, PageSpace};
 use crate::pool::numa::Nodes;
-use crate::pool::pages::{Anchor, NewPage, Op, Pages, References};
+use crate::pool::pages::{Anchor, MiniTransaction, NewPage, Pages, References};
+use crate::pool::policy_host::{HostedPolicy, PolicyHost};
 use crate::pool::recorder::Recorder;
 use crate::pool::scanned::Scanned;
-use crate::pool::seat::{Seat, Seated};
+use crate::pool::starvation::StarvationGuard;
 use crate::pool::storage::Storage;
 use crate::pool::storage_recorder::StorageRecorder;
 use crate::pool::swip::Swip;
@@ -47,11 +47,11 @@ use crate::pool::thread_slot::thread_slot;
 use crate::pool::writeback::Writes;
 
 /// The strategies of one compiled pool.
-pub trait Mode: Send + Sync + 'static {
+pub trait PoolStrategy: Send + Sync + 'static {
     /// How reads are protected.
     type Latching: Latching;
     /// The hot half of the policies that can be seated.
-    type Touch: Touch;
+    type Hook: HitHook;
     /// Whether references to pages in memory are pointers; else they go through a hash table.
     const SWIZZLES: bool;
     /// Whether page references can be recorded.
@@ -130,37 +130,37 @@ pub(crate) enum Lacking {
     /// There is no free page before that place.
     Id,
     /// There is no free frame.
-    Frame,
+    FrameHeader,
 }
 
 /// Frames below which no pool can work: a path, a split and its new pages.
 pub const FRAMES_MIN: u32 = 8;
 
 /// An anchor's memory: a header and a page with one swip.
-struct AnchorMemory(NonNull<Frame>);
+struct AnchorMemory(NonNull<FrameHeader>);
 
 // SAFETY: an address that the pool owns, reached through latches.
 unsafe impl Send for AnchorMemory {}
 
 /// The buffer pool.
-pub struct Pool<M: Mode> {
+pub struct Pool<M: PoolStrategy> {
     // What the hot path reads comes first.
     pub(crate) memory: FrameMemory,
     pub(crate) page_size: usize,
     epochs_on: bool,
     pub(crate) logs: bool,
-    pub(crate) params: <M::Touch as Touch>::Params,
-    pub(crate) touch_on: TouchOn,
+    pub(crate) params: <M::Hook as HitHook>::Params,
+    pub(crate) hit_on: HitOn,
     clock: PolicyClock,
     pub(crate) counters: Counters,
     pub(crate) epochs: Epochs,
     pub(crate) table: PageTable<M::Latching>,
     pub(crate) free: FreeLists,
-    pub(crate) seat: Seat<M::Touch>,
+    pub(crate) policy_host: PolicyHost<M::Hook>,
     policy: &'static str,
     pub(crate) in_flight: InFlight,
     pub(crate) scanned: Scanned,
-    pub(crate) distress: Distress,
+    pub(crate) starvation: StarvationGuard,
     pub(crate) writes: Writes,
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) options: PoolOptions,
@@ -169,7 +169,7 @@ pub struct Pool<M: Mode> {
     pub(crate) storage_recorder: StorageRecorder,
     pub(crate) log: Option<Arc<Log>>,
     /// Changed while what changes it is logged, so that it is as of the end of the log.
-    pub(crate) space: Mutex<Space>,
+    pub(crate) space: Mutex<PageSpace>,
     nodes: Nodes,
     kinds: Box<[OnceLock<&'static dyn Kind>; 256]>,
     /// A type of pages that were found to hold swips and have no kind; 0: none was.
@@ -196,11 +196,11 @@ pub(crate) struct Sleep {
     /// Free frames that somebody waits for.
     pub(crate) demand: AtomicU32,
     /// Rung when there is something to evict, to write or to read ahead.
-    pub(crate) work: Bell,
+    pub(crate) work: Event,
     /// Evictors that are called one by one.
-    pub(crate) crew: Crew,
+    pub(crate) evictor_threads: EvictorThreads,
     /// Rung when frames became free.
-    pub(crate) frames: Bell,
+    pub(crate) frames: Event,
 }
 
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -210,15 +210,15 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     }
 }
 
-impl<M: Mode> Pool<M> {
-    /// A pool over `storage`, replaced by the policy that sits in `seated`.
+impl<M: PoolStrategy> Pool<M> {
+    /// A pool over `storage`, replaced by the policy that sits in `hosted`.
     ///
     /// # Errors
     /// Too few frames, a page size that will not do, no memory, or a policy that does not fit.
     pub fn open(
         mut options: PoolOptions,
         storage: Arc<dyn Storage>,
-        seated: Seated<M::Touch>,
+        hosted: HostedPolicy<M::Hook>,
     ) -> Result<Pool<M>, PoolError> {
         let page_size = storage.page_size();
         if !page_size.is_power_of_two() || !(512..=1 << 16).contains(&page_size) {
@@ -232,8 +232,8 @@ impl<M: Mode> Pool<M> {
             options.evictors = Evictors::Workers;
         }
         let memory = FrameMemory::map(options.frames, page_size)?;
-        let zeroed = M::Touch::zeroed(&seated.params);
-        memory.initialise_metas(zeroed, || M::Touch::fresh(&seated.params))?;
+        let zeroed = M::Hook::zeroed(&hosted.params);
+        memory.initialise_metas(zeroed, || M::Hook::fresh(&hosted.params))?;
         let nodes = Nodes::find(options.nodes);
         nodes.bind(&memory);
         if options.prefault {
@@ -242,19 +242,19 @@ impl<M: Mode> Pool<M> {
         let pool = Pool {
             page_size,
             epochs_on: options.reclamation == Reclamation::Epoch,
-            params: seated.params,
-            touch_on: seated.seat.touch_on(),
+            params: hosted.params,
+            hit_on: hosted.policy_host.hit_on(),
             clock: PolicyClock::new(options.references_per_tick),
             counters: Counters::new(),
             epochs: Epochs::new(),
             table: PageTable::new(if M::SWIZZLES { 2 } else { options.frames }),
             free: FreeLists::new(options.frames, nodes.count()),
-            evictions_per_tick: u64::from(seated.seat.evictions_per_tick()),
-            seat: seated.seat,
-            policy: seated.name,
+            evictions_per_tick: u64::from(hosted.policy_host.evictions_per_tick()),
+            policy_host: hosted.policy_host,
+            policy: hosted.name,
             in_flight: InFlight::default(),
             scanned: Scanned::default(),
-            distress: Distress::default(),
+            starvation: StarvationGuard::default(),
             writes: Writes::new(page_size),
             storage,
             latencies: Latencies::new(options.sample_period),
@@ -302,7 +302,7 @@ impl<M: Mode> Pool<M> {
 
     /// Whether the swips of the page in `parent`, which this thread holds, can be found. If not, it
     /// is remembered: pointers in such a page would reach storage, so nothing is written any more.
-    pub(crate) fn knows_swips_of(&self, parent: NonNull<Frame>) -> bool {
+    pub(crate) fn knows_swips_of(&self, parent: NonNull<FrameHeader>) -> bool {
         let view = self.view(parent);
         let known = !M::SWIZZLES || self.kind(view).is_some();
         if !known {
@@ -356,7 +356,7 @@ impl<M: Mode> Pool<M> {
 
     /// The view of all frames' policy lines.
     #[inline(always)]
-    pub(crate) fn metas(&self) -> Frames<'_, M::Touch> {
+    pub(crate) fn metas(&self) -> Frames<'_, M::Hook> {
         // SAFETY: every frame's policy line holds a `Meta`, written or zeros that are one, which is
         // shared only;
         // the memory stays mapped while the pool is borrowed. A `Meta` without size needs none.
@@ -368,15 +368,15 @@ impl<M: Mode> Pool<M> {
 
     /// The page of a frame, seen raw.
     #[inline]
-    pub(crate) fn view(&self, frame: NonNull<Frame>) -> View<'_> {
+    pub(crate) fn view(&self, frame: NonNull<FrameHeader>) -> View<'_> {
         // SAFETY: a frame or an anchor of this pool, followed by its page, mapped while the pool
         // is borrowed, aligned to 512.
-        unsafe { View::raw(frame.cast::<u8>().as_ptr().add(FRAME_HEADER), self.page_size) }
+        unsafe { View::raw(frame.cast::<u8>().as_ptr().add(FRAME_HEADER_BYTES), self.page_size) }
     }
 
     /// The header of a frame or an anchor.
     #[inline]
-    pub(crate) fn header(&self, frame: NonNull<Frame>) -> &Frame {
+    pub(crate) fn header(&self, frame: NonNull<FrameHeader>) -> &FrameHeader {
         // SAFETY: frames and anchors of this pool stay mapped while the pool is borrowed, and are
         // made of atomics. All addresses come from swips that were validated, or from headers.
         unsafe { frame.as_ref() }
@@ -384,18 +384,18 @@ impl<M: Mode> Pool<M> {
 
     /// The page of a frame that this thread holds exclusively.
     #[expect(clippy::mut_from_ref, reason = "the exclusive latch is the permission")]
-    pub(crate) fn bytes(&self, frame: NonNull<Frame>) -> &mut [u8] {
+    pub(crate) fn bytes(&self, frame: NonNull<FrameHeader>) -> &mut [u8] {
         debug_assert!(self.header(frame).latch.is_exclusive());
         // SAFETY: the caller holds the frame's latch exclusively (it is a free or loading frame of
         // its own, or a guard's); readers read raw and validate.
         unsafe {
-            let start = frame.cast::<u8>().as_ptr().add(FRAME_HEADER);
+            let start = frame.cast::<u8>().as_ptr().add(FRAME_HEADER_BYTES);
             std::slice::from_raw_parts_mut(start, self.page_size)
         }
     }
 
     /// Writes the swip at `at` in the page of `frame`, in one piece.
-    pub(crate) fn set_swip(&self, frame: NonNull<Frame>, at: usize, word: Swip) {
+    pub(crate) fn set_swip(&self, frame: NonNull<FrameHeader>, at: usize, word: Swip) {
         if at.checked_add(8).is_none_or(|end| end > self.page_size) || at & 7 != 0 {
             debug_assert!(false, "a swip at byte {at}");
             return;
@@ -403,7 +403,7 @@ impl<M: Mode> Pool<M> {
         // SAFETY: inside the page and aligned, as checked; the caller holds the latch exclusively,
         // and readers load the word atomically.
         let place = unsafe {
-            let start = frame.cast::<u8>().as_ptr().add(FRAME_HEADER + at);
+            let start = frame.cast::<u8>().as_ptr().add(FRAME_HEADER_BYTES + at);
             AtomicU64::from_ptr(start.cast())
         };
         place.store(word.0.to_le(), Ordering::Release);
@@ -412,7 +412,7 @@ impl<M: Mode> Pool<M> {
     /// The policy's clock now; `reference` counts one where it counts references.
     #[inline(always)]
     pub(crate) fn now(&self, reference: bool) -> u32 {
-        match M::Touch::tick_source(&self.params) {
+        match M::Hook::tick_source(&self.params) {
             TickSource::None => 0,
             TickSource::PerAccess if reference => self.clock.reference(thread_slot()),
             TickSource::PerAccess | TickSource::PerEviction => self.clock.now(),
@@ -434,7 +434,7 @@ impl<M: Mode> Pool<M> {
     pub(crate) fn count_evictions(&self, count: u32) {
         self.counters.add(Counter::Evictions, u64::from(count));
         let before = self.evicted.fetch_add(u64::from(count), Ordering::Relaxed);
-        if M::Touch::tick_source(&self.params) == TickSource::PerEviction {
+        if M::Hook::tick_source(&self.params) == TickSource::PerEviction {
             let per_tick = self.evictions_per_tick;
             let ticks = (before + u64::from(count)) / per_tick - before / per_tick;
             self.clock.move_on(ticks as u32);
@@ -459,7 +459,7 @@ impl<M: Mode> Pool<M> {
     }
 
     /// A frame without a page, if there is one now; latched exclusively.
-    pub(crate) fn take_free(&self) -> Option<NonNull<Frame>> {
+    pub(crate) fn take_free(&self) -> Option<NonNull<FrameHeader>> {
         let slot = thread_slot();
         let take = || self.free.take(slot, self.node(slot), || self.epochs.oldest());
         let taken = match take() {
@@ -484,7 +484,7 @@ impl<M: Mode> Pool<M> {
     }
 
     /// Puts a frame that is latched exclusively, and unknown to the policy, on a free list.
-    pub(crate) fn give_back(&self, frame: NonNull<Frame>) {
+    pub(crate) fn give_back(&self, frame: NonNull<FrameHeader>) {
         let header = self.header(frame);
         header.set_page(None);
         header.set_parent(None);
@@ -494,12 +494,12 @@ impl<M: Mode> Pool<M> {
     }
 
     /// The same for a frame that was only taken, and is free still.
-    pub(crate) fn give_back_unused(&self, frame: NonNull<Frame>) {
+    pub(crate) fn give_back_unused(&self, frame: NonNull<FrameHeader>) {
         let header = self.header(frame);
         let id = header.id();
         header.latch.release_exclusive();
         self.free.give(&[id], self.frames(), 0);
-        self.sleep.frames.ring();
+        self.sleep.frames.signal();
     }
 
     /// An id for a new page, if one can be had without I/O.
@@ -584,7 +584,7 @@ impl<M: Mode> Pool<M> {
         ids.into_iter().try_for_each(|id| self.storage.free(id))
     }
 
-    fn new_anchor(&self, word: Swip, owner: u32) -> Result<NonNull<Frame>, PoolError> {
+    fn new_anchor(&self, word: Swip, owner: u32) -> Result<NonNull<FrameHeader>, PoolError> {
         let released = locked(&self.anchors_free).pop();
         let anchor = match released {
             Some(anchor) => anchor,
@@ -612,22 +612,22 @@ impl<M: Mode> Pool<M> {
             bytes: layout.size() as u64,
             reason: "an anchor".to_string(),
         })?;
-        let frame = memory.cast::<Frame>();
+        let frame = memory.cast::<FrameHeader>();
         // SAFETY: fresh, aligned memory with room for a header.
-        unsafe { frame.write(Frame::new(FrameId::NONE)) };
+        unsafe { frame.write(FrameHeader::new(FrameId::NONE)) };
         Ok(AnchorMemory(frame))
     }
 
     fn anchor_layout(&self) -> Result<std::alloc::Layout, PoolError> {
-        let bytes = FRAME_HEADER + self.page_size;
-        std::alloc::Layout::from_size_align(bytes, FRAME_HEADER)
+        let bytes = FRAME_HEADER_BYTES + self.page_size;
+        std::alloc::Layout::from_size_align(bytes, FRAME_HEADER_BYTES)
             .map_err(|e| PoolError::Memory { bytes: bytes as u64, reason: e.to_string() })
     }
 
     /// Frames that hold a page now, in order: for checks, when nothing else runs.
     pub fn resident(&self) -> Vec<FrameId> {
         let holds = |id: &FrameId| {
-            let state = self.memory.header(*id).map(Frame::state);
+            let state = self.memory.header(*id).map(FrameHeader::state);
             matches!(state, Some(State::Hot | State::Cooling))
         };
         (0..self.frames()).map(FrameId).filter(holds).collect()
@@ -646,7 +646,7 @@ impl<M: Mode> Pool<M> {
 
     /// Frames whose page must be written: a walk over all headers.
     pub fn frames_dirty(&self) -> u32 {
-        let dirty = |id: &u32| self.memory.header(FrameId(*id)).is_some_and(Frame::is_dirty);
+        let dirty = |id: &u32| self.memory.header(FrameId(*id)).is_some_and(FrameHeader::is_dirty);
         (0..self.frames()).filter(dirty).count() as u32
     }
 
@@ -655,11 +655,11 @@ impl<M: Mode> Pool<M> {
     /// # Errors
     /// The invariant that is broken.
     pub fn check_policy(&self) -> Result<(), String> {
-        self.seat.check(self.metas(), &self.resident())
+        self.policy_host.check(self.metas(), &self.resident())
     }
 }
 
-impl<M: Mode> Drop for Pool<M> {
+impl<M: PoolStrategy> Drop for Pool<M> {
     fn drop(&mut self) {
         let Ok(layout) = self.anchor_layout() else { return };
         let mut released = locked(&self.anchors_free);
@@ -670,7 +670,7 @@ impl<M: Mode> Drop for Pool<M> {
     }
 }
 
-impl<M: Mode> Pages for Pool<M> {
+impl<M: PoolStrategy> Pages for Pool<M> {
     type Latching = M::Latching;
     type Local = usize;
 
@@ -715,7 +715,7 @@ impl<M: Mode> Pages for Pool<M> {
 
     #[cold]
     fn over(&self, slot: usize) {
-        self.end_distress(slot);
+        self.end_starvation(slot);
     }
 
     #[inline(always)]
@@ -742,10 +742,14 @@ impl<M: Mode> Pages for Pool<M> {
         self.child_of_writer(parent, at, mark)
     }
 
-    fn allocate<'o>(&'o self, op: &'o Op<'o, Self>, new: NewPage) -> Try<Write<'o, Self>> {
+    fn allocate<'o>(
+        &'o self,
+        mtr: &'o MiniTransaction<'o, Self>,
+        new: NewPage,
+    ) -> Try<Write<'o, Self>> {
         let frame = self.fresh_page(new)?;
         // SAFETY: `fresh_page` latched the frame for us.
-        Ok(unsafe { Write::held(op, frame) }.log_new())
+        Ok(unsafe { Write::held(mtr, frame) }.log_new())
     }
 
     fn free(&self, page: Write<'_, Self>) {
@@ -757,28 +761,28 @@ impl<M: Mode> Pages for Pool<M> {
         !M::TREES_ONLY && self.logs
     }
 
-    fn about_to_change(&self, changes: &mut Changes, frame: NonNull<Frame>) {
+    fn about_to_change(&self, changes: &mut ChangeSet, frame: NonNull<FrameHeader>) {
         Pool::about_to_change(self, changes, frame);
     }
 
     fn about_to_do(
         &self,
-        changes: &mut Changes,
-        frame: NonNull<Frame>,
+        changes: &mut ChangeSet,
+        frame: NonNull<FrameHeader>,
         note: impl FnOnce(&mut Vec<u8>),
     ) {
         Pool::about_to_do(self, changes, frame, note);
     }
 
-    fn made_new(&self, changes: &mut Changes, frame: NonNull<Frame>) {
+    fn made_new(&self, changes: &mut ChangeSet, frame: NonNull<FrameHeader>) {
         Pool::made_new(self, changes, frame);
     }
 
-    fn freed_later(&self, changes: &mut Changes, frame: NonNull<Frame>) {
+    fn freed_later(&self, changes: &mut ChangeSet, frame: NonNull<FrameHeader>) {
         Pool::freed_later(self, changes, frame);
     }
 
-    fn log_changes(&self, changes: Box<Changes>) -> Lsn {
+    fn log_changes(&self, changes: Box<ChangeSet>) -> Lsn {
         Pool::log_changes(self, changes)
     }
 
@@ -794,7 +798,7 @@ impl<M: Mode> Pages for Pool<M> {
         word.frame().and_then(|frame| self.header(frame).page()).unwrap_or_default()
     }
 
-    fn adopt(&self, word: Swip, parent: NonNull<Frame>) {
+    fn adopt(&self, word: Swip, parent: NonNull<FrameHeader>) {
         if M::SWIZZLES
             && word.is_swizzled()
             && let Some(child) = word.frame()
@@ -825,14 +829,14 @@ impl<M: Mode> Pages for Pool<M> {
 
     fn anchor_new(&self, new: NewPage) -> Result<(Anchor, PageId), PoolError> {
         let anchor = self.new_anchor(Swip::NULL, new.owner)?;
-        let root = self.run(|op| {
+        let root = self.run(|mtr| {
             // SAFETY: an anchor of this pool.
-            let parent = unsafe { Write::begin(op, anchor) }?;
-            let root = op.allocate(new)?;
+            let parent = unsafe { Write::begin(mtr, anchor) }?;
+            let root = mtr.allocate(new)?;
             let word = root.swip();
             self.set_swip(anchor, ANCHOR_SWIP, word);
-            op.adopt(word, &parent);
-            op.hangs(root.id(), Hanging { kind: new.kind.0, stamp: 0 });
+            mtr.adopt(word, &parent);
+            mtr.orphaned(root.id(), OrphanRoot { kind: new.kind.0, stamp: 0 });
             Ok(root.id())
         })?;
         Ok((Anchor(anchor), root))
@@ -850,9 +854,9 @@ impl<M: Mode> Pages for Pool<M> {
     }
 }
 
-impl<M: Mode> Pool<M> {
+impl<M: PoolStrategy> Pool<M> {
     /// A new page in a frame that is latched exclusively.
-    fn fresh_page(&self, new: NewPage) -> Try<NonNull<Frame>> {
+    fn fresh_page(&self, new: NewPage) -> Try<NonNull<FrameHeader>> {
         /// What a split of a whole path may need.
         const ROOM: u32 = 6;
         if self.free.is_empty() {
@@ -870,22 +874,22 @@ impl<M: Mode> Pool<M> {
     /// A new page with an id below `bound`, latched exclusively.
     pub(crate) fn allocate_below<'o>(
         &'o self,
-        op: &'o Op<'o, Self>,
+        mtr: &'o MiniTransaction<'o, Self>,
         new: NewPage,
         bound: PageId,
     ) -> Result<Write<'o, Self>, Lacking> {
         let id = self.take_id_below(bound).ok_or(Lacking::Id)?;
         let Some(frame) = self.take_free() else {
             self.give_id(id);
-            return Err(Lacking::Frame);
+            return Err(Lacking::FrameHeader);
         };
         self.begin_page(frame, id, new);
         // SAFETY: `take_free` latched the frame for us.
-        Ok(unsafe { Write::held(op, frame) }.log_new())
+        Ok(unsafe { Write::held(mtr, frame) }.log_new())
     }
 
     /// Makes the free `frame`, which is latched exclusively, the new page `id`.
-    fn begin_page(&self, frame: NonNull<Frame>, id: PageId, new: NewPage) {
+    fn begin_page(&self, frame: NonNull<FrameHeader>, id: PageId, new: NewPage) {
         let header = self.header(frame);
         header.set_page(Some(id));
         header.set_parent(None);
@@ -901,7 +905,7 @@ impl<M: Mode> Pool<M> {
     }
 
     /// Drops a page for good; its frame is latched exclusively.
-    pub(crate) fn free_page(&self, frame: NonNull<Frame>) {
+    pub(crate) fn free_page(&self, frame: NonNull<FrameHeader>) {
         let header = self.header(frame);
         let Some(page) = header.page() else {
             header.latch.release_exclusive();
@@ -911,7 +915,7 @@ impl<M: Mode> Pool<M> {
             self.table.remove(&self.memory, page, header.id());
         }
         let publish = || header.become_state(State::Evicted);
-        self.seat.forget(self.metas(), header.id(), publish);
+        self.policy_host.forget(self.metas(), header.id(), publish);
         header.clear_dirty();
         header.set_parent(None);
         self.counters.count(Counter::PagesFreed);
@@ -926,7 +930,7 @@ impl<M: Mode> Pool<M> {
     }
 
     /// The last steps of [`Pool::free_page`], when no write is under way.
-    fn finish_free(&self, frame: NonNull<Frame>, page: PageId) {
+    fn finish_free(&self, frame: NonNull<FrameHeader>, page: PageId) {
         let header = self.header(frame);
         header.set_page(None);
         // A write that was under way may have failed, and made the page dirty once more.

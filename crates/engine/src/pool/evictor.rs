@@ -14,13 +14,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use millpond_base::{FrameId, Lsn, Reason};
-use millpond_policies::contract::{Host, Verdict};
+use millpond_policies::contract::{Host, OfferOutcome};
 
-use crate::pool::buffer::{Evictors, Mode, Pool};
+use crate::pool::buffer::{Evictors, Pool, PoolStrategy};
 use crate::pool::error::PoolError;
 use crate::pool::frame::State;
+use crate::pool::policy_host::PolicyHost;
 use crate::pool::replacement::LiveHost;
-use crate::pool::seat::Seat;
 
 /// How long an evictor sleeps at most; only a fault would make it wait that long for its call.
 const NAP: Duration = Duration::from_millis(100);
@@ -59,7 +59,7 @@ impl Evicted {
     }
 }
 
-impl<M: Mode> Pool<M> {
+impl<M: PoolStrategy> Pool<M> {
     /// Free frames below which evictor threads get to work: what they keep ready, or what somebody
     /// is waiting for.
     pub(crate) fn free_target(&self) -> u32 {
@@ -74,7 +74,7 @@ impl<M: Mode> Pool<M> {
             Evictors::Workers => {}
             Evictors::Threads(_) => {
                 if self.free.len() < self.free_target() {
-                    self.sleep.work.ring();
+                    self.sleep.work.signal();
                 }
             }
             Evictors::Adaptive { most } => self.call_evictors(most),
@@ -87,13 +87,13 @@ impl<M: Mode> Pool<M> {
         let (free, target) = (self.free.len(), self.free_target());
         if free < target {
             let halvings = (target / (free + 1)).max(1).ilog2();
-            self.sleep.crew.call(most.min(1 + halvings));
+            self.sleep.evictor_threads.call(most.min(1 + halvings));
         }
     }
 
     /// Evictor threads at work now, where their number adapts.
     pub fn evictors_awake(&self) -> u32 {
-        self.sleep.crew.on_duty()
+        self.sleep.evictor_threads.awake()
     }
 
     /// Waits a moment for so many free frames, if somebody else sees to them; whether there are
@@ -103,11 +103,11 @@ impl<M: Mode> Pool<M> {
         self.sleep.demand.fetch_max(least, Ordering::Relaxed);
         let enough = || self.free.len() >= least;
         if let Evictors::Adaptive { most } = self.options.evictors {
-            if !self.sleep.crew.call(most.max(1)) {
+            if !self.sleep.evictor_threads.call(most.max(1)) {
                 return enough();
             }
         } else {
-            self.sleep.work.ring();
+            self.sleep.work.signal();
         }
         self.sleep.frames.nap(A_MOMENT, || enough() || self.sleep.stop.load(Ordering::Acquire));
         enough()
@@ -119,9 +119,9 @@ impl<M: Mode> Pool<M> {
         let is_short = || self.free.len() < self.free_target();
         while !is_over() {
             if let Evictors::Adaptive { most } = self.options.evictors {
-                if self.sleep.crew.wait(NAP, is_over) {
+                if self.sleep.evictor_threads.wait(NAP, is_over) {
                     let was_useful = self.work_off();
-                    self.sleep.crew.rest();
+                    self.sleep.evictor_threads.rest();
                     // Who took a frame while this one was still on duty has not called.
                     if was_useful && is_short() {
                         self.call_evictors(most);
@@ -210,7 +210,7 @@ impl<M: Mode> Pool<M> {
     /// number of threads ask keep no order, so that another round would find other victims, and
     /// write those, too. Where pages are evicted one by one, it is as in a simulator.
     pub(crate) fn evicts_after_writing(&self) -> bool {
-        self.options.batch > 1 && matches!(self.seat, Seat::Open(_))
+        self.options.batch > 1 && matches!(self.policy_host, PolicyHost::Open(_))
     }
 
     /// Evicts those of `frames` that can go.
@@ -218,9 +218,9 @@ impl<M: Mode> Pool<M> {
         let mut host = LiveHost::new(self, 0);
         let mut taken = Vec::with_capacity(frames.len());
         for frame in frames {
-            if let Verdict::Taken(_) = host.offer(*frame) {
+            if let OfferOutcome::Taken(_) = host.offer(*frame) {
                 // It was not asked, so it must be told.
-                self.seat.forget(self.metas(), *frame, || ());
+                self.policy_host.forget(self.metas(), *frame, || ());
                 taken.push(*frame);
             }
         }

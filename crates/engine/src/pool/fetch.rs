@@ -20,22 +20,22 @@
 use std::ptr::NonNull;
 
 use millpond_base::{FrameId, Lsn, Mark, PageId, PageKind};
-use millpond_policies::contract::{Access, Recall, Touch, TouchOn};
+use millpond_policies::contract::{Access, GhostHit, HitHook, HitOn};
 
 use crate::io::planted::{Bug, is_planted};
 use crate::log::Log;
 use crate::page::{PageHeader, PageType};
-use crate::pool::buffer::{Mode, Pool};
+use crate::pool::borrowed::back_off;
+use crate::pool::buffer::{Pool, PoolStrategy};
 use crate::pool::counters::Timing;
 use crate::pool::counters::{Counter, Gauge};
 use crate::pool::error::PoolError;
-use crate::pool::frame::{Frame, POLICY_LINE, State};
+use crate::pool::frame::{FrameHeader, POLICY_LINE, State};
 use crate::pool::guard::Read;
 use crate::pool::in_flight::{Arrived, Step};
 use crate::pool::jump::{Cold, Jump, Load, Try};
 use crate::pool::kind::{ANCHOR_STAMP, NoSwips};
 use crate::pool::latch::Latching;
-use crate::pool::lent::back_off;
 use crate::pool::storage::PageIn;
 use crate::pool::storage_recorder::StorageRequest;
 use crate::pool::swip::Swip;
@@ -52,7 +52,7 @@ fn kind_of(page_type: PageType) -> PageKind {
     }
 }
 
-impl<M: Mode> Pool<M> {
+impl<M: PoolStrategy> Pool<M> {
     /// Does what a jump asks for; the thread holds nothing. Whether the policy now knows of all
     /// references that the attempt made, the one that missed included.
     pub(crate) fn settle_jump(&self, jump: Jump, attempt: u32) -> Result<bool, PoolError> {
@@ -92,9 +92,9 @@ impl<M: Mode> Pool<M> {
         }
         match self.in_flight.ask(load.page, || self.is_missing(load)) {
             Step::Changed | Step::Ready => return Ok(false),
-            Step::Wait(landing) => {
+            Step::Wait(completion) => {
                 self.counters.count(Counter::InFlightWaits);
-                landing.wait();
+                completion.wait();
                 return Ok(false);
             }
             Step::LoadIt => {}
@@ -105,14 +105,14 @@ impl<M: Mode> Pool<M> {
             here.count(Counter::LeafMisses);
         }
         let access = self.access(load.page, load.mark, true);
-        let recall = self.seat.miss(&access);
+        let ghost_hit = self.policy_host.miss(&access);
         let arrived = self
-            .frame_for(Some((load.page, recall)))
+            .frame_for(Some((load.page, ghost_hit)))
             .and_then(|frame| self.read_into(frame, load.page).map(|()| frame));
         match arrived {
             Ok(frame) => {
-                self.hold_in_distress(thread_slot(), self.header(frame).id(), attempt);
-                let arrived = Arrived { frame, recall, prefetched: false };
+                self.hold_for_starving(thread_slot(), self.header(frame).id(), attempt);
+                let arrived = Arrived { frame, ghost_hit, prefetched: false };
                 self.attach_or_leave(load, arrived).map(|()| true)
             }
             Err(error) => {
@@ -124,7 +124,7 @@ impl<M: Mode> Pool<M> {
 
     /// Reads `page` into a free frame, which is latched exclusively; on an error the frame is free
     /// again.
-    fn read_into(&self, frame: NonNull<Frame>, page: PageId) -> Result<(), PoolError> {
+    fn read_into(&self, frame: NonNull<FrameHeader>, page: PageId) -> Result<(), PoolError> {
         let header = self.header(frame);
         header.become_state(State::Loading);
         header.set_page(Some(page));
@@ -148,7 +148,7 @@ impl<M: Mode> Pool<M> {
     }
 
     /// Notes that the page of `frame`, which nobody sees yet, was read.
-    fn record_read(&self, frame: NonNull<Frame>) {
+    fn record_read(&self, frame: NonNull<FrameHeader>) {
         if self.storage_recorder.is_on() {
             let tail = self.log().map_or(Lsn(0), Log::tail);
             let header = PageHeader::read(self.bytes(frame));
@@ -158,7 +158,7 @@ impl<M: Mode> Pool<M> {
     }
 
     /// A page from storage must hold no pointers: they would be followed.
-    fn verify(&self, frame: NonNull<Frame>, page: PageId) -> Result<(), PoolError> {
+    fn verify(&self, frame: NonNull<FrameHeader>, page: PageId) -> Result<(), PoolError> {
         let view = self.view(frame);
         let Some(kind) = self.kind(view) else { return Ok(()) };
         let pages = self.storage.pages();
@@ -227,9 +227,9 @@ impl<M: Mode> Pool<M> {
     #[cold]
     pub(crate) fn verify_found(
         &self,
-        parent: NonNull<Frame>,
+        parent: NonNull<FrameHeader>,
         at: usize,
-        frame: NonNull<Frame>,
+        frame: NonNull<FrameHeader>,
         page: PageId,
     ) -> Try<()> {
         let header = self.header(frame);
@@ -256,7 +256,7 @@ impl<M: Mode> Pool<M> {
         &self,
         arrived: Arrived,
         page: PageId,
-        place: (NonNull<Frame>, usize),
+        place: (NonNull<FrameHeader>, usize),
         mark: Mark,
     ) -> Result<(), PoolError> {
         let fits = self.fits(arrived.frame, page, place);
@@ -275,9 +275,9 @@ impl<M: Mode> Pool<M> {
     #[inline(never)]
     fn fits(
         &self,
-        frame: NonNull<Frame>,
+        frame: NonNull<FrameHeader>,
         page: PageId,
-        (parent, at): (NonNull<Frame>, usize),
+        (parent, at): (NonNull<FrameHeader>, usize),
     ) -> Result<(), PoolError> {
         let (above, view) = (self.view(parent), self.view(frame));
         let mut said = self.kind(above).map_or(Ok(()), |kind| kind.verify_child(above, at, view));
@@ -296,10 +296,10 @@ impl<M: Mode> Pool<M> {
     /// or where its kind finds it.
     pub(crate) fn find_swip(
         &self,
-        parent: NonNull<Frame>,
+        parent: NonNull<FrameHeader>,
         guess: usize,
         word: Swip,
-        child: NonNull<Frame>,
+        child: NonNull<FrameHeader>,
     ) -> Option<usize> {
         let view = self.view(parent);
         let kind = self.kind(view)?;
@@ -312,12 +312,12 @@ impl<M: Mode> Pool<M> {
     /// exclusively. If the swip is not what it was the page stays in flight.
     pub(crate) fn attach_at(
         &self,
-        parent: NonNull<Frame>,
+        parent: NonNull<FrameHeader>,
         at: usize,
         page: PageId,
         arrived: Arrived,
         mark: Mark,
-    ) -> Try<NonNull<Frame>> {
+    ) -> Try<NonNull<FrameHeader>> {
         let fits = Swip(self.view(parent).u64(at)) == Swip::evicted(page);
         if !fits || !self.knows_swips_of(parent) {
             self.in_flight.arrive(page, arrived);
@@ -335,14 +335,14 @@ impl<M: Mode> Pool<M> {
         &self,
         arrived: Arrived,
         page: PageId,
-        place: Option<(NonNull<Frame>, usize)>,
+        place: Option<(NonNull<FrameHeader>, usize)>,
         mark: Mark,
     ) {
         let header = self.header(arrived.frame);
         let access = self.access(page, mark, false);
         self.reset_meta(arrived.frame, &access);
         header.set_scanned(mark.is_scan());
-        self.seat.admit(self.metas(), header.id(), &access, arrived.recall, || {
+        self.policy_host.admit(self.metas(), header.id(), &access, arrived.ghost_hit, || {
             if M::SWIZZLES
                 && let Some((parent, at)) = place
             {
@@ -364,32 +364,32 @@ impl<M: Mode> Pool<M> {
 
     /// The end of the access that loaded or made a page counts as a reference for policies that
     /// ask for that (rule 8).
-    fn loaded(&self, frame: NonNull<Frame>, access: &Access) {
-        if M::Touch::UNFIX && self.touch_on != TouchOn::Fix {
+    fn loaded(&self, frame: NonNull<FrameHeader>, access: &Access) {
+        if M::Hook::UNFIX && self.hit_on != HitOn::Fix {
             self.touched(frame, access);
         }
     }
 
-    pub(crate) fn reset_meta(&self, frame: NonNull<Frame>, access: &Access) {
-        M::Touch::reset(self.meta(frame), &self.params, access);
+    pub(crate) fn reset_meta(&self, frame: NonNull<FrameHeader>, access: &Access) {
+        M::Hook::reset(self.meta(frame), &self.params, access);
     }
 
     /// The policy's line of a frame.
     #[inline(always)]
-    pub(crate) fn meta(&self, frame: NonNull<Frame>) -> &<M::Touch as Touch>::Meta {
+    pub(crate) fn meta(&self, frame: NonNull<FrameHeader>) -> &<M::Hook as HitHook>::Meta {
         // SAFETY: a frame's policy line holds an initialised `Meta`, which is only shared, and
         // stays mapped while the pool is borrowed. Anchors have none, and are never asked for it.
-        unsafe { frame.cast::<u8>().add(POLICY_LINE).cast::<<M::Touch as Touch>::Meta>().as_ref() }
+        unsafe { frame.cast::<u8>().add(POLICY_LINE).cast::<<M::Hook as HitHook>::Meta>().as_ref() }
     }
 
     /// Admits a page that was just allocated; its frame is latched exclusively.
-    pub(crate) fn admit_new(&self, frame: NonNull<Frame>, page: PageId, kind: PageType) {
+    pub(crate) fn admit_new(&self, frame: NonNull<FrameHeader>, page: PageId, kind: PageType) {
         let header = self.header(frame);
         let mark = Mark::WRITE.with_kind(kind_of(kind), DEPTH_UNKNOWN);
         let access = self.access(page, mark, false);
         self.reset_meta(frame, &access);
         header.set_scanned(false);
-        self.seat.admit(self.metas(), header.id(), &access, Recall::NONE, || {
+        self.policy_host.admit(self.metas(), header.id(), &access, GhostHit::NONE, || {
             header.become_state(State::Hot);
             if !M::SWIZZLES {
                 self.table.insert(&self.memory, page, header.id());
@@ -413,7 +413,7 @@ impl<M: Mode> Pool<M> {
     pub(crate) fn prefetch_children(&self, parent: &Read<'_, Self>, at: &[usize]) {
         if self.reads_ahead() && self.order_children(parent, at) > 0 {
             // Whatever came in between: those who need the pages meanwhile wait for the reads.
-            self.sleep.work.ring();
+            self.sleep.work.signal();
         }
     }
 
@@ -492,8 +492,8 @@ impl<M: Mode> Pool<M> {
                 continue;
             }
             self.record_read(frame);
-            let recall = self.seat.miss(&self.access(page, Mark::READ, false));
-            self.in_flight.arrive(page, Arrived { frame, recall, prefetched: true });
+            let ghost_hit = self.policy_host.miss(&self.access(page, Mark::READ, false));
+            self.in_flight.arrive(page, Arrived { frame, ghost_hit, prefetched: true });
         }
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! bytes   0..64    latch, page id, parent, state, index, links    read by every access
 //! bytes  64..128   dirty page's recLSN, epoch, spare               when pages come and go
-//! bytes 128..192   the replacement policy's line (`Touch::Meta`)
+//! bytes 128..192   the replacement policy's line (`HitHook::Meta`)
 //! bytes 512..      the page itself
 //! ```
 //! Header and page lie side by side (leanstore IV-I): one translation look-aside entry serves
@@ -33,7 +33,7 @@ use crate::io::planted::{Bug, dawdle, is_planted};
 use crate::pool::latch::Latch;
 
 /// Bytes from the start of a frame to its page. A model checker's atomics are larger.
-pub const FRAME_HEADER: usize = if IS_MODEL { 8192 } else { 512 };
+pub const FRAME_HEADER_BYTES: usize = if IS_MODEL { 8192 } else { 512 };
 /// Bytes from the start of a frame to the policy's line.
 pub const POLICY_LINE: usize = if IS_MODEL { 4096 } else { 128 };
 /// Bytes lent to the policy.
@@ -96,11 +96,11 @@ const NO_PAGE: u64 = u64::MAX;
 /// the step between hot and cooling, also under the parent's; all may be read at any time, as a
 /// hint that is checked under the latch.
 #[repr(C, align(64))]
-pub struct Frame {
+pub struct FrameHeader {
     /// Guards the page and this header.
     pub latch: Latch,
     page: AtomicU64,
-    parent: AtomicPtr<Frame>,
+    parent: AtomicPtr<FrameHeader>,
     flags: AtomicU32,
     index: AtomicU32,
     /// Next frame in a chain of the page table or of a free list, as its owner likes.
@@ -108,27 +108,27 @@ pub struct Frame {
     _line0: [u32; 7],
     /// Global epoch at which the page was unswizzled or deleted (leanstore IV-G).
     pub epoch: AtomicU64,
-    /// See [`Frame::rec_lsn`].
+    /// See [`FrameHeader::rec_lsn`].
     rec_lsn: AtomicU64,
     _line1: [u64; 6],
     // The policy's line follows, and room up to the page; neither is reached through this type.
 }
 
-const _: () = assert!(size_of::<Frame>() == POLICY_LINE || IS_MODEL);
-const _: () = assert!(std::mem::offset_of!(Frame, epoch) == 64 || IS_MODEL);
-const _: () = assert!(POLICY_LINE + POLICY_BYTES <= FRAME_HEADER);
-const _: () = assert!(size_of::<Frame>() <= POLICY_LINE);
+const _: () = assert!(size_of::<FrameHeader>() == POLICY_LINE || IS_MODEL);
+const _: () = assert!(std::mem::offset_of!(FrameHeader, epoch) == 64 || IS_MODEL);
+const _: () = assert!(POLICY_LINE + POLICY_BYTES <= FRAME_HEADER_BYTES);
+const _: () = assert!(size_of::<FrameHeader>() <= POLICY_LINE);
 
-impl Default for Frame {
-    fn default() -> Frame {
-        Frame::new(FrameId::NONE)
+impl Default for FrameHeader {
+    fn default() -> FrameHeader {
+        FrameHeader::new(FrameId::NONE)
     }
 }
 
-impl Frame {
+impl FrameHeader {
     /// A free frame.
-    pub fn new(index: FrameId) -> Frame {
-        Frame {
+    pub fn new(index: FrameId) -> FrameHeader {
+        FrameHeader {
             latch: Latch::default(),
             page: AtomicU64::new(NO_PAGE),
             parent: AtomicPtr::new(std::ptr::null_mut()),
@@ -172,13 +172,13 @@ impl Frame {
 
     /// The frame whose page holds the swip of this one's page.
     #[inline]
-    pub fn parent(&self) -> Option<NonNull<Frame>> {
+    pub fn parent(&self) -> Option<NonNull<FrameHeader>> {
         NonNull::new(self.parent.load(Ordering::Relaxed))
     }
 
     /// Says where the swip is.
     #[inline]
-    pub fn set_parent(&self, parent: Option<NonNull<Frame>>) {
+    pub fn set_parent(&self, parent: Option<NonNull<FrameHeader>>) {
         self.parent.store(parent.map_or(std::ptr::null_mut(), NonNull::as_ptr), Ordering::Relaxed);
     }
 
@@ -340,7 +340,8 @@ impl Frame {
     }
 
     /// A write begins: the page is clean as of the copy that is made now, under the latch, and the
-    /// frame stays until [`Frame::end_write`]. `false`: it is clean, or being written already.
+    /// frame stays until [`FrameHeader::end_write`]. `false`: it is clean, or being written
+    /// already.
     #[inline]
     pub fn begin_write(&self) -> bool {
         let old = self.flags.load(Ordering::Relaxed);
@@ -373,7 +374,7 @@ mod tests {
 
     #[test]
     fn a_life_from_free_to_free() {
-        let frame = Frame::new(FrameId(3));
+        let frame = FrameHeader::new(FrameId(3));
         for next in [State::Loading, State::Hot, State::Cooling, State::Hot, State::Evicted] {
             frame.become_state(next);
             assert_eq!(frame.state(), next);
@@ -388,12 +389,12 @@ mod tests {
     #[cfg(debug_assertions)]
     #[should_panic(expected = "cannot become")]
     fn a_free_frame_cannot_cool() {
-        Frame::new(FrameId(3)).become_state(State::Cooling);
+        FrameHeader::new(FrameId(3)).become_state(State::Cooling);
     }
 
     #[test]
     fn a_change_during_a_write_leaves_the_page_dirty() {
-        let frame = Frame::new(FrameId(0));
+        let frame = FrameHeader::new(FrameId(0));
         assert!(!frame.begin_write());
         frame.set_dirty();
         assert!(frame.begin_write());

@@ -20,12 +20,12 @@ use std::ptr::NonNull;
 use millpond_base::{Mark, PageId};
 
 use crate::page::View;
-use crate::pool::frame::{FRAME_HEADER, Frame};
+use crate::pool::borrowed::BorrowedPage;
+use crate::pool::frame::{FRAME_HEADER_BYTES, FrameHeader};
 use crate::pool::jump::{Jump, Try};
 use crate::pool::kind::ANCHOR_SWIP;
 use crate::pool::latch::{Latch, Latching};
-use crate::pool::lent::Lent;
-use crate::pool::pages::{Anchor, Op, Pages};
+use crate::pool::pages::{Anchor, MiniTransaction, Pages};
 use crate::pool::swip::Swip;
 
 /// Bytes of a page that are asked for before it is latched exclusively: a node's header and the
@@ -36,8 +36,8 @@ type Token<P> = <<P as Pages>::Latching as Latching>::Token;
 
 /// The right to read a page: optimistic, or a shared hold, as the store was opened.
 pub struct Read<'o, P: Pages> {
-    op: &'o Op<'o, P>,
-    frame: NonNull<Frame>,
+    mtr: &'o MiniTransaction<'o, P>,
+    frame: NonNull<FrameHeader>,
     token: Token<P>,
 }
 
@@ -45,14 +45,17 @@ impl<'o, P: Pages> Read<'o, P> {
     /// Begins to read `frame`.
     ///
     /// # Safety
-    /// `frame` must be a frame or an anchor of the `Pages` of `op`. Whether it holds the page
+    /// `frame` must be a frame or an anchor of the `Pages` of `mtr`. Whether it holds the page
     /// that is wanted is for the caller to find out afterwards.
     #[inline(always)]
-    pub(crate) unsafe fn begin(op: &'o Op<'o, P>, frame: NonNull<Frame>) -> Try<Read<'o, P>> {
-        // SAFETY: a frame of the pool is mapped while the pool lives, and `op` borrows the pool.
+    pub(crate) unsafe fn begin(
+        mtr: &'o MiniTransaction<'o, P>,
+        frame: NonNull<FrameHeader>,
+    ) -> Try<Read<'o, P>> {
+        // SAFETY: a frame of the pool is mapped while the pool lives, and `mtr` borrows the pool.
         let latch: &'o Latch = unsafe { &(*frame.as_ptr()).latch };
         match P::Latching::read(latch) {
-            Some(token) => Ok(Read { op, frame, token }),
+            Some(token) => Ok(Read { mtr, frame, token }),
             None => Err(Jump::Restart),
         }
     }
@@ -62,9 +65,9 @@ impl<'o, P: Pages> Read<'o, P> {
     /// # Errors
     /// A jump.
     #[inline(always)]
-    pub fn anchor(op: &'o Op<'o, P>, anchor: Anchor) -> Try<Read<'o, P>> {
+    pub fn anchor(mtr: &'o MiniTransaction<'o, P>, anchor: Anchor) -> Try<Read<'o, P>> {
         // SAFETY: an `Anchor` is used only with the pages that made it, which keep it.
-        unsafe { Read::begin(op, anchor.0) }
+        unsafe { Read::begin(mtr, anchor.0) }
     }
 
     /// The root below `anchor`.
@@ -72,25 +75,25 @@ impl<'o, P: Pages> Read<'o, P> {
     /// # Errors
     /// A jump.
     #[inline(always)]
-    pub fn root(op: &'o Op<'o, P>, anchor: Anchor, mark: Mark) -> Try<Read<'o, P>> {
-        Read::anchor(op, anchor)?.child(ANCHOR_SWIP, mark)
+    pub fn root(mtr: &'o MiniTransaction<'o, P>, anchor: Anchor, mark: Mark) -> Try<Read<'o, P>> {
+        Read::anchor(mtr, anchor)?.child(ANCHOR_SWIP, mark)
     }
 
     /// The attempt it belongs to.
     #[inline(always)]
-    pub fn op(&self) -> &'o Op<'o, P> {
-        self.op
+    pub fn mtr(&self) -> &'o MiniTransaction<'o, P> {
+        self.mtr
     }
 
     /// The frame.
     #[inline(always)]
-    pub fn frame(&self) -> NonNull<Frame> {
+    pub fn frame(&self) -> NonNull<FrameHeader> {
         self.frame
     }
 
     /// The frame's header.
     #[inline(always)]
-    pub fn header(&self) -> &'o Frame {
+    pub fn header(&self) -> &'o FrameHeader {
         // SAFETY: mapped while the pool lives; all its fields are atomics.
         unsafe { &*self.frame.as_ptr() }
     }
@@ -100,8 +103,8 @@ impl<'o, P: Pages> Read<'o, P> {
     pub fn view(&self) -> View<'o> {
         // SAFETY: each frame is followed by a page of that size, aligned to 512, and stays mapped.
         unsafe {
-            let start = self.frame.as_ptr().cast::<u8>().add(FRAME_HEADER);
-            View::raw(start, self.op.pages.page_size())
+            let start = self.frame.as_ptr().cast::<u8>().add(FRAME_HEADER_BYTES);
+            View::raw(start, self.mtr.pages.page_size())
         }
     }
 
@@ -137,8 +140,8 @@ impl<'o, P: Pages> Read<'o, P> {
     /// A jump: a conflict, or the page must be loaded.
     #[inline(always)]
     pub fn child(&self, at: usize, mark: Mark) -> Try<Read<'o, P>> {
-        self.op.count(mark);
-        self.op.pages.child(self, at, mark)
+        self.mtr.count(mark);
+        self.mtr.pages.child(self, at, mark)
     }
 
     /// The same, latching the child exclusively.
@@ -147,8 +150,8 @@ impl<'o, P: Pages> Read<'o, P> {
     /// A jump.
     #[inline(always)]
     pub fn child_exclusive(&self, at: usize, mark: Mark) -> Try<Write<'o, P>> {
-        self.op.count(mark);
-        self.op.pages.child_exclusive(self, at, mark)
+        self.mtr.count(mark);
+        self.mtr.pages.child_exclusive(self, at, mark)
     }
 
     /// Turns the read into a write, if the page did not change since it began.
@@ -158,7 +161,7 @@ impl<'o, P: Pages> Read<'o, P> {
     #[inline(always)]
     pub fn upgrade(self) -> Try<Write<'o, P>> {
         if P::Latching::upgrade(&self.header().latch, self.token) {
-            let write = Write { op: self.op, frame: self.frame, changed: false, logged: false };
+            let write = Write { mtr: self.mtr, frame: self.frame, changed: false, logged: false };
             // The read hold went over into the write hold: it must not be ended, too.
             std::mem::forget(self);
             Ok(write)
@@ -178,21 +181,21 @@ impl<'o, P: Pages> Read<'o, P> {
         if !P::Latching::share(&self.header().latch, self.token) {
             return Err(Jump::Restart);
         }
-        let (frame, op) = (self.frame, self.op);
+        let (frame, mtr) = (self.frame, self.mtr);
         // What the read held, if anything, went over into the shared hold.
         std::mem::forget(self);
-        let size = op.pages.page_size();
+        let size = mtr.pages.page_size();
         // SAFETY: a frame stays mapped while its `Pages` lives; if that is not `pages`, then only
-        // until the end of this call, during which `op` borrows it.
+        // until the end of this call, during which `mtr` borrows it.
         let latch: &'p Latch = unsafe { &(*frame.as_ptr()).latch };
-        if !std::ptr::eq(pages, op.pages) || at > size || len > size - at {
+        if !std::ptr::eq(pages, mtr.pages) || at > size || len > size - at {
             latch.release_shared();
             return Ok(None);
         }
         // SAFETY: each frame is followed by a page of `size` bytes, and the range is inside it.
-        let bytes = unsafe { frame.cast::<u8>().add(FRAME_HEADER + at) };
+        let bytes = unsafe { frame.cast::<u8>().add(FRAME_HEADER_BYTES + at) };
         let bytes = NonNull::slice_from_raw_parts(bytes, len);
-        Ok(Some(Shared { latch, bytes, _lent: Lent::begin(), _pages: PhantomData }))
+        Ok(Some(Shared { latch, bytes, _lent: BorrowedPage::begin(), _pages: PhantomData }))
     }
 }
 
@@ -215,7 +218,7 @@ impl<P: Pages> Drop for Read<'_, P> {
 pub struct Shared<'p> {
     latch: &'p Latch,
     bytes: NonNull<[u8]>,
-    _lent: Lent,
+    _lent: BorrowedPage,
     _pages: PhantomData<&'p [u8]>,
 }
 
@@ -242,8 +245,8 @@ impl Drop for Shared<'_> {
 /// Readers have to start again only if the page was changed: a guard that never gave out
 /// [`Write::page_mut`] leaves the version as it was.
 pub struct Write<'o, P: Pages> {
-    op: &'o Op<'o, P>,
-    frame: NonNull<Frame>,
+    mtr: &'o MiniTransaction<'o, P>,
+    frame: NonNull<FrameHeader>,
     changed: bool,
     /// The attempt holds the latch to its end, when the change is logged.
     logged: bool,
@@ -253,11 +256,14 @@ impl<'o, P: Pages> Write<'o, P> {
     /// A guard over a new page, whose frame this thread just latched exclusively.
     ///
     /// # Safety
-    /// `frame` must be a frame or an anchor of the `Pages` of `op`, latched exclusively by this
+    /// `frame` must be a frame or an anchor of the `Pages` of `mtr`, latched exclusively by this
     /// attempt, and nobody else may release it.
     #[inline(always)]
-    pub(crate) unsafe fn held(op: &'o Op<'o, P>, frame: NonNull<Frame>) -> Write<'o, P> {
-        Write { op, frame, changed: true, logged: false }
+    pub(crate) unsafe fn held(
+        mtr: &'o MiniTransaction<'o, P>,
+        frame: NonNull<FrameHeader>,
+    ) -> Write<'o, P> {
+        Write { mtr, frame, changed: true, logged: false }
     }
 
     /// Latches `frame` exclusively.
@@ -265,18 +271,21 @@ impl<'o, P: Pages> Write<'o, P> {
     /// # Safety
     /// As [`Read::begin`].
     #[inline(always)]
-    pub(crate) unsafe fn begin(op: &'o Op<'o, P>, frame: NonNull<Frame>) -> Try<Write<'o, P>> {
-        // SAFETY: a frame of the pool is mapped while the pool lives, and `op` borrows the pool.
+    pub(crate) unsafe fn begin(
+        mtr: &'o MiniTransaction<'o, P>,
+        frame: NonNull<FrameHeader>,
+    ) -> Try<Write<'o, P>> {
+        // SAFETY: a frame of the pool is mapped while the pool lives, and `mtr` borrows the pool.
         let latch: &'o Latch = unsafe { &(*frame.as_ptr()).latch };
         // The processor looks ahead past an optimistic read, but not past the exchange below: what
         // is needed next is asked for now, so that the cache misses overlap.
         // SAFETY: each frame is followed by a page of that size, aligned to 512, and stays mapped.
         let page: View<'o> = unsafe {
-            View::raw(frame.as_ptr().cast::<u8>().add(FRAME_HEADER), op.pages.page_size())
+            View::raw(frame.as_ptr().cast::<u8>().add(FRAME_HEADER_BYTES), mtr.pages.page_size())
         };
         page.prefetch(0, PREFETCHED);
         if P::Latching::write(latch) {
-            Ok(Write { op, frame, changed: false, logged: false })
+            Ok(Write { mtr, frame, changed: false, logged: false })
         } else {
             Err(Jump::Restart)
         }
@@ -284,19 +293,19 @@ impl<'o, P: Pages> Write<'o, P> {
 
     /// The attempt it belongs to.
     #[inline(always)]
-    pub fn op(&self) -> &'o Op<'o, P> {
-        self.op
+    pub fn mtr(&self) -> &'o MiniTransaction<'o, P> {
+        self.mtr
     }
 
     /// The frame.
     #[inline(always)]
-    pub fn frame(&self) -> NonNull<Frame> {
+    pub fn frame(&self) -> NonNull<FrameHeader> {
         self.frame
     }
 
     /// The frame's header.
     #[inline(always)]
-    pub fn header(&self) -> &'o Frame {
+    pub fn header(&self) -> &'o FrameHeader {
         // SAFETY: mapped while the pool lives; all its fields are atomics.
         unsafe { &*self.frame.as_ptr() }
     }
@@ -312,8 +321,8 @@ impl<'o, P: Pages> Write<'o, P> {
     pub fn page(&self) -> &[u8] {
         // SAFETY: the page behind the frame; writers are kept out by the exclusive latch.
         unsafe {
-            let start = self.frame.as_ptr().cast::<u8>().add(FRAME_HEADER);
-            std::slice::from_raw_parts(start, self.op.pages.page_size())
+            let start = self.frame.as_ptr().cast::<u8>().add(FRAME_HEADER_BYTES);
+            std::slice::from_raw_parts(start, self.mtr.pages.page_size())
         }
     }
 
@@ -321,7 +330,7 @@ impl<'o, P: Pages> Write<'o, P> {
     #[inline(always)]
     pub fn page_mut(&mut self) -> &mut [u8] {
         self.changed = true;
-        if self.op.pages.logs() {
+        if self.mtr.pages.logs() {
             self.log_bytes();
         } else {
             self.header().set_dirty();
@@ -334,7 +343,7 @@ impl<'o, P: Pages> Write<'o, P> {
     #[inline(always)]
     pub fn page_mut_noted(&mut self, note: impl FnOnce(&mut Vec<u8>)) -> &mut [u8] {
         self.changed = true;
-        if self.op.pages.logs() {
+        if self.mtr.pages.logs() {
             self.log_note(note);
         } else {
             self.header().set_dirty();
@@ -347,8 +356,8 @@ impl<'o, P: Pages> Write<'o, P> {
         // SAFETY: the page behind the frame; the exclusive latch keeps everybody out, and
         // optimistic readers go through raw reads and validate.
         unsafe {
-            let start = self.frame.as_ptr().cast::<u8>().add(FRAME_HEADER);
-            std::slice::from_raw_parts_mut(start, self.op.pages.page_size())
+            let start = self.frame.as_ptr().cast::<u8>().add(FRAME_HEADER_BYTES);
+            std::slice::from_raw_parts_mut(start, self.mtr.pages.page_size())
         }
     }
 
@@ -356,7 +365,7 @@ impl<'o, P: Pages> Write<'o, P> {
     fn log_bytes(&mut self) {
         if self.header().page().is_some() {
             self.logged = true;
-            self.op.pending.with(|changes| self.op.pages.about_to_change(changes, self.frame));
+            self.mtr.pending.with(|changes| self.mtr.pages.about_to_change(changes, self.frame));
         } else {
             // An anchor, which never goes to storage.
             self.header().set_dirty();
@@ -366,15 +375,15 @@ impl<'o, P: Pages> Write<'o, P> {
     #[inline]
     fn log_note(&mut self, note: impl FnOnce(&mut Vec<u8>)) {
         self.logged = true;
-        self.op.pending.with(|changes| self.op.pages.about_to_do(changes, self.frame, note));
+        self.mtr.pending.with(|changes| self.mtr.pages.about_to_do(changes, self.frame, note));
     }
 
     /// A page that was just allocated: it is logged as a whole.
     #[inline]
     pub(crate) fn log_new(mut self) -> Self {
-        if self.op.pages.logs() {
+        if self.mtr.pages.logs() {
             self.logged = true;
-            self.op.pending.with(|changes| self.op.pages.made_new(changes, self.frame));
+            self.mtr.pending.with(|changes| self.mtr.pages.made_new(changes, self.frame));
         }
         self
     }
@@ -391,30 +400,30 @@ impl<'o, P: Pages> Write<'o, P> {
     /// A jump: a conflict, or the page must be loaded.
     #[inline]
     pub fn child_exclusive(&self, at: usize, mark: Mark) -> Try<Write<'o, P>> {
-        self.op.count(mark);
-        self.op.pages.child_of_held(self, at, mark)
+        self.mtr.count(mark);
+        self.mtr.pages.child_of_held(self, at, mark)
     }
 
     /// The swip that refers to this page, to be put into a parent's page.
     #[inline]
     pub fn swip(&self) -> Swip {
-        self.op.pages.swip(self)
+        self.mtr.pages.swip(self)
     }
 
     /// Gives the page back to the store; its swip is gone already.
     pub fn free(self) {
-        let op = self.op;
-        if op.pages.logs() {
+        let mtr = self.mtr;
+        if mtr.pages.logs() {
             let frame = self.into_frame();
-            op.pending.with(|changes| op.pages.freed_later(changes, frame));
+            mtr.pending.with(|changes| mtr.pages.freed_later(changes, frame));
         } else {
-            op.pages.free(self);
+            mtr.pages.free(self);
         }
     }
 
     /// Forgets the guard; the latch stays held, for the pool to release.
     #[inline(always)]
-    pub(crate) fn into_frame(self) -> NonNull<Frame> {
+    pub(crate) fn into_frame(self) -> NonNull<FrameHeader> {
         let frame = self.frame;
         std::mem::forget(self);
         frame

@@ -16,17 +16,17 @@ use std::ptr::NonNull;
 
 use millpond_base::PageId;
 use millpond_base::sync::{Arc, Condvar, Mutex, MutexGuard};
-use millpond_policies::contract::Recall;
+use millpond_policies::contract::GhostHit;
 
-use crate::pool::frame::Frame;
+use crate::pool::frame::FrameHeader;
 
 /// A loaded page that nobody can reach yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived {
     /// Its frame, in state loading and latched exclusively.
-    pub frame: NonNull<Frame>,
+    pub frame: NonNull<FrameHeader>,
     /// What the policy knew of the page when it missed.
-    pub recall: Recall,
+    pub ghost_hit: GhostHit,
     /// It was loaded ahead of its use.
     pub prefetched: bool,
 }
@@ -36,12 +36,12 @@ unsafe impl Send for Arrived {}
 
 /// Lets threads wait for a load.
 #[derive(Default)]
-pub struct Landing {
+pub struct Completion {
     done: Mutex<bool>,
     signal: Condvar,
 }
 
-impl Landing {
+impl Completion {
     /// Waits until the load is over, well or not.
     pub fn wait(&self) {
         let mut done = locked(&self.done);
@@ -53,14 +53,14 @@ impl Landing {
         }
     }
 
-    fn land(&self) {
+    fn complete(&self) {
         *locked(&self.done) = true;
         self.signal.notify_all();
     }
 }
 
-enum Flight {
-    Loading(Arc<Landing>),
+enum InFlightLoad {
+    Loading(Arc<Completion>),
     Ready(Arrived),
 }
 
@@ -69,7 +69,7 @@ pub enum Step {
     /// It was not in flight: the thread loads it.
     LoadIt,
     /// Somebody else loads it.
-    Wait(Arc<Landing>),
+    Wait(Arc<Completion>),
     /// It is there: the thread may attach it.
     Ready,
     /// The swip is no longer what it was.
@@ -84,7 +84,7 @@ pub struct InFlight {
 
 #[derive(Default)]
 struct Table {
-    flights: HashMap<PageId, Flight>,
+    loads: HashMap<PageId, InFlightLoad>,
     /// In order of arrival; pages that left may still be listed.
     ready: VecDeque<PageId>,
 }
@@ -94,11 +94,11 @@ impl Table {
     fn list(&mut self, page: PageId) {
         const SHORT: usize = 64;
         self.ready.push_back(page);
-        if self.ready.len() > 2 * self.flights.len() + SHORT {
-            let flights = &self.flights;
+        if self.ready.len() > 2 * self.loads.len() + SHORT {
+            let loads = &self.loads;
             let mut seen = HashSet::new();
             self.ready.retain(|page| {
-                matches!(flights.get(page), Some(Flight::Ready(_))) && seen.insert(*page)
+                matches!(loads.get(page), Some(InFlightLoad::Ready(_))) && seen.insert(*page)
             });
         }
     }
@@ -116,34 +116,34 @@ impl InFlight {
     /// looks at the swip again, under the table's mutex.
     pub fn ask(&self, page: PageId, is_missing: impl FnOnce() -> bool) -> Step {
         let mut table = locked(&self.table);
-        match table.flights.get(&page) {
-            Some(Flight::Loading(landing)) => return Step::Wait(landing.clone()),
-            Some(Flight::Ready(_)) => return Step::Ready,
+        match table.loads.get(&page) {
+            Some(InFlightLoad::Loading(completion)) => return Step::Wait(completion.clone()),
+            Some(InFlightLoad::Ready(_)) => return Step::Ready,
             None => {}
         }
         if !is_missing() {
             return Step::Changed;
         }
-        table.flights.insert(page, Flight::Loading(Arc::default()));
+        table.loads.insert(page, InFlightLoad::Loading(Arc::default()));
         Step::LoadIt
     }
 
     /// The load of `page` is done: it waits to be attached.
     pub fn arrive(&self, page: PageId, arrived: Arrived) {
         let mut table = locked(&self.table);
-        let before = table.flights.insert(page, Flight::Ready(arrived));
+        let before = table.loads.insert(page, InFlightLoad::Ready(arrived));
         table.list(page);
         drop(table);
-        if let Some(Flight::Loading(landing)) = before {
-            landing.land();
+        if let Some(InFlightLoad::Loading(completion)) = before {
+            completion.complete();
         }
     }
 
     /// The load of `page` failed, or it was attached by its loader: those who wait look again.
     pub fn end(&self, page: PageId) {
-        let before = locked(&self.table).flights.remove(&page);
-        if let Some(Flight::Loading(landing)) = before {
-            landing.land();
+        let before = locked(&self.table).loads.remove(&page);
+        if let Some(InFlightLoad::Loading(completion)) = before {
+            completion.complete();
         }
     }
 
@@ -151,10 +151,10 @@ impl InFlight {
     /// could not be attached, [`InFlight::arrive`]: nobody loads it a second time meanwhile.
     pub fn claim(&self, page: PageId) -> Option<Arrived> {
         let mut table = locked(&self.table);
-        let flight = table.flights.get_mut(&page)?;
-        let Flight::Ready(arrived) = flight else { return None };
+        let load = table.loads.get_mut(&page)?;
+        let InFlightLoad::Ready(arrived) = load else { return None };
         let arrived = *arrived;
-        *flight = Flight::Loading(Arc::default());
+        *load = InFlightLoad::Loading(Arc::default());
         Some(arrived)
     }
 
@@ -162,10 +162,10 @@ impl InFlight {
     pub fn abandon(&self) -> Option<(PageId, Arrived)> {
         let mut table = locked(&self.table);
         while let Some(page) = table.ready.pop_front() {
-            match table.flights.remove(&page) {
-                Some(Flight::Ready(arrived)) => return Some((page, arrived)),
+            match table.loads.remove(&page) {
+                Some(InFlightLoad::Ready(arrived)) => return Some((page, arrived)),
                 Some(loading) => {
-                    table.flights.insert(page, loading);
+                    table.loads.insert(page, loading);
                 }
                 None => {}
             }
@@ -175,7 +175,7 @@ impl InFlight {
 
     /// Flights now, ready ones included.
     pub fn len(&self) -> usize {
-        locked(&self.table).flights.len()
+        locked(&self.table).loads.len()
     }
 
     /// Whether nothing is in flight.
@@ -190,50 +190,50 @@ mod tests {
 
     const PAGE: PageId = PageId(9);
 
-    fn arrived(frame: &Frame) -> Arrived {
-        Arrived { frame: NonNull::from(frame), recall: Recall::NONE, prefetched: false }
+    fn arrived(frame: &FrameHeader) -> Arrived {
+        Arrived { frame: NonNull::from(frame), ghost_hit: GhostHit::NONE, prefetched: false }
     }
 
     #[test]
     fn one_thread_loads_and_the_others_wait() {
-        let flights = InFlight::default();
-        assert!(matches!(flights.ask(PAGE, || true), Step::LoadIt));
-        let Step::Wait(landing) = flights.ask(PAGE, || panic!("not asked")) else {
+        let loads = InFlight::default();
+        assert!(matches!(loads.ask(PAGE, || true), Step::LoadIt));
+        let Step::Wait(completion) = loads.ask(PAGE, || panic!("not asked")) else {
             panic!("the second must wait")
         };
-        let waiter = std::thread::spawn(move || landing.wait());
-        flights.end(PAGE);
+        let waiter = std::thread::spawn(move || completion.wait());
+        loads.end(PAGE);
         waiter.join().unwrap();
-        assert!(matches!(flights.ask(PAGE, || false), Step::Changed));
-        assert!(flights.is_empty());
+        assert!(matches!(loads.ask(PAGE, || false), Step::Changed));
+        assert!(loads.is_empty());
     }
 
     #[test]
     fn pages_that_were_claimed_do_not_pile_up() {
-        let (flights, frame) = (InFlight::default(), Frame::default());
+        let (loads, frame) = (InFlight::default(), FrameHeader::default());
         for page in (0..10_000).map(PageId) {
-            assert!(matches!(flights.ask(page, || true), Step::LoadIt));
-            flights.arrive(page, arrived(&frame));
-            assert!(flights.claim(page).is_some());
-            flights.end(page);
+            assert!(matches!(loads.ask(page, || true), Step::LoadIt));
+            loads.arrive(page, arrived(&frame));
+            assert!(loads.claim(page).is_some());
+            loads.end(page);
         }
-        assert!(locked(&flights.table).ready.len() < 100);
+        assert!(locked(&loads.table).ready.len() < 100);
     }
 
     #[test]
     fn a_ready_page_belongs_to_one_claimant() {
-        let flights = InFlight::default();
-        let frame = Frame::default();
-        assert!(flights.claim(PAGE).is_none());
-        assert!(matches!(flights.ask(PAGE, || true), Step::LoadIt));
-        assert!(flights.claim(PAGE).is_none(), "still loading");
-        flights.arrive(PAGE, arrived(&frame));
-        assert!(matches!(flights.ask(PAGE, || true), Step::Ready));
-        assert!(flights.claim(PAGE).is_some() && flights.claim(PAGE).is_none());
-        assert!(matches!(flights.ask(PAGE, || true), Step::Wait(_)), "until it is attached");
-        assert!(flights.abandon().is_none());
-        flights.arrive(PAGE, arrived(&frame));
-        assert_eq!(flights.abandon().map(|(page, _)| page), Some(PAGE));
-        assert!(flights.is_empty());
+        let loads = InFlight::default();
+        let frame = FrameHeader::default();
+        assert!(loads.claim(PAGE).is_none());
+        assert!(matches!(loads.ask(PAGE, || true), Step::LoadIt));
+        assert!(loads.claim(PAGE).is_none(), "still loading");
+        loads.arrive(PAGE, arrived(&frame));
+        assert!(matches!(loads.ask(PAGE, || true), Step::Ready));
+        assert!(loads.claim(PAGE).is_some() && loads.claim(PAGE).is_none());
+        assert!(matches!(loads.ask(PAGE, || true), Step::Wait(_)), "until it is attached");
+        assert!(loads.abandon().is_none());
+        loads.arrive(PAGE, arrived(&frame));
+        assert_eq!(loads.abandon().map(|(page, _)| page), Some(PAGE));
+        assert!(loads.is_empty());
     }
 }

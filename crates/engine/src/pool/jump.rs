@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use millpond_base::{Mark, PageId};
 
 use crate::pool::error::PoolError;
-use crate::pool::frame::Frame;
+use crate::pool::frame::FrameHeader;
 
 /// The result of a step of an attempt.
 pub type Try<T> = Result<T, Jump>;
@@ -42,7 +42,7 @@ pub struct Load {
     /// The missing page.
     pub page: PageId,
     /// The frame that holds its swip; looked at again under its latch.
-    pub parent: NonNull<Frame>,
+    pub parent: NonNull<FrameHeader>,
     /// The page in that frame; `None` for an anchor.
     pub parent_page: Option<PageId>,
     /// Version of the parent's latch when the swip was read.

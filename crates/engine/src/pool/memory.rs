@@ -11,7 +11,7 @@ use millpond_base::FrameId;
 use millpond_policies::contract::Zeroed;
 
 use crate::pool::error::PoolError;
-use crate::pool::frame::{FRAME_HEADER, Frame, IS_MODEL, POLICY_BYTES, POLICY_LINE};
+use crate::pool::frame::{FRAME_HEADER_BYTES, FrameHeader, IS_MODEL, POLICY_BYTES, POLICY_LINE};
 
 /// Huge pages are so large; the first frame lies on such a boundary.
 const HUGE: usize = 2 << 20;
@@ -36,7 +36,7 @@ impl FrameMemory {
     /// # Errors
     /// The operating system refuses, or the number is absurd.
     pub fn map(frames: u32, page_size: usize) -> Result<FrameMemory, PoolError> {
-        let stride = page_size + FRAME_HEADER;
+        let stride = page_size + FRAME_HEADER_BYTES;
         let bytes = (frames as usize).checked_mul(stride).and_then(|b| b.checked_add(HUGE));
         let refused = |reason: &str| PoolError::Memory {
             bytes: u64::from(frames) * stride as u64,
@@ -58,7 +58,7 @@ impl FrameMemory {
             for id in (0..frames).map(FrameId) {
                 let Some(frame) = memory.frame(id) else { break };
                 // SAFETY: inside the mapping, aligned, and nobody else's yet.
-                unsafe { frame.write(Frame::new(id)) };
+                unsafe { frame.write(FrameHeader::new(id)) };
             }
         }
         Ok(memory)
@@ -96,7 +96,7 @@ impl FrameMemory {
 
     /// The frame `id`; `None` if there is none.
     #[inline]
-    pub fn frame(&self, id: FrameId) -> Option<NonNull<Frame>> {
+    pub fn frame(&self, id: FrameId) -> Option<NonNull<FrameHeader>> {
         if id.0 >= self.frames {
             return None;
         }
@@ -106,7 +106,7 @@ impl FrameMemory {
 
     /// The header of frame `id`, whether it was handed out yet or not.
     #[inline]
-    pub fn header(&self, id: FrameId) -> Option<&Frame> {
+    pub fn header(&self, id: FrameId) -> Option<&FrameHeader> {
         // SAFETY: mapped while `self` lives; a frame is made of atomics, for which any bits will
         // do, zeros included.
         self.frame(id).map(|frame| unsafe { frame.as_ref() })
@@ -114,7 +114,7 @@ impl FrameMemory {
 
     /// Which frame lies at `frame`; `None` for an address outside (an anchor's).
     #[inline]
-    pub fn id_of(&self, frame: NonNull<Frame>) -> Option<FrameId> {
+    pub fn id_of(&self, frame: NonNull<FrameHeader>) -> Option<FrameId> {
         let offset = frame.as_ptr().addr().checked_sub(self.start.as_ptr().addr())?;
         let index = u32::try_from(offset / self.stride).ok()?;
         if index < self.frames { Some(FrameId(index)) } else { None }

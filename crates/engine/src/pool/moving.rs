@@ -26,15 +26,15 @@
 //! A child is loaded only if it is to move, or may have children of its own. The ids of the others
 //! are known from the swips that refer to them.
 
-use millpond_base::{Mark, Op as Use, PageId, PageKind};
+use millpond_base::{AccessKind, Mark, PageId, PageKind};
 
 use crate::page::{PAGE_HEADER, PageHeader, PageType, View};
-use crate::pool::buffer::{Lacking, Mode, Pool};
+use crate::pool::buffer::{Lacking, Pool, PoolStrategy};
 use crate::pool::error::PoolError;
 use crate::pool::guard::{Read, Write};
 use crate::pool::jump::Try;
 use crate::pool::kind::ANCHOR_SWIP;
-use crate::pool::pages::{Anchor, NewPage, Op, Pages};
+use crate::pool::pages::{Anchor, MiniTransaction, NewPage, Pages};
 use crate::pool::swip::Swip;
 
 /// Where a walk through a structure is that moves pages to ids below a bound.
@@ -105,12 +105,12 @@ struct Seen {
     swips: Vec<usize>,
 }
 
-fn mark(what: Use) -> Mark {
+fn mark(what: AccessKind) -> Mark {
     // No scan's: the pages on the way down would be the first to go for those below them.
     Mark::of(what).with_kind(PageKind::OTHER, 0)
 }
 
-impl<M: Mode> Pool<M> {
+impl<M: PoolStrategy> Pool<M> {
     /// Attempts after which a page is left where it is: others hold it, or it does not stay in
     /// memory.
     pub(crate) const MOVE_TRIES: u32 = 50;
@@ -123,12 +123,12 @@ impl<M: Mode> Pool<M> {
     pub fn move_on(&self, anchor: Anchor, walk: &mut Walk) -> Result<Moved, PoolError> {
         let (mut seen, mut tries) = (Seen::default(), 0);
         loop {
-            let done = self.run(|op| {
+            let done = self.run(|mtr| {
                 tries += 1;
                 if tries > Self::MOVE_TRIES {
                     return Ok(Some(Moved::Busy));
                 }
-                self.attempt_step(op, anchor, walk, &mut seen)
+                self.attempt_step(mtr, anchor, walk, &mut seen)
             });
             match done {
                 Ok(None) => self.make_frames(1)?,
@@ -145,13 +145,13 @@ impl<M: Mode> Pool<M> {
 
     fn attempt_step<'o>(
         &'o self,
-        op: &'o Op<'o, Self>,
+        mtr: &'o MiniTransaction<'o, Self>,
         anchor: Anchor,
         walk: &mut Walk,
         seen: &mut Seen,
     ) -> Try<Option<Moved>> {
         let Some((&from, way)) = walk.path.split_last() else { return Ok(Some(Moved::End)) };
-        let mut node = Read::root(op, anchor, mark(Use::Read))?;
+        let mut node = Read::root(mtr, anchor, mark(AccessKind::Read))?;
         for (depth, &index) in way.iter().enumerate() {
             self.see(&node, seen)?;
             let Some(&at) = seen.swips.get(index) else {
@@ -159,7 +159,7 @@ impl<M: Mode> Pool<M> {
                 walk.leave();
                 return Ok(Some(Moved::Nothing));
             };
-            node = node.child(at, mark(Use::Read))?;
+            node = node.child(at, mark(AccessKind::Read))?;
         }
         self.see(&node, seen)?;
         let view = View::of(&seen.page);
@@ -170,7 +170,7 @@ impl<M: Mode> Pool<M> {
             let leads_on =
                 (walk.values || !above_leaves) && kind.is_some_and(|kind| kind.leads_on(view, at));
             if self.page_of(Swip(view.u64(at))) >= walk.bound {
-                let moved = self.move_child(op, &mut node.upgrade()?, at, walk.bound)?;
+                let moved = self.move_child(mtr, &mut node.upgrade()?, at, walk.bound)?;
                 if moved == Some(Moved::Page) {
                     walk.come_to(index, leads_on);
                 }
@@ -210,12 +210,12 @@ impl<M: Mode> Pool<M> {
     /// A jump.
     pub(crate) fn move_root<'o>(
         &'o self,
-        op: &'o Op<'o, Self>,
+        mtr: &'o MiniTransaction<'o, Self>,
         anchor: Anchor,
         bound: PageId,
     ) -> Try<(Option<Moved>, Option<PageId>)> {
-        let mut parent = Read::anchor(op, anchor)?.upgrade()?;
-        let moved = self.move_child(op, &mut parent, ANCHOR_SWIP, bound)?;
+        let mut parent = Read::anchor(mtr, anchor)?.upgrade()?;
+        let moved = self.move_child(mtr, &mut parent, ANCHOR_SWIP, bound)?;
         let root = self.page_of(Swip(parent.view().u64(ANCHOR_SWIP)));
         Ok((moved, (moved == Some(Moved::Page)).then_some(root)))
     }
@@ -224,19 +224,19 @@ impl<M: Mode> Pool<M> {
     /// changed: there is no frame.
     fn move_child<'o>(
         &'o self,
-        op: &'o Op<'o, Self>,
+        mtr: &'o MiniTransaction<'o, Self>,
         parent: &mut Write<'o, Self>,
         at: usize,
         bound: PageId,
     ) -> Try<Option<Moved>> {
-        let mut old = parent.child_exclusive(at, mark(Use::Write))?;
+        let mut old = parent.child_exclusive(at, mark(AccessKind::Write))?;
         if old.id() < bound {
             return Ok(Some(Moved::Nothing));
         }
         let PageHeader { owner, kind, level, .. } = PageHeader::read(old.page());
-        let mut new = match self.allocate_below(op, NewPage { owner, kind, level }, bound) {
+        let mut new = match self.allocate_below(mtr, NewPage { owner, kind, level }, bound) {
             Ok(new) => new,
-            Err(Lacking::Frame) => return Ok(None),
+            Err(Lacking::FrameHeader) => return Ok(None),
             Err(Lacking::Id) => return Ok(Some(Moved::Full)),
         };
         if let (Some(to), Some(from)) =
@@ -246,7 +246,7 @@ impl<M: Mode> Pool<M> {
         }
         if let Some(kind) = self.kind(new.view()) {
             kind.swips(new.view(), &mut |at| {
-                op.adopt(Swip(new.view().u64(at)), &new);
+                mtr.adopt(Swip(new.view().u64(at)), &new);
                 true
             });
         }
@@ -254,7 +254,7 @@ impl<M: Mode> Pool<M> {
         if let Some(place) = parent.page_mut().get_mut(at..at + 8) {
             place.copy_from_slice(&swip.0.to_le_bytes());
         }
-        op.adopt(swip, parent);
+        mtr.adopt(swip, parent);
         // What it referred to is no longer its own.
         if let Some(body) = old.page_mut().get_mut(PAGE_HEADER..) {
             body.fill(0);

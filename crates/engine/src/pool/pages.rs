@@ -24,14 +24,14 @@ use std::ptr::NonNull;
 use millpond_base::{Lsn, Mark, PageId, PageKind};
 
 use crate::page::PageType;
-use crate::page::change::Hanging;
-use crate::pool::changes::{By, Changes, Pending};
-use crate::pool::distress::PATIENCE;
+use crate::page::change::OrphanRoot;
 use crate::pool::error::PoolError;
-use crate::pool::frame::Frame;
+use crate::pool::frame::FrameHeader;
 use crate::pool::guard::{Read, Write};
 use crate::pool::jump::{Jump, Try};
 use crate::pool::latch::Latching;
+use crate::pool::mini_transaction::{Actor, ChangeSet, PendingChanges};
+use crate::pool::starvation::PATIENCE;
 use crate::pool::swip::Swip;
 
 /// What a new page shall be.
@@ -49,7 +49,7 @@ pub struct NewPage {
 ///
 /// Valid only with the [`Pages`] that made it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Anchor(pub(crate) NonNull<Frame>);
+pub struct Anchor(pub(crate) NonNull<FrameHeader>);
 
 // SAFETY: an anchor is an address inside memory that the pool keeps until it is dropped; what is
 // behind it is reached only through guards.
@@ -116,7 +116,11 @@ pub trait Pages: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// [`Jump::room`] where no frame or page id can be had without I/O.
-    fn allocate<'o>(&'o self, op: &'o Op<'o, Self>, new: NewPage) -> Try<Write<'o, Self>>;
+    fn allocate<'o>(
+        &'o self,
+        mtr: &'o MiniTransaction<'o, Self>,
+        new: NewPage,
+    ) -> Try<Write<'o, Self>>;
     /// Gives a page back; nothing refers to it any more.
     fn free(&self, page: Write<'_, Self>);
     /// What to write as the swip of `page`, which lies in memory.
@@ -124,7 +128,7 @@ pub trait Pages: Send + Sync + Sized + 'static {
     /// The page that `word`, a swip in a page that is held exclusively, refers to.
     fn page_of(&self, word: Swip) -> PageId;
     /// The swip `word` now lies in the page of `parent`; see [`Op::adopt`].
-    fn adopt(&self, word: Swip, parent: NonNull<Frame>);
+    fn adopt(&self, word: Swip, parent: NonNull<FrameHeader>);
     /// Whether the page of a swip lies in memory: a hint, which may be outdated at once.
     fn is_resident(&self, word: Swip) -> bool;
     /// Begins to load the pages of those swips of `parent`'s page, at the byte offsets `at`, that
@@ -160,15 +164,21 @@ pub trait Pages: Send + Sync + Sized + 'static {
         false
     }
     /// The page of `frame` is about to change, in a way that only its bytes tell.
-    fn about_to_change(&self, _: &mut Changes, _: NonNull<Frame>) {}
+    fn about_to_change(&self, _: &mut ChangeSet, _: NonNull<FrameHeader>) {}
     /// The page of `frame` is about to change as `note` says.
-    fn about_to_do(&self, _: &mut Changes, _: NonNull<Frame>, _: impl FnOnce(&mut Vec<u8>)) {}
+    fn about_to_do(
+        &self,
+        _: &mut ChangeSet,
+        _: NonNull<FrameHeader>,
+        _: impl FnOnce(&mut Vec<u8>),
+    ) {
+    }
     /// The page of `frame` was just allocated.
-    fn made_new(&self, _: &mut Changes, _: NonNull<Frame>) {}
+    fn made_new(&self, _: &mut ChangeSet, _: NonNull<FrameHeader>) {}
     /// The page of `frame` is to be freed when that is logged.
-    fn freed_later(&self, _: &mut Changes, _: NonNull<Frame>) {}
+    fn freed_later(&self, _: &mut ChangeSet, _: NonNull<FrameHeader>) {}
     /// The attempt is over: logs what it changed as one record, and answers where that begins.
-    fn log_changes(&self, _: Box<Changes>) -> Lsn {
+    fn log_changes(&self, _: Box<ChangeSet>) -> Lsn {
         Lsn(0)
     }
 
@@ -177,7 +187,10 @@ pub trait Pages: Send + Sync + Sized + 'static {
     /// # Errors
     /// What an attempt, or the work between attempts, failed with for good.
     #[inline(always)]
-    fn run<T>(&self, attempt: impl FnMut(&Op<'_, Self>) -> Try<T>) -> Result<T, PoolError> {
+    fn run<T>(
+        &self,
+        attempt: impl FnMut(&MiniTransaction<'_, Self>) -> Try<T>,
+    ) -> Result<T, PoolError> {
         // Not by `?`, which moves the result as a whole, soon after its parts were written.
         match self.run_logged(attempt) {
             Ok((value, _)) => Ok(value),
@@ -192,16 +205,16 @@ pub trait Pages: Send + Sync + Sized + 'static {
     #[inline(always)]
     fn run_logged<T>(
         &self,
-        mut attempt: impl FnMut(&Op<'_, Self>) -> Try<T>,
+        mut attempt: impl FnMut(&MiniTransaction<'_, Self>) -> Try<T>,
     ) -> Result<(T, Lsn), PoolError> {
         let local = self.local();
         let (mut attempts, mut told) = (0, 0);
         loop {
-            let op = Op::new(self, local, told);
+            let mtr = MiniTransaction::new(self, local, told);
             self.enter(local);
-            let result = attempt(&op);
-            let at = op.end();
-            self.leave(local, op.references.get(), result.is_ok());
+            let result = attempt(&mtr);
+            let at = mtr.end();
+            self.leave(local, mtr.references.get(), result.is_ok());
             match result {
                 Ok(value) => {
                     if attempts > PATIENCE {
@@ -210,11 +223,11 @@ pub trait Pages: Send + Sync + Sized + 'static {
                     return Ok((value, at));
                 }
                 Err(jump) => match self.settle(jump, attempts) {
-                    Ok(true) => told = op.references.get().all(),
+                    Ok(true) => told = mtr.references.get().all(),
                     // The latest reference may not have been told; if it was, by a reader that met
                     // a conflict later, it is told twice.
                     Ok(false) => {
-                        told = op.told.get().max(op.references.get().all().saturating_sub(1))
+                        told = mtr.told.get().max(mtr.references.get().all().saturating_sub(1))
                     }
                     Err(error) => {
                         self.over(local);
@@ -246,7 +259,7 @@ impl References {
 }
 
 /// One attempt at an operation: where its guards come from.
-pub struct Op<'p, P: Pages> {
+pub struct MiniTransaction<'p, P: Pages> {
     pub(crate) pages: &'p P,
     pub(crate) local: P::Local,
     pub(crate) references: Cell<References>,
@@ -254,10 +267,10 @@ pub struct Op<'p, P: Pages> {
     /// by admitting a page. A new attempt goes the same way again; what it meets there is no new
     /// reference.
     told: Cell<u64>,
-    pub(crate) pending: Pending,
+    pub(crate) pending: PendingChanges,
 }
 
-impl<P: Pages> Drop for Op<'_, P> {
+impl<P: Pages> Drop for MiniTransaction<'_, P> {
     #[inline(always)]
     fn drop(&mut self) {
         // Only where an attempt panicked is anything left.
@@ -265,11 +278,11 @@ impl<P: Pages> Drop for Op<'_, P> {
     }
 }
 
-impl<'p, P: Pages> Op<'p, P> {
+impl<'p, P: Pages> MiniTransaction<'p, P> {
     #[inline(always)]
-    fn new(pages: &'p P, local: P::Local, told: u64) -> Op<'p, P> {
+    fn new(pages: &'p P, local: P::Local, told: u64) -> MiniTransaction<'p, P> {
         let (references, told) = (Cell::new(References(0)), Cell::new(told));
-        Op { pages, local, references, told, pending: Pending::default() }
+        MiniTransaction { pages, local, references, told, pending: PendingChanges::default() }
     }
 
     /// The policy was told of the latest reference otherwise.
@@ -299,23 +312,23 @@ impl<'p, P: Pages> Op<'p, P> {
 
     /// Says on whose behalf the attempt changes what it is about to change, and how that is undone.
     #[inline]
-    pub fn undo(&self, by: By, undo: impl FnOnce(&mut Vec<u8>)) {
+    pub fn undo(&self, actor: Actor, undo: impl FnOnce(&mut Vec<u8>)) {
         if self.pages.logs() {
-            self.pending.with(|changes| changes.undo(by, undo));
+            self.pending.with(|changes| changes.undo(actor, undo));
         }
     }
 
     /// The root `page`, of something that `root` tells, hangs: nothing refers to it.
-    pub fn hangs(&self, page: PageId, root: Hanging) {
+    pub fn orphaned(&self, page: PageId, root: OrphanRoot) {
         if self.pages.logs() {
-            self.pending.with(|changes| changes.hangs(page, root));
+            self.pending.with(|changes| changes.orphaned(page, root));
         }
     }
 
     /// The root `page` does not hang any longer.
-    pub fn placed(&self, page: PageId) {
+    pub fn attached(&self, page: PageId) {
         if self.pages.logs() {
-            self.pending.with(|changes| changes.placed(page));
+            self.pending.with(|changes| changes.attached(page));
         }
     }
 

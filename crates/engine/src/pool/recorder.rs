@@ -297,7 +297,7 @@ impl Recorder {
 mod tests {
     use super::*;
     use crate::pool::thread_slot::{SHARED, thread_slot};
-    use millpond_base::{Op, PageKind};
+    use millpond_base::{AccessKind, PageKind};
     use std::sync::{Arc, Barrier};
 
     struct Into(Arc<Mutex<Vec<u64>>>, usize);
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_reference_is_packed_and_unpacked_without_loss() {
-        let mark = Mark::of(Op::Write).with_kind(PageKind(200), 255).with_scan(true);
+        let mark = Mark::of(AccessKind::Write).with_kind(PageKind(200), 255).with_scan(true);
         let reference = Reference::new(PageId((1 << 40) - 1), mark);
         let again = Reference::from_bytes(reference.to_bytes());
         assert_eq!((again.page(), again.mark()), (PageId((1 << 40) - 1), mark));

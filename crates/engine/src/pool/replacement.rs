@@ -8,13 +8,15 @@ use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 use millpond_base::{FrameId, PageId, Reason};
-use millpond_policies::contract::{Cooled, Goal, Host, PageState, Recall, Touch, Verdict, Why};
+use millpond_policies::contract::{
+    Cooled, EvictRequest, GhostHit, HitHook, Host, OfferOutcome, PageState, RefusalReason,
+};
 use millpond_policies::parts::prefetch;
 
-use crate::pool::buffer::{Evictors, Mode, Pool};
+use crate::pool::buffer::{Evictors, Pool, PoolStrategy};
 use crate::pool::counters::{Counter, Timing};
 use crate::pool::error::PoolError;
-use crate::pool::frame::{Frame, IS_MODEL, State};
+use crate::pool::frame::{FrameHeader, IS_MODEL, State};
 use crate::pool::latch::Latching;
 use crate::pool::swip::Swip;
 use crate::pool::thread_slot::thread_slot;
@@ -46,7 +48,7 @@ fn step_aside(fruitless: u32) {
 }
 
 /// One round's view of the pool.
-pub(crate) struct LiveHost<'a, M: Mode> {
+pub(crate) struct LiveHost<'a, M: PoolStrategy> {
     pool: &'a Pool<M>,
     wanted: u32,
     taken: Vec<FrameId>,
@@ -74,10 +76,10 @@ pub(crate) struct Round {
 }
 
 /// An exclusive latch that was had by trying.
-struct Held<'a>(&'a Frame);
+struct Held<'a>(&'a FrameHeader);
 
 impl<'a> Held<'a> {
-    fn try_new<L: Latching>(frame: &'a Frame) -> Option<Held<'a>> {
+    fn try_new<L: Latching>(frame: &'a FrameHeader) -> Option<Held<'a>> {
         let held = if L::THREADS { frame.latch.try_exclusive() } else { L::write(&frame.latch) };
         held.then(|| Held(frame))
     }
@@ -101,7 +103,7 @@ impl Drop for Held<'_> {
     }
 }
 
-impl<'a, M: Mode> LiveHost<'a, M> {
+impl<'a, M: PoolStrategy> LiveHost<'a, M> {
     pub(crate) fn new(pool: &'a Pool<M>, wanted: u32) -> LiveHost<'a, M> {
         let (taken, dirty) = (Vec::with_capacity(wanted as usize), Vec::new());
         LiveHost {
@@ -126,14 +128,14 @@ impl<'a, M: Mode> LiveHost<'a, M> {
         }
     }
 
-    fn refuse(&mut self, why: Why) -> Verdict {
+    fn refuse(&mut self, why: RefusalReason) -> OfferOutcome {
         self.refused += 1;
         self.note_latched(why);
-        Verdict::Refused(why)
+        OfferOutcome::Refused(why)
     }
 
-    fn note_latched(&mut self, why: Why) {
-        if why == Why::Latched {
+    fn note_latched(&mut self, why: RefusalReason) {
+        if why == RefusalReason::Latched {
             self.latched = self.latched.saturating_add(1);
         }
     }
@@ -145,15 +147,23 @@ impl<'a, M: Mode> LiveHost<'a, M> {
     }
 
     /// The parent of `frame`, latched, if it still is the parent then.
-    fn parent(&self, header: &Frame) -> Result<(NonNull<Frame>, Held<'a>), Why> {
-        let parent = header.parent().ok_or(Why::Changed)?;
-        let held = Held::try_new::<M::Latching>(self.pool.header(parent)).ok_or(Why::Latched)?;
-        if header.parent() == Some(parent) { Ok((parent, held)) } else { Err(Why::Changed) }
+    fn parent(
+        &self,
+        header: &FrameHeader,
+    ) -> Result<(NonNull<FrameHeader>, Held<'a>), RefusalReason> {
+        let parent = header.parent().ok_or(RefusalReason::Changed)?;
+        let held =
+            Held::try_new::<M::Latching>(self.pool.header(parent)).ok_or(RefusalReason::Latched)?;
+        if header.parent() == Some(parent) {
+            Ok((parent, held))
+        } else {
+            Err(RefusalReason::Changed)
+        }
     }
 
     /// A swizzled child of the page in `frame`, which is latched; any of them, if there are
     /// several. With `hot`, children that cool already do not count.
-    fn child(&mut self, frame: NonNull<Frame>, hot: bool) -> Option<FrameId> {
+    fn child(&mut self, frame: NonNull<FrameHeader>, hot: bool) -> Option<FrameId> {
         let pool = self.pool;
         let view = pool.view(frame);
         let kind = pool.kind(view)?;
@@ -174,19 +184,19 @@ impl<'a, M: Mode> LiveHost<'a, M> {
     }
 
     /// Takes a swizzled victim out, or says why not.
-    fn unswizzle(&mut self, frame: NonNull<Frame>) -> Result<Verdict, Why> {
+    fn unswizzle(&mut self, frame: NonNull<FrameHeader>) -> Result<OfferOutcome, RefusalReason> {
         let pool = self.pool;
         let header = pool.header(frame);
         let (parent, parent_held) = self.parent(header)?;
-        let held = Held::try_new::<M::Latching>(header).ok_or(Why::Latched)?;
+        let held = Held::try_new::<M::Latching>(header).ok_or(RefusalReason::Latched)?;
         self.still_evictable(header)?;
         if let Some(child) = self.child(frame, false) {
-            return Ok(Verdict::Instead(child));
+            return Ok(OfferOutcome::EvictChildFirst(child));
         }
-        let page = header.page().ok_or(Why::Changed)?;
+        let page = header.page().ok_or(RefusalReason::Changed)?;
         let cools = header.state() == State::Cooling;
         let word = if cools { Swip::cooling(frame) } else { Swip::hot(frame) };
-        let at = pool.find_swip(parent, 0, word, frame).ok_or(Why::Changed)?;
+        let at = pool.find_swip(parent, 0, word, frame).ok_or(RefusalReason::Changed)?;
         pool.set_swip(parent, at, Swip::evicted(page));
         header.set_parent(None);
         header.set_page(None);
@@ -195,61 +205,67 @@ impl<'a, M: Mode> LiveHost<'a, M> {
         // Readers that followed the pointer must find out.
         parent_held.changed();
         pool.counters.count(Counter::Unswizzles);
-        Ok(Verdict::Taken(page))
+        Ok(OfferOutcome::Taken(page))
     }
 
     /// The same with a page table.
-    fn take_from_table(&mut self, frame: NonNull<Frame>) -> Result<Verdict, Why> {
+    fn take_from_table(
+        &mut self,
+        frame: NonNull<FrameHeader>,
+    ) -> Result<OfferOutcome, RefusalReason> {
         let pool = self.pool;
         let header = pool.header(frame);
-        let held = Held::try_new::<M::Latching>(header).ok_or(Why::Latched)?;
+        let held = Held::try_new::<M::Latching>(header).ok_or(RefusalReason::Latched)?;
         self.still_evictable(header)?;
-        let page = header.page().ok_or(Why::Changed)?;
+        let page = header.page().ok_or(RefusalReason::Changed)?;
         if !pool.table.try_remove(&pool.memory, page, header.id()) {
-            return Err(Why::Latched);
+            return Err(RefusalReason::Latched);
         }
         header.set_page(None);
         header.become_state(State::Evicted);
         held.changed();
-        Ok(Verdict::Taken(page))
+        Ok(OfferOutcome::Taken(page))
     }
 
     /// Looks again, under the latch.
-    fn still_evictable(&self, header: &Frame) -> Result<(), Why> {
+    fn still_evictable(&self, header: &FrameHeader) -> Result<(), RefusalReason> {
         match header.state() {
-            State::Hot | State::Cooling if header.is_dirty_or_writing() => Err(Why::Dirty),
+            State::Hot | State::Cooling if header.is_dirty_or_writing() => {
+                Err(RefusalReason::Dirty)
+            }
             State::Hot | State::Cooling => Ok(()),
-            State::Free | State::Loading | State::Evicted => Err(Why::Absent),
+            State::Free | State::Loading | State::Evicted => Err(RefusalReason::Absent),
         }
     }
 
-    fn try_cool(&mut self, frame: NonNull<Frame>) -> Result<Cooled, Why> {
+    fn try_cool(&mut self, frame: NonNull<FrameHeader>) -> Result<Cooled, RefusalReason> {
         let pool = self.pool;
         let header = pool.header(frame);
         match header.state() {
             State::Hot => {}
-            State::Cooling => return Err(Why::Changed),
-            State::Free | State::Loading | State::Evicted => return Err(Why::Absent),
+            State::Cooling => return Err(RefusalReason::Changed),
+            State::Free | State::Loading | State::Evicted => return Err(RefusalReason::Absent),
         }
         if header.is_held() {
-            return Err(Why::Pinned);
+            return Err(RefusalReason::Pinned);
         }
         if !M::SWIZZLES {
             return self.cool_in_table(header);
         }
         let (parent, parent_held) = self.parent(header)?;
         if header.state() != State::Hot {
-            return Err(Why::Changed);
+            return Err(RefusalReason::Changed);
         }
         if pool.kind(pool.view(frame)).is_some() {
-            let held = Held::try_new::<M::Latching>(header).ok_or(Why::Latched)?;
+            let held = Held::try_new::<M::Latching>(header).ok_or(RefusalReason::Latched)?;
             let child = self.child(frame, true);
             held.unchanged();
             if let Some(child) = child {
-                return Ok(Cooled::Instead(child));
+                return Ok(Cooled::CoolChildFirst(child));
             }
         }
-        let at = pool.find_swip(parent, 0, Swip::hot(frame), frame).ok_or(Why::Changed)?;
+        let at =
+            pool.find_swip(parent, 0, Swip::hot(frame), frame).ok_or(RefusalReason::Changed)?;
         pool.set_swip(parent, at, Swip::cooling(frame));
         header.become_state(State::Cooling);
         parent_held.unchanged();
@@ -258,12 +274,12 @@ impl<'a, M: Mode> LiveHost<'a, M> {
     }
 }
 
-impl<M: Mode> LiveHost<'_, M> {
+impl<M: PoolStrategy> LiveHost<'_, M> {
     /// With a page table there is no swip to mark: the frame's state says it.
-    fn cool_in_table(&self, header: &Frame) -> Result<Cooled, Why> {
-        let held = Held::try_new::<M::Latching>(header).ok_or(Why::Latched)?;
+    fn cool_in_table(&self, header: &FrameHeader) -> Result<Cooled, RefusalReason> {
+        let held = Held::try_new::<M::Latching>(header).ok_or(RefusalReason::Latched)?;
         if header.state() != State::Hot {
-            return Err(Why::Changed);
+            return Err(RefusalReason::Changed);
         }
         header.become_state(State::Cooling);
         held.unchanged();
@@ -272,31 +288,35 @@ impl<M: Mode> LiveHost<'_, M> {
     }
 }
 
-impl<M: Mode> Host for LiveHost<'_, M> {
-    fn offer(&mut self, frame: FrameId) -> Verdict {
+impl<M: PoolStrategy> Host for LiveHost<'_, M> {
+    fn offer(&mut self, frame: FrameId) -> OfferOutcome {
         self.asked = self.asked.saturating_add(1);
-        let Some(at) = self.pool.memory.frame(frame) else { return self.refuse(Why::Absent) };
+        let Some(at) = self.pool.memory.frame(frame) else {
+            return self.refuse(RefusalReason::Absent);
+        };
         let header = self.pool.header(at);
         match header.state() {
-            State::Free | State::Loading | State::Evicted => return self.refuse(Why::Absent),
+            State::Free | State::Loading | State::Evicted => {
+                return self.refuse(RefusalReason::Absent);
+            }
             State::Hot | State::Cooling => {}
         }
         if header.is_held() {
-            return self.refuse(Why::Pinned);
+            return self.refuse(RefusalReason::Pinned);
         }
         if header.is_writing() {
-            return self.refuse(Why::Dirty);
+            return self.refuse(RefusalReason::Dirty);
         }
         if header.is_dirty() {
             self.note_dirty(frame);
-            return self.refuse(Why::Dirty);
+            return self.refuse(RefusalReason::Dirty);
         }
         let verdict = if M::SWIZZLES { self.unswizzle(at) } else { self.take_from_table(at) };
         match verdict {
-            Ok(Verdict::Taken(page)) => {
+            Ok(OfferOutcome::Taken(page)) => {
                 self.taken.push(frame);
                 self.latched = 0;
-                Verdict::Taken(page)
+                OfferOutcome::Taken(page)
             }
             Ok(other) => other,
             Err(why) => self.refuse(why),
@@ -306,7 +326,7 @@ impl<M: Mode> Host for LiveHost<'_, M> {
     fn cool(&mut self, frame: FrameId) -> Cooled {
         self.asked = self.asked.saturating_add(1);
         let Some(at) = self.pool.memory.frame(frame) else {
-            return Cooled::Refused(Why::Absent);
+            return Cooled::Refused(RefusalReason::Absent);
         };
         self.try_cool(at).unwrap_or_else(|why| {
             self.note_latched(why);
@@ -328,7 +348,7 @@ impl<M: Mode> Host for LiveHost<'_, M> {
         }
     }
 
-    fn soon(&self, frame: FrameId) {
+    fn will_offer(&self, frame: FrameId) {
         if let (Some(header), Some(at)) =
             (self.pool.memory.header(frame), self.pool.memory.frame(frame))
         {
@@ -337,7 +357,7 @@ impl<M: Mode> Host for LiveHost<'_, M> {
         }
     }
 
-    fn looked(&mut self, frames: u32) {
+    fn count_examined(&mut self, frames: u32) {
         self.looked = self.looked.saturating_add(frames);
     }
 
@@ -349,10 +369,10 @@ impl<M: Mode> Host for LiveHost<'_, M> {
     }
 }
 
-impl<M: Mode> Pool<M> {
+impl<M: PoolStrategy> Pool<M> {
     /// Asks the policy for up to `wanted` victims; frees them, and says which dirty frames stood
     /// in the way.
-    pub(crate) fn evict_round(&self, wanted: u32, incoming: Option<(PageId, Recall)>) -> Round {
+    pub(crate) fn evict_round(&self, wanted: u32, incoming: Option<(PageId, GhostHit)>) -> Round {
         self.evict_as(LiveHost::new(self, wanted), wanted, incoming)
     }
 
@@ -365,16 +385,16 @@ impl<M: Mode> Pool<M> {
         &self,
         mut host: LiveHost<'_, M>,
         wanted: u32,
-        incoming: Option<(PageId, Recall)>,
+        incoming: Option<(PageId, GhostHit)>,
     ) -> Round {
         let steps_max = steps_max(self.frames(), self.options.batch);
         let wanted = wanted.max(1);
         let first = self.evict_scanned(&mut host, wanted);
         if first < wanted {
             let now = self.now(false);
-            let goal = Goal { frames: wanted - first, steps_max, now, incoming };
+            let request = EvictRequest { frames: wanted - first, steps_max, now, incoming };
             let still = |frame, page| self.holds_hot(frame, page);
-            self.seat.evict(self.metas(), &goal, &mut host, thread_slot(), still);
+            self.policy_host.evict(self.metas(), &request, &mut host, thread_slot(), still);
         }
         let LiveHost { taken, mut dirty, refused, asked, looked, .. } = host;
         // A hand that goes round offers a frame again.
@@ -406,14 +426,14 @@ impl<M: Mode> Pool<M> {
         let mut epoch = 0;
         taken.iter().for_each(|_| epoch = self.giving_up());
         self.free.give(taken, self.frames(), epoch);
-        self.sleep.frames.ring();
+        self.sleep.frames.signal();
     }
 
     /// A free frame, latched exclusively, for a page that missed.
     pub(crate) fn frame_for(
         &self,
-        incoming: Option<(PageId, Recall)>,
-    ) -> Result<NonNull<Frame>, PoolError> {
+        incoming: Option<(PageId, GhostHit)>,
+    ) -> Result<NonNull<FrameHeader>, PoolError> {
         if let Some(frame) = self.take_free() {
             self.wake_evictors();
             return Ok(frame);
@@ -445,7 +465,7 @@ impl<M: Mode> Pool<M> {
     /// Evicts, or waits for the evictors, until `done` has what it wants.
     fn wait_for<T>(
         &self,
-        mut incoming: Option<(PageId, Recall)>,
+        mut incoming: Option<(PageId, GhostHit)>,
         least: u32,
         done: impl Fn() -> Option<T>,
     ) -> Result<T, PoolError> {
@@ -483,7 +503,7 @@ impl<M: Mode> Pool<M> {
     }
 
     /// A worker makes room itself; whether anything came of it.
-    fn evict_here(&self, incoming: Option<(PageId, Recall)>) -> Result<bool, PoolError> {
+    fn evict_here(&self, incoming: Option<(PageId, GhostHit)>) -> Result<bool, PoolError> {
         let round = self.evict_round(self.options.batch, incoming);
         if round.taken > 0 && self.options.background_writer {
             // What is dirty is written behind the worker's back.
@@ -544,6 +564,6 @@ impl<M: Mode> Pool<M> {
 
     /// Whether the seated policy lets pages cool.
     pub fn cools(&self) -> bool {
-        M::Touch::cools(&self.params)
+        M::Hook::cools(&self.params)
     }
 }

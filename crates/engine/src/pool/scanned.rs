@@ -12,9 +12,9 @@ use std::collections::VecDeque;
 use millpond_base::sync::Mutex;
 use millpond_base::sync::atomic::{AtomicU32, Ordering};
 use millpond_base::{FrameId, PageId};
-use millpond_policies::contract::{Host, Verdict, Why};
+use millpond_policies::contract::{Host, OfferOutcome, RefusalReason};
 
-use crate::pool::buffer::{Mode, Pool, locked};
+use crate::pool::buffer::{Pool, PoolStrategy, locked};
 use crate::pool::replacement::LiveHost;
 
 /// Frames with the pages that a scan loaded into them, the oldest first. Some may be outdated: the
@@ -39,7 +39,7 @@ impl Scanned {
     }
 }
 
-impl<M: Mode> Pool<M> {
+impl<M: PoolStrategy> Pool<M> {
     /// A scan loaded `page` into `frame`.
     pub(crate) fn note_scanned(&self, frame: FrameId, page: PageId) {
         let most = 2 * self.frames() as usize;
@@ -68,18 +68,20 @@ impl<M: Mode> Pool<M> {
             if !self.is_scanned(frame, page) {
                 continue;
             }
-            let mut verdict = Verdict::Refused(Why::Changed);
-            self.seat.forget_if(self.metas(), frame, || {
+            let mut verdict = OfferOutcome::Refused(RefusalReason::Changed);
+            self.policy_host.forget_if(self.metas(), frame, || {
                 verdict = host.offer(frame);
-                matches!(verdict, Verdict::Taken(_))
+                matches!(verdict, OfferOutcome::Taken(_))
             });
             match verdict {
-                Verdict::Taken(_) => taken += 1,
+                OfferOutcome::Taken(_) => taken += 1,
                 // It may go later: once it is written, or its reader is through.
-                Verdict::Refused(Why::Dirty | Why::Latched | Why::Pinned) => {
+                OfferOutcome::Refused(
+                    RefusalReason::Dirty | RefusalReason::Latched | RefusalReason::Pinned,
+                ) => {
                     kept.push((frame, page));
                 }
-                Verdict::Refused(_) | Verdict::Instead(_) => {}
+                OfferOutcome::Refused(_) | OfferOutcome::EvictChildFirst(_) => {}
             }
         }
         if !kept.is_empty() {

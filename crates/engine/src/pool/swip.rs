@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 
 use millpond_base::PageId;
 
-use crate::pool::frame::Frame;
+use crate::pool::frame::FrameHeader;
 
 /// The word of a swip, as read from a page. Its meaning counts only after validation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,13 +33,13 @@ impl Swip {
 
     /// The swip of a page in `frame`.
     #[inline(always)]
-    pub fn hot(frame: NonNull<Frame>) -> Swip {
+    pub fn hot(frame: NonNull<FrameHeader>) -> Swip {
         Swip(frame.as_ptr().expose_provenance() as u64)
     }
 
     /// The swip of a page on probation in `frame`.
     #[inline(always)]
-    pub fn cooling(frame: NonNull<Frame>) -> Swip {
+    pub fn cooling(frame: NonNull<FrameHeader>) -> Swip {
         Swip(Swip::hot(frame).0 | COOLING)
     }
 
@@ -76,7 +76,7 @@ impl Swip {
     /// The frame's address of a swizzled swip, unless the bits are none. Following it is up to
     /// the guards, which know when it is sound.
     #[inline(always)]
-    pub fn frame(self) -> Option<NonNull<Frame>> {
+    pub fn frame(self) -> Option<NonNull<FrameHeader>> {
         NonNull::new(std::ptr::with_exposed_provenance_mut((self.0 & !COOLING) as usize))
     }
 }
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_three_forms_are_told_apart() {
-        let frame = Frame::default();
+        let frame = FrameHeader::default();
         let at = NonNull::from(&frame);
         let (hot, cooling) = (Swip::hot(at), Swip::cooling(at));
         let evicted = Swip::evicted(PageId(5));

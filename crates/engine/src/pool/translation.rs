@@ -7,20 +7,20 @@
 use std::ptr::NonNull;
 
 use millpond_base::{FrameId, Mark, PageId};
-use millpond_policies::contract::{Access, Hit, TickSource, Touch, TouchOn};
+use millpond_policies::contract::{Access, Hit, HitHook, HitOn, TickSource};
 
-use crate::pool::buffer::{Mode, Pool};
+use crate::pool::buffer::{Pool, PoolStrategy};
 use crate::pool::counters::Counter;
 use crate::pool::error::PoolError;
-use crate::pool::frame::{Frame, State};
+use crate::pool::frame::{FrameHeader, State};
 use crate::pool::guard::{Read, Write};
 use crate::pool::jump::{Jump, Load, Try};
 use crate::pool::latch::Latching;
-use crate::pool::pages::Op;
+use crate::pool::pages::MiniTransaction;
 use crate::pool::swip::Swip;
 use crate::pool::thread_slot::thread_slot;
 
-impl<M: Mode> Pool<M> {
+impl<M: PoolStrategy> Pool<M> {
     /// See [`Pages::child`].
     #[inline(always)]
     pub(crate) fn child_of_reader<'o>(
@@ -34,12 +34,12 @@ impl<M: Mode> Pool<M> {
         let frame = self.translate(parent, at, word, mark)?;
         // SAFETY: the parent had not changed after the swip was read, so the word is a swip that
         // this pool made, of one of its frames; or the page table names one.
-        let child = unsafe { Read::begin(parent.op(), frame) }?;
+        let child = unsafe { Read::begin(parent.mtr(), frame) }?;
         parent.validate()?;
         if !M::SWIZZLES && child.header().page() != Some(word.page()) {
             return Err(Jump::Restart);
         }
-        self.touch(parent.op(), frame, mark);
+        self.on_hit(parent.mtr(), frame, mark);
         Ok(child)
     }
 
@@ -55,12 +55,12 @@ impl<M: Mode> Pool<M> {
         parent.validate()?;
         let frame = self.translate(parent, at, word, mark)?;
         // SAFETY: as in `child_of_reader`.
-        let child = unsafe { Write::begin(parent.op(), frame) }?;
+        let child = unsafe { Write::begin(parent.mtr(), frame) }?;
         parent.validate()?;
         if !M::SWIZZLES && child.header().page() != Some(word.page()) {
             return Err(Jump::Restart);
         }
-        self.touch(parent.op(), frame, mark);
+        self.on_hit(parent.mtr(), frame, mark);
         Ok(child)
     }
 
@@ -71,7 +71,7 @@ impl<M: Mode> Pool<M> {
         at: usize,
         word: Swip,
         mark: Mark,
-    ) -> Try<NonNull<Frame>> {
+    ) -> Try<NonNull<FrameHeader>> {
         if M::SWIZZLES {
             return match word.frame() {
                 Some(frame) if word.is_hot() => {
@@ -84,7 +84,7 @@ impl<M: Mode> Pool<M> {
         match self.table.find(&self.memory, word.page()) {
             Ok(Some(id)) => {
                 let frame = self.memory.frame(id).ok_or(Jump::Restart)?;
-                self.warm(parent.op(), frame, word.page())?;
+                self.warm(parent.mtr(), frame, word.page())?;
                 if self.header(frame).is_unverified() {
                     self.verify_late(parent, at, frame, word.page())?;
                 }
@@ -101,7 +101,7 @@ impl<M: Mode> Pool<M> {
         &self,
         parent: &Read<'_, Self>,
         at: usize,
-        frame: NonNull<Frame>,
+        frame: NonNull<FrameHeader>,
         page: PageId,
     ) -> Try<()> {
         let latch = &parent.header().latch;
@@ -115,35 +115,40 @@ impl<M: Mode> Pool<M> {
 
     /// Tells the policy of a reference to the page in `frame`, and the recorder.
     #[inline(always)]
-    pub(crate) fn touch(&self, op: &Op<'_, Self>, frame: NonNull<Frame>, mark: Mark) {
+    pub(crate) fn on_hit(
+        &self,
+        mtr: &MiniTransaction<'_, Self>,
+        frame: NonNull<FrameHeader>,
+        mark: Mark,
+    ) {
         if !mark.is_scan() {
             self.header(frame).set_scanned(false);
         }
-        let hears = M::Touch::hit_cost(&self.params) != Hit::Nothing;
+        let hears = M::Hook::hit_cost(&self.params) != Hit::Nothing;
         if !hears && !M::RECORDS {
             return;
         }
         // Where each reference moves the clock, none is noted before it is told.
-        if !M::RECORDS && M::Touch::TICK != TickSource::PerAccess {
+        if !M::RECORDS && M::Hook::TICK != TickSource::PerAccess {
             let access = self.access(PageId::default(), mark, false);
-            if M::Touch::is_noted(self.meta(frame), &self.params, &access) {
+            if M::Hook::is_noop(self.meta(frame), &self.params, &access) {
                 return;
             }
         }
         // By now it may have gone.
-        let page = match M::Touch::READS_PAGE || M::RECORDS {
+        let page = match M::Hook::READS_PAGE || M::RECORDS {
             true => self.header(frame).page().unwrap_or_default(),
             false => PageId::default(),
         };
         if M::RECORDS && page != PageId::default() {
-            self.recorder.note(op.local(), page, mark);
+            self.recorder.note(mtr.local(), page, mark);
         }
-        if !hears || !op.is_new() {
+        if !hears || !mtr.is_new() {
             return;
         }
         let access = self.access(page, mark, true);
         self.touched(frame, &access);
-        if M::Touch::UNFIX && self.touch_on == TouchOn::Both {
+        if M::Hook::UNFIX && self.hit_on == HitOn::Both {
             self.touched(frame, &access);
         }
     }
@@ -151,12 +156,12 @@ impl<M: Mode> Pool<M> {
     /// One event of an access. An optimistic reader holds nothing, so the end of an access is told
     /// with its beginning: parents before children, as lock coupling lets go of them.
     #[inline(always)]
-    pub(crate) fn touched(&self, frame: NonNull<Frame>, access: &Access) {
-        M::Touch::touch(self.meta(frame), &self.params, access);
-        if M::Touch::hit_cost(&self.params) == Hit::Central {
+    pub(crate) fn touched(&self, frame: NonNull<FrameHeader>, access: &Access) {
+        M::Hook::on_hit(self.meta(frame), &self.params, access);
+        if M::Hook::hit_cost(&self.params) == Hit::Central {
             let (id, slot) = (self.header(frame).id(), thread_slot());
             let still = |frame, page| self.holds_hot(frame, page);
-            if !self.seat.hit(self.metas(), id, access, slot, still) {
+            if !self.policy_host.hit(self.metas(), id, access, slot, still) {
                 self.counters.count(Counter::HitsLost);
             }
         }
@@ -177,7 +182,7 @@ impl<M: Mode> Pool<M> {
         at: usize,
         word: Swip,
         mark: Mark,
-    ) -> Try<NonNull<Frame>> {
+    ) -> Try<NonNull<FrameHeader>> {
         if word == Swip::NULL {
             return Err(null_swip(parent.header().page(), at));
         }
@@ -192,7 +197,7 @@ impl<M: Mode> Pool<M> {
                 M::Latching::demote(latch);
                 if attached.is_ok() {
                     // The page was admitted with this very reference.
-                    parent.op().is_told();
+                    parent.mtr().is_told();
                 }
                 return attached;
             }
@@ -205,7 +210,7 @@ impl<M: Mode> Pool<M> {
     }
 
     /// Takes a page off probation (leanstore III-B).
-    fn revive(&self, parent: &Read<'_, Self>, at: usize, word: Swip) -> Try<NonNull<Frame>> {
+    fn revive(&self, parent: &Read<'_, Self>, at: usize, word: Swip) -> Try<NonNull<FrameHeader>> {
         let latch = &parent.header().latch;
         if !M::Latching::promote(latch, parent.token()) {
             return Err(Jump::Restart);
@@ -218,23 +223,28 @@ impl<M: Mode> Pool<M> {
     /// With a page table, a page on probation is told by its frame's state. It is followed without
     /// being revived where an attempt only comes the same way again.
     #[inline(always)]
-    fn warm(&self, op: &Op<'_, Self>, frame: NonNull<Frame>, page: PageId) -> Try<()> {
-        let cools = M::Touch::cools(&self.params);
-        if cools && self.header(frame).state() == State::Cooling && op.is_new() {
+    fn warm(
+        &self,
+        mtr: &MiniTransaction<'_, Self>,
+        frame: NonNull<FrameHeader>,
+        page: PageId,
+    ) -> Try<()> {
+        let cools = M::Hook::cools(&self.params);
+        if cools && self.header(frame).state() == State::Cooling && mtr.is_new() {
             return self.warm_up(frame, page);
         }
         Ok(())
     }
 
     #[cold]
-    fn warm_up(&self, frame: NonNull<Frame>, page: PageId) -> Try<()> {
+    fn warm_up(&self, frame: NonNull<FrameHeader>, page: PageId) -> Try<()> {
         let header = self.header(frame);
         if !header.latch.try_exclusive() {
             return Err(Jump::Restart);
         }
         let is_still = header.page() == Some(page) && header.state() == State::Cooling;
         if is_still {
-            self.seat.revive(self.metas(), header.id(), || {
+            self.policy_host.revive(self.metas(), header.id(), || {
                 header.become_state(State::Hot);
                 true
             });
@@ -247,17 +257,17 @@ impl<M: Mode> Pool<M> {
     /// The same, under the parent's exclusive latch.
     pub(crate) fn revive_held(
         &self,
-        parent: NonNull<Frame>,
+        parent: NonNull<FrameHeader>,
         at: usize,
         word: Swip,
-    ) -> Try<NonNull<Frame>> {
+    ) -> Try<NonNull<FrameHeader>> {
         let now = Swip(self.view(parent).u64(at));
         let (Some(frame), true) = (word.frame(), now.frame() == word.frame()) else {
             return Err(Jump::Restart);
         };
         if now.is_cooling() {
             let header = self.header(frame);
-            self.seat.revive(self.metas(), header.id(), || {
+            self.policy_host.revive(self.metas(), header.id(), || {
                 header.become_state(State::Hot);
                 self.set_swip(parent, at, Swip::hot(frame));
                 true
@@ -282,14 +292,14 @@ impl<M: Mode> Pool<M> {
             word.frame().ok_or(Jump::Restart)?
         } else if M::SWIZZLES && word.is_cooling() {
             self.revive_held(parent.frame(), at, word)?
-        } else if let Some(frame) = self.resident_by_table(parent.op(), word.page())? {
+        } else if let Some(frame) = self.resident_by_table(parent.mtr(), word.page())? {
             if self.header(frame).is_unverified() {
                 self.verify_found(parent.frame(), at, frame, word.page())?;
             }
             frame
         } else if let Some(arrived) = self.in_flight.claim(word.page()) {
             let frame = self.attach_at(parent.frame(), at, word.page(), arrived, mark)?;
-            parent.op().is_told();
+            parent.mtr().is_told();
             frame
         } else {
             let version = parent.header().latch.version_held();
@@ -299,22 +309,26 @@ impl<M: Mode> Pool<M> {
         };
         // SAFETY: the parent is held, so the word is a swip of this pool, or the table names a
         // frame.
-        let child = unsafe { Write::begin(parent.op(), frame) }?;
+        let child = unsafe { Write::begin(parent.mtr(), frame) }?;
         if !M::SWIZZLES && child.header().page() != Some(word.page()) {
             return Err(Jump::Restart);
         }
-        self.touch(parent.op(), frame, mark);
+        self.on_hit(parent.mtr(), frame, mark);
         Ok(child)
     }
 
-    fn resident_by_table(&self, op: &Op<'_, Self>, page: PageId) -> Try<Option<NonNull<Frame>>> {
+    fn resident_by_table(
+        &self,
+        mtr: &MiniTransaction<'_, Self>,
+        page: PageId,
+    ) -> Try<Option<NonNull<FrameHeader>>> {
         if M::SWIZZLES {
             return Ok(None);
         }
         let found = self.table.find(&self.memory, page).map_err(|_| Jump::Restart)?;
         let frame = found.and_then(|id| self.memory.frame(id));
         if let Some(frame) = frame {
-            self.warm(op, frame, page)?;
+            self.warm(mtr, frame, page)?;
         }
         Ok(frame)
     }

@@ -14,14 +14,14 @@ use millpond_base::sync::{Mutex, MutexGuard};
 use millpond_base::{Mark, PageId};
 
 use crate::page::PageHeader;
+use crate::pool::borrowed::back_off;
 use crate::pool::error::PoolError;
-use crate::pool::frame::{FRAME_HEADER, Frame};
+use crate::pool::frame::{FRAME_HEADER_BYTES, FrameHeader};
 use crate::pool::guard::{Read, Write};
 use crate::pool::jump::{Cold, Jump, Try};
 use crate::pool::kind::ANCHOR_SWIP;
 use crate::pool::latch::Latching;
-use crate::pool::lent::back_off;
-use crate::pool::pages::{Anchor, NewPage, Op, Pages, References};
+use crate::pool::pages::{Anchor, MiniTransaction, NewPage, Pages, References};
 use crate::pool::swip::Swip;
 use crate::pool::translation::null_swip;
 use crate::pool::twin_memory::TwinMemory;
@@ -90,7 +90,7 @@ impl<L: Latching> Twin<L> {
     }
 
     /// A new page, latched.
-    fn fresh(&self, new: NewPage) -> Result<NonNull<Frame>, PoolError> {
+    fn fresh(&self, new: NewPage) -> Result<NonNull<FrameHeader>, PoolError> {
         let frame = self.memory().take()?;
         let id = PageId(self.pages.fetch_add(1, Ordering::Relaxed));
         // SAFETY: taken from the free list, so nobody else writes it; outdated readers use raw
@@ -101,7 +101,7 @@ impl<L: Latching> Twin<L> {
                 millpond_base::sync::thread::yield_now();
             }
             frame.as_ref().set_page(Some(id));
-            let page = frame.cast::<u8>().add(FRAME_HEADER).as_ptr();
+            let page = frame.cast::<u8>().add(FRAME_HEADER_BYTES).as_ptr();
             let page = std::slice::from_raw_parts_mut(page, self.page_size);
             page.fill(0);
             let (kind, level) = (new.kind, new.level);
@@ -153,7 +153,7 @@ impl<L: Latching> Pages for Twin<L> {
         let frame = word.frame().ok_or_else(|| null_swip(parent.header().page(), at))?;
         // SAFETY: the parent had not changed after the swip was read, so the word is a swip that
         // this twin made, of a frame that it keeps.
-        let child = unsafe { Read::begin(parent.op(), frame) }?;
+        let child = unsafe { Read::begin(parent.mtr(), frame) }?;
         parent.validate()?;
         Ok(child)
     }
@@ -169,7 +169,7 @@ impl<L: Latching> Pages for Twin<L> {
         parent.validate()?;
         let frame = word.frame().ok_or_else(|| null_swip(parent.header().page(), at))?;
         // SAFETY: as in `child`.
-        let child = unsafe { Write::begin(parent.op(), frame) }?;
+        let child = unsafe { Write::begin(parent.mtr(), frame) }?;
         parent.validate()?;
         Ok(child)
     }
@@ -183,12 +183,16 @@ impl<L: Latching> Pages for Twin<L> {
         let frame = Swip(parent.view().u64(at)).frame();
         let frame = frame.ok_or_else(|| null_swip(parent.header().page(), at))?;
         // SAFETY: the parent is held, so the word is a swip that this twin made.
-        unsafe { Write::begin(parent.op(), frame) }
+        unsafe { Write::begin(parent.mtr(), frame) }
     }
 
-    fn allocate<'o>(&'o self, op: &'o Op<'o, Self>, new: NewPage) -> Try<Write<'o, Self>> {
+    fn allocate<'o>(
+        &'o self,
+        mtr: &'o MiniTransaction<'o, Self>,
+        new: NewPage,
+    ) -> Try<Write<'o, Self>> {
         // SAFETY: `fresh` latched the frame for us.
-        Ok(unsafe { Write::held(op, self.fresh(new).map_err(Jump::failed)?) })
+        Ok(unsafe { Write::held(mtr, self.fresh(new).map_err(Jump::failed)?) })
     }
 
     fn free(&self, page: Write<'_, Self>) {
@@ -210,7 +214,7 @@ impl<L: Latching> Pages for Twin<L> {
         PageId(0)
     }
 
-    fn adopt(&self, _: Swip, _: NonNull<Frame>) {}
+    fn adopt(&self, _: Swip, _: NonNull<FrameHeader>) {}
 
     fn is_resident(&self, _: Swip) -> bool {
         true
@@ -231,7 +235,7 @@ impl<L: Latching> Pages for Twin<L> {
         unsafe {
             anchor
                 .cast::<u8>()
-                .add(FRAME_HEADER + ANCHOR_SWIP)
+                .add(FRAME_HEADER_BYTES + ANCHOR_SWIP)
                 .cast::<u64>()
                 .write(Swip::hot(root).0.to_le());
             root.as_ref().latch.release_exclusive();
@@ -252,16 +256,16 @@ mod tests {
 
     fn a_page_written_is_a_page_read<L: Latching>(twin: &Twin<L>) {
         let (anchor, _) = twin.anchor_new(LEAF).unwrap();
-        twin.run(|op| {
-            let parent = Read::anchor(op, anchor)?;
+        twin.run(|mtr| {
+            let parent = Read::anchor(mtr, anchor)?;
             let mut root = parent.child_exclusive(ANCHOR_SWIP, Mark::WRITE)?;
             root.page_mut()[100..104].copy_from_slice(b"pond");
             Ok(())
         })
         .unwrap();
         let seen = twin
-            .run(|op| {
-                let root = Read::root(op, anchor, Mark::READ)?;
+            .run(|mtr| {
+                let root = Read::root(mtr, anchor, Mark::READ)?;
                 let mut out = [0; 4];
                 root.view().copy_into(100, &mut out);
                 root.validate()?;
@@ -286,18 +290,18 @@ mod tests {
         let twin = Twin::<Optimistic>::new(4096).unwrap();
         let (anchor, _) = twin.anchor_new(LEAF).unwrap();
         let mut first = true;
-        twin.run(|op| {
-            let root = Read::root(op, anchor, Mark::READ)?;
+        twin.run(|mtr| {
+            let root = Read::root(mtr, anchor, Mark::READ)?;
             if std::mem::take(&mut first) {
-                let page = op.allocate(LEAF)?;
+                let page = mtr.allocate(LEAF)?;
                 let frame = page.frame();
                 assert_eq!(twin.len(), 2);
                 page.free();
                 assert_eq!(twin.len(), 1);
                 // SAFETY: a frame of this twin.
-                let stale = unsafe { Read::begin(op, frame) }?;
+                let stale = unsafe { Read::begin(mtr, frame) }?;
                 stale.validate()?;
-                let again = op.allocate(LEAF)?;
+                let again = mtr.allocate(LEAF)?;
                 assert_eq!(again.frame(), frame, "the last frame freed is the first reused");
                 assert!(stale.validate().is_err());
             }
@@ -310,24 +314,24 @@ mod tests {
     fn a_page_is_shared_at_the_version_that_was_read_and_keeps_writers_out() {
         let twin = Twin::<Optimistic>::new(4096).unwrap();
         let (anchor, _) = twin.anchor_new(LEAF).unwrap();
-        twin.run(|op| {
-            let write = || Read::anchor(op, anchor)?.child_exclusive(ANCHOR_SWIP, Mark::WRITE);
-            let outdated = Read::root(op, anchor, Mark::READ)?;
+        twin.run(|mtr| {
+            let write = || Read::anchor(mtr, anchor)?.child_exclusive(ANCHOR_SWIP, Mark::WRITE);
+            let outdated = Read::root(mtr, anchor, Mark::READ)?;
             write()?.page_mut()[100..104].copy_from_slice(b"pond");
             assert!(outdated.share(&twin, 100, 4).is_err(), "the page changed");
-            let held = Read::root(op, anchor, Mark::READ)?.share(&twin, 100, 4)?.unwrap();
-            let more = Read::root(op, anchor, Mark::READ)?.share(&twin, 102, 2)?.unwrap();
+            let held = Read::root(mtr, anchor, Mark::READ)?.share(&twin, 100, 4)?.unwrap();
+            let more = Read::root(mtr, anchor, Mark::READ)?.share(&twin, 102, 2)?.unwrap();
             assert_eq!((held.bytes(), more.bytes()), (&b"pond"[..], &b"nd"[..]));
             drop(held);
             assert!(write().is_err(), "it is shared still");
             drop(more);
             assert!(write().is_ok());
             for (at, len) in [(4096, 1), (4090, 7), (usize::MAX, 1), (1, usize::MAX)] {
-                let page = Read::root(op, anchor, Mark::READ)?;
+                let page = Read::root(mtr, anchor, Mark::READ)?;
                 assert!(page.share(&twin, at, len)?.is_none(), "beyond the page");
             }
             let other = Twin::<Optimistic>::new(4096).unwrap();
-            assert!(Read::root(op, anchor, Mark::READ)?.share(&other, 0, 4)?.is_none());
+            assert!(Read::root(mtr, anchor, Mark::READ)?.share(&other, 0, 4)?.is_none());
             assert!(write().is_ok(), "nothing was left latched");
             Ok(())
         })
@@ -338,8 +342,8 @@ mod tests {
     fn a_reference_to_nothing_is_an_error_and_no_endless_restart() {
         let twin = Twin::<Optimistic>::new(4096).unwrap();
         let (anchor, _) = twin.anchor_new(LEAF).unwrap();
-        let result = twin.run(|op| {
-            let root = Read::root(op, anchor, Mark::READ)?;
+        let result = twin.run(|mtr| {
+            let root = Read::root(mtr, anchor, Mark::READ)?;
             root.child(64, Mark::READ).map(|_| ())
         });
         assert!(matches!(result, Err(PoolError::Corrupt { .. })), "{result:?}");

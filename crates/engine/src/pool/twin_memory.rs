@@ -16,14 +16,14 @@ use std::{fs, io};
 use millpond_base::FrameId;
 
 use crate::pool::error::PoolError;
-use crate::pool::frame::{FRAME_HEADER, Frame};
+use crate::pool::frame::{FRAME_HEADER_BYTES, FrameHeader};
 
 /// Frames allocated at once: as one piece with huge-page advice, as the pool's memory is.
 const CHUNK_BYTES: usize = 64 << 20;
 /// Chunks begin where huge pages do.
 const CHUNK_ALIGN: usize = 2 << 20;
 // Frames are aligned as direct I/O is, so that pages lie exactly as in the pool.
-const _: () = assert!(CHUNK_ALIGN.is_multiple_of(FRAME_HEADER));
+const _: () = assert!(CHUNK_ALIGN.is_multiple_of(FRAME_HEADER_BYTES));
 
 /// A piece of memory and how it is given back.
 enum Chunk {
@@ -44,7 +44,7 @@ pub(super) struct TwinMemory {
     source: Source,
     chunks: Vec<Chunk>,
     /// Frames that were given back.
-    free: Vec<NonNull<Frame>>,
+    free: Vec<NonNull<FrameHeader>>,
     /// The first frame of the last chunk that was never handed out, and how many follow with it.
     fresh: Option<(NonNull<u8>, usize)>,
 }
@@ -65,12 +65,12 @@ impl TwinMemory {
     }
 
     fn from(source: Source, page_size: usize) -> TwinMemory {
-        let stride = FRAME_HEADER + page_size;
+        let stride = FRAME_HEADER_BYTES + page_size;
         TwinMemory { stride, source, chunks: Vec::new(), free: Vec::new(), fresh: None }
     }
 
     /// A frame that nobody refers to: the one given back last, or a fresh one.
-    pub fn take(&mut self) -> Result<NonNull<Frame>, PoolError> {
+    pub fn take(&mut self) -> Result<NonNull<FrameHeader>, PoolError> {
         if let Some(frame) = self.free.pop() {
             return Ok(frame);
         }
@@ -78,19 +78,19 @@ impl TwinMemory {
             Some((start, left)) if left > 0 => (start, left),
             _ => self.grow()?,
         };
-        let frame = start.cast::<Frame>();
+        let frame = start.cast::<FrameHeader>();
         // SAFETY: `left` frames lie behind `start`, inside a chunk, aligned to 512 since the chunk
         // and the stride are; nobody knows this one yet. The next one lies inside the chunk or at
         // its end.
         unsafe {
-            frame.write(Frame::new(FrameId::NONE));
+            frame.write(FrameHeader::new(FrameId::NONE));
             self.fresh = Some((start.add(self.stride), left - 1));
         }
         Ok(frame)
     }
 
     /// Takes back a frame of this twin.
-    pub fn give_back(&mut self, frame: NonNull<Frame>) {
+    pub fn give_back(&mut self, frame: NonNull<FrameHeader>) {
         self.free.push(frame);
     }
 
@@ -203,9 +203,9 @@ mod tests {
         let mut memory = TwinMemory::in_file(1 << 16, folder.path()).unwrap();
         let frames: Vec<_> = (0..1500).map(|_| memory.take().unwrap()).collect();
         assert!(memory.chunks.len() > 1, "more than a chunk was needed");
-        let byte_of = |frame: &NonNull<Frame>| {
+        let byte_of = |frame: &NonNull<FrameHeader>| {
             // SAFETY: a page of this memory, which is as long; only this thread knows it.
-            unsafe { frame.cast::<u8>().add(FRAME_HEADER + 65_535) }
+            unsafe { frame.cast::<u8>().add(FRAME_HEADER_BYTES + 65_535) }
         };
         for (at, frame) in frames.iter().enumerate() {
             // SAFETY: as above.

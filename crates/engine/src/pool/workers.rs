@@ -6,16 +6,16 @@ use std::sync::atomic::Ordering;
 
 use millpond_base::sync::thread::{Builder, JoinHandle};
 
-use crate::pool::buffer::{Evictors, Mode, Pool};
+use crate::pool::buffer::{Evictors, Pool, PoolStrategy};
 use crate::pool::error::PoolError;
 
 /// The threads of one pool.
-pub struct Workers<M: Mode> {
+pub struct Workers<M: PoolStrategy> {
     pool: Arc<Pool<M>>,
     threads: Vec<JoinHandle<()>>,
 }
 
-impl<M: Mode> Workers<M> {
+impl<M: PoolStrategy> Workers<M> {
     /// Starts the threads that the pool's options ask for.
     ///
     /// # Errors
@@ -23,7 +23,7 @@ impl<M: Mode> Workers<M> {
     pub fn start(pool: Arc<Pool<M>>) -> Result<Workers<M>, PoolError> {
         pool.sleep.stop.store(false, Ordering::Release);
         let mut workers = Workers { pool, threads: Vec::new() };
-        workers.pool.sleep.crew.reset();
+        workers.pool.sleep.evictor_threads.reset();
         let evictors = match workers.pool.evictors() {
             Evictors::Workers => 0,
             Evictors::Threads(count) | Evictors::Adaptive { most: count } => count.max(1),
@@ -53,12 +53,12 @@ impl<M: Mode> Workers<M> {
     }
 }
 
-impl<M: Mode> Drop for Workers<M> {
+impl<M: PoolStrategy> Drop for Workers<M> {
     fn drop(&mut self) {
         self.pool.sleep.stop.store(true, Ordering::Release);
-        self.pool.sleep.work.ring();
-        self.pool.sleep.crew.dismiss();
-        self.pool.sleep.frames.ring();
+        self.pool.sleep.work.signal();
+        self.pool.sleep.evictor_threads.dismiss();
+        self.pool.sleep.frames.signal();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a thread of the pool ended by a panic");

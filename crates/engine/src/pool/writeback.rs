@@ -19,10 +19,10 @@ use crate::io::AlignedBuffer;
 use crate::io::planted::{Bug, is_planted};
 use crate::log::Log;
 use crate::page::{PageHeader, View};
-use crate::pool::buffer::{Evictors, Mode, Pool, locked};
+use crate::pool::buffer::{Evictors, Pool, PoolStrategy, locked};
 use crate::pool::counters::{Counter, Gauge, Timing};
 use crate::pool::error::PoolError;
-use crate::pool::frame::{Frame, State};
+use crate::pool::frame::{FrameHeader, State};
 use crate::pool::storage::PageOut;
 use crate::pool::storage_recorder::StorageRequest;
 use crate::pool::swip::Swip;
@@ -107,7 +107,7 @@ impl Writes {
     }
 }
 
-impl<M: Mode> Pool<M> {
+impl<M: PoolStrategy> Pool<M> {
     /// Leaves dirty frames to the background writer, if there is one.
     pub(crate) fn hand_over(&self, dirty: &[FrameId]) {
         if dirty.is_empty() || !self.options.background_writer {
@@ -118,7 +118,7 @@ impl<M: Mode> Pool<M> {
             queue.extend_from_slice(dirty);
         }
         drop(queue);
-        self.sleep.work.ring();
+        self.sleep.work.signal();
     }
 
     /// Writes those of `frames` that are dirty and can be latched now; says how many.
@@ -149,7 +149,7 @@ impl<M: Mode> Pool<M> {
         for (id, bytes) in frames.iter().zip(buffer.chunks_mut(self.page_size)) {
             if let Some(page) = self.copy_out(*id, bytes) {
                 // It stays as it is until the write is over, whatever changes meanwhile.
-                let rec_lsn = self.memory.header(*id).map_or(Lsn(0), Frame::rec_lsn);
+                let rec_lsn = self.memory.header(*id).map_or(Lsn(0), FrameHeader::rec_lsn);
                 begun.push((*id, page, rec_lsn));
                 out.push(PageOut { page, reason, bytes });
             }
@@ -251,7 +251,7 @@ impl<M: Mode> Pool<M> {
             let still = || {
                 header.page() == Some(page) && matches!(header.state(), State::Hot | State::Cooling)
             };
-            self.seat.cleaned(self.metas(), id, still);
+            self.policy_host.cleaned(self.metas(), id, still);
         }
     }
 
@@ -268,7 +268,7 @@ impl<M: Mode> Pool<M> {
         page
     }
 
-    fn copy_held(&self, frame: NonNull<Frame>, bytes: &mut [u8]) -> Option<PageId> {
+    fn copy_held(&self, frame: NonNull<FrameHeader>, bytes: &mut [u8]) -> Option<PageId> {
         let header = self.header(frame);
         if !matches!(header.state(), State::Hot | State::Cooling) {
             return None;
@@ -348,8 +348,9 @@ impl<M: Mode> Pool<M> {
         const TRIES_MAX: u32 = 10_000;
         let mut written = 0;
         for _ in 0..TRIES_MAX {
-            let dirty =
-                |id: &FrameId| self.memory.header(*id).is_some_and(Frame::is_dirty_or_writing);
+            let dirty = |id: &FrameId| {
+                self.memory.header(*id).is_some_and(FrameHeader::is_dirty_or_writing)
+            };
             let frames: Vec<FrameId> = (0..self.frames()).map(FrameId).filter(dirty).collect();
             if frames.is_empty() {
                 return Ok(written);

@@ -12,7 +12,7 @@ use super::progress::{Phase, Progress};
 use crate::io::planted::{Bug, is_planted};
 use crate::log::{Header, Log};
 use crate::page::change::{Section, sections};
-use crate::pool::changes::{Space, kind};
+use crate::pool::mini_transaction::{PageSpace, kind};
 
 /// Bytes of the log between two reports of progress.
 const REPORT_BYTES: u64 = 4 << 20;
@@ -38,7 +38,7 @@ pub struct Analysis {
     /// Who did not come to an end, by their ids.
     pub losers: Vec<Loser>,
     /// Pages in use, and roots that hang, at the end of the log.
-    pub space: Space,
+    pub space: PageSpace,
     /// The pages that are to be made anew.
     pub index: PageIndex,
     /// No transaction has this id, or a higher one, yet.
@@ -65,7 +65,7 @@ struct Standing {
 struct Pass {
     begin: Lsn,
     standings: BTreeMap<u64, Standing>,
-    space: Space,
+    space: PageSpace,
     index: PageIndex,
     tx_max: u64,
 }
@@ -80,12 +80,12 @@ impl Analysis {
         checkpoint: &Checkpoint,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Analysis, RecoveryError> {
-        let hanging = checkpoint.hanging.iter().copied().collect();
+        let orphans = checkpoint.orphans.iter().copied().collect();
         let standing = |last| Standing { last_record: last, undo: None };
         let mut pass = Pass {
             begin: checkpoint.begin,
             standings: checkpoint.active.iter().map(|a| (a.tx, standing(a.last))).collect(),
-            space: Space::new(checkpoint.taken.clone(), hanging),
+            space: PageSpace::new(checkpoint.taken.clone(), orphans),
             index: PageIndex::default(),
             tx_max: 0,
         };
@@ -141,8 +141,8 @@ fn check_page(lsn: Lsn, section: &Section<'_>) -> Result<(), RecoveryError> {
         Section::Image { page, .. }
         | Section::Taken { page }
         | Section::Freed { page }
-        | Section::Hangs { page, .. }
-        | Section::Placed { page }
+        | Section::Orphaned { page, .. }
+        | Section::Attached { page }
             if page.0 >= PAGES_MAX =>
         {
             Err(RecoveryError::Damaged { lsn, page, what: "no store has so many pages" })
@@ -203,8 +203,8 @@ impl Pass {
         match *section {
             Section::Taken { page } => self.space.set(page, true),
             Section::Freed { page } => self.space.set(page, false),
-            Section::Hangs { page, root } => self.space.hang(page, root),
-            Section::Placed { page } => self.space.place(page),
+            Section::Orphaned { page, root } => self.space.hang(page, root),
+            Section::Attached { page } => self.space.place(page),
             _ => {}
         }
     }

@@ -8,7 +8,7 @@
 //!   length of the store    pages
 //!   catalog's root         0: none, otherwise 1 and the page
 //!   transactions           their number, and of each its id and the start of its last record
-//!   hanging roots          their number, and of each the page and a byte, its kind
+//!   orphans roots          their number, and of each the page and a byte, its kind
 //!   allocation map         its number of words, then groups until there are so many:
 //!                            words with all bits set, words with none, words that follow,
 //!                            these words, 8 bytes each
@@ -23,8 +23,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::error::RecoveryError;
 use crate::io::planted::{Bug, is_planted};
 use crate::log::{Log, LogError, Record};
-use crate::page::change::{Hanging, put_varint, take_varint};
-use crate::pool::changes::kind;
+use crate::page::change::{OrphanRoot, put_varint, take_varint};
+use crate::pool::mini_transaction::kind;
 
 /// The version of the encoding.
 const VERSION: u64 = 2;
@@ -58,7 +58,7 @@ pub struct Checkpoint {
     /// Which pages are in use: one bit per page, that of page 0 the lowest of the first word.
     pub taken: Vec<u64>,
     /// Roots that nothing refers to, and what they are the roots of.
-    pub hanging: Vec<(PageId, Hanging)>,
+    pub orphans: Vec<(PageId, OrphanRoot)>,
     /// The active transactions.
     pub active: Vec<Active>,
     /// Root of the catalog, if there is one.
@@ -131,8 +131,8 @@ impl Checkpoint {
             put_varint(&mut out, active.tx);
             put_varint(&mut out, active.last.0);
         }
-        put_varint(&mut out, self.hanging.len() as u64);
-        for &(page, root) in &self.hanging {
+        put_varint(&mut out, self.orphans.len() as u64);
+        for &(page, root) in &self.orphans {
             put_varint(&mut out, page.0);
             root.put(&mut out);
         }
@@ -174,7 +174,7 @@ impl Checkpoint {
         }
         for _ in 0..take_varint(rest).ok_or(CUT)? {
             let page = PageId(take_varint(rest).ok_or(CUT)?);
-            checkpoint.hanging.push((page, Hanging::take(rest).ok_or(CUT)?));
+            checkpoint.orphans.push((page, OrphanRoot::take(rest).ok_or(CUT)?));
         }
         checkpoint.taken = take_map(rest).ok_or("its allocation map is no map")?;
         if rest.is_empty() { Ok(checkpoint) } else { Err("it is too long") }
@@ -248,8 +248,8 @@ mod tests {
             next_tx: random.u64(..),
             pages: taken.len() as u64 * 64,
             taken,
-            hanging: (0..random.u64(0..5))
-                .map(|i| (PageId(i << 40), Hanging { kind: i as u8, stamp: random.u64(..) }))
+            orphans: (0..random.u64(0..5))
+                .map(|i| (PageId(i << 40), OrphanRoot { kind: i as u8, stamp: random.u64(..) }))
                 .collect(),
             active: (0..random.u64(0..9)).map(|tx| Active { tx, last: Lsn(tx * 77) }).collect(),
             catalog_root: random.bool().then_some(PageId(random.u64(..))),

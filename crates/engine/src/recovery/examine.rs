@@ -34,7 +34,7 @@ use crate::io::{AlignedBuffer, Device, PageRead, PageStore};
 use crate::log::{Log, LogError, LogOptions};
 use crate::page::change::{Section, sections};
 use crate::page::{PageHeader, PageType};
-use crate::pool::changes::kind;
+use crate::pool::mini_transaction::kind;
 
 /// Pages read together.
 const BATCH: usize = 64;

@@ -18,6 +18,6 @@ pub use error::RecoveryError;
 pub use examine::{Examined, examine, stray_pages};
 pub use index::{Life, PageIndex};
 pub use progress::{Phase, Progress};
-pub use rebuild::ApplyNote;
+pub use rebuild::ApplyRedoNote;
 pub use redo::{RedoOptions, Redone, redo};
 pub use run::{Recovered, recover};

@@ -12,7 +12,7 @@ use crate::page::change::{Section, sections};
 
 /// Does to a page what a structure's note says; `false`, and the page may be anything, if the note
 /// makes no sense there.
-pub type ApplyNote = fn(page: &mut [u8], note: &[u8]) -> bool;
+pub type ApplyRedoNote = fn(page: &mut [u8], note: &[u8]) -> bool;
 
 /// A section of a record.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub(super) struct Batch {
 /// The pages of one thread.
 pub(super) struct Rebuild<'a> {
     store: &'a PageStore,
-    note: ApplyNote,
+    note: ApplyRedoNote,
     /// Pages written by all threads.
     written: &'a AtomicU64,
     /// Number of whole pages that are kept until all of them are written: adjacent ones together.
@@ -51,7 +51,7 @@ pub(super) struct Rebuild<'a> {
 impl<'a> Rebuild<'a> {
     pub(super) fn new(
         store: &'a PageStore,
-        note: ApplyNote,
+        note: ApplyRedoNote,
         written: &'a AtomicU64,
         whole_max: usize,
     ) -> Rebuild<'a> {

@@ -20,7 +20,7 @@ use super::analysis::{Analysis, is_about_pages};
 use super::error::RecoveryError;
 use super::index::PageIndex;
 use super::progress::{Phase, Progress};
-use super::rebuild::{ApplyNote, Batch, Piece, Rebuild};
+use super::rebuild::{ApplyRedoNote, Batch, Piece, Rebuild};
 use crate::io::PageStore;
 use crate::log::Log;
 use crate::page::change::{Section, sections};
@@ -73,7 +73,7 @@ pub fn redo(
     store: &PageStore,
     log: &Log,
     analysis: &Analysis,
-    note: ApplyNote,
+    note: ApplyRedoNote,
     options: &RedoOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Redone, RecoveryError> {

@@ -4,7 +4,7 @@ use super::analysis::Analysis;
 use super::checkpoint::Checkpoint;
 use super::error::RecoveryError;
 use super::progress::Progress;
-use super::rebuild::ApplyNote;
+use super::rebuild::ApplyRedoNote;
 use super::redo::{RedoOptions, Redone, redo};
 use crate::io::PageStore;
 use crate::log::Log;
@@ -29,7 +29,7 @@ pub struct Recovered {
 pub fn recover(
     store: &PageStore,
     log: &Log,
-    note: ApplyNote,
+    note: ApplyRedoNote,
     options: &RedoOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Recovered, RecoveryError> {

@@ -23,8 +23,8 @@ use hashbrown::HashMap;
 use millpond_base::Lsn;
 
 use crate::io::planted::{Bug, dawdle, is_planted};
-use crate::pool::{PoolError, lent};
-use crate::txn::changes::Changes;
+use crate::pool::{PoolError, borrowed};
+use crate::txn::undo_buffer::UndoBuffer;
 
 /// A transaction under way.
 pub struct Active {
@@ -34,7 +34,7 @@ pub struct Active {
     steps: AtomicU64,
     over: AtomicBool,
     /// Its own thread has this within each call that changes something.
-    changes: Mutex<Changes>,
+    changes: Mutex<UndoBuffer>,
 }
 
 impl std::fmt::Debug for Active {
@@ -61,7 +61,7 @@ impl Active {
 
     /// What it changed, for its own thread: others have this for moments.
     #[inline]
-    pub(super) fn changes(&self) -> MutexGuard<'_, Changes> {
+    pub(super) fn changes(&self) -> MutexGuard<'_, UndoBuffer> {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -69,11 +69,11 @@ impl Active {
     ///
     /// # Errors
     /// [`PoolError::Held`]: that call waits for a page that this thread lends.
-    pub(super) fn changes_of_other(&self) -> Result<MutexGuard<'_, Changes>, PoolError> {
-        if lent::pages_lent() == 0 {
+    pub(super) fn changes_of_other(&self) -> Result<MutexGuard<'_, UndoBuffer>, PoolError> {
+        if borrowed::pages_borrowed() == 0 {
             return Ok(self.changes());
         }
-        lent::until(|| match self.changes.try_lock() {
+        borrowed::until(|| match self.changes.try_lock() {
             Ok(changes) => Some(changes),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,

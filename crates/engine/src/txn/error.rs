@@ -100,7 +100,7 @@ pub enum TxnError {
         "the tree {tree} was being emptied or loaded as a whole when the snapshot was \
          begun: begin another one"
     )]
-    TreeUnsteady {
+    TreeBulkModified {
         /// The tree.
         tree: TreeName,
     },

@@ -9,20 +9,20 @@ use millpond_base::Lsn;
 use crate::btree::Detached;
 use crate::io::SpillFile;
 use crate::io::planted::{Bug, is_planted};
-use crate::lock::{LockError, LockManager, Mode, Owner};
+use crate::lock::{LockError, LockManager, LockMode, LockOwner};
 use crate::log::{Log, LogError};
 use crate::pool::PoolError;
-use crate::pool::lent::pages_lent;
+use crate::pool::borrowed::pages_borrowed;
 use crate::pool::thread_slot::{SLOTS, thread_slot};
 use crate::txn::active::ActiveTable;
-use crate::txn::calls::Calls;
+use crate::txn::active_writers::ActiveWriters;
+use crate::txn::before_image::{BeforeImage, Found};
 use crate::txn::error::TxnError;
-use crate::txn::kit::Kit;
 use crate::txn::log_room::LogRoom;
+use crate::txn::scratch::TxnScratch;
 use crate::txn::transaction::Durability;
 use crate::txn::undo_list::UndoRoom;
-use crate::txn::versions::{Stamp, Unsettled, Versions};
-use crate::txn::was::{Found, Was};
+use crate::txn::versions::{CommitStamp, Unsettled, Versions};
 
 /// Log, locks, and the table of transactions under way.
 pub struct TransactionManager {
@@ -39,19 +39,19 @@ pub struct TransactionManager {
     undo_room: Arc<UndoRoom>,
     versions: Versions,
     /// Calls outside transactions that change something.
-    calls: Calls,
+    calls: ActiveWriters,
 }
 
 /// A thread's, and not in a cache line with another thread's.
 #[derive(Default)]
 #[repr(align(128))]
-struct Slot(Mutex<Option<Kit>>);
+struct Slot(Mutex<Option<TxnScratch>>);
 
 impl Slot {
     /// What is kept there, unless it is in use. A closure that panicked has left a kit that is
     /// whole: its locks are given back on the way out, and nothing else in it is of the call.
     #[inline]
-    fn try_lock(&self) -> Option<MutexGuard<'_, Option<Kit>>> {
+    fn try_lock(&self) -> Option<MutexGuard<'_, Option<TxnScratch>>> {
         match self.0.try_lock() {
             Ok(kept) => Some(kept),
             Err(TryLockError::Poisoned(kept)) => Some(kept.into_inner()),
@@ -64,13 +64,13 @@ impl Slot {
 /// closure, in which it is made perhaps, must not wait for what only that closure's end gives back.
 fn lock(
     locks: &LockManager,
-    owner: &mut Owner,
+    owner: &mut LockOwner,
     tree: u32,
     key: &[u8],
-    mode: Mode,
+    mode: LockMode,
 ) -> Result<(), TxnError> {
     const PATIENCE: Duration = Duration::from_millis(300);
-    let pages = pages_lent();
+    let pages = pages_borrowed();
     if pages > 0 {
         owner.set_wait_max(PATIENCE);
     }
@@ -90,9 +90,9 @@ fn lock(
 #[cold]
 fn lock_again(
     locks: &LockManager,
-    owner: &mut Owner,
+    owner: &mut LockOwner,
     mut done: Result<(), LockError>,
-    mut attempt: impl FnMut(&mut Owner) -> Result<(), LockError>,
+    mut attempt: impl FnMut(&mut LockOwner) -> Result<(), LockError>,
 ) -> Result<(), LockError> {
     let begun = Instant::now();
     while matches!(done, Err(LockError::Deadlock { .. }))
@@ -109,9 +109,9 @@ fn lock_again(
 /// Locks a tree for a call outside transactions.
 fn lock_tree(
     locks: &LockManager,
-    owner: &mut Owner,
+    owner: &mut LockOwner,
     tree: u32,
-    mode: Mode,
+    mode: LockMode,
 ) -> Result<(), TxnError> {
     let done = owner.lock_tree(tree, mode);
     Ok(lock_again(locks, owner, done, |owner| owner.lock_tree(tree, mode))?)
@@ -151,7 +151,7 @@ pub trait Trees {
 }
 
 /// A writer that ends when this goes, also if what it does panics.
-struct Writing<'a>(&'a Versions, Arc<Stamp>);
+struct Writing<'a>(&'a Versions, Arc<CommitStamp>);
 
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
@@ -160,7 +160,7 @@ impl Drop for Writing<'_> {
 }
 
 /// Gives the locks back, also if what was done with them panics.
-struct Release<'a>(&'a mut Owner);
+struct Release<'a>(&'a mut LockOwner);
 
 impl Drop for Release<'_> {
     fn drop(&mut self) {
@@ -183,7 +183,7 @@ impl TransactionManager {
         let (active, promised) = (ActiveTable::new(next), AtomicU64::new(0));
         let kits = (0..SLOTS).map(|_| Slot::default()).collect();
         let undo_room = Arc::new(UndoRoom::new(undo_bytes, spill.clone()));
-        let (versions, calls) = (Versions::new(version_bytes, spill), Calls::new());
+        let (versions, calls) = (Versions::new(version_bytes, spill), ActiveWriters::new());
         let room = LogRoom::new();
         TransactionManager {
             log,
@@ -242,18 +242,18 @@ impl TransactionManager {
     }
 
     /// What a transaction that begins works with.
-    pub(super) fn take_kit(&self) -> Kit {
+    pub(super) fn take_kit(&self) -> TxnScratch {
         let kept = self.slot().try_lock().and_then(|mut kept| kept.take());
         kept.unwrap_or_default()
     }
 
     /// For the next transaction of this thread, unless another one left its own.
-    pub(super) fn give_kit(&self, mut kit: Kit) {
-        kit.clear();
+    pub(super) fn give_kit(&self, mut scratch: TxnScratch) {
+        scratch.clear();
         if let Some(mut place) = self.slot().try_lock()
             && place.is_none()
         {
-            *place = Some(kit);
+            *place = Some(scratch);
         }
     }
 
@@ -277,11 +277,11 @@ impl TransactionManager {
             // A call within a call, or the slot that late threads share.
             return self.alone_apart(locks, tree, key, look, work);
         };
-        let kit = guard.get_or_insert_default();
-        let owner = kit.owner.get_or_insert_with(|| Owner::begin(locks, 0));
+        let scratch = guard.get_or_insert_default();
+        let owner = scratch.owner.get_or_insert_with(|| LockOwner::begin(locks, 0));
         owner.renew(self.active.new_id());
         let release = Release(owner);
-        lock(locks, release.0, tree, key, Mode::X)?;
+        lock(locks, release.0, tree, key, LockMode::X)?;
         self.call(tree, key, look, work)
     }
 
@@ -294,9 +294,9 @@ impl TransactionManager {
         look: impl FnMut(bool) -> Result<Option<Found<'t>>, PoolError>,
         work: impl FnOnce() -> R,
     ) -> Result<R, TxnError> {
-        let mut owner = Owner::begin(locks, self.active.new_id());
+        let mut owner = LockOwner::begin(locks, self.active.new_id());
         let release = Release(&mut owner);
-        lock(locks, release.0, tree, key, Mode::X)?;
+        lock(locks, release.0, tree, key, LockMode::X)?;
         self.call(tree, key, look, work)
     }
 
@@ -310,7 +310,7 @@ impl TransactionManager {
         work: impl FnOnce() -> R,
     ) -> Result<R, TxnError> {
         let _call = self.calls.enter();
-        if self.versions.era().is_none() {
+        if self.versions.snapshot_epoch().is_none() {
             return Ok(work());
         }
         if is_planted(Bug::VersionAfterChange) {
@@ -329,9 +329,9 @@ impl TransactionManager {
         key: &[u8],
         look: &mut Look<'_, '_>,
     ) -> Result<Writing<'_>, TxnError> {
-        let writing = Writing(&self.versions, Stamp::new());
-        let before = Was::of(self.versions.file(), look)?;
-        self.versions.put_was(tree, key, &writing.1, before);
+        let writing = Writing(&self.versions, CommitStamp::new());
+        let before = BeforeImage::of(self.versions.file(), look)?;
+        self.versions.put_image(tree, key, &writing.1, before);
         Ok(writing)
     }
 
@@ -351,10 +351,10 @@ impl TransactionManager {
         self.is_sound()?;
         self.await_room();
         let Some(locks) = &self.locks else { return Ok(work()) };
-        let mut owner = Owner::begin(locks, self.active.new_id());
+        let mut owner = LockOwner::begin(locks, self.active.new_id());
         let release = Release(&mut owner);
-        lock_tree(locks, release.0, tree, Mode::X)?;
-        let _unsettled = self.unsettle(tree, is_empty()?, each)?;
+        lock_tree(locks, release.0, tree, LockMode::X)?;
+        let _unsettled = self.mark_bulk_modified(tree, is_empty()?, each)?;
         Ok(work())
     }
 
@@ -365,35 +365,39 @@ impl TransactionManager {
     /// The lock was not to be had.
     pub fn alone_with<R>(&self, tree: u32, work: impl FnOnce() -> R) -> Result<R, TxnError> {
         let Some(locks) = &self.locks else { return Ok(work()) };
-        let mut owner = Owner::begin(locks, self.active.new_id());
+        let mut owner = LockOwner::begin(locks, self.active.new_id());
         let release = Release(&mut owner);
-        lock_tree(locks, release.0, tree, Mode::X)?;
+        lock_tree(locks, release.0, tree, LockMode::X)?;
         Ok(work())
     }
 
-    fn unsettle(
+    fn mark_bulk_modified(
         &self,
         tree: u32,
         is_empty: bool,
         each: impl FnOnce(&mut Each<'_>) -> Result<(), PoolError>,
     ) -> Result<Unsettled<'_>, TxnError> {
-        self.versions.unsettle(tree, is_empty, |stamp| {
+        self.versions.mark_bulk_modified(tree, is_empty, |stamp| {
             let put = &mut |key: &[u8], look: &mut Look<'_, '_>| {
-                let before = Was::of(self.versions.file(), look)?;
-                self.versions.put_was(tree, key, stamp, before);
+                let before = BeforeImage::of(self.versions.file(), look)?;
+                self.versions.put_image(tree, key, stamp, before);
                 Ok(())
             };
             Ok(each(put)?)
         })
     }
 
-    /// Goes to all writers at the beginning of `era`: it waits for calls under way, and puts what
-    /// transactions have changed already.
-    pub(super) fn gather(&self, era: u64, trees: &mut dyn Trees) -> Result<(), TxnError> {
+    /// Goes to all writers at the beginning of `snapshot_epoch`: it waits for calls under way, and
+    /// puts what transactions have changed already.
+    pub(super) fn capture_versions(
+        &self,
+        snapshot_epoch: u64,
+        trees: &mut dyn Trees,
+    ) -> Result<(), TxnError> {
         self.calls.settle()?;
         let forgotten = usize::from(is_planted(Bug::WriterNotGathered));
         for active in self.active.all().into_iter().skip(forgotten) {
-            active.changes_of_other()?.put_versions(&self.versions, era, trees)?;
+            active.changes_of_other()?.put_versions(&self.versions, snapshot_epoch, trees)?;
         }
         Ok(())
     }
@@ -404,9 +408,9 @@ impl TransactionManager {
     /// The lock was not to be had.
     pub fn wait_for_tree(&self, tree: u32) -> Result<(), TxnError> {
         let Some(locks) = &self.locks else { return Ok(()) };
-        let mut owner = Owner::begin(locks, self.active.new_id());
+        let mut owner = LockOwner::begin(locks, self.active.new_id());
         let release = Release(&mut owner);
-        lock_tree(locks, release.0, tree, Mode::IS)
+        lock_tree(locks, release.0, tree, LockMode::IS)
     }
 
     /// Looks, with `look`, at what is committed of `key`. `look` may run more than once.
@@ -438,9 +442,9 @@ impl TransactionManager {
         key: &[u8],
         mut look: impl FnMut() -> R,
     ) -> Result<R, TxnError> {
-        let mut owner = Owner::begin(locks, self.active.new_id());
+        let mut owner = LockOwner::begin(locks, self.active.new_id());
         let release = Release(&mut owner);
-        lock(locks, release.0, tree, key, Mode::S)?;
+        lock(locks, release.0, tree, key, LockMode::S)?;
         Ok(look())
     }
 
@@ -516,14 +520,16 @@ mod tests {
         let fail = || manager.alone(7, b"key", nothing, || panic!("as ordered"));
         assert!(catch_unwind(AssertUnwindSafe(fail)).is_err());
         assert_eq!(locks.keys_locked(), 0);
-        let kept =
-            manager.slot().try_lock().and_then(|kit| kit.as_ref().map(|kit| kit.owner.is_some()));
+        let kept = manager
+            .slot()
+            .try_lock()
+            .and_then(|scratch| scratch.as_ref().map(|scratch| scratch.owner.is_some()));
         assert_eq!(kept, Some(true));
         manager.alone(7, b"key", nothing, || ()).unwrap();
         // A transaction takes it, and gives it back.
-        let kit = manager.take_kit();
-        assert!(kit.owner.is_some() && manager.slot().try_lock().unwrap().is_none());
-        manager.give_kit(kit);
+        let scratch = manager.take_kit();
+        assert!(scratch.owner.is_some() && manager.slot().try_lock().unwrap().is_none());
+        manager.give_kit(scratch);
         assert!(manager.slot().try_lock().unwrap().is_some());
     }
 
@@ -531,11 +537,11 @@ mod tests {
     /// call has announced itself: the call, which is younger, gives way, and comes again.
     fn calls_come_again(
         call: impl Fn(&TransactionManager) -> Result<(), TxnError> + Sync,
-        whole: Mode,
+        whole: LockMode,
     ) {
         let (manager, locks) = manager();
-        let mut owner = Owner::begin(&locks, manager.active.new_id());
-        owner.lock_key(7, b"key", Mode::X).unwrap();
+        let mut owner = LockOwner::begin(&locks, manager.active.new_id());
+        owner.lock_key(7, b"key", LockMode::X).unwrap();
         std::thread::scope(|scope| {
             let calling = scope.spawn(|| call(&manager));
             while locks.counts().waits == 0 {
@@ -550,11 +556,11 @@ mod tests {
 
     #[test]
     fn a_plain_write_that_loses_a_deadlock_tries_again_by_itself() {
-        calls_come_again(|manager| manager.alone(7, b"key", nothing, || ()), Mode::S);
+        calls_come_again(|manager| manager.alone(7, b"key", nothing, || ()), LockMode::S);
     }
 
     #[test]
     fn a_plain_read_that_loses_a_deadlock_tries_again_by_itself() {
-        calls_come_again(|manager| manager.committed(7, b"key", || ()), Mode::X);
+        calls_come_again(|manager| manager.committed(7, b"key", || ()), LockMode::X);
     }
 }

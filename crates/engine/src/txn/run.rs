@@ -19,9 +19,9 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::io::{Blocks, SpillError, SpillFile};
 use crate::page::change::{put_bytes, put_varint, take_bytes, take_varint};
-use crate::txn::stamp::Stamp;
+use crate::txn::before_image::{BeforeImage, Pieces};
+use crate::txn::commit_stamp::CommitStamp;
 use crate::txn::versions::Version;
-use crate::txn::was::{Pieces, Was};
 
 /// Bytes in memory that a run is charged with, besides what lies in the file.
 const RUN_BYTES: usize = 256;
@@ -45,7 +45,7 @@ pub(super) struct Run {
     blocks: Blocks,
     last: Box<[u8]>,
     /// Of writers that were under way.
-    stamps: Vec<Arc<Stamp>>,
+    stamps: Vec<Arc<CommitStamp>>,
     large: Vec<Arc<Pieces>>,
     /// How many runs were merged into it, as a logarithm.
     pub(super) level: u32,
@@ -56,7 +56,7 @@ pub(super) struct Run {
 /// A run that is being written.
 pub(super) struct RunWriter {
     run: Run,
-    numbers: HashMap<*const Stamp, u64>,
+    numbers: HashMap<*const CommitStamp, u64>,
     last: Vec<u8>,
     buffer: Vec<u8>,
 }
@@ -93,13 +93,13 @@ impl RunWriter {
         }
         match &version.before {
             None => self.buffer.push(0),
-            Some(Was::Spilled(pieces)) => {
+            Some(BeforeImage::Spilled(pieces)) => {
                 self.buffer.push(2);
                 put_varint(&mut self.buffer, self.run.large.len() as u64);
                 self.run.bytes += pieces.bytes();
                 self.run.large.push(pieces.clone());
             }
-            Some(Was::Here(value)) => {
+            Some(BeforeImage::Here(value)) => {
                 self.buffer.push(1);
                 put_bytes(&mut self.buffer, value);
             }
@@ -131,7 +131,7 @@ impl RunWriter {
 }
 
 /// A version as a block holds it: its key, its stamp, and what the entry was before.
-type Stored<'b> = (&'b [u8], Arc<Stamp>, Option<StoredValue<'b>>);
+type Stored<'b> = (&'b [u8], Arc<CommitStamp>, Option<StoredValue<'b>>);
 
 /// A value as a block holds it.
 enum StoredValue<'b> {
@@ -139,11 +139,11 @@ enum StoredValue<'b> {
     Large(&'b Arc<Pieces>),
 }
 
-impl From<StoredValue<'_>> for Was {
-    fn from(value: StoredValue<'_>) -> Was {
+impl From<StoredValue<'_>> for BeforeImage {
+    fn from(value: StoredValue<'_>) -> BeforeImage {
         match value {
-            StoredValue::Here(bytes) => Was::Here(bytes.into()),
-            StoredValue::Large(pieces) => Was::Spilled(pieces.clone()),
+            StoredValue::Here(bytes) => BeforeImage::Here(bytes.into()),
+            StoredValue::Large(pieces) => BeforeImage::Spilled(pieces.clone()),
         }
     }
 }
@@ -152,7 +152,7 @@ impl From<StoredValue<'_>> for Was {
 fn take<'b>(run: &'b Run, rest: &mut &'b [u8]) -> Option<Stored<'b>> {
     let key = take_bytes(rest)?;
     let stamp = match take_varint(rest)? {
-        0 => Stamp::at(take_varint(rest)?),
+        0 => CommitStamp::at(take_varint(rest)?),
         number => run.stamps.get(usize::try_from(number - 1).ok()?)?.clone(),
     };
     let before = match take_varint(rest)? {
@@ -217,7 +217,7 @@ impl Run {
     pub(super) fn find(
         &self,
         key: &[u8],
-        is_it: impl Fn(&Stamp) -> bool,
+        is_it: impl Fn(&CommitStamp) -> bool,
     ) -> Result<Option<Version>, SpillError> {
         if key > &*self.last {
             return Ok(None);
@@ -233,7 +233,7 @@ impl Run {
                     return Ok(None);
                 }
                 if found == key && is_it(&stamp) {
-                    return Ok(Some(Version { before: before.map(Was::from), stamp }));
+                    return Ok(Some(Version { before: before.map(BeforeImage::from), stamp }));
                 }
             }
         }
@@ -304,7 +304,7 @@ impl RunCursor {
             let mut found: Vec<Keyed> = Vec::new();
             while let Some((key, stamp, before)) = take(&self.run, &mut rest) {
                 if self.has(key) {
-                    let version = Version { before: before.map(Was::from), stamp };
+                    let version = Version { before: before.map(BeforeImage::from), stamp };
                     match found.last() {
                         Some((last, _)) if **last == *key => found.push((last.clone(), version)),
                         _ => found.push((key.into(), version)),

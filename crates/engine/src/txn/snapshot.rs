@@ -7,11 +7,11 @@ use std::sync::Arc;
 use crate::btree::BTree;
 use crate::page::Scratch;
 use crate::pool::Pages;
+use crate::txn::before_image::{BeforeImage, Unread};
 use crate::txn::error::TxnError;
 use crate::txn::manager::{TransactionManager, Trees};
 use crate::txn::snapshot_range::SnapshotRange;
 use crate::txn::versions::{Before, Counts, Reader, Window};
-use crate::txn::was::{Unread, Was};
 
 /// What was committed when it was begun. It waits for nobody and keeps nobody waiting; what others
 /// change meanwhile is kept for it (`versions.rs`).
@@ -34,7 +34,9 @@ impl Snapshot {
         if manager.locks().is_none() {
             return Err(TxnError::NoSnapshots);
         }
-        let reader = manager.versions().begin(caller, |era| manager.gather(era, trees))?;
+        let reader = manager
+            .versions()
+            .begin(caller, |snapshot_epoch| manager.capture_versions(snapshot_epoch, trees))?;
         Ok(Arc::new(Snapshot { manager: manager.clone(), reader }))
     }
 
@@ -62,8 +64,8 @@ impl Snapshot {
     }
 
     /// All of a value that there was.
-    pub(super) fn whole(&self, was: &Was) -> Result<Arc<[u8]>, TxnError> {
-        was.whole().map_err(|error| match error {
+    pub(super) fn whole(&self, before_image: &BeforeImage) -> Result<Arc<[u8]>, TxnError> {
+        before_image.whole().map_err(|error| match error {
             Unread::Spill(error) => self.reader.unreadable(&error),
             Unread::Pages(error) => TxnError::VersionUnreadable(error),
         })
@@ -73,9 +75,9 @@ impl Snapshot {
     fn counts(&self, tree: u32) -> Result<Counts, TxnError> {
         self.manager.versions().is_steady(&self.reader, tree).map_err(|error| match error {
             // Only here is it known what users call it.
-            TxnError::TreeUnsteady { tree } => {
+            TxnError::TreeBulkModified { tree } => {
                 let named = self.manager.locks().map(|locks| locks.tree_name(tree.id));
-                TxnError::TreeUnsteady { tree: named.unwrap_or(tree) }
+                TxnError::TreeBulkModified { tree: named.unwrap_or(tree) }
             }
             other => other,
         })

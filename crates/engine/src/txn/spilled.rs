@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock};
 
 use crate::io::{SpillError, SpillFile};
+use crate::txn::commit_stamp::COMMITTING;
 use crate::txn::run::{Run, RunCursor, RunWriter};
-use crate::txn::stamp::COMMITTING;
 use crate::txn::versions::{Seen, Version, Window, unpoisoned};
 
 /// Runs of a kind that are merged to one of the next.

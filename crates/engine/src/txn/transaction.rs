@@ -18,13 +18,13 @@ use millpond_base::Lsn;
 
 use crate::btree::{Applied, BTree, Before, Condition, Detached, Undo, Updated, WriteError};
 use crate::io::planted::{Bug, is_planted};
-use crate::lock::{Mode, Owner};
+use crate::lock::{LockMode, LockOwner};
 use crate::log::Record;
-use crate::pool::changes::kind;
-use crate::pool::{By, Pages, PoolError};
+use crate::pool::mini_transaction::kind;
+use crate::pool::{Actor, Pages, PoolError};
 use crate::txn::error::TxnError;
-use crate::txn::kit::Kit;
 use crate::txn::manager::TransactionManager;
+use crate::txn::scratch::TxnScratch;
 use crate::txn::undo_list::Newest;
 
 /// When a commit is durable. Whatever it is, a crash loses the last commits at most, never one
@@ -114,28 +114,28 @@ pub struct Transaction {
     /// Whether it is in the table of those under way, as its kit says.
     is_entered: bool,
     /// Without locks there is no owner in it.
-    kit: Kit,
+    scratch: TxnScratch,
 }
 
 impl Transaction {
     /// A new transaction.
     pub fn begin(manager: &Arc<TransactionManager>, options: TxnOptions) -> Transaction {
         let tx = manager.active().new_id();
-        let mut kit = manager.take_kit();
+        let mut scratch = manager.take_kit();
         if let Some(locks) = manager.locks() {
-            let owner = match &mut kit.owner {
+            let owner = match &mut scratch.owner {
                 Some(owner) => {
                     owner.renew(tx);
                     owner
                 }
-                none => none.insert(Owner::begin(locks, tx)),
+                none => none.insert(LockOwner::begin(locks, tx)),
             };
             if let Some(wait_max) = options.wait_max {
                 owner.set_wait_max(wait_max);
             }
         }
         let (manager, state) = (manager.clone(), State::Running);
-        Transaction { manager, options, tx, last: Lsn(0), state, is_entered: false, kit }
+        Transaction { manager, options, tx, last: Lsn(0), state, is_entered: false, scratch }
     }
 
     /// Its id.
@@ -157,8 +157,8 @@ impl Transaction {
         if self.state == State::Running { Ok(()) } else { Err(TxnError::Failed) }
     }
 
-    fn lock_key(&mut self, tree: u32, key: &[u8], mode: Mode) -> Result<(), TxnError> {
-        match &mut self.kit.owner {
+    fn lock_key(&mut self, tree: u32, key: &[u8], mode: LockMode) -> Result<(), TxnError> {
+        match &mut self.scratch.owner {
             Some(owner) => {
                 owner.claim();
                 owner.lock_key(tree, key, mode).map_err(failed)
@@ -178,10 +178,10 @@ impl Transaction {
         f: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>, TxnError> {
         self.running()?;
-        self.lock_key(tree.owner(), key, Mode::S)?;
+        self.lock_key(tree.owner(), key, LockMode::S)?;
         let found = tree.get(key, f);
         if self.options.isolation == Isolation::ReadCommitted
-            && let Some(owner) = &mut self.kit.owner
+            && let Some(owner) = &mut self.scratch.owner
         {
             owner.release_shared(tree.owner(), key);
         }
@@ -195,7 +195,7 @@ impl Transaction {
     /// [`TxnError`].
     pub fn lock<P: Pages>(&mut self, tree: &BTree<P>, key: &[u8]) -> Result<(), TxnError> {
         self.running()?;
-        self.lock_key(tree.owner(), key, Mode::X)
+        self.lock_key(tree.owner(), key, LockMode::X)
     }
 
     /// Hands the entries between the bounds to `f`, in order, until it answers `false`.
@@ -251,7 +251,7 @@ impl Transaction {
         upper: Bound<&[u8]>,
     ) -> Result<(), TxnError> {
         self.running()?;
-        match &mut self.kit.owner {
+        match &mut self.scratch.owner {
             Some(owner) => {
                 owner.claim();
                 Ok(owner.lock_range(tree.owner(), lower, upper)?)
@@ -263,7 +263,7 @@ impl Transaction {
     /// Another thread goes on with it: until that has asked for a lock here, the transaction is no
     /// thread's own.
     pub fn leave_thread(&mut self) {
-        if let Some(owner) = &mut self.kit.owner {
+        if let Some(owner) = &mut self.scratch.owner {
             owner.leave_thread();
         }
     }
@@ -271,7 +271,7 @@ impl Transaction {
     /// What was read is read: where reads need not be repeatable, their locks go.
     pub fn end_statement(&mut self) {
         if self.options.isolation == Isolation::ReadCommitted
-            && let Some(owner) = &mut self.kit.owner
+            && let Some(owner) = &mut self.scratch.owner
         {
             owner.release_all_shared();
         }
@@ -290,14 +290,14 @@ impl Transaction {
         condition: Condition,
     ) -> Result<(bool, bool), TxnError> {
         self.running()?;
-        self.lock_key(tree.owner(), key, Mode::X)?;
-        let by = By::Transaction { tx: self.tx, prev: self.last };
+        self.lock_key(tree.owner(), key, LockMode::X)?;
+        let actor = Actor::Transaction { tx: self.tx, prev: self.last };
         self.enter();
         // A large value may take seconds: its pages are written before the step that checkpoints
         // wait for, and outside the latch that whoever begins a snapshot waits for.
         let large = value.map(|value| tree.build_large(key, value)).transpose().map_err(failed)?;
         let mut large = large.flatten();
-        let Some(active) = &self.kit.active else { return Err(TxnError::Failed) };
+        let Some(active) = &self.scratch.active else { return Err(TxnError::Failed) };
         let mut changes = active.changes();
         let (versions, undo_room) = (self.manager.versions(), self.manager.undo_room());
         if let Err(error) = changes.before_write((versions, undo_room), tree, key) {
@@ -310,10 +310,10 @@ impl Transaction {
         let (start, step) = (undo.end(), active.begin_step());
         // Taken apart where it lies: what is moved as a whole waits for its parts to be written.
         let made = match large.take() {
-            None => tree.write_as(by, key, value, condition, Some(undo.room())),
+            None => tree.write_as(actor, key, value, condition, Some(undo.room())),
             Some(large) => {
-                let placed = tree.place_as(by, key, large, condition, Some(undo.room()));
-                placed.map_err(WriteError::from)
+                let attached = tree.place_as(actor, key, large, condition, Some(undo.room()));
+                attached.map_err(WriteError::from)
             }
         };
         match made {
@@ -368,17 +368,17 @@ impl Transaction {
         f: &mut dyn FnMut(&mut [u8]),
     ) -> Result<Updated, TxnError> {
         self.running()?;
-        self.lock_key(tree.owner(), key, Mode::X)?;
-        let by = By::Transaction { tx: self.tx, prev: self.last };
+        self.lock_key(tree.owner(), key, LockMode::X)?;
+        let actor = Actor::Transaction { tx: self.tx, prev: self.last };
         self.enter();
-        let Kit { active: Some(active), room, .. } = &mut self.kit else {
+        let TxnScratch { active: Some(active), room, .. } = &mut self.scratch else {
             return Err(TxnError::Failed);
         };
         let mut changes = active.changes();
         changes.before_write((self.manager.versions(), self.manager.undo_room()), tree, key)?;
         let undo = &mut changes.undo;
         let (start, step) = (undo.end(), active.begin_step());
-        match tree.update_as(by, key, (Some(undo.room()), room), f) {
+        match tree.update_as(actor, key, (Some(undo.room()), room), f) {
             Ok((updated, at)) => {
                 step.end(at);
                 undo.noted(start, self.last);
@@ -397,16 +397,16 @@ impl Transaction {
         if !self.is_entered {
             self.manager.await_room();
             let (manager, tx) = (&self.manager, self.tx);
-            let spare = self.kit.active.take();
+            let spare = self.scratch.active.take();
             let active = manager.active().enter_again(spare, tx, manager.tail(), Lsn(0));
-            self.kit.active = Some(active);
+            self.scratch.active = Some(active);
             self.is_entered = true;
         }
     }
 
     /// A moment to go back to.
     pub fn savepoint(&self) -> Savepoint {
-        let epoch = self.kit.rollbacks.len() as u64;
+        let epoch = self.scratch.rollbacks.len() as u64;
         Savepoint { tx: self.tx, changes: self.changes_len(), epoch }
     }
 
@@ -421,13 +421,13 @@ impl Transaction {
         tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
     ) -> Result<(), TxnError> {
         self.running()?;
-        let since = self.kit.rollbacks.get(savepoint.epoch as usize..).unwrap_or(&[]);
+        let since = self.scratch.rollbacks.get(savepoint.epoch as usize..).unwrap_or(&[]);
         let is_gone = since.iter().any(|changes| *changes < savepoint.changes);
         if savepoint.tx != self.tx || savepoint.changes > self.changes_len() || is_gone {
             return Err(TxnError::NoSavepoint);
         }
         let undone = self.undo_to(savepoint.changes, tree_of);
-        self.kit.rollbacks.push(savepoint.changes);
+        self.scratch.rollbacks.push(savepoint.changes);
         if undone.is_err() {
             self.state = State::Failed;
         }
@@ -440,14 +440,14 @@ impl Transaction {
         tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
     ) -> Result<(), TxnError> {
         while self.changes_len() > changes {
-            let Some(active) = &self.kit.active else { break };
+            let Some(active) = &self.scratch.active else { break };
             let mut changes = active.changes();
             let Some(Newest { prev, large, undo }) = changes.undo.newest()? else { break };
             let no_tree = TxnError::NoTree { tx: self.tx, owner: undo.owner };
             let tree = tree_of(undo.owner).ok_or(no_tree)?;
-            let by = By::Undo { tx: self.tx, prev: self.last, next: prev };
+            let actor = Actor::Undo { tx: self.tx, prev: self.last, next: prev };
             let applied = active.step(|| {
-                let applied = take_back(tree, by, &undo, large);
+                let applied = take_back(tree, actor, &undo, large);
                 let at = applied.as_ref().map_or(Lsn(0), |applied| applied.0);
                 (applied, at)
             });
@@ -509,7 +509,7 @@ impl Transaction {
         }
         self.undo_to(0, &tree_of)?;
         if is_planted(Bug::AbortNotStamped)
-            && let Some(active) = &self.kit.active
+            && let Some(active) = &self.scratch.active
         {
             active.changes().forget_stamp();
         }
@@ -525,7 +525,7 @@ impl Transaction {
     #[cold]
     fn stamp_late(&self) {
         std::thread::yield_now();
-        if let Some(active) = &self.kit.active {
+        if let Some(active) = &self.scratch.active {
             active.changes().end_writer(self.manager.versions());
         }
     }
@@ -540,7 +540,7 @@ impl Transaction {
         if !std::mem::take(&mut self.is_entered) {
             return None;
         }
-        let active = self.kit.active.as_ref()?;
+        let active = self.scratch.active.as_ref()?;
         let (manager, tx, last) = (&self.manager, self.tx, self.last);
         let end = || {
             active.step(|| {
@@ -557,7 +557,7 @@ impl Transaction {
 
     /// Frees the large values that were replaced: the transaction is over.
     fn free_large<'t, P: Pages + 't>(&mut self, tree_of: impl Fn(u32) -> Option<&'t BTree<P>>) {
-        let Some(active) = &self.kit.active else { return };
+        let Some(active) = &self.scratch.active else { return };
         let mut changes = active.changes();
         let large = changes.undo.take_large();
         changes.undo.clear();
@@ -571,7 +571,7 @@ impl Transaction {
 
     /// Changes that are not taken back.
     fn changes_len(&self) -> usize {
-        match &self.kit.active {
+        match &self.scratch.active {
             Some(active) if self.is_entered => active.changes().undo.len(),
             _ => 0,
         }
@@ -580,13 +580,13 @@ impl Transaction {
     /// Leaves the transaction as it is, for good: it could not be undone. What it changed stays
     /// locked, and the log keeps what a recovery needs to undo it.
     pub fn strand(&mut self) {
-        if let Some(owner) = self.kit.owner.take() {
+        if let Some(owner) = self.scratch.owner.take() {
             owner.strand();
         }
     }
 
     fn release(&mut self) {
-        if let Some(owner) = &mut self.kit.owner {
+        if let Some(owner) = &mut self.scratch.owner {
             owner.release_all();
         }
     }
@@ -595,7 +595,7 @@ impl Transaction {
 impl Drop for Transaction {
     fn drop(&mut self) {
         if self.state == State::Over {
-            self.manager.give_kit(std::mem::take(&mut self.kit));
+            self.manager.give_kit(std::mem::take(&mut self.scratch));
         }
     }
 }
@@ -611,19 +611,19 @@ fn failed<E: Into<TxnError>>(error: E) -> TxnError {
 /// it. `large` is the one that comes back.
 fn take_back<P: Pages>(
     tree: &BTree<P>,
-    by: By,
+    actor: Actor,
     undo: &Undo<'_>,
     large: Option<&Detached>,
 ) -> Result<(Lsn, Option<Detached>), TxnError> {
     let key = undo.key;
     let applied = match (undo.before, large) {
-        (_, Some(large)) => tree.attach_as(by, key, large)?,
-        (Before::Absent, _) => tree.write_as(by, key, None, Condition::Present, None)?,
+        (_, Some(large)) => tree.attach_as(actor, key, large)?,
+        (Before::Absent, _) => tree.write_as(actor, key, None, Condition::Present, None)?,
         (Before::Value(value), _) => {
-            tree.write_as(by, key, Some(value), Condition::Always, None)?
+            tree.write_as(actor, key, Some(value), Condition::Always, None)?
         }
-        (Before::Part { offset, bytes }, _) => tree.patch_as(by, key, offset, bytes)?,
-        (Before::Large(value), None) => tree.attach_as(by, key, &tree.detached(value)?)?,
+        (Before::Part { offset, bytes }, _) => tree.patch_as(actor, key, offset, bytes)?,
+        (Before::Large(value), None) => tree.attach_as(actor, key, &tree.detached(value)?)?,
     };
     Ok((applied.at, applied.gone))
 }

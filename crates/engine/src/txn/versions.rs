@@ -17,8 +17,8 @@
 //!    that takes its changes back sets its stamp as well, when all is as it was.
 //! 4. Times with snapshots are *eras*. When one begins, no writer knows yet; so whoever begins it
 //!    goes to all writers: it waits for the single call that each is in, and puts what those have
-//!    changed already ([`Versions::begin`]'s `gather`). A writer that begins a call afterwards sees
-//!    the era. Snapshots that join an era later find everything here.
+//!    changed already ([`Versions::begin`]'s `capture_versions`). A writer that begins a call
+//!    afterwards sees the era. Snapshots that join an era later find everything here.
 //! 5. A version goes when no snapshot's place lies between the stamp before it and its own.
 //! 6. A tree that is changed as a whole (emptied, loaded) need not have versions: it is *unsteady*
 //!    until that is over, for snapshots that began before.
@@ -41,12 +41,12 @@ use std::time::Instant;
 use crate::io::planted::{Bug, is_planted};
 use crate::io::{SpillError, SpillFile};
 use crate::lock::TreeName;
-use crate::pool::lent::pages_lent;
+use crate::pool::borrowed::pages_borrowed;
+use crate::txn::before_image::BeforeImage;
+use crate::txn::commit_stamp::COMMITTING;
+pub(crate) use crate::txn::commit_stamp::CommitStamp;
 use crate::txn::error::TxnError;
 use crate::txn::spilled::{Horizon, TreeVersions};
-use crate::txn::stamp::COMMITTING;
-pub(crate) use crate::txn::stamp::Stamp;
-use crate::txn::was::Was;
 
 /// Bytes charged for a version besides key and value.
 const VERSION_BYTES: usize = 160;
@@ -54,17 +54,17 @@ const VERSION_BYTES: usize = 160;
 const SLACK_BYTES: usize = 64 << 10;
 
 /// What an entry was; `None`: it was not there.
-pub(crate) type Before = Option<Was>;
+pub(crate) type Before = Option<BeforeImage>;
 
 /// What an entry was before a writer changed it.
 pub(super) struct Version {
     pub(super) before: Before,
-    pub(super) stamp: Arc<Stamp>,
+    pub(super) stamp: Arc<CommitStamp>,
 }
 
 impl Version {
     fn bytes(&self, key: &[u8]) -> usize {
-        VERSION_BYTES + key.len() + self.before.as_ref().map_or(0, Was::bytes)
+        VERSION_BYTES + key.len() + self.before.as_ref().map_or(0, BeforeImage::bytes)
     }
 }
 
@@ -73,7 +73,7 @@ impl Version {
 pub(crate) struct Reader {
     /// It sees the commits up to this place.
     place: u64,
-    era: u64,
+    snapshot_epoch: u64,
     begun: Instant,
     caller: &'static Location<'static>,
     thread: Thread,
@@ -108,11 +108,11 @@ struct Readers {
 }
 
 /// A tree that is changed as a whole.
-struct Unsteady {
+struct BulkModified {
     /// Snapshots of a place before this one do not see it as it was.
     until: u64,
     /// In this era what was there was put here before.
-    era: u64,
+    snapshot_epoch: u64,
     /// There was nothing in it.
     was_empty: bool,
 }
@@ -120,14 +120,14 @@ struct Unsteady {
 /// The versions of all trees.
 pub(crate) struct Versions {
     /// Odd while there are snapshots.
-    era: AtomicU64,
+    snapshot_epoch: AtomicU64,
     /// Commits that were given a place.
     clock: AtomicU64,
     /// The largest place of a snapshot.
     newest: AtomicU64,
     trees: RwLock<HashMap<u32, Arc<TreeVersions>>>,
-    unsteady: RwLock<HashMap<u32, Vec<Unsteady>>>,
-    unsteady_trees: AtomicUsize,
+    bulk_modified: RwLock<HashMap<u32, Vec<BulkModified>>>,
+    bulk_modified_trees: AtomicUsize,
     readers: Mutex<Readers>,
     /// Places of the snapshots; a snapshot's is drawn while this is locked.
     places: Mutex<Vec<u64>>,
@@ -137,7 +137,7 @@ pub(crate) struct Versions {
     spill: Option<Arc<SpillFile>>,
     spilling: Mutex<()>,
     /// An era whose versions are not all here: something could not be read.
-    lost_era: AtomicU64,
+    lost_epoch: AtomicU64,
 }
 
 /// A version, and the place at which its writer ended.
@@ -180,30 +180,30 @@ impl Versions {
     /// No versions yet, and never more than `limit` bytes of them in memory, more or less.
     pub(crate) fn new(limit: usize, spill: Option<Arc<SpillFile>>) -> Versions {
         Versions {
-            era: AtomicU64::new(0),
+            snapshot_epoch: AtomicU64::new(0),
             clock: AtomicU64::new(1),
             newest: AtomicU64::new(0),
             trees: RwLock::default(),
-            unsteady: RwLock::default(),
-            unsteady_trees: AtomicUsize::new(0),
+            bulk_modified: RwLock::default(),
+            bulk_modified_trees: AtomicUsize::new(0),
             readers: Mutex::default(),
             places: Mutex::default(),
             bytes: AtomicUsize::new(0),
             limit,
             spill,
             spilling: Mutex::new(()),
-            lost_era: AtomicU64::new(0),
+            lost_epoch: AtomicU64::new(0),
         }
     }
 
-    /// Not all versions of `era` could be put.
-    pub(super) fn lose_era(&self, era: u64) {
-        self.lost_era.store(era, Ordering::SeqCst);
+    /// Not all versions of `snapshot_epoch` could be put.
+    pub(super) fn lose_epoch(&self, snapshot_epoch: u64) {
+        self.lost_epoch.store(snapshot_epoch, Ordering::SeqCst);
     }
 
     /// Fails once versions may be missing that `reader` needs.
     pub(super) fn is_whole(&self, reader: &Reader) -> Result<(), TxnError> {
-        if self.lost_era.load(Ordering::SeqCst) == reader.era {
+        if self.lost_epoch.load(Ordering::SeqCst) == reader.snapshot_epoch {
             return Err(reader.lost());
         }
         if reader.lost.load(Ordering::SeqCst) { Err(reader.lost()) } else { Ok(()) }
@@ -211,9 +211,9 @@ impl Versions {
 
     /// The era, if there are snapshots: who is about to change an entry has to put what it is.
     #[inline]
-    pub(crate) fn era(&self) -> Option<u64> {
-        let era = self.era.load(Ordering::SeqCst);
-        (era % 2 == 1).then_some(era)
+    pub(crate) fn snapshot_epoch(&self) -> Option<u64> {
+        let snapshot_epoch = self.snapshot_epoch.load(Ordering::SeqCst);
+        (snapshot_epoch % 2 == 1).then_some(snapshot_epoch)
     }
 
     /// Bytes that they may take in memory, more or less.
@@ -243,7 +243,7 @@ impl Versions {
     }
 
     /// Whether the writer with `stamp` has not put a version of `key` yet.
-    pub(crate) fn wants(&self, tree: u32, key: &[u8], stamp: &Arc<Stamp>) -> bool {
+    pub(crate) fn wants(&self, tree: u32, key: &[u8], stamp: &Arc<CommitStamp>) -> bool {
         let Some(tree) = self.tree_with_versions(tree) else { return true };
         let chains = unpoisoned(tree.chains.read());
         let last = chains.map.get(key).and_then(|chain| chain.last());
@@ -251,8 +251,14 @@ impl Versions {
     }
 
     /// Puts what `key`'s entry is, unless the writer with `stamp` has done so (rule 2).
-    pub(crate) fn put(&self, tree: u32, key: &[u8], stamp: &Arc<Stamp>, before: Option<&[u8]>) {
-        self.put_was(tree, key, stamp, before.map(|value| Was::Here(value.into())));
+    pub(crate) fn put(
+        &self,
+        tree: u32,
+        key: &[u8],
+        stamp: &Arc<CommitStamp>,
+        before: Option<&[u8]>,
+    ) {
+        self.put_image(tree, key, stamp, before.map(|value| BeforeImage::Here(value.into())));
     }
 
     /// The spill file.
@@ -261,7 +267,13 @@ impl Versions {
     }
 
     /// As [`Versions::put`], with what is in memory of its own, or in the spill file.
-    pub(super) fn put_was(&self, tree: u32, key: &[u8], stamp: &Arc<Stamp>, before: Before) {
+    pub(super) fn put_image(
+        &self,
+        tree: u32,
+        key: &[u8],
+        stamp: &Arc<CommitStamp>,
+        before: Before,
+    ) {
         let versions = self.tree(tree);
         let version = Version { before, stamp: stamp.clone() };
         let more = version.bytes(key);
@@ -377,7 +389,7 @@ impl Versions {
     }
 
     /// The writer with `stamp` is over: what it changed is so from now on.
-    pub(crate) fn end_writer(&self, stamp: &Stamp) {
+    pub(crate) fn end_writer(&self, stamp: &CommitStamp) {
         stamp.end(&self.clock);
     }
 
@@ -418,15 +430,16 @@ impl Versions {
         found.map_err(|error| reader.unreadable(&error))
     }
 
-    /// Begins a snapshot of what is committed now. If it is the first one, `gather` goes to all
-    /// writers (rule 4).
+    /// Begins a snapshot of what is committed now. If it is the first one, `capture_versions` goes
+    /// to all writers (rule 4).
     ///
     /// # Errors
-    /// What `gather` fails with, or what writers under way have changed takes too much memory.
+    /// What `capture_versions` fails with, or what writers under way have changed takes too much
+    /// memory.
     pub(crate) fn begin(
         &self,
         caller: &'static Location<'static>,
-        gather: impl FnOnce(u64) -> Result<(), TxnError>,
+        capture_versions: impl FnOnce(u64) -> Result<(), TxnError>,
     ) -> Result<Arc<Reader>, TxnError> {
         let mut readers = self.lock_readers();
         self.forget_over(&mut readers);
@@ -435,9 +448,10 @@ impl Versions {
         self.newest.store(u64::MAX, Ordering::SeqCst);
         if is_first {
             self.clear();
-            self.era.fetch_add(1, Ordering::SeqCst);
+            self.snapshot_epoch.fetch_add(1, Ordering::SeqCst);
         }
-        let is_lost = self.lost_era.load(Ordering::SeqCst) == self.era.load(Ordering::SeqCst);
+        let is_lost =
+            self.lost_epoch.load(Ordering::SeqCst) == self.snapshot_epoch.load(Ordering::SeqCst);
         let place = {
             let mut places = unpoisoned(self.places.lock());
             let place = self.clock.load(Ordering::SeqCst);
@@ -445,10 +459,10 @@ impl Versions {
             place
         };
         self.newest.store(place, Ordering::SeqCst);
-        let era = self.era.load(Ordering::SeqCst);
+        let snapshot_epoch = self.snapshot_epoch.load(Ordering::SeqCst);
         let (thread, begun) = (std::thread::current(), Instant::now());
         let (lost, over) = (AtomicBool::new(false), AtomicBool::new(false));
-        let reader = Arc::new(Reader { place, era, begun, caller, thread, lost, over });
+        let reader = Arc::new(Reader { place, snapshot_epoch, begun, caller, thread, lost, over });
         if is_lost {
             // Whoever joined would miss the same versions.
             self.note_places(&readers);
@@ -457,7 +471,9 @@ impl Versions {
         readers.all.push(reader.clone());
         if is_first {
             self.forget_unsteady(place);
-            if let Err(error) = gather(era).and_then(|()| self.fits(&mut readers)) {
+            if let Err(error) =
+                capture_versions(snapshot_epoch).and_then(|()| self.fits(&mut readers))
+            {
                 readers.all.clear();
                 self.note_places(&readers);
                 self.end_era();
@@ -484,7 +500,7 @@ impl Versions {
     /// Ends a snapshot.
     pub(crate) fn end(&self, reader: &Reader) {
         reader.over.store(true, Ordering::SeqCst);
-        let mut readers = if pages_lent() == 0 {
+        let mut readers = if pages_borrowed() == 0 {
             self.lock_readers()
         } else {
             // Whoever has them may wait for a page that this thread lends.
@@ -517,7 +533,7 @@ impl Versions {
     }
 
     fn end_era(&self) {
-        self.era.fetch_add(1, Ordering::SeqCst);
+        self.snapshot_epoch.fetch_add(1, Ordering::SeqCst);
         self.clear();
     }
 
@@ -587,39 +603,43 @@ impl Versions {
     ///
     /// # Errors
     /// What `put_all` fails with.
-    pub(crate) fn unsettle(
+    pub(crate) fn mark_bulk_modified(
         &self,
         tree: u32,
         was_empty: bool,
-        put_all: impl FnOnce(&Arc<Stamp>) -> Result<(), TxnError>,
+        put_all: impl FnOnce(&Arc<CommitStamp>) -> Result<(), TxnError>,
     ) -> Result<Unsettled<'_>, TxnError> {
-        let stamp = Stamp::new();
-        let mut era = 0;
-        if let (Some(now), false) = (self.era(), was_empty) {
-            era = now;
+        let stamp = CommitStamp::new();
+        let mut snapshot_epoch = 0;
+        if let (Some(now), false) = (self.snapshot_epoch(), was_empty) {
+            snapshot_epoch = now;
             if let Err(error) = put_all(&stamp) {
                 self.end_writer(&stamp);
                 return Err(error);
             }
         }
-        let mut unsteady = unpoisoned(self.unsteady.write());
-        unsteady.entry(tree).or_default().push(Unsteady { until: u64::MAX, era, was_empty });
-        self.unsteady_trees.store(unsteady.len(), Ordering::SeqCst);
-        drop(unsteady);
+        let mut bulk_modified = unpoisoned(self.bulk_modified.write());
+        bulk_modified.entry(tree).or_default().push(BulkModified {
+            until: u64::MAX,
+            snapshot_epoch,
+            was_empty,
+        });
+        self.bulk_modified_trees.store(bulk_modified.len(), Ordering::SeqCst);
+        drop(bulk_modified);
         Ok(Unsettled { versions: self, tree, stamp })
     }
 
     /// What of `tree` counts for `reader`, who has looked already.
     ///
     /// # Errors
-    /// [`TxnError::TreeUnsteady`].
+    /// [`TxnError::TreeBulkModified`].
     pub(crate) fn is_steady(&self, reader: &Reader, tree: u32) -> Result<Counts, TxnError> {
         let mut counts = Counts::All;
-        if self.unsteady_trees.load(Ordering::SeqCst) == 0 {
+        if self.bulk_modified_trees.load(Ordering::SeqCst) == 0 {
             return Ok(counts);
         }
-        let unsteady = unpoisoned(self.unsteady.read());
-        for since in unsteady.get(&tree).into_iter().flatten() {
+        let bulk_modified = unpoisoned(self.bulk_modified.read());
+        for since in bulk_modified.get(&tree).into_iter().flatten() {
             if reader.place >= since.until {
                 continue;
             }
@@ -628,8 +648,8 @@ impl Versions {
                     Counts::VersionsTo(earlier) if earlier < since.until => counts,
                     _ => Counts::VersionsTo(since.until),
                 };
-            } else if since.era != reader.era {
-                return Err(TxnError::TreeUnsteady { tree: TreeName { id: tree, name: None } });
+            } else if since.snapshot_epoch != reader.snapshot_epoch {
+                return Err(TxnError::TreeBulkModified { tree: TreeName { id: tree, name: None } });
             }
         }
         Ok(counts)
@@ -637,12 +657,12 @@ impl Versions {
 
     /// Forgets what concerns only snapshots of a place before `oldest`.
     fn forget_unsteady(&self, oldest: u64) {
-        let mut unsteady = unpoisoned(self.unsteady.write());
-        unsteady.retain(|_, all| {
+        let mut bulk_modified = unpoisoned(self.bulk_modified.write());
+        bulk_modified.retain(|_, all| {
             all.retain(|since| since.until > oldest);
             !all.is_empty()
         });
-        self.unsteady_trees.store(unsteady.len(), Ordering::SeqCst);
+        self.bulk_modified_trees.store(bulk_modified.len(), Ordering::SeqCst);
     }
 }
 
@@ -650,24 +670,24 @@ impl Versions {
 pub(crate) struct Unsettled<'v> {
     versions: &'v Versions,
     tree: u32,
-    stamp: Arc<Stamp>,
+    stamp: Arc<CommitStamp>,
 }
 
 impl Drop for Unsettled<'_> {
     fn drop(&mut self) {
         self.versions.end_writer(&self.stamp);
         let place = self.versions.clock.load(Ordering::SeqCst);
-        let mut unsteady = unpoisoned(self.versions.unsteady.write());
+        let mut bulk_modified = unpoisoned(self.versions.bulk_modified.write());
         // The tree is locked as a whole, so at most one is not over.
-        let all = unsteady.entry(self.tree).or_default();
+        let all = bulk_modified.entry(self.tree).or_default();
         if let Some(running) = all.iter_mut().find(|since| since.until == u64::MAX) {
             running.until = place;
         }
-        if self.versions.era().is_none() {
+        if self.versions.snapshot_epoch().is_none() {
             all.retain(|since| since.until == u64::MAX);
         }
-        unsteady.retain(|_, all| !all.is_empty());
-        self.versions.unsteady_trees.store(unsteady.len(), Ordering::SeqCst);
+        bulk_modified.retain(|_, all| !all.is_empty());
+        self.versions.bulk_modified_trees.store(bulk_modified.len(), Ordering::SeqCst);
     }
 }
 
@@ -686,7 +706,7 @@ mod tests {
                 let versions = &versions;
                 scope.spawn(move || {
                     for n in 0..20_000u32 {
-                        let stamp = Stamp::new();
+                        let stamp = CommitStamp::new();
                         for key in 0..8u8 {
                             versions.put(7, &[writer, key], &stamp, Some(&n.to_le_bytes()));
                         }
@@ -725,14 +745,14 @@ mod tests {
             key
         };
         for n in 0..40_000u32 {
-            let stamp = Stamp::new();
+            let stamp = CommitStamp::new();
             versions.put(7, &key(n), &stamp, Some(&n.to_le_bytes()));
             versions.end_writer(&stamp);
         }
         versions.is_whole(&reader).unwrap();
         for n in (0..40_000).step_by(501) {
             let seen = versions.seen(&reader, 7, &key(n)).unwrap();
-            let Some((Some(Was::Here(value)), _)) = seen else { panic!("{n} is not seen") };
+            let Some((Some(BeforeImage::Here(value)), _)) = seen else { panic!("{n} is not seen") };
             assert_eq!(*value, n.to_le_bytes());
         }
         assert!(versions.seen(&reader, 7, &key(40_000)).unwrap().is_none());
@@ -751,7 +771,7 @@ mod tests {
                 let versions = &versions;
                 scope.spawn(move || {
                     for n in 0..400u32 {
-                        let stamp = Stamp::new();
+                        let stamp = CommitStamp::new();
                         let key = [&[writer][..], &n.to_be_bytes()].concat();
                         versions.put(7, &key, &stamp, Some(&[writer; 100 << 10]));
                         versions.end_writer(&stamp);

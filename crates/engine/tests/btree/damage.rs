@@ -15,8 +15,8 @@ fn pages() -> Vec<PageBuffer> {
     }
     let root = tree
         .pages()
-        .run(|op| {
-            let root = Read::root(op, tree.anchor(), Default::default())?;
+        .run(|mtr| {
+            let root = Read::root(mtr, tree.anchor(), Default::default())?;
             let mut found = vec![PageBuffer::of_view(root.view())];
             let mut at = Vec::new();
             InnerKind.swips(root.view(), &mut |swip| {
@@ -100,8 +100,8 @@ fn operations_on_damaged_pages_fail_or_answer_but_never_panic() {
         let place = random.usize(32..512);
         let byte = random.u8(..);
         tree.pages()
-            .run(|op| {
-                let root = Read::root(op, tree.anchor(), Default::default())?;
+            .run(|mtr| {
+                let root = Read::root(mtr, tree.anchor(), Default::default())?;
                 let mut at = Vec::new();
                 InnerKind.swips(root.view(), &mut |swip| {
                     at.push(swip);

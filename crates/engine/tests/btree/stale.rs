@@ -18,8 +18,8 @@ type Leaves = BTreeMap<u64, (usize, PageBuffer)>;
 
 /// The leaves below the root, by page, with the places of their swips.
 fn leaves<L: Latching>(tree: &BTree<Twin<L>>) -> Leaves {
-    let look = |op: &millpond::pool::Op<'_, Twin<L>>| {
-        let root = Read::root(op, tree.anchor(), Mark::READ)?;
+    let look = |mtr: &millpond::pool::MiniTransaction<'_, Twin<L>>| {
+        let root = Read::root(mtr, tree.anchor(), Mark::READ)?;
         let mut places = Vec::new();
         InnerKind.swips(root.view(), &mut |at| {
             places.push(at);
@@ -59,8 +59,8 @@ fn outdated<L: Latching>(
     };
     let (&page, (_, old)) = before.iter().filter(moved).nth(which)?;
     let at = now[&page].0;
-    let replace = |op: &millpond::pool::Op<'_, Twin<L>>| {
-        let root = Read::root(op, tree.anchor(), Mark::READ)?;
+    let replace = |mtr: &millpond::pool::MiniTransaction<'_, Twin<L>>| {
+        let root = Read::root(mtr, tree.anchor(), Mark::READ)?;
         let mut leaf = root.child_exclusive(at, Mark::WRITE)?;
         leaf.page_mut()[32..].copy_from_slice(&old.bytes()[32..]);
         Ok(())

@@ -12,18 +12,18 @@ use millpond::heap::{self, Heap};
 use millpond::io::{MemoryDevice, PageStore};
 use millpond::page::superblock::Superblock;
 use millpond::page::{PageBuffer, PageHeader, PageSize, PageType, free_map};
-use millpond::pool::buffer::{Mode, Pool, PoolOptions};
-use millpond::pool::{Optimistic, Seated};
+use millpond::pool::buffer::{Pool, PoolOptions, PoolStrategy};
+use millpond::pool::{HostedPolicy, Optimistic};
 use millpond_base::{PageId, Reason};
 use millpond_policies::config::Spec;
-use millpond_policies::contract::{Rules, Shape};
+use millpond_policies::contract::{PolicySpec, Shape};
 use millpond_policies::policy::LeanEvict;
 
 struct Swizzled(PhantomData<()>);
 
-impl Mode for Swizzled {
+impl PoolStrategy for Swizzled {
     type Latching = Optimistic;
-    type Touch = <LeanEvict as Rules>::Touch;
+    type Hook = <LeanEvict as PolicySpec>::Hook;
     const SWIZZLES: bool = true;
 }
 
@@ -64,9 +64,9 @@ fn make(size: PageSize) -> (Arc<MemoryDevice>, Arc<PageStore>, Arc<Pool<Swizzled
     let store = Arc::new(PageStore::create_on(device.clone(), size).unwrap());
     let shape = Shape { frames: 64, pages_dense: None, seed: 1 };
     let spec = Spec::parse("lean-evict").unwrap();
-    let seated = Seated::exact::<LeanEvict>(&spec, &shape).unwrap();
+    let hosted = HostedPolicy::exact::<LeanEvict>(&spec, &shape).unwrap();
     let options = PoolOptions { background_writer: false, ..PoolOptions::new(64) };
-    let pool = Arc::new(Pool::<Swizzled>::open(options, store.clone(), seated).unwrap());
+    let pool = Arc::new(Pool::<Swizzled>::open(options, store.clone(), hosted).unwrap());
     pool.register(PageType::BTREE_INNER, &InnerKind);
     pool.register(PageType::BTREE_LEAF, &LeafKind);
     pool.register(PageType::OVERFLOW, &OverflowKind);

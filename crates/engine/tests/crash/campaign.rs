@@ -55,8 +55,8 @@ fn alone<T: Send + 'static>(
         // Nobody listens any more if it took too long.
         let _ = sender.send(told);
     });
-    let hangs = |_| Err(format!("the story does not end within {PATIENCE:?}"));
-    receiver.recv_timeout(PATIENCE).unwrap_or_else(hangs)
+    let orphaned = |_| Err(format!("the story does not end within {PATIENCE:?}"));
+    receiver.recv_timeout(PATIENCE).unwrap_or_else(orphaned)
 }
 
 /// One story.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::thread;
 
-use millpond::db::{Combination, Db, LatchingMode, Options, RawTree, SeatMode, TranslationMode};
+use millpond::db::{Combination, Db, HitDelivery, LatchingMode, Options, RawTree, TranslationMode};
 
 use super::{assert_sound, place, tiny};
 
@@ -31,9 +31,9 @@ fn fight(tree: &RawTree, thread: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
     model
 }
 
-fn options(policy: &str, seat: SeatMode, eviction: &str) -> Options {
+fn options(policy: &str, policy_host: HitDelivery, eviction: &str) -> Options {
     let options = tiny(20).policy(policy).eviction(eviction.parse().unwrap());
-    options.lab(|lab| lab.seat = seat)
+    options.lab(|lab| lab.hit_delivery = policy_host)
 }
 
 fn run(db: &Db, policy: &str) {
@@ -66,7 +66,7 @@ fn threads_fight_over_a_few_frames_and_every_policy_lets_each_of_them_get_on() {
     for (i, policy) in live_policies().into_iter().enumerate() {
         let eviction = ["threads(2)", "worker", "adaptive(3)", "worker"][i % 4];
         let (_dir, path) = place();
-        let db = Db::open(&path, options(policy, SeatMode::Auto, eviction)).unwrap();
+        let db = Db::open(&path, options(policy, HitDelivery::Auto, eviction)).unwrap();
         run(&db, policy);
         db.close().unwrap();
         assert_sound(&path);
@@ -75,14 +75,14 @@ fn threads_fight_over_a_few_frames_and_every_policy_lets_each_of_them_get_on() {
 
 #[test]
 fn policies_that_hear_of_hits_by_the_batch_do_no_worse() {
-    for policy in Combination::Various.policies() {
-        run(&Db::in_memory(options(policy, SeatMode::Batched, "worker")).unwrap(), policy);
+    for policy in Combination::SwizzledAny.policies() {
+        run(&Db::in_memory(options(policy, HitDelivery::Batched, "worker")).unwrap(), policy);
     }
 }
 
 #[test]
 fn open_policies_sit_under_a_mutex_as_well() {
     for policy in ["random", "clock", "watt", "hyperbolic", "sorting-lru"] {
-        run(&Db::in_memory(options(policy, SeatMode::Exact, "worker")).unwrap(), policy);
+        run(&Db::in_memory(options(policy, HitDelivery::Exact, "worker")).unwrap(), policy);
     }
 }

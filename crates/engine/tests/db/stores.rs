@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use millpond::db::modes::{Baseline, Dated};
+use millpond::db::combinations::{HashedLatchedCentral, SwizzledWatt};
 use millpond::db::{Db, Error, Store, Structure};
 use millpond::pool::recorder::{Reference, Sink};
 
@@ -11,16 +11,16 @@ use super::{assert_sound, place, tiny};
 #[test]
 fn the_same_file_is_opened_by_any_combination() {
     let (_dir, path) = place();
-    let store = Store::<Dated>::open(&path, &tiny(32)).unwrap();
+    let store = Store::<SwizzledWatt>::open(&path, &tiny(32)).unwrap();
     let tree = store.tree("t").unwrap();
     for i in 0..500u32 {
         tree.btree().upsert(&i.to_be_bytes(), &[7; 20]).unwrap();
     }
     drop(tree);
     store.close().unwrap();
-    let wrong = Store::<Baseline>::open(&path, &tiny(32)).err().unwrap();
-    assert!(matches!(wrong, Error::Seat(_)), "lean-evict does not fit: {wrong}");
-    let store = Store::<Baseline>::open(&path, &tiny(32).policy("lru")).unwrap();
+    let wrong = Store::<HashedLatchedCentral>::open(&path, &tiny(32)).err().unwrap();
+    assert!(matches!(wrong, Error::PolicyFit(_)), "lean-evict does not fit: {wrong}");
+    let store = Store::<HashedLatchedCentral>::open(&path, &tiny(32).policy("lru")).unwrap();
     assert_eq!(store.tree("t").unwrap().btree().count().unwrap(), 500);
     assert_eq!(store.pool().policy(), "lru");
     store.close().unwrap();
@@ -32,7 +32,8 @@ fn the_same_file_is_opened_by_any_combination() {
 
 #[test]
 fn structures_of_other_kinds_have_names_too() {
-    let store = Store::<Dated>::open_on(Arc::new(millpond::io::MemoryDevice::new()), &tiny(32));
+    let store =
+        Store::<SwizzledWatt>::open_on(Arc::new(millpond::io::MemoryDevice::new()), &tiny(32));
     let store = store.unwrap();
     let index = store.hash_index("h").unwrap();
     assert_eq!(store.entry("h").unwrap().root, index.structure().root());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use millpond::db::modes::HotHalf;
+use millpond::db::combinations::HotHalf;
 use millpond::db::{Combination, Db, Error, Options, RawHashIndex, RawHeap, Structure};
 use millpond::heap::RecordId;
 use millpond::io::{FaultyDevice, MemoryDevice};

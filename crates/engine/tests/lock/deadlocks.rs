@@ -3,8 +3,8 @@
 use std::ops::Bound::Included;
 use std::sync::Arc;
 
-use millpond::lock::Mode::{S, X};
-use millpond::lock::{LockError, LockManager, Owner};
+use millpond::lock::LockMode::{S, X};
+use millpond::lock::{LockError, LockManager, LockOwner};
 
 use crate::scene::{Working, manager, waits};
 
@@ -38,9 +38,9 @@ fn end(mut working: Vec<Working>) -> Vec<u64> {
 
 /// `count` owners, each of which waits for the next one's key. The last to wait is `last`.
 fn ring(manager: &Arc<LockManager>, count: usize, last: usize) -> Vec<Working> {
-    let mut owners: Vec<Option<Owner>> = Vec::new();
+    let mut owners: Vec<Option<LockOwner>> = Vec::new();
     for n in 0..count {
-        let mut owner = Owner::begin(manager, n as u64 + 1);
+        let mut owner = LockOwner::begin(manager, n as u64 + 1);
         owner.lock_key(n as u32, &key(n), X).unwrap();
         owners.push(Some(owner));
     }
@@ -69,8 +69,8 @@ fn of_a_ring_the_youngest_gives_way_whoever_closes_it() {
 #[test]
 fn of_two_readers_that_want_to_write_one_gives_way() {
     let manager = manager();
-    let mut a = Owner::begin(&manager, 1);
-    let mut b = Owner::begin(&manager, 2);
+    let mut a = LockOwner::begin(&manager, 1);
+    let mut b = LockOwner::begin(&manager, 2);
     a.lock_key(7, b"k", S).unwrap();
     b.lock_key(7, b"k", S).unwrap();
     let a = waits(&manager, a, |a| a.lock_key(7, b"k", X));
@@ -81,11 +81,11 @@ fn of_two_readers_that_want_to_write_one_gives_way() {
 #[test]
 fn a_reader_that_wants_to_write_passes_those_who_wait_and_there_is_no_circle() {
     let manager = manager();
-    let mut a = Owner::begin(&manager, 1);
-    let mut b = Owner::begin(&manager, 2);
+    let mut a = LockOwner::begin(&manager, 1);
+    let mut b = LockOwner::begin(&manager, 2);
     a.lock_key(7, b"k", S).unwrap();
     b.lock_key(7, b"k", S).unwrap();
-    let c = waits(&manager, Owner::begin(&manager, 3), |c| c.lock_key(7, b"k", X));
+    let c = waits(&manager, LockOwner::begin(&manager, 3), |c| c.lock_key(7, b"k", X));
     let a = waits(&manager, a, |a| a.lock_key(7, b"k", X));
     b.release_all();
     let (mut a, got) = a.done();
@@ -100,11 +100,11 @@ fn a_reader_that_wants_to_write_passes_those_who_wait_and_there_is_no_circle() {
 fn circles_through_the_order_of_a_queue_are_found() {
     // 1 reads k; 2 waits to write it; 3 would read it but for 2, and has what 1 wants.
     let manager = manager();
-    let mut one = Owner::begin(&manager, 1);
-    let mut three = Owner::begin(&manager, 3);
+    let mut one = LockOwner::begin(&manager, 1);
+    let mut three = LockOwner::begin(&manager, 3);
     one.lock_key(7, b"k", S).unwrap();
     three.lock_key(7, b"l", X).unwrap();
-    let two = waits(&manager, Owner::begin(&manager, 2), |o| o.lock_key(7, b"k", X));
+    let two = waits(&manager, LockOwner::begin(&manager, 2), |o| o.lock_key(7, b"k", X));
     let three = waits(&manager, three, |o| o.lock_key(7, b"k", S));
     let one = waits(&manager, one, |o| o.lock_key(7, b"l", X));
     assert_eq!(end(vec![one, two, three]), [3]);
@@ -113,8 +113,8 @@ fn circles_through_the_order_of_a_queue_are_found() {
 #[test]
 fn circles_through_trees_are_found() {
     let manager = manager();
-    let mut a = Owner::begin(&manager, 1);
-    let mut b = Owner::begin(&manager, 2);
+    let mut a = LockOwner::begin(&manager, 1);
+    let mut b = LockOwner::begin(&manager, 2);
     a.lock_key(7, b"k", X).unwrap();
     b.lock_tree(8, X).unwrap();
     let a = waits(&manager, a, |a| a.lock_key(8, b"k", S));
@@ -122,8 +122,8 @@ fn circles_through_trees_are_found() {
     assert_eq!(end(vec![a, b]), [2]);
 
     // Two that write in a tree and then want all of it.
-    let mut a = Owner::begin(&manager, 1);
-    let mut b = Owner::begin(&manager, 2);
+    let mut a = LockOwner::begin(&manager, 1);
+    let mut b = LockOwner::begin(&manager, 2);
     a.lock_key(7, b"k", X).unwrap();
     b.lock_key(7, b"l", X).unwrap();
     let a = waits(&manager, a, |a| a.lock_tree(7, S));
@@ -135,8 +135,8 @@ fn circles_through_trees_are_found() {
 fn circles_through_ranges_are_found() {
     // Each has read a range into which the other wants to write.
     let manager = manager();
-    let mut a = Owner::begin(&manager, 1);
-    let mut b = Owner::begin(&manager, 2);
+    let mut a = LockOwner::begin(&manager, 1);
+    let mut b = LockOwner::begin(&manager, 2);
     a.lock_range(7, Included(b"a"), Included(b"c")).unwrap();
     b.lock_range(7, Included(b"x"), Included(b"z")).unwrap();
     let a = waits(&manager, a, |a| a.lock_key(7, b"y", X));
@@ -144,8 +144,8 @@ fn circles_through_ranges_are_found() {
     assert_eq!(end(vec![a, b]), [2]);
 
     // One has written where the other wants to read, and the other way round.
-    let mut a = Owner::begin(&manager, 1);
-    let mut b = Owner::begin(&manager, 2);
+    let mut a = LockOwner::begin(&manager, 1);
+    let mut b = LockOwner::begin(&manager, 2);
     a.lock_key(7, b"b", X).unwrap();
     b.lock_key(7, b"y", X).unwrap();
     let b = waits(&manager, b, |b| b.lock_range(7, Included(b"a"), Included(b"c")));
@@ -153,8 +153,8 @@ fn circles_through_ranges_are_found() {
     assert_eq!(end(vec![a, b]), [2]);
 
     // A range and a key.
-    let mut a = Owner::begin(&manager, 1);
-    let mut b = Owner::begin(&manager, 2);
+    let mut a = LockOwner::begin(&manager, 1);
+    let mut b = LockOwner::begin(&manager, 2);
     a.lock_key(8, b"k", X).unwrap();
     b.lock_range(7, Included(b"a"), Included(b"c")).unwrap();
     let a = waits(&manager, a, |a| a.lock_key(7, b"b", X));
@@ -166,12 +166,12 @@ fn circles_through_ranges_are_found() {
 fn one_that_closes_two_circles_breaks_both() {
     // 2 and 3 wait for 1's keys; 1 then wants what both have read.
     let manager = manager();
-    let mut one = Owner::begin(&manager, 1);
+    let mut one = LockOwner::begin(&manager, 1);
     one.lock_key(7, b"a", X).unwrap();
     one.lock_key(7, b"b", X).unwrap();
     let mut working = Vec::new();
     for (id, key) in [(2, b"a"), (3, b"b")] {
-        let mut owner = Owner::begin(&manager, id);
+        let mut owner = LockOwner::begin(&manager, id);
         owner.lock_key(7, b"shared", S).unwrap();
         working.push(waits(&manager, owner, |o| o.lock_key(7, key, X)));
     }

@@ -3,15 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::lock::Mode::{S, X};
-use millpond::lock::{LockError, LockManager, LockOptions, Mode, Owner};
+use millpond::lock::LockMode::{S, X};
+use millpond::lock::{LockError, LockManager, LockMode, LockOptions, LockOwner};
 
 fn manager() -> Arc<LockManager> {
     let options = LockOptions::default().memory_bytes(1 << 20).escalate_after(100);
     Arc::new(LockManager::new(options.wait_max(Duration::ZERO)))
 }
 
-fn lock(owner: &mut Owner, keys: std::ops::Range<u32>, mode: Mode) -> Result<(), LockError> {
+fn lock(
+    owner: &mut LockOwner,
+    keys: std::ops::Range<u32>,
+    mode: LockMode,
+) -> Result<(), LockError> {
     keys.into_iter().try_for_each(|n| owner.lock_key(7, &n.to_be_bytes(), mode))
 }
 
@@ -19,12 +23,12 @@ fn lock(owner: &mut Owner, keys: std::ops::Range<u32>, mode: Mode) -> Result<(),
 fn many_keys_become_a_lock_on_the_tree() {
     for mode in [S, X] {
         let manager = manager();
-        let mut owner = Owner::begin(&manager, 1);
+        let mut owner = LockOwner::begin(&manager, 1);
         lock(&mut owner, 0..99, mode).unwrap();
         assert_eq!((owner.keys_held(), manager.counts().escalations), (99, 0));
         lock(&mut owner, 0..50_000, mode).unwrap();
         assert_eq!((owner.keys_held(), manager.counts().escalations), (0, 1));
-        let mut other = Owner::begin(&manager, 2);
+        let mut other = LockOwner::begin(&manager, 2);
         assert!(other.lock_key(7, b"elsewhere", X).is_err());
         assert_eq!(other.lock_key(7, b"elsewhere", S).is_ok(), mode == S);
         owner.release_all();
@@ -36,9 +40,9 @@ fn many_keys_become_a_lock_on_the_tree() {
 #[test]
 fn where_another_reads_what_was_read_is_locked_as_a_whole_and_what_was_written_by_key() {
     let manager = manager();
-    let mut reader = Owner::begin(&manager, 1);
+    let mut reader = LockOwner::begin(&manager, 1);
     reader.lock_key(7, b"elsewhere", S).unwrap();
-    let mut owner = Owner::begin(&manager, 2);
+    let mut owner = LockOwner::begin(&manager, 2);
     lock(&mut owner, 0..10, X).unwrap();
     lock(&mut owner, 10..1000, S).unwrap();
     assert_eq!(owner.keys_held(), 10);
@@ -53,9 +57,9 @@ fn where_another_reads_what_was_read_is_locked_as_a_whole_and_what_was_written_b
 #[test]
 fn without_the_tree_it_goes_on_by_key_until_memory_is_out() {
     let manager = manager();
-    let mut other = Owner::begin(&manager, 1);
+    let mut other = LockOwner::begin(&manager, 1);
     other.lock_key(7, b"elsewhere", X).unwrap();
-    let mut owner = Owner::begin(&manager, 2);
+    let mut owner = LockOwner::begin(&manager, 2);
     let error = lock(&mut owner, 0..1_000_000, X).unwrap_err();
     let LockError::Memory { used, limit, keys, .. } = error else { panic!("{error:?}") };
     assert!(used <= limit && limit == 1 << 20 && keys > 5000, "{used} {keys}");
@@ -76,9 +80,9 @@ fn without_the_tree_it_goes_on_by_key_until_memory_is_out() {
 #[test]
 fn what_is_released_can_be_used_again() {
     let manager = manager();
-    let mut other = Owner::begin(&manager, 1);
+    let mut other = LockOwner::begin(&manager, 1);
     other.lock_key(7, b"elsewhere", X).unwrap();
-    let mut owner = Owner::begin(&manager, 2);
+    let mut owner = LockOwner::begin(&manager, 2);
     for round in 0..20 {
         owner.renew(round + 2);
         lock(&mut owner, 0..3000, S).unwrap();

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use millpond::lock::Mode::{IS, IX, S, SIX, X};
-use millpond::lock::{LockError, LockManager, LockOptions, Mode, Owner, TreeName};
+use millpond::lock::LockMode::{IS, IX, S, SIX, X};
+use millpond::lock::{LockError, LockManager, LockMode, LockOptions, LockOwner, TreeName};
 
 use crate::scene::{manager, waits};
 
-const MODES: [Mode; 5] = [IS, IX, S, SIX, X];
+const MODES: [LockMode; 5] = [IS, IX, S, SIX, X];
 
-fn goes(a: Mode, b: Mode) -> bool {
+fn goes(a: LockMode, b: LockMode) -> bool {
     matches!((a, b), (IS, IS | IX | S | SIX) | (IX | S | SIX, IS) | (IX, IX) | (S, S))
 }
 
@@ -18,8 +18,8 @@ fn trees_are_locked_together_as_the_matrix_says() {
     let manager = manager();
     for a in MODES {
         for b in MODES {
-            let mut first = Owner::begin(&manager, 1);
-            let mut second = Owner::begin(&manager, 2);
+            let mut first = LockOwner::begin(&manager, 1);
+            let mut second = LockOwner::begin(&manager, 2);
             second.set_wait_max(Duration::ZERO);
             first.lock_tree(7, a).unwrap();
             let got = second.lock_tree(7, b);
@@ -41,8 +41,8 @@ fn trees_are_locked_together_as_the_matrix_says() {
 fn keys_are_shared_by_readers_and_by_nobody_else() {
     let manager = manager();
     for (a, b) in [(S, S), (S, X), (X, S), (X, X)] {
-        let mut first = Owner::begin(&manager, 1);
-        let mut second = Owner::begin(&manager, 2);
+        let mut first = LockOwner::begin(&manager, 1);
+        let mut second = LockOwner::begin(&manager, 2);
         second.set_wait_max(Duration::ZERO);
         first.lock_key(7, b"k", a).unwrap();
         first.lock_key(7, b"k", a).unwrap();
@@ -57,7 +57,7 @@ fn keys_are_shared_by_readers_and_by_nobody_else() {
 #[test]
 fn a_tree_that_is_locked_needs_no_locks_on_its_keys() {
     let manager = manager();
-    let mut owner = Owner::begin(&manager, 1);
+    let mut owner = LockOwner::begin(&manager, 1);
     owner.lock_tree(7, X).unwrap();
     owner.lock_key(7, b"k", X).unwrap();
     owner.lock_tree(8, S).unwrap();
@@ -66,7 +66,7 @@ fn a_tree_that_is_locked_needs_no_locks_on_its_keys() {
     owner.lock_key(8, b"k", X).unwrap();
     assert_eq!(owner.keys_held(), 1);
 
-    let mut other = Owner::begin(&manager, 2);
+    let mut other = LockOwner::begin(&manager, 2);
     other.set_wait_max(Duration::ZERO);
     assert!(other.lock_key(7, b"elsewhere", S).is_err());
     assert!(other.lock_key(8, b"elsewhere", X).is_err());
@@ -77,11 +77,11 @@ fn a_tree_that_is_locked_needs_no_locks_on_its_keys() {
 #[test]
 fn a_reader_that_was_alone_becomes_a_writer() {
     let manager = manager();
-    let mut owner = Owner::begin(&manager, 1);
+    let mut owner = LockOwner::begin(&manager, 1);
     owner.lock_key(7, b"k", S).unwrap();
     owner.lock_key(7, b"k", X).unwrap();
     assert_eq!(owner.keys_held(), 1);
-    let mut other = Owner::begin(&manager, 2);
+    let mut other = LockOwner::begin(&manager, 2);
     other.set_wait_max(Duration::ZERO);
     assert!(other.lock_key(7, b"k", S).is_err());
     owner.release_all();
@@ -91,10 +91,10 @@ fn a_reader_that_was_alone_becomes_a_writer() {
 #[test]
 fn a_stream_of_readers_does_not_pass_a_writer_that_waits() {
     let manager = manager();
-    let mut reader = Owner::begin(&manager, 1);
+    let mut reader = LockOwner::begin(&manager, 1);
     reader.lock_key(7, b"k", S).unwrap();
-    let writer = waits(&manager, Owner::begin(&manager, 2), |w| w.lock_key(7, b"k", X));
-    let late = waits(&manager, Owner::begin(&manager, 3), |r| r.lock_key(7, b"k", S));
+    let writer = waits(&manager, LockOwner::begin(&manager, 2), |w| w.lock_key(7, b"k", X));
+    let late = waits(&manager, LockOwner::begin(&manager, 3), |r| r.lock_key(7, b"k", S));
     reader.release_all();
     let (mut writer, got) = writer.done();
     got.unwrap();
@@ -106,12 +106,12 @@ fn a_stream_of_readers_does_not_pass_a_writer_that_waits() {
 #[test]
 fn nobody_new_enters_a_tree_that_somebody_waits_to_lock_as_a_whole() {
     let manager = manager();
-    let mut writer = Owner::begin(&manager, 1);
+    let mut writer = LockOwner::begin(&manager, 1);
     writer.lock_key(7, b"k", X).unwrap();
-    let whole = waits(&manager, Owner::begin(&manager, 2), |w| w.lock_tree(7, S));
-    let late = waits(&manager, Owner::begin(&manager, 3), |w| w.lock_key(7, b"l", X));
+    let whole = waits(&manager, LockOwner::begin(&manager, 2), |w| w.lock_tree(7, S));
+    let late = waits(&manager, LockOwner::begin(&manager, 3), |w| w.lock_key(7, b"l", X));
     // Readers go with the one that waits, and who is in already goes on.
-    Owner::begin(&manager, 4).lock_key(7, b"m", S).unwrap();
+    LockOwner::begin(&manager, 4).lock_key(7, b"m", S).unwrap();
     writer.lock_key(7, b"n", X).unwrap();
     writer.release_all();
     let (mut whole, got) = whole.done();
@@ -124,13 +124,13 @@ fn nobody_new_enters_a_tree_that_somebody_waits_to_lock_as_a_whole() {
 #[test]
 fn one_that_gives_up_lets_those_behind_it_pass() {
     let manager = manager();
-    let mut reader = Owner::begin(&manager, 1);
+    let mut reader = LockOwner::begin(&manager, 1);
     reader.lock_key(7, b"k", S).unwrap();
-    let mut impatient = Owner::begin(&manager, 2);
+    let mut impatient = LockOwner::begin(&manager, 2);
     impatient.set_wait_max(Duration::from_millis(50));
     let impatient = waits(&manager, impatient, |w| w.lock_key(7, b"k", X));
     // It waits behind the writer, unless that has given up meanwhile.
-    let mut late = Owner::begin(&manager, 3);
+    let mut late = LockOwner::begin(&manager, 3);
     let behind = std::thread::spawn(move || late.lock_key(7, b"k", S));
     let error = impatient.done().1.unwrap_err();
     assert!(matches!(&error, LockError::Timeout { holders, .. } if holders == &[1]));
@@ -142,8 +142,8 @@ fn one_that_gives_up_lets_those_behind_it_pass() {
 #[test]
 fn shared_locks_end_with_the_statement_if_they_need_not_be_repeatable() {
     let manager = manager();
-    let mut owner = Owner::begin(&manager, 1);
-    let mut other = Owner::begin(&manager, 2);
+    let mut owner = LockOwner::begin(&manager, 1);
+    let mut other = LockOwner::begin(&manager, 2);
     owner.lock_key(7, b"read", S).unwrap();
     owner.lock_key(7, b"raised", S).unwrap();
     owner.lock_key(7, b"raised", X).unwrap();
@@ -167,7 +167,7 @@ fn shared_locks_end_with_the_statement_if_they_need_not_be_repeatable() {
 fn reads_know_whether_somebody_has_written_meanwhile() {
     let manager = manager();
     let token = manager.quiet().unwrap();
-    let mut owner = Owner::begin(&manager, 1);
+    let mut owner = LockOwner::begin(&manager, 1);
     owner.lock_key(7, b"k", S).unwrap();
     assert!(manager.still_quiet(token));
     owner.lock_key(7, b"k", X).unwrap();
@@ -194,10 +194,10 @@ fn settings_that_cannot_be_become_the_nearest_that_can() {
 #[test]
 fn nobody_waits_for_one_that_keeps_its_locks_for_good() {
     let manager = manager();
-    let mut stranded = Owner::begin(&manager, 1);
+    let mut stranded = LockOwner::begin(&manager, 1);
     stranded.lock_key(7, b"k", X).unwrap();
     let patient = |id| {
-        let mut owner = Owner::begin(&manager, id);
+        let mut owner = LockOwner::begin(&manager, id);
         owner.set_wait_max(Duration::MAX);
         owner
     };

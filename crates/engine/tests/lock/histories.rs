@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
-use millpond::lock::Mode::{S, X};
-use millpond::lock::{LockError, LockManager, LockOptions, Mode, Owner};
+use millpond::lock::LockMode::{S, X};
+use millpond::lock::{LockError, LockManager, LockMode, LockOptions, LockOwner};
 
 use crate::scene::LONG;
 
@@ -19,14 +19,14 @@ struct Ground(Vec<AtomicI64>);
 
 /// What a transaction believes it holds.
 #[derive(Default)]
-struct Holds(Vec<(usize, Mode)>);
+struct Holds(Vec<(usize, LockMode)>);
 
 impl Ground {
     fn new() -> Ground {
         Ground((0..u32::from(KEYS) * TREES).map(|_| AtomicI64::new(0)).collect())
     }
 
-    fn got(&self, holds: &mut Holds, tree: u32, key: u8, mode: Mode) {
+    fn got(&self, holds: &mut Holds, tree: u32, key: u8, mode: LockMode) {
         let at = tree as usize * usize::from(KEYS) + usize::from(key);
         let had = holds.0.iter_mut().find(|hold| hold.0 == at);
         match (had, mode) {
@@ -60,7 +60,7 @@ impl Ground {
 }
 
 fn step(
-    owner: &mut Owner,
+    owner: &mut LockOwner,
     rng: &mut fastrand::Rng,
     ground: &Ground,
     holds: &mut Holds,
@@ -106,7 +106,7 @@ fn run(options: LockOptions, threads: u64, transactions: u64, seed: u64) -> (u64
             let start = &start;
             scope.spawn(move || {
                 let mut rng = fastrand::Rng::with_seed(seed * 100 + thread);
-                let mut owner = Owner::begin(manager, 0);
+                let mut owner = LockOwner::begin(manager, 0);
                 let mut holds = Holds::default();
                 start.wait();
                 for _ in 0..transactions {
@@ -132,7 +132,7 @@ fn run(options: LockOptions, threads: u64, transactions: u64, seed: u64) -> (u64
     assert_eq!((manager.keys_locked(), manager.writers(), manager.bytes()), (0, 0, 0));
     assert!(manager.quiet().is_some());
     // The trees are free, too.
-    let mut owner = Owner::begin(&manager, u64::MAX);
+    let mut owner = LockOwner::begin(&manager, u64::MAX);
     (0..TREES).for_each(|tree| owner.lock_tree(tree, X).unwrap());
     ends.into_inner().unwrap()
 }

@@ -3,17 +3,17 @@
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::time::Duration;
 
-use millpond::lock::Mode::{S, X};
-use millpond::lock::{LockError, Owner};
+use millpond::lock::LockMode::{S, X};
+use millpond::lock::{LockError, LockOwner};
 
 use crate::scene::{manager, waits};
 
 #[test]
 fn a_range_keeps_others_from_writing_in_it_and_nowhere_else() {
     let manager = manager();
-    let mut scanner = Owner::begin(&manager, 1);
+    let mut scanner = LockOwner::begin(&manager, 1);
     scanner.lock_range(7, Included(b"d"), Excluded(b"k")).unwrap();
-    let mut other = Owner::begin(&manager, 2);
+    let mut other = LockOwner::begin(&manager, 2);
     other.set_wait_max(Duration::ZERO);
     for (key, free) in [(b"c", true), (b"d", false), (b"e", false), (b"j", false), (b"k", true)] {
         let got = other.lock_key(7, key, X);
@@ -30,13 +30,13 @@ fn a_range_keeps_others_from_writing_in_it_and_nowhere_else() {
 #[test]
 fn a_range_waits_for_writes_in_it_whether_their_keys_are_there_or_not() {
     let manager = manager();
-    let mut writer = Owner::begin(&manager, 1);
+    let mut writer = LockOwner::begin(&manager, 1);
     writer.lock_key(7, b"x", X).unwrap();
     writer.lock_key(7, b"f", S).unwrap();
-    Owner::begin(&manager, 9).lock_range(7, Included(b"a"), Included(b"w")).unwrap();
+    LockOwner::begin(&manager, 9).lock_range(7, Included(b"a"), Included(b"w")).unwrap();
     // A key that was read before it was written counts, too.
     writer.lock_key(7, b"f", X).unwrap();
-    let mut scanner = Owner::begin(&manager, 2);
+    let mut scanner = LockOwner::begin(&manager, 2);
     scanner.set_wait_max(Duration::ZERO);
     for (lower, upper, free) in
         [(b"a", b"e", true), (b"a", b"f", false), (b"f", b"g", false), (b"g", b"w", true)]
@@ -56,21 +56,21 @@ fn a_range_waits_for_writes_in_it_whether_their_keys_are_there_or_not() {
 #[test]
 fn a_writer_that_waits_for_a_range_has_not_locked_its_key() {
     let manager = manager();
-    let mut scanner = Owner::begin(&manager, 1);
+    let mut scanner = LockOwner::begin(&manager, 1);
     scanner.lock_range(7, Included(b"a"), Included(b"f")).unwrap();
-    let mut writer = Owner::begin(&manager, 2);
+    let mut writer = LockOwner::begin(&manager, 2);
     writer.lock_key(7, b"d", S).unwrap();
     let writer = waits(&manager, writer, |w| {
         w.lock_key(7, b"c", X)?;
         w.lock_key(7, b"d", X)
     });
     scanner.lock_key(7, b"c", X).unwrap();
-    Owner::begin(&manager, 3).lock_key(7, b"d", S).unwrap();
+    LockOwner::begin(&manager, 3).lock_key(7, b"d", S).unwrap();
     scanner.release_all();
     let (mut writer, got) = writer.done();
     got.unwrap();
     assert_eq!(writer.keys_held(), 2);
-    let mut other = Owner::begin(&manager, 4);
+    let mut other = LockOwner::begin(&manager, 4);
     other.set_wait_max(Duration::ZERO);
     assert!(other.lock_key(7, b"c", S).is_err());
     assert!(other.lock_range(7, Included(b"c"), Included(b"c")).is_err());
@@ -81,15 +81,15 @@ fn a_writer_that_waits_for_a_range_has_not_locked_its_key() {
 #[test]
 fn scanners_do_not_pass_a_writer_that_waits_for_a_scanner() {
     let manager = manager();
-    let mut first = Owner::begin(&manager, 1);
+    let mut first = LockOwner::begin(&manager, 1);
     first.lock_range(7, Included(b"a"), Included(b"f")).unwrap();
-    let writer = waits(&manager, Owner::begin(&manager, 2), |w| w.lock_key(7, b"c", X));
-    let late = waits(&manager, Owner::begin(&manager, 3), |s| {
+    let writer = waits(&manager, LockOwner::begin(&manager, 2), |w| w.lock_key(7, b"c", X));
+    let late = waits(&manager, LockOwner::begin(&manager, 3), |s| {
         s.lock_range(7, Included(b"b"), Included(b"d"))
     });
     // Who has the key in a range already goes on.
     first.lock_range(7, Included(b"c"), Included(b"z")).unwrap();
-    Owner::begin(&manager, 4).lock_range(7, Included(b"d"), Included(b"e")).unwrap();
+    LockOwner::begin(&manager, 4).lock_range(7, Included(b"d"), Included(b"e")).unwrap();
     first.release_all();
     let (mut writer, got) = writer.done();
     got.unwrap();
@@ -100,14 +100,14 @@ fn scanners_do_not_pass_a_writer_that_waits_for_a_scanner() {
 #[test]
 fn a_writer_goes_on_in_a_range_whose_scanner_waits_for_it() {
     let manager = manager();
-    let mut writer = Owner::begin(&manager, 1);
+    let mut writer = LockOwner::begin(&manager, 1);
     writer.lock_key(7, b"b", X).unwrap();
-    let scanner = waits(&manager, Owner::begin(&manager, 2), |s| {
+    let scanner = waits(&manager, LockOwner::begin(&manager, 2), |s| {
         s.lock_range(7, Included(b"a"), Included(b"f"))
     });
     writer.lock_key(7, b"c", X).unwrap();
     // Others let the scanner go first.
-    let other = waits(&manager, Owner::begin(&manager, 3), |w| w.lock_key(7, b"d", X));
+    let other = waits(&manager, LockOwner::begin(&manager, 3), |w| w.lock_key(7, b"d", X));
     writer.release_all();
     let (mut scanner, got) = scanner.done();
     got.unwrap();
@@ -119,7 +119,7 @@ fn a_writer_goes_on_in_a_range_whose_scanner_waits_for_it() {
 #[test]
 fn the_batches_of_a_scan_become_one_range_and_reads_in_it_are_free() {
     let manager = manager();
-    let mut scanner = Owner::begin(&manager, 1);
+    let mut scanner = LockOwner::begin(&manager, 1);
     let reserved = manager.bytes();
     for n in 0..10_000u32 {
         let (from, to) = (n.to_be_bytes(), (n + 1).to_be_bytes());
@@ -128,7 +128,7 @@ fn the_batches_of_a_scan_become_one_range_and_reads_in_it_are_free() {
     }
     assert_eq!(scanner.keys_held(), 0);
     assert!(manager.bytes() - reserved <= 16 << 10);
-    let mut other = Owner::begin(&manager, 2);
+    let mut other = LockOwner::begin(&manager, 2);
     other.set_wait_max(Duration::ZERO);
     assert!(other.lock_key(7, &5000u32.to_be_bytes(), X).is_err());
     other.lock_key(7, &0u32.to_be_bytes(), X).unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use millpond::lock::{LockError, LockManager, LockOptions, Owner};
+use millpond::lock::{LockError, LockManager, LockOptions, LockOwner};
 
 /// A wait that only a bug lets come to its end.
 pub const LONG: Duration = Duration::from_secs(100);
@@ -14,10 +14,10 @@ pub fn manager() -> Arc<LockManager> {
 }
 
 /// An owner at work in another thread, which comes back with it.
-pub struct Working(JoinHandle<(Owner, Result<(), LockError>)>);
+pub struct Working(JoinHandle<(LockOwner, Result<(), LockError>)>);
 
 impl Working {
-    pub fn done(self) -> (Owner, Result<(), LockError>) {
+    pub fn done(self) -> (LockOwner, Result<(), LockError>) {
         self.0.join().unwrap()
     }
 
@@ -29,8 +29,8 @@ impl Working {
 /// Starts `request`, and returns once it waits.
 pub fn waits(
     manager: &LockManager,
-    mut owner: Owner,
-    request: impl FnOnce(&mut Owner) -> Result<(), LockError> + Send + 'static,
+    mut owner: LockOwner,
+    request: impl FnOnce(&mut LockOwner) -> Result<(), LockError> + Send + 'static,
 ) -> Working {
     let waits = manager.counts().waits;
     let working = thread::spawn(move || {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use millpond::page::{PAGE_HEADER, PageType, View};
-use millpond::pool::{Anchor, Kind, NewPage, Op, Pages, PoolError, Read, Swip, Try};
+use millpond::pool::{Anchor, Kind, MiniTransaction, NewPage, Pages, PoolError, Read, Swip, Try};
 use millpond_base::{Mark, PageKind};
 
 pub const FAN_OUT: usize = 8;
@@ -47,8 +47,8 @@ fn new(kind: PageType) -> NewPage {
 
 fn mark(leaf: bool, write: bool) -> Mark {
     let kind = if leaf { PageKind::BTREE_LEAF } else { PageKind::BTREE_INNER };
-    let op = if write { Mark::WRITE } else { Mark::READ };
-    op.with_kind(kind, u8::from(leaf) + 1)
+    let mtr = if write { Mark::WRITE } else { Mark::READ };
+    mtr.with_kind(kind, u8::from(leaf) + 1)
 }
 
 impl<P: Pages> Forest<P> {
@@ -69,7 +69,7 @@ impl<P: Pages> Forest<P> {
         let (anchor, _) = pages.anchor_new(new(INNER)).unwrap();
         let forest = Forest { pages, anchor };
         for i in inner {
-            forest.pages.run(|op| forest.add_inner(op, *i)).unwrap();
+            forest.pages.run(|mtr| forest.add_inner(mtr, *i)).unwrap();
         }
         for leaf in leaves {
             forest.make(leaf).unwrap();
@@ -77,31 +77,31 @@ impl<P: Pages> Forest<P> {
         forest
     }
 
-    fn add_inner<'o>(&self, op: &'o Op<'o, P>, i: usize) -> Try<()> {
-        let mut root = Read::root(op, self.anchor, mark(false, true))?.upgrade()?;
-        let inner = op.allocate(new(INNER))?;
+    fn add_inner<'o>(&self, mtr: &'o MiniTransaction<'o, P>, i: usize) -> Try<()> {
+        let mut root = Read::root(mtr, self.anchor, mark(false, true))?.upgrade()?;
+        let inner = mtr.allocate(new(INNER))?;
         let word = inner.swip();
         put(root.page_mut(), SWIPS + i * 8, word.0);
-        op.adopt(word, &root);
+        mtr.adopt(word, &root);
         Ok(())
     }
 
-    fn inner<'o>(&self, op: &'o Op<'o, P>, leaf: usize) -> Try<Read<'o, P>> {
-        let root = Read::root(op, self.anchor, mark(false, false))?;
+    fn inner<'o>(&self, mtr: &'o MiniTransaction<'o, P>, leaf: usize) -> Try<Read<'o, P>> {
+        let root = Read::root(mtr, self.anchor, mark(false, false))?;
         root.child(SWIPS + leaf / FAN_OUT * 8, mark(false, false))
     }
 
     /// Makes leaf number `leaf`, which must not exist.
     pub fn make(&self, leaf: usize) -> Result<(), PoolError> {
         let at = SWIPS + leaf % FAN_OUT * 8;
-        self.pages.run(|op| {
-            let mut inner = self.inner(op, leaf)?.upgrade()?;
-            let mut page = op.allocate(new(LEAF))?;
+        self.pages.run(|mtr| {
+            let mut inner = self.inner(mtr, leaf)?.upgrade()?;
+            let mut page = mtr.allocate(new(LEAF))?;
             put(page.page_mut(), NUMBER, leaf as u64);
             let word = page.swip();
             assert_eq!(get(inner.page(), at), Swip::NULL.0, "leaf {leaf} exists");
             put(inner.page_mut(), at, word.0);
-            op.adopt(word, &inner);
+            mtr.adopt(word, &inner);
             Ok(())
         })
     }
@@ -109,8 +109,8 @@ impl<P: Pages> Forest<P> {
     /// Drops leaf number `leaf` and says what it had counted.
     pub fn drop_leaf(&self, leaf: usize) -> Result<u64, PoolError> {
         let at = SWIPS + leaf % FAN_OUT * 8;
-        self.pages.run(|op| {
-            let mut inner = self.inner(op, leaf)?.upgrade()?;
+        self.pages.run(|mtr| {
+            let mut inner = self.inner(mtr, leaf)?.upgrade()?;
             let page = inner.child_exclusive(at, mark(true, true))?;
             assert_eq!(get(page.page(), NUMBER), leaf as u64);
             let count = get(page.page(), COUNT);
@@ -123,8 +123,8 @@ impl<P: Pages> Forest<P> {
     /// Adds one to leaf number `leaf`.
     pub fn count(&self, leaf: usize) -> Result<(), PoolError> {
         let at = SWIPS + leaf % FAN_OUT * 8;
-        self.pages.run(|op| {
-            let inner = self.inner(op, leaf)?;
+        self.pages.run(|mtr| {
+            let inner = self.inner(mtr, leaf)?;
             let mut page = inner.child_exclusive(at, mark(true, true))?;
             assert_eq!(get(page.page(), NUMBER), leaf as u64, "another page than the swip says");
             let count = get(page.page(), COUNT);
@@ -136,8 +136,8 @@ impl<P: Pages> Forest<P> {
     /// What leaf number `leaf` has counted.
     pub fn read(&self, leaf: usize) -> Result<u64, PoolError> {
         let at = SWIPS + leaf % FAN_OUT * 8;
-        self.pages.run(|op| {
-            let page = self.inner(op, leaf)?.child(at, mark(true, false))?;
+        self.pages.run(|mtr| {
+            let page = self.inner(mtr, leaf)?.child(at, mark(true, false))?;
             let (number, count) = (page.view().u64(NUMBER), page.view().u64(COUNT));
             page.validate()?;
             assert_eq!(number, leaf as u64, "another page than the swip says");
@@ -149,8 +149,8 @@ impl<P: Pages> Forest<P> {
     #[allow(dead_code, reason = "not every test that has a forest drops what others read")]
     pub fn read_if_there(&self, leaf: usize) -> Result<Option<u64>, PoolError> {
         let at = SWIPS + leaf % FAN_OUT * 8;
-        self.pages.run(|op| {
-            let inner = self.inner(op, leaf)?;
+        self.pages.run(|mtr| {
+            let inner = self.inner(mtr, leaf)?;
             let word = inner.swip(at);
             inner.validate()?;
             if word == Swip::NULL {
@@ -168,8 +168,8 @@ impl<P: Pages> Forest<P> {
     pub fn read_while(&self, leaf: usize, meanwhile: impl FnOnce()) -> Result<u64, PoolError> {
         let at = SWIPS + leaf % FAN_OUT * 8;
         let mut meanwhile = Some(meanwhile);
-        self.pages.run(|op| {
-            let inner = self.inner(op, leaf)?;
+        self.pages.run(|mtr| {
+            let inner = self.inner(mtr, leaf)?;
             let page = inner.child(at, mark(true, false));
             // Else a shared hold would keep the others out.
             drop(inner);
@@ -187,8 +187,8 @@ impl<P: Pages> Forest<P> {
     /// Asks for all children of the inner page above `leaf` ahead of their use.
     pub fn prefetch(&self, leaf: usize) -> Result<(), PoolError> {
         let at: Vec<usize> = (0..FAN_OUT).map(|i| SWIPS + i * 8).collect();
-        self.pages.run(|op| {
-            let inner = self.inner(op, leaf)?;
+        self.pages.run(|mtr| {
+            let inner = self.inner(mtr, leaf)?;
             self.pages.prefetch(&inner, &at);
             inner.validate()
         })

@@ -9,14 +9,14 @@ use std::sync::atomic::Ordering;
 
 use forest::{FAN_OUT, Forest};
 use millpond::page::PageType;
-use millpond::pool::buffer::{Evictors, Mode, Pool, PoolOptions};
+use millpond::pool::buffer::{Evictors, Pool, PoolOptions, PoolStrategy};
 use millpond::pool::counters::Counter;
 use millpond::pool::{
-    Kind, Latched, Latching, Optimistic, Reclamation, Seated, State, Twin, Unlatched, Workers,
+    HostedPolicy, Kind, Latched, Latching, Optimistic, Reclamation, State, Twin, Unlatched, Workers,
 };
 use millpond_base::{Reason, Seed};
 use millpond_policies::config::Spec;
-use millpond_policies::contract::{Rules, Shape, Touch};
+use millpond_policies::contract::{HitHook, PolicySpec, Shape};
 use millpond_policies::policy::{LeanEvict, Lru, Random, Watt};
 use storage::{MemoryStorage, tiny};
 
@@ -25,9 +25,9 @@ const LEAVES: usize = FAN_OUT * FAN_OUT;
 
 struct Made<L, T, const SWIZZLES: bool>(std::marker::PhantomData<(L, T)>);
 
-impl<L: Latching, T: Touch, const SWIZZLES: bool> Mode for Made<L, T, SWIZZLES> {
+impl<L: Latching, T: HitHook, const SWIZZLES: bool> PoolStrategy for Made<L, T, SWIZZLES> {
     type Latching = L;
-    type Touch = T;
+    type Hook = T;
     const SWIZZLES: bool = SWIZZLES;
 }
 
@@ -39,13 +39,13 @@ fn spec(name: &str) -> Spec {
     Spec::parse(name).unwrap()
 }
 
-fn register<M: Mode>(pool: &Pool<M>, page: PageType, kind: &'static dyn Kind) {
+fn register<M: PoolStrategy>(pool: &Pool<M>, page: PageType, kind: &'static dyn Kind) {
     pool.register(page, kind);
 }
 
 /// Counts, reads, drops and makes leaves from `threads` threads, each on leaves of its own, and
 /// reads everybody's. Returns what every leaf must have counted.
-fn thrash<M: Mode>(forest: &Forest<Pool<M>>, threads: usize, rounds: usize) {
+fn thrash<M: PoolStrategy>(forest: &Forest<Pool<M>>, threads: usize, rounds: usize) {
     std::thread::scope(|scope| {
         for thread in 0..threads {
             scope.spawn(move || {
@@ -75,9 +75,14 @@ fn thrash<M: Mode>(forest: &Forest<Pool<M>>, threads: usize, rounds: usize) {
     });
 }
 
-fn run<M: Mode>(options: PoolOptions, seated: Seated<M::Touch>, threads: usize, rounds: usize) {
+fn run<M: PoolStrategy>(
+    options: PoolOptions,
+    hosted: HostedPolicy<M::Hook>,
+    threads: usize,
+    rounds: usize,
+) {
     let storage = Arc::new(MemoryStorage::new(PAGE));
-    let pool = Arc::new(Pool::<M>::open(options, storage.clone(), seated).unwrap());
+    let pool = Arc::new(Pool::<M>::open(options, storage.clone(), hosted).unwrap());
     let workers = Workers::start(pool.clone()).unwrap();
     let forest = Forest::new(pool.clone(), register::<M>);
     thrash(&forest, threads, rounds);
@@ -96,67 +101,69 @@ fn run<M: Mode>(options: PoolOptions, seated: Seated<M::Touch>, threads: usize, 
 }
 
 /// One combination, under each kind of eviction and reclamation.
-fn all_ways<L: Latching, T: Touch, const SWIZZLES: bool>(seat: impl Fn(&Shape) -> Seated<T>) {
+fn all_ways<L: Latching, T: HitHook, const SWIZZLES: bool>(
+    policy_host: impl Fn(&Shape) -> HostedPolicy<T>,
+) {
     let threads = if L::THREADS { 3 } else { 1 };
     for evictors in [Evictors::Workers, Evictors::Threads(2)] {
         for reclamation in [Reclamation::Version, Reclamation::Epoch] {
             for (frames, background_writer) in [(16, true), (24, false)] {
                 let options =
                     PoolOptions { evictors, reclamation, background_writer, ..tiny(frames) };
-                run::<Made<L, T, SWIZZLES>>(options, seat(&shape(frames)), threads, 600);
+                run::<Made<L, T, SWIZZLES>>(options, policy_host(&shape(frames)), threads, 600);
             }
         }
     }
 }
 
-type TouchOf<P> = <P as Rules>::Touch;
+type TouchOf<P> = <P as PolicySpec>::Hook;
 
 #[test]
 fn lean_evict_thrashes_with_swips_and_optimistic_latches() {
     all_ways::<Optimistic, TouchOf<LeanEvict>, true>(|shape| {
-        Seated::exact::<LeanEvict>(&spec("lean-evict:cooling=30%"), shape).unwrap()
+        HostedPolicy::exact::<LeanEvict>(&spec("lean-evict:cooling=30%"), shape).unwrap()
     });
 }
 
 #[test]
 fn lean_evict_thrashes_with_swips_and_shared_latches() {
     all_ways::<Latched, TouchOf<LeanEvict>, true>(|shape| {
-        Seated::exact::<LeanEvict>(&spec("lean-evict"), shape).unwrap()
+        HostedPolicy::exact::<LeanEvict>(&spec("lean-evict"), shape).unwrap()
     });
 }
 
 #[test]
 fn lean_evict_thrashes_with_swips_and_no_latches() {
     all_ways::<Unlatched, TouchOf<LeanEvict>, true>(|shape| {
-        Seated::exact::<LeanEvict>(&spec("lean-evict"), shape).unwrap()
+        HostedPolicy::exact::<LeanEvict>(&spec("lean-evict"), shape).unwrap()
     });
 }
 
 #[test]
 fn lru_thrashes_with_a_page_table_and_shared_latches() {
     all_ways::<Latched, TouchOf<Lru>, false>(|shape| {
-        Seated::exact::<Lru>(&spec("lru"), shape).unwrap()
+        HostedPolicy::exact::<Lru>(&spec("lru"), shape).unwrap()
     });
 }
 
 #[test]
 fn lru_thrashes_with_swips() {
     all_ways::<Optimistic, TouchOf<Lru>, true>(|shape| {
-        Seated::exact::<Lru>(&spec("lru"), shape).unwrap()
+        HostedPolicy::exact::<Lru>(&spec("lru"), shape).unwrap()
     });
 }
 
 #[test]
 fn random_thrashes_open_with_a_page_table_and_optimistic_latches() {
     all_ways::<Optimistic, TouchOf<Random>, false>(|shape| {
-        Seated::open::<Random>(&spec("random"), shape).unwrap()
+        HostedPolicy::open::<Random>(&spec("random"), shape).unwrap()
     });
 }
 
 #[test]
 fn watt_thrashes_open_with_swips() {
     all_ways::<Optimistic, TouchOf<Watt>, true>(|shape| {
-        Seated::open::<Watt>(&spec("watt"), shape).unwrap()
+        HostedPolicy::open::<Watt>(&spec("watt"), shape).unwrap()
     });
 }
 
@@ -179,9 +186,9 @@ type Simple = Pool<Made<Optimistic, TouchOf<Random>, true>>;
 
 fn a_pool(frames: u32) -> (Arc<MemoryStorage>, Arc<Simple>) {
     let storage = Arc::new(MemoryStorage::new(PAGE));
-    let seated = Seated::open::<Random>(&spec("random"), &shape(frames)).unwrap();
+    let hosted = HostedPolicy::open::<Random>(&spec("random"), &shape(frames)).unwrap();
     let options = PoolOptions { background_writer: false, ..tiny(frames) };
-    (storage.clone(), Arc::new(Pool::open(options, storage, seated).unwrap()))
+    (storage.clone(), Arc::new(Pool::open(options, storage, hosted).unwrap()))
 }
 
 #[test]
@@ -233,9 +240,9 @@ fn a_page_is_loaded_once_however_many_threads_ask() {
 
 #[test]
 fn a_pool_too_small_or_of_odd_pages_is_refused() {
-    let seated = || Seated::open::<Random>(&spec("random"), &shape(4)).unwrap();
+    let hosted = || HostedPolicy::open::<Random>(&spec("random"), &shape(4)).unwrap();
     let open = |frames, page| {
-        Simple::open(tiny(frames), Arc::new(MemoryStorage::new(page)), seated()).err()
+        Simple::open(tiny(frames), Arc::new(MemoryStorage::new(page)), hosted()).err()
     };
     assert!(open(4, 512).unwrap().to_string().contains("at least 8"));
     assert!(open(64, 1000).unwrap().to_string().contains("power of two"));

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use millpond::pool::buffer::{Evictors, Pool, PoolOptions};
 use millpond::pool::counters::Counter;
-use millpond::pool::{Latched, Optimistic, Seated, Workers};
+use millpond::pool::{HostedPolicy, Latched, Optimistic, Workers};
 use millpond_base::Reason;
 use millpond_policies::policy::{LeanEvict, Lru, Random};
 
@@ -15,13 +15,13 @@ use super::{LEAVES, Made, PAGE, Simple, TouchOf, a_pool, register, shape, spec};
 
 /// A reader finds a page missing and gets no further; meanwhile others load the page, delete it,
 /// and its id becomes another page's. The reader must not load it as what it was.
-fn a_missing_page_is_deleted_meanwhile<M>(seated: Seated<M::Touch>)
+fn a_missing_page_is_deleted_meanwhile<M>(hosted: HostedPolicy<M::Hook>)
 where
-    M: millpond::pool::Mode,
+    M: millpond::pool::PoolStrategy,
 {
     let storage = Arc::new(MemoryStorage::new(PAGE));
     let options = PoolOptions { background_writer: false, ..tiny(128) };
-    let pool = Arc::new(Pool::<M>::open(options, storage.clone(), seated).unwrap());
+    let pool = Arc::new(Pool::<M>::open(options, storage.clone(), hosted).unwrap());
     let forest = Forest::new(pool.clone(), register::<M>);
     for round in 0..20 {
         forest.count(9).unwrap();
@@ -48,16 +48,16 @@ where
 
 #[test]
 fn a_missing_page_that_is_deleted_meanwhile_is_not_loaded_with_a_page_table() {
-    let seated = Seated::open::<Random>(&spec("random"), &shape(128)).unwrap();
-    a_missing_page_is_deleted_meanwhile::<Made<Optimistic, TouchOf<Random>, false>>(seated);
-    let seated = Seated::exact::<Lru>(&spec("lru"), &shape(128)).unwrap();
-    a_missing_page_is_deleted_meanwhile::<Made<Latched, TouchOf<Lru>, false>>(seated);
+    let hosted = HostedPolicy::open::<Random>(&spec("random"), &shape(128)).unwrap();
+    a_missing_page_is_deleted_meanwhile::<Made<Optimistic, TouchOf<Random>, false>>(hosted);
+    let hosted = HostedPolicy::exact::<Lru>(&spec("lru"), &shape(128)).unwrap();
+    a_missing_page_is_deleted_meanwhile::<Made<Latched, TouchOf<Lru>, false>>(hosted);
 }
 
 #[test]
 fn a_missing_page_that_is_deleted_meanwhile_is_not_loaded_with_swips() {
-    let seated = Seated::open::<Random>(&spec("random"), &shape(128)).unwrap();
-    a_missing_page_is_deleted_meanwhile::<Made<Optimistic, TouchOf<Random>, true>>(seated);
+    let hosted = HostedPolicy::open::<Random>(&spec("random"), &shape(128)).unwrap();
+    a_missing_page_is_deleted_meanwhile::<Made<Optimistic, TouchOf<Random>, true>>(hosted);
 }
 
 /// A page is deleted while its copy is on its way to storage: its id is nobody's until the write
@@ -95,8 +95,8 @@ fn a_page_that_is_deleted_during_its_write_is_gone_however_the_write_ends() {
 #[test]
 fn reading_ahead_without_background_threads_holds_nobody_up() {
     let storage = Arc::new(MemoryStorage::new(PAGE));
-    let seated = Seated::open::<Random>(&spec("random"), &shape(64)).unwrap();
-    let pool: Arc<Simple> = Arc::new(Pool::open(tiny(64), storage, seated).unwrap());
+    let hosted = HostedPolicy::open::<Random>(&spec("random"), &shape(64)).unwrap();
+    let pool: Arc<Simple> = Arc::new(Pool::open(tiny(64), storage, hosted).unwrap());
     let forest = Forest::new(pool.clone(), register);
     pool.evict_all().unwrap();
     forest.prefetch(9).unwrap();
@@ -136,10 +136,10 @@ fn who_evicts_lets_those_through_whose_latches_stand_in_the_way() {
     const THREADS: usize = 3;
     const READS: usize = 4_000;
     let storage = Arc::new(MemoryStorage::new(PAGE));
-    let seated = Seated::exact::<LeanEvict>(&spec("lean-evict"), &shape(FRAMES)).unwrap();
+    let hosted = HostedPolicy::exact::<LeanEvict>(&spec("lean-evict"), &shape(FRAMES)).unwrap();
     let options = PoolOptions { evictors: Evictors::Workers, ..PoolOptions::new(FRAMES) };
     type Tree = Made<Optimistic, TouchOf<LeanEvict>, true>;
-    let pool = Arc::new(Pool::<Tree>::open(options, storage, seated).unwrap());
+    let pool = Arc::new(Pool::<Tree>::open(options, storage, hosted).unwrap());
     // Below one inner page, as the leaves of a small tree are below its root.
     let forest = Forest::small(pool.clone(), register, &[0], 0..FAN_OUT);
     std::thread::scope(|scope| {

@@ -45,8 +45,8 @@ fn check(store: &PageStore, found: &Recovered, state: &State, seed: u64) {
         let taken = word & (1 << (page.0 % 64)) != 0 || store.is_reserved(page);
         assert_eq!(store.is_allocated(page), taken, "seed {seed}, page {page}");
     }
-    let hanging = analysis.space.hanging().iter().map(|(&page, &kind)| (page, kind)).collect();
-    assert_eq!(state.hanging, hanging, "seed {seed}");
+    let orphans = analysis.space.orphans().iter().map(|(&page, &kind)| (page, kind)).collect();
+    assert_eq!(state.orphans, orphans, "seed {seed}");
     let losers: Vec<_> = state.active.values().copied().collect();
     assert_eq!(analysis.losers, losers, "seed {seed}");
     assert!(losers.iter().all(|loser| loser.tx < analysis.next_tx), "seed {seed}");

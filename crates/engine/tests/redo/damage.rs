@@ -6,9 +6,9 @@ use std::sync::Arc;
 use millpond::io::{MemoryDevice, PageStore};
 use millpond::log::{Log, LogError, Record};
 use millpond::page::change::{
-    Hanging, put_difference, put_freed, put_hangs, put_image, put_note, put_taken,
+    OrphanRoot, put_difference, put_freed, put_image, put_note, put_orphaned, put_taken,
 };
-use millpond::pool::changes::kind;
+use millpond::pool::mini_transaction::kind;
 use millpond::recovery::{Active, Checkpoint, Recovered, RecoveryError, RedoOptions, recover};
 use millpond_base::{Lsn, PageId, Reason};
 
@@ -119,7 +119,7 @@ fn records_that_do_not_fit_their_pages_are_named() {
     put_freed(&mut body, PageId(u64::MAX));
     assert_eq!(damaged(&body).0, PageId(u64::MAX));
     body.clear();
-    put_hangs(&mut body, PageId(u64::MAX), Hanging { kind: 3, stamp: 9 });
+    put_orphaned(&mut body, PageId(u64::MAX), OrphanRoot { kind: 3, stamp: 9 });
     assert_eq!(damaged(&body).0, PageId(u64::MAX));
 }
 

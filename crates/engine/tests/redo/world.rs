@@ -8,10 +8,10 @@ use millpond::io::{FaultyDevice, MemoryDevice, PageStore, PageWrite};
 use millpond::log::{Log, LogOptions, Record};
 use millpond::page::PageSize;
 use millpond::page::change::{
-    Hanging, put_difference, put_freed, put_hangs, put_image, put_note, put_placed, put_taken,
-    put_undo, put_undo_next,
+    OrphanRoot, put_attached, put_difference, put_freed, put_image, put_note, put_orphaned,
+    put_taken, put_undo, put_undo_next,
 };
-use millpond::pool::changes::{Space, kind};
+use millpond::pool::mini_transaction::{PageSpace, kind};
 use millpond::recovery::{Active, Checkpoint, Loser};
 use millpond_base::{Lsn, PageId, Reason};
 
@@ -27,7 +27,7 @@ pub fn log_options() -> LogOptions {
 pub struct State {
     pub pages: BTreeMap<PageId, Vec<u8>>,
     pub taken: Vec<u64>,
-    pub hanging: BTreeMap<PageId, Hanging>,
+    pub orphans: BTreeMap<PageId, OrphanRoot>,
     pub active: BTreeMap<u64, Loser>,
     pub next_tx: u64,
 }
@@ -163,14 +163,14 @@ impl World {
         self.history.push((end, self.now.clone()));
     }
 
-    fn space(&self) -> Space {
-        let hanging = self.now.hanging.iter().map(|(&page, &kind)| (page, kind)).collect();
-        Space::new(self.now.taken.clone(), hanging)
+    fn space(&self) -> PageSpace {
+        let orphans = self.now.orphans.iter().map(|(&page, &kind)| (page, kind)).collect();
+        PageSpace::new(self.now.taken.clone(), orphans)
     }
 
-    fn set_space(&mut self, space: &Space) {
+    fn set_space(&mut self, space: &PageSpace) {
         self.now.taken = space.taken().to_vec();
-        self.now.hanging = space.hanging().iter().map(|(&page, &kind)| (page, kind)).collect();
+        self.now.orphans = space.orphans().iter().map(|(&page, &kind)| (page, kind)).collect();
     }
 
     /// One record about some pages, as an attempt would write it.
@@ -222,7 +222,7 @@ impl World {
         self.remember(end);
     }
 
-    fn new_page(&mut self, tail: Lsn, body: &mut Vec<u8>, space: &mut Space) -> PageId {
+    fn new_page(&mut self, tail: Lsn, body: &mut Vec<u8>, space: &mut PageSpace) -> PageId {
         let page = self.store.allocate().unwrap();
         let mut bytes = vec![0; SIZE.bytes()];
         bytes[16..24].copy_from_slice(&page.0.to_le_bytes());
@@ -266,19 +266,24 @@ impl World {
         body.len() > before_all
     }
 
-    fn move_roots(&mut self, changed: &BTreeSet<PageId>, body: &mut Vec<u8>, space: &mut Space) {
+    fn move_roots(
+        &mut self,
+        changed: &BTreeSet<PageId>,
+        body: &mut Vec<u8>,
+        space: &mut PageSpace,
+    ) {
         if let Some(&page) = changed.first()
             && self.random.u8(0..4) == 0
         {
-            let root = Hanging { kind: self.random.u8(..), stamp: self.random.u64(..) };
-            put_hangs(body, page, root);
+            let root = OrphanRoot { kind: self.random.u8(..), stamp: self.random.u64(..) };
+            put_orphaned(body, page, root);
             space.hang(page, root);
         }
-        let hanging: BTreeSet<PageId> = space.hanging().keys().copied().collect();
-        if let Some(&page) = hanging.first()
+        let orphans: BTreeSet<PageId> = space.orphans().keys().copied().collect();
+        if let Some(&page) = orphans.first()
             && self.random.u8(0..4) == 0
         {
-            put_placed(body, page);
+            put_attached(body, page);
             space.place(page);
         }
     }
@@ -357,7 +362,7 @@ impl World {
         self.store.sync().unwrap();
         self.some_steps();
         let begin = self.log.tail();
-        let (taken, hanging) = (self.now.taken.clone(), self.now.hanging.clone());
+        let (taken, orphans) = (self.now.taken.clone(), self.now.orphans.clone());
         self.some_steps();
         let active: Vec<Active> =
             self.now.active.values().map(|l| Active { tx: l.tx, last: l.last_record }).collect();
@@ -368,7 +373,7 @@ impl World {
             next_tx: self.now.next_tx,
             pages: self.store.pages(),
             taken,
-            hanging: hanging.into_iter().collect(),
+            orphans: orphans.into_iter().collect(),
             active,
             catalog_root: Some(PageId(2)),
         };

@@ -23,8 +23,8 @@ fn index(entries: u32) -> Index {
 fn damage(index: &Index, root: bool, change: impl Fn(&mut [u8])) {
     index
         .pages()
-        .run(|op| {
-            let page = Read::root(op, index.anchor(), Mark::WRITE)?;
+        .run(|mtr| {
+            let page = Read::root(mtr, index.anchor(), Mark::WRITE)?;
             if root {
                 change(page.upgrade()?.page_mut());
                 return Ok(());
@@ -54,7 +54,7 @@ fn planted_damage_is_found() {
         assert!(found.iter().any(matches), "{found:?}");
     };
     says(false, &|p| p[28] = 3, |v| matches!(v, Violation::Type { found: 3, expected: 7 }));
-    says(false, &|p| p[24] = 9, |v| matches!(v, Violation::Owner { found: 9, expected: 5 }));
+    says(false, &|p| p[24] = 9, |v| matches!(v, Violation::LockOwner { found: 9, expected: 5 }));
     says(false, &|p| p[17] ^= 4, |v| matches!(v, Violation::Id { .. }));
     says(false, &|p| p[33] = 1, |v| matches!(v, Violation::Header { .. }));
     says(false, &|p| p[32] -= 1, |v| matches!(v, Violation::Heap { .. }));

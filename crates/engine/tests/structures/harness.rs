@@ -3,12 +3,14 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use millpond::pool::buffer::{Mode, Pool};
-use millpond::pool::{Latched, Latching, Optimistic, Pages, Seated, Twin, Unlatched, Workers};
+use millpond::pool::buffer::{Pool, PoolStrategy};
+use millpond::pool::{
+    HostedPolicy, Latched, Latching, Optimistic, Pages, Twin, Unlatched, Workers,
+};
 use millpond::{hash_index, heap};
 use millpond_base::Reason;
 use millpond_policies::config::Spec;
-use millpond_policies::contract::{Rules, Shape, Touch};
+use millpond_policies::contract::{HitHook, PolicySpec, Shape};
 use millpond_policies::policy::{LeanEvict, Lru, Random};
 
 use crate::storage::{MemoryStorage, tiny};
@@ -25,29 +27,29 @@ pub trait Job {
 
 pub struct Made<L, T, const SWIZZLES: bool>(PhantomData<(L, T)>);
 
-impl<L: Latching, T: Touch, const SWIZZLES: bool> Mode for Made<L, T, SWIZZLES> {
+impl<L: Latching, T: HitHook, const SWIZZLES: bool> PoolStrategy for Made<L, T, SWIZZLES> {
     type Latching = L;
-    type Touch = T;
+    type Hook = T;
     const SWIZZLES: bool = SWIZZLES;
 }
 
 /// A pool of few frames that knows all structures' page types.
-pub fn pool<M: Mode>(
+pub fn pool<M: PoolStrategy>(
     frames: u32,
     storage: &Arc<MemoryStorage>,
-    seat: &dyn Fn(&Shape) -> Seated<M::Touch>,
+    policy_host: &dyn Fn(&Shape) -> HostedPolicy<M::Hook>,
 ) -> Arc<Pool<M>> {
     let shape = Shape { frames, pages_dense: None, seed: 3 };
-    let pool = Pool::open(tiny(frames), storage.clone(), seat(&shape)).unwrap();
+    let pool = Pool::open(tiny(frames), storage.clone(), policy_host(&shape)).unwrap();
     for (page, kind) in hash_index::KINDS.into_iter().chain(heap::KINDS) {
         pool.register(page, kind);
     }
     Arc::new(pool)
 }
 
-fn thrash<M: Mode>(job: &impl Job, seat: &dyn Fn(&Shape) -> Seated<M::Touch>) {
+fn thrash<M: PoolStrategy>(job: &impl Job, policy_host: &dyn Fn(&Shape) -> HostedPolicy<M::Hook>) {
     let storage = Arc::new(MemoryStorage::new(PAGE));
-    let pool = pool::<M>(24, &storage, seat);
+    let pool = pool::<M>(24, &storage, policy_host);
     let workers = Workers::start(pool.clone()).unwrap();
     job.run(&pool, M::Latching::THREADS);
     drop(workers);
@@ -62,32 +64,32 @@ fn spec(name: &str) -> Spec {
     Spec::parse(name).unwrap()
 }
 
-pub fn lean(shape: &Shape) -> Seated<<LeanEvict as Rules>::Touch> {
-    Seated::exact::<LeanEvict>(&spec("lean-evict:cooling=30%"), shape).unwrap()
+pub fn lean(shape: &Shape) -> HostedPolicy<<LeanEvict as PolicySpec>::Hook> {
+    HostedPolicy::exact::<LeanEvict>(&spec("lean-evict:cooling=30%"), shape).unwrap()
 }
 
-pub fn lru(shape: &Shape) -> Seated<<Lru as Rules>::Touch> {
-    Seated::exact::<Lru>(&spec("lru"), shape).unwrap()
+pub fn lru(shape: &Shape) -> HostedPolicy<<Lru as PolicySpec>::Hook> {
+    HostedPolicy::exact::<Lru>(&spec("lru"), shape).unwrap()
 }
 
-pub fn random(shape: &Shape) -> Seated<<Random as Rules>::Touch> {
-    Seated::open::<Random>(&spec("random"), shape).unwrap()
+pub fn random(shape: &Shape) -> HostedPolicy<<Random as PolicySpec>::Hook> {
+    HostedPolicy::open::<Random>(&spec("random"), shape).unwrap()
 }
 
 /// The pool that most tests of one combination take.
-pub type Swizzled = Made<Optimistic, <LeanEvict as Rules>::Touch, true>;
+pub type Swizzled = Made<Optimistic, <LeanEvict as PolicySpec>::Hook, true>;
 
 /// On pools of every combination of a strategy with another.
 pub fn on_pools(job: &impl Job) {
     // Cooling needs swips: with a page table there is no lean eviction.
-    thrash::<Made<Optimistic, <LeanEvict as Rules>::Touch, true>>(job, &lean);
-    thrash::<Made<Latched, <LeanEvict as Rules>::Touch, true>>(job, &lean);
-    thrash::<Made<Unlatched, <LeanEvict as Rules>::Touch, true>>(job, &lean);
-    thrash::<Made<Optimistic, <Random as Rules>::Touch, false>>(job, &random);
-    thrash::<Made<Unlatched, <Random as Rules>::Touch, true>>(job, &random);
-    thrash::<Made<Optimistic, <Lru as Rules>::Touch, true>>(job, &lru);
-    thrash::<Made<Latched, <Lru as Rules>::Touch, false>>(job, &lru);
-    thrash::<Made<Unlatched, <Lru as Rules>::Touch, false>>(job, &lru);
+    thrash::<Made<Optimistic, <LeanEvict as PolicySpec>::Hook, true>>(job, &lean);
+    thrash::<Made<Latched, <LeanEvict as PolicySpec>::Hook, true>>(job, &lean);
+    thrash::<Made<Unlatched, <LeanEvict as PolicySpec>::Hook, true>>(job, &lean);
+    thrash::<Made<Optimistic, <Random as PolicySpec>::Hook, false>>(job, &random);
+    thrash::<Made<Unlatched, <Random as PolicySpec>::Hook, true>>(job, &random);
+    thrash::<Made<Optimistic, <Lru as PolicySpec>::Hook, true>>(job, &lru);
+    thrash::<Made<Latched, <Lru as PolicySpec>::Hook, false>>(job, &lru);
+    thrash::<Made<Unlatched, <Lru as PolicySpec>::Hook, false>>(job, &lru);
 }
 
 /// On twins with each way of latching.

@@ -12,7 +12,9 @@ use millpond::db::{
 use millpond::io::{Alignment, Device, DeviceError, FaultyDevice, MemoryDevice, PageStore};
 use millpond::page::PageHeader;
 use millpond_base::FrameId;
-use millpond_policies::contract::{Access, Frames, Goal, Host, Policy, Recall, Rules, Shape};
+use millpond_policies::contract::{
+    Access, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use millpond_policies::info::Info;
 use millpond_policies::policy::Fifo;
 
@@ -479,10 +481,10 @@ fn used_pages(path: &Path) -> Vec<u64> {
 /// First in, first out, under a name that no policy of Millpond has.
 struct Mine(Fifo);
 
-impl Rules for Mine {
+impl PolicySpec for Mine {
     const INFO: Info = Info { id: "mine", ..Fifo::INFO };
-    type Touch = <Fifo as Rules>::Touch;
-    type Config = <Fifo as Rules>::Config;
+    type Hook = <Fifo as PolicySpec>::Hook;
+    type Config = <Fifo as PolicySpec>::Config;
 
     fn new(config: &Self::Config, shape: &Shape) -> Mine {
         Mine(Fifo::new(config, shape))
@@ -492,26 +494,26 @@ impl Rules for Mine {
         self.0.state_bytes()
     }
 
-    fn check(&self, frames: Frames<'_, Self::Touch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, frames: Frames<'_, Self::Hook>, resident: &[FrameId]) -> Result<(), String> {
         self.0.check(frames, resident)
     }
 }
 
 impl Policy for Mine {
-    fn admit(&mut self, on: Frames<'_, Self::Touch>, frame: FrameId, by: &Access, back: Recall) {
+    fn admit(&mut self, on: Frames<'_, Self::Hook>, frame: FrameId, by: &Access, back: GhostHit) {
         self.0.admit(on, frame, by, back);
     }
 
     fn evict<H: Host + ?Sized>(
         &mut self,
-        frames: Frames<'_, Self::Touch>,
-        goal: &Goal,
+        frames: Frames<'_, Self::Hook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.0.evict(frames, goal, host)
+        self.0.evict(frames, request, host)
     }
 
-    fn forget(&mut self, frames: Frames<'_, Self::Touch>, frame: FrameId) {
+    fn forget(&mut self, frames: Frames<'_, Self::Hook>, frame: FrameId) {
         self.0.forget(frames, frame);
     }
 }

@@ -8,7 +8,7 @@ use millpond::db::check::{CATALOG, CheckOptions, check_store};
 use millpond::db::{Db, Error, LogDamage, Obstacle, Options, RawTree};
 use millpond::io::{Device, MemoryDevice, PageStore, PowerSupply};
 use millpond::log::{Log, LogOptions};
-use millpond::pool::changes::kind;
+use millpond::pool::mini_transaction::kind;
 use millpond_base::Lsn;
 
 const SEGMENT: u64 = 16 << 10;

@@ -2,7 +2,7 @@
 
 use millpond_base::{FrameId, Mark, PageId, Tick};
 use millpond_policies::contract::{
-    Access, Frames, Goal, Hit, Policy, Recall, Shape, TickSource, Touch, TouchOn,
+    Access, EvictRequest, Frames, GhostHit, Hit, HitHook, HitOn, Policy, Shape, TickSource,
 };
 use millpond_workload::trace::Batch;
 
@@ -117,9 +117,9 @@ pub trait Simulation: Send {
 /// A simulation of policy `P`.
 pub struct Cell<P: Policy> {
     policy: P,
-    params: <P::Touch as Touch>::Params,
-    touch_on: TouchOn,
-    metas: Vec<<P::Touch as Touch>::Meta>,
+    params: <P::Hook as HitHook>::Params,
+    hit_on: HitOn,
+    metas: Vec<<P::Hook as HitHook>::Meta>,
     pool: Pool,
     position: u64,
     warmup: u64,
@@ -142,7 +142,7 @@ impl<P: Policy> Cell<P> {
         metas.resize_with(options.frames as usize, Default::default);
         Cell {
             params: policy.params(),
-            touch_on: policy.touch_on(),
+            hit_on: policy.hit_on(),
             policy,
             metas,
             pool: Pool::new(options.frames, options.pages_dense, options.scan_hints),
@@ -212,7 +212,7 @@ impl<P: Policy> Cell<P> {
         next: u64,
         next_read: u64,
     ) -> Result<bool, NoVictim> {
-        if P::Touch::TICK == TickSource::PerAccess {
+        if P::Hook::TICK == TickSource::PerAccess {
             self.now = self.now.wrapping_add(1);
         }
         let access = Access { page, mark, now: self.now, next, next_read };
@@ -221,7 +221,7 @@ impl<P: Policy> Cell<P> {
         }
         match self.pool.find(page) {
             Some(frame) => {
-                self.on_hit(frame, &access);
+                self.touch(frame, &access);
                 Ok(true)
             }
             None => {
@@ -232,15 +232,15 @@ impl<P: Policy> Cell<P> {
     }
 
     #[inline(always)]
-    fn on_hit(&mut self, frame: FrameId, access: &Access) {
-        let frames = Frames::<P::Touch>::of(&self.metas);
-        if P::Touch::COOLS && self.pool.flags[frame.index()] & COOLING != 0 {
+    fn touch(&mut self, frame: FrameId, access: &Access) {
+        let frames = Frames::<P::Hook>::of(&self.metas);
+        if P::Hook::COOLS && self.pool.flags[frame.index()] & COOLING != 0 {
             self.pool.flags[frame.index()] &= !COOLING;
             self.policy.revive(frames, frame);
         }
-        if P::Touch::HIT != Hit::Nothing {
+        if P::Hook::HIT != Hit::Nothing {
             self.touched(frame, access);
-            if P::Touch::UNFIX && self.touch_on == TouchOn::Both {
+            if P::Hook::UNFIX && self.hit_on == HitOn::Both {
                 self.touched(frame, access);
             }
         }
@@ -251,9 +251,9 @@ impl<P: Policy> Cell<P> {
 
     #[inline(always)]
     fn touched(&mut self, frame: FrameId, access: &Access) {
-        let frames = Frames::<P::Touch>::of(&self.metas);
-        P::Touch::touch(frames.meta(frame), &self.params, access);
-        if P::Touch::HIT == Hit::Central {
+        let frames = Frames::<P::Hook>::of(&self.metas);
+        P::Hook::on_hit(frames.meta(frame), &self.params, access);
+        if P::Hook::HIT == Hit::Central {
             self.policy.hit(frames, frame, access);
         }
     }
@@ -265,42 +265,42 @@ impl<P: Policy> Cell<P> {
             self.counts.bypassed_writes += u64::from(access.mark.is_write());
             return Ok(());
         }
-        let recall = self.policy.miss(access);
+        let ghost_hit = self.policy.miss(access);
         let frame = match self.pool.free_frame() {
             Some(frame) => frame,
             None => {
-                self.evict(access.page, recall)?;
+                self.evict(access.page, ghost_hit)?;
                 self.pool.free_frame().ok_or(NoVictim)?
             }
         };
         self.pool.load(frame, access.page, access.mark.is_write(), access.mark.is_scan());
         let access = &Access { now: self.now, ..*access };
-        let frames = Frames::<P::Touch>::of(&self.metas);
-        P::Touch::reset(frames.meta(frame), &self.params, access);
-        self.policy.admit(frames, frame, access, recall);
-        if P::Touch::UNFIX && P::Touch::HIT != Hit::Nothing && self.touch_on != TouchOn::Fix {
+        let frames = Frames::<P::Hook>::of(&self.metas);
+        P::Hook::reset(frames.meta(frame), &self.params, access);
+        self.policy.admit(frames, frame, access, ghost_hit);
+        if P::Hook::UNFIX && P::Hook::HIT != Hit::Nothing && self.hit_on != HitOn::Fix {
             self.touched(frame, access);
         }
         Ok(())
     }
 
     #[inline(always)]
-    fn evict(&mut self, page: PageId, recall: Recall) -> Result<(), NoVictim> {
+    fn evict(&mut self, page: PageId, ghost_hit: GhostHit) -> Result<(), NoVictim> {
         let frames = self.pool.frames();
         let wanted = self.batch.min(frames);
         let first = self.evict_scanned(wanted);
         if first == wanted {
             return Ok(());
         }
-        let goal = Goal {
+        let request = EvictRequest {
             frames: wanted - first,
             steps_max: frames.saturating_mul(4).max(1 << 16),
             now: self.now,
-            incoming: Some((page, recall)),
+            incoming: Some((page, ghost_hit)),
         };
         let before = self.pool.evictions();
-        self.policy.evict(Frames::of(&self.metas), &goal, &mut self.pool);
-        if P::Touch::TICK == TickSource::PerEviction {
+        self.policy.evict(Frames::of(&self.metas), &request, &mut self.pool);
+        if P::Hook::TICK == TickSource::PerEviction {
             self.tick((self.pool.evictions() - before) as u32);
         }
         Ok(())
@@ -397,7 +397,7 @@ impl<P: Policy> Simulation for Cell<P> {
     }
 
     fn counts(&self) -> Counts {
-        let metas = self.metas.len() * size_of::<<P::Touch as Touch>::Meta>();
+        let metas = self.metas.len() * size_of::<<P::Hook as HitHook>::Meta>();
         let mut counts = self.counts;
         if self.in_scan {
             // The trace ends inside a scan: that is its end.

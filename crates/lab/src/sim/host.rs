@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use millpond_base::{FrameId, PageId};
-use millpond_policies::contract::{Cooled, Host, PageState, Verdict, Why};
+use millpond_policies::contract::{Cooled, Host, OfferOutcome, PageState, RefusalReason};
 
 use super::table::FrameTable;
 
@@ -107,9 +107,9 @@ impl Pool {
     }
 
     #[cold]
-    fn refuse(&mut self) -> Verdict {
+    fn refuse(&mut self) -> OfferOutcome {
         self.refusals += 1;
-        Verdict::Refused(Why::Absent)
+        OfferOutcome::Refused(RefusalReason::Absent)
     }
 
     /// Puts `page` into `frame`, which is free.
@@ -162,7 +162,7 @@ impl Pool {
 
 impl Host for Pool {
     #[inline(always)]
-    fn offer(&mut self, frame: FrameId) -> Verdict {
+    fn offer(&mut self, frame: FrameId) -> OfferOutcome {
         self.offers += 1;
         let Some(flags) = self.flags.get_mut(frame.index()) else { return self.refuse() };
         let was = *flags;
@@ -182,7 +182,7 @@ impl Host for Pool {
             self.free.push(self.spare);
         }
         self.spare = frame.0;
-        Verdict::Taken(page)
+        OfferOutcome::Taken(page)
     }
 
     #[inline(always)]
@@ -192,8 +192,8 @@ impl Host for Pool {
                 *flags |= COOLING;
                 Cooled::Yes
             }
-            Some(flags) if *flags & RESIDENT != 0 => Cooled::Refused(Why::Changed),
-            _ => Cooled::Refused(Why::Absent),
+            Some(flags) if *flags & RESIDENT != 0 => Cooled::Refused(RefusalReason::Changed),
+            _ => Cooled::Refused(RefusalReason::Absent),
         }
     }
 

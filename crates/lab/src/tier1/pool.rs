@@ -6,7 +6,7 @@
 //! dirty frames, in the order of their recLSN, since updates come in that order.
 
 use millpond_base::{FrameId, Lsn, Mark, PageId, Reason};
-use millpond_policies::contract::{Cooled, Host, PageState, Verdict, Why};
+use millpond_policies::contract::{Cooled, Host, OfferOutcome, PageState, RefusalReason};
 use millpond_policies::parts::{Links, List, PageMap};
 use millpond_workload::trace::Batch;
 
@@ -216,12 +216,12 @@ impl Pool {
 }
 
 impl Host for Pool {
-    fn offer(&mut self, frame: FrameId) -> Verdict {
+    fn offer(&mut self, frame: FrameId) -> OfferOutcome {
         let Some(&flags) = self.flags.get(frame.index()) else {
-            return Verdict::Refused(Why::Absent);
+            return OfferOutcome::Refused(RefusalReason::Absent);
         };
         if flags & RESIDENT == 0 {
-            return Verdict::Refused(Why::Absent);
+            return OfferOutcome::Refused(RefusalReason::Absent);
         }
         let page = self.page_of[frame.index()];
         match self.evictor {
@@ -241,7 +241,7 @@ impl Host for Pool {
                 self.free.push_back(&mut self.free_links, frame.0);
             }
         }
-        Verdict::Taken(page)
+        OfferOutcome::Taken(page)
     }
 
     fn cool(&mut self, frame: FrameId) -> Cooled {
@@ -250,8 +250,8 @@ impl Host for Pool {
                 *flags |= COOLING;
                 Cooled::Yes
             }
-            Some(flags) if *flags & RESIDENT != 0 => Cooled::Refused(Why::Changed),
-            _ => Cooled::Refused(Why::Absent),
+            Some(flags) if *flags & RESIDENT != 0 => Cooled::Refused(RefusalReason::Changed),
+            _ => Cooled::Refused(RefusalReason::Absent),
         }
     }
 

@@ -1,12 +1,12 @@
 //! The first tier as a source of storage-level requests.
 
 use millpond_base::{FrameId, Lsn, Mark, PageId};
-use millpond_policies::contract::{Access, Policy, Recall, Shape};
+use millpond_policies::contract::{Access, GhostHit, Policy, Shape};
 use millpond_workload::trace::{BATCH_LEN, Batch, Source, TraceError};
 
 use super::options::{EXTENT, Tier1Counts, Tier1Options};
 use super::pool::{COOLING, Evictor, FREE, Pool, RESIDENT};
-use crate::seat::Seat;
+use crate::policy_host::PolicyHost;
 
 /// Pages that one read-ahead fetches at most.
 const AHEAD_MAX: u64 = 8;
@@ -20,7 +20,7 @@ pub struct Tier1<P: Policy> {
     at: usize,
     is_over: bool,
     given: usize,
-    seat: Seat<P>,
+    policy_host: PolicyHost<P>,
     pool: Pool,
     options: Tier1Options,
     until_round: u32,
@@ -41,7 +41,7 @@ impl<P: Policy> Tier1<P> {
             at: 0,
             is_over: false,
             given: 0,
-            seat: Seat::new(config, &shape),
+            policy_host: PolicyHost::new(config, &shape),
             pool: Pool::new(options.frames, options.flush_neighbours),
             until_round: options.round,
             options,
@@ -62,7 +62,7 @@ impl<P: Policy> Tier1<P> {
         let flags = self.pool.flags.iter().enumerate();
         let resident = flags.filter(|(_, f)| **f & RESIDENT != 0);
         let frames: Vec<FrameId> = resident.map(|(i, _)| FrameId(i as u32)).collect();
-        self.seat.check(&frames)
+        self.policy_host.check(&frames)
     }
 
     /// One reference of the trace.
@@ -97,34 +97,34 @@ impl<P: Policy> Tier1<P> {
         mark: Mark,
         found: Option<FrameId>,
     ) -> Result<FrameId, TraceError> {
-        let access = Access { page, mark, now: self.seat.tick(), next: 0, next_read: 0 };
+        let access = Access { page, mark, now: self.policy_host.tick(), next: 0, next_read: 0 };
         if let Some(frame) = found {
             self.pool.counts.hits += 1;
             if self.pool.flags[frame.index()] & FREE != 0 {
                 self.pool.rescue(frame);
-                let recall = self.seat.miss(&access);
-                self.seat.admit(frame, &access, recall);
+                let ghost_hit = self.policy_host.miss(&access);
+                self.policy_host.admit(frame, &access, ghost_hit);
             } else {
                 let cooling = self.pool.flags[frame.index()] & COOLING != 0;
                 self.pool.flags[frame.index()] &= !COOLING;
-                self.seat.hit(frame, &access, cooling);
+                self.policy_host.hit(frame, &access, cooling);
             }
             return Ok(frame);
         }
-        let recall = self.seat.miss(&access);
+        let ghost_hit = self.policy_host.miss(&access);
         let frame = match self.pool.free_frame() {
             Some(frame) => frame,
-            None => self.evict_for(page, recall)?,
+            None => self.evict_for(page, ghost_hit)?,
         };
         self.pool.load(frame, page, mark);
-        self.seat.admit(frame, &access, recall);
+        self.policy_host.admit(frame, &access, ghost_hit);
         Ok(frame)
     }
 
     /// A worker found the free list empty.
-    fn evict_for(&mut self, page: PageId, recall: Recall) -> Result<FrameId, TraceError> {
+    fn evict_for(&mut self, page: PageId, ghost_hit: GhostHit) -> Result<FrameId, TraceError> {
         self.pool.evictor = Evictor::Worker;
-        self.seat.evict(&mut self.pool, 1, Some((page, recall)));
+        self.policy_host.evict(&mut self.pool, 1, Some((page, ghost_hit)));
         self.pool.free_frame().ok_or_else(|| {
             let frames = self.pool.frames();
             let id = P::INFO.id;
@@ -178,7 +178,7 @@ impl<P: Policy> Tier1<P> {
     /// Moves one victim to the free list, written if it is dirty; whether there was one.
     fn clean_one(&mut self) -> bool {
         self.pool.evictor = Evictor::Cleaner;
-        let taken = self.seat.evict(&mut self.pool, 1, None);
+        let taken = self.policy_host.evict(&mut self.pool, 1, None);
         self.tell_cleaned();
         taken > 0
     }
@@ -186,7 +186,7 @@ impl<P: Policy> Tier1<P> {
     fn tell_cleaned(&mut self) {
         while let Some(frame) = self.pool.cleaned.pop() {
             if self.pool.flags[frame as usize] & RESIDENT != 0 {
-                self.seat.cleaned(FrameId(frame));
+                self.policy_host.cleaned(FrameId(frame));
             }
         }
     }

@@ -7,7 +7,7 @@ use millpond_workload::trace::Batch;
 use super::counts::{Model, Tier2Counts};
 use super::future::Tier2Future;
 use super::host::{COOLING, Cache, DIRTY, DUE, EVICTED_DIRTY, READ_NEXT, SEEN, UNSYNCED};
-use crate::seat::Seat;
+use crate::policy_host::PolicyHost;
 use crate::sim::Stalled;
 
 /// What a second-tier simulation is made for.
@@ -55,7 +55,7 @@ struct Outlook {
 
 /// A second-tier simulation of policy `P`.
 pub struct Tier2Cell<P: Policy> {
-    seat: Seat<P>,
+    policy_host: PolicyHost<P>,
     cache: Cache,
     model: Model,
     row: u64,
@@ -69,7 +69,7 @@ impl<P: Policy> Tier2Cell<P> {
         let frames = options.frames.max(1);
         let shape = Shape { frames, pages_dense: options.pages_dense, seed: options.seed };
         Tier2Cell {
-            seat: Seat::new(config, &shape),
+            policy_host: PolicyHost::new(config, &shape),
             cache: Cache::new(frames, options.pages_dense),
             model: options.model,
             row: 0,
@@ -80,7 +80,7 @@ impl<P: Policy> Tier2Cell<P> {
 
     /// The policy, to look at.
     pub fn policy(&self) -> &P {
-        self.seat.policy()
+        self.policy_host.policy()
     }
 
     /// The pages in the cache, in the order of their frames.
@@ -98,7 +98,7 @@ impl<P: Policy> Tier2Cell<P> {
     /// # Errors
     /// The invariant that is broken.
     pub fn check(&self) -> Result<(), String> {
-        self.seat.check(&self.resident())
+        self.policy_host.check(&self.resident())
     }
 
     /// One row of the trace.
@@ -112,7 +112,7 @@ impl<P: Policy> Tier2Cell<P> {
             return Ok(());
         }
         let Outlook { next, next_read, .. } = outlook;
-        let access = Access { page, mark, now: self.seat.tick(), next, next_read };
+        let access = Access { page, mark, now: self.policy_host.tick(), next, next_read };
         let number = self.cache.number(page);
         let found = self.cache.table.get(page).map(FrameId);
         if !mark.is_write() {
@@ -125,7 +125,7 @@ impl<P: Policy> Tier2Cell<P> {
                 let flags = &mut self.cache.flags[frame.index()];
                 let cooling = *flags & COOLING != 0;
                 *flags &= !COOLING;
-                self.seat.hit(frame, &access, cooling);
+                self.policy_host.hit(frame, &access, cooling);
                 Some(frame)
             }
             None => self.miss(&access, number)?,
@@ -155,20 +155,20 @@ impl<P: Policy> Tier2Cell<P> {
     /// Finds a frame for the page that missed, and puts it there; None if it passes by.
     #[inline(always)]
     fn miss(&mut self, access: &Access, number: u32) -> Result<Option<FrameId>, Stalled> {
-        if self.model == Model::Read && !self.seat.wants(access) {
+        if self.model == Model::Read && !self.policy_host.wants(access) {
             self.counts.bypasses += 1;
             return Ok(None);
         }
-        let recall = self.seat.miss(access);
+        let ghost_hit = self.policy_host.miss(access);
         let frame = match self.cache.free_frame() {
             Some(frame) => frame,
             None => {
-                self.seat.evict(&mut self.cache, 1, Some((access.page, recall)));
+                self.policy_host.evict(&mut self.cache, 1, Some((access.page, ghost_hit)));
                 self.cache.free_frame().ok_or_else(|| self.stalled())?
             }
         };
         self.cache.load(frame, access.page, number);
-        self.seat.admit(frame, access, recall);
+        self.policy_host.admit(frame, access, ghost_hit);
         if self.counts.full_at.is_none() && self.cache.is_full() {
             self.counts.full_at = Some(self.counts.references - 1);
         }
@@ -184,7 +184,7 @@ impl<P: Policy> Tier2Cell<P> {
             return;
         }
         if self.model == Model::Read {
-            self.seat.cleaned(frame);
+            self.policy_host.cleaned(frame);
             return;
         }
         *flags = (*flags & !DUE) | (outlook & DUE);
@@ -205,7 +205,7 @@ impl<P: Policy> Tier2Cell<P> {
             Some(frame) if self.cache.flags[frame.index()] & DIRTY != 0 => {
                 self.cache.set_clean(frame);
                 self.counts.dsync_writes += 1;
-                self.seat.cleaned(frame);
+                self.policy_host.cleaned(frame);
             }
             // It was evicted since its last write, and written then: it had been pre-clean.
             _ => self.counts.preclean_writes += u64::from(flags & EVICTED_DIRTY != 0),
@@ -245,7 +245,7 @@ impl<P: Policy> Tier2Simulation for Tier2Cell<P> {
             evict_writes: self.cache.evict_writes,
             replacement_cost: with_cost.then_some(self.cache.replacement_cost),
             dirty_at_end: self.cache.dirty_now,
-            policy_bytes: self.seat.bytes() as u64,
+            policy_bytes: self.policy_host.bytes() as u64,
             ..self.counts
         }
     }

@@ -1,7 +1,7 @@
 //! The simulated cache: page table, frames, and what each page owes to storage.
 
 use millpond_base::{FrameId, PageId};
-use millpond_policies::contract::{Cooled, Host, PageState, Verdict, Why};
+use millpond_policies::contract::{Cooled, Host, OfferOutcome, PageState, RefusalReason};
 use millpond_policies::parts::PageMap;
 
 // Of a frame.
@@ -131,13 +131,13 @@ impl Cache {
 
 impl Host for Cache {
     #[inline(always)]
-    fn offer(&mut self, frame: FrameId) -> Verdict {
+    fn offer(&mut self, frame: FrameId) -> OfferOutcome {
         self.offers += 1;
         let Some(flags) = self.flags.get_mut(frame.index()) else {
-            return Verdict::Refused(Why::Absent);
+            return OfferOutcome::Refused(RefusalReason::Absent);
         };
         if *flags & RESIDENT == 0 {
-            return Verdict::Refused(Why::Absent);
+            return OfferOutcome::Refused(RefusalReason::Absent);
         }
         if *flags & DIRTY != 0 {
             self.evict_writes += 1;
@@ -152,7 +152,7 @@ impl Host for Cache {
         let page = self.page_of[frame.index()];
         self.table.remove(page);
         self.free.push(frame.0);
-        Verdict::Taken(page)
+        OfferOutcome::Taken(page)
     }
 
     #[inline(always)]
@@ -162,8 +162,8 @@ impl Host for Cache {
                 *flags |= COOLING;
                 Cooled::Yes
             }
-            Some(flags) if *flags & RESIDENT != 0 => Cooled::Refused(Why::Changed),
-            _ => Cooled::Refused(Why::Absent),
+            Some(flags) if *flags & RESIDENT != 0 => Cooled::Refused(RefusalReason::Changed),
+            _ => Cooled::Refused(RefusalReason::Absent),
         }
     }
 

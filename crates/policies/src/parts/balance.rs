@@ -13,7 +13,7 @@ use super::adaptation::Adaptation;
 use super::ghosts::Ghosts;
 use super::list::{Links, List};
 use super::offers::offer_in_turn;
-use crate::contract::{Goal, Host, Recall, Shape};
+use crate::contract::{EvictRequest, GhostHit, Host, Shape};
 
 /// Which of the lists a page is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,9 +31,9 @@ const ONCE: usize = Side::Once as usize;
 /// T2 and B2.
 const AGAIN: usize = Side::Again as usize;
 /// A miss that hit in B1.
-const IN_B1: Recall = Recall(1);
+const IN_B1: GhostHit = GhostHit(1);
 /// A miss that hit in B2.
-const IN_B2: Recall = Recall(2);
+const IN_B2: GhostHit = GhostHit(2);
 
 /// The lists, the ghosts and the target.
 pub struct Balance {
@@ -89,8 +89,8 @@ impl Balance {
 
     /// A page missed: its ghost, if there is one, moves the target and is consumed.
     #[inline(always)]
-    pub fn recall(&mut self, page: PageId) -> Recall {
-        let Some(ghost) = self.ghosts.find(page) else { return Recall::NONE };
+    pub fn ghost_hit(&mut self, page: PageId) -> GhostHit {
+        let Some(ghost) = self.ghosts.find(page) else { return GhostHit::NONE };
         let list = *self.ghosts.memory(ghost) as usize;
         let step = self.adaptation.step(self.left[1 - list].len(), self.left[list].len());
         self.ghosts.drop_from(&mut self.left[list], ghost);
@@ -105,8 +105,8 @@ impl Balance {
 
     /// A page came.
     #[inline(always)]
-    pub fn admit(&mut self, frame: FrameId, recall: Recall) {
-        let side = if recall == Recall::NONE { Side::Once } else { Side::Again };
+    pub fn admit(&mut self, frame: FrameId, ghost_hit: GhostHit) {
+        let side = if ghost_hit == GhostHit::NONE { Side::Once } else { Side::Again };
         self.side[frame.index()] = side;
         self.lists[side as usize].push_back(&mut self.links, frame.0);
         self.trim();
@@ -137,13 +137,13 @@ impl Balance {
     #[inline(always)]
     pub fn evict<H: Host + ?Sized>(
         &mut self,
-        goal: &Goal,
+        request: &EvictRequest,
         host: &mut H,
         mut left: impl FnMut(FrameId),
     ) -> u32 {
-        let tie = matches!(goal.incoming, Some((_, IN_B2)));
+        let tie = matches!(request.incoming, Some((_, IN_B2)));
         offer_in_turn(
-            goal,
+            request,
             host,
             &mut (self, tie, [0; 2]),
             |(lists, tie, refused)| {

@@ -6,7 +6,7 @@
 //! Invariants: (1) a frame is in at most one bucket; (2) buckets ascend by count and none is
 //! empty; (3) each bucket's list is sound; (4) `len` and `sum` are those of the frames' counts.
 
-use crate::contract::{Goal, Host, Why};
+use crate::contract::{EvictRequest, Host, RefusalReason};
 use millpond_base::{FrameId, PageId};
 
 use super::list::{Links, List, NIL};
@@ -41,7 +41,7 @@ pub struct Buckets {
     most: u32,
     len: u32,
     sum: u64,
-    refused: Vec<(u32, Why)>,
+    refused: Vec<(u32, RefusalReason)>,
 }
 
 impl Buckets {
@@ -240,22 +240,22 @@ impl Buckets {
         })
     }
 
-    /// Evicts by least count until `goal` is reached, and tells `taken` each page and its count.
+    /// Evicts by least count until `request` is reached, and tells `taken` each page and its count.
     ///
     /// As gilbert 1.2.13 has it, a temporary refusal counts as a reference, and a permanent one
     /// as more than there will ever be; both after the eviction, which offers no frame twice.
     pub fn evict<H: Host + ?Sized>(
         &mut self,
         oldest: Oldest,
-        goal: &Goal,
+        request: &EvictRequest,
         host: &mut H,
         mut taken: impl FnMut(PageId, u32),
     ) -> u32 {
         let (mut done, mut steps) = (0, 0);
         let mut at = self.first(oldest);
         while let Some(offered) = at
-            && done < goal.frames
-            && steps < goal.steps_max
+            && done < request.frames
+            && steps < request.steps_max
         {
             steps += 1;
             match host.take(FrameId(offered)) {
@@ -314,7 +314,7 @@ impl Buckets {
             + self.bucket_of.capacity() * 4
             + self.buckets.capacity() * size_of::<Bucket>()
             + self.free.capacity() * 4
-            + self.refused.capacity() * size_of::<(u32, Why)>()
+            + self.refused.capacity() * size_of::<(u32, RefusalReason)>()
     }
 
     /// Verifies the module's invariants, and that exactly `resident` are in.

@@ -16,7 +16,7 @@ use millpond_base::{FrameId, Tick};
 use zerocopy::FromBytes;
 
 use super::zeroed::zeroed;
-use crate::contract::{Goal, Host, Why};
+use crate::contract::{EvictRequest, Host, RefusalReason};
 
 choice! {
     /// How the least dense frame is found; what is found is the same.
@@ -95,7 +95,7 @@ pub struct Tournament {
     last_load: u64,
     /// A frame that left, while the matches still name it. It may come back before they matter.
     gap: Option<u32>,
-    refused: Vec<(u32, Why)>,
+    refused: Vec<(u32, RefusalReason)>,
 }
 
 impl Tournament {
@@ -219,19 +219,19 @@ impl Tournament {
         least
     }
 
-    /// Evicts by least density until `goal` is reached. `live` says how many references a frame
+    /// Evicts by least density until `request` is reached. `live` says how many references a frame
     /// has by now; `refused` changes that of a frame that was refused, which then is not offered
     /// again in this call.
     pub fn evict<H: Host + ?Sized>(
         &mut self,
-        goal: &Goal,
+        request: &EvictRequest,
         host: &mut H,
         live: impl Fn(FrameId) -> u32,
-        refused: impl Fn(FrameId, Why, u64),
+        refused: impl Fn(FrameId, RefusalReason, u64),
     ) -> u32 {
-        let now = self.moment(goal.now).max(self.last_load + 1);
+        let now = self.moment(request.now).max(self.last_load + 1);
         let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
+        while taken < request.frames && steps < request.steps_max {
             let Some(offered) = self.least(now) else { break };
             steps += 1;
             let references = live(FrameId(offered)).min(REFERENCES_MAX);

@@ -19,7 +19,7 @@ use zerocopy::FromZeros;
 use super::list::{Links, List};
 use super::zeroed::zeroed;
 use super::{Ghosts, Heap};
-use crate::contract::{Goal, Host, Shape};
+use crate::contract::{EvictRequest, Host, Shape};
 
 /// The order among frames that know fewer than K references.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -206,7 +206,7 @@ impl Kth {
     pub fn admit(&mut self, frame: u32, page: PageId) {
         self.clock += 1;
         self.known[frame as usize] = 0;
-        self.recall(frame, page);
+        self.ghost_hit(frame, page);
         self.record(frame, 0);
         if self.has_period() {
             self.enter_period(frame);
@@ -216,7 +216,7 @@ impl Kth {
     }
 
     #[inline(always)]
-    fn recall(&mut self, frame: u32, page: PageId) {
+    fn ghost_hit(&mut self, frame: u32, page: PageId) {
         let Some(history) = &mut self.history else { return };
         if let Some(ghost) = history.ghosts.find(page) {
             let width = self.k - 1;
@@ -245,9 +245,9 @@ impl Kth {
     /// Offers frames until the goal is reached; says how many were taken. A refusal is a
     /// reference.
     #[inline(always)]
-    pub fn evict<H: Host + ?Sized>(&mut self, goal: &Goal, host: &mut H) -> u32 {
+    pub fn evict<H: Host + ?Sized>(&mut self, request: &EvictRequest, host: &mut H) -> u32 {
         let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
+        while taken < request.frames && steps < request.steps_max {
             steps += 1;
             let Some((victim, is_true)) = self.candidate() else { break };
             if !is_true {
@@ -257,7 +257,7 @@ impl Kth {
             match host.take(FrameId(victim)) {
                 Ok((frame, page)) => {
                     self.remove(frame.0);
-                    self.remember(frame.0, page, goal);
+                    self.remember(frame.0, page, request);
                     taken += 1;
                 }
                 Err(_why) => self.hit(victim),
@@ -293,7 +293,7 @@ impl Kth {
     }
 
     #[inline(always)]
-    fn remember(&mut self, frame: u32, page: PageId, goal: &Goal) {
+    fn remember(&mut self, frame: u32, page: PageId, request: &EvictRequest) {
         let Some(history) = &mut self.history else { return };
         let (at, width) = (frame as usize * self.k, self.k - 1);
         let known = self.known[frame as usize].min(width as u8);
@@ -306,7 +306,7 @@ impl Kth {
             .copy_from_slice(&self.stamps[at..at + width]);
         if history.is_bounded() {
             history.order.push_back(&mut history.ghosts.links, node);
-            let coming = goal.incoming.is_some_and(|(p, _)| history.ghosts.find(p).is_some());
+            let coming = request.incoming.is_some_and(|(p, _)| history.ghosts.find(p).is_some());
             history.trim(u64::from(coming));
         }
     }

@@ -6,7 +6,7 @@
 //!
 //! Invariant: (1) the heap's key of a frame is no greater than its present key.
 
-use crate::contract::{Goal, Host, Why};
+use crate::contract::{EvictRequest, Host, RefusalReason};
 use millpond_base::{FrameId, PageId};
 
 use super::heap::Heap;
@@ -15,7 +15,7 @@ use super::heap::Heap;
 pub struct LateHeap<K> {
     heap: Heap<K>,
     keys: Vec<K>,
-    refused: Vec<(u32, Why)>,
+    refused: Vec<(u32, RefusalReason)>,
 }
 
 impl<K: Ord + Copy + Default + std::fmt::Debug> LateHeap<K> {
@@ -66,18 +66,18 @@ impl<K: Ord + Copy + Default + std::fmt::Debug> LateHeap<K> {
         self.heap.remove(frame).map(|_| self.keys[frame as usize])
     }
 
-    /// Evicts by least key until `goal` is reached, and tells `taken` each page and its key. A
+    /// Evicts by least key until `request` is reached, and tells `taken` each page and its key. A
     /// refused frame is not offered twice; then it gets the key that `refused` makes of its old
     /// one, which must not be less.
     pub fn evict<H: Host + ?Sized>(
         &mut self,
-        goal: &Goal,
+        request: &EvictRequest,
         host: &mut H,
         mut taken: impl FnMut(PageId, K),
-        mut refused: impl FnMut(Why, K) -> K,
+        mut refused: impl FnMut(RefusalReason, K) -> K,
     ) -> u32 {
         let (mut done, mut steps) = (0, 0);
-        while done < goal.frames && steps < goal.steps_max {
+        while done < request.frames && steps < request.steps_max {
             let Some((_, offered)) = self.least() else { break };
             steps += 1;
             match host.take(FrameId(offered)) {
@@ -105,7 +105,7 @@ impl<K: Ord + Copy + Default + std::fmt::Debug> LateHeap<K> {
     pub fn bytes(&self) -> usize {
         self.heap.bytes()
             + self.keys.capacity() * size_of::<K>()
-            + self.refused.capacity() * size_of::<(u32, Why)>()
+            + self.refused.capacity() * size_of::<(u32, RefusalReason)>()
     }
 
     /// Verifies the invariant, and that exactly `resident` are in.

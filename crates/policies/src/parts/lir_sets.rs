@@ -12,7 +12,7 @@ use millpond_base::FrameId;
 use super::list::{Links, List};
 use super::offers::offer_in_turn;
 use super::recency_stack::{Heat, RecencyStack};
-use crate::contract::{Goal, Host, Shape};
+use crate::contract::{EvictRequest, Host, Shape};
 
 /// The stack and the queue.
 pub struct LirSets {
@@ -107,13 +107,13 @@ impl LirSets {
     #[inline(always)]
     pub fn evict<H: Host + ?Sized>(
         &mut self,
-        goal: &Goal,
+        request: &EvictRequest,
         host: &mut H,
         mut gone: impl FnMut(FrameId),
     ) -> u32 {
         let (refused_hir, refused_lir) = (0, 0);
         offer_in_turn(
-            goal,
+            request,
             host,
             &mut (self, refused_hir, refused_lir),
             |(sets, hir, lir)| {

@@ -11,7 +11,7 @@ use zerocopy::FromBytes;
 
 use super::offers::offer_in_turn;
 use super::zeroed::zeroed;
-use crate::contract::{Goal, Host};
+use crate::contract::{EvictRequest, Host};
 
 /// No node.
 pub const NIL: u32 = u32::MAX;
@@ -237,12 +237,12 @@ impl List {
     pub fn evict<H: Host + ?Sized>(
         &mut self,
         links: &mut Links,
-        goal: &Goal,
+        request: &EvictRequest,
         host: &mut H,
         mut gone: impl FnMut(FrameId),
     ) -> u32 {
         offer_in_turn(
-            goal,
+            request,
             host,
             &mut (self, links),
             |(list, _)| list.front().map(FrameId),

@@ -4,7 +4,9 @@
 use millpond_base::FrameId;
 use millpond_base::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::contract::{Access, Frames, Goal, Hit, Host, Touch, TouchOn, Why, Zeroed};
+use crate::contract::{
+    Access, EvictRequest, Frames, Hit, HitHook, HitOn, Host, RefusalReason, Zeroed,
+};
 
 choice! {
     /// Which events set a usage bit (gilbert 1.2.8).
@@ -22,25 +24,25 @@ choice! {
 
 impl MarkOn {
     /// The ends of an access that count.
-    pub fn touch_on(self) -> TouchOn {
+    pub fn hit_on(self) -> HitOn {
         match self {
-            MarkOn::Fix => TouchOn::Fix,
-            MarkOn::Unfix => TouchOn::Unfix,
-            MarkOn::FixUnfix | MarkOn::Full => TouchOn::Both,
+            MarkOn::Fix => HitOn::Fix,
+            MarkOn::Unfix => HitOn::Unfix,
+            MarkOn::FixUnfix | MarkOn::Full => HitOn::Both,
         }
     }
 }
 
 /// The hot half: a hit sets a bit, a load clears it.
-pub struct MarkTouch;
+pub struct MarkHook;
 
-impl Touch for MarkTouch {
+impl HitHook for MarkHook {
     type Meta = AtomicBool;
     type Params = ();
     const HIT: Hit = Hit::Meta;
 
     #[inline(always)]
-    fn touch(mark: &AtomicBool, _: &(), _: &Access) {
+    fn on_hit(mark: &AtomicBool, _: &(), _: &Access) {
         // Looking first keeps a hot page's line shared between cores.
         if !mark.load(Relaxed) {
             mark.store(true, Relaxed);
@@ -58,22 +60,22 @@ impl Touch for MarkTouch {
 }
 
 /// The same for policies whose parameters say which end of an access counts.
-pub struct MarkOnTouch;
+pub struct MarkOnHit;
 
-impl Touch for MarkOnTouch {
+impl HitHook for MarkOnHit {
     type Meta = AtomicBool;
     type Params = ();
     const HIT: Hit = Hit::Meta;
     const UNFIX: bool = true;
 
     #[inline(always)]
-    fn touch(mark: &AtomicBool, params: &(), access: &Access) {
-        MarkTouch::touch(mark, params, access);
+    fn on_hit(mark: &AtomicBool, params: &(), access: &Access) {
+        MarkHook::on_hit(mark, params, access);
     }
 
     #[inline(always)]
     fn reset(mark: &AtomicBool, params: &(), access: &Access) {
-        MarkTouch::reset(mark, params, access);
+        MarkHook::reset(mark, params, access);
     }
 
     fn zeroed(_: &Self::Params) -> Option<Zeroed<Self::Meta>> {
@@ -95,14 +97,14 @@ pub fn take_mark(mark: &AtomicBool) -> bool {
 /// marked if it is refused for what `marks` says. Says how many were taken.
 #[inline(always)]
 pub fn second_chance<H: Host + ?Sized>(
-    frames: Frames<'_, MarkOnTouch>,
-    goal: &Goal,
+    frames: Frames<'_, MarkOnHit>,
+    request: &EvictRequest,
     host: &mut H,
     mut hand: impl FnMut() -> FrameId,
-    marks: impl Fn(Why) -> bool,
+    marks: impl Fn(RefusalReason) -> bool,
 ) -> u32 {
     let (mut taken, mut steps) = (0, 0);
-    while taken < goal.frames && steps < goal.steps_max {
+    while taken < request.frames && steps < request.steps_max {
         steps += 1;
         let frame = hand();
         let mark = frames.meta(frame);

@@ -13,7 +13,7 @@ use millpond_base::{FrameId, PageId};
 use super::ghosts::Ghosts;
 use super::list::{Links, List};
 use super::position::Position;
-use crate::contract::{Access, Goal, Host, Recall, Shape};
+use crate::contract::{Access, EvictRequest, GhostHit, Host, Shape};
 
 choice! {
     /// Which queue a page of frequency *f* belongs to.
@@ -148,27 +148,27 @@ impl MultiQueue {
         self.sink(now);
     }
 
-    /// A page came, of which `recall` tells how often it was used before.
+    /// A page came, of which `ghost_hit` tells how often it was used before.
     #[inline]
-    pub fn admit(&mut self, frame: FrameId, access: &Access, recall: Recall) {
+    pub fn admit(&mut self, frame: FrameId, access: &Access, ghost_hit: GhostHit) {
         let now = self.position.at(access.now);
-        self.enter(frame.0, recall.0.saturating_add(1), now);
+        self.enter(frame.0, ghost_hit.0.saturating_add(1), now);
         self.sink(now);
     }
 
     /// A page came that is not wanted: it takes the next victim's place, unused so far.
-    pub fn admit_as_victim(&mut self, frame: FrameId, recall: Recall) {
-        self.entries[frame.index()] = Entry { expires: u64::MAX, count: recall.0, queue: 0 };
+    pub fn admit_as_victim(&mut self, frame: FrameId, ghost_hit: GhostHit) {
+        self.entries[frame.index()] = Entry { expires: u64::MAX, count: ghost_hit.0, queue: 0 };
         self.queues[0].push_front(&mut self.links, frame.0);
         self.occupied[0] |= 1;
     }
 
     /// What the out queue knows of a page that comes back; it is taken out.
     #[inline]
-    pub fn recall(&mut self, page: PageId) -> Recall {
+    pub fn ghost_hit(&mut self, page: PageId) -> GhostHit {
         match self.ghosts.find(page) {
-            Some(node) => Recall(self.ghosts.drop_from(&mut self.out, node).1),
-            None => Recall::NONE,
+            Some(node) => GhostHit(self.ghosts.drop_from(&mut self.out, node).1),
+            None => GhostHit::NONE,
         }
     }
 
@@ -207,12 +207,12 @@ impl MultiQueue {
     #[inline]
     pub fn evict<H: Host + ?Sized>(
         &mut self,
-        goal: &Goal,
+        request: &EvictRequest,
         host: &mut H,
         mut gone: impl FnMut(FrameId),
     ) -> u32 {
         let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
+        while taken < request.frames && steps < request.steps_max {
             let Some(victim) = self.lowest() else { break };
             steps += 1;
             match host.take(FrameId(victim)) {

@@ -2,7 +2,7 @@
 
 use millpond_base::{FrameId, PageId};
 
-use crate::contract::{Goal, Host, Why};
+use crate::contract::{EvictRequest, Host, RefusalReason};
 
 /// Offers one frame of `state` after another; says how many were taken. `candidate` names the
 /// next one, or None when there is nothing left to offer; `taken` unlinks the frame that went,
@@ -10,14 +10,14 @@ use crate::contract::{Goal, Host, Why};
 /// candidate again, if another can be.
 #[inline(always)]
 pub fn offer_in_turn<S: ?Sized, H: Host + ?Sized>(
-    goal: &Goal,
+    request: &EvictRequest,
     host: &mut H,
     state: &mut S,
     candidate: impl FnMut(&mut S) -> Option<FrameId>,
     taken: impl FnMut(&mut S, FrameId, PageId),
-    refused: impl FnMut(&mut S, FrameId, Why),
+    refused: impl FnMut(&mut S, FrameId, RefusalReason),
 ) -> u32 {
-    offer_from_queue(goal, host, state, candidate, taken, refused, |_, _| ())
+    offer_from_queue(request, host, state, candidate, taken, refused, |_, _| ())
 }
 
 /// The same from an order that hits do not change. There a page with pages below it in the pool,
@@ -25,16 +25,16 @@ pub fn offer_in_turn<S: ?Sized, H: Host + ?Sized>(
 /// would be drawn at random. `stayed` puts it elsewhere.
 #[inline(always)]
 pub fn offer_from_queue<S: ?Sized, H: Host + ?Sized>(
-    goal: &Goal,
+    request: &EvictRequest,
     host: &mut H,
     state: &mut S,
     mut candidate: impl FnMut(&mut S) -> Option<FrameId>,
     mut taken: impl FnMut(&mut S, FrameId, PageId),
-    mut refused: impl FnMut(&mut S, FrameId, Why),
+    mut refused: impl FnMut(&mut S, FrameId, RefusalReason),
     mut stayed: impl FnMut(&mut S, FrameId),
 ) -> u32 {
     let (mut count, mut steps) = (0, 0);
-    while count < goal.frames && steps < goal.steps_max {
+    while count < request.frames && steps < request.steps_max {
         let Some(offered) = candidate(state) else { break };
         steps += 1;
         match host.take(offered) {
@@ -60,24 +60,24 @@ pub fn offer_from_queue<S: ?Sized, H: Host + ?Sized>(
 /// were taken.
 #[inline(always)]
 pub fn offer_drawn<H: Host + ?Sized>(
-    goal: &Goal,
+    request: &EvictRequest,
     host: &mut H,
     mut draw: impl FnMut() -> FrameId,
 ) -> u32 {
-    offer_in_turn(goal, host, &mut (), |()| Some(draw()), |(), _, _| (), |(), _, _| ())
+    offer_in_turn(request, host, &mut (), |()| Some(draw()), |(), _, _| (), |(), _, _| ())
 }
 
 /// The same where `draw` gives so many at a time. No more are drawn than are offered, unless the
 /// host has enough.
 #[inline(always)]
 pub fn offer_sampled<H: Host + ?Sized, I: Iterator<Item = u32>>(
-    goal: &Goal,
+    request: &EvictRequest,
     host: &mut H,
     mut draw: impl FnMut(usize) -> I,
 ) -> u32 {
     let (mut count, mut steps) = (0, 0);
-    while count < goal.frames && steps < goal.steps_max {
-        let drawn = (goal.frames - count).min(goal.steps_max - steps);
+    while count < request.frames && steps < request.steps_max {
+        let drawn = (request.frames - count).min(request.steps_max - steps);
         steps += drawn;
         let mut frames = draw(drawn as usize);
         let mut coming = [frames.next(), frames.next(), frames.next()];
@@ -85,7 +85,7 @@ pub fn offer_sampled<H: Host + ?Sized, I: Iterator<Item = u32>>(
             let next = frames.next();
             coming = [second, third, next];
             if let Some(next) = next {
-                host.soon(FrameId(next));
+                host.will_offer(FrameId(next));
             }
             if host.take(FrameId(frame)).is_ok() {
                 count += 1;
@@ -102,8 +102,8 @@ mod tests {
     use super::*;
     use crate::testing::TestHost;
 
-    fn goal(frames: u32, steps_max: u32) -> Goal {
-        Goal { frames, steps_max, now: 0, incoming: None }
+    fn request(frames: u32, steps_max: u32) -> EvictRequest {
+        EvictRequest { frames, steps_max, now: 0, incoming: None }
     }
 
     fn full(frames: u32) -> TestHost {
@@ -118,11 +118,11 @@ mod tests {
             [(2, 9, 5, 2, 3), (9, 2, 5, 1, 2), (9, 9, 4, 3, 4), (1, 0, 4, 0, 0)]
         {
             let mut host = full(5);
-            host.frames[1].refuse = Some(Why::Pinned);
+            host.frames[1].refuse = Some(RefusalReason::Pinned);
             let mut queue: Vec<u32> = (0..queued).rev().collect();
             let mut refusals = Vec::new();
             let count = offer_in_turn(
-                &goal(frames, steps_max),
+                &request(frames, steps_max),
                 &mut host,
                 &mut queue,
                 |queue| queue.pop().map(FrameId),
@@ -133,7 +133,7 @@ mod tests {
                 (count, host.gone.len(), host.offered.len()),
                 (gone, gone as usize, offered)
             );
-            assert!(refusals.iter().all(|refusal| *refusal == (1, Why::Pinned)));
+            assert!(refusals.iter().all(|refusal| *refusal == (1, RefusalReason::Pinned)));
             assert_eq!(refusals.len() + gone as usize, offered);
         }
     }
@@ -141,21 +141,21 @@ mod tests {
     #[test]
     fn draws_go_on_past_frames_that_are_refused_or_gone() {
         let (mut host, mut at) = (full(3), 0);
-        host.frames[1].refuse = Some(Why::Permanent);
+        host.frames[1].refuse = Some(RefusalReason::Permanent);
         let mut draw = || {
             at += 1;
             FrameId((at - 1) / 2 % 3)
         };
-        assert_eq!(offer_drawn(&goal(3, 12), &mut host, &mut draw), 2);
+        assert_eq!(offer_drawn(&request(3, 12), &mut host, &mut draw), 2);
         assert_eq!((host.gone, host.offered.len()), (vec![0, 2], 12));
         let (mut host, mut at) = (full(3), 0);
-        host.frames[1].refuse = Some(Why::Permanent);
+        host.frames[1].refuse = Some(RefusalReason::Permanent);
         let mut draw = |count: usize| {
             let from = at;
             at += count as u32;
             (from..at).map(|at| at / 2 % 3)
         };
-        assert_eq!(offer_sampled(&goal(3, 12), &mut host, &mut draw), 2);
+        assert_eq!(offer_sampled(&request(3, 12), &mut host, &mut draw), 2);
         assert_eq!((host.gone, host.offered.len(), at), (vec![0, 2], 12, 12));
     }
 }

@@ -17,8 +17,8 @@ use millpond_base::{FrameId, PageId};
 
 use super::list::{Links, List, NIL};
 use super::map::PageMap;
-use super::mark::{MarkTouch, take_mark};
-use crate::contract::{Frames, Goal, Host};
+use super::mark::{MarkHook, take_mark};
+use crate::contract::{EvictRequest, Frames, Host};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
@@ -211,7 +211,7 @@ impl ProClock {
     }
 
     /// Ends the test period of `node`, if it is in one; a ghost goes with it.
-    fn end_test(&mut self, frames: Frames<'_, MarkTouch>, node: u32) {
+    fn end_test(&mut self, frames: Frames<'_, MarkHook>, node: u32) {
         let used = match self.kind[node as usize] {
             Kind::ColdInTest => {
                 self.set_kind(node, Kind::Cold);
@@ -231,7 +231,7 @@ impl ProClock {
     }
 
     /// Moves the hot hand to the oldest hot frame, and the others to the oldest of their kinds.
-    pub fn settle(&mut self, frames: Frames<'_, MarkTouch>) {
+    pub fn settle(&mut self, frames: Frames<'_, MarkHook>) {
         self.settle_cold();
         self.settle_hot(frames);
         self.settle_test();
@@ -249,7 +249,7 @@ impl ProClock {
         self.hand_cold = at;
     }
 
-    fn settle_hot(&mut self, frames: Frames<'_, MarkTouch>) {
+    fn settle_hot(&mut self, frames: Frames<'_, MarkHook>) {
         if self.hot == 0 {
             self.hand_hot = NIL;
             return;
@@ -283,7 +283,7 @@ impl ProClock {
 
     /// Looks for a hot frame that was not used and is older than `trigger`, and demotes it;
     /// whether there was one.
-    fn run_hot(&mut self, frames: Frames<'_, MarkTouch>, trigger: u32) -> bool {
+    fn run_hot(&mut self, frames: Frames<'_, MarkHook>, trigger: u32) -> bool {
         let mut demoted = false;
         while self.hand_hot != trigger && self.hand_hot != NIL && !demoted {
             let at = self.hand_hot;
@@ -313,7 +313,7 @@ impl ProClock {
     }
 
     /// A node in test was used: whether it may become hot. Demotes hot frames as the target asks.
-    fn may_promote(&mut self, frames: Frames<'_, MarkTouch>, node: u32) -> bool {
+    fn may_promote(&mut self, frames: Frames<'_, MarkHook>, node: u32) -> bool {
         let kind = self.kind[node as usize];
         if !kind.is_in_test() {
             return false;
@@ -336,7 +336,7 @@ impl ProClock {
     /// The page was loaded into `frame`; `remembered` if it had a ghost when it missed.
     pub fn admit(
         &mut self,
-        frames: Frames<'_, MarkTouch>,
+        frames: Frames<'_, MarkHook>,
         frame: FrameId,
         page: PageId,
         remembered: bool,
@@ -361,7 +361,7 @@ impl ProClock {
     }
 
     /// One step of the cold hand, at a frame that was used.
-    fn spare_cold(&mut self, frames: Frames<'_, MarkTouch>, at: u32) {
+    fn spare_cold(&mut self, frames: Frames<'_, MarkHook>, at: u32) {
         let in_test = self.kind[at as usize] == Kind::ColdInTest;
         let kind = if in_test {
             if self.may_promote(frames, at) { Kind::Hot } else { Kind::ColdInTest }
@@ -381,7 +381,7 @@ impl ProClock {
     }
 
     /// `frame` was taken and held `page`.
-    fn taken(&mut self, frames: Frames<'_, MarkTouch>, frame: FrameId, page: PageId) {
+    fn taken(&mut self, frames: Frames<'_, MarkHook>, frame: FrameId, page: PageId) {
         self.take_demoted(frame.0);
         if self.kind[frame.index()] == Kind::ColdInTest && self.ghosts_max > 0 {
             self.leave_ghost(frame, page);
@@ -429,13 +429,13 @@ impl ProClock {
     /// Takes victims at the cold hand; at the hot one where all cold frames were refused.
     pub fn evict<H: Host + ?Sized>(
         &mut self,
-        frames: Frames<'_, MarkTouch>,
-        goal: &Goal,
+        frames: Frames<'_, MarkHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         let (mut taken, mut steps) = (0, 0);
         let (mut refused_cold, mut refused_hot) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
+        while taken < request.frames && steps < request.steps_max {
             steps += 1;
             let from_cold = refused_cold < self.cold;
             if !from_cold && refused_hot >= self.hot {
@@ -475,7 +475,7 @@ impl ProClock {
     }
 
     /// The page in `frame` was dropped.
-    pub fn forget(&mut self, frames: Frames<'_, MarkTouch>, frame: FrameId) {
+    pub fn forget(&mut self, frames: Frames<'_, MarkHook>, frame: FrameId) {
         self.take_demoted(frame.0);
         self.unlink(frame.0);
         self.settle(frames);

@@ -3,7 +3,7 @@
 use millpond_base::{FrameId, PageId};
 
 use super::heap::Heap;
-use crate::contract::{Goal, Host};
+use crate::contract::{EvictRequest, Host};
 
 /// A heap of victims. The frame with the least key goes first.
 ///
@@ -60,12 +60,12 @@ impl<K: Ord + Copy> Ranking<K> {
     #[inline]
     pub fn evict<H: Host + ?Sized>(
         &mut self,
-        goal: &Goal,
+        request: &EvictRequest,
         host: &mut H,
         mut gone: impl FnMut(FrameId, PageId),
     ) -> (u32, u32) {
         let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
+        while taken < request.frames && steps < request.steps_max {
             let Some((key, victim)) = self.heap.least() else { break };
             steps += 1;
             match host.take(FrameId(victim)) {
@@ -119,17 +119,17 @@ impl<K: Ord + Copy> Ranking<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::{Verdict, Why};
+    use crate::contract::{OfferOutcome, RefusalReason};
 
     /// Takes odd frames only; frame 4 names frame 7 in its place.
     struct Odd(Vec<u32>);
     impl Host for Odd {
-        fn offer(&mut self, frame: FrameId) -> Verdict {
+        fn offer(&mut self, frame: FrameId) -> OfferOutcome {
             self.0.push(frame.0);
             match frame.0 {
-                4 => Verdict::Instead(FrameId(7)),
-                f if f % 2 == 1 => Verdict::Taken(PageId(100 + u64::from(f))),
-                _ => Verdict::Refused(Why::Pinned),
+                4 => OfferOutcome::EvictChildFirst(FrameId(7)),
+                f if f % 2 == 1 => OfferOutcome::Taken(PageId(100 + u64::from(f))),
+                _ => OfferOutcome::Refused(RefusalReason::Pinned),
             }
         }
     }
@@ -140,13 +140,13 @@ mod tests {
         for frame in [0, 2, 4, 5, 7] {
             ranking.set(frame, frame);
         }
-        let mut goal = Goal { frames: 1, steps_max: 9, now: 0, incoming: None };
+        let mut request = EvictRequest { frames: 1, steps_max: 9, now: 0, incoming: None };
         let (mut host, mut gone) = (Odd(Vec::new()), Vec::new());
-        assert_eq!(ranking.evict(&goal, &mut host, |f, p| gone.push((f.0, p.0))), (1, 3));
+        assert_eq!(ranking.evict(&request, &mut host, |f, p| gone.push((f.0, p.0))), (1, 3));
         assert_eq!((gone.pop(), &host.0[..]), (Some((7, 107)), &[0, 2, 4, 7][..]));
         // Frame 7 is gone from the ranking, and this host takes it all the same.
-        goal.frames = 2;
-        assert_eq!(ranking.evict(&goal, &mut Odd(Vec::new()), |_, _| ()), (2, 4));
+        request.frames = 2;
+        assert_eq!(ranking.evict(&request, &mut Odd(Vec::new()), |_, _| ()), (2, 4));
         assert_eq!(ranking.len(), 4);
         ranking.check().unwrap();
     }

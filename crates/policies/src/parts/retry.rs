@@ -13,7 +13,7 @@ use millpond_base::FrameId;
 use super::list::{Links, List};
 use super::offers::offer_from_queue;
 use crate::config::Part;
-use crate::contract::{Goal, Host, Why};
+use crate::contract::{EvictRequest, Host, RefusalReason};
 
 /// Which end of the main queue victims come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,9 +106,9 @@ impl RetryQueue {
 
     /// Offers frames, in turns, until the goal is reached; says how many were taken.
     #[inline(always)]
-    pub fn evict<H: Host + ?Sized>(&mut self, goal: &Goal, host: &mut H) -> u32 {
+    pub fn evict<H: Host + ?Sized>(&mut self, request: &EvictRequest, host: &mut H) -> u32 {
         offer_from_queue(
-            goal,
+            request,
             host,
             self,
             |queue| queue.candidate().map(FrameId),
@@ -155,9 +155,9 @@ impl RetryQueue {
     }
 
     #[cold]
-    fn refused(&mut self, frame: u32, why: Why) {
+    fn refused(&mut self, frame: u32, why: RefusalReason) {
         self.remove(frame);
-        if why == Why::Permanent && self.permanent == Permanent::Excluded {
+        if why == RefusalReason::Permanent && self.permanent == Permanent::Excluded {
             self.place[frame as usize] = Place::Excluded;
         } else {
             self.retry.push_back(&mut self.links, frame);
@@ -197,12 +197,12 @@ mod tests {
     use super::*;
     use crate::testing::TestHost;
 
-    fn goal(steps_max: u32) -> Goal {
-        Goal { frames: 1, steps_max, now: 0, incoming: None }
+    fn request(steps_max: u32) -> EvictRequest {
+        EvictRequest { frames: 1, steps_max, now: 0, incoming: None }
     }
 
     /// A host whose frames are all admitted, and all refused.
-    fn filled(queue: &mut RetryQueue, frames: u32, why: Why) -> TestHost {
+    fn filled(queue: &mut RetryQueue, frames: u32, why: RefusalReason) -> TestHost {
         let mut host = TestHost::new(frames);
         for (frame, slot) in (0..).zip(&mut host.frames) {
             queue.admit(frame);
@@ -217,8 +217,8 @@ mod tests {
     fn turns_are_one_percent_of_the_main_queue_then_all_of_the_retry_queue() {
         let (main, retry) = (Part::Times(0.01), Part::Times(1.0));
         let mut queue = RetryQueue::new(300, End::Oldest, Permanent::Excluded, main, retry);
-        let mut host = filled(&mut queue, 300, Why::Pinned);
-        assert_eq!(queue.evict(&goal(12), &mut host), 0);
+        let mut host = filled(&mut queue, 300, RefusalReason::Pinned);
+        assert_eq!(queue.evict(&request(12), &mut host), 0);
         // 1 % of the main queue's 299 frames or less, rounded down, is two looks at a time.
         assert_eq!(host.offered, [0, 1, 0, 1, 2, 3, 0, 1, 2, 3, 4, 5]);
     }
@@ -229,10 +229,14 @@ mod tests {
             for end in [End::Oldest, End::Newest] {
                 let (main, retry) = (Part::Times(main), Part::Times(retry));
                 let mut queue = RetryQueue::new(40, end, Permanent::Retried, main, retry);
-                let mut host = filled(&mut queue, 40, Why::Dirty);
-                assert_eq!(queue.evict(&goal(200), &mut host), 0);
+                let mut host = filled(&mut queue, 40, RefusalReason::Dirty);
+                assert_eq!(queue.evict(&request(200), &mut host), 0);
                 host.frames[23].refuse = None;
-                assert_eq!(queue.evict(&goal(2_000), &mut host), 1, "{main:?} {retry:?} {end:?}");
+                assert_eq!(
+                    queue.evict(&request(2_000), &mut host),
+                    1,
+                    "{main:?} {retry:?} {end:?}"
+                );
                 assert_eq!(host.gone, [23]);
             }
         }

@@ -18,7 +18,9 @@ use millpond_base::sync::atomic::{
 use millpond_base::sync::thread::yield_now;
 use millpond_base::{FrameId, Tick};
 
-use crate::contract::{Access, Frames, Goal, Hit, Host, TickSource, Touch, Why, Zeroed};
+use crate::contract::{
+    Access, EvictRequest, Frames, Hit, HitHook, Host, RefusalReason, TickSource, Zeroed,
+};
 
 /// A stamp of no reference: the frame is free.
 pub const ABSENT: u32 = 0;
@@ -43,14 +45,14 @@ pub fn recency(stamp: u32, now: Tick) -> u32 {
 /// The hot half that keeps the time of a frame's last reference.
 pub struct LastStamp;
 
-impl Touch for LastStamp {
+impl HitHook for LastStamp {
     type Meta = AtomicU32;
     type Params = ();
     const HIT: Hit = Hit::Meta;
     const TICK: TickSource = TickSource::PerAccess;
 
     #[inline(always)]
-    fn touch(stamp: &AtomicU32, _: &(), access: &Access) {
+    fn on_hit(stamp: &AtomicU32, _: &(), access: &Access) {
         stamp.store(stamp_of(access.now), Relaxed);
     }
 
@@ -84,7 +86,7 @@ pub trait Stamps {
     /// The frame with that stamp was taken, and may be in use again already.
     fn taken(&self, frame: FrameId, stamp: u32);
     /// The frame was refused.
-    fn refused(&self, frame: FrameId, why: Why);
+    fn refused(&self, frame: FrameId, why: RefusalReason);
 }
 
 /// The times of the frames' last references, as [`LastStamp`] keeps them.
@@ -121,10 +123,10 @@ impl Stamps for LastStamps<'_> {
         _ = self.frames.meta(frame).compare_exchange(stamp, ABSENT, Relaxed, Relaxed);
     }
 
-    fn refused(&self, frame: FrameId, why: Why) {
+    fn refused(&self, frame: FrameId, why: RefusalReason) {
         let stamp = match why {
-            Why::Absent => return,
-            Why::Permanent => NEVER,
+            RefusalReason::Absent => return,
+            RefusalReason::Permanent => NEVER,
             _ => stamp_of(self.now),
         };
         self.frames.meta(frame).store(stamp, Relaxed);
@@ -155,11 +157,16 @@ impl Sorted {
 
     /// Offers frames from the old end until the goal is reached; says how many were taken.
     #[inline(always)]
-    pub fn evict<H: Host + ?Sized>(&self, goal: &Goal, host: &mut H, stamps: &impl Stamps) -> u32 {
+    pub fn evict<H: Host + ?Sized>(
+        &self,
+        request: &EvictRequest,
+        host: &mut H,
+        stamps: &impl Stamps,
+    ) -> u32 {
         // Once per call at most is a list given up before its end: or refused frames, which are
         // the newest then, could keep the end of the list from ever being reached.
         let (mut taken, mut steps, mut may_renew) = (0, 0, true);
-        while taken < goal.frames && steps < goal.steps_max {
+        while taken < request.frames && steps < request.steps_max {
             steps += 1;
             let seen = self.position.load(Acquire);
             if self.is_due(seen, may_renew) {
@@ -294,15 +301,15 @@ mod tests {
             self.0[frame.index()].load(Relaxed) == stamp
         }
         fn taken(&self, _: FrameId, _: u32) {}
-        fn refused(&self, _: FrameId, _: Why) {}
+        fn refused(&self, _: FrameId, _: RefusalReason) {}
     }
 
     struct Counts<'a>(&'a [AtomicU32]);
 
     impl Host for Counts<'_> {
-        fn offer(&mut self, frame: FrameId) -> crate::contract::Verdict {
+        fn offer(&mut self, frame: FrameId) -> crate::contract::OfferOutcome {
             self.0[frame.index()].fetch_add(1, Relaxed);
-            crate::contract::Verdict::Taken(millpond_base::PageId(0))
+            crate::contract::OfferOutcome::Taken(millpond_base::PageId(0))
         }
     }
 
@@ -317,8 +324,9 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..frames / 4 {
-                        let goal = Goal { frames: 1, steps_max: 1 << 20, now: 0, incoming: None };
-                        assert_eq!(sorted.evict(&goal, &mut Counts(&offered), &stamps), 1);
+                        let request =
+                            EvictRequest { frames: 1, steps_max: 1 << 20, now: 0, incoming: None };
+                        assert_eq!(sorted.evict(&request, &mut Counts(&offered), &stamps), 1);
                     }
                 });
             }

@@ -14,7 +14,7 @@
 use millpond_base::FrameId;
 use millpond_base::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use crate::contract::{Goal, Host, TouchOn, Why};
+use crate::contract::{EvictRequest, HitOn, Host, RefusalReason};
 
 choice! {
     /// Which events change a usage count (gilbert 1.2.10).
@@ -32,10 +32,10 @@ choice! {
 
 impl CountOn {
     /// The end of an access that counts.
-    pub fn touch_on(self) -> TouchOn {
+    pub fn hit_on(self) -> HitOn {
         match self {
-            CountOn::Fix | CountOn::FixFull => TouchOn::Fix,
-            CountOn::Unfix | CountOn::UnfixFull => TouchOn::Unfix,
+            CountOn::Fix | CountOn::FixFull => HitOn::Fix,
+            CountOn::Unfix | CountOn::UnfixFull => HitOn::Unfix,
         }
     }
 
@@ -53,7 +53,7 @@ pub trait Counts {
     /// The count of `frame`.
     fn count(&self, frame: FrameId) -> &AtomicU32;
     /// The frame's count was 0, but the host refused it.
-    fn refused(&self, frame: FrameId, why: Why);
+    fn refused(&self, frame: FrameId, why: RefusalReason);
 }
 
 /// The hand.
@@ -131,24 +131,24 @@ impl Hand {
         Hand { at: AtomicU64::new(0) }
     }
 
-    /// Sweeps `frames` frames until `goal` is reached: subtracts `step` from counts above 0,
+    /// Sweeps `frames` frames until `request` is reached: subtracts `step` from counts above 0,
     /// offers frames whose count is 0. Says how many were taken. `step` is at least 1.
     pub fn sweep<C: Counts, H: Host + ?Sized>(
         &self,
         frames: u32,
         step: u32,
-        goal: &Goal,
+        request: &EvictRequest,
         counts: &C,
         host: &mut H,
     ) -> u32 {
         let (frames, step) = (u64::from(frames.max(1)), step.max(1));
         let (mut taken, mut steps, mut round) = (0, 0, Round::new());
         let mut refused = Vec::new();
-        while taken < goal.frames && steps < goal.steps_max {
+        while taken < request.frames && steps < request.steps_max {
             let start = self.at.fetch_add(RUN, Relaxed);
-            let run = RUN.min(u64::from(goal.steps_max - steps));
+            let run = RUN.min(u64::from(request.steps_max - steps));
             let (mut at, mut used) = (start % frames, 0);
-            while used < run && taken < goal.frames && round.steps < frames {
+            while used < run && taken < request.frames && round.steps < frames {
                 used += 1;
                 round.steps += 1;
                 let frame = FrameId(at as u32);
@@ -209,7 +209,7 @@ mod tests {
     use millpond_base::PageId;
 
     use super::*;
-    use crate::contract::Verdict;
+    use crate::contract::OfferOutcome;
 
     struct Plain(Vec<AtomicU32>);
 
@@ -217,7 +217,7 @@ mod tests {
         fn count(&self, frame: FrameId) -> &AtomicU32 {
             &self.0[frame.index()]
         }
-        fn refused(&self, _: FrameId, _: Why) {}
+        fn refused(&self, _: FrameId, _: RefusalReason) {}
     }
 
     /// Takes all frames but those that are pinned; the taken ones stay, with a count of 3.
@@ -228,13 +228,13 @@ mod tests {
     }
 
     impl Host for Pins<'_> {
-        fn offer(&mut self, frame: FrameId) -> Verdict {
+        fn offer(&mut self, frame: FrameId) -> OfferOutcome {
             if self.pinned[frame.index()] {
-                return Verdict::Refused(Why::Pinned);
+                return OfferOutcome::Refused(RefusalReason::Pinned);
             }
             self.counts.0[frame.index()].store(3, Relaxed);
             self.taken.push(frame.0);
-            Verdict::Taken(PageId(0))
+            OfferOutcome::Taken(PageId(0))
         }
     }
 
@@ -266,8 +266,9 @@ mod tests {
                 let (hand, mut model_hand) = (Hand::new(), 0);
                 for _ in 0..200 {
                     let mut host = Pins { pinned: pinned.clone(), counts: &counts, taken: vec![] };
-                    let goal = Goal { frames: 1, steps_max: 1 << 20, now: 0, incoming: None };
-                    assert_eq!(hand.sweep(frames as u32, step, &goal, &counts, &mut host), 1);
+                    let request =
+                        EvictRequest { frames: 1, steps_max: 1 << 20, now: 0, incoming: None };
+                    assert_eq!(hand.sweep(frames as u32, step, &request, &counts, &mut host), 1);
                     let expected = plain_sweep(&mut model, &pinned, &mut model_hand, step);
                     assert_eq!(host.taken, [expected]);
                     assert_eq!(hand.at.load(Relaxed) % frames as u64, (model_hand % frames) as u64);
@@ -288,9 +289,9 @@ mod tests {
         let counts = Plain((0..10).map(|_| AtomicU32::new(2)).collect());
         let hand = Hand::new();
         let mut host = Pins { pinned: vec![false; 10], counts: &counts, taken: vec![] };
-        let goal = Goal { frames: 3, steps_max: 7, now: 0, incoming: None };
+        let request = EvictRequest { frames: 3, steps_max: 7, now: 0, incoming: None };
         let mut calls = 0;
-        while hand.sweep(10, 1, &goal, &counts, &mut host) == 0 {
+        while hand.sweep(10, 1, &request, &counts, &mut host) == 0 {
             calls += 1;
             assert!(calls < 4, "20 steps suffice");
         }

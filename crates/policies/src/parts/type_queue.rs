@@ -22,7 +22,7 @@ use super::heap::Heap;
 use super::hint::{ColdStart, Hint};
 use super::position::Position;
 use super::ranking::Ranking;
-use crate::contract::{Access, Goal, Host, Recall, Shape};
+use crate::contract::{Access, EvictRequest, GhostHit, Host, Shape};
 
 config! {
     /// The parameters of a type queue.
@@ -208,12 +208,12 @@ impl TypeQueue {
 
     /// A page missed and comes: its ghost leaves the out queue, but is kept until it is there.
     #[inline]
-    pub fn miss(&mut self, access: &Access) -> Recall {
+    pub fn miss(&mut self, access: &Access) -> GhostHit {
         self.wants(access);
         if let Some(node) = self.ghosts.find(access.page) {
             self.out.remove(node);
         }
-        Recall::NONE
+        GhostHit::NONE
     }
 
     /// A page came.
@@ -251,10 +251,10 @@ impl TypeQueue {
 
     /// Offers victims in order; says how many went.
     #[inline]
-    pub fn evict<H: Host + ?Sized>(&mut self, goal: &Goal, host: &mut H) -> u32 {
+    pub fn evict<H: Host + ?Sized>(&mut self, request: &EvictRequest, host: &mut H) -> u32 {
         self.start.evicting();
         let mut ranking = std::mem::replace(&mut self.ranking, Ranking::new(0));
-        let (taken, _steps) = ranking.evict(goal, host, |frame, page| self.gone(frame, page));
+        let (taken, _steps) = ranking.evict(request, host, |frame, page| self.gone(frame, page));
         self.ranking = ranking;
         taken
     }

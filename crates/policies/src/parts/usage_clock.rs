@@ -10,12 +10,13 @@ use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use super::sweep::{CountOn, Counts, Hand};
 use crate::config::Config;
 use crate::contract::{
-    Access, Frames, Goal, Host, OpenPolicy, Recall, Rules, Shape, Touch, TouchOn, Why,
+    Access, EvictRequest, Frames, GhostHit, HitHook, HitOn, Host, OpenPolicy, PolicySpec,
+    RefusalReason, Shape,
 };
 use crate::info::Info;
 
 /// What a reference does to a usage count: all that tells one GCLOCK from another.
-pub trait UsageRule: Touch {
+pub trait UsageRule: HitHook {
     /// The policy's row in the catalog.
     const INFO: Info;
     /// The parameters.
@@ -64,16 +65,16 @@ impl<R: UsageRule> Counts for Swept<'_, R> {
         R::count(self.frames.meta(frame))
     }
 
-    fn refused(&self, frame: FrameId, why: Why) {
-        if self.usage.variant.refusals() && why != Why::Absent {
+    fn refused(&self, frame: FrameId, why: RefusalReason) {
+        if self.usage.variant.refusals() && why != RefusalReason::Absent {
             R::refer(self.frames.meta(frame), &self.usage.params);
         }
     }
 }
 
-impl<R: UsageRule> Rules for UsageClock<R> {
+impl<R: UsageRule> PolicySpec for UsageClock<R> {
     const INFO: Info = R::INFO;
-    type Touch = R;
+    type Hook = R;
     type Config = R::Config;
 
     fn new(config: &R::Config, _shape: &Shape) -> UsageClock<R> {
@@ -84,8 +85,8 @@ impl<R: UsageRule> Rules for UsageClock<R> {
         self.usage.params
     }
 
-    fn touch_on(&self) -> TouchOn {
-        self.usage.variant.touch_on()
+    fn hit_on(&self) -> HitOn {
+        self.usage.variant.hit_on()
     }
 
     fn state_bytes(&self) -> usize {
@@ -102,12 +103,17 @@ impl<R: UsageRule> Rules for UsageClock<R> {
 
 impl<R: UsageRule> OpenPolicy for UsageClock<R> {
     #[inline(always)]
-    fn admit(&self, _: Frames<'_, R>, _: FrameId, _: &Access, _: Recall) {}
+    fn admit(&self, _: Frames<'_, R>, _: FrameId, _: &Access, _: GhostHit) {}
 
     #[inline(always)]
-    fn evict<H: Host + ?Sized>(&self, frames: Frames<'_, R>, goal: &Goal, host: &mut H) -> u32 {
+    fn evict<H: Host + ?Sized>(
+        &self,
+        frames: Frames<'_, R>,
+        request: &EvictRequest,
+        host: &mut H,
+    ) -> u32 {
         let swept = Swept { frames, usage: &self.usage };
-        self.hand.sweep(frames.len(), self.usage.step, goal, &swept, host)
+        self.hand.sweep(frames.len(), self.usage.step, request, &swept, host)
     }
 
     fn forget(&self, _: Frames<'_, R>, _: FrameId) {}

@@ -32,7 +32,9 @@ use millpond_base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use millpond_base::{FrameId, Share};
 
 use crate::config::Part;
-use crate::contract::{Access, Frames, Goal, Host, OpenPolicy, Recall, Rules, Shape, Why};
+use crate::contract::{
+    Access, EvictRequest, Frames, GhostHit, Host, OpenPolicy, PolicySpec, RefusalReason, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::sorted::{ABSENT, Candidate, LastStamp, LastStamps, Sorted, Stamps, recency};
 
@@ -97,13 +99,13 @@ impl Stamps for View<'_> {
         self.stamps.taken(frame, stamp);
     }
 
-    fn refused(&self, frame: FrameId, why: Why) {
+    fn refused(&self, frame: FrameId, why: RefusalReason) {
         self.refused.set(true);
         self.stamps.refused(frame, why);
     }
 }
 
-impl Rules for AgeScan {
+impl PolicySpec for AgeScan {
     const INFO: Info = Info {
         id: "age-scan",
         summary: "a hand walks over the pool for pages older than a threshold (WiredTiger)",
@@ -117,7 +119,7 @@ impl Rules for AgeScan {
         ghost_bytes: 0.0,
         source: "watt 2.1; WiredTiger",
     };
-    type Touch = LastStamp;
+    type Hook = LastStamp;
     type Config = AgeScanConfig;
 
     fn new(config: &AgeScanConfig, shape: &Shape) -> AgeScan {
@@ -146,24 +148,24 @@ impl Rules for AgeScan {
 
 impl OpenPolicy for AgeScan {
     #[inline(always)]
-    fn admit(&self, _: Frames<'_, LastStamp>, _: FrameId, _: &Access, _: Recall) {}
+    fn admit(&self, _: Frames<'_, LastStamp>, _: FrameId, _: &Access, _: GhostHit) {}
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &self,
         frames: Frames<'_, LastStamp>,
-        goal: &Goal,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         if frames.is_empty() {
             return 0;
         }
         self.sorted.evict(
-            goal,
+            request,
             host,
             &View {
                 scan: self,
-                stamps: LastStamps { frames, now: goal.now },
+                stamps: LastStamps { frames, now: request.now },
                 refused: Cell::new(false),
             },
         )

@@ -29,7 +29,9 @@
 
 use millpond_base::FrameId;
 
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{Adaptation, Balance};
 
@@ -46,7 +48,7 @@ pub struct Arc {
     balance: Balance,
 }
 
-impl Rules for Arc {
+impl PolicySpec for Arc {
     const INFO: Info = Info {
         id: "arc",
         summary: "two lists whose lengths follow the hits on their ghosts",
@@ -60,7 +62,7 @@ impl Rules for Arc {
         ghost_bytes: 28.0,
         source: "Megiddo & Modha FAST 2003, luan 4.9",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = ArcConfig;
 
     fn new(config: &ArcConfig, shape: &Shape) -> Arc {
@@ -75,38 +77,44 @@ impl Rules for Arc {
         self.balance.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.balance.check(resident)
     }
 }
 
 impl Policy for Arc {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, _access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, _access: &Access) {
         self.balance.hit(frame);
     }
 
     #[inline(always)]
-    fn miss(&mut self, access: &Access) -> Recall {
-        self.balance.recall(access.page)
+    fn miss(&mut self, access: &Access) -> GhostHit {
+        self.balance.ghost_hit(access.page)
     }
 
     #[inline(always)]
-    fn admit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, _: &Access, recall: Recall) {
-        self.balance.admit(frame, recall);
+    fn admit(
+        &mut self,
+        _: Frames<'_, CentralHook>,
+        frame: FrameId,
+        _: &Access,
+        ghost_hit: GhostHit,
+    ) {
+        self.balance.admit(frame, ghost_hit);
     }
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.balance.evict(goal, host, |_frame| ())
+        self.balance.evict(request, host, |_frame| ())
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.balance.forget(frame);
     }
 }

@@ -26,9 +26,9 @@
 
 use millpond_base::FrameId;
 
-use crate::contract::{Access, Frames, Goal, Host, Policy, Recall, Rules, Shape};
+use crate::contract::{Access, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::{Adaptation, FrameLists, Ghosts, List, MarkTouch, take_mark};
+use crate::parts::{Adaptation, FrameLists, Ghosts, List, MarkHook, take_mark};
 
 config! {
     /// Parameters of [`Car`].
@@ -43,7 +43,7 @@ const ONCE: usize = 0;
 /// T2 and B2.
 const AGAIN: usize = 1;
 /// The page has a ghost.
-const REMEMBERED: Recall = Recall(1);
+const REMEMBERED: GhostHit = GhostHit(1);
 
 /// Clock with adaptive replacement.
 pub struct Car {
@@ -82,7 +82,7 @@ impl Car {
     }
 }
 
-impl Rules for Car {
+impl PolicySpec for Car {
     const INFO: Info = Info {
         id: "car",
         summary: "ARC with clocks instead of lists: a hit only sets a bit",
@@ -96,7 +96,7 @@ impl Rules for Car {
         ghost_bytes: 28.0,
         source: "Bansal & Modha FAST 2004, luan 4.9",
     };
-    type Touch = MarkTouch;
+    type Hook = MarkHook;
     type Config = CarConfig;
 
     fn new(config: &CarConfig, shape: &Shape) -> Car {
@@ -118,7 +118,7 @@ impl Rules for Car {
         self.clocks.bytes() + self.ghosts.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, MarkTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, MarkHook>, resident: &[FrameId]) -> Result<(), String> {
         self.clocks.check(resident).map_err(|e| format!("invariant 1: {e}"))?;
         self.left.iter().try_for_each(|l| l.check(&self.ghosts.links))?;
         let first = self.clocks.len(ONCE) + self.left[ONCE].len();
@@ -135,19 +135,19 @@ impl Rules for Car {
 
 impl Policy for Car {
     #[inline(always)]
-    fn miss(&mut self, access: &Access) -> Recall {
-        if self.ghosts.find(access.page).is_some() { REMEMBERED } else { Recall::NONE }
+    fn miss(&mut self, access: &Access) -> GhostHit {
+        if self.ghosts.find(access.page).is_some() { REMEMBERED } else { GhostHit::NONE }
     }
 
     #[inline(always)]
     fn admit(
         &mut self,
-        _frames: Frames<'_, MarkTouch>,
+        _frames: Frames<'_, MarkHook>,
         frame: FrameId,
         access: &Access,
-        recall: Recall,
+        ghost_hit: GhostHit,
     ) {
-        if recall != REMEMBERED {
+        if ghost_hit != REMEMBERED {
             self.trim();
             return self.clocks.push_back(ONCE, frame);
         }
@@ -162,12 +162,12 @@ impl Policy for Car {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        frames: Frames<'_, MarkTouch>,
-        goal: &Goal,
+        frames: Frames<'_, MarkHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         let (mut taken, mut steps, mut refused) = (0, 0, [0; 2]);
-        while taken < goal.frames && steps < goal.steps_max {
+        while taken < request.frames && steps < request.steps_max {
             let too_long = f64::from(self.clocks.len(ONCE)) >= self.target.max(1.0);
             let wanted = if too_long { ONCE } else { AGAIN };
             let Some(from) = self.clocks.source(wanted, &refused) else { break };
@@ -194,7 +194,7 @@ impl Policy for Car {
         taken
     }
 
-    fn forget(&mut self, _frames: Frames<'_, MarkTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, MarkHook>, frame: FrameId) {
         self.clocks.remove(frame);
     }
 }

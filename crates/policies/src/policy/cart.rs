@@ -26,9 +26,9 @@
 
 use millpond_base::FrameId;
 
-use crate::contract::{Access, Frames, Goal, Host, Policy, Recall, Rules, Shape};
+use crate::contract::{Access, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::{Adaptation, FrameLists, Ghosts, List, MarkTouch, take_mark};
+use crate::parts::{Adaptation, FrameLists, Ghosts, List, MarkHook, take_mark};
 
 choice! {
     /// When a short-term page that was used again becomes long-term.
@@ -55,7 +55,7 @@ const FIRST: usize = 0;
 /// T2 and B2.
 const SECOND: usize = 1;
 /// The page has a ghost.
-const REMEMBERED: Recall = Recall(1);
+const REMEMBERED: GhostHit = GhostHit(1);
 
 /// Clock with adaptive replacement and temporal filtering.
 pub struct Cart {
@@ -115,7 +115,7 @@ impl Cart {
 
     /// One step of a hand that finds no victim yet; false when both fronts are candidates.
     #[inline(always)]
-    fn sweep(&mut self, frames: Frames<'_, MarkTouch>) -> bool {
+    fn sweep(&mut self, frames: Frames<'_, MarkHook>) -> bool {
         if let Some(at) = self.clocks.front(SECOND)
             && take_mark(frames.meta(at))
         {
@@ -170,7 +170,7 @@ impl Cart {
     }
 }
 
-impl Rules for Cart {
+impl PolicySpec for Cart {
     const INFO: Info = Info {
         id: "cart",
         summary: "CAR with a filter for bursts of references",
@@ -184,7 +184,7 @@ impl Rules for Cart {
         ghost_bytes: 28.0,
         source: "Bansal & Modha FAST 2004, luan 4.9",
     };
-    type Touch = MarkTouch;
+    type Hook = MarkHook;
     type Config = CartConfig;
 
     fn new(config: &CartConfig, shape: &Shape) -> Cart {
@@ -211,7 +211,7 @@ impl Rules for Cart {
         self.clocks.bytes() + self.is_long.capacity() + self.ghosts.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, MarkTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, MarkHook>, resident: &[FrameId]) -> Result<(), String> {
         self.clocks.check(resident).map_err(|e| format!("invariant 1: {e}"))?;
         self.left.iter().try_for_each(|l| l.check(&self.ghosts.links))?;
         let long = resident.iter().filter(|f| self.is_long[f.index()]).count();
@@ -235,26 +235,26 @@ impl Rules for Cart {
 
 impl Policy for Cart {
     #[inline(always)]
-    fn miss(&mut self, access: &Access) -> Recall {
-        if self.ghosts.find(access.page).is_some() { REMEMBERED } else { Recall::NONE }
+    fn miss(&mut self, access: &Access) -> GhostHit {
+        if self.ghosts.find(access.page).is_some() { REMEMBERED } else { GhostHit::NONE }
     }
 
     #[inline(always)]
     fn admit(
         &mut self,
-        _frames: Frames<'_, MarkTouch>,
+        _frames: Frames<'_, MarkHook>,
         frame: FrameId,
         access: &Access,
-        recall: Recall,
+        ghost_hit: GhostHit,
     ) {
-        let ghost = self.ghosts.find(access.page).filter(|_| recall == REMEMBERED);
+        let ghost = self.ghosts.find(access.page).filter(|_| ghost_hit == REMEMBERED);
         let list = ghost.map(|ghost| self.adapt(ghost));
-        if recall != REMEMBERED {
+        if ghost_hit != REMEMBERED {
             self.trim();
         }
         self.clocks.push_back(FIRST, frame);
-        self.is_long[frame.index()] = recall == REMEMBERED;
-        *(if recall == REMEMBERED { &mut self.long } else { &mut self.short }) += 1;
+        self.is_long[frame.index()] = ghost_hit == REMEMBERED;
+        *(if ghost_hit == REMEMBERED { &mut self.long } else { &mut self.short }) += 1;
         if list == Some(SECOND) {
             self.widen_left();
         }
@@ -263,12 +263,12 @@ impl Policy for Cart {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        frames: Frames<'_, MarkTouch>,
-        goal: &Goal,
+        frames: Frames<'_, MarkHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         let (mut taken, mut steps, mut refused) = (0, 0, [0; 2]);
-        while taken < goal.frames && steps < goal.steps_max {
+        while taken < request.frames && steps < request.steps_max {
             steps += 1;
             if self.sweep(frames) {
                 // The frame may be offered when the hand comes round: worth another round.
@@ -294,7 +294,7 @@ impl Policy for Cart {
         taken
     }
 
-    fn forget(&mut self, _frames: Frames<'_, MarkTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, MarkHook>, frame: FrameId) {
         self.unlink(frame);
     }
 }

@@ -30,7 +30,7 @@ use millpond_base::FrameId;
 
 use crate::config::Part;
 use crate::contract::{
-    Access, Frames, Goal, Host, ListTouch, PageState, Policy, Recall, Rules, Shape,
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, PageState, Policy, PolicySpec, Shape,
 };
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{Links, List};
@@ -62,7 +62,7 @@ pub struct Cflru {
     refused_in_row: u32,
 }
 
-impl Rules for Cflru {
+impl PolicySpec for Cflru {
     const INFO: Info = Info {
         id: "cflru",
         summary: "LRU that drops clean pages first within a window at the cold end",
@@ -76,7 +76,7 @@ impl Rules for Cflru {
         ghost_bytes: 0.0,
         source: "watt 2.2",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = CflruConfig;
 
     fn new(config: &CflruConfig, shape: &Shape) -> Cflru {
@@ -96,7 +96,7 @@ impl Rules for Cflru {
         self.links.bytes() + self.clean_links.bytes() + self.flags.capacity()
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.recent.check(&self.links)?;
         self.window.check(&self.links)?;
         self.clean.check(&self.clean_links)?;
@@ -187,17 +187,17 @@ impl Cflru {
 
 impl Policy for Cflru {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, access: &Access) {
         self.referenced(frame.0, access.mark.is_write());
     }
 
     #[inline(always)]
     fn admit(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
+        _frames: Frames<'_, CentralHook>,
         frame: FrameId,
         access: &Access,
-        _recall: Recall,
+        _recall: GhostHit,
     ) {
         self.push(frame.0, access.mark.is_write());
     }
@@ -205,12 +205,12 @@ impl Policy for Cflru {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
+        while taken < request.frames && steps < request.steps_max {
             let Some(victim) = self.coldest(host) else { break };
             steps += 1;
             match host.take(FrameId(victim)) {
@@ -230,12 +230,12 @@ impl Policy for Cflru {
         taken
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.unlink(frame.0);
         self.fill_window();
     }
 
-    fn cleaned(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn cleaned(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         let flags = &mut self.flags[frame.index()];
         let was = *flags;
         *flags &= !DIRTY;
@@ -265,7 +265,7 @@ mod tests {
 
     use super::*;
     use crate::config::NoConfig;
-    use crate::contract::Why;
+    use crate::contract::RefusalReason;
     use crate::policy::Lru;
     use crate::testing::TestPool;
 
@@ -330,7 +330,7 @@ mod tests {
             let mut pool = with(Part::Count(window), 8);
             pool.access(0, Mark::WRITE, 0);
             (1..8).for_each(|page| assert!(!pool.access(page, Mark::READ, 0)));
-            (1..8).for_each(|page| pool.refuse(page, Some(Why::Pinned)));
+            (1..8).for_each(|page| pool.refuse(page, Some(RefusalReason::Pinned)));
             assert_eq!(pool.evict(2), 1, "window {window}");
             assert_eq!(pool.host.gone, [0]);
         }

@@ -23,9 +23,11 @@
 use millpond_base::FrameId;
 use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::contract::{Access, Frames, Goal, Host, OpenPolicy, Recall, Rules, Shape, TouchOn};
+use crate::contract::{
+    Access, EvictRequest, Frames, GhostHit, HitOn, Host, OpenPolicy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::mark::{MarkOn, MarkOnTouch, second_chance};
+use crate::parts::mark::{MarkOn, MarkOnHit, second_chance};
 
 config! {
     /// Parameters of [`Clock`].
@@ -65,16 +67,16 @@ impl Clock {
     fn sweep<H: Host + ?Sized>(
         &self,
         claim: impl Fn(&AtomicU32, u32) -> u32,
-        frames: Frames<'_, MarkOnTouch>,
-        goal: &Goal,
+        frames: Frames<'_, MarkOnHit>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         let hand = || FrameId(claim(&self.hand, frames.len()));
-        second_chance(frames, goal, host, hand, |_why| self.variant == MarkOn::Full)
+        second_chance(frames, request, host, hand, |_why| self.variant == MarkOn::Full)
     }
 }
 
-impl Rules for Clock {
+impl PolicySpec for Clock {
     const INFO: Info = Info {
         id: "clock",
         summary: "a hand spares frames whose usage bit is set",
@@ -88,15 +90,15 @@ impl Rules for Clock {
         ghost_bytes: 0.0,
         source: "gilbert 1.2.8, luan 4.2",
     };
-    type Touch = MarkOnTouch;
+    type Hook = MarkOnHit;
     type Config = ClockConfig;
 
     fn new(config: &ClockConfig, _shape: &Shape) -> Clock {
         Clock { variant: config.variant, hand: AtomicU32::new(0) }
     }
 
-    fn touch_on(&self) -> TouchOn {
-        self.variant.touch_on()
+    fn hit_on(&self) -> HitOn {
+        self.variant.hit_on()
     }
 
     fn state_bytes(&self) -> usize {
@@ -106,27 +108,27 @@ impl Rules for Clock {
 
 impl OpenPolicy for Clock {
     #[inline(always)]
-    fn admit(&self, _: Frames<'_, MarkOnTouch>, _: FrameId, _: &Access, _: Recall) {}
+    fn admit(&self, _: Frames<'_, MarkOnHit>, _: FrameId, _: &Access, _: GhostHit) {}
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &self,
-        frames: Frames<'_, MarkOnTouch>,
-        goal: &Goal,
+        frames: Frames<'_, MarkOnHit>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.sweep(claim, frames, goal, host)
+        self.sweep(claim, frames, request, host)
     }
 
     #[inline(always)]
     fn evict_alone<H: Host + ?Sized>(
         &mut self,
-        frames: Frames<'_, MarkOnTouch>,
-        goal: &Goal,
+        frames: Frames<'_, MarkOnHit>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.sweep(claim_alone, frames, goal, host)
+        self.sweep(claim_alone, frames, request, host)
     }
 
-    fn forget(&self, _: Frames<'_, MarkOnTouch>, _: FrameId) {}
+    fn forget(&self, _: Frames<'_, MarkOnHit>, _: FrameId) {}
 }

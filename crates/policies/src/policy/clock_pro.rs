@@ -33,9 +33,9 @@
 use millpond_base::FrameId;
 
 use crate::config::Part;
-use crate::contract::{Access, Frames, Goal, Host, Policy, Recall, Rules, Shape};
+use crate::contract::{Access, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::{ColdTarget, MarkTouch, ProClock, ProClockOptions};
+use crate::parts::{ColdTarget, MarkHook, ProClock, ProClockOptions};
 
 config! {
     /// Parameters of [`ClockPro`].
@@ -52,14 +52,14 @@ config! {
 }
 
 /// The page has a ghost.
-const REMEMBERED: Recall = Recall(1);
+const REMEMBERED: GhostHit = GhostHit(1);
 
 /// LIRS on a clock.
 pub struct ClockPro {
     clock: ProClock,
 }
 
-impl Rules for ClockPro {
+impl PolicySpec for ClockPro {
     const INFO: Info = Info {
         id: "clock-pro",
         summary: "LIRS on a clock with three hands, the cold share following test periods",
@@ -73,7 +73,7 @@ impl Rules for ClockPro {
         ghost_bytes: 21.0,
         source: "Jiang, Chen & Zhang USENIX 2005, luan 4.8",
     };
-    type Touch = MarkTouch;
+    type Hook = MarkHook;
     type Config = ClockProConfig;
 
     fn new(config: &ClockProConfig, shape: &Shape) -> ClockPro {
@@ -96,39 +96,39 @@ impl Rules for ClockPro {
         self.clock.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, MarkTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, MarkHook>, resident: &[FrameId]) -> Result<(), String> {
         self.clock.check(resident)
     }
 }
 
 impl Policy for ClockPro {
     #[inline(always)]
-    fn miss(&mut self, access: &Access) -> Recall {
-        if self.clock.has_ghost(access.page) { REMEMBERED } else { Recall::NONE }
+    fn miss(&mut self, access: &Access) -> GhostHit {
+        if self.clock.has_ghost(access.page) { REMEMBERED } else { GhostHit::NONE }
     }
 
     #[inline(always)]
     fn admit(
         &mut self,
-        frames: Frames<'_, MarkTouch>,
+        frames: Frames<'_, MarkHook>,
         frame: FrameId,
         access: &Access,
-        recall: Recall,
+        ghost_hit: GhostHit,
     ) {
-        self.clock.admit(frames, frame, access.page, recall == REMEMBERED);
+        self.clock.admit(frames, frame, access.page, ghost_hit == REMEMBERED);
     }
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        frames: Frames<'_, MarkTouch>,
-        goal: &Goal,
+        frames: Frames<'_, MarkHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.clock.evict(frames, goal, host)
+        self.clock.evict(frames, request, host)
     }
 
-    fn forget(&mut self, frames: Frames<'_, MarkTouch>, frame: FrameId) {
+    fn forget(&mut self, frames: Frames<'_, MarkHook>, frame: FrameId) {
         self.clock.forget(frames, frame);
     }
 }

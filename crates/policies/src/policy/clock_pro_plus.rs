@@ -26,9 +26,9 @@
 use millpond_base::FrameId;
 
 use crate::config::Part;
-use crate::contract::{Access, Frames, Goal, Host, Policy, Recall, Rules, Shape};
+use crate::contract::{Access, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::{ColdTarget, MarkTouch, ProClock, ProClockOptions};
+use crate::parts::{ColdTarget, MarkHook, ProClock, ProClockOptions};
 
 config! {
     /// Parameters of [`ClockProPlus`].
@@ -43,14 +43,14 @@ config! {
 }
 
 /// The page has a ghost.
-const REMEMBERED: Recall = Recall(1);
+const REMEMBERED: GhostHit = GhostHit(1);
 
 /// CLOCK-Pro that adapts by utility.
 pub struct ClockProPlus {
     clock: ProClock,
 }
 
-impl Rules for ClockProPlus {
+impl PolicySpec for ClockProPlus {
     const INFO: Info = Info {
         id: "clock-pro-plus",
         summary: "CLOCK-Pro whose cold share follows uses of ghosts and of demoted pages",
@@ -64,7 +64,7 @@ impl Rules for ClockProPlus {
         ghost_bytes: 21.0,
         source: "Li SYSTOR 2019, gilbert 1.4.1",
     };
-    type Touch = MarkTouch;
+    type Hook = MarkHook;
     type Config = ClockProPlusConfig;
 
     fn new(config: &ClockProPlusConfig, shape: &Shape) -> ClockProPlus {
@@ -87,39 +87,39 @@ impl Rules for ClockProPlus {
         self.clock.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, MarkTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, MarkHook>, resident: &[FrameId]) -> Result<(), String> {
         self.clock.check(resident)
     }
 }
 
 impl Policy for ClockProPlus {
     #[inline(always)]
-    fn miss(&mut self, access: &Access) -> Recall {
-        if self.clock.has_ghost(access.page) { REMEMBERED } else { Recall::NONE }
+    fn miss(&mut self, access: &Access) -> GhostHit {
+        if self.clock.has_ghost(access.page) { REMEMBERED } else { GhostHit::NONE }
     }
 
     #[inline(always)]
     fn admit(
         &mut self,
-        frames: Frames<'_, MarkTouch>,
+        frames: Frames<'_, MarkHook>,
         frame: FrameId,
         access: &Access,
-        recall: Recall,
+        ghost_hit: GhostHit,
     ) {
-        self.clock.admit(frames, frame, access.page, recall == REMEMBERED);
+        self.clock.admit(frames, frame, access.page, ghost_hit == REMEMBERED);
     }
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        frames: Frames<'_, MarkTouch>,
-        goal: &Goal,
+        frames: Frames<'_, MarkHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.clock.evict(frames, goal, host)
+        self.clock.evict(frames, request, host)
     }
 
-    fn forget(&mut self, frames: Frames<'_, MarkTouch>, frame: FrameId) {
+    fn forget(&mut self, frames: Frames<'_, MarkHook>, frame: FrameId) {
         self.clock.forget(frames, frame);
     }
 }

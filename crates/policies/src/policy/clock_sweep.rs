@@ -22,7 +22,7 @@
 
 use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::contract::{Access, Hit, Touch, Zeroed};
+use crate::contract::{Access, Hit, HitHook, Zeroed};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::CountOn;
 use crate::parts::usage_clock::{Usage, UsageClock, UsageRule, check_count};
@@ -50,13 +50,13 @@ pub type ClockSweep = UsageClock<UsageCount>;
 /// The hot half: a small count.
 pub struct UsageCount;
 
-impl Touch for UsageCount {
+impl HitHook for UsageCount {
     type Meta = AtomicU32;
     type Params = ClockSweepParams;
     const HIT: Hit = Hit::Meta;
 
     #[inline(always)]
-    fn touch(count: &AtomicU32, params: &ClockSweepParams, _: &Access) {
+    fn on_hit(count: &AtomicU32, params: &ClockSweepParams, _: &Access) {
         UsageCount::refer(count, params);
     }
 

@@ -24,7 +24,7 @@
 
 use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::contract::{Access, Hit, Touch, Zeroed};
+use crate::contract::{Access, Hit, HitHook, Zeroed};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::typed_usage::{COUNT_MAX, TypedCount, TypedUsageConfig, Weights};
 use crate::parts::usage_clock::{Usage, UsageClock, UsageRule};
@@ -41,14 +41,14 @@ fn add(typed: &TypedCount, r: u32) {
     typed.count.store(count.saturating_add(r).min(COUNT_MAX), Relaxed);
 }
 
-impl Touch for AddByType {
+impl HitHook for AddByType {
     type Meta = TypedCount;
     type Params = Weights;
     const HIT: Hit = Hit::Meta;
     const UNFIX: bool = true;
 
     #[inline(always)]
-    fn touch(typed: &TypedCount, weights: &Weights, access: &Access) {
+    fn on_hit(typed: &TypedCount, weights: &Weights, access: &Access) {
         add(typed, typed.r_of(weights, access));
     }
 
@@ -102,7 +102,7 @@ mod tests {
     use millpond_base::{Mark, PageId, PageKind};
 
     use super::*;
-    use crate::contract::{Rules, Shape};
+    use crate::contract::{PolicySpec, Shape};
 
     #[test]
     fn weights_go_by_kind_and_depth() {
@@ -117,7 +117,7 @@ mod tests {
             let typed = TypedCount::default();
             AddByType::reset(&typed, &params, &access);
             assert_eq!(typed.count.load(Relaxed), f);
-            AddByType::touch(&typed, &params, &access);
+            AddByType::on_hit(&typed, &params, &access);
             assert_eq!(typed.count.load(Relaxed), f + r);
         }
     }

@@ -24,7 +24,7 @@
 
 use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::contract::{Access, Hit, Touch, Zeroed};
+use crate::contract::{Access, Hit, HitHook, Zeroed};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::typed_usage::{TypedCount, TypedUsageConfig, Weights};
 use crate::parts::usage_clock::{Usage, UsageClock, UsageRule};
@@ -35,14 +35,14 @@ pub type DgclockV2 = UsageClock<SetByType>;
 /// The hot half: a hit sets the count to the R of the page's type.
 pub struct SetByType;
 
-impl Touch for SetByType {
+impl HitHook for SetByType {
     type Meta = TypedCount;
     type Params = Weights;
     const HIT: Hit = Hit::Meta;
     const UNFIX: bool = true;
 
     #[inline(always)]
-    fn touch(typed: &TypedCount, weights: &Weights, access: &Access) {
+    fn on_hit(typed: &TypedCount, weights: &Weights, access: &Access) {
         typed.count.store(typed.r_of(weights, access), Relaxed);
     }
 
@@ -96,7 +96,7 @@ mod tests {
     use millpond_base::{Mark, PageId, PageKind};
 
     use super::*;
-    use crate::contract::{Rules, Shape};
+    use crate::contract::{PolicySpec, Shape};
 
     #[test]
     fn weights_go_by_kind_and_depth() {
@@ -111,7 +111,7 @@ mod tests {
             let typed = TypedCount::default();
             SetByType::reset(&typed, &params, &access);
             assert_eq!(typed.count.load(Relaxed), f);
-            SetByType::touch(&typed, &params, &access);
+            SetByType::on_hit(&typed, &params, &access);
             assert_eq!(typed.count.load(Relaxed), r);
         }
     }

@@ -32,7 +32,9 @@
 use millpond_base::FrameId;
 
 use crate::config::Part;
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{Heat, LirSets};
 
@@ -45,7 +47,7 @@ config! {
 }
 
 /// The page has a ghost in the stack.
-const IN_STACK: Recall = Recall(1);
+const IN_STACK: GhostHit = GhostHit(1);
 
 /// Low inter-reference recency set with dynamic shares.
 pub struct Dlirs {
@@ -101,7 +103,7 @@ impl Dlirs {
     }
 }
 
-impl Rules for Dlirs {
+impl PolicySpec for Dlirs {
     const INFO: Info = Info {
         id: "dlirs",
         summary: "LIRS whose shares follow hits on ghosts and on demoted pages",
@@ -115,7 +117,7 @@ impl Rules for Dlirs {
         ghost_bytes: 28.0,
         source: "Li SYSTOR 2018, gilbert 1.2",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = DlirsConfig;
 
     fn new(config: &DlirsConfig, shape: &Shape) -> Dlirs {
@@ -138,7 +140,7 @@ impl Rules for Dlirs {
         self.sets.bytes() + self.is_demoted.capacity()
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.sets.check(resident)?;
         let demoted = self.sets.queued().filter(|f| self.is_demoted[f.index()]).count();
         if demoted != self.demoted as usize
@@ -159,7 +161,7 @@ impl Rules for Dlirs {
 
 impl Policy for Dlirs {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, _access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, _access: &Access) {
         match self.sets.stack.heat(frame) {
             Heat::Hot => self.sets.stack.touch_hot(frame),
             Heat::Cold => {
@@ -180,10 +182,10 @@ impl Policy for Dlirs {
     }
 
     #[inline(always)]
-    fn miss(&mut self, access: &Access) -> Recall {
+    fn miss(&mut self, access: &Access) -> GhostHit {
         let ghosts = self.sets.stack.ghosts();
         if !self.sets.stack.take_ghost(access.page) {
-            return Recall::NONE;
+            return GhostHit::NONE;
         }
         let less = step(self.demoted, ghosts);
         let least = u32::from(self.frames > 1);
@@ -194,13 +196,13 @@ impl Policy for Dlirs {
     #[inline(always)]
     fn admit(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
+        _frames: Frames<'_, CentralHook>,
         frame: FrameId,
         _access: &Access,
-        recall: Recall,
+        ghost_hit: GhostHit,
     ) {
         let warming_up = self.sets.hir() == 0 && self.sets.lir() < self.lir_max;
-        if recall == IN_STACK || warming_up {
+        if ghost_hit == IN_STACK || warming_up {
             self.push_lir(frame);
         } else {
             self.sets.push_hir(frame);
@@ -211,20 +213,20 @@ impl Policy for Dlirs {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         // A page that comes back from the stack becomes LIR: room for it is made before.
-        let promotes = matches!(goal.incoming, Some((_, IN_STACK)));
+        let promotes = matches!(request.incoming, Some((_, IN_STACK)));
         self.demote_down_to(self.lir_max.saturating_sub(u32::from(promotes)));
         let (is_demoted, demoted) = (&mut self.is_demoted, &mut self.demoted);
-        self.sets.evict(goal, host, |frame| {
+        self.sets.evict(request, host, |frame| {
             *demoted -= u32::from(std::mem::replace(&mut is_demoted[frame.index()], false));
         })
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.take_demoted(frame);
         self.sets.forget(frame);
     }

@@ -27,7 +27,9 @@
 
 use millpond_base::{FrameId, Share};
 
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{Links, List, offer_in_turn};
 
@@ -204,7 +206,7 @@ impl Fbr {
     }
 }
 
-impl Rules for Fbr {
+impl PolicySpec for Fbr {
     const INFO: Info = Info {
         id: "fbr",
         summary: "an LRU list whose new section does not count, and whose old one goes by count",
@@ -218,7 +220,7 @@ impl Rules for Fbr {
         ghost_bytes: 0.0,
         source: "luan 4.4; Robinson, Devarakonda 1990",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = FbrConfig;
 
     fn new(config: &FbrConfig, shape: &Shape) -> Fbr {
@@ -251,7 +253,7 @@ impl Rules for Fbr {
             + self.count.len() * 4
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         for list in [&self.new, &self.middle, &self.old] {
             list.check(&self.links)?;
         }
@@ -287,7 +289,7 @@ impl Rules for Fbr {
 
 impl Policy for Fbr {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, _access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, _access: &Access) {
         if self.section[frame.index()] == Section::New {
             return self.new.move_to_back(&mut self.links, frame.0);
         }
@@ -299,10 +301,10 @@ impl Policy for Fbr {
     #[inline(always)]
     fn admit(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
+        _frames: Frames<'_, CentralHook>,
         frame: FrameId,
         _access: &Access,
-        _recall: Recall,
+        _recall: GhostHit,
     ) {
         self.count[frame.index()] = 1;
         self.sum += 1;
@@ -312,12 +314,12 @@ impl Policy for Fbr {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         let taken = offer_in_turn(
-            goal,
+            request,
             host,
             self,
             |fbr| fbr.victim().map(FrameId),
@@ -340,7 +342,7 @@ impl Policy for Fbr {
         taken
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.leave(frame.0);
     }
 }

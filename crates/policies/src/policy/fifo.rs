@@ -25,7 +25,9 @@
 use millpond_base::FrameId;
 
 use crate::config::Part;
-use crate::contract::{Access, Frames, Goal, Host, NoTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, EvictRequest, Frames, GhostHit, Host, NoHook, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::RetryQueue;
 use crate::parts::retry::{End, Permanent};
@@ -45,7 +47,7 @@ pub struct Fifo {
     queue: RetryQueue,
 }
 
-impl Rules for Fifo {
+impl PolicySpec for Fifo {
     const INFO: Info = Info {
         id: "fifo",
         summary: "first in, first out; refused frames wait in a retry queue",
@@ -59,7 +61,7 @@ impl Rules for Fifo {
         ghost_bytes: 0.0,
         source: "gilbert 1.2.2.2",
     };
-    type Touch = NoTouch;
+    type Hook = NoHook;
     type Config = FifoConfig;
 
     fn new(config: &FifoConfig, shape: &Shape) -> Fifo {
@@ -71,28 +73,28 @@ impl Rules for Fifo {
         self.queue.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, NoTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, NoHook>, resident: &[FrameId]) -> Result<(), String> {
         self.queue.check(resident)
     }
 }
 
 impl Policy for Fifo {
     #[inline(always)]
-    fn admit(&mut self, _: Frames<'_, NoTouch>, frame: FrameId, _: &Access, _: Recall) {
+    fn admit(&mut self, _: Frames<'_, NoHook>, frame: FrameId, _: &Access, _: GhostHit) {
         self.queue.admit(frame.0);
     }
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, NoTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, NoHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.queue.evict(goal, host)
+        self.queue.evict(request, host)
     }
 
-    fn forget(&mut self, _: Frames<'_, NoTouch>, frame: FrameId) {
+    fn forget(&mut self, _: Frames<'_, NoHook>, frame: FrameId) {
         self.queue.remove(frame.0);
     }
 }
@@ -100,7 +102,7 @@ impl Policy for Fifo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::Why;
+    use crate::contract::RefusalReason;
     use crate::testing::TestPool;
 
     #[test]
@@ -117,8 +119,8 @@ mod tests {
     fn a_pinned_page_is_retried_and_a_permanent_one_never_offered_again() {
         let mut pool = TestPool::<Fifo>::new(&FifoConfig::default(), 4);
         pool.run(0..4);
-        pool.refuse(0, Some(Why::Pinned));
-        pool.refuse(1, Some(Why::Permanent));
+        pool.refuse(0, Some(RefusalReason::Pinned));
+        pool.refuse(1, Some(RefusalReason::Permanent));
         pool.run(10..14);
         assert_eq!(pool.pages(), [0, 1, 12, 13]);
         pool.refuse(0, None);

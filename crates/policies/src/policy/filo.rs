@@ -26,7 +26,9 @@
 use millpond_base::FrameId;
 
 use crate::config::Part;
-use crate::contract::{Access, Frames, Goal, Host, NoTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, EvictRequest, Frames, GhostHit, Host, NoHook, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::RetryQueue;
 use crate::parts::retry::{End, Permanent};
@@ -46,7 +48,7 @@ pub struct Filo {
     stack: RetryQueue,
 }
 
-impl Rules for Filo {
+impl PolicySpec for Filo {
     const INFO: Info = Info {
         id: "filo",
         summary: "first in, last out; refused frames wait in a retry queue",
@@ -60,7 +62,7 @@ impl Rules for Filo {
         ghost_bytes: 0.0,
         source: "gilbert 1.2.3",
     };
-    type Touch = NoTouch;
+    type Hook = NoHook;
     type Config = FiloConfig;
 
     fn new(config: &FiloConfig, shape: &Shape) -> Filo {
@@ -72,28 +74,28 @@ impl Rules for Filo {
         self.stack.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, NoTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, NoHook>, resident: &[FrameId]) -> Result<(), String> {
         self.stack.check(resident)
     }
 }
 
 impl Policy for Filo {
     #[inline(always)]
-    fn admit(&mut self, _: Frames<'_, NoTouch>, frame: FrameId, _: &Access, _: Recall) {
+    fn admit(&mut self, _: Frames<'_, NoHook>, frame: FrameId, _: &Access, _: GhostHit) {
         self.stack.admit(frame.0);
     }
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, NoTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, NoHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.stack.evict(goal, host)
+        self.stack.evict(request, host)
     }
 
-    fn forget(&mut self, _: Frames<'_, NoTouch>, frame: FrameId) {
+    fn forget(&mut self, _: Frames<'_, NoHook>, frame: FrameId) {
         self.stack.remove(frame.0);
     }
 }
@@ -101,7 +103,7 @@ impl Policy for Filo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::Why;
+    use crate::contract::RefusalReason;
     use crate::testing::TestPool;
 
     #[test]
@@ -117,7 +119,7 @@ mod tests {
         let mut pool = TestPool::<Filo>::new(&FiloConfig::default(), 4);
         pool.run(0..4);
         for page in 4..40 {
-            pool.refuse(page - 1, Some(Why::Pinned));
+            pool.refuse(page - 1, Some(RefusalReason::Pinned));
             pool.reference(page);
             pool.refuse(page - 1, None);
         }

@@ -23,7 +23,7 @@
 
 use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::contract::{Access, Hit, Touch, Zeroed};
+use crate::contract::{Access, Hit, HitHook, Zeroed};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::CountOn;
 use crate::parts::usage_clock::{Usage, UsageClock, UsageRule, check_count};
@@ -58,14 +58,14 @@ pub type GclockV1 = UsageClock<Add>;
 /// The hot half: a count.
 pub struct Add;
 
-impl Touch for Add {
+impl HitHook for Add {
     type Meta = AtomicU32;
     type Params = V1Params;
     const HIT: Hit = Hit::Meta;
     const UNFIX: bool = true;
 
     #[inline(always)]
-    fn touch(count: &AtomicU32, params: &V1Params, _: &Access) {
+    fn on_hit(count: &AtomicU32, params: &V1Params, _: &Access) {
         Add::refer(count, params);
     }
 

@@ -23,7 +23,7 @@
 
 use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::contract::{Access, Hit, Touch, Zeroed};
+use crate::contract::{Access, Hit, HitHook, Zeroed};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::CountOn;
 use crate::parts::usage_clock::{Usage, UsageClock, UsageRule, check_count};
@@ -55,14 +55,14 @@ pub type GclockV2 = UsageClock<Set>;
 /// The hot half: a count.
 pub struct Set;
 
-impl Touch for Set {
+impl HitHook for Set {
     type Meta = AtomicU32;
     type Params = V2Params;
     const HIT: Hit = Hit::Meta;
     const UNFIX: bool = true;
 
     #[inline(always)]
-    fn touch(count: &AtomicU32, params: &V2Params, _: &Access) {
+    fn on_hit(count: &AtomicU32, params: &V2Params, _: &Access) {
         Set::refer(count, params);
     }
 

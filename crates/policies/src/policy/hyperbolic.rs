@@ -23,7 +23,8 @@ use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use millpond_base::{FrameId, Tick};
 
 use crate::contract::{
-    Access, Frames, Goal, Hit, Host, OpenPolicy, Recall, Rules, Shape, TickSource, Touch, Zeroed,
+    Access, EvictRequest, Frames, GhostHit, Hit, HitHook, Host, OpenPolicy, PolicySpec, Shape,
+    TickSource, Zeroed,
 };
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::Random as Generator;
@@ -51,14 +52,14 @@ zeros!(Rate { references, loaded });
 /// The hot half: a count.
 pub struct CountRate;
 
-impl Touch for CountRate {
+impl HitHook for CountRate {
     type Meta = Rate;
     type Params = ();
     const HIT: Hit = Hit::Meta;
     const TICK: TickSource = TickSource::PerAccess;
 
     #[inline(always)]
-    fn touch(rate: &Rate, _: &(), _: &Access) {
+    fn on_hit(rate: &Rate, _: &(), _: &Access) {
         // A lost increment among racing hits is within the noise of sampling.
         let references = rate.references.load(Relaxed);
         rate.references.store(references.saturating_add(1), Relaxed);
@@ -105,7 +106,7 @@ pub struct Hyperbolic {
     generator: Generator,
 }
 
-impl Rules for Hyperbolic {
+impl PolicySpec for Hyperbolic {
     const INFO: Info = Info {
         id: "hyperbolic",
         summary: "of a sample, the page with the fewest references per time",
@@ -120,7 +121,7 @@ impl Rules for Hyperbolic {
         source: "watt 2.2; Blankstein et al. 2017",
     };
     const IS_RANDOM: bool = true;
-    type Touch = CountRate;
+    type Hook = CountRate;
     type Config = HyperbolicConfig;
 
     fn new(config: &HyperbolicConfig, shape: &Shape) -> Hyperbolic {
@@ -142,23 +143,23 @@ impl Rules for Hyperbolic {
 
 impl OpenPolicy for Hyperbolic {
     #[inline(always)]
-    fn admit(&self, _: Frames<'_, CountRate>, _: FrameId, _: &Access, _: Recall) {}
+    fn admit(&self, _: Frames<'_, CountRate>, _: FrameId, _: &Access, _: GhostHit) {}
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &self,
         frames: Frames<'_, CountRate>,
-        goal: &Goal,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         let mut sample = [Candidate::default(); SAMPLE_MAX];
         let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
-            let size = self.sample.min((goal.steps_max - steps) as usize);
+        while taken < request.frames && steps < request.steps_max {
+            let size = self.sample.min((request.steps_max - steps) as usize);
             steps += size as u32;
             let drawn = self.generator.sample(size, frames.len());
             for (candidate, frame) in sample.iter_mut().zip(drawn) {
-                *candidate = Candidate::of(frames, frame, goal.now);
+                *candidate = Candidate::of(frames, frame, request.now);
             }
             // Whoever is refused gives way to the next of the sample: hot frames among many that
             // are pinned would never be the least of one.
@@ -175,12 +176,12 @@ impl OpenPolicy for Hyperbolic {
                     break;
                 }
                 if host.has_enough() {
-                    host.looked(steps);
+                    host.count_examined(steps);
                     return taken;
                 }
             }
         }
-        host.looked(steps);
+        host.count_examined(steps);
         taken
     }
 

@@ -34,7 +34,8 @@ use millpond_base::FrameId;
 
 use crate::config::Part;
 use crate::contract::{
-    Access, Cooled, Frames, Goal, Hit, Host, Policy, Recall, Rules, Shape, Touch, Why,
+    Access, Cooled, EvictRequest, Frames, GhostHit, Hit, HitHook, Host, Policy, PolicySpec,
+    RefusalReason, Shape,
 };
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{FrameSet, Links, List, Random as Generator};
@@ -63,9 +64,9 @@ config! {
 }
 
 /// The hot half: nothing, but a hit revives a cooling frame.
-pub struct CoolingTouch;
+pub struct CoolingHook;
 
-impl Touch for CoolingTouch {
+impl HitHook for CoolingHook {
     type Meta = ();
     type Params = ();
     const HIT: Hit = Hit::Nothing;
@@ -98,7 +99,7 @@ pub struct LeanEvict {
     limit: u32,
 }
 
-impl Rules for LeanEvict {
+impl PolicySpec for LeanEvict {
     const INFO: Info = Info {
         id: "lean-evict",
         summary: "random pages cool in a queue; those not touched meanwhile go",
@@ -113,7 +114,7 @@ impl Rules for LeanEvict {
         source: "leanstore III-B, IV-C; gilbert 1.2.15",
     };
     const IS_RANDOM: bool = true;
-    type Touch = CoolingTouch;
+    type Hook = CoolingHook;
     type Config = LeanEvictConfig;
 
     fn new(config: &LeanEvictConfig, shape: &Shape) -> LeanEvict {
@@ -136,7 +137,7 @@ impl Rules for LeanEvict {
         self.states.capacity() + self.hot.bytes() + self.links.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, CoolingTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CoolingHook>, resident: &[FrameId]) -> Result<(), String> {
         self.stage.check(&self.links)?;
         let known = self.states.iter().filter(|s| **s != State::Absent).count();
         if known != resident.len()
@@ -189,12 +190,14 @@ impl LeanEvict {
         for _ in 0..DEPTH_MAX {
             match host.cool(FrameId(frame)) {
                 Cooled::Yes => return self.put(frame, State::Cooling),
-                Cooled::Refused(Why::Permanent) => return self.put(frame, State::NotEvictable),
+                Cooled::Refused(RefusalReason::Permanent) => {
+                    return self.put(frame, State::NotEvictable);
+                }
                 Cooled::Refused(_) => return,
-                Cooled::Instead(child) if self.states[child.index()] == State::Hot => {
+                Cooled::CoolChildFirst(child) if self.states[child.index()] == State::Hot => {
                     frame = child.0;
                 }
-                Cooled::Instead(_) => return,
+                Cooled::CoolChildFirst(_) => return,
             }
         }
     }
@@ -239,7 +242,7 @@ impl LeanEvict {
             return false;
         }
         if let Some(second) = self.links.next(front) {
-            host.soon(FrameId(second));
+            host.will_offer(FrameId(second));
         }
         match host.take(FrameId(front)) {
             Ok((frame, _page)) => {
@@ -247,7 +250,7 @@ impl LeanEvict {
                 self.refused_in_row = 0;
                 return true;
             }
-            Err(Why::Permanent) => self.put(front, State::NotEvictable),
+            Err(RefusalReason::Permanent) => self.put(front, State::NotEvictable),
             Err(_) => {
                 self.refused_in_row = self.refused_in_row.saturating_add(1);
                 self.put(front, State::Cooling);
@@ -259,7 +262,7 @@ impl LeanEvict {
 
 impl Policy for LeanEvict {
     #[inline(always)]
-    fn revive(&mut self, _frames: Frames<'_, CoolingTouch>, frame: FrameId) {
+    fn revive(&mut self, _frames: Frames<'_, CoolingHook>, frame: FrameId) {
         match self.states[frame.index()] {
             State::Cooling if self.second_chance => self.states[frame.index()] = State::Saved,
             State::Cooling => self.put(frame.0, State::Hot),
@@ -270,10 +273,10 @@ impl Policy for LeanEvict {
     #[inline(always)]
     fn admit(
         &mut self,
-        _frames: Frames<'_, CoolingTouch>,
+        _frames: Frames<'_, CoolingHook>,
         frame: FrameId,
         _access: &Access,
-        _recall: Recall,
+        _recall: GhostHit,
     ) {
         self.put(frame.0, State::Hot);
     }
@@ -281,13 +284,13 @@ impl Policy for LeanEvict {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, CoolingTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CoolingHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
-            steps += self.fill(goal.steps_max - steps, host);
+        while taken < request.frames && steps < request.steps_max {
+            steps += self.fill(request.steps_max - steps, host);
             if self.stage.is_empty() && self.hot.is_empty() {
                 break;
             }
@@ -301,7 +304,7 @@ impl Policy for LeanEvict {
         taken
     }
 
-    fn forget(&mut self, _frames: Frames<'_, CoolingTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CoolingHook>, frame: FrameId) {
         self.put(frame.0, State::Absent);
     }
 }
@@ -365,7 +368,7 @@ mod tests {
     fn what_was_refused_for_good_is_not_asked_again_and_what_can_go_is_found() {
         for (cooling, refill) in [(0.0, Refill::Half), (0.3, Refill::Continuous)] {
             let mut pool = filled(with(cooling, refill, false, 30));
-            (1..30).for_each(|page| pool.refuse(page, Some(Why::Permanent)));
+            (1..30).for_each(|page| pool.refuse(page, Some(RefusalReason::Permanent)));
             assert_eq!(pool.evict(1), 1);
             assert_eq!(pool.host.gone, [0]);
             assert_eq!(pool.evict(1), 0);
@@ -380,7 +383,7 @@ mod tests {
         let mut pool = filled(with(1.0, Refill::Continuous, false, 8));
         assert_eq!(pool.evict(1), 1);
         let pages = pool.pages();
-        pages[1..].iter().for_each(|page| pool.refuse(*page, Some(Why::Latched)));
+        pages[1..].iter().for_each(|page| pool.refuse(*page, Some(RefusalReason::Latched)));
         assert_eq!(pool.evict(3), 1);
         assert_eq!(pool.pages(), pages[1..]);
     }
@@ -391,7 +394,7 @@ mod tests {
         assert_eq!(pool.evict(1), 1);
         let staged = next(&pool);
         pool.access(77, Mark::READ, 0);
-        pool.refuse(staged, Some(Why::Dirty));
+        pool.refuse(staged, Some(RefusalReason::Dirty));
         for _ in 0..9 {
             assert_eq!(pool.evict(1), 1);
         }

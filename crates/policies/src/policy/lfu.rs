@@ -23,7 +23,9 @@
 
 use millpond_base::FrameId;
 
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{Buckets, LateHeap, Oldest, PageMap};
 
@@ -88,7 +90,7 @@ impl Lfu {
     }
 }
 
-impl Rules for Lfu {
+impl PolicySpec for Lfu {
     const INFO: Info = Info {
         id: "lfu",
         summary: "least frequently used",
@@ -102,7 +104,7 @@ impl Rules for Lfu {
         ghost_bytes: 4.0,
         source: "gilbert 1.2.13",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = LfuConfig;
 
     fn new(config: &LfuConfig, shape: &Shape) -> Lfu {
@@ -135,7 +137,7 @@ impl Rules for Lfu {
         order + self.past.as_ref().map_or(0, PageMap::bytes)
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         match &self.order {
             Order::Lists(lists, _) => lists.check(resident),
             Order::Heap(heap) => heap.check(resident),
@@ -145,7 +147,7 @@ impl Rules for Lfu {
 
 impl Policy for Lfu {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, _access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, _access: &Access) {
         if let Order::Lists(lists, _) = &mut self.order {
             lists.raise(frame.0, u32::MAX);
             return;
@@ -162,22 +164,22 @@ impl Policy for Lfu {
     }
 
     #[inline(always)]
-    fn miss(&mut self, access: &Access) -> Recall {
+    fn miss(&mut self, access: &Access) -> GhostHit {
         match &mut self.past {
-            Some(past) => Recall(past.remove(access.page).unwrap_or(0)),
-            None => Recall::NONE,
+            Some(past) => GhostHit(past.remove(access.page).unwrap_or(0)),
+            None => GhostHit::NONE,
         }
     }
 
     #[inline(always)]
     fn admit(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
+        _frames: Frames<'_, CentralHook>,
         frame: FrameId,
         _access: &Access,
-        recall: Recall,
+        ghost_hit: GhostHit,
     ) {
-        let key = self.key(frame, recall.0.saturating_add(1));
+        let key = self.key(frame, ghost_hit.0.saturating_add(1));
         match &mut self.order {
             Order::Lists(lists, _) => lists.add(frame.0, key.0),
             Order::Heap(heap) => heap.add(frame.0, key),
@@ -187,15 +189,15 @@ impl Policy for Lfu {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         let past = &mut self.past;
         match &mut self.order {
-            Order::Lists(lists, oldest) => lists.evict(*oldest, goal, host, |_, _| {}),
+            Order::Lists(lists, oldest) => lists.evict(*oldest, request, host, |_, _| {}),
             Order::Heap(heap) => heap.evict(
-                goal,
+                request,
                 host,
                 |page, (count, _)| {
                     if let Some(past) = past {
@@ -211,7 +213,7 @@ impl Policy for Lfu {
         }
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         match &mut self.order {
             Order::Lists(lists, _) => drop(lists.remove(frame.0)),
             Order::Heap(heap) => drop(heap.remove(frame.0)),

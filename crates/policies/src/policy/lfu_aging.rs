@@ -22,7 +22,9 @@
 
 use millpond_base::FrameId;
 
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{Buckets, Oldest};
 
@@ -42,7 +44,7 @@ pub struct LfuAging {
     config: LfuAgingConfig,
 }
 
-impl Rules for LfuAging {
+impl PolicySpec for LfuAging {
     const INFO: Info = Info {
         id: "lfu-aging",
         summary: "LFU whose counts are halved when their average grows",
@@ -56,7 +58,7 @@ impl Rules for LfuAging {
         ghost_bytes: 0.0,
         source: "gilbert 1.2; Arlitt et al. 2000",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = LfuAgingConfig;
 
     fn new(config: &LfuAgingConfig, shape: &Shape) -> LfuAging {
@@ -68,14 +70,14 @@ impl Rules for LfuAging {
         self.lists.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.lists.check(resident)
     }
 }
 
 impl Policy for LfuAging {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, _access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, _access: &Access) {
         self.lists.raise(frame.0, self.config.max_refs);
         if self.lists.sum() > u64::from(self.config.a_max) * u64::from(self.lists.len()) {
             self.lists.halve();
@@ -85,10 +87,10 @@ impl Policy for LfuAging {
     #[inline(always)]
     fn admit(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
+        _frames: Frames<'_, CentralHook>,
         frame: FrameId,
         _access: &Access,
-        _recall: Recall,
+        _recall: GhostHit,
     ) {
         self.lists.add(frame.0, 1);
     }
@@ -96,14 +98,14 @@ impl Policy for LfuAging {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.lists.evict(Oldest::First, goal, host, |_, _| {})
+        self.lists.evict(Oldest::First, request, host, |_, _| {})
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.lists.remove(frame.0);
     }
 }

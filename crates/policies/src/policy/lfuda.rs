@@ -26,7 +26,9 @@
 
 use millpond_base::FrameId;
 
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::LateHeap;
 
@@ -62,7 +64,7 @@ pub struct Lfuda {
     clock: u64,
 }
 
-impl Rules for Lfuda {
+impl PolicySpec for Lfuda {
     const INFO: Info = Info {
         id: "lfuda",
         summary: "LFU with dynamic ageing: counts grow from the last victim's",
@@ -76,7 +78,7 @@ impl Rules for Lfuda {
         ghost_bytes: 0.0,
         source: "gilbert 1.2.14",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = LfudaConfig;
 
     fn new(config: &LfudaConfig, shape: &Shape) -> Lfuda {
@@ -93,14 +95,14 @@ impl Rules for Lfuda {
         self.heap.bytes() + self.references.capacity() * 4
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.heap.check(resident)
     }
 }
 
 impl Policy for Lfuda {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, _access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, _access: &Access) {
         self.clock += 1;
         let references = &mut self.references[frame.index()];
         *references = references.saturating_add(1);
@@ -116,10 +118,10 @@ impl Policy for Lfuda {
     #[inline(always)]
     fn admit(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
+        _frames: Frames<'_, CentralHook>,
         frame: FrameId,
         _access: &Access,
-        _recall: Recall,
+        _recall: GhostHit,
     ) {
         self.clock += 1;
         self.references[frame.index()] = 1;
@@ -133,8 +135,8 @@ impl Policy for Lfuda {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         let age = &mut self.age;
@@ -144,13 +146,13 @@ impl Policy for Lfuda {
                 *age = (*age).max(key);
             }
         };
-        self.heap.evict(goal, host, taken, |why, (key, recency)| match why.is_temporary() {
+        self.heap.evict(request, host, taken, |why, (key, recency)| match why.is_temporary() {
             true => (key.saturating_add(1), recency),
             false => (key.max(FOREVER), recency),
         })
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.heap.remove(frame.0);
     }
 }

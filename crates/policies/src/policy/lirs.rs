@@ -33,7 +33,9 @@
 use millpond_base::FrameId;
 
 use crate::config::Part;
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{Heat, LirSets};
 
@@ -50,7 +52,7 @@ config! {
 }
 
 /// The page has a ghost in the stack.
-const IN_STACK: Recall = Recall(1);
+const IN_STACK: GhostHit = GhostHit(1);
 
 /// Low inter-reference recency set.
 pub struct Lirs {
@@ -78,7 +80,7 @@ impl Lirs {
     }
 }
 
-impl Rules for Lirs {
+impl PolicySpec for Lirs {
     const INFO: Info = Info {
         id: "lirs",
         summary: "keeps pages whose last two uses were close together",
@@ -92,7 +94,7 @@ impl Rules for Lirs {
         ghost_bytes: 28.0,
         source: "Jiang & Zhang SIGMETRICS 2002, luan 4.8",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = LirsConfig;
 
     fn new(config: &LirsConfig, shape: &Shape) -> Lirs {
@@ -115,7 +117,7 @@ impl Rules for Lirs {
         self.sets.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.sets.check(resident)?;
         let lir = self.sets.lir();
         if lir > self.lir_max {
@@ -130,7 +132,7 @@ impl Rules for Lirs {
 
 impl Policy for Lirs {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, _access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, _access: &Access) {
         if self.last == Some(frame) {
             return;
         }
@@ -149,20 +151,20 @@ impl Policy for Lirs {
     }
 
     #[inline(always)]
-    fn miss(&mut self, access: &Access) -> Recall {
-        if self.sets.stack.take_ghost(access.page) { IN_STACK } else { Recall::NONE }
+    fn miss(&mut self, access: &Access) -> GhostHit {
+        if self.sets.stack.take_ghost(access.page) { IN_STACK } else { GhostHit::NONE }
     }
 
     #[inline(always)]
     fn admit(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
+        _frames: Frames<'_, CentralHook>,
         frame: FrameId,
         _access: &Access,
-        recall: Recall,
+        ghost_hit: GhostHit,
     ) {
         self.last = Some(frame);
-        if recall == IN_STACK || self.sets.lir() < self.lir_max {
+        if ghost_hit == IN_STACK || self.sets.lir() < self.lir_max {
             self.push_lir(frame);
         } else {
             self.sets.push_hir(frame);
@@ -173,15 +175,15 @@ impl Policy for Lirs {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         let last = &mut self.last;
-        self.sets.evict(goal, host, |frame| *last = last.filter(|l| *l != frame))
+        self.sets.evict(request, host, |frame| *last = last.filter(|l| *l != frame))
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.last = self.last.filter(|last| *last != frame);
         self.sets.forget(frame);
     }

@@ -25,7 +25,9 @@ use std::cell::Cell;
 use millpond_base::FrameId;
 use millpond_base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::contract::{Access, Frames, Goal, Host, NoTouch, OpenPolicy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, EvictRequest, Frames, GhostHit, Host, NoHook, OpenPolicy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::offer_drawn;
 
@@ -66,7 +68,7 @@ pub struct Loop {
     counters: Box<[Line]>,
 }
 
-impl Rules for Loop {
+impl PolicySpec for Loop {
     const INFO: Info = Info {
         id: "loop",
         summary: "a cyclic counter over the frames: FIFO while nothing is refused",
@@ -80,7 +82,7 @@ impl Rules for Loop {
         ghost_bytes: 0.0,
         source: "gilbert 1.2.2.1",
     };
-    type Touch = NoTouch;
+    type Hook = NoHook;
     type Config = LoopConfig;
 
     fn new(config: &LoopConfig, _shape: &Shape) -> Loop {
@@ -98,13 +100,13 @@ impl Rules for Loop {
 
 impl OpenPolicy for Loop {
     #[inline(always)]
-    fn admit(&self, _: Frames<'_, NoTouch>, _: FrameId, _: &Access, _: Recall) {}
+    fn admit(&self, _: Frames<'_, NoHook>, _: FrameId, _: &Access, _: GhostHit) {}
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &self,
-        frames: Frames<'_, NoTouch>,
-        goal: &Goal,
+        frames: Frames<'_, NoHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         let thread = if self.counters.len() == 1 { 0 } else { THREAD.get() % LINES };
@@ -113,23 +115,23 @@ impl OpenPolicy for Loop {
             let at = counter.fetch_add(1, Relaxed) % u64::from(frames.len().max(1));
             FrameId(at as u32)
         };
-        offer_drawn(goal, host, &mut next)
+        offer_drawn(request, host, &mut next)
     }
 
-    fn forget(&self, _: Frames<'_, NoTouch>, _: FrameId) {}
+    fn forget(&self, _: Frames<'_, NoHook>, _: FrameId) {}
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::Why;
+    use crate::contract::RefusalReason;
     use crate::testing::TestPool;
 
     #[test]
     fn a_refused_frame_becomes_the_last_in_line() {
         let mut pool = TestPool::<Loop>::new(&LoopConfig::default(), 3);
         pool.run([0, 1, 2]);
-        pool.refuse(0, Some(Why::Pinned));
+        pool.refuse(0, Some(RefusalReason::Pinned));
         pool.reference(3);
         pool.refuse(0, None);
         pool.run([4, 5]);

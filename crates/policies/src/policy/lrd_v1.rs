@@ -28,7 +28,8 @@ use millpond_base::FrameId;
 use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::contract::{
-    Access, Frames, Goal, Hit, Host, Policy, Recall, Rules, Shape, TickSource, Touch, Why, Zeroed,
+    Access, EvictRequest, Frames, GhostHit, Hit, HitHook, Host, Policy, PolicySpec, RefusalReason,
+    Shape, TickSource, Zeroed,
 };
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::density::{Search, Tournament};
@@ -44,14 +45,14 @@ config! {
 /// The hot half: a count.
 pub struct CountReferences;
 
-impl Touch for CountReferences {
+impl HitHook for CountReferences {
     type Meta = AtomicU32;
     type Params = ();
     const HIT: Hit = Hit::Meta;
     const TICK: TickSource = TickSource::PerAccess;
 
     #[inline(always)]
-    fn touch(references: &AtomicU32, _: &(), _: &Access) {
+    fn on_hit(references: &AtomicU32, _: &(), _: &Access) {
         // A lost increment among racing hits weighs little in a density.
         references.store(references.load(Relaxed).saturating_add(1), Relaxed);
     }
@@ -71,7 +72,7 @@ pub struct LrdV1 {
     tournament: Tournament,
 }
 
-impl Rules for LrdV1 {
+impl PolicySpec for LrdV1 {
     const INFO: Info = Info {
         id: "lrd-v1",
         summary: "least references per time in the pool",
@@ -85,7 +86,7 @@ impl Rules for LrdV1 {
         ghost_bytes: 0.0,
         source: "gilbert 1.2.12.1",
     };
-    type Touch = CountReferences;
+    type Hook = CountReferences;
     type Config = LrdV1Config;
 
     fn new(config: &LrdV1Config, shape: &Shape) -> LrdV1 {
@@ -112,7 +113,7 @@ impl Policy for LrdV1 {
         _frames: Frames<'_, CountReferences>,
         frame: FrameId,
         access: &Access,
-        _recall: Recall,
+        _recall: GhostHit,
     ) {
         self.tournament.load(frame.0, 1, access.now);
     }
@@ -121,18 +122,18 @@ impl Policy for LrdV1 {
     fn evict<H: Host + ?Sized>(
         &mut self,
         frames: Frames<'_, CountReferences>,
-        goal: &Goal,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         let live = |frame| frames.meta(frame).load(Relaxed);
-        let refused = |frame, why: Why, now: u64| {
+        let refused = |frame, why: RefusalReason, now: u64| {
             let references = frames.meta(frame);
             let count = references.load(Relaxed);
             let all = u32::try_from(now).unwrap_or(u32::MAX);
             let more = if why.is_temporary() { count.saturating_add(1) } else { count.max(all) };
             references.store(more, Relaxed);
         };
-        self.tournament.evict(goal, host, live, refused)
+        self.tournament.evict(request, host, live, refused)
     }
 
     fn forget(&mut self, _frames: Frames<'_, CountReferences>, frame: FrameId) {
@@ -145,14 +146,14 @@ mod tests {
     use millpond_base::{Mark, PageId};
 
     use super::*;
-    use crate::contract::Verdict;
+    use crate::contract::OfferOutcome;
 
     struct Offers(Vec<u32>);
 
     impl Host for Offers {
-        fn offer(&mut self, frame: FrameId) -> Verdict {
+        fn offer(&mut self, frame: FrameId) -> OfferOutcome {
             self.0.push(frame.0);
-            Verdict::Taken(PageId(0))
+            OfferOutcome::Taken(PageId(0))
         }
     }
 
@@ -188,14 +189,14 @@ mod tests {
             for f in by_load {
                 let (page, now) = (PageId(f as u64), FRAMES[f].1);
                 let access = Access { page, mark: Mark::READ, now, next: 0, next_read: 0 };
-                policy.admit(frames, FrameId(f as u32), &access, Recall::NONE);
+                policy.admit(frames, FrameId(f as u32), &access, GhostHit::NONE);
             }
             for (meta, (references, _)) in metas.iter().zip(FRAMES) {
                 meta.store(references, Relaxed);
             }
-            let goal = Goal { frames: 6, steps_max: 100, now: 2500, incoming: None };
+            let request = EvictRequest { frames: 6, steps_max: 100, now: 2500, incoming: None };
             let mut host = Offers(Vec::new());
-            assert_eq!(policy.evict(frames, &goal, &mut host), 6);
+            assert_eq!(policy.evict(frames, &request, &mut host), 6);
             assert_eq!(host.0, [13, 11, 2, 7, 4, 14], "{search:?}");
         }
     }

@@ -31,7 +31,8 @@ use millpond_base::FrameId;
 use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::contract::{
-    Access, Frames, Goal, Hit, Host, Policy, Recall, Rules, Shape, TickSource, Touch, Why, Zeroed,
+    Access, EvictRequest, Frames, GhostHit, Hit, HitHook, Host, Policy, PolicySpec, RefusalReason,
+    Shape, TickSource, Zeroed,
 };
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::density::{Search, Tournament};
@@ -137,14 +138,14 @@ impl AgedCount {
 /// The hot half: a count.
 pub struct CountAged;
 
-impl Touch for CountAged {
+impl HitHook for CountAged {
     type Meta = AgedCount;
     type Params = Ageing;
     const HIT: Hit = Hit::Meta;
     const TICK: TickSource = TickSource::PerAccess;
 
     #[inline(always)]
-    fn touch(references: &AgedCount, ageing: &Ageing, access: &Access) {
+    fn on_hit(references: &AgedCount, ageing: &Ageing, access: &Access) {
         let interval = ageing.interval(access.now);
         references.set(references.at(interval, ageing).saturating_add(1), interval);
     }
@@ -166,7 +167,7 @@ pub struct LrdV2 {
     interval: u32,
 }
 
-impl Rules for LrdV2 {
+impl PolicySpec for LrdV2 {
     const INFO: Info = Info {
         id: "lrd-v2",
         summary: "least references per time in the pool, and old references fade",
@@ -180,7 +181,7 @@ impl Rules for LrdV2 {
         ghost_bytes: 0.0,
         source: "gilbert 1.2.12.2",
     };
-    type Touch = CountAged;
+    type Hook = CountAged;
     type Config = LrdV2Config;
 
     fn new(config: &LrdV2Config, shape: &Shape) -> LrdV2 {
@@ -213,7 +214,7 @@ impl Policy for LrdV2 {
         _frames: Frames<'_, CountAged>,
         frame: FrameId,
         access: &Access,
-        _recall: Recall,
+        _recall: GhostHit,
     ) {
         self.tournament.load(frame.0, 1, access.now);
     }
@@ -222,23 +223,23 @@ impl Policy for LrdV2 {
     fn evict<H: Host + ?Sized>(
         &mut self,
         frames: Frames<'_, CountAged>,
-        goal: &Goal,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        let (interval, ageing) = (self.ageing.interval(goal.now), self.ageing);
+        let (interval, ageing) = (self.ageing.interval(request.now), self.ageing);
         let live = |frame| frames.meta(frame).at(interval, &ageing);
         if interval != self.interval {
             // Known counts must not exceed the true ones.
             self.interval = interval;
             self.tournament.revise(|frame| live(FrameId(frame)));
         }
-        let refused = |frame, why: Why, now: u64| {
+        let refused = |frame, why: RefusalReason, now: u64| {
             let count = live(frame);
             let all = u32::try_from(now).unwrap_or(u32::MAX);
             let more = if why.is_temporary() { count.saturating_add(1) } else { count.max(all) };
             frames.meta(frame).set(more, interval);
         };
-        self.tournament.evict(goal, host, live, refused)
+        self.tournament.evict(request, host, live, refused)
     }
 
     fn forget(&mut self, _frames: Frames<'_, CountAged>, frame: FrameId) {

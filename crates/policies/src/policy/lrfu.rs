@@ -24,7 +24,9 @@
 use millpond_base::FrameId;
 
 use crate::config::Part;
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::LateHeap;
 
@@ -80,7 +82,7 @@ impl Decay {
     }
 }
 
-impl Rules for Lrfu {
+impl PolicySpec for Lrfu {
     const INFO: Info = Info {
         id: "lrfu",
         summary: "every reference counts, less and less: from LRU to LFU by lambda",
@@ -94,7 +96,7 @@ impl Rules for Lrfu {
         ghost_bytes: 0.0,
         source: "luan 4.7; Lee et al. 2001",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = LrfuConfig;
 
     fn new(config: &LrfuConfig, shape: &Shape) -> Lrfu {
@@ -112,14 +114,14 @@ impl Rules for Lrfu {
         self.heap.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.heap.check(resident)
     }
 }
 
 impl Policy for Lrfu {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, _access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, _access: &Access) {
         self.decay.time += 1;
         let key = self.decay.referred(self.heap.key(frame.0));
         self.heap.raise(frame.0, key);
@@ -128,10 +130,10 @@ impl Policy for Lrfu {
     #[inline(always)]
     fn admit(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
+        _frames: Frames<'_, CentralHook>,
         frame: FrameId,
         _access: &Access,
-        _recall: Recall,
+        _recall: GhostHit,
     ) {
         self.decay.time += 1;
         let key = self.decay.lambda * self.decay.time as f64;
@@ -141,22 +143,22 @@ impl Policy for Lrfu {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         let decay = self.decay;
-        let refused = |why: crate::contract::Why, key: Key| {
+        let refused = |why: crate::contract::RefusalReason, key: Key| {
             if why.is_temporary() {
                 return decay.referred(key);
             }
             let high = f64::from_bits(key.0) + FOREVER;
             (high.min(f64::MAX).to_bits(), key.1)
         };
-        self.heap.evict(goal, host, |_, _| {}, refused)
+        self.heap.evict(request, host, |_, _| {}, refused)
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.heap.remove(frame.0);
     }
 }

@@ -21,7 +21,9 @@
 use millpond_base::FrameId;
 
 use crate::config::NoConfig;
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::list::check_holds;
 use crate::parts::{Links, List};
@@ -32,7 +34,7 @@ pub struct Lru {
     list: List,
 }
 
-impl Rules for Lru {
+impl PolicySpec for Lru {
     const INFO: Info = Info {
         id: "lru",
         summary: "least recently used: one list, one relink per hit",
@@ -46,7 +48,7 @@ impl Rules for Lru {
         ghost_bytes: 0.0,
         source: "gilbert 1.2.4.1, luan 4.1",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = NoConfig;
 
     fn new(_config: &NoConfig, shape: &Shape) -> Lru {
@@ -57,24 +59,24 @@ impl Rules for Lru {
         self.links.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         check_holds(&[&self.list], &self.links, resident)
     }
 }
 
 impl Policy for Lru {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, _access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, _access: &Access) {
         self.list.move_to_back(&mut self.links, frame.0);
     }
 
     #[inline(always)]
     fn admit(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
+        _frames: Frames<'_, CentralHook>,
         frame: FrameId,
         _access: &Access,
-        _recall: Recall,
+        _recall: GhostHit,
     ) {
         self.list.push_back(&mut self.links, frame.0);
     }
@@ -82,14 +84,14 @@ impl Policy for Lru {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.list.evict(&mut self.links, goal, host, |_frame| ())
+        self.list.evict(&mut self.links, request, host, |_frame| ())
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.list.remove(&mut self.links, frame.0);
     }
 }

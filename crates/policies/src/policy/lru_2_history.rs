@@ -28,7 +28,9 @@
 use millpond_base::FrameId;
 
 use crate::config::Part;
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::Kth;
 use crate::parts::kth::{Below, Period};
@@ -48,7 +50,7 @@ pub struct Lru2History {
     order: Kth,
 }
 
-impl Rules for Lru2History {
+impl PolicySpec for Lru2History {
     const INFO: Info = Info {
         id: "lru-2-history",
         summary: "LRU-2 with a correlated period and a retained history, sized as 2Q's queues",
@@ -62,7 +64,7 @@ impl Rules for Lru2History {
         ghost_bytes: 36.0,
         source: "luan 4.5",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = Lru2HistoryConfig;
 
     fn new(config: &Lru2HistoryConfig, shape: &Shape) -> Lru2History {
@@ -79,39 +81,39 @@ impl Rules for Lru2History {
         self.order.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.order.check(resident)
     }
 }
 
 impl Policy for Lru2History {
     #[inline(always)]
-    fn hit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, _: &Access) {
+    fn hit(&mut self, _: Frames<'_, CentralHook>, frame: FrameId, _: &Access) {
         self.order.hit(frame.0);
     }
 
     #[inline(always)]
-    fn miss(&mut self, access: &Access) -> Recall {
+    fn miss(&mut self, access: &Access) -> GhostHit {
         self.order.miss(access.page);
-        Recall::NONE
+        GhostHit::NONE
     }
 
     #[inline(always)]
-    fn admit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, access: &Access, _: Recall) {
+    fn admit(&mut self, _: Frames<'_, CentralHook>, frame: FrameId, access: &Access, _: GhostHit) {
         self.order.admit(frame.0, access.page);
     }
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.order.evict(goal, host)
+        self.order.evict(request, host)
     }
 
-    fn forget(&mut self, _: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _: Frames<'_, CentralHook>, frame: FrameId) {
         self.order.remove(frame.0);
     }
 }

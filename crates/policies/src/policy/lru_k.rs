@@ -36,7 +36,9 @@
 use millpond_base::FrameId;
 
 use crate::config::{Param, Part};
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::Kth;
 use crate::parts::kth::{Below, Period};
@@ -98,7 +100,7 @@ pub struct LruK {
     order: Kth,
 }
 
-impl Rules for LruK {
+impl PolicySpec for LruK {
     const INFO: Info = Info {
         id: "lru-k",
         summary: "the K-th last reference decides; history and correlated period on request",
@@ -112,7 +114,7 @@ impl Rules for LruK {
         ghost_bytes: 36.0,
         source: "gilbert 1.2.6.1, luan 4.5",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = LruKConfig;
 
     fn new(config: &LruKConfig, shape: &Shape) -> LruK {
@@ -133,39 +135,39 @@ impl Rules for LruK {
         self.order.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.order.check(resident)
     }
 }
 
 impl Policy for LruK {
     #[inline(always)]
-    fn hit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, _: &Access) {
+    fn hit(&mut self, _: Frames<'_, CentralHook>, frame: FrameId, _: &Access) {
         self.order.hit(frame.0);
     }
 
     #[inline(always)]
-    fn miss(&mut self, access: &Access) -> Recall {
+    fn miss(&mut self, access: &Access) -> GhostHit {
         self.order.miss(access.page);
-        Recall::NONE
+        GhostHit::NONE
     }
 
     #[inline(always)]
-    fn admit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, access: &Access, _: Recall) {
+    fn admit(&mut self, _: Frames<'_, CentralHook>, frame: FrameId, access: &Access, _: GhostHit) {
         self.order.admit(frame.0, access.page);
     }
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.order.evict(goal, host)
+        self.order.evict(request, host)
     }
 
-    fn forget(&mut self, _: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _: Frames<'_, CentralHook>, frame: FrameId) {
         self.order.remove(frame.0);
     }
 }

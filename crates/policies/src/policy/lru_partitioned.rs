@@ -22,7 +22,9 @@
 
 use millpond_base::FrameId;
 
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::list::check_holds;
 use crate::parts::{Links, List, offer_in_turn};
@@ -64,7 +66,7 @@ impl LruPartitioned {
     }
 }
 
-impl Rules for LruPartitioned {
+impl PolicySpec for LruPartitioned {
     const INFO: Info = Info {
         id: "lru-partitioned",
         summary: "LRU cut into parts, which give victims in turn",
@@ -78,7 +80,7 @@ impl Rules for LruPartitioned {
         ghost_bytes: 0.0,
         source: "watt 2.1",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = LruPartitionedConfig;
 
     fn new(config: &LruPartitionedConfig, shape: &Shape) -> LruPartitioned {
@@ -91,7 +93,7 @@ impl Rules for LruPartitioned {
         self.links.bytes() + self.lists.capacity() * size_of::<List>()
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         check_holds(&self.lists.iter().collect::<Vec<_>>(), &self.links, resident)?;
         for (part, list) in self.lists.iter().enumerate() {
             if let Some(stray) = list.iter(&self.links).find(|&f| self.part_of(f) != part) {
@@ -104,13 +106,13 @@ impl Rules for LruPartitioned {
 
 impl Policy for LruPartitioned {
     #[inline(always)]
-    fn hit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, _: &Access) {
+    fn hit(&mut self, _: Frames<'_, CentralHook>, frame: FrameId, _: &Access) {
         let part = self.part_of(frame.0);
         self.lists[part].move_to_back(&mut self.links, frame.0);
     }
 
     #[inline(always)]
-    fn admit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, _: &Access, _: Recall) {
+    fn admit(&mut self, _: Frames<'_, CentralHook>, frame: FrameId, _: &Access, _: GhostHit) {
         let part = self.part_of(frame.0);
         self.lists[part].push_back(&mut self.links, frame.0);
     }
@@ -118,12 +120,12 @@ impl Policy for LruPartitioned {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         offer_in_turn(
-            goal,
+            request,
             host,
             self,
             |lru| lru.victim().map(FrameId),
@@ -136,7 +138,7 @@ impl Policy for LruPartitioned {
     }
 
     #[inline(always)]
-    fn forget(&mut self, _: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _: Frames<'_, CentralHook>, frame: FrameId) {
         let part = self.part_of(frame.0);
         self.lists[part].remove(&mut self.links, frame.0);
     }

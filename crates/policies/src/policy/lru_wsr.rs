@@ -26,7 +26,7 @@ use millpond_base::FrameId;
 
 use crate::config::NoConfig;
 use crate::contract::{
-    Access, Frames, Goal, Host, ListTouch, PageState, Policy, Recall, Rules, Shape,
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, PageState, Policy, PolicySpec, Shape,
 };
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{Links, List};
@@ -38,7 +38,7 @@ pub struct LruWsr {
     cold: Vec<bool>,
 }
 
-impl Rules for LruWsr {
+impl PolicySpec for LruWsr {
     const INFO: Info = Info {
         id: "lru-wsr",
         summary: "LRU whose dirty pages get one more round",
@@ -52,7 +52,7 @@ impl Rules for LruWsr {
         ghost_bytes: 0.0,
         source: "watt 2.2",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = NoConfig;
 
     fn new(_config: &NoConfig, shape: &Shape) -> LruWsr {
@@ -64,7 +64,7 @@ impl Rules for LruWsr {
         self.links.bytes() + self.cold.capacity()
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.list.check(&self.links)?;
         let (listed, there) = (self.list.len() as usize, resident.len());
         if listed != there {
@@ -89,17 +89,17 @@ impl LruWsr {
 
 impl Policy for LruWsr {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, _access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, _access: &Access) {
         self.referenced(frame.0);
     }
 
     #[inline(always)]
     fn admit(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
+        _frames: Frames<'_, CentralHook>,
         frame: FrameId,
         _access: &Access,
-        _recall: Recall,
+        _recall: GhostHit,
     ) {
         self.cold[frame.index()] = false;
         self.list.push_back(&mut self.links, frame.0);
@@ -108,12 +108,12 @@ impl Policy for LruWsr {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
+        while taken < request.frames && steps < request.steps_max {
             let Some(victim) = self.list.front() else { break };
             steps += 1;
             let spared = self.cold[victim as usize];
@@ -133,7 +133,7 @@ impl Policy for LruWsr {
         taken
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.list.remove(&mut self.links, frame.0);
     }
 }
@@ -143,7 +143,7 @@ mod tests {
     use millpond_base::Mark;
 
     use super::*;
-    use crate::contract::Why;
+    use crate::contract::RefusalReason;
     use crate::testing::TestPool;
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
     fn one_frame_that_can_go_is_found_among_dirty_and_refused_ones() {
         let mut pool = TestPool::<LruWsr>::new(&NoConfig {}, 8);
         (0..8).for_each(|page| assert!(!pool.access(page, Mark::WRITE, 0)));
-        (0..8).filter(|p| *p != 5).for_each(|page| pool.refuse(page, Some(Why::Dirty)));
+        (0..8).filter(|p| *p != 5).for_each(|page| pool.refuse(page, Some(RefusalReason::Dirty)));
         assert_eq!(pool.evict(2), 1);
         assert_eq!(pool.host.gone, [5]);
     }

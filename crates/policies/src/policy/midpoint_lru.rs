@@ -30,7 +30,9 @@
 use millpond_base::{FrameId, Share};
 
 use crate::config::Part;
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::list::check_holds;
 use crate::parts::{Links, List, offer_in_turn};
@@ -96,7 +98,7 @@ impl MidpointLru {
     }
 }
 
-impl Rules for MidpointLru {
+impl PolicySpec for MidpointLru {
     const INFO: Info = Info {
         id: "midpoint-lru",
         summary: "LRU whose new pages enter in the middle (InnoDB)",
@@ -110,7 +112,7 @@ impl Rules for MidpointLru {
         ghost_bytes: 0.0,
         source: "watt 2.1; InnoDB",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = MidpointLruConfig;
 
     fn new(config: &MidpointLruConfig, shape: &Shape) -> MidpointLru {
@@ -130,7 +132,7 @@ impl Rules for MidpointLru {
         self.links.bytes() + self.is_young.capacity() + self.loaded.capacity() * 8
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         check_holds(&[&self.young, &self.old], &self.links, resident)?;
         let marked = self.is_young.iter().filter(|y| **y).count();
         if marked != self.young.len() as usize {
@@ -142,7 +144,7 @@ impl Rules for MidpointLru {
 
 impl Policy for MidpointLru {
     #[inline(always)]
-    fn hit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, _: &Access) {
+    fn hit(&mut self, _: Frames<'_, CentralHook>, frame: FrameId, _: &Access) {
         self.clock += 1;
         if self.is_young[frame.index()] {
             self.young.move_to_back(&mut self.links, frame.0);
@@ -153,7 +155,7 @@ impl Policy for MidpointLru {
     }
 
     #[inline(always)]
-    fn admit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, _: &Access, _: Recall) {
+    fn admit(&mut self, _: Frames<'_, CentralHook>, frame: FrameId, _: &Access, _: GhostHit) {
         self.clock += 1;
         self.loaded[frame.index()] = self.clock;
         self.old.push_back(&mut self.links, frame.0);
@@ -163,12 +165,12 @@ impl Policy for MidpointLru {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         offer_in_turn(
-            goal,
+            request,
             host,
             self,
             |lru| lru.old.front().or(lru.young.front()).map(FrameId),
@@ -177,7 +179,7 @@ impl Policy for MidpointLru {
         )
     }
 
-    fn forget(&mut self, _: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _: Frames<'_, CentralHook>, frame: FrameId) {
         self.unlink(frame.0);
     }
 }

@@ -28,7 +28,9 @@ use millpond_base::FrameId;
 use zerocopy::FromBytes;
 
 use crate::config::Multiple;
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::zeroed::zeroed;
 use crate::parts::{Ghosts, Links, List};
@@ -135,7 +137,7 @@ impl Mq {
     }
 }
 
-impl Rules for Mq {
+impl PolicySpec for Mq {
     const INFO: Info = Info {
         id: "mq",
         summary: "LRU queues by rank of frequency, from which resting pages sink",
@@ -149,7 +151,7 @@ impl Rules for Mq {
         ghost_bytes: 28.0,
         source: "Zhou et al. USENIX 2001, li 3.3.3",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = MqConfig;
 
     fn new(config: &MqConfig, shape: &Shape) -> Mq {
@@ -182,7 +184,7 @@ impl Rules for Mq {
             + self.ghosts.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.queues.iter().try_for_each(|q| q.check(&self.links))?;
         let queued: u32 = self.queues.iter().map(List::len).sum();
         if queued as usize != resident.len() {
@@ -200,7 +202,7 @@ impl Rules for Mq {
 
 impl Policy for Mq {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, _access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, _access: &Access) {
         self.unlink(frame);
         let count = self.residents[frame.index()].count.saturating_add(1);
         self.residents[frame.index()].count = count;
@@ -209,22 +211,22 @@ impl Policy for Mq {
     }
 
     #[inline(always)]
-    fn miss(&mut self, access: &Access) -> Recall {
+    fn miss(&mut self, access: &Access) -> GhostHit {
         match self.ghosts.find(access.page) {
-            Some(ghost) => Recall(self.ghosts.drop_from(&mut self.out, ghost).1),
-            None => Recall::NONE,
+            Some(ghost) => GhostHit(self.ghosts.drop_from(&mut self.out, ghost).1),
+            None => GhostHit::NONE,
         }
     }
 
     #[inline(always)]
     fn admit(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
+        _frames: Frames<'_, CentralHook>,
         frame: FrameId,
         _access: &Access,
-        recall: Recall,
+        ghost_hit: GhostHit,
     ) {
-        let count = recall.0.saturating_add(1);
+        let count = ghost_hit.0.saturating_add(1);
         self.residents[frame.index()].count = count;
         self.push(self.queue_for(count), frame.0);
         self.adjust();
@@ -233,14 +235,14 @@ impl Policy for Mq {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         let (mut taken, mut steps, mut refused) = (0, 0, 0);
         self.lowest = self.filled_from(self.lowest).unwrap_or(0);
         let mut from = self.lowest;
-        while taken < goal.frames && steps < goal.steps_max {
+        while taken < request.frames && steps < request.steps_max {
             if refused >= self.queues[from].len() {
                 let Some(next) = self.filled_from(from + 1) else { break };
                 (from, refused) = (next, 0);
@@ -268,7 +270,7 @@ impl Policy for Mq {
         taken
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.unlink(frame);
     }
 }

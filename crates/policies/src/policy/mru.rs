@@ -29,7 +29,7 @@ use millpond_base::FrameId;
 
 use crate::config::Part;
 use crate::contract::{
-    Access, Frames, Goal, Hit, Host, Policy, Recall, Rules, Shape, Touch, TouchOn,
+    Access, EvictRequest, Frames, GhostHit, Hit, HitHook, HitOn, Host, Policy, PolicySpec, Shape,
 };
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::RetryQueue;
@@ -46,9 +46,9 @@ config! {
 }
 
 /// The hot half: every unfix is told centrally.
-pub struct UnfixTouch;
+pub struct UnfixHook;
 
-impl Touch for UnfixTouch {
+impl HitHook for UnfixHook {
     type Meta = ();
     type Params = ();
     const HIT: Hit = Hit::Central;
@@ -60,7 +60,7 @@ pub struct Mru {
     stack: RetryQueue,
 }
 
-impl Rules for Mru {
+impl PolicySpec for Mru {
     const INFO: Info = Info {
         id: "mru",
         summary: "most recently used goes first; refused frames wait in a retry queue",
@@ -74,7 +74,7 @@ impl Rules for Mru {
         ghost_bytes: 0.0,
         source: "gilbert 1.2.5.1",
     };
-    type Touch = UnfixTouch;
+    type Hook = UnfixHook;
     type Config = MruConfig;
 
     fn new(config: &MruConfig, shape: &Shape) -> Mru {
@@ -82,41 +82,41 @@ impl Rules for Mru {
         Mru { stack: RetryQueue::new(shape.frames, End::Newest, Permanent::Retried, some, all) }
     }
 
-    fn touch_on(&self) -> TouchOn {
-        TouchOn::Unfix
+    fn hit_on(&self) -> HitOn {
+        HitOn::Unfix
     }
 
     fn state_bytes(&self) -> usize {
         self.stack.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, UnfixTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, UnfixHook>, resident: &[FrameId]) -> Result<(), String> {
         self.stack.check(resident)
     }
 }
 
 impl Policy for Mru {
     #[inline(always)]
-    fn hit(&mut self, _: Frames<'_, UnfixTouch>, frame: FrameId, _: &Access) {
+    fn hit(&mut self, _: Frames<'_, UnfixHook>, frame: FrameId, _: &Access) {
         self.stack.renew(frame.0);
     }
 
     #[inline(always)]
-    fn admit(&mut self, _: Frames<'_, UnfixTouch>, frame: FrameId, _: &Access, _: Recall) {
+    fn admit(&mut self, _: Frames<'_, UnfixHook>, frame: FrameId, _: &Access, _: GhostHit) {
         self.stack.admit(frame.0);
     }
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, UnfixTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, UnfixHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.stack.evict(goal, host)
+        self.stack.evict(request, host)
     }
 
-    fn forget(&mut self, _: Frames<'_, UnfixTouch>, frame: FrameId) {
+    fn forget(&mut self, _: Frames<'_, UnfixHook>, frame: FrameId) {
         self.stack.remove(frame.0);
     }
 }
@@ -124,7 +124,7 @@ impl Policy for Mru {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::Why;
+    use crate::contract::RefusalReason;
     use crate::testing::TestPool;
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
     fn a_refused_page_waits_until_it_is_used_again() {
         let mut pool = TestPool::<Mru>::new(&MruConfig::default(), 3);
         pool.run([1, 2, 3]);
-        pool.refuse(3, Some(Why::Pinned));
+        pool.refuse(3, Some(RefusalReason::Pinned));
         pool.reference(4);
         assert_eq!(pool.pages(), [1, 3, 4]);
         pool.refuse(3, None);

@@ -26,7 +26,9 @@
 
 use millpond_base::FrameId;
 
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, NEVER, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, NEVER, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::Ranking;
 
@@ -58,7 +60,7 @@ pub struct Opt {
     lasts: u64,
 }
 
-impl Rules for Opt {
+impl PolicySpec for Opt {
     const INFO: Info = Info {
         id: "opt",
         summary: "Bélády's MIN: evicts the page whose next reference is farthest ahead",
@@ -73,7 +75,7 @@ impl Rules for Opt {
         source: "gilbert 1.1, leanstore VI-B",
     };
     const NEEDS_FUTURE: bool = true;
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = OptConfig;
 
     fn new(config: &OptConfig, shape: &Shape) -> Opt {
@@ -89,7 +91,7 @@ impl Rules for Opt {
         self.ranking.bytes() + self.dirty.capacity()
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.ranking.check_holds(resident)
     }
 }
@@ -108,7 +110,7 @@ impl Opt {
 
 impl Policy for Opt {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, access: &Access) {
         let dirty = &mut self.dirty[frame.index()];
         *dirty |= access.mark.is_write();
         let dirty = *dirty;
@@ -129,10 +131,10 @@ impl Policy for Opt {
     #[inline(always)]
     fn admit(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
+        _frames: Frames<'_, CentralHook>,
         frame: FrameId,
         access: &Access,
-        _recall: Recall,
+        _recall: GhostHit,
     ) {
         let dirty = access.mark.is_write();
         self.dirty[frame.index()] = dirty;
@@ -143,18 +145,18 @@ impl Policy for Opt {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.ranking.evict(goal, host, |_frame, _page| ()).0
+        self.ranking.evict(request, host, |_frame, _page| ()).0
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.ranking.remove(frame.0);
     }
 
-    fn cleaned(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn cleaned(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.dirty[frame.index()] = false;
         if let Some(key) = self.ranking.key(frame.0)
             && key & AGAIN == 0
@@ -169,7 +171,7 @@ mod tests {
     use millpond_base::{Mark, PageId};
 
     use super::*;
-    use crate::contract::Why;
+    use crate::contract::RefusalReason;
     use crate::testing::TestPool;
 
     const R: Mark = Mark::READ;
@@ -203,8 +205,8 @@ mod tests {
     fn refused_frames_are_asked_again_next_time_and_the_next_best_goes() {
         let mut pool = TestPool::<Opt>::new(&OptConfig::default(), 3);
         (1..4).for_each(|page| assert!(!pool.access(page, R, 100 - page)));
-        pool.refuse(1, Some(Why::Pinned));
-        pool.refuse(2, Some(Why::Pinned));
+        pool.refuse(1, Some(RefusalReason::Pinned));
+        pool.refuse(2, Some(RefusalReason::Pinned));
         pool.access(4, R, 5);
         pool.refuse(1, None);
         pool.access(5, R, 6);

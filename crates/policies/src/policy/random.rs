@@ -19,7 +19,9 @@
 use millpond_base::FrameId;
 
 use crate::config::NoConfig;
-use crate::contract::{Access, Frames, Goal, Host, NoTouch, OpenPolicy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, EvictRequest, Frames, GhostHit, Host, NoHook, OpenPolicy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::Random as Generator;
 use crate::parts::offers::offer_sampled;
@@ -29,7 +31,7 @@ pub struct Random {
     generator: Generator,
 }
 
-impl Rules for Random {
+impl PolicySpec for Random {
     const INFO: Info = Info {
         id: "random",
         summary: "a uniformly random frame, no state",
@@ -44,7 +46,7 @@ impl Rules for Random {
         source: "gilbert 1.2.1, watt 2",
     };
     const IS_RANDOM: bool = true;
-    type Touch = NoTouch;
+    type Hook = NoHook;
     type Config = NoConfig;
 
     fn new(_config: &NoConfig, shape: &Shape) -> Random {
@@ -58,27 +60,27 @@ impl Rules for Random {
 
 impl OpenPolicy for Random {
     #[inline(always)]
-    fn admit(&self, _: Frames<'_, NoTouch>, _: FrameId, _: &Access, _: Recall) {}
+    fn admit(&self, _: Frames<'_, NoHook>, _: FrameId, _: &Access, _: GhostHit) {}
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &self,
-        frames: Frames<'_, NoTouch>,
-        goal: &Goal,
+        frames: Frames<'_, NoHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        offer_sampled(goal, host, |count| self.generator.sample(count, frames.len()))
+        offer_sampled(request, host, |count| self.generator.sample(count, frames.len()))
     }
 
     #[inline(always)]
     fn evict_alone<H: Host + ?Sized>(
         &mut self,
-        frames: Frames<'_, NoTouch>,
-        goal: &Goal,
+        frames: Frames<'_, NoHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        offer_sampled(goal, host, |count| self.generator.sample_alone(count, frames.len()))
+        offer_sampled(request, host, |count| self.generator.sample_alone(count, frames.len()))
     }
 
-    fn forget(&self, _: Frames<'_, NoTouch>, _: FrameId) {}
+    fn forget(&self, _: Frames<'_, NoHook>, _: FrameId) {}
 }

@@ -33,7 +33,7 @@ use millpond_base::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use crate::config::Part;
 use crate::contract::{
-    Access, Frames, Goal, Hit, Host, Policy, Recall, Rules, Shape, Touch, Zeroed,
+    Access, EvictRequest, Frames, GhostHit, Hit, HitHook, Host, Policy, PolicySpec, Shape, Zeroed,
 };
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{FrameLists, Ghosts, List};
@@ -67,14 +67,14 @@ config! {
 /// The hot half: a counter with a limit.
 pub struct Counted;
 
-impl Touch for Counted {
+impl HitHook for Counted {
     type Meta = AtomicU8;
     /// The limit.
     type Params = u8;
     const HIT: Hit = Hit::Meta;
 
     #[inline(always)]
-    fn touch(count: &AtomicU8, max: &u8, _: &Access) {
+    fn on_hit(count: &AtomicU8, max: &u8, _: &Access) {
         // Two hits at once may count as one; at the limit the line stays shared between cores.
         let now = count.load(Relaxed);
         if now < *max {
@@ -95,7 +95,7 @@ impl Touch for Counted {
 const SMALL: usize = 0;
 const MAIN: usize = 1;
 /// The page has a ghost.
-const REMEMBERED: Recall = Recall(1);
+const REMEMBERED: GhostHit = GhostHit(1);
 
 /// Three static FIFO queues.
 pub struct S3Fifo {
@@ -146,7 +146,7 @@ impl S3Fifo {
     }
 }
 
-impl Rules for S3Fifo {
+impl PolicySpec for S3Fifo {
     const INFO: Info = Info {
         id: "s3-fifo",
         summary: "a small FIFO before a main one with counters, and ghosts",
@@ -160,7 +160,7 @@ impl Rules for S3Fifo {
         ghost_bytes: 20.0,
         source: "Yang et al. SOSP 2023",
     };
-    type Touch = Counted;
+    type Hook = Counted;
     type Config = S3FifoConfig;
 
     fn new(config: &S3FifoConfig, shape: &Shape) -> S3Fifo {
@@ -205,8 +205,8 @@ impl Rules for S3Fifo {
 
 impl Policy for S3Fifo {
     #[inline(always)]
-    fn miss(&mut self, access: &Access) -> Recall {
-        let Some(ghost) = self.ghosts.find(access.page) else { return Recall::NONE };
+    fn miss(&mut self, access: &Access) -> GhostHit {
+        let Some(ghost) = self.ghosts.find(access.page) else { return GhostHit::NONE };
         self.ghosts.drop_from(&mut self.left, ghost);
         REMEMBERED
     }
@@ -217,10 +217,10 @@ impl Policy for S3Fifo {
         _frames: Frames<'_, Counted>,
         frame: FrameId,
         _access: &Access,
-        recall: Recall,
+        ghost_hit: GhostHit,
     ) {
         let overflows = self.fills_main && self.queues.len(SMALL) >= self.small_max;
-        let queue = if recall == REMEMBERED || overflows { MAIN } else { SMALL };
+        let queue = if ghost_hit == REMEMBERED || overflows { MAIN } else { SMALL };
         self.queues.push_back(queue, frame);
     }
 
@@ -228,13 +228,13 @@ impl Policy for S3Fifo {
     fn evict<H: Host + ?Sized>(
         &mut self,
         frames: Frames<'_, Counted>,
-        goal: &Goal,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         self.fills_main = false;
         let (mut taken, mut steps, mut refused) = (0, 0, [0; 2]);
         let mut wanted = self.longer();
-        while taken < goal.frames && steps < goal.steps_max {
+        while taken < request.frames && steps < request.steps_max {
             if self.queues.is_empty(wanted) {
                 wanted = self.longer();
             }

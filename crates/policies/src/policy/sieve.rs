@@ -22,9 +22,9 @@
 use millpond_base::FrameId;
 
 use crate::config::NoConfig;
-use crate::contract::{Access, Frames, Goal, Host, Policy, Recall, Rules, Shape};
+use crate::contract::{Access, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::{Links, List, MarkTouch, take_mark};
+use crate::parts::{Links, List, MarkHook, take_mark};
 
 /// Order of arrival, sifted by a hand.
 pub struct Sieve {
@@ -43,7 +43,7 @@ impl Sieve {
     }
 }
 
-impl Rules for Sieve {
+impl PolicySpec for Sieve {
     const INFO: Info = Info {
         id: "sieve",
         summary: "a hand sifts a queue in order of arrival; survivors stay where they are",
@@ -57,7 +57,7 @@ impl Rules for Sieve {
         ghost_bytes: 0.0,
         source: "Zhang et al. NSDI 2024",
     };
-    type Touch = MarkTouch;
+    type Hook = MarkHook;
     type Config = NoConfig;
 
     fn new(_config: &NoConfig, shape: &Shape) -> Sieve {
@@ -68,7 +68,7 @@ impl Rules for Sieve {
         self.links.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, MarkTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, MarkHook>, resident: &[FrameId]) -> Result<(), String> {
         self.list.check(&self.links)?;
         let (listed, there) = (self.list.len() as usize, resident.len());
         if listed != there {
@@ -87,10 +87,10 @@ impl Policy for Sieve {
     #[inline(always)]
     fn admit(
         &mut self,
-        _frames: Frames<'_, MarkTouch>,
+        _frames: Frames<'_, MarkHook>,
         frame: FrameId,
         _access: &Access,
-        _recall: Recall,
+        _recall: GhostHit,
     ) {
         self.list.push_back(&mut self.links, frame.0);
     }
@@ -98,12 +98,12 @@ impl Policy for Sieve {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        frames: Frames<'_, MarkTouch>,
-        goal: &Goal,
+        frames: Frames<'_, MarkHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         let (mut taken, mut steps, mut refused) = (0, 0, 0u64);
-        while taken < goal.frames && steps < goal.steps_max {
+        while taken < request.frames && steps < request.steps_max {
             let Some(at) = self.hand.or(self.list.front()) else { break };
             steps += 1;
             self.hand = self.links.next(at);
@@ -127,7 +127,7 @@ impl Policy for Sieve {
         taken
     }
 
-    fn forget(&mut self, _frames: Frames<'_, MarkTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, MarkHook>, frame: FrameId) {
         self.unlink(frame);
     }
 }

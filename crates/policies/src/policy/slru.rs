@@ -24,7 +24,9 @@
 use millpond_base::FrameId;
 
 use crate::config::Part;
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::list::check_holds;
 use crate::parts::{Links, List, offer_in_turn};
@@ -74,7 +76,7 @@ impl Slru {
     }
 }
 
-impl Rules for Slru {
+impl PolicySpec for Slru {
     const INFO: Info = Info {
         id: "slru",
         summary: "segmented LRU: the second reference protects",
@@ -88,7 +90,7 @@ impl Rules for Slru {
         ghost_bytes: 0.0,
         source: "gilbert 1.2.7",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = SlruConfig;
 
     fn new(config: &SlruConfig, shape: &Shape) -> Slru {
@@ -105,7 +107,7 @@ impl Rules for Slru {
         self.links.bytes() + self.is_protected.capacity()
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         check_holds(&[&self.probationary, &self.protected], &self.links, resident)?;
         let marked = self.is_protected.iter().filter(|p| **p).count();
         let listed = self.protected.len();
@@ -121,24 +123,24 @@ impl Rules for Slru {
 
 impl Policy for Slru {
     #[inline(always)]
-    fn hit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, _: &Access) {
+    fn hit(&mut self, _: Frames<'_, CentralHook>, frame: FrameId, _: &Access) {
         self.protect(frame.0);
     }
 
     #[inline(always)]
-    fn admit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, _: &Access, _: Recall) {
+    fn admit(&mut self, _: Frames<'_, CentralHook>, frame: FrameId, _: &Access, _: GhostHit) {
         self.probationary.push_back(&mut self.links, frame.0);
     }
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         offer_in_turn(
-            goal,
+            request,
             host,
             self,
             |slru| slru.probationary.front().or(slru.protected.front()).map(FrameId),
@@ -147,7 +149,7 @@ impl Policy for Slru {
         )
     }
 
-    fn forget(&mut self, _: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _: Frames<'_, CentralHook>, frame: FrameId) {
         self.unlink(frame.0);
     }
 }
@@ -155,7 +157,7 @@ impl Policy for Slru {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::Why;
+    use crate::contract::RefusalReason;
     use crate::testing::TestPool;
 
     #[test]
@@ -170,7 +172,7 @@ mod tests {
     fn a_refused_page_is_taken_to_be_hot() {
         let mut pool = TestPool::<Slru>::new(&SlruConfig::default(), 5);
         pool.run(0..5);
-        pool.refuse(0, Some(Why::Pinned));
+        pool.refuse(0, Some(RefusalReason::Pinned));
         pool.reference(5);
         pool.refuse(0, None);
         pool.run(100..120);

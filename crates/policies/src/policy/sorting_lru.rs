@@ -26,7 +26,9 @@
 use millpond_base::sync::atomic::Ordering::Relaxed;
 use millpond_base::{FrameId, Share};
 
-use crate::contract::{Access, Frames, Goal, Host, OpenPolicy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, EvictRequest, Frames, GhostHit, Host, OpenPolicy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::sorted::{ABSENT, LastStamp, LastStamps, Sorted};
 
@@ -43,7 +45,7 @@ pub struct SortingLru {
     sorted: Sorted,
 }
 
-impl Rules for SortingLru {
+impl PolicySpec for SortingLru {
     const INFO: Info = Info {
         id: "sorting-lru",
         summary: "LRU by time stamps, sorted when frames are needed; hits take no latch",
@@ -57,7 +59,7 @@ impl Rules for SortingLru {
         ghost_bytes: 0.0,
         source: "gilbert 1.2.4.2",
     };
-    type Touch = LastStamp;
+    type Hook = LastStamp;
     type Config = SortingLruConfig;
 
     fn new(config: &SortingLruConfig, shape: &Shape) -> SortingLru {
@@ -79,16 +81,16 @@ impl Rules for SortingLru {
 
 impl OpenPolicy for SortingLru {
     #[inline(always)]
-    fn admit(&self, _: Frames<'_, LastStamp>, _: FrameId, _: &Access, _: Recall) {}
+    fn admit(&self, _: Frames<'_, LastStamp>, _: FrameId, _: &Access, _: GhostHit) {}
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &self,
         frames: Frames<'_, LastStamp>,
-        goal: &Goal,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.sorted.evict(goal, host, &LastStamps { frames, now: goal.now })
+        self.sorted.evict(request, host, &LastStamps { frames, now: request.now })
     }
 
     fn forget(&self, frames: Frames<'_, LastStamp>, frame: FrameId) {
@@ -100,7 +102,7 @@ impl OpenPolicy for SortingLru {
 mod tests {
     use super::*;
     use crate::config::NoConfig;
-    use crate::contract::Why;
+    use crate::contract::RefusalReason;
     use crate::policy::Lru;
     use crate::testing::{TestPool, skewed};
 
@@ -122,7 +124,7 @@ mod tests {
     fn a_page_that_can_never_go_is_offered_again_only_after_it_is_used() {
         let mut pool = TestPool::<SortingLru>::new(&SortingLruConfig::default(), 4);
         pool.run(0..4);
-        pool.refuse(0, Some(Why::Permanent));
+        pool.refuse(0, Some(RefusalReason::Permanent));
         pool.run(10..30);
         assert_eq!(pool.host.offered.iter().filter(|f| **f == 0).count(), 1);
         pool.reference(0);

@@ -28,8 +28,8 @@ use millpond_base::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use millpond_base::{FrameId, Share, Tick};
 
 use crate::contract::{
-    Access, Frames, Goal, Hit, Host, OpenPolicy, Recall, Rules, Shape, TickSource, Touch, Why,
-    Zeroed,
+    Access, EvictRequest, Frames, GhostHit, Hit, HitHook, Host, OpenPolicy, PolicySpec,
+    RefusalReason, Shape, TickSource, Zeroed,
 };
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::sorted::{ABSENT, Candidate, NEVER, Sorted, Stamps, recency, stamp_of};
@@ -103,16 +103,16 @@ impl Ring {
 }
 
 /// The hot half: a ring of stamps.
-pub struct RingTouch;
+pub struct RingHook;
 
-impl Touch for RingTouch {
+impl HitHook for RingHook {
     type Meta = Ring;
     type Params = u8;
     const HIT: Hit = Hit::Meta;
     const TICK: TickSource = TickSource::PerAccess;
 
     #[inline(always)]
-    fn touch(ring: &Ring, k: &u8, access: &Access) {
+    fn on_hit(ring: &Ring, k: &u8, access: &Access) {
         ring.record(*k, access.now);
     }
 
@@ -133,7 +133,7 @@ pub struct SortingLruK {
 }
 
 struct View<'a> {
-    frames: Frames<'a, RingTouch>,
+    frames: Frames<'a, RingHook>,
     now: Tick,
     k: u8,
 }
@@ -164,16 +164,16 @@ impl Stamps for View<'_> {
         _ = oldest.compare_exchange(stamp, ABSENT, Relaxed, Relaxed);
     }
 
-    fn refused(&self, frame: FrameId, why: Why) {
+    fn refused(&self, frame: FrameId, why: RefusalReason) {
         match why {
-            Why::Absent => {}
-            Why::Permanent => self.frames.meta(frame).fill(self.k, NEVER),
+            RefusalReason::Absent => {}
+            RefusalReason::Permanent => self.frames.meta(frame).fill(self.k, NEVER),
             _ => self.frames.meta(frame).record(self.k, self.now),
         }
     }
 }
 
-impl Rules for SortingLruK {
+impl PolicySpec for SortingLruK {
     const INFO: Info = Info {
         id: "sorting-lru-k",
         summary: "LRU-K by time stamps, sorted when frames are needed; hits take no latch",
@@ -187,7 +187,7 @@ impl Rules for SortingLruK {
         ghost_bytes: 0.0,
         source: "gilbert 1.2.6.2",
     };
-    type Touch = RingTouch;
+    type Hook = RingHook;
     type Config = SortingLruKConfig;
 
     fn new(config: &SortingLruKConfig, shape: &Shape) -> SortingLruK {
@@ -202,7 +202,7 @@ impl Rules for SortingLruK {
         self.sorted.bytes()
     }
 
-    fn check(&self, frames: Frames<'_, RingTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, frames: Frames<'_, RingHook>, resident: &[FrameId]) -> Result<(), String> {
         self.sorted.check()?;
         let oldest = |f: FrameId| frames.meta(f).oldest(self.k).0.load(Relaxed);
         match resident.iter().find(|f| oldest(**f) == ABSENT) {
@@ -214,19 +214,19 @@ impl Rules for SortingLruK {
 
 impl OpenPolicy for SortingLruK {
     #[inline(always)]
-    fn admit(&self, _: Frames<'_, RingTouch>, _: FrameId, _: &Access, _: Recall) {}
+    fn admit(&self, _: Frames<'_, RingHook>, _: FrameId, _: &Access, _: GhostHit) {}
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &self,
-        frames: Frames<'_, RingTouch>,
-        goal: &Goal,
+        frames: Frames<'_, RingHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.sorted.evict(goal, host, &View { frames, now: goal.now, k: self.k })
+        self.sorted.evict(request, host, &View { frames, now: request.now, k: self.k })
     }
 
-    fn forget(&self, frames: Frames<'_, RingTouch>, frame: FrameId) {
+    fn forget(&self, frames: Frames<'_, RingHook>, frame: FrameId) {
         frames.meta(frame).fill(self.k, ABSENT);
     }
 }
@@ -258,7 +258,7 @@ mod tests {
         let config = SortingLruKConfig { k: 2, ..Default::default() };
         let mut pool = TestPool::<SortingLruK>::new(&config, 4);
         pool.run(0..4);
-        pool.refuse(0, Some(Why::Permanent));
+        pool.refuse(0, Some(RefusalReason::Permanent));
         let offers =
             |pool: &TestPool<SortingLruK>| pool.host.offered.iter().filter(|f| **f == 0).count();
         pool.run((10..30).chain([0]).chain(30..50));

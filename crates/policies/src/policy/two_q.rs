@@ -27,7 +27,9 @@
 use millpond_base::FrameId;
 
 use crate::config::Part;
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{FrameLists, Ghosts, List, offer_from_queue};
 
@@ -44,7 +46,7 @@ config! {
 const IN: usize = 0;
 const MAIN: usize = 1;
 /// The page has a ghost in A1out.
-const REMEMBERED: Recall = Recall(1);
+const REMEMBERED: GhostHit = GhostHit(1);
 
 /// Two queues, full version.
 pub struct TwoQ {
@@ -55,7 +57,7 @@ pub struct TwoQ {
     out: List,
 }
 
-impl Rules for TwoQ {
+impl PolicySpec for TwoQ {
     const INFO: Info = Info {
         id: "2q",
         summary: "a FIFO for new pages, its ghosts, and an LRU list for what came back",
@@ -69,7 +71,7 @@ impl Rules for TwoQ {
         ghost_bytes: 20.0,
         source: "Johnson & Shasha VLDB 1994, luan 4.6",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = TwoQConfig;
 
     fn new(config: &TwoQConfig, shape: &Shape) -> TwoQ {
@@ -91,7 +93,7 @@ impl Rules for TwoQ {
         self.lists.bytes() + self.ghosts.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.lists.check(resident).map_err(|e| format!("invariant 1: {e}"))?;
         self.out.check(&self.ghosts.links)?;
         if self.ghosts.len() as u64 > self.kout {
@@ -103,15 +105,15 @@ impl Rules for TwoQ {
 
 impl Policy for TwoQ {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, _access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, _access: &Access) {
         if self.lists.list_of(frame) == MAIN {
             self.lists.move_to_back(frame);
         }
     }
 
     #[inline(always)]
-    fn miss(&mut self, access: &Access) -> Recall {
-        let Some(ghost) = self.ghosts.find(access.page) else { return Recall::NONE };
+    fn miss(&mut self, access: &Access) -> GhostHit {
+        let Some(ghost) = self.ghosts.find(access.page) else { return GhostHit::NONE };
         self.ghosts.drop_from(&mut self.out, ghost);
         REMEMBERED
     }
@@ -119,24 +121,24 @@ impl Policy for TwoQ {
     #[inline(always)]
     fn admit(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
+        _frames: Frames<'_, CentralHook>,
         frame: FrameId,
         _access: &Access,
-        recall: Recall,
+        ghost_hit: GhostHit,
     ) {
-        let list = if recall == REMEMBERED { MAIN } else { IN };
+        let list = if ghost_hit == REMEMBERED { MAIN } else { IN };
         self.lists.push_back(list, frame);
     }
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         offer_from_queue(
-            goal,
+            request,
             host,
             &mut (self, [0; 2]),
             |(two_q, refused)| {
@@ -156,7 +158,7 @@ impl Policy for TwoQ {
         )
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.lists.remove(frame);
     }
 }

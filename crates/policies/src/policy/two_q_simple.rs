@@ -21,7 +21,9 @@
 use millpond_base::FrameId;
 
 use crate::config::Part;
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{FrameLists, offer_in_turn};
 
@@ -42,7 +44,7 @@ pub struct TwoQSimple {
     lists: FrameLists<2>,
 }
 
-impl Rules for TwoQSimple {
+impl PolicySpec for TwoQSimple {
     const INFO: Info = Info {
         id: "2q-simple",
         summary: "a FIFO for new pages and an LRU list for those that were hit",
@@ -56,7 +58,7 @@ impl Rules for TwoQSimple {
         ghost_bytes: 0.0,
         source: "Johnson & Shasha VLDB 1994, luan 4.6",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = TwoQSimpleConfig;
 
     fn new(config: &TwoQSimpleConfig, shape: &Shape) -> TwoQSimple {
@@ -67,24 +69,24 @@ impl Rules for TwoQSimple {
         self.lists.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.lists.check(resident).map_err(|e| format!("invariant 1: {e}"))
     }
 }
 
 impl Policy for TwoQSimple {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, _access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, _access: &Access) {
         self.lists.move_to(MAIN, frame);
     }
 
     #[inline(always)]
     fn admit(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
+        _frames: Frames<'_, CentralHook>,
         frame: FrameId,
         _access: &Access,
-        _recall: Recall,
+        _recall: GhostHit,
     ) {
         self.lists.push_back(NEW, frame);
     }
@@ -92,12 +94,12 @@ impl Policy for TwoQSimple {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         offer_in_turn(
-            goal,
+            request,
             host,
             &mut (self, [0; 2]),
             |(two_q, refused)| {
@@ -109,7 +111,7 @@ impl Policy for TwoQSimple {
         )
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.lists.remove(frame);
     }
 }

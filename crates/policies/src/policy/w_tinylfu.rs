@@ -30,7 +30,9 @@
 use millpond_base::{FrameId, PageId};
 
 use crate::config::{Multiple, Part};
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{FrameLists, Sketch, offer_in_turn};
 
@@ -82,7 +84,7 @@ impl WTinyLfu {
     }
 }
 
-impl Rules for WTinyLfu {
+impl PolicySpec for WTinyLfu {
     const INFO: Info = Info {
         id: "w-tinylfu",
         summary: "an LRU window before a segmented LRU that admits the more frequent page",
@@ -96,7 +98,7 @@ impl Rules for WTinyLfu {
         ghost_bytes: 0.0,
         source: "Einziger et al. TOS 2017",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = WTinyLfuConfig;
 
     fn new(config: &WTinyLfuConfig, shape: &Shape) -> WTinyLfu {
@@ -114,7 +116,7 @@ impl Rules for WTinyLfu {
         self.lists.bytes() + self.page_of.capacity() * size_of::<u64>() + self.sketch.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.lists.check(resident).map_err(|e| format!("invariant 1: {e}"))?;
         let (window, protected) = (self.lists.len(WINDOW), self.lists.len(PROTECTED));
         if protected > self.protected_max {
@@ -129,7 +131,7 @@ impl Rules for WTinyLfu {
 
 impl Policy for WTinyLfu {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, access: &Access) {
         self.sketch.count(access.page);
         if self.lists.list_of(frame) == WINDOW {
             return self.lists.move_to_back(frame);
@@ -143,18 +145,18 @@ impl Policy for WTinyLfu {
     }
 
     #[inline(always)]
-    fn miss(&mut self, access: &Access) -> Recall {
+    fn miss(&mut self, access: &Access) -> GhostHit {
         self.sketch.count(access.page);
-        Recall::NONE
+        GhostHit::NONE
     }
 
     #[inline(always)]
     fn admit(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
+        _frames: Frames<'_, CentralHook>,
         frame: FrameId,
         access: &Access,
-        _recall: Recall,
+        _recall: GhostHit,
     ) {
         self.page_of[frame.index()] = access.page.0;
         self.lists.push_back(WINDOW, frame);
@@ -168,12 +170,12 @@ impl Policy for WTinyLfu {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         offer_in_turn(
-            goal,
+            request,
             host,
             &mut (self, [0; 3]),
             |(lfu, refused)| {
@@ -185,7 +187,7 @@ impl Policy for WTinyLfu {
         )
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.lists.remove(frame);
     }
 }

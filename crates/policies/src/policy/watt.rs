@@ -41,7 +41,8 @@ use millpond_base::FrameId;
 
 use crate::config::{Param, ParamError};
 use crate::contract::{
-    Access, Frames, Goal, Hit, Host, OpenPolicy, Recall, Rules, Shape, TickSource, Touch, Zeroed,
+    Access, EvictRequest, Frames, GhostHit, Hit, HitHook, Host, OpenPolicy, PolicySpec, Shape,
+    TickSource, Zeroed,
 };
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::Random as Generator;
@@ -140,9 +141,9 @@ impl WattClock for ByReferences {
 }
 
 /// The hot half: a stamp, if the epoch is new.
-pub struct WattTouch<C>(PhantomData<C>);
+pub struct WattHook<C>(PhantomData<C>);
 
-impl<C: WattClock> Touch for WattTouch<C> {
+impl<C: WattClock> HitHook for WattHook<C> {
     type Meta = Stamps;
     type Params = Tracking;
     const HIT: Hit = Hit::Meta;
@@ -150,12 +151,12 @@ impl<C: WattClock> Touch for WattTouch<C> {
     const READS_PAGE: bool = false;
 
     #[inline(always)]
-    fn is_noted(stamps: &Stamps, tracking: &Tracking, access: &Access) -> bool {
+    fn is_noop(stamps: &Stamps, tracking: &Tracking, access: &Access) -> bool {
         tracking.knows(stamps, access.now, access.mark)
     }
 
     #[inline(always)]
-    fn touch(stamps: &Stamps, tracking: &Tracking, access: &Access) {
+    fn on_hit(stamps: &Stamps, tracking: &Tracking, access: &Access) {
         tracking.track(stamps, access.now, access.mark);
     }
 
@@ -181,7 +182,7 @@ pub struct Watt<C = ByEvictions> {
     _clock: PhantomData<C>,
 }
 
-impl<C: WattClock> Rules for Watt<C> {
+impl<C: WattClock> PolicySpec for Watt<C> {
     const INFO: Info = Info {
         id: "watt",
         summary: "of a few random pages the one with the least access and write frequency goes",
@@ -196,7 +197,7 @@ impl<C: WattClock> Rules for Watt<C> {
         source: "watt 3, 4.3, 5",
     };
     const IS_RANDOM: bool = true;
-    type Touch = WattTouch<C>;
+    type Hook = WattHook<C>;
     type Config = WattConfig;
 
     fn new(config: &WattConfig, shape: &Shape) -> Watt<C> {
@@ -233,7 +234,7 @@ impl<C: WattClock> Rules for Watt<C> {
         self.worth.bytes()
     }
 
-    fn check(&self, frames: Frames<'_, WattTouch<C>>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, frames: Frames<'_, WattHook<C>>, resident: &[FrameId]) -> Result<(), String> {
         for &frame in resident {
             let stamps = frames.meta(frame);
             if !stamps.is_known() {
@@ -309,7 +310,7 @@ impl Pass {
 /// One eviction: what it works with, what it still may do, what it has done.
 struct Hunt<'a, C: WattClock, H: ?Sized> {
     watt: &'a Watt<C>,
-    frames: Frames<'a, WattTouch<C>>,
+    frames: Frames<'a, WattHook<C>>,
     host: &'a mut H,
     random: fastrand::Rng,
     now: u32,
@@ -456,7 +457,7 @@ impl<C: WattClock, H: Host + ?Sized> Hunt<'_, C, H> {
                 continue;
             }
             if let Some(soon) = chosen[..count].get(at + 2) {
-                self.host.soon(FrameId(*soon));
+                self.host.will_offer(FrameId(*soon));
             }
             self.ask(next, LINES_PER_OFFER);
             if self.offer(*frame) && self.taken == self.wanted || self.has_enough {
@@ -555,24 +556,24 @@ impl<C: WattClock, H: Host + ?Sized> Hunt<'_, C, H> {
 
 impl<C: WattClock> Watt<C> {
     /// Frames of a sample with its candidates, if they can be drawn ahead; else 0.
-    fn pass_of(&self, goal: &Goal, frames: u32) -> u32 {
+    fn pass_of(&self, request: &EvictRequest, frames: u32) -> u32 {
         let all = self.sample + self.candidates;
         let is_small = all as usize <= PASS && self.sample < frames;
-        if goal.frames > 1 && is_small { all } else { 0 }
+        if request.frames > 1 && is_small { all } else { 0 }
     }
 }
 
 impl<C: WattClock> OpenPolicy for Watt<C> {
     #[inline(always)]
-    fn admit(&self, frames: Frames<'_, WattTouch<C>>, frame: FrameId, _: &Access, _: Recall) {
+    fn admit(&self, frames: Frames<'_, WattHook<C>>, frame: FrameId, _: &Access, _: GhostHit) {
         frames.meta(frame).appear();
     }
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &self,
-        frames: Frames<'_, WattTouch<C>>,
-        goal: &Goal,
+        frames: Frames<'_, WattHook<C>>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         if frames.is_empty() {
@@ -583,24 +584,24 @@ impl<C: WattClock> OpenPolicy for Watt<C> {
             frames,
             host,
             random: fastrand::Rng::with_seed(self.generator.bits()),
-            now: stamp(goal.now),
-            steps_left: goal.steps_max,
-            wanted: goal.frames,
+            now: stamp(request.now),
+            steps_left: request.steps_max,
+            wanted: request.frames,
             taken: 0,
             has_enough: false,
-            pass: self.pass_of(goal, frames.len()),
+            pass: self.pass_of(request, frames.len()),
             drawn: [0; BATCH],
             values: [0.0; BATCH],
         };
         // Who wants one frame, as a simulator does, pays for nothing ahead.
         let mut passes = (hunt.pass > 0).then_some([Pass::NONE, Pass::NONE]);
         let taken = hunt.run(&mut passes);
-        let looked = goal.steps_max - hunt.steps_left;
-        hunt.host.looked(looked);
+        let looked = request.steps_max - hunt.steps_left;
+        hunt.host.count_examined(looked);
         taken
     }
 
-    fn forget(&self, frames: Frames<'_, WattTouch<C>>, frame: FrameId) {
+    fn forget(&self, frames: Frames<'_, WattHook<C>>, frame: FrameId) {
         frames.meta(frame).vanish();
     }
 }
@@ -611,7 +612,7 @@ mod tests {
 
     use super::*;
     use crate::config::Spec;
-    use crate::contract::Why;
+    use crate::contract::RefusalReason;
     use crate::testing::TestPool;
 
     fn config(text: &str) -> WattConfig {
@@ -629,7 +630,7 @@ mod tests {
         for &(tick, write) in references {
             let mark = if write { Mark::WRITE } else { Mark::READ };
             let access = Access { page: PageId(1), mark, now: tick, next: 0, next_read: 0 };
-            WattTouch::<ByEvictions>::touch(&stamps, &pool.policy.params(), &access);
+            WattHook::<ByEvictions>::on_hit(&stamps, &pool.policy.params(), &access);
         }
         pool.policy.worth.value(&stamps, stamp(now))
     }
@@ -711,7 +712,7 @@ mod tests {
         }
         pool.access(0, Mark::READ, 0);
         pool.now += 3;
-        pool.refuse(1, Some(Why::Pinned));
+        pool.refuse(1, Some(RefusalReason::Pinned));
         pool.access(4, Mark::READ, 0);
         assert_eq!(pool.host.gone, [2], "0 was referenced again, 1 is pinned");
         pool.refuse(1, None);
@@ -792,7 +793,7 @@ mod tests {
             }
             pool.now += 1;
             (0..u64::from(frames)).filter(|page| page % 9 == 0).for_each(|page| {
-                pool.refuse(page, Some(Why::Pinned));
+                pool.refuse(page, Some(RefusalReason::Pinned));
             });
             let bits = Generator::new(1);
             for wanted in [2, 1, 7] {
@@ -810,7 +811,7 @@ mod tests {
             let mut pool = pool("watt", frames);
             let last = u64::from(frames) - 1;
             (0..=last).for_each(|page| assert!(!pool.access(page, Mark::READ, 0)));
-            (0..last).for_each(|page| pool.refuse(page, Some(Why::Permanent)));
+            (0..last).for_each(|page| pool.refuse(page, Some(RefusalReason::Permanent)));
             assert_eq!(pool.evict(2), 1);
             assert_eq!(pool.host.gone, [last]);
             assert_eq!(pool.evict(1), 0);

@@ -23,10 +23,13 @@
 
 use millpond_base::FrameId;
 
-use crate::contract::{Access, Frames, Goal, Host, OpenPolicy, Recall, Rules, Shape, TouchOn, Why};
+use crate::contract::{
+    Access, EvictRequest, Frames, GhostHit, HitOn, Host, OpenPolicy, PolicySpec, RefusalReason,
+    Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::Random as Generator;
-use crate::parts::mark::{MarkOn, MarkOnTouch, second_chance};
+use crate::parts::mark::{MarkOn, MarkOnHit, second_chance};
 
 config! {
     /// Parameters of [`Zclock`].
@@ -42,7 +45,7 @@ pub struct Zclock {
     generator: Generator,
 }
 
-impl Rules for Zclock {
+impl PolicySpec for Zclock {
     const INFO: Info = Info {
         id: "zclock",
         summary: "CLOCK whose hand jumps at random",
@@ -57,15 +60,15 @@ impl Rules for Zclock {
         source: "gilbert 1.2.9",
     };
     const IS_RANDOM: bool = true;
-    type Touch = MarkOnTouch;
+    type Hook = MarkOnHit;
     type Config = ZclockConfig;
 
     fn new(config: &ZclockConfig, shape: &Shape) -> Zclock {
         Zclock { variant: config.variant, generator: Generator::new(shape.seed) }
     }
 
-    fn touch_on(&self) -> TouchOn {
-        self.variant.touch_on()
+    fn hit_on(&self) -> HitOn {
+        self.variant.hit_on()
     }
 
     fn state_bytes(&self) -> usize {
@@ -75,19 +78,19 @@ impl Rules for Zclock {
 
 impl OpenPolicy for Zclock {
     #[inline(always)]
-    fn admit(&self, _: Frames<'_, MarkOnTouch>, _: FrameId, _: &Access, _: Recall) {}
+    fn admit(&self, _: Frames<'_, MarkOnHit>, _: FrameId, _: &Access, _: GhostHit) {}
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &self,
-        frames: Frames<'_, MarkOnTouch>,
-        goal: &Goal,
+        frames: Frames<'_, MarkOnHit>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         let hand = || FrameId(self.generator.below(frames.len()));
-        let marks = |why| self.variant == MarkOn::Full && why != Why::Absent;
-        second_chance(frames, goal, host, hand, marks)
+        let marks = |why| self.variant == MarkOn::Full && why != RefusalReason::Absent;
+        second_chance(frames, request, host, hand, marks)
     }
 
-    fn forget(&self, _: Frames<'_, MarkOnTouch>, _: FrameId) {}
+    fn forget(&self, _: Frames<'_, MarkOnHit>, _: FrameId) {}
 }

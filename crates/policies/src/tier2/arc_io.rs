@@ -25,7 +25,9 @@
 use millpond_base::FrameId;
 
 use crate::config::NoConfig;
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::balance::{Balance, Side};
 use crate::parts::{Adaptation, Hint, Ranking};
@@ -58,7 +60,7 @@ impl ArcIo {
     }
 }
 
-impl Rules for ArcIo {
+impl PolicySpec for ArcIo {
     const INFO: Info = Info {
         id: "arc-io",
         summary: "second tier: arc, clean pages first by their last request's type",
@@ -72,7 +74,7 @@ impl Rules for ArcIo {
         ghost_bytes: 32.0,
         source: "li 5.5.2, algorithm 5.3",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = NoConfig;
 
     fn new(_config: &NoConfig, shape: &Shape) -> ArcIo {
@@ -92,7 +94,7 @@ impl Rules for ArcIo {
         self.balance.bytes() + self.clean.bytes() + self.last.capacity() * 8
     }
 
-    fn check(&self, _: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.balance.check(resident)?;
         self.clean.check()?;
         let keyed: Vec<&FrameId> =
@@ -109,7 +111,7 @@ impl Rules for ArcIo {
 
 impl Policy for ArcIo {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, access: &Access) {
         self.balance.hit(frame);
         self.requested(frame, access);
         if self.clean.key(frame.0).is_some() {
@@ -118,12 +120,12 @@ impl Policy for ArcIo {
     }
 
     #[inline(always)]
-    fn miss(&mut self, access: &Access) -> Recall {
-        self.balance.recall(access.page)
+    fn miss(&mut self, access: &Access) -> GhostHit {
+        self.balance.ghost_hit(access.page)
     }
 
     #[inline(always)]
-    fn admit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, access: &Access, r: Recall) {
+    fn admit(&mut self, _: Frames<'_, CentralHook>, frame: FrameId, access: &Access, r: GhostHit) {
         self.balance.admit(frame, r);
         self.requested(frame, access);
         if !access.mark.is_write() {
@@ -134,20 +136,21 @@ impl Policy for ArcIo {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         let balance = &mut self.balance;
-        let (taken, steps) = self.clean.evict(goal, host, |frame, page| balance.gone(frame, page));
-        if taken >= goal.frames {
+        let (taken, steps) =
+            self.clean.evict(request, host, |frame, page| balance.gone(frame, page));
+        if taken >= request.frames {
             return taken;
         }
-        let rest = Goal {
-            frames: goal.frames - taken,
-            steps_max: goal.steps_max - steps,
-            incoming: if taken == 0 { goal.incoming } else { None },
-            ..*goal
+        let rest = EvictRequest {
+            frames: request.frames - taken,
+            steps_max: request.steps_max - steps,
+            incoming: if taken == 0 { request.incoming } else { None },
+            ..*request
         };
         let clean = &mut self.clean;
         taken
@@ -156,13 +159,13 @@ impl Policy for ArcIo {
             })
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.balance.forget(frame);
         self.clean.remove(frame.0);
     }
 
     #[inline(always)]
-    fn cleaned(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn cleaned(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         if self.balance.side(frame.0) != Side::None {
             self.clean.set(frame.0, self.key(frame));
         }

@@ -25,7 +25,9 @@
 use millpond_base::FrameId;
 
 use crate::config::NoConfig;
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{ColdStart, Hint, Links, List};
 
@@ -36,7 +38,7 @@ pub struct LruHints {
     start: ColdStart,
 }
 
-impl Rules for LruHints {
+impl PolicySpec for LruHints {
     const INFO: Info = Info {
         id: "lru-hints",
         summary: "second tier: lru over pages written to make room, others pass by",
@@ -50,7 +52,7 @@ impl Rules for LruHints {
         ghost_bytes: 0.0,
         source: "li 3.3.2, algorithm 3.1",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = NoConfig;
 
     fn new(_config: &NoConfig, shape: &Shape) -> LruHints {
@@ -65,7 +67,7 @@ impl Rules for LruHints {
         self.links.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.list.check(&self.links)?;
         let (listed, there) = (self.list.len() as usize, resident.len());
         if listed != there || self.start.resident() as usize != there {
@@ -77,7 +79,7 @@ impl Rules for LruHints {
 
 impl Policy for LruHints {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, access: &Access) {
         if Hint::of(access.mark).is_positive() {
             self.list.move_to_back(&mut self.links, frame.0);
         }
@@ -89,7 +91,7 @@ impl Policy for LruHints {
     }
 
     #[inline(always)]
-    fn admit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, access: &Access, _: Recall) {
+    fn admit(&mut self, _: Frames<'_, CentralHook>, frame: FrameId, access: &Access, _: GhostHit) {
         if Hint::of(access.mark).is_positive() {
             self.list.push_back(&mut self.links, frame.0);
         } else {
@@ -101,16 +103,16 @@ impl Policy for LruHints {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         self.start.evicting();
         let start = &mut self.start;
-        self.list.evict(&mut self.links, goal, host, |_frame| start.went())
+        self.list.evict(&mut self.links, request, host, |_frame| start.went())
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.list.remove(&mut self.links, frame.0);
         self.start.went();
     }

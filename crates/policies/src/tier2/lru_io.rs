@@ -23,7 +23,9 @@
 use millpond_base::FrameId;
 
 use crate::config::NoConfig;
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{Hint, Ranking};
 
@@ -51,7 +53,7 @@ impl LruIo {
     }
 }
 
-impl Rules for LruIo {
+impl PolicySpec for LruIo {
     const INFO: Info = Info {
         id: "lru-io",
         summary: "second tier: clean pages first, by their last request's type, then lru",
@@ -65,7 +67,7 @@ impl Rules for LruIo {
         ghost_bytes: 0.0,
         source: "li 5.5.2, algorithm 5.2",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = NoConfig;
 
     fn new(_config: &NoConfig, shape: &Shape) -> LruIo {
@@ -77,7 +79,7 @@ impl Rules for LruIo {
         self.ranking.bytes() + self.last.capacity() * 8
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.ranking.check_holds(resident)?;
         for frame in resident {
             let last = self.last[frame.index()];
@@ -92,32 +94,32 @@ impl Rules for LruIo {
 
 impl Policy for LruIo {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, access: &Access) {
         let was_dirty = self.ranking.key(frame.0).is_some_and(|k| k >> CLASS_SHIFT == DIRTY);
         self.requested(frame, access, was_dirty);
     }
 
     #[inline(always)]
-    fn admit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, access: &Access, _: Recall) {
+    fn admit(&mut self, _: Frames<'_, CentralHook>, frame: FrameId, access: &Access, _: GhostHit) {
         self.requested(frame, access, false);
     }
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.ranking.evict(goal, host, |_frame, _page| ()).0
+        self.ranking.evict(request, host, |_frame, _page| ()).0
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.ranking.remove(frame.0);
     }
 
     #[inline(always)]
-    fn cleaned(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn cleaned(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         if self.ranking.key(frame.0).is_some() {
             self.ranking.set(frame.0, self.last[frame.index()]);
         }

@@ -21,7 +21,9 @@ use std::cmp::Reverse;
 use millpond_base::FrameId;
 
 use crate::config::NoConfig;
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::Ranking;
 
@@ -39,7 +41,7 @@ impl MinRw {
     }
 }
 
-impl Rules for MinRw {
+impl PolicySpec for MinRw {
     const INFO: Info = Info {
         id: "min-rw",
         summary: "second tier, offline: the page whose next read lies farthest ahead",
@@ -54,7 +56,7 @@ impl Rules for MinRw {
         source: "li 5.3",
     };
     const NEEDS_FUTURE: bool = true;
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = NoConfig;
 
     fn new(_config: &NoConfig, shape: &Shape) -> MinRw {
@@ -65,33 +67,33 @@ impl Rules for MinRw {
         self.ranking.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.ranking.check_holds(resident)
     }
 }
 
 impl Policy for MinRw {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, access: &Access) {
         self.rank(frame, access);
     }
 
     #[inline(always)]
-    fn admit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, access: &Access, _: Recall) {
+    fn admit(&mut self, _: Frames<'_, CentralHook>, frame: FrameId, access: &Access, _: GhostHit) {
         self.rank(frame, access);
     }
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.ranking.evict(goal, host, |_frame, _page| ()).0
+        self.ranking.evict(request, host, |_frame, _page| ()).0
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.ranking.remove(frame.0);
     }
 }

@@ -23,7 +23,9 @@
 
 use millpond_base::FrameId;
 
-use crate::contract::{Access, Frames, Goal, Host, Policy, Recall, Rules, Shape, TimedListTouch};
+use crate::contract::{
+    Access, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape, TimedCentralHook,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{ColdStart, Hint, MultiQueue, MultiQueueConfig};
 
@@ -33,7 +35,7 @@ pub struct MqHints {
     start: ColdStart,
 }
 
-impl Rules for MqHints {
+impl PolicySpec for MqHints {
     const INFO: Info = Info {
         id: "mq-hints",
         summary: "second tier: multi-queue over pages written to make room, others pass by",
@@ -47,7 +49,7 @@ impl Rules for MqHints {
         ghost_bytes: 32.0,
         source: "li 3.3.3",
     };
-    type Touch = TimedListTouch;
+    type Hook = TimedCentralHook;
     type Config = MultiQueueConfig;
 
     fn new(config: &MultiQueueConfig, shape: &Shape) -> MqHints {
@@ -62,7 +64,7 @@ impl Rules for MqHints {
         self.queues.bytes()
     }
 
-    fn check(&self, _: Frames<'_, TimedListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _: Frames<'_, TimedCentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.queues.check(resident)?;
         let (counted, there) = (self.start.resident() as usize, resident.len());
         if counted != there {
@@ -74,7 +76,7 @@ impl Rules for MqHints {
 
 impl Policy for MqHints {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, TimedListTouch>, frame: FrameId, access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, TimedCentralHook>, frame: FrameId, access: &Access) {
         if Hint::of(access.mark).is_positive() {
             self.queues.hit(frame, access);
         }
@@ -86,22 +88,22 @@ impl Policy for MqHints {
     }
 
     #[inline(always)]
-    fn miss(&mut self, access: &Access) -> Recall {
-        self.queues.recall(access.page)
+    fn miss(&mut self, access: &Access) -> GhostHit {
+        self.queues.ghost_hit(access.page)
     }
 
     #[inline(always)]
     fn admit(
         &mut self,
-        _frames: Frames<'_, TimedListTouch>,
+        _frames: Frames<'_, TimedCentralHook>,
         frame: FrameId,
         access: &Access,
-        recall: Recall,
+        ghost_hit: GhostHit,
     ) {
         if Hint::of(access.mark).is_positive() || !self.start.is_over() {
-            self.queues.admit(frame, access, recall);
+            self.queues.admit(frame, access, ghost_hit);
         } else {
-            self.queues.admit_as_victim(frame, recall);
+            self.queues.admit_as_victim(frame, ghost_hit);
         }
         self.start.came();
     }
@@ -109,16 +111,16 @@ impl Policy for MqHints {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, TimedListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, TimedCentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         self.start.evicting();
         let start = &mut self.start;
-        self.queues.evict(goal, host, |_frame| start.went())
+        self.queues.evict(request, host, |_frame| start.went())
     }
 
-    fn forget(&mut self, _frames: Frames<'_, TimedListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, TimedCentralHook>, frame: FrameId) {
         self.queues.forget(frame);
         self.start.went();
     }

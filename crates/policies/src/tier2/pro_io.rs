@@ -28,7 +28,8 @@ use millpond_base::FrameId;
 
 use crate::config::NoConfig;
 use crate::contract::{
-    Access, Frames, Goal, Host, ListTouch, NEVER, PageState, Policy, Recall, Rules, Shape,
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, NEVER, PageState, Policy,
+    PolicySpec, Shape,
 };
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::Ranking;
@@ -83,7 +84,7 @@ impl ProIo {
     }
 }
 
-impl Rules for ProIo {
+impl PolicySpec for ProIo {
     const INFO: Info = Info {
         id: "pro-io",
         summary: "second tier, offline: a page that costs no i/o, else the one needed last",
@@ -98,7 +99,7 @@ impl Rules for ProIo {
         source: "li 5.5.1, algorithm 5.1",
     };
     const NEEDS_FUTURE: bool = true;
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = NoConfig;
 
     fn new(_config: &NoConfig, shape: &Shape) -> ProIo {
@@ -113,7 +114,7 @@ impl Rules for ProIo {
         self.ranking.bytes() + self.flags.capacity() + self.stale.capacity() * 4
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.ranking.check_holds(resident)?;
         let marked = self.flags.iter().filter(|f| **f & STALE != 0).count();
         if marked != self.stale.len() {
@@ -125,32 +126,32 @@ impl Rules for ProIo {
 
 impl Policy for ProIo {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, access: &Access) {
         let owes = self.flags[frame.index()] & OWES;
         self.rank(frame, access, owes);
     }
 
     #[inline(always)]
-    fn admit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, access: &Access, _: Recall) {
+    fn admit(&mut self, _: Frames<'_, CentralHook>, frame: FrameId, access: &Access, _: GhostHit) {
         self.rank(frame, access, 0);
     }
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         self.refresh(host);
-        self.ranking.evict(goal, host, |_frame, _page| ()).0
+        self.ranking.evict(request, host, |_frame, _page| ()).0
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.ranking.remove(frame.0);
     }
 
-    fn cleaned(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn cleaned(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.mark_stale(frame);
     }
 }

@@ -22,7 +22,9 @@
 use millpond_base::FrameId;
 
 use crate::config::NoConfig;
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{Adaptation, Balance};
 
@@ -31,7 +33,7 @@ pub struct T2Arc {
     balance: Balance,
 }
 
-impl Rules for T2Arc {
+impl PolicySpec for T2Arc {
     const INFO: Info = Info {
         id: "t2-arc",
         summary: "second tier: adaptive replacement, blind to hints",
@@ -45,7 +47,7 @@ impl Rules for T2Arc {
         ghost_bytes: 32.0,
         source: "li 5.5, 5.6",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = NoConfig;
 
     fn new(_config: &NoConfig, shape: &Shape) -> T2Arc {
@@ -60,38 +62,44 @@ impl Rules for T2Arc {
         self.balance.bytes()
     }
 
-    fn check(&self, _: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.balance.check(resident)
     }
 }
 
 impl Policy for T2Arc {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, _access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, _access: &Access) {
         self.balance.hit(frame);
     }
 
     #[inline(always)]
-    fn miss(&mut self, access: &Access) -> Recall {
-        self.balance.recall(access.page)
+    fn miss(&mut self, access: &Access) -> GhostHit {
+        self.balance.ghost_hit(access.page)
     }
 
     #[inline(always)]
-    fn admit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, _: &Access, recall: Recall) {
-        self.balance.admit(frame, recall);
+    fn admit(
+        &mut self,
+        _: Frames<'_, CentralHook>,
+        frame: FrameId,
+        _: &Access,
+        ghost_hit: GhostHit,
+    ) {
+        self.balance.admit(frame, ghost_hit);
     }
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.balance.evict(goal, host, |_frame| ())
+        self.balance.evict(request, host, |_frame| ())
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.balance.forget(frame);
     }
 }

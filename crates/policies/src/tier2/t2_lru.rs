@@ -20,7 +20,9 @@
 use millpond_base::FrameId;
 
 use crate::config::NoConfig;
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::list::check_holds;
 use crate::parts::{Links, List};
@@ -31,7 +33,7 @@ pub struct T2Lru {
     list: List,
 }
 
-impl Rules for T2Lru {
+impl PolicySpec for T2Lru {
     const INFO: Info = Info {
         id: "t2-lru",
         summary: "second tier: least recently requested, blind to hints",
@@ -45,7 +47,7 @@ impl Rules for T2Lru {
         ghost_bytes: 0.0,
         source: "li 3.4, 5.5",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = NoConfig;
 
     fn new(_config: &NoConfig, shape: &Shape) -> T2Lru {
@@ -56,33 +58,33 @@ impl Rules for T2Lru {
         self.links.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         check_holds(&[&self.list], &self.links, resident)
     }
 }
 
 impl Policy for T2Lru {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, _access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, _access: &Access) {
         self.list.move_to_back(&mut self.links, frame.0);
     }
 
     #[inline(always)]
-    fn admit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, _: &Access, _: Recall) {
+    fn admit(&mut self, _: Frames<'_, CentralHook>, frame: FrameId, _: &Access, _: GhostHit) {
         self.list.push_back(&mut self.links, frame.0);
     }
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.list.evict(&mut self.links, goal, host, |_frame| ())
+        self.list.evict(&mut self.links, request, host, |_frame| ())
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.list.remove(&mut self.links, frame.0);
     }
 }

@@ -23,7 +23,9 @@
 
 use millpond_base::FrameId;
 
-use crate::contract::{Access, Frames, Goal, Host, Policy, Recall, Rules, Shape, TimedListTouch};
+use crate::contract::{
+    Access, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape, TimedCentralHook,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{MultiQueue, MultiQueueConfig};
 
@@ -32,7 +34,7 @@ pub struct T2Mq {
     queues: MultiQueue,
 }
 
-impl Rules for T2Mq {
+impl PolicySpec for T2Mq {
     const INFO: Info = Info {
         id: "t2-mq",
         summary: "second tier: queues by frequency with an out queue, blind to hints",
@@ -46,7 +48,7 @@ impl Rules for T2Mq {
         ghost_bytes: 32.0,
         source: "li 3.3.3, 3.4",
     };
-    type Touch = TimedListTouch;
+    type Hook = TimedCentralHook;
     type Config = MultiQueueConfig;
 
     fn new(config: &MultiQueueConfig, shape: &Shape) -> T2Mq {
@@ -61,44 +63,44 @@ impl Rules for T2Mq {
         self.queues.bytes()
     }
 
-    fn check(&self, _: Frames<'_, TimedListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _: Frames<'_, TimedCentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.queues.check(resident)
     }
 }
 
 impl Policy for T2Mq {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, TimedListTouch>, frame: FrameId, access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, TimedCentralHook>, frame: FrameId, access: &Access) {
         self.queues.hit(frame, access);
     }
 
     #[inline(always)]
-    fn miss(&mut self, access: &Access) -> Recall {
-        self.queues.recall(access.page)
+    fn miss(&mut self, access: &Access) -> GhostHit {
+        self.queues.ghost_hit(access.page)
     }
 
     #[inline(always)]
     fn admit(
         &mut self,
-        _frames: Frames<'_, TimedListTouch>,
+        _frames: Frames<'_, TimedCentralHook>,
         frame: FrameId,
         access: &Access,
-        recall: Recall,
+        ghost_hit: GhostHit,
     ) {
-        self.queues.admit(frame, access, recall);
+        self.queues.admit(frame, access, ghost_hit);
     }
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, TimedListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, TimedCentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.queues.evict(goal, host, |_frame| ())
+        self.queues.evict(request, host, |_frame| ())
     }
 
-    fn forget(&mut self, _frames: Frames<'_, TimedListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, TimedCentralHook>, frame: FrameId) {
         self.queues.forget(frame);
     }
 }

@@ -25,7 +25,9 @@ use std::cmp::Reverse;
 
 use millpond_base::FrameId;
 
-use crate::contract::{Access, Frames, Goal, Host, ListTouch, NEVER, Policy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, NEVER, Policy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{ColdStart, Ranking};
 
@@ -72,7 +74,7 @@ impl T2Opt {
     }
 }
 
-impl Rules for T2Opt {
+impl PolicySpec for T2Opt {
     const INFO: Info = Info {
         id: "t2-opt",
         summary: "second tier, offline: the most read hits, pages may pass by",
@@ -87,7 +89,7 @@ impl Rules for T2Opt {
         source: "li 3.4.1",
     };
     const NEEDS_FUTURE: bool = true;
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = T2OptConfig;
 
     fn new(config: &T2OptConfig, shape: &Shape) -> T2Opt {
@@ -103,14 +105,14 @@ impl Rules for T2Opt {
         self.ranking.bytes()
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.ranking.check_holds(resident)
     }
 }
 
 impl Policy for T2Opt {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId, access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId, access: &Access) {
         self.rank(frame, access);
     }
 
@@ -121,7 +123,7 @@ impl Policy for T2Opt {
     }
 
     #[inline(always)]
-    fn admit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, access: &Access, _: Recall) {
+    fn admit(&mut self, _: Frames<'_, CentralHook>, frame: FrameId, access: &Access, _: GhostHit) {
         self.rank(frame, access);
         self.start.came();
     }
@@ -129,16 +131,16 @@ impl Policy for T2Opt {
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         self.start.evicting();
         let start = &mut self.start;
-        self.ranking.evict(goal, host, |_frame, _page| start.went()).0
+        self.ranking.evict(request, host, |_frame, _page| start.went()).0
     }
 
-    fn forget(&mut self, _frames: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, CentralHook>, frame: FrameId) {
         self.ranking.remove(frame.0);
         self.start.went();
     }

@@ -18,7 +18,9 @@
 use millpond_base::FrameId;
 
 use crate::config::NoConfig;
-use crate::contract::{Access, Frames, Goal, Host, NoTouch, OpenPolicy, Recall, Rules, Shape};
+use crate::contract::{
+    Access, EvictRequest, Frames, GhostHit, Host, NoHook, OpenPolicy, PolicySpec, Shape,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::Random as Generator;
 use crate::parts::offers::offer_sampled;
@@ -28,7 +30,7 @@ pub struct T2Rand {
     generator: Generator,
 }
 
-impl Rules for T2Rand {
+impl PolicySpec for T2Rand {
     const INFO: Info = Info {
         id: "t2-rand",
         summary: "second tier: a uniformly random page, no state",
@@ -43,7 +45,7 @@ impl Rules for T2Rand {
         source: "li 3.4.1",
     };
     const IS_RANDOM: bool = true;
-    type Touch = NoTouch;
+    type Hook = NoHook;
     type Config = NoConfig;
 
     fn new(_config: &NoConfig, shape: &Shape) -> T2Rand {
@@ -57,17 +59,17 @@ impl Rules for T2Rand {
 
 impl OpenPolicy for T2Rand {
     #[inline(always)]
-    fn admit(&self, _: Frames<'_, NoTouch>, _: FrameId, _: &Access, _: Recall) {}
+    fn admit(&self, _: Frames<'_, NoHook>, _: FrameId, _: &Access, _: GhostHit) {}
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &self,
-        frames: Frames<'_, NoTouch>,
-        goal: &Goal,
+        frames: Frames<'_, NoHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        offer_sampled(goal, host, |count| self.generator.sample(count, frames.len()))
+        offer_sampled(request, host, |count| self.generator.sample(count, frames.len()))
     }
 
-    fn forget(&self, _: Frames<'_, NoTouch>, _: FrameId) {}
+    fn forget(&self, _: Frames<'_, NoHook>, _: FrameId) {}
 }

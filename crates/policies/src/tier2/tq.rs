@@ -28,7 +28,9 @@
 
 use millpond_base::FrameId;
 
-use crate::contract::{Access, Frames, Goal, Host, Policy, Recall, Rules, Shape, TimedListTouch};
+use crate::contract::{
+    Access, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape, TimedCentralHook,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{TypeQueue, TypeQueueConfig};
 
@@ -37,7 +39,7 @@ pub struct Tq {
     queue: TypeQueue,
 }
 
-impl Rules for Tq {
+impl PolicySpec for Tq {
     const INFO: Info = Info {
         id: "tq",
         summary: "second tier: read pages go first, then the latest predicted read",
@@ -51,7 +53,7 @@ impl Rules for Tq {
         ghost_bytes: 84.0,
         source: "li 3.3.4, algorithm 3.2",
     };
-    type Touch = TimedListTouch;
+    type Hook = TimedCentralHook;
     type Config = TypeQueueConfig;
 
     fn new(config: &TypeQueueConfig, shape: &Shape) -> Tq {
@@ -66,14 +68,14 @@ impl Rules for Tq {
         self.queue.bytes()
     }
 
-    fn check(&self, _: Frames<'_, TimedListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _: Frames<'_, TimedCentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.queue.check(resident)
     }
 }
 
 impl Policy for Tq {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, TimedListTouch>, frame: FrameId, access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, TimedCentralHook>, frame: FrameId, access: &Access) {
         self.queue.hit(frame, access);
     }
 
@@ -83,26 +85,26 @@ impl Policy for Tq {
     }
 
     #[inline(always)]
-    fn miss(&mut self, access: &Access) -> Recall {
+    fn miss(&mut self, access: &Access) -> GhostHit {
         self.queue.miss(access)
     }
 
     #[inline(always)]
-    fn admit(&mut self, _: Frames<'_, TimedListTouch>, frame: FrameId, a: &Access, _: Recall) {
+    fn admit(&mut self, _: Frames<'_, TimedCentralHook>, frame: FrameId, a: &Access, _: GhostHit) {
         self.queue.admit(frame, a);
     }
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, TimedListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, TimedCentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.queue.evict(goal, host)
+        self.queue.evict(request, host)
     }
 
-    fn forget(&mut self, _frames: Frames<'_, TimedListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, TimedCentralHook>, frame: FrameId) {
         self.queue.forget(frame);
     }
 }

@@ -21,7 +21,9 @@
 
 use millpond_base::FrameId;
 
-use crate::contract::{Access, Frames, Goal, Host, Policy, Recall, Rules, Shape, TimedListTouch};
+use crate::contract::{
+    Access, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape, TimedCentralHook,
+};
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{TypeQueue, TypeQueueConfig};
 
@@ -30,7 +32,7 @@ pub struct TqIo {
     queue: TypeQueue,
 }
 
-impl Rules for TqIo {
+impl PolicySpec for TqIo {
     const INFO: Info = Info {
         id: "tq-io",
         summary: "second tier: type queue, clean pages first",
@@ -44,7 +46,7 @@ impl Rules for TqIo {
         ghost_bytes: 84.0,
         source: "li 5.5.2",
     };
-    type Touch = TimedListTouch;
+    type Hook = TimedCentralHook;
     type Config = TypeQueueConfig;
 
     fn new(config: &TypeQueueConfig, shape: &Shape) -> TqIo {
@@ -59,14 +61,14 @@ impl Rules for TqIo {
         self.queue.bytes()
     }
 
-    fn check(&self, _: Frames<'_, TimedListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _: Frames<'_, TimedCentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.queue.check(resident)
     }
 }
 
 impl Policy for TqIo {
     #[inline(always)]
-    fn hit(&mut self, _frames: Frames<'_, TimedListTouch>, frame: FrameId, access: &Access) {
+    fn hit(&mut self, _frames: Frames<'_, TimedCentralHook>, frame: FrameId, access: &Access) {
         self.queue.hit(frame, access);
     }
 
@@ -76,30 +78,30 @@ impl Policy for TqIo {
     }
 
     #[inline(always)]
-    fn miss(&mut self, access: &Access) -> Recall {
+    fn miss(&mut self, access: &Access) -> GhostHit {
         self.queue.miss(access)
     }
 
     #[inline(always)]
-    fn admit(&mut self, _: Frames<'_, TimedListTouch>, frame: FrameId, a: &Access, _: Recall) {
+    fn admit(&mut self, _: Frames<'_, TimedCentralHook>, frame: FrameId, a: &Access, _: GhostHit) {
         self.queue.admit(frame, a);
     }
 
     #[inline(always)]
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, TimedListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, TimedCentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
-        self.queue.evict(goal, host)
+        self.queue.evict(request, host)
     }
 
-    fn forget(&mut self, _frames: Frames<'_, TimedListTouch>, frame: FrameId) {
+    fn forget(&mut self, _frames: Frames<'_, TimedCentralHook>, frame: FrameId) {
         self.queue.forget(frame);
     }
 
-    fn cleaned(&mut self, _frames: Frames<'_, TimedListTouch>, frame: FrameId) {
+    fn cleaned(&mut self, _frames: Frames<'_, TimedCentralHook>, frame: FrameId) {
         self.queue.cleaned(frame);
     }
 }

@@ -2,10 +2,10 @@
 
 mod header;
 mod host;
+mod policy_host;
 mod pool;
-mod seat;
 mod workers;
 
+pub use policy_host::PolicyHost;
 pub use pool::Setup;
-pub use seat::Seat;
 pub use workers::{Load, run};

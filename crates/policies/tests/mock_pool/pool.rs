@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use millpond_base::sync::atomic::{AtomicU32, AtomicU64};
 use millpond_base::sync::{Mutex, thread};
 use millpond_base::{FrameId, Mark, PageId};
-use millpond_policies::contract::{Access, Frames, Goal, Hit, TickSource, Touch, TouchOn};
+use millpond_policies::contract::{Access, EvictRequest, Frames, Hit, HitHook, HitOn, TickSource};
 
 use super::header::{Header, NO_PAGE};
 use super::host::LiveHost;
-use super::seat::{Seat, Told};
+use super::policy_host::{PolicyHost, Told};
 
 /// Pages form a tree: page `p`'s parent is `p / FAN_OUT`. Page 0, the root, is permanent.
 const FAN_OUT: u64 = 4;
@@ -26,19 +26,19 @@ enum Place {
 }
 
 /// What a pool is made of.
-pub struct Setup<T: Touch> {
+pub struct Setup<T: HitHook> {
     pub frames: u32,
     pub params: T::Params,
-    pub seat: Seat<T>,
+    pub policy_host: PolicyHost<T>,
 }
 
 /// The pool.
-pub struct Pool<T: Touch> {
+pub struct Pool<T: HitHook> {
     pub headers: Vec<Header>,
     metas: Vec<T::Meta>,
     params: T::Params,
-    pub seat: Seat<T>,
-    touch_on: TouchOn,
+    pub policy_host: PolicyHost<T>,
+    hit_on: HitOn,
     table: Mutex<HashMap<u64, Place>>,
     free: Mutex<Vec<FrameId>>,
     now: AtomicU32,
@@ -51,9 +51,9 @@ fn stalled(what: &str) -> ! {
     panic!("{what}: still not after {TRIES_MAX} tries");
 }
 
-impl<T: Touch> Pool<T> {
+impl<T: HitHook> Pool<T> {
     pub fn new(setup: Setup<T>) -> Pool<T> {
-        let Setup { frames, params, seat } = setup;
+        let Setup { frames, params, policy_host } = setup;
         let mut metas = Vec::new();
         metas.resize_with(frames as usize, Default::default);
         let headers: Vec<Header> = (0..frames).map(|_| Header::default()).collect();
@@ -62,9 +62,9 @@ impl<T: Touch> Pool<T> {
             headers,
             metas,
             params,
-            touch_on: seat.touch_on(),
-            evictions_per_tick: u64::from(seat.evictions_per_tick()),
-            seat,
+            hit_on: policy_host.hit_on(),
+            evictions_per_tick: u64::from(policy_host.evictions_per_tick()),
+            policy_host,
             table: Mutex::new(HashMap::new()),
             free: Mutex::new((0..frames).rev().map(FrameId).collect()),
             now: AtomicU32::new(0),
@@ -160,19 +160,19 @@ impl<T: Touch> Pool<T> {
         header.cooling.store(false, SeqCst);
         let version = latched.changed();
         let still = || header.is_still(version) && !header.cooling.load(SeqCst);
-        self.seat.revive(self.frames(), frame, still);
+        self.policy_host.revive(self.frames(), frame, still);
         Some(version)
     }
 
     fn touched(&self, frame: FrameId, version: u64, access: &Access, ring: &mut Vec<Told>) {
-        let times = if self.touch_on == TouchOn::Both { 2 } else { 1 };
+        let times = if self.hit_on == HitOn::Both { 2 } else { 1 };
         for _ in 0..times {
             if T::HIT != Hit::Nothing {
-                T::touch(self.frames().meta(frame), &self.params, access);
+                T::on_hit(self.frames().meta(frame), &self.params, access);
             }
             if T::HIT == Hit::Central {
                 let still = |f: FrameId, v: u64| self.headers[f.index()].is_still(v);
-                self.seat.hit(self.frames(), (frame, version, *access), ring, still);
+                self.policy_host.hit(self.frames(), (frame, version, *access), ring, still);
             }
         }
     }
@@ -180,12 +180,12 @@ impl<T: Touch> Pool<T> {
     /// Drains what a thread has not told yet.
     pub fn drain(&self, ring: &mut Vec<Told>) {
         let still = |f: FrameId, v: u64| self.headers[f.index()].is_still(v);
-        self.seat.drain(self.frames(), ring, still);
+        self.policy_host.drain(self.frames(), ring, still);
     }
 
     fn load(&self, access: &Access) {
-        let recall = self.seat.miss(access);
-        let frame = self.free_frame(Some((access.page, recall)));
+        let ghost_hit = self.policy_host.miss(access);
+        let frame = self.free_frame(Some((access.page, ghost_hit)));
         let header = &self.headers[frame.index()];
         let mut tries = 0;
         let latched = loop {
@@ -206,7 +206,7 @@ impl<T: Touch> Pool<T> {
         let access = &Access { now: self.access(access.page.0, access.mark, false).now, ..*access };
         T::reset(self.frames().meta(frame), &self.params, access);
         let publish = || header.resident.store(true, SeqCst);
-        self.seat.admit(self.frames(), frame, access, recall, publish);
+        self.policy_host.admit(self.frames(), frame, access, ghost_hit, publish);
         self.swizzle(frame, access.page.0);
         // In the table before the latch goes: whoever takes the page out must find it there.
         let mut table = self.table.lock().expect("no thread panicked");
@@ -253,7 +253,7 @@ impl<T: Touch> Pool<T> {
 
     fn free_frame(
         &self,
-        incoming: Option<(PageId, millpond_policies::contract::Recall)>,
+        incoming: Option<(PageId, millpond_policies::contract::GhostHit)>,
     ) -> FrameId {
         for _ in 0..TRIES_MAX {
             if let Some(frame) = self.free.lock().expect("no thread panicked").pop() {
@@ -274,13 +274,13 @@ impl<T: Touch> Pool<T> {
     pub fn evict(
         &self,
         frames: u32,
-        incoming: Option<(PageId, millpond_policies::contract::Recall)>,
+        incoming: Option<(PageId, millpond_policies::contract::GhostHit)>,
     ) -> u32 {
         let now = self.access(0, Mark::READ, false).now;
         let steps_max = 4 * self.headers.len() as u32 + 64;
-        let goal = Goal { frames, steps_max, now, incoming };
+        let request = EvictRequest { frames, steps_max, now, incoming };
         let mut host = LiveHost { pool: self, taken: Vec::new(), writes: Vec::new() };
-        let said = self.seat.evict(self.frames(), &goal, &mut host);
+        let said = self.policy_host.evict(self.frames(), &request, &mut host);
         let LiveHost { taken, writes, .. } = host;
         assert_eq!(said as usize, taken.len(), "a policy must say how many were taken");
         assert!(said <= frames, "{said} taken, {frames} wanted");
@@ -312,7 +312,7 @@ impl<T: Touch> Pool<T> {
             header.dirty.store(false, SeqCst);
             break latched.changed();
         };
-        self.seat.cleaned(self.frames(), frame, || header.is_still(version));
+        self.policy_host.cleaned(self.frames(), frame, || header.is_still(version));
     }
 
     /// Drops `page`, if it is there and nobody needs it. The frame is free only after the policy
@@ -329,7 +329,7 @@ impl<T: Touch> Pool<T> {
         }
         self.take_out(frame);
         latched.changed();
-        self.seat.forget(self.frames(), frame);
+        self.policy_host.forget(self.frames(), frame);
         self.free.lock().expect("no thread panicked").push(frame);
     }
 
@@ -363,7 +363,7 @@ impl<T: Touch> Pool<T> {
                 resident.push(FrameId(i as u32));
             }
         }
-        self.seat.check(self.frames(), &resident)
+        self.policy_host.check(self.frames(), &resident)
     }
 
     /// Empties the pool: every page must be found, children first, the root last.

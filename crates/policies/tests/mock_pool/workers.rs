@@ -5,7 +5,7 @@ use millpond_base::sync::atomic::Ordering::SeqCst;
 use millpond_base::Mark;
 use millpond_base::sync::atomic::AtomicU32;
 use millpond_base::sync::{Arc, thread};
-use millpond_policies::contract::Touch;
+use millpond_policies::contract::HitHook;
 
 use super::pool::{Pool, Setup};
 
@@ -26,7 +26,7 @@ pub struct Load {
 }
 
 /// Runs `load` on a new pool; checks it when all is quiet, empties it, and checks again.
-pub fn run<T: Touch>(setup: Setup<T>, load: Load) -> Result<(), String> {
+pub fn run<T: HitHook>(setup: Setup<T>, load: Load) -> Result<(), String> {
     let pool = Arc::new(Pool::new(setup));
     let running = Arc::new(AtomicU32::new(load.threads));
     let mut threads = Vec::new();
@@ -60,7 +60,7 @@ pub fn run<T: Touch>(setup: Setup<T>, load: Load) -> Result<(), String> {
     pool.check()
 }
 
-fn work<T: Touch>(pool: &Pool<T>, load: Load, number: u64) {
+fn work<T: HitHook>(pool: &Pool<T>, load: Load, number: u64) {
     let mut random = fastrand::Rng::with_seed(load.seed * 31 + number);
     let mut ring = Vec::new();
     for _ in 0..load.references {

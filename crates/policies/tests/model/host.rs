@@ -1,7 +1,7 @@
 //! The model's frames, and what it answers to a policy that evicts.
 
 use millpond_base::{FrameId, PageId};
-use millpond_policies::contract::{Cooled, Host, PageState, Verdict, Why};
+use millpond_policies::contract::{Cooled, Host, OfferOutcome, PageState, RefusalReason};
 
 /// One frame. The flags are independent: the host is free to be in any of these states.
 #[derive(Clone, Debug, Default)]
@@ -116,53 +116,53 @@ impl ModelHost {
         }
     }
 
-    fn answer(&mut self, frame: FrameId) -> Verdict {
+    fn answer(&mut self, frame: FrameId) -> OfferOutcome {
         let index = frame.index();
         let Some(held) = self.frames.get(index).cloned() else {
             self.blame(format!("offered frame {}, which the pool does not have", frame.0));
-            return Verdict::Refused(Why::Absent);
+            return OfferOutcome::Refused(RefusalReason::Absent);
         };
         if held.vanished {
-            return Verdict::Refused(Why::Absent);
+            return OfferOutcome::Refused(RefusalReason::Absent);
         }
         let Some(page) = held.page.filter(|_| !held.loading) else {
             if !self.may_offer_absent {
                 let again = if self.taken.contains(&frame) { ", taken in this call" } else { "" };
                 self.blame(format!("offered frame {}, which holds no page{again}", frame.0));
             }
-            return Verdict::Refused(Why::Absent);
+            return OfferOutcome::Refused(RefusalReason::Absent);
         };
         if held.latched {
-            return Verdict::Refused(Why::Latched);
+            return OfferOutcome::Refused(RefusalReason::Latched);
         }
         if held.pins > 0 {
-            return Verdict::Refused(Why::Pinned);
+            return OfferOutcome::Refused(RefusalReason::Pinned);
         }
         if let Some(child) = held.children.first() {
-            return Verdict::Instead(FrameId(*child));
+            return OfferOutcome::EvictChildFirst(FrameId(*child));
         }
         if held.permanent {
-            return Verdict::Refused(Why::Permanent);
+            return OfferOutcome::Refused(RefusalReason::Permanent);
         }
         if held.writing || (held.dirty && !self.takes_dirty) {
             self.frames[index].writing = true;
-            return Verdict::Refused(Why::Dirty);
+            return OfferOutcome::Refused(RefusalReason::Dirty);
         }
         if self.vanishes > 0 && self.random.u8(..) < self.vanishes {
             self.unswizzle(frame.0);
             self.frames[index].vanished = true;
             self.vanished.push(frame);
-            return Verdict::Refused(Why::Absent);
+            return OfferOutcome::Refused(RefusalReason::Absent);
         }
         if self.changes > 0 && self.random.u8(..) < self.changes {
             if std::mem::take(&mut self.frames[index].cooling) {
                 self.revived.push(frame);
             }
-            return Verdict::Refused(Why::Changed);
+            return OfferOutcome::Refused(RefusalReason::Changed);
         }
         self.clear(frame.0);
         self.taken.push(frame);
-        Verdict::Taken(page)
+        OfferOutcome::Taken(page)
     }
 
     fn blame(&mut self, fault: String) {
@@ -171,23 +171,23 @@ impl ModelHost {
 }
 
 impl Host for ModelHost {
-    fn offer(&mut self, frame: FrameId) -> Verdict {
+    fn offer(&mut self, frame: FrameId) -> OfferOutcome {
         self.offers += u64::from(!self.following);
         let verdict = self.answer(frame);
         let code = match verdict {
-            Verdict::Taken(page) => page.0 << 3,
-            Verdict::Refused(why) => (why as u64) << 3 | 1,
-            Verdict::Instead(child) => u64::from(child.0) << 3 | 2,
+            OfferOutcome::Taken(page) => page.0 << 3,
+            OfferOutcome::Refused(why) => (why as u64) << 3 | 1,
+            OfferOutcome::EvictChildFirst(child) => u64::from(child.0) << 3 | 2,
         };
         self.note(u64::from(frame.0) << 32 ^ code);
         verdict
     }
 
     /// Counts offers that follow an `Instead` apart from the policy's own.
-    fn take(&mut self, frame: FrameId) -> Result<(FrameId, PageId), Why> {
+    fn take(&mut self, frame: FrameId) -> Result<(FrameId, PageId), RefusalReason> {
         struct Follow<'a>(&'a mut ModelHost);
         impl Host for Follow<'_> {
-            fn offer(&mut self, frame: FrameId) -> Verdict {
+            fn offer(&mut self, frame: FrameId) -> OfferOutcome {
                 let verdict = self.0.offer(frame);
                 self.0.following = true;
                 verdict
@@ -202,16 +202,16 @@ impl Host for ModelHost {
         self.coolings += 1;
         let Some(held) = self.frames.get(frame.index()).cloned() else {
             self.blame(format!("cooled frame {}, which the pool does not have", frame.0));
-            return Cooled::Refused(Why::Absent);
+            return Cooled::Refused(RefusalReason::Absent);
         };
         let hot = |c: &&u32| !self.frames[**c as usize].cooling;
         let cooled = match held.children.iter().find(hot) {
-            _ if !held.is_resident() || held.vanished => Cooled::Refused(Why::Absent),
-            _ if held.cooling => Cooled::Refused(Why::Changed),
-            _ if held.pins > 0 => Cooled::Refused(Why::Pinned),
-            _ if held.latched => Cooled::Refused(Why::Latched),
-            _ if held.permanent => Cooled::Refused(Why::Permanent),
-            Some(child) => Cooled::Instead(FrameId(*child)),
+            _ if !held.is_resident() || held.vanished => Cooled::Refused(RefusalReason::Absent),
+            _ if held.cooling => Cooled::Refused(RefusalReason::Changed),
+            _ if held.pins > 0 => Cooled::Refused(RefusalReason::Pinned),
+            _ if held.latched => Cooled::Refused(RefusalReason::Latched),
+            _ if held.permanent => Cooled::Refused(RefusalReason::Permanent),
+            Some(child) => Cooled::CoolChildFirst(FrameId(*child)),
             None => Cooled::Yes,
         };
         if cooled == Cooled::Yes {

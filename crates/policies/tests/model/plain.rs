@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use millpond_base::{FrameId, Mark, PageId};
 use millpond_policies::contract::{
-    Access, Cooled, Goal, Host, NEVER, PageState, TickSource, TouchOn, Verdict, Why,
+    Access, Cooled, EvictRequest, HitOn, Host, NEVER, OfferOutcome, PageState, RefusalReason,
+    TickSource,
 };
 
 use super::subject::{Kind, Subject};
@@ -33,13 +34,13 @@ struct PlainHost {
 }
 
 impl Host for PlainHost {
-    fn offer(&mut self, frame: FrameId) -> Verdict {
+    fn offer(&mut self, frame: FrameId) -> OfferOutcome {
         match self.frames[frame.index()].page {
-            None => Verdict::Refused(Why::Absent),
+            None => OfferOutcome::Refused(RefusalReason::Absent),
             Some(page) => {
                 self.frames[frame.index()] = Held::default();
                 self.taken.push((frame, page));
-                Verdict::Taken(page)
+                OfferOutcome::Taken(page)
             }
         }
     }
@@ -47,8 +48,8 @@ impl Host for PlainHost {
     fn cool(&mut self, frame: FrameId) -> Cooled {
         let held = &mut self.frames[frame.index()];
         match held.page {
-            None => Cooled::Refused(Why::Absent),
-            Some(_) if held.cooling => Cooled::Refused(Why::Changed),
+            None => Cooled::Refused(RefusalReason::Absent),
+            Some(_) if held.cooling => Cooled::Refused(RefusalReason::Changed),
             Some(_) => {
                 held.cooling = true;
                 Cooled::Yes
@@ -106,7 +107,7 @@ pub fn run_plain(
 ) -> Vec<Outcome> {
     let mut host = PlainHost { frames: vec![Held::default(); frames as usize], taken: Vec::new() };
     let (mut table, mut free) = (HashMap::new(), (0..frames).rev().collect::<Vec<u32>>());
-    let (touch_on, future) = (subject.touch_on(), future_of(trace));
+    let (hit_on, future) = (subject.hit_on(), future_of(trace));
     let (mut now, mut until_tick) = (0u32, subject.evictions_per_tick().max(1));
     let mut outcomes = Vec::new();
     for (&(page, mark), &(next, next_read)) in trace.iter().zip(&future) {
@@ -120,18 +121,19 @@ pub fn run_plain(
                 subject.revive(FrameId(frame));
             }
             subject.hit(FrameId(frame), &access);
-            if touch_on == TouchOn::Both {
+            if hit_on == HitOn::Both {
                 subject.hit(FrameId(frame), &access);
             }
             outcomes.push(Outcome::Hit);
             continue;
         }
-        let recall = subject.miss(&access);
+        let ghost_hit = subject.miss(&access);
         let mut outcome = Outcome::Loaded;
         if free.is_empty() {
             let steps_max = (4 * frames).max(1 << 16);
-            let incoming = Some((PageId(page), recall));
-            let said = subject.evict(&Goal { frames: 1, steps_max, now, incoming }, &mut host);
+            let incoming = Some((PageId(page), ghost_hit));
+            let said =
+                subject.evict(&EvictRequest { frames: 1, steps_max, now, incoming }, &mut host);
             let (frame, victim) = host.taken.pop().expect("no victim where nothing is refused");
             assert_eq!((said, host.taken.len()), (1, 0));
             table.remove(&victim.0);
@@ -149,8 +151,8 @@ pub fn run_plain(
         let held = Held { page: Some(PageId(page)), dirty: mark.is_write(), cooling: false };
         host.frames[FrameId(frame).index()] = held;
         access.now = now;
-        subject.load(FrameId(frame), &access, recall);
-        if touch_on != TouchOn::Fix {
+        subject.load(FrameId(frame), &access, ghost_hit);
+        if hit_on != HitOn::Fix {
             subject.hit(FrameId(frame), &access);
         }
         outcomes.push(outcome);

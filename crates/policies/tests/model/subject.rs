@@ -3,7 +3,7 @@
 use millpond_base::FrameId;
 use millpond_policies::config::{Config, ParamError, ParamInfo, Spec};
 use millpond_policies::contract::{
-    Access, Frames, Goal, Hit, Host, Policy, Recall, Shape, TickSource, Touch, TouchOn,
+    Access, EvictRequest, Frames, GhostHit, Hit, HitHook, HitOn, Host, Policy, Shape, TickSource,
 };
 use millpond_policies::info::{Family, Info};
 use millpond_policies::registry::{Visitor, visit_all};
@@ -14,13 +14,13 @@ pub trait Subject {
     fn hit(&mut self, frame: FrameId, access: &Access);
     fn revive(&mut self, frame: FrameId);
     fn wants(&mut self, access: &Access) -> bool;
-    fn miss(&mut self, access: &Access) -> Recall;
+    fn miss(&mut self, access: &Access) -> GhostHit;
     /// Reset, then admit.
-    fn load(&mut self, frame: FrameId, access: &Access, recall: Recall);
-    fn evict(&mut self, goal: &Goal, host: &mut dyn Host) -> u32;
+    fn load(&mut self, frame: FrameId, access: &Access, ghost_hit: GhostHit);
+    fn evict(&mut self, request: &EvictRequest, host: &mut dyn Host) -> u32;
     fn forget(&mut self, frame: FrameId);
     fn cleaned(&mut self, frame: FrameId);
-    fn touch_on(&self) -> TouchOn;
+    fn hit_on(&self) -> HitOn;
     fn evictions_per_tick(&self) -> u32;
     fn state_bytes(&self) -> usize;
     fn check(&self, resident: &[FrameId]) -> Result<(), String>;
@@ -28,17 +28,17 @@ pub trait Subject {
 
 struct Seated<P: Policy> {
     policy: P,
-    params: <P::Touch as Touch>::Params,
-    metas: Vec<<P::Touch as Touch>::Meta>,
+    params: <P::Hook as HitHook>::Params,
+    metas: Vec<<P::Hook as HitHook>::Meta>,
 }
 
 impl<P: Policy> Subject for Seated<P> {
     fn hit(&mut self, frame: FrameId, access: &Access) {
-        let frames = Frames::<P::Touch>::of(&self.metas);
-        if P::Touch::HIT != Hit::Nothing {
-            P::Touch::touch(frames.meta(frame), &self.params, access);
+        let frames = Frames::<P::Hook>::of(&self.metas);
+        if P::Hook::HIT != Hit::Nothing {
+            P::Hook::on_hit(frames.meta(frame), &self.params, access);
         }
-        if P::Touch::HIT == Hit::Central {
+        if P::Hook::HIT == Hit::Central {
             self.policy.hit(frames, frame, access);
         }
     }
@@ -51,18 +51,18 @@ impl<P: Policy> Subject for Seated<P> {
         self.policy.wants(access)
     }
 
-    fn miss(&mut self, access: &Access) -> Recall {
+    fn miss(&mut self, access: &Access) -> GhostHit {
         self.policy.miss(access)
     }
 
-    fn load(&mut self, frame: FrameId, access: &Access, recall: Recall) {
-        let frames = Frames::<P::Touch>::of(&self.metas);
-        P::Touch::reset(frames.meta(frame), &self.params, access);
-        self.policy.admit(frames, frame, access, recall);
+    fn load(&mut self, frame: FrameId, access: &Access, ghost_hit: GhostHit) {
+        let frames = Frames::<P::Hook>::of(&self.metas);
+        P::Hook::reset(frames.meta(frame), &self.params, access);
+        self.policy.admit(frames, frame, access, ghost_hit);
     }
 
-    fn evict(&mut self, goal: &Goal, host: &mut dyn Host) -> u32 {
-        self.policy.evict(Frames::of(&self.metas), goal, host)
+    fn evict(&mut self, request: &EvictRequest, host: &mut dyn Host) -> u32 {
+        self.policy.evict(Frames::of(&self.metas), request, host)
     }
 
     fn forget(&mut self, frame: FrameId) {
@@ -73,8 +73,8 @@ impl<P: Policy> Subject for Seated<P> {
         self.policy.cleaned(Frames::of(&self.metas), frame);
     }
 
-    fn touch_on(&self) -> TouchOn {
-        if P::Touch::UNFIX { self.policy.touch_on() } else { TouchOn::Fix }
+    fn hit_on(&self) -> HitOn {
+        if P::Hook::UNFIX { self.policy.hit_on() } else { HitOn::Fix }
     }
 
     fn evictions_per_tick(&self) -> u32 {
@@ -111,10 +111,10 @@ impl Kind {
         Kind {
             info: P::INFO,
             params: P::Config::list(),
-            hit: <P::Touch as Touch>::HIT,
-            tick: <P::Touch as Touch>::TICK,
+            hit: <P::Hook as HitHook>::HIT,
+            tick: <P::Hook as HitHook>::TICK,
             needs_future: P::NEEDS_FUTURE,
-            meta_bytes: size_of::<<P::Touch as Touch>::Meta>(),
+            meta_bytes: size_of::<<P::Hook as HitHook>::Meta>(),
             make: |spec, shape| {
                 let policy = P::new(&spec.config()?, shape);
                 let mut metas = Vec::new();

@@ -6,7 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 use millpond_base::{FrameId, Mark, PageId, Tick};
-use millpond_policies::contract::{Access, Goal, Host, NEVER, Recall, Shape, TickSource, TouchOn};
+use millpond_policies::contract::{
+    Access, EvictRequest, GhostHit, HitOn, Host, NEVER, Shape, TickSource,
+};
 
 use super::bytes::{Case, Op};
 use super::host::{Frame, ModelHost};
@@ -16,7 +18,7 @@ use super::subject::Subject;
 struct Load {
     frame: FrameId,
     access: Access,
-    recall: Recall,
+    ghost_hit: GhostHit,
 }
 
 /// A policy and its pool.
@@ -24,7 +26,7 @@ pub struct World<'a> {
     case: &'a Case,
     pub subject: Box<dyn Subject>,
     pub host: ModelHost,
-    touch_on: TouchOn,
+    hit_on: HitOn,
     table: HashMap<PageId, FrameId>,
     free: Vec<FrameId>,
     fresh: u32,
@@ -90,7 +92,7 @@ impl<'a> World<'a> {
         let subject = case.kind.make(&case.spec, &shape);
         let absent = case.kind.may_offer_absent();
         World {
-            touch_on: subject.touch_on(),
+            hit_on: subject.hit_on(),
             until_tick: subject.evictions_per_tick().max(1),
             host: ModelHost::new(case.frames, case.takes_dirty, absent, case.seed),
             case,
@@ -216,13 +218,13 @@ impl<'a> World<'a> {
             self.host.note(5);
             return Ok(None);
         }
-        let recall = self.subject.miss(&access);
-        self.host.note(u64::from(recall.0) << 8 | 6);
-        let frame = self.free_frame(&access, recall)?;
+        let ghost_hit = self.subject.miss(&access);
+        self.host.note(u64::from(ghost_hit.0) << 8 | 6);
+        let frame = self.free_frame(&access, ghost_hit)?;
         self.host.frames[frame.index()] =
             Frame { page: Some(access.page), loading: true, ..Frame::default() };
         let access = Access { now: self.now, ..access };
-        self.loads.push(Load { frame, access, recall });
+        self.loads.push(Load { frame, access, ghost_hit });
         if stays_in_flight {
             return Ok(None);
         }
@@ -237,14 +239,14 @@ impl<'a> World<'a> {
         if std::mem::take(&mut held.cooling) {
             self.subject.revive(frame);
         }
-        if self.touch_on != TouchOn::Unfix {
+        if self.hit_on != HitOn::Unfix {
             self.subject.hit(frame, access);
         }
     }
 
     /// The end of an access.
     fn unfix(&mut self, frame: FrameId, access: &Access) {
-        if self.touch_on != TouchOn::Fix {
+        if self.hit_on != HitOn::Fix {
             self.subject.hit(frame, access);
         }
     }
@@ -256,7 +258,7 @@ impl<'a> World<'a> {
     }
 
     fn end_load(&mut self, which: usize, fails: bool) {
-        let Load { frame, access, recall } = self.loads.swap_remove(which);
+        let Load { frame, access, ghost_hit } = self.loads.swap_remove(which);
         let held = &mut self.host.frames[frame.index()];
         if fails {
             *held = Frame::default();
@@ -265,11 +267,11 @@ impl<'a> World<'a> {
         }
         (held.loading, held.dirty) = (false, access.mark.is_write());
         self.table.insert(access.page, frame);
-        self.subject.load(frame, &Access { now: self.now, ..access }, recall);
+        self.subject.load(frame, &Access { now: self.now, ..access }, ghost_hit);
     }
 
     /// A frame for a page that missed: a free one, or one that the policy gives up.
-    fn free_frame(&mut self, access: &Access, recall: Recall) -> Result<FrameId, String> {
+    fn free_frame(&mut self, access: &Access, ghost_hit: GhostHit) -> Result<FrameId, String> {
         for attempt in 0..4 {
             if self.fresh < self.case.frames {
                 self.fresh += 1;
@@ -281,7 +283,7 @@ impl<'a> World<'a> {
             if !self.host.has_takeable() {
                 self.relent(attempt);
             } else {
-                self.evict_surely(1 + access.page.0 as u32 % 3, Some((access.page, recall)))?;
+                self.evict_surely(1 + access.page.0 as u32 % 3, Some((access.page, ghost_hit)))?;
             }
         }
         Err("the model itself found no frame".to_string())
@@ -309,7 +311,7 @@ impl<'a> World<'a> {
     fn evict_surely(
         &mut self,
         frames: u32,
-        incoming: Option<(PageId, Recall)>,
+        incoming: Option<(PageId, GhostHit)>,
     ) -> Result<(), String> {
         let (changes, vanishes) = (self.host.changes, self.host.vanishes);
         let pool = self.case.frames;
@@ -339,11 +341,11 @@ impl<'a> World<'a> {
         &mut self,
         frames: u32,
         steps_max: u32,
-        incoming: Option<(PageId, Recall)>,
+        incoming: Option<(PageId, GhostHit)>,
     ) -> Result<u32, String> {
-        let goal = Goal { frames, steps_max, now: self.now, incoming };
+        let request = EvictRequest { frames, steps_max, now: self.now, incoming };
         self.host.begin();
-        let said = self.subject.evict(&goal, &mut self.host);
+        let said = self.subject.evict(&request, &mut self.host);
         let taken = self.host.taken.clone();
         for frame in &taken {
             let left = self.table.iter().find(|(_, f)| *f == frame).map(|(page, _)| *page);

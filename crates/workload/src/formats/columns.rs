@@ -15,7 +15,7 @@ pub enum Role {
     /// A byte address, in place of a page id.
     Offset,
     /// Read or write.
-    Op,
+    AccessKind,
     /// Bytes: the length of the request where there is an offset, else the object's size.
     Size,
     /// The kind of page, 0 to 255 (`PageKind`).
@@ -36,7 +36,7 @@ pub enum Role {
 const ROLES: &[(Role, &str, &[&str])] = &[
     (Role::Page, "page", &["page_id", "pageid", "id", "key", "obj_id", "object", "object_id"]),
     (Role::Offset, "offset", &["byte_offset", "address", "byte_address"]),
-    (Role::Op, "op", OP_HEADERS),
+    (Role::AccessKind, "op", OP_HEADERS),
     (Role::Size, "size", &["obj_size", "object_size", "length", "len", "bytes"]),
     (Role::Kind, "kind", &["page_kind", "page_type"]),
     (Role::Depth, "depth", &["level"]),
@@ -197,7 +197,7 @@ mod tests {
     fn columns_are_chosen_by_number_or_by_header() {
         let columns: Columns = "page=3,op=5".parse().unwrap();
         let roles = columns.resolve(&[]).unwrap();
-        assert_eq!(roles, [None, None, Some(Role::Page), None, Some(Role::Op)]);
+        assert_eq!(roles, [None, None, Some(Role::Page), None, Some(Role::AccessKind)]);
         let columns: Columns = "page=LBN,size=1".parse().unwrap();
         assert!(columns.need_header());
         let header = ["bytes".to_string(), "lbn".to_string()];

@@ -11,7 +11,7 @@
 
 use std::borrow::Cow;
 
-use millpond_base::{Lsn, Mark, Op, PageKind, Reason};
+use millpond_base::{AccessKind, Lsn, Mark, PageKind, Reason};
 
 use super::columns::{Columns, Role, role_of_header, roles_of_header};
 use super::ids::Ids;
@@ -40,7 +40,7 @@ struct Record<'a> {
     page: Option<Cow<'a, [u8]>>,
     offset: Option<u64>,
     size: Option<u64>,
-    op: Op,
+    op: AccessKind,
     kind: u8,
     depth: u8,
     reason: Reason,
@@ -109,7 +109,7 @@ impl Csv {
             match role {
                 None | Some(Role::Time) => false,
                 Some(Role::Page) => !number && role_of_header(field).is_some(),
-                Some(Role::Op) => parse_op(field.trim().as_bytes()).is_err(),
+                Some(Role::AccessKind) => parse_op(field.trim().as_bytes()).is_err(),
                 Some(Role::Scan) => field.trim().eq_ignore_ascii_case("scan"),
                 Some(Role::Reason) => field.trim().eq_ignore_ascii_case("reason"),
                 Some(_) => !number,
@@ -136,7 +136,7 @@ impl<'a> Record<'a> {
         match role {
             Role::Page => self.page = Some(field),
             Role::Offset => self.offset = Some(number(&field, u64::MAX)?),
-            Role::Op => self.op = parse_op(&field)?,
+            Role::AccessKind => self.op = parse_op(&field)?,
             Role::Size => self.size = Some(number(&field, u64::MAX)?),
             Role::Kind => self.kind = number(&field, 255)? as u8,
             Role::Depth => self.depth = number(&field, 255)? as u8,
@@ -197,7 +197,7 @@ impl LineFormat for Csv {
         self.ids.notes(notes);
         note_sizes(self.ignored, self.larger, notes);
         if !self.unused.is_empty() {
-            let reads = match self.roles.contains(&Some(Role::Op)) {
+            let reads = match self.roles.contains(&Some(Role::AccessKind)) {
                 true => "",
                 false => "; no column says what is read and what written, so all are reads",
             };

@@ -18,7 +18,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use millpond_base::{Lsn, Mark, Op, PageKind, Reason};
+use millpond_base::{AccessKind, Lsn, Mark, PageKind, Reason};
 use parquet::basic::Type as Physical;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{BoolType, ByteArrayType, DataType, Int32Type, Int64Type};
@@ -133,7 +133,7 @@ impl Native {
         let (depth, scan) = (cell(4), cell(5));
         let at = |cells: Option<&[i64]>, i: usize| cells.map_or(0, |c| c[i]);
         batch.marks.extend((0..n).map(|i| {
-            let op = if at(op, i) == 0 { Op::Read } else { Op::Write };
+            let op = if at(op, i) == 0 { AccessKind::Read } else { AccessKind::Write };
             Mark::of(op)
                 .with_reason(REASONS[at(reason, i) as usize])
                 .with_kind(PageKind(at(kind, i) as u8), at(depth, i) as u8)

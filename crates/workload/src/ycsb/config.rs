@@ -33,7 +33,7 @@ pub enum ReadStyle {
     /// Copies it into memory of the worker's, as a client would that goes on to use it.
     Copy,
     /// Looks at its first word only: what a zero-copy store can do at best.
-    Touch,
+    HitHook,
 }
 
 /// Shares of the operations, in parts of their sum.

@@ -8,7 +8,7 @@
 use millpond_base::FrameId;
 use millpond_policies::config;
 use millpond_policies::contract::{
-    Access, Frames, Goal, Host, ListTouch, Policy, Recall, Rules, Shape,
+    Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
 };
 use millpond_policies::info::{Age, Class, Family, Info, References, Tier};
 use millpond_policies::parts::list::{Links, List};
@@ -77,7 +77,7 @@ impl LruK {
     }
 }
 
-impl Rules for LruK {
+impl PolicySpec for LruK {
     const INFO: Info = Info {
         id: "stated-lru-k",
         summary: "the K-th last reference decides, in one list, as gilbert states it",
@@ -91,7 +91,7 @@ impl Rules for LruK {
         ghost_bytes: 0.0,
         source: "gilbert 1.2.6.1",
     };
-    type Touch = ListTouch;
+    type Hook = CentralHook;
     type Config = LruKConfig;
 
     fn new(config: &LruKConfig, shape: &Shape) -> LruK {
@@ -110,7 +110,7 @@ impl Rules for LruK {
         self.links.bytes() + self.counts.capacity() * 4 + self.is_in.capacity()
     }
 
-    fn check(&self, _frames: Frames<'_, ListTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, _frames: Frames<'_, CentralHook>, resident: &[FrameId]) -> Result<(), String> {
         self.list.check(&self.links)?;
         let all = resident.len() as u64 * u64::from(self.k);
         let is_known = resident.iter().all(|frame| self.is_in[frame.0 as usize]);
@@ -122,22 +122,22 @@ impl Rules for LruK {
 }
 
 impl Policy for LruK {
-    fn hit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, _: &Access) {
+    fn hit(&mut self, _: Frames<'_, CentralHook>, frame: FrameId, _: &Access) {
         self.refer(frame.0);
     }
 
-    fn admit(&mut self, _: Frames<'_, ListTouch>, frame: FrameId, _: &Access, _: Recall) {
+    fn admit(&mut self, _: Frames<'_, CentralHook>, frame: FrameId, _: &Access, _: GhostHit) {
         self.insert(frame.0);
     }
 
     fn evict<H: Host + ?Sized>(
         &mut self,
-        _frames: Frames<'_, ListTouch>,
-        goal: &Goal,
+        _frames: Frames<'_, CentralHook>,
+        request: &EvictRequest,
         host: &mut H,
     ) -> u32 {
         let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
+        while taken < request.frames && steps < request.steps_max {
             steps += 1;
             let Some(front) = self.list.front() else { break };
             let candidate = front / self.k;
@@ -152,7 +152,7 @@ impl Policy for LruK {
         taken
     }
 
-    fn forget(&mut self, _: Frames<'_, ListTouch>, frame: FrameId) {
+    fn forget(&mut self, _: Frames<'_, CentralHook>, frame: FrameId) {
         self.remove(frame.0);
     }
 }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::thread::ThreadId;
 
 use millpond_base::FrameId;
-use millpond_policies::contract::{Goal, Host, Why};
+use millpond_policies::contract::{EvictRequest, Host, RefusalReason};
 use millpond_policies::parts::list::{Links, List, check_holds};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,16 +88,16 @@ impl Quasi {
     }
 
     /// Offers candidates until the goal is reached, or as many as the host lets a call look at.
-    pub fn evict<H: Host + ?Sized>(&mut self, goal: &Goal, host: &mut H) -> u32 {
+    pub fn evict<H: Host + ?Sized>(&mut self, request: &EvictRequest, host: &mut H) -> u32 {
         let (mut taken, mut steps) = (0, 0);
-        while taken < goal.frames && steps < goal.steps_max {
+        while taken < request.frames && steps < request.steps_max {
             steps += 1;
             let Some(offered) = self.select() else { break };
             match host.take(FrameId(offered)) {
                 Ok((gone, _)) if gone.0 == offered => taken += 1,
                 Ok((child, _)) => {
                     self.remove(child.0);
-                    self.refused(offered, Why::Pinned);
+                    self.refused(offered, RefusalReason::Pinned);
                     taken += 1;
                 }
                 Err(why) => self.refused(offered, why),
@@ -106,7 +106,7 @@ impl Quasi {
         taken
     }
 
-    fn refused(&mut self, frame: u32, why: Why) {
+    fn refused(&mut self, frame: u32, why: RefusalReason) {
         if self.excludes && !why.is_temporary() {
             self.place[frame as usize] = Place::Excluded;
             return;

@@ -3,7 +3,8 @@
 use millpond_base::FrameId;
 use millpond_policies::config::NoConfig;
 use millpond_policies::contract::{
-    Access, Frames, Goal, Hit, Host, NoTouch, Policy, Recall, Rules, Shape, Touch, TouchOn,
+    Access, EvictRequest, Frames, GhostHit, Hit, HitHook, HitOn, Host, NoHook, Policy, PolicySpec,
+    Shape,
 };
 use millpond_policies::info::{Age, Class, Family, Info, References, Tier};
 
@@ -18,7 +19,7 @@ pub struct Mru(Quasi);
 /// The hot half of [`Mru`]: every unfix is told.
 pub struct Unfix;
 
-impl Touch for Unfix {
+impl HitHook for Unfix {
     type Meta = ();
     type Params = ();
     const HIT: Hit = Hit::Central;
@@ -47,7 +48,7 @@ macro_rules! quasi_rules {
 
         fn check(
             &self,
-            _frames: Frames<'_, Self::Touch>,
+            _frames: Frames<'_, Self::Hook>,
             resident: &[FrameId],
         ) -> Result<(), String> {
             self.0.check(resident)
@@ -57,28 +58,28 @@ macro_rules! quasi_rules {
 
 macro_rules! quasi_policy {
     () => {
-        fn admit(&mut self, _: Frames<'_, Self::Touch>, frame: FrameId, _: &Access, _: Recall) {
+        fn admit(&mut self, _: Frames<'_, Self::Hook>, frame: FrameId, _: &Access, _: GhostHit) {
             self.0.push(frame.0);
         }
 
         fn evict<H: Host + ?Sized>(
             &mut self,
-            _frames: Frames<'_, Self::Touch>,
-            goal: &Goal,
+            _frames: Frames<'_, Self::Hook>,
+            request: &EvictRequest,
             host: &mut H,
         ) -> u32 {
-            self.0.evict(goal, host)
+            self.0.evict(request, host)
         }
 
-        fn forget(&mut self, _: Frames<'_, Self::Touch>, frame: FrameId) {
+        fn forget(&mut self, _: Frames<'_, Self::Hook>, frame: FrameId) {
             self.0.remove(frame.0);
         }
     };
 }
 
-impl Rules for Filo {
+impl PolicySpec for Filo {
     const INFO: Info = FILO;
-    type Touch = NoTouch;
+    type Hook = NoHook;
     type Config = NoConfig;
 
     fn new(_: &NoConfig, shape: &Shape) -> Filo {
@@ -92,7 +93,7 @@ impl Policy for Filo {
     quasi_policy!();
 }
 
-impl Rules for Mru {
+impl PolicySpec for Mru {
     const INFO: Info = Info {
         id: "stated-mru",
         summary: "most recently used goes first, as gilbert states it",
@@ -103,15 +104,15 @@ impl Rules for Mru {
         source: "gilbert 1.2.5.1",
         ..FILO
     };
-    type Touch = Unfix;
+    type Hook = Unfix;
     type Config = NoConfig;
 
     fn new(_: &NoConfig, shape: &Shape) -> Mru {
         Mru(Quasi::new(shape.frames, false))
     }
 
-    fn touch_on(&self) -> TouchOn {
-        TouchOn::Unfix
+    fn hit_on(&self) -> HitOn {
+        HitOn::Unfix
     }
 
     quasi_rules!();

@@ -3,7 +3,8 @@
 use millpond_base::{FrameId, Mark, PageId};
 use millpond_policies::config::Spec;
 use millpond_policies::contract::{
-    Access, Frames, Goal, Hit, Host, NEVER, Policy, Recall, Shape, Touch, TouchOn, Verdict, Why,
+    Access, EvictRequest, Frames, GhostHit, Hit, HitHook, HitOn, Host, NEVER, OfferOutcome, Policy,
+    RefusalReason, Shape,
 };
 use millpond_policies::policy;
 
@@ -18,37 +19,37 @@ struct Refusing {
 }
 
 impl Host for Refusing {
-    fn offer(&mut self, frame: FrameId) -> Verdict {
+    fn offer(&mut self, frame: FrameId) -> OfferOutcome {
         self.offered.push(frame.0);
         if self.refused.contains(&frame) {
-            return Verdict::Refused(Why::Pinned);
+            return OfferOutcome::Refused(RefusalReason::Pinned);
         }
         match self.pages[frame.0 as usize].take() {
-            Some(page) => Verdict::Taken(PageId(page)),
-            None => Verdict::Refused(Why::Absent),
+            Some(page) => OfferOutcome::Taken(PageId(page)),
+            None => OfferOutcome::Refused(RefusalReason::Absent),
         }
     }
 }
 
-fn goal(steps_max: u32) -> Goal {
-    Goal { frames: 1, steps_max, now: 0, incoming: None }
+fn request(steps_max: u32) -> EvictRequest {
+    EvictRequest { frames: 1, steps_max, now: 0, incoming: None }
 }
 
 /// The frames that are offered while skewed references run through a pool in which, now and then,
 /// some pages are pinned for an eviction.
 fn offers<P: Policy>(spec: &str, pinned: u32) -> Vec<u32>
 where
-    <P::Touch as Touch>::Meta: Default,
+    <P::Hook as HitHook>::Meta: Default,
 {
     const FRAMES: u32 = 40;
     let shape = Shape { frames: FRAMES, pages_dense: None, seed: 1 };
     let mut policy = P::new(&Spec::parse(spec).unwrap().config().unwrap(), &shape);
     let metas: Vec<_> = (0..FRAMES).map(|_| Default::default()).collect();
-    let frames = Frames::<P::Touch>::of(&metas);
+    let frames = Frames::<P::Hook>::of(&metas);
     let pages = vec![None; FRAMES as usize];
     let mut host = Refusing { pages, refused: Vec::new(), offered: Vec::new() };
     let mut random = fastrand::Rng::with_seed(9);
-    let is_told = <P::Touch as Touch>::HIT == Hit::Central;
+    let is_told = <P::Hook as HitHook>::HIT == Hit::Central;
     for _ in 0..20_000 {
         let page = (random.f64().powi(3) * 200.0) as u64;
         let access =
@@ -59,15 +60,15 @@ where
             }
             continue;
         }
-        let recall = policy.miss(&access);
+        let ghost_hit = policy.miss(&access);
         if !host.pages.contains(&None) {
             host.refused = (0..pinned).map(|_| FrameId(random.u32(..FRAMES))).collect();
-            assert_eq!(policy.evict(frames, &goal(10_000), &mut host), 1);
+            assert_eq!(policy.evict(frames, &request(10_000), &mut host), 1);
         }
         let at = host.pages.iter().position(Option::is_none).unwrap();
         host.pages[at] = Some(page);
-        policy.admit(frames, FrameId(at as u32), &access, Recall(recall.0));
-        if policy.touch_on() == TouchOn::Unfix {
+        policy.admit(frames, FrameId(at as u32), &access, GhostHit(ghost_hit.0));
+        if policy.hit_on() == HitOn::Unfix {
             policy.hit(frames, FrameId(at as u32), &access);
         }
         let held = (0..).zip(&host.pages).filter(|(_, page)| page.is_some());
@@ -109,6 +110,6 @@ fn turns_are_those_of_algorithm_1_1() {
     let refused = (0..300).map(FrameId).collect();
     let mut host = Refusing { pages, refused, offered: Vec::new() };
     (0..300).for_each(|frame| quasi.push(frame));
-    assert_eq!(quasi.evict(&goal(12), &mut host), 0);
+    assert_eq!(quasi.evict(&request(12), &mut host), 0);
     assert_eq!(host.offered, [299, 298, 297, 299, 298, 297, 299, 296, 295, 294, 293, 298]);
 }

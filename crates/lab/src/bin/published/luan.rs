@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use millpond_base::{Mark, Op, Seed};
+use millpond_base::{AccessKind, Mark, Seed};
 use millpond_workload::generate::{generate, parse_params};
 use millpond_workload::trace::{BATCH_LEN, Batch};
 
@@ -69,7 +69,7 @@ fn scanned() -> Result<Arena, Failure> {
     let mut source = generate("probabilistic", &parse_params(BEFORE)?, Seed(1))?;
     let mut batch = Batch::default();
     while source.fill(&mut batch, BATCH_LEN)? > 0 {}
-    let scan = Mark::of(Op::Read).with_scan(true);
+    let scan = Mark::of(AccessKind::Read).with_scan(true);
     (0..TABLE_A).for_each(|page| batch.push((1 << 40) + page, scan));
     Ok(Arena::of_batch(batch))
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::lock::Owner;
+use crate::lock::LockOwner;
 use crate::txn::active::Active;
 
 /// Bytes of a value's room that are kept.
@@ -13,9 +13,9 @@ const ROOM_KEPT: usize = 64 << 10;
 
 /// Lists and owner of one transaction after another.
 #[derive(Default)]
-pub(super) struct Kit {
+pub(super) struct TxnScratch {
     /// Its locks.
-    pub(super) owner: Option<Owner>,
+    pub(super) owner: Option<LockOwner>,
     /// Its entry in the table of those under way, or that of one that is over.
     pub(super) active: Option<Arc<Active>>,
     /// Lengths of the undo list that it was rolled back to.
@@ -24,7 +24,7 @@ pub(super) struct Kit {
     pub(super) room: Vec<u8>,
 }
 
-impl Kit {
+impl TxnScratch {
     /// As the next transaction wants it. Its locks are given back already.
     pub(super) fn clear(&mut self) {
         self.rollbacks.clear();

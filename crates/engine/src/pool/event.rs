@@ -19,13 +19,13 @@ use crate::pool::buffer::locked;
 
 /// Where threads sleep.
 #[derive(Default)]
-pub(crate) struct Bell {
+pub(crate) struct Event {
     sleepers: AtomicU32,
     lock: Mutex<()>,
     signal: Condvar,
 }
 
-impl Bell {
+impl Event {
     /// Sleeps until somebody rings, or for `longest`; not at all if `is_due`.
     pub(crate) fn wait(&self, longest: Duration, is_due: impl FnOnce() -> bool) {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
@@ -49,7 +49,7 @@ impl Bell {
 
     /// Wakes all that sleep here; what they wait for has been done.
     #[inline]
-    pub(crate) fn ring(&self) {
+    pub(crate) fn signal(&self) {
         if self.is_heard() {
             self.signal.notify_all();
         }
@@ -85,19 +85,19 @@ mod tests {
     #[test]
     fn no_ring_is_lost() {
         const LONG: Duration = Duration::from_secs(60);
-        let (bell, flag) = (Bell::default(), AtomicBool::new(false));
+        let (event, flag) = (Event::default(), AtomicBool::new(false));
         let started = Instant::now();
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for _ in 0..10_000 {
                     while !flag.swap(false, Ordering::SeqCst) {
-                        bell.wait(LONG, || flag.load(Ordering::SeqCst));
+                        event.wait(LONG, || flag.load(Ordering::SeqCst));
                     }
                 }
             });
             for _ in 0..10_000 {
                 flag.store(true, Ordering::SeqCst);
-                bell.ring();
+                event.signal();
                 while flag.load(Ordering::SeqCst) {
                     std::thread::yield_now();
                 }

@@ -100,53 +100,57 @@ impl Pieces {
 
 /// What a value was.
 #[derive(Clone)]
-pub(crate) enum Was {
+pub(crate) enum BeforeImage {
     Here(Arc<[u8]>),
     Spilled(Arc<Pieces>),
 }
 
-impl Was {
+impl BeforeImage {
     /// What cannot be read: who asks for it learns why.
-    pub(super) fn unreadable(error: Arc<PoolError>) -> Was {
-        Was::Spilled(Arc::new(Pieces { len: 0, all: None, unreadable: Some(error) }))
+    pub(super) fn unreadable(error: Arc<PoolError>) -> BeforeImage {
+        BeforeImage::Spilled(Arc::new(Pieces { len: 0, all: None, unreadable: Some(error) }))
     }
 
     /// What `look` finds, which is asked again for all of a value that cannot be spilled.
     pub(super) fn of<'t>(
         file: Option<&Arc<SpillFile>>,
         look: &mut dyn FnMut(bool) -> Result<Option<Found<'t>>, PoolError>,
-    ) -> Result<Option<Was>, PoolError> {
+    ) -> Result<Option<BeforeImage>, PoolError> {
         let mut found = look(file.is_none())?;
         if let (Some(file), Some(Found::Large(len, source))) = (file, &mut found) {
-            if let Some(was) = Was::spilled(file, *len, source) {
-                return Ok(Some(was));
+            if let Some(before_image) = BeforeImage::spilled(file, *len, source) {
+                return Ok(Some(before_image));
             }
             found = look(true)?;
         }
         Ok(match found {
-            Some(Found::Whole(value)) => Some(Was::Here(value.into())),
+            Some(Found::Whole(value)) => Some(BeforeImage::Here(value.into())),
             _ => None,
         })
     }
 
     /// The `len` bytes of `source`, in the file; `None` if that failed, or they could not be read.
-    pub(super) fn spilled(file: &Arc<SpillFile>, len: u64, source: &mut dyn Read) -> Option<Was> {
-        Some(Was::Spilled(Arc::new(Pieces::read_from(len, source, file)?)))
+    pub(super) fn spilled(
+        file: &Arc<SpillFile>,
+        len: u64,
+        source: &mut dyn Read,
+    ) -> Option<BeforeImage> {
+        Some(BeforeImage::Spilled(Arc::new(Pieces::read_from(len, source, file)?)))
     }
 
     /// What it takes in memory.
     pub(super) fn bytes(&self) -> usize {
         match self {
-            Was::Here(value) => value.len(),
-            Was::Spilled(pieces) => pieces.bytes(),
+            BeforeImage::Here(value) => value.len(),
+            BeforeImage::Spilled(pieces) => pieces.bytes(),
         }
     }
 
     /// All of it.
     pub(super) fn whole(&self) -> Result<Arc<[u8]>, Unread> {
         match self {
-            Was::Here(value) => Ok(value.clone()),
-            Was::Spilled(pieces) => Ok(pieces.read()?.into()),
+            BeforeImage::Here(value) => Ok(value.clone()),
+            BeforeImage::Spilled(pieces) => Ok(pieces.read()?.into()),
         }
     }
 }

@@ -6,60 +6,61 @@ use std::time::Duration;
 use millpond::db::log_file::log_path;
 use millpond::db::stat_file::stat_path;
 use millpond::io::{Device, MemoryDevice, SlowDevice};
-use millpond::pool::Mode;
+use millpond::pool::PoolStrategy;
 use millpond_base::Size;
 use millpond_workload::tpcc;
 
-use crate::bed::{Bed, Facts, Recorders, frames_for, plan, recorders};
 use crate::client::Workload;
-use crate::crew::{Crew, check_threads};
 use crate::error::BenchError;
+use crate::instance::{Instance, InstanceInfo, Recorders, frames_for, plan, recorders};
 use crate::probe::reads_per_second;
 use crate::runner::{Observer, Outcome, RunSpec};
 use crate::setup::{DeviceSpec, Setup};
 use crate::txn_store::TxnStore;
+use crate::worker_threads::{WorkerThreads, check_threads};
 
-pub(crate) struct TxnBed<M: Mode> {
+pub(crate) struct TxnInstance<M: PoolStrategy> {
     store: Option<TxnStore<M>>,
     /// Data and log, unless they are files; without what slows them down.
     memory: [Arc<dyn Device>; 2],
     setup: Setup,
-    crew: Crew,
+    worker_threads: WorkerThreads,
 }
 
-impl<M: Mode> TxnBed<M> {
-    pub(crate) fn new(setup: &Setup, workload: &Workload) -> Result<TxnBed<M>, BenchError> {
-        let crew = Crew::new(setup, workload);
-        check_threads(crew.latching, workload)?;
+impl<M: PoolStrategy> TxnInstance<M> {
+    pub(crate) fn new(setup: &Setup, workload: &Workload) -> Result<TxnInstance<M>, BenchError> {
+        let worker_threads = WorkerThreads::new(setup, workload);
+        check_threads(worker_threads.latching, workload)?;
         let memory: [Arc<dyn Device>; 2] =
             [Arc::new(MemoryDevice::new()), Arc::new(MemoryDevice::new())];
-        let mut bed = TxnBed { store: None, memory, setup: setup.clone(), crew };
-        bed.remove_files();
+        let mut instance =
+            TxnInstance { store: None, memory, setup: setup.clone(), worker_threads };
+        instance.remove_files();
         let to_load = setup.pool.filter(|size| !matches!(size, Size::Share(_)));
-        let store = bed.open(to_load, false)?;
-        let crew = &mut bed.crew;
-        store.load_with(|store| crew.load(store, setup.load_threads))?;
+        let store = instance.open(to_load, false)?;
+        let worker_threads = &mut instance.worker_threads;
+        store.load_with(|store| worker_threads.load(store, setup.load_threads))?;
         let pages = store.store().pages();
-        bed.crew.facts.pages = pages.allocated_pages();
-        bed.store = Some(store);
+        instance.worker_threads.info.pages = pages.allocated_pages();
+        instance.store = Some(store);
         let is_slow = matches!(setup.device, DeviceSpec::Slow(_));
         if setup.cold || is_slow || matches!(setup.pool, Some(Size::Share(_))) {
-            bed.reopen(setup.pool)?;
+            instance.reopen(setup.pool)?;
         }
-        Ok(bed)
+        Ok(instance)
     }
 
     /// Opens the store with a pool of this size.
     fn open(&mut self, pool: Option<Size>, slowed: bool) -> Result<TxnStore<M>, BenchError> {
-        let frames = frames_for(&self.setup, &self.crew, pool)?;
+        let frames = frames_for(&self.setup, &self.worker_threads, pool)?;
         let spec = plan(&self.setup, Some(frames))?.policy.spec.to_string();
         let mut options = self.setup.options.clone();
         options.lab.frames = Some(frames);
         options.lab.tiny_pages = true;
-        let facts = &mut self.crew.facts;
-        facts.frames = Some(frames);
-        facts.policy = spec;
-        facts.translation = options.lab.translation.to_string();
+        let info = &mut self.worker_threads.info;
+        info.frames = Some(frames);
+        info.policy = spec;
+        info.translation = options.lab.translation.to_string();
         if let DeviceSpec::File(path) = &self.setup.device {
             return Ok(TxnStore::open(path, &options)?);
         }
@@ -93,9 +94,9 @@ impl<M: Mode> TxnBed<M> {
     }
 }
 
-impl<M: Mode> Bed for TxnBed<M> {
-    fn facts(&self) -> &Facts {
-        &self.crew.facts
+impl<M: PoolStrategy> Instance for TxnInstance<M> {
+    fn info(&self) -> &InstanceInfo {
+        &self.worker_threads.info
     }
 
     fn run(
@@ -107,19 +108,19 @@ impl<M: Mode> Bed for TxnBed<M> {
         let store = self.store.as_ref().ok_or(BenchError::Closed)?;
         let counts = || Some(store.counts());
         let recorders = recorders(store.store().pool());
-        self.crew.run(store, spec, &counts, &mut || at_start(recorders), observer)
+        self.worker_threads.run(store, spec, &counts, &mut || at_start(recorders), observer)
     }
 
     fn set_workload(&mut self, workload: Workload) {
-        self.crew.set_workload(workload);
+        self.worker_threads.set_workload(workload);
     }
 
     fn row_bytes(&self) -> Vec<f64> {
-        self.crew.row_bytes()
+        self.worker_threads.row_bytes()
     }
 
     fn check(&self) -> Result<Option<tpcc::Report>, BenchError> {
-        self.crew.check(self.store()?)
+        self.worker_threads.check(self.store()?)
     }
 
     fn data_pages(&self) -> Result<u64, BenchError> {
@@ -147,13 +148,14 @@ impl<M: Mode> Bed for TxnBed<M> {
                 )),
             };
         };
-        let (page_size, seed) = (self.crew.facts.page_size as usize, self.crew.seed);
-        let (device, pages) = (self.device(0, true), self.crew.facts.pages);
+        let (page_size, seed) =
+            (self.worker_threads.info.page_size as usize, self.worker_threads.seed);
+        let (device, pages) = (self.device(0, true), self.worker_threads.info.pages);
         Ok(Some(reads_per_second(device.as_ref(), page_size, pages, depth, time, seed)?))
     }
 }
 
-impl<M: Mode> Drop for TxnBed<M> {
+impl<M: PoolStrategy> Drop for TxnInstance<M> {
     fn drop(&mut self) {
         self.store = None;
         self.remove_files();

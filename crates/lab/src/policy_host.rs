@@ -2,30 +2,30 @@
 
 use millpond_base::{FrameId, Tick};
 use millpond_policies::contract::{
-    Access, Frames, Goal, Hit, Host, Policy, Recall, Shape, TickSource, Touch, TouchOn,
+    Access, EvictRequest, Frames, GhostHit, Hit, HitHook, HitOn, Host, Policy, Shape, TickSource,
 };
 
 /// A policy, seated in a host.
-pub struct Seat<P: Policy> {
+pub struct PolicyHost<P: Policy> {
     policy: P,
-    params: <P::Touch as Touch>::Params,
-    touch_on: TouchOn,
-    metas: Vec<<P::Touch as Touch>::Meta>,
+    params: <P::Hook as HitHook>::Params,
+    hit_on: HitOn,
+    metas: Vec<<P::Hook as HitHook>::Meta>,
     now: Tick,
     evictions_per_tick: u32,
     until_tick: u32,
 }
 
-impl<P: Policy> Seat<P> {
+impl<P: Policy> PolicyHost<P> {
     /// A new policy for an empty pool.
-    pub fn new(config: &P::Config, shape: &Shape) -> Seat<P> {
+    pub fn new(config: &P::Config, shape: &Shape) -> PolicyHost<P> {
         let policy = P::new(config, shape);
         let mut metas = Vec::new();
         metas.resize_with(shape.frames as usize, Default::default);
         let evictions_per_tick = policy.evictions_per_tick().max(1);
-        Seat {
+        PolicyHost {
             params: policy.params(),
-            touch_on: policy.touch_on(),
+            hit_on: policy.hit_on(),
             policy,
             metas,
             now: 0,
@@ -49,13 +49,13 @@ impl<P: Policy> Seat<P> {
 
     /// Bytes of policy state.
     pub fn bytes(&self) -> usize {
-        self.metas.len() * size_of::<<P::Touch as Touch>::Meta>() + self.policy.state_bytes()
+        self.metas.len() * size_of::<<P::Hook as HitHook>::Meta>() + self.policy.state_bytes()
     }
 
     /// The next reference comes: its time.
     #[inline(always)]
     pub fn tick(&mut self) -> Tick {
-        if P::Touch::TICK == TickSource::PerAccess {
+        if P::Hook::TICK == TickSource::PerAccess {
             self.now = self.now.wrapping_add(1);
         }
         self.now
@@ -64,12 +64,12 @@ impl<P: Policy> Seat<P> {
     /// A resident page was referenced; `cooling` if its frame cooled.
     #[inline(always)]
     pub fn hit(&mut self, frame: FrameId, access: &Access, cooling: bool) {
-        if P::Touch::COOLS && cooling {
+        if P::Hook::COOLS && cooling {
             self.policy.revive(Frames::of(&self.metas), frame);
         }
-        if P::Touch::HIT != Hit::Nothing {
+        if P::Hook::HIT != Hit::Nothing {
             self.touched(frame, access);
-            if P::Touch::UNFIX && self.touch_on == TouchOn::Both {
+            if P::Hook::UNFIX && self.hit_on == HitOn::Both {
                 self.touched(frame, access);
             }
         }
@@ -77,9 +77,9 @@ impl<P: Policy> Seat<P> {
 
     #[inline(always)]
     fn touched(&mut self, frame: FrameId, access: &Access) {
-        let frames = Frames::<P::Touch>::of(&self.metas);
-        P::Touch::touch(frames.meta(frame), &self.params, access);
-        if P::Touch::HIT == Hit::Central {
+        let frames = Frames::<P::Hook>::of(&self.metas);
+        P::Hook::on_hit(frames.meta(frame), &self.params, access);
+        if P::Hook::HIT == Hit::Central {
             self.policy.hit(frames, frame, access);
         }
     }
@@ -92,19 +92,19 @@ impl<P: Policy> Seat<P> {
 
     /// The page will be loaded.
     #[inline(always)]
-    pub fn miss(&mut self, access: &Access) -> Recall {
+    pub fn miss(&mut self, access: &Access) -> GhostHit {
         self.policy.miss(access)
     }
 
     /// The page was loaded into `frame`.
     #[inline(always)]
-    pub fn admit(&mut self, frame: FrameId, access: &Access, recall: Recall) {
+    pub fn admit(&mut self, frame: FrameId, access: &Access, ghost_hit: GhostHit) {
         // The clock may have moved since, by evictions.
         let access = &Access { now: self.now, ..*access };
-        let frames = Frames::<P::Touch>::of(&self.metas);
-        P::Touch::reset(frames.meta(frame), &self.params, access);
-        self.policy.admit(frames, frame, access, recall);
-        if P::Touch::UNFIX && P::Touch::HIT != Hit::Nothing && self.touch_on != TouchOn::Fix {
+        let frames = Frames::<P::Hook>::of(&self.metas);
+        P::Hook::reset(frames.meta(frame), &self.params, access);
+        self.policy.admit(frames, frame, access, ghost_hit);
+        if P::Hook::UNFIX && P::Hook::HIT != Hit::Nothing && self.hit_on != HitOn::Fix {
             self.touched(frame, access);
         }
     }
@@ -115,12 +115,12 @@ impl<P: Policy> Seat<P> {
         &mut self,
         host: &mut H,
         wanted: u32,
-        incoming: Option<(millpond_base::PageId, Recall)>,
+        incoming: Option<(millpond_base::PageId, GhostHit)>,
     ) -> u32 {
         let steps_max = (self.metas.len() as u32).saturating_mul(4).max(1 << 16);
-        let goal = Goal { frames: wanted, steps_max, now: self.now, incoming };
-        let taken = self.policy.evict(Frames::of(&self.metas), &goal, host);
-        if P::Touch::TICK == TickSource::PerEviction {
+        let request = EvictRequest { frames: wanted, steps_max, now: self.now, incoming };
+        let taken = self.policy.evict(Frames::of(&self.metas), &request, host);
+        if P::Hook::TICK == TickSource::PerEviction {
             self.evicted(taken);
         }
         taken
@@ -136,7 +136,7 @@ impl<P: Policy> Seat<P> {
         self.until_tick -= evictions;
     }
 
-    /// A cooling page was referenced, of which [`Seat::hit`] tells next.
+    /// A cooling page was referenced, of which [`PolicyHost::hit`] tells next.
     pub fn revive(&mut self, frame: FrameId) {
         self.policy.revive(Frames::of(&self.metas), frame);
     }

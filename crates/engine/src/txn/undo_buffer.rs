@@ -13,11 +13,11 @@ use std::sync::Arc;
 use crate::btree::{BTree, Before, Detached};
 use crate::io::planted::{Bug, is_planted};
 use crate::pool::{Pages, PoolError};
+use crate::txn::before_image::{BeforeImage, find};
 use crate::txn::error::TxnError;
 use crate::txn::manager::Trees;
 use crate::txn::undo_list::{UndoList, UndoRoom};
-use crate::txn::versions::{Stamp, Versions};
-use crate::txn::was::{Was, find};
+use crate::txn::versions::{CommitStamp, Versions};
 
 /// Bytes of keys and values of a transaction that are looked through at once, at least.
 const AT_ONCE: usize = 1 << 20;
@@ -26,12 +26,12 @@ const KNOWN_BYTES: usize = 64;
 
 /// The changes of one transaction.
 #[derive(Default)]
-pub(super) struct Changes {
+pub(super) struct UndoBuffer {
     pub(super) undo: UndoList,
     /// Where its versions learn when it ends.
-    stamp: Option<Arc<Stamp>>,
+    stamp: Option<Arc<CommitStamp>>,
     /// The last era for which everything that it changed was put.
-    era: u64,
+    snapshot_epoch: u64,
     is_over: bool,
 }
 
@@ -69,7 +69,7 @@ fn apply(
 
 /// Puts what the entry of `key` was.
 fn put(
-    (versions, stamp): (&Versions, &Arc<Stamp>),
+    (versions, stamp): (&Versions, &Arc<CommitStamp>),
     owner: u32,
     key: &[u8],
     entry: &MaybeRead<Option<Vec<u8>>>,
@@ -77,7 +77,7 @@ fn put(
     match entry {
         Ok(entry) => versions.put(owner, key, stamp, entry.as_deref()),
         Err(error) => {
-            versions.put_was(owner, key, stamp, Some(Was::unreadable(error.clone())));
+            versions.put_image(owner, key, stamp, Some(BeforeImage::unreadable(error.clone())));
         }
     }
 }
@@ -87,13 +87,14 @@ fn detached(
     (versions, trees): (&Versions, &mut dyn Trees),
     owner: u32,
     large: &Detached,
-) -> Result<Option<Was>, TxnError> {
+) -> Result<Option<BeforeImage>, TxnError> {
     if let Some(file) = versions.file()
-        && let Some(was) = Was::spilled(file, large.len(), &mut Hung::new(trees, owner, large))
+        && let Some(before_image) =
+            BeforeImage::spilled(file, large.len(), &mut Hung::new(trees, owner, large))
     {
-        return Ok(Some(was));
+        return Ok(Some(before_image));
     }
-    Ok(Some(Was::Here(trees.large(owner, large)?.into())))
+    Ok(Some(BeforeImage::Here(trees.large(owner, large)?.into())))
 }
 
 /// Bytes that are read of a hanging value at once.
@@ -148,7 +149,7 @@ impl io::Read for Hung<'_> {
 fn put_some(
     undo: &UndoList,
     from: usize,
-    (versions, stamp): (&Versions, &Arc<Stamp>),
+    (versions, stamp): (&Versions, &Arc<CommitStamp>),
     trees: &mut dyn Trees,
 ) -> Result<usize, TxnError> {
     let (mut to, mut bytes, at_once) = (from, 0, AT_ONCE.max(versions.limit() / 4));
@@ -166,12 +167,13 @@ fn put_some(
             Before::Absent => versions.put(owner, key, stamp, None),
             Before::Value(value) => versions.put(owner, key, stamp, Some(value)),
             Before::Large(_) => {
-                let was = match large {
+                let before_image = match large {
                     Some(large) => kept(detached((versions, trees), owner, large))?,
                     None => Ok(None),
                 };
-                let was = was.unwrap_or_else(|error| Some(Was::unreadable(error)));
-                versions.put_was(owner, key, stamp, was);
+                let before_image =
+                    before_image.unwrap_or_else(|error| Some(BeforeImage::unreadable(error)));
+                versions.put_image(owner, key, stamp, before_image);
             }
             Before::Part { .. } => {
                 let now = kept(trees.value(owner, key))?;
@@ -207,11 +209,11 @@ fn name_entry(name: &mut Vec<u8>, owner: u32, key: &[u8]) {
     name.extend_from_slice(key);
 }
 
-impl Changes {
+impl UndoBuffer {
     /// As the next transaction wants it.
     pub(super) fn clear(&mut self) {
         self.undo.clear();
-        (self.stamp, self.era, self.is_over) = (None, 0, false);
+        (self.stamp, self.snapshot_epoch, self.is_over) = (None, 0, false);
     }
 
     /// Makes room for the undo of a change of `key`'s entry, and puts what that was before the
@@ -227,9 +229,9 @@ impl Changes {
         key: &[u8],
     ) -> Result<(), TxnError> {
         self.undo.make_room(room)?;
-        match versions.era() {
+        match versions.snapshot_epoch() {
             None => Ok(()),
-            Some(era) => self.put_one(versions, era, tree, key),
+            Some(snapshot_epoch) => self.put_one(versions, snapshot_epoch, tree, key),
         }
     }
 
@@ -237,21 +239,21 @@ impl Changes {
     fn put_one<P: Pages>(
         &mut self,
         versions: &Versions,
-        era: u64,
+        snapshot_epoch: u64,
         tree: &BTree<P>,
         key: &[u8],
     ) -> Result<(), TxnError> {
         let owner = tree.owner();
-        let stamp = self.stamp.get_or_insert_with(Stamp::new);
+        let stamp = self.stamp.get_or_insert_with(CommitStamp::new);
         if !versions.wants(owner, key, stamp) {
             return Ok(());
         }
         if self.undo.is_empty() {
-            self.era = era;
+            self.snapshot_epoch = snapshot_epoch;
         }
-        if self.era == era {
+        if self.snapshot_epoch == snapshot_epoch {
             let look = &mut |is_whole| find(tree, key, is_whole);
-            versions.put_was(owner, key, stamp, Was::of(versions.file(), look)?);
+            versions.put_image(owner, key, stamp, BeforeImage::of(versions.file(), look)?);
             return Ok(());
         }
         let mut entry = Ok(tree.get_owned(key)?);
@@ -268,25 +270,26 @@ impl Changes {
         Ok(())
     }
 
-    /// Puts what all entries were that the transaction has changed, unless that was done in `era`.
+    /// Puts what all entries were that the transaction has changed, unless that was done in
+    /// `snapshot_epoch`.
     ///
     /// # Errors
     /// What they were cannot be read.
     pub(super) fn put_versions(
         &mut self,
         versions: &Versions,
-        era: u64,
+        snapshot_epoch: u64,
         trees: &mut dyn Trees,
     ) -> Result<(), TxnError> {
-        if self.is_over || self.era == era {
+        if self.is_over || self.snapshot_epoch == snapshot_epoch {
             return Ok(());
         }
-        let stamp = self.stamp.get_or_insert_with(Stamp::new);
+        let stamp = self.stamp.get_or_insert_with(CommitStamp::new);
         let mut from = 0;
         while from < self.undo.len() {
             from = put_some(&self.undo, from, (versions, stamp), trees)?;
         }
-        self.era = era;
+        self.snapshot_epoch = snapshot_epoch;
         Ok(())
     }
 
@@ -298,11 +301,11 @@ impl Changes {
         tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
         end: impl FnOnce() -> R,
     ) -> R {
-        if let Some(era) = versions.era()
-            && let Err(error) = self.put_versions(versions, era, &mut TreesBy(tree_of))
+        if let Some(snapshot_epoch) = versions.snapshot_epoch()
+            && let Err(error) = self.put_versions(versions, snapshot_epoch, &mut TreesBy(tree_of))
         {
             tracing::warn!(%error, "snapshots are lost: what was changed cannot be kept for them");
-            versions.lose_era(era);
+            versions.lose_epoch(snapshot_epoch);
         }
         let done = end();
         self.is_over = true;

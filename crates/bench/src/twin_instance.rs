@@ -7,28 +7,28 @@ use millpond::pool::{Latching, Twin};
 use millpond_base::Size;
 use millpond_workload::tpcc;
 
-use crate::bed::{Bed, Facts, Recorders};
 use crate::client::Workload;
-use crate::crew::{Crew, check_threads};
 use crate::error::BenchError;
+use crate::instance::{Instance, InstanceInfo, Recorders};
 use crate::memory_group::MemoryGroup;
 use crate::runner::{Observer, Outcome, RunSpec};
 use crate::setup::Setup;
 use crate::store::TreeStore;
+use crate::worker_threads::{WorkerThreads, check_threads};
 
 /// Trees on plain memory.
-pub(crate) struct TwinBed<L: Latching> {
+pub(crate) struct TwinInstance<L: Latching> {
     store: TreeStore<Twin<L>>,
-    crew: Crew,
+    worker_threads: WorkerThreads,
     /// Behind the memory that it limits: the last thing that goes.
     group: Option<MemoryGroup>,
 }
 
-impl<L: Latching> TwinBed<L> {
-    pub(crate) fn new(setup: &Setup, workload: &Workload) -> Result<TwinBed<L>, BenchError> {
-        let mut crew = Crew::new(setup, workload);
-        check_threads(crew.latching, workload)?;
-        let page_size = crew.facts.page_size as usize;
+impl<L: Latching> TwinInstance<L> {
+    pub(crate) fn new(setup: &Setup, workload: &Workload) -> Result<TwinInstance<L>, BenchError> {
+        let mut worker_threads = WorkerThreads::new(setup, workload);
+        check_threads(worker_threads.latching, workload)?;
+        let page_size = worker_threads.info.page_size as usize;
         let (twin, group) = match &setup.paged {
             None => (Twin::<L>::new(page_size)?, None),
             Some(paged) => {
@@ -38,15 +38,15 @@ impl<L: Latching> TwinBed<L> {
             }
         };
         let store = TreeStore::new(Arc::new(twin));
-        crew.load(&store, setup.load_threads)?;
-        crew.facts.pages = store.pages().len();
-        Ok(TwinBed { store, crew, group })
+        worker_threads.load(&store, setup.load_threads)?;
+        worker_threads.info.pages = store.pages().len();
+        Ok(TwinInstance { store, worker_threads, group })
     }
 }
 
-impl<L: Latching> Bed for TwinBed<L> {
-    fn facts(&self) -> &Facts {
-        &self.crew.facts
+impl<L: Latching> Instance for TwinInstance<L> {
+    fn info(&self) -> &InstanceInfo {
+        &self.worker_threads.info
     }
 
     fn run(
@@ -55,19 +55,25 @@ impl<L: Latching> Bed for TwinBed<L> {
         at_start: &mut dyn FnMut(Recorders<'_>) -> Result<(), BenchError>,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, BenchError> {
-        self.crew.run(&self.store, spec, &|| None, &mut || at_start(Recorders::default()), observer)
+        self.worker_threads.run(
+            &self.store,
+            spec,
+            &|| None,
+            &mut || at_start(Recorders::default()),
+            observer,
+        )
     }
 
     fn set_workload(&mut self, workload: Workload) {
-        self.crew.set_workload(workload);
+        self.worker_threads.set_workload(workload);
     }
 
     fn row_bytes(&self) -> Vec<f64> {
-        self.crew.row_bytes()
+        self.worker_threads.row_bytes()
     }
 
     fn check(&self) -> Result<Option<tpcc::Report>, BenchError> {
-        self.crew.check(&self.store)
+        self.worker_threads.check(&self.store)
     }
 
     fn check_at_rest(&mut self) -> Result<Option<tpcc::Report>, BenchError> {

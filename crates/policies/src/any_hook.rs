@@ -2,15 +2,15 @@
 //!
 //! A live pool is compiled for its hot half, and there are about twenty of them, users' own not
 //! counted: a pool with its trees, its log and its recovery for each would be absurd. So the few
-//! that matter most are compiled in, and [`AnyTouch`] stands for all others: it keeps a policy's
+//! that matter most are compiled in, and [`AnyHook`] stands for all others: it keeps a policy's
 //! `Meta` as bytes in the frame's line and calls its hot half through a pointer. That costs a hit
 //! one predicted indirect call, and policies that keep nothing in the frame one predicted branch.
 //!
 //! # Why this is sound
 //!
-//! [`seat`] and [`seat_open`] give a cold half together with its parameters, and are `unsafe`:
+//! [`host`] and [`host_open`] give a cold half together with its parameters, and are `unsafe`:
 //! whoever calls them promises to show the two no other metas than those that
-//! [`Touch::fresh`] made of these parameters. So wherever bytes are taken for a `Meta`, they are
+//! [`HitHook::fresh`] made of these parameters. So wherever bytes are taken for a `Meta`, they are
 //! one of the right type. Parameters lie in a block of bytes of their own for the same reason.
 
 use std::cell::UnsafeCell;
@@ -19,7 +19,8 @@ use std::mem::MaybeUninit;
 use millpond_base::FrameId;
 
 use crate::contract::{
-    Access, Frames, Goal, Hit, Host, OpenPolicy, Policy, Recall, TickSource, Touch, TouchOn, Zeroed,
+    Access, EvictRequest, Frames, GhostHit, Hit, HitHook, HitOn, Host, OpenPolicy, Policy,
+    TickSource, Zeroed,
 };
 use crate::erased::{Cold, OpenCold};
 use crate::frames::Zeros;
@@ -29,7 +30,7 @@ pub const META_BYTES: usize = if cfg!(any(loom, shuttle)) { 2048 } else { 64 };
 /// Bytes of a policy's hit-path parameters, at most.
 pub const PARAM_BYTES: usize = 256;
 
-/// A policy whose state does not fit where [`AnyTouch`] keeps it.
+/// A policy whose state does not fit where [`AnyHook`] keeps it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "policy '{policy}' wants {bytes} bytes of {what}, aligned to {align}, and a live pool lends it \
@@ -52,12 +53,12 @@ pub struct TooLarge {
 #[repr(C, align(64))]
 pub struct AnyMeta(UnsafeCell<[MaybeUninit<u8>; META_BYTES]>);
 
-// SAFETY: what lies in it is a `Touch::Meta`, which is `Send + Sync`; it is reached only as such.
+// SAFETY: what lies in it is a `HitHook::Meta`, which is `Send + Sync`; it is reached only as such.
 unsafe impl Send for AnyMeta {}
 // SAFETY: as above.
 unsafe impl Sync for AnyMeta {}
 
-// SAFETY: any bytes are one. That they are a `Touch::Meta`, too, is `AnyTouch::zeroed`'s to say.
+// SAFETY: any bytes are one. That they are a `HitHook::Meta`, too, is `AnyHook::zeroed`'s to say.
 unsafe impl Zeros for AnyMeta {}
 
 impl Default for AnyMeta {
@@ -74,7 +75,7 @@ struct Block([MaybeUninit<u8>; PARAM_BYTES]);
 // SAFETY: to be called with a meta and a block that hold what the hook was made for.
 type Hook = unsafe fn(&AnyMeta, &Block, &Access);
 
-/// Parameters of [`AnyTouch`]: which hot half it stands for, and that one's parameters. By default
+/// Parameters of [`AnyHook`]: which hot half it stands for, and that one's parameters. By default
 /// one that does nothing.
 #[derive(Clone, Copy)]
 pub struct AnyParams {
@@ -116,35 +117,35 @@ impl Default for AnyParams {
 
 /// # Safety
 /// `block` must hold a `T::Params`.
-unsafe fn params_in<T: Touch>(block: &Block) -> &T::Params {
+unsafe fn params_in<T: HitHook>(block: &Block) -> &T::Params {
     // SAFETY: the caller's promise; size and alignment were checked when they were put there.
     unsafe { &*block.0.as_ptr().cast() }
 }
 
 /// # Safety
 /// `meta` must hold a `T::Meta`.
-unsafe fn meta_in<T: Touch>(meta: &AnyMeta) -> &T::Meta {
+unsafe fn meta_in<T: HitHook>(meta: &AnyMeta) -> &T::Meta {
     // SAFETY: the caller's promise; size and alignment were checked when it was put there.
     unsafe { &*meta.0.get().cast() }
 }
 
 /// # Safety
 /// As [`meta_in`] and [`params_in`].
-unsafe fn touch_as<T: Touch>(meta: &AnyMeta, block: &Block, access: &Access) {
+unsafe fn touch_as<T: HitHook>(meta: &AnyMeta, block: &Block, access: &Access) {
     // SAFETY: the caller's promise.
-    unsafe { T::touch(meta_in::<T>(meta), params_in::<T>(block), access) }
+    unsafe { T::on_hit(meta_in::<T>(meta), params_in::<T>(block), access) }
 }
 
 /// # Safety
 /// As [`meta_in`] and [`params_in`].
-unsafe fn reset_as<T: Touch>(meta: &AnyMeta, block: &Block, access: &Access) {
+unsafe fn reset_as<T: HitHook>(meta: &AnyMeta, block: &Block, access: &Access) {
     // SAFETY: the caller's promise.
     unsafe { T::reset(meta_in::<T>(meta), params_in::<T>(block), access) }
 }
 
 /// # Safety
 /// As [`params_in`]; and `T::Meta` must fit, which is checked where `T`'s parameters are put down.
-unsafe fn fresh_as<T: Touch>(block: &Block) -> AnyMeta {
+unsafe fn fresh_as<T: HitHook>(block: &Block) -> AnyMeta {
     let any = AnyMeta::default();
     // SAFETY: the caller's promise; the line is ours alone, large enough and aligned.
     unsafe { any.0.get().cast::<T::Meta>().write(T::fresh(params_in::<T>(block))) };
@@ -153,7 +154,7 @@ unsafe fn fresh_as<T: Touch>(block: &Block) -> AnyMeta {
 
 impl AnyParams {
     /// Stands for `T` with these parameters, for the policy so named.
-    fn of<T: Touch>(policy: &'static str, params: T::Params) -> Result<AnyParams, TooLarge> {
+    fn of<T: HitHook>(policy: &'static str, params: T::Params) -> Result<AnyParams, TooLarge> {
         fits::<T::Meta>(policy, "metadata per frame", META_BYTES)?;
         fits::<T::Params>(policy, "parameters", PARAM_BYTES)?;
         let mut block = Block([MaybeUninit::uninit(); PARAM_BYTES]);
@@ -184,9 +185,9 @@ fn fits<T>(policy: &'static str, what: &'static str, most: usize) -> Result<(), 
 }
 
 /// Whatever hot half its parameters stand for. Its constants are the most that any policy asks.
-pub struct AnyTouch;
+pub struct AnyHook;
 
-impl Touch for AnyTouch {
+impl HitHook for AnyHook {
     type Meta = AnyMeta;
     type Params = AnyParams;
     const HIT: Hit = Hit::Central;
@@ -195,9 +196,9 @@ impl Touch for AnyTouch {
     const UNFIX: bool = true;
 
     #[inline(always)]
-    fn touch(meta: &AnyMeta, params: &AnyParams, access: &Access) {
+    fn on_hit(meta: &AnyMeta, params: &AnyParams, access: &Access) {
         if params.touches {
-            // SAFETY: `meta` was made by `fresh` of these parameters, as `seat`'s caller promised.
+            // SAFETY: `meta` was made by `fresh` of these parameters, as `host`'s caller promised.
             unsafe { (params.touch)(meta, &params.block, access) }
         }
     }
@@ -238,45 +239,50 @@ impl Touch for AnyTouch {
 struct AsAny<P>(P);
 
 /// The frames as `P` knows them.
-fn own<P: Policy>(frames: Frames<'_, AnyTouch>) -> Frames<'_, P::Touch> {
-    // SAFETY: `AsAny<P>` is made only by `seat` and `seat_open`, whose callers show it no other
-    // metas than those that hold a `P::Touch::Meta`.
+fn own<P: Policy>(frames: Frames<'_, AnyHook>) -> Frames<'_, P::Hook> {
+    // SAFETY: `AsAny<P>` is made only by `host` and `host_open`, whose callers show it no other
+    // metas than those that hold a `P::Hook::Meta`.
     unsafe { frames.cast() }
 }
 
-impl<P: Policy> Cold<AnyTouch> for AsAny<P> {
-    fn hit(&mut self, frames: Frames<'_, AnyTouch>, frame: FrameId, access: &Access) {
+impl<P: Policy> Cold<AnyHook> for AsAny<P> {
+    fn hit(&mut self, frames: Frames<'_, AnyHook>, frame: FrameId, access: &Access) {
         Policy::hit(&mut self.0, own::<P>(frames), frame, access);
     }
-    fn revive(&mut self, frames: Frames<'_, AnyTouch>, frame: FrameId) {
+    fn revive(&mut self, frames: Frames<'_, AnyHook>, frame: FrameId) {
         Policy::revive(&mut self.0, own::<P>(frames), frame);
     }
     fn wants(&mut self, access: &Access) -> bool {
         Policy::wants(&mut self.0, access)
     }
-    fn miss(&mut self, access: &Access) -> Recall {
+    fn miss(&mut self, access: &Access) -> GhostHit {
         Policy::miss(&mut self.0, access)
     }
     fn admit(
         &mut self,
-        frames: Frames<'_, AnyTouch>,
+        frames: Frames<'_, AnyHook>,
         frame: FrameId,
         access: &Access,
-        recall: Recall,
+        ghost_hit: GhostHit,
     ) {
-        Policy::admit(&mut self.0, own::<P>(frames), frame, access, recall);
+        Policy::admit(&mut self.0, own::<P>(frames), frame, access, ghost_hit);
     }
-    fn evict(&mut self, frames: Frames<'_, AnyTouch>, goal: &Goal, host: &mut dyn Host) -> u32 {
-        Policy::evict(&mut self.0, own::<P>(frames), goal, host)
+    fn evict(
+        &mut self,
+        frames: Frames<'_, AnyHook>,
+        request: &EvictRequest,
+        host: &mut dyn Host,
+    ) -> u32 {
+        Policy::evict(&mut self.0, own::<P>(frames), request, host)
     }
-    fn forget(&mut self, frames: Frames<'_, AnyTouch>, frame: FrameId) {
+    fn forget(&mut self, frames: Frames<'_, AnyHook>, frame: FrameId) {
         Policy::forget(&mut self.0, own::<P>(frames), frame);
     }
-    fn cleaned(&mut self, frames: Frames<'_, AnyTouch>, frame: FrameId) {
+    fn cleaned(&mut self, frames: Frames<'_, AnyHook>, frame: FrameId) {
         Policy::cleaned(&mut self.0, own::<P>(frames), frame);
     }
-    fn touch_on(&self) -> TouchOn {
-        Cold::touch_on(&self.0)
+    fn hit_on(&self) -> HitOn {
+        Cold::hit_on(&self.0)
     }
     fn evictions_per_tick(&self) -> u32 {
         Cold::evictions_per_tick(&self.0)
@@ -284,32 +290,43 @@ impl<P: Policy> Cold<AnyTouch> for AsAny<P> {
     fn state_bytes(&self) -> usize {
         Cold::state_bytes(&self.0)
     }
-    fn check(&self, frames: Frames<'_, AnyTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, frames: Frames<'_, AnyHook>, resident: &[FrameId]) -> Result<(), String> {
         Cold::check(&self.0, own::<P>(frames), resident)
     }
 }
 
-impl<P: OpenPolicy> OpenCold<AnyTouch> for AsAny<P> {
-    fn revive(&self, frames: Frames<'_, AnyTouch>, frame: FrameId) {
+impl<P: OpenPolicy> OpenCold<AnyHook> for AsAny<P> {
+    fn revive(&self, frames: Frames<'_, AnyHook>, frame: FrameId) {
         OpenPolicy::revive(&self.0, own::<P>(frames), frame);
     }
-    fn miss(&self, access: &Access) -> Recall {
+    fn miss(&self, access: &Access) -> GhostHit {
         OpenPolicy::miss(&self.0, access)
     }
-    fn admit(&self, frames: Frames<'_, AnyTouch>, frame: FrameId, access: &Access, recall: Recall) {
-        OpenPolicy::admit(&self.0, own::<P>(frames), frame, access, recall);
+    fn admit(
+        &self,
+        frames: Frames<'_, AnyHook>,
+        frame: FrameId,
+        access: &Access,
+        ghost_hit: GhostHit,
+    ) {
+        OpenPolicy::admit(&self.0, own::<P>(frames), frame, access, ghost_hit);
     }
-    fn evict(&self, frames: Frames<'_, AnyTouch>, goal: &Goal, host: &mut dyn Host) -> u32 {
-        OpenPolicy::evict(&self.0, own::<P>(frames), goal, host)
+    fn evict(
+        &self,
+        frames: Frames<'_, AnyHook>,
+        request: &EvictRequest,
+        host: &mut dyn Host,
+    ) -> u32 {
+        OpenPolicy::evict(&self.0, own::<P>(frames), request, host)
     }
-    fn forget(&self, frames: Frames<'_, AnyTouch>, frame: FrameId) {
+    fn forget(&self, frames: Frames<'_, AnyHook>, frame: FrameId) {
         OpenPolicy::forget(&self.0, own::<P>(frames), frame);
     }
-    fn cleaned(&self, frames: Frames<'_, AnyTouch>, frame: FrameId) {
+    fn cleaned(&self, frames: Frames<'_, AnyHook>, frame: FrameId) {
         OpenPolicy::cleaned(&self.0, own::<P>(frames), frame);
     }
-    fn touch_on(&self) -> TouchOn {
-        OpenCold::touch_on(&self.0)
+    fn hit_on(&self) -> HitOn {
+        OpenCold::hit_on(&self.0)
     }
     fn evictions_per_tick(&self) -> u32 {
         OpenCold::evictions_per_tick(&self.0)
@@ -317,21 +334,21 @@ impl<P: OpenPolicy> OpenCold<AnyTouch> for AsAny<P> {
     fn state_bytes(&self) -> usize {
         OpenCold::state_bytes(&self.0)
     }
-    fn check(&self, frames: Frames<'_, AnyTouch>, resident: &[FrameId]) -> Result<(), String> {
+    fn check(&self, frames: Frames<'_, AnyHook>, resident: &[FrameId]) -> Result<(), String> {
         OpenCold::check(&self.0, own::<P>(frames), resident)
     }
 }
 
-/// `policy` for a pool that is compiled for [`AnyTouch`], to sit under a mutex.
+/// `policy` for a pool that is compiled for [`AnyHook`], to sit under a mutex.
 ///
 /// # Errors
 /// [`TooLarge`].
 ///
 /// # Safety
 /// The parameters, copies of them, and the cold half are used only with metas that
-/// [`Touch::fresh`] made of these parameters or of a copy.
-pub unsafe fn seat<P: Policy>(policy: P) -> Result<(Box<dyn Cold<AnyTouch>>, AnyParams), TooLarge> {
-    let params = AnyParams::of::<P::Touch>(P::INFO.id, policy.params())?;
+/// [`HitHook::fresh`] made of these parameters or of a copy.
+pub unsafe fn host<P: Policy>(policy: P) -> Result<(Box<dyn Cold<AnyHook>>, AnyParams), TooLarge> {
+    let params = AnyParams::of::<P::Hook>(P::INFO.id, policy.params())?;
     Ok((Box::new(AsAny(policy)), params))
 }
 
@@ -341,11 +358,11 @@ pub unsafe fn seat<P: Policy>(policy: P) -> Result<(Box<dyn Cold<AnyTouch>>, Any
 /// [`TooLarge`].
 ///
 /// # Safety
-/// As [`seat`].
-pub unsafe fn seat_open<P: OpenPolicy>(
+/// As [`host`].
+pub unsafe fn host_open<P: OpenPolicy>(
     policy: P,
-) -> Result<(Box<dyn OpenCold<AnyTouch>>, AnyParams), TooLarge> {
-    let params = AnyParams::of::<P::Touch>(P::INFO.id, policy.params())?;
+) -> Result<(Box<dyn OpenCold<AnyHook>>, AnyParams), TooLarge> {
+    let params = AnyParams::of::<P::Hook>(P::INFO.id, policy.params())?;
     Ok((Box::new(AsAny(policy)), params))
 }
 
@@ -354,17 +371,17 @@ mod tests {
     use millpond_base::{Mark, PageId};
 
     use super::*;
-    use crate::contract::{Rules, Shape, Verdict, Why};
+    use crate::contract::{OfferOutcome, PolicySpec, RefusalReason, Shape};
     use crate::registry::{Visitor, visit_all};
 
     /// A pool of four frames, for any cold half.
     struct Four([Option<PageId>; 4]);
 
     impl Host for Four {
-        fn offer(&mut self, frame: FrameId) -> Verdict {
+        fn offer(&mut self, frame: FrameId) -> OfferOutcome {
             match self.0[frame.index()].take() {
-                Some(page) => Verdict::Taken(page),
-                None => Verdict::Refused(Why::Absent),
+                Some(page) => OfferOutcome::Taken(page),
+                None => OfferOutcome::Refused(RefusalReason::Absent),
             }
         }
     }
@@ -375,7 +392,7 @@ mod tests {
     }
 
     /// The pages that leave, one by one, while pages are referenced in a fixed order.
-    fn run<T: Touch>(cold: &mut dyn Cold<T>, params: &T::Params) -> Vec<Option<PageId>> {
+    fn run<T: HitHook>(cold: &mut dyn Cold<T>, params: &T::Params) -> Vec<Option<PageId>> {
         let metas: Vec<T::Meta> = (0..4).map(|_| T::fresh(params)).collect();
         let frames = Frames::<T>::of(&metas);
         let (mut pool, mut gone) = (Four([None; 4]), Vec::new());
@@ -384,24 +401,28 @@ mod tests {
             let access = access(page, now);
             if let Some(at) = pool.0.iter().position(|held| *held == Some(PageId(page))) {
                 let frame = FrameId(at as u32);
-                T::touch(frames.meta(frame), params, &access);
+                T::on_hit(frames.meta(frame), params, &access);
                 if T::hit_cost(params) == Hit::Central {
                     cold.hit(frames, frame, &access);
                 }
                 continue;
             }
-            let recall = cold.miss(&access);
+            let ghost_hit = cold.miss(&access);
             if pool.0.iter().all(Option::is_some) {
                 let before = pool.0;
-                let incoming = Some((access.page, recall));
-                cold.evict(frames, &Goal { frames: 1, steps_max: 4096, now, incoming }, &mut pool);
+                let incoming = Some((access.page, ghost_hit));
+                cold.evict(
+                    frames,
+                    &EvictRequest { frames: 1, steps_max: 4096, now, incoming },
+                    &mut pool,
+                );
                 gone.extend((0..4).filter(|at| pool.0[*at].is_none()).map(|at| before[at]));
             }
             let Some(free) = pool.0.iter().position(Option::is_none) else { continue };
             pool.0[free] = Some(PageId(page));
             let frame = FrameId(free as u32);
             T::reset(frames.meta(frame), params, &access);
-            cold.admit(frames, frame, &access, recall);
+            cold.admit(frames, frame, &access, ghost_hit);
         }
         gone
     }
@@ -413,15 +434,15 @@ mod tests {
             fn visit<P: Policy>(&mut self) {
                 let shape = Shape { frames: 4, pages_dense: None, seed: 7 };
                 let mut plain = P::new(&P::Config::default(), &shape);
-                let params = Rules::params(&plain);
-                let expected = run::<P::Touch>(&mut plain, &params);
+                let params = PolicySpec::params(&plain);
+                let expected = run::<P::Hook>(&mut plain, &params);
                 let policy = P::new(&P::Config::default(), &shape);
                 // SAFETY: `run` makes the metas of these parameters.
-                let (mut cold, params) = unsafe { seat(policy) }.unwrap();
-                assert_eq!(run::<AnyTouch>(cold.as_mut(), &params), expected, "{}", P::INFO.id);
-                assert_eq!(AnyTouch::hit_cost(&params), P::Touch::HIT);
-                assert_eq!(AnyTouch::tick_source(&params), P::Touch::TICK);
-                assert_eq!(AnyTouch::cools(&params), P::Touch::COOLS);
+                let (mut cold, params) = unsafe { host(policy) }.unwrap();
+                assert_eq!(run::<AnyHook>(cold.as_mut(), &params), expected, "{}", P::INFO.id);
+                assert_eq!(AnyHook::hit_cost(&params), P::Hook::HIT);
+                assert_eq!(AnyHook::tick_source(&params), P::Hook::TICK);
+                assert_eq!(AnyHook::cools(&params), P::Hook::COOLS);
                 self.0 += expected.len();
             }
         }
@@ -433,7 +454,7 @@ mod tests {
     #[test]
     fn what_is_larger_than_a_line_is_refused() {
         struct Fat;
-        impl Touch for Fat {
+        impl HitHook for Fat {
             type Meta = [u64; 9];
             type Params = ();
             const HIT: Hit = Hit::Meta;
@@ -446,9 +467,9 @@ mod tests {
     #[test]
     fn without_a_policy_it_does_nothing() {
         let params = AnyParams::default();
-        let meta = AnyTouch::fresh(&params);
-        AnyTouch::touch(&meta, &params, &access(1, 1));
-        AnyTouch::reset(&meta, &params, &access(1, 1));
-        assert_eq!(AnyTouch::hit_cost(&params), Hit::Nothing);
+        let meta = AnyHook::fresh(&params);
+        AnyHook::on_hit(&meta, &params, &access(1, 1));
+        AnyHook::reset(&meta, &params, &access(1, 1));
+        assert_eq!(AnyHook::hit_cost(&params), Hit::Nothing);
     }
 }

@@ -2,7 +2,7 @@
 
 use millpond_base::FrameId;
 use millpond_base::sync::Mutex;
-use millpond_policies::contract::{Access, Frames, Goal, Host, Recall, Touch, TouchOn};
+use millpond_policies::contract::{Access, EvictRequest, Frames, GhostHit, HitHook, HitOn, Host};
 use millpond_policies::erased::{Cold, OpenCold};
 
 /// Hits that a thread keeps to itself before it drains them.
@@ -12,7 +12,7 @@ pub const RING: usize = 8;
 pub type Told = (FrameId, u64, Access);
 
 /// Where the cold half sits.
-pub enum Seat<T: Touch> {
+pub enum PolicyHost<T: HitHook> {
     /// Under a mutex, told of every hit at once: order is exact, each hit pays.
     Exact(Mutex<Box<dyn Cold<T>>>),
     /// Under a mutex, told of hits by the batch, and late.
@@ -22,22 +22,22 @@ pub enum Seat<T: Touch> {
 }
 
 /// Calls the cold half, whatever the seat.
-macro_rules! seated {
-    ($seat:expr, $cold:ident => $call:expr) => {
-        match $seat {
-            Seat::Exact(mutex) | Seat::Batched(mutex) => {
+macro_rules! hosted {
+    ($policy_host:expr, $cold:ident => $call:expr) => {
+        match $policy_host {
+            PolicyHost::Exact(mutex) | PolicyHost::Batched(mutex) => {
                 #[allow(unused_mut, reason = "some calls need no &mut")]
                 let mut $cold = mutex.lock().expect("no policy panicked");
                 $call
             }
-            Seat::Open($cold) => $call,
+            PolicyHost::Open($cold) => $call,
         }
     };
 }
 
-impl<T: Touch> Seat<T> {
-    pub fn miss(&self, access: &Access) -> Recall {
-        seated!(self, cold => cold.miss(access))
+impl<T: HitHook> PolicyHost<T> {
+    pub fn miss(&self, access: &Access) -> GhostHit {
+        hosted!(self, cold => cold.miss(access))
     }
 
     /// Admits, and lets `publish` run before anyone else is let in.
@@ -46,26 +46,26 @@ impl<T: Touch> Seat<T> {
         frames: Frames<'_, T>,
         frame: FrameId,
         access: &Access,
-        recall: Recall,
+        ghost_hit: GhostHit,
         publish: impl FnOnce(),
     ) {
-        seated!(self, cold => {
-            cold.admit(frames, frame, access, recall);
+        hosted!(self, cold => {
+            cold.admit(frames, frame, access, ghost_hit);
             publish();
         });
     }
 
-    pub fn evict(&self, frames: Frames<'_, T>, goal: &Goal, host: &mut dyn Host) -> u32 {
-        seated!(self, cold => cold.evict(frames, goal, host))
+    pub fn evict(&self, frames: Frames<'_, T>, request: &EvictRequest, host: &mut dyn Host) -> u32 {
+        hosted!(self, cold => cold.evict(frames, request, host))
     }
 
     pub fn forget(&self, frames: Frames<'_, T>, frame: FrameId) {
-        seated!(self, cold => cold.forget(frames, frame));
+        hosted!(self, cold => cold.forget(frames, frame));
     }
 
     /// Revives, if `still` holds once the seat is had.
     pub fn revive(&self, frames: Frames<'_, T>, frame: FrameId, still: impl FnOnce() -> bool) {
-        seated!(self, cold => {
+        hosted!(self, cold => {
             if still() {
                 cold.revive(frames, frame);
             }
@@ -74,7 +74,7 @@ impl<T: Touch> Seat<T> {
 
     /// Tells of a clean page, if `still` holds once the seat is had.
     pub fn cleaned(&self, frames: Frames<'_, T>, frame: FrameId, still: impl FnOnce() -> bool) {
-        seated!(self, cold => {
+        hosted!(self, cold => {
             if still() {
                 cold.cleaned(frames, frame);
             }
@@ -90,13 +90,13 @@ impl<T: Touch> Seat<T> {
         is_still: impl Fn(FrameId, u64) -> bool,
     ) {
         match self {
-            Seat::Exact(mutex) => {
+            PolicyHost::Exact(mutex) => {
                 let mut cold = mutex.lock().expect("no policy panicked");
                 if is_still(told.0, told.1) {
                     cold.hit(frames, told.0, &told.2);
                 }
             }
-            Seat::Batched(mutex) => {
+            PolicyHost::Batched(mutex) => {
                 ring.push(told);
                 if ring.len() < RING {
                     return;
@@ -108,7 +108,7 @@ impl<T: Touch> Seat<T> {
                 }
             }
             // An open policy hears of hits through its hot half only.
-            Seat::Open(_) => {}
+            PolicyHost::Open(_) => {}
         }
     }
 
@@ -119,26 +119,26 @@ impl<T: Touch> Seat<T> {
         ring: &mut Vec<Told>,
         is_still: impl Fn(FrameId, u64) -> bool,
     ) {
-        if let Seat::Batched(mutex) = self {
+        if let PolicyHost::Batched(mutex) = self {
             tell(mutex.lock().expect("no policy panicked").as_mut(), frames, ring, is_still);
         }
     }
 
-    pub fn touch_on(&self) -> TouchOn {
-        seated!(self, cold => cold.touch_on())
+    pub fn hit_on(&self) -> HitOn {
+        hosted!(self, cold => cold.hit_on())
     }
 
     pub fn evictions_per_tick(&self) -> u32 {
-        seated!(self, cold => cold.evictions_per_tick())
+        hosted!(self, cold => cold.evictions_per_tick())
     }
 
     pub fn check(&self, frames: Frames<'_, T>, resident: &[FrameId]) -> Result<(), String> {
-        seated!(self, cold => cold.check(frames, resident))
+        hosted!(self, cold => cold.check(frames, resident))
     }
 }
 
 /// Rule 4: a hit is told only of a frame that is still what it was when it was hit.
-fn tell<T: Touch>(
+fn tell<T: HitHook>(
     cold: &mut dyn Cold<T>,
     frames: Frames<'_, T>,
     ring: &mut Vec<Told>,

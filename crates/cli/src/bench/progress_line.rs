@@ -8,13 +8,13 @@ use millpond_bench::runner::{Observer, Tick};
 use crate::interrupt;
 
 /// Shows what runs, and ends it on Ctrl-C.
-pub(crate) struct Live {
+pub(crate) struct ProgressLine {
     bar: ProgressBar,
     what: String,
 }
 
-impl Live {
-    pub(crate) fn new(quiet: bool) -> Live {
+impl ProgressLine {
+    pub(crate) fn new(quiet: bool) -> ProgressLine {
         let bar = ProgressBar::new_spinner();
         if quiet {
             bar.set_draw_target(ProgressDrawTarget::hidden());
@@ -23,7 +23,7 @@ impl Live {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(200));
-        Live { bar, what: String::new() }
+        ProgressLine { bar, what: String::new() }
     }
 
     /// Takes the line away.
@@ -47,7 +47,7 @@ pub(crate) fn line(tick: &Tick) -> String {
     if tick.is_warm_up { format!("{text} (warm-up)") } else { text }
 }
 
-impl Observer for Live {
+impl Observer for ProgressLine {
     fn begin(&mut self, what: &str) {
         self.what = what.to_string();
         self.bar.set_message(self.what.clone());

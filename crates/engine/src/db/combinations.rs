@@ -1,60 +1,63 @@
 //! The combinations of strategies that are compiled, and how a policy takes its seat.
 //!
 //! Translation, latching and the hot half of the policy lie on the path of every page reference,
-//! so they are types ([`Mode`]): what a run does not use costs it nothing. Each combination is
-//! pool and structures compiled once more, so there are at most twelve; which one a store runs
+//! so they are types ([`PoolStrategy`]): what a run does not use costs it nothing. Each combination
+//! is pool and structures compiled once more, so there are at most twelve; which one a store runs
 //! with is decided when it is opened ([`Combination::choose`]), and a call costs one `match`.
 //!
 //! ```text
-//! combination  translation  latching    hot half  what it is for
-//! Lean         swizzled     optimistic  cooling   the ladder's top (leanstore fig. 7)
-//! Untouched    swizzled     optimistic  nothing   policies that hits never reach: no tracking
-//! Dated        swizzled     optimistic  watt      the default
-//! Various      swizzled     optimistic  any       all other policies, and users' own
-//! Baseline     hashed       latched     central   the ladder's bottom: a classic pool
-//! LadderSwips  swizzled     latched     central   the ladder: + swizzling
-//! LadderLean   swizzled     latched     cooling   the ladder: + lean evict; − optimistic latches
-//! NoSwips      hashed       optimistic  any       − swizzling; what the simulator is compared with
-//! Alone        swizzled     none        watt      what latching costs; one thread
-//! Recording    swizzled     optimistic  any       any policy, recording its page references
+//! combination             translation  latching    hook     what it is for
+//! SwizzledCooling         swizzled     optimistic  cooling  top of the ladder (leanstore fig. 7)
+//! SwizzledNoHook          swizzled     optimistic  nothing  policies that hits never reach
+//! SwizzledWatt            swizzled     optimistic  watt     the default
+//! SwizzledAny             swizzled     optimistic  any      all other policies, and users' own
+//! HashedLatchedCentral    hashed       latched     central  bottom of the ladder: a classic pool
+//! SwizzledLatchedCentral  swizzled     latched     central  the ladder: + swizzling
+//! SwizzledLatchedCooling  swizzled     latched     cooling  the ladder: + lean evict
+//! HashedAny               hashed       optimistic  any      − swizzling; beside the simulator
+//! SwizzledUnlatchedWatt   swizzled     none        watt     what latching costs; one thread
+//! SwizzledAnyRecording    swizzled     optimistic  any      any policy, with its references
 //! ```
 //! The first four are all that a user's choice of a policy leads to. Hash indexes and heaps are
 //! compiled for them only: the others are for measuring trees.
 //!
 //! Hot halves: `nothing` is that of `random`, `fifo`, `loop`, …; `central` of `lru`, `2q`, `arc`,
 //! `lirs`, …; `cooling` of `lean-evict`; `watt` of `watt`. `any` stands for whichever a policy has,
-//! found at run time ([`AnyTouch`]): a hit costs a predicted branch more, or an indirect call
+//! found at run time ([`AnyHook`]): a hit costs a predicted branch more, or an indirect call
 //! where something is kept in the frame. [`Combination::policies`] lists who runs where.
 
 use std::any::{TypeId, type_name};
 use std::fmt;
 use std::marker::PhantomData;
 
-use millpond_policies::any_touch::AnyTouch;
-use millpond_policies::contract::{ListTouch, NoTouch, Policy, Rules, Shape, Touch};
+use millpond_policies::any_hook::AnyHook;
+use millpond_policies::contract::{CentralHook, HitHook, NoHook, Policy, PolicySpec, Shape};
 use millpond_policies::policy::{LeanEvict, Watt};
 use millpond_policies::registry::{Visitor, visit_all};
 
-use super::choices::{LatchingMode, SeatMode, TranslationMode};
+use super::choices::{HitDelivery, LatchingMode, TranslationMode};
 use super::policy_choice::PolicyChoice;
-use crate::pool::{Latched, Latching, Mode, Optimistic, Seated, SeatedError, Unlatched};
+use crate::pool::{
+    HostedPolicy, HostingError, Latched, Latching, Optimistic, PoolStrategy, Unlatched,
+};
 
 /// The hot half of `lean-evict`.
-pub type CoolingTouch = <LeanEvict as Rules>::Touch;
+pub type CoolingHook = <LeanEvict as PolicySpec>::Hook;
 /// The hot half of `watt`.
-pub type WattTouch = <Watt as Rules>::Touch;
+pub type WattHook = <Watt as PolicySpec>::Hook;
 
 /// A combination as a type: latching, hot half, whether references are swizzled, and whether they
 /// are recorded. Only those with a name in this module are used by [`Db`](super::Db).
 pub struct Compiled<L, T, const SWIZZLES: bool, const RECORDS: bool = false>(PhantomData<(L, T)>);
 
-impl<L, T, const SWIZZLES: bool, const RECORDS: bool> Mode for Compiled<L, T, SWIZZLES, RECORDS>
+impl<L, T, const SWIZZLES: bool, const RECORDS: bool> PoolStrategy
+    for Compiled<L, T, SWIZZLES, RECORDS>
 where
     L: Latching,
-    T: Touch,
+    T: HitHook,
 {
     type Latching = L;
-    type Touch = T;
+    type Hook = T;
     const SWIZZLES: bool = SWIZZLES;
     const RECORDS: bool = RECORDS;
     const TREES_ONLY: bool = !SWIZZLES || !L::OPTIMISTIC || RECORDS;
@@ -76,13 +79,13 @@ pub enum HotHalf {
 }
 
 impl HotHalf {
-    fn touch(self) -> TypeId {
+    fn hook(self) -> TypeId {
         match self {
-            HotHalf::Nothing => TypeId::of::<NoTouch>(),
-            HotHalf::Central => TypeId::of::<ListTouch>(),
-            HotHalf::Cooling => TypeId::of::<CoolingTouch>(),
-            HotHalf::Watt => TypeId::of::<WattTouch>(),
-            HotHalf::Any => TypeId::of::<AnyTouch>(),
+            HotHalf::Nothing => TypeId::of::<NoHook>(),
+            HotHalf::Central => TypeId::of::<CentralHook>(),
+            HotHalf::Cooling => TypeId::of::<CoolingHook>(),
+            HotHalf::Watt => TypeId::of::<WattHook>(),
+            HotHalf::Any => TypeId::of::<AnyHook>(),
         }
     }
 }
@@ -92,7 +95,7 @@ pub trait Visit {
     /// What comes of it.
     type Output;
     /// Does it.
-    fn visit<M: Mode>(self) -> Self::Output;
+    fn visit<M: PoolStrategy>(self) -> Self::Output;
 }
 
 macro_rules! combinations {
@@ -138,7 +141,7 @@ macro_rules! combinations {
 
             /// Whether stores that run with it have no hash indexes and no heaps.
             pub fn has_trees_only(self) -> bool {
-                match self { $(Combination::$name => <$name as Mode>::TREES_ONLY,)* }
+                match self { $(Combination::$name => <$name as PoolStrategy>::TREES_ONLY,)* }
             }
 
             /// Hands the combination's type to `visit`.
@@ -151,25 +154,28 @@ macro_rules! combinations {
 
 combinations! {
     /// Swips, optimistic latches, lean eviction.
-    Lean = Swizzled, Optimistic, Cooling, false: Compiled<Optimistic, CoolingTouch, true>;
+    SwizzledCooling = Swizzled, Optimistic, Cooling, false: Compiled<Optimistic, CoolingHook, true>;
     /// Swips, optimistic latches, policies that hits never reach.
-    Untouched = Swizzled, Optimistic, Nothing, false: Compiled<Optimistic, NoTouch, true>;
+    SwizzledNoHook = Swizzled, Optimistic, Nothing, false: Compiled<Optimistic, NoHook, true>;
     /// Swips, optimistic latches, WATT: the default.
-    Dated = Swizzled, Optimistic, Watt, false: Compiled<Optimistic, WattTouch, true>;
+    SwizzledWatt = Swizzled, Optimistic, Watt, false: Compiled<Optimistic, WattHook, true>;
     /// Swips, optimistic latches, any other policy.
-    Various = Swizzled, Optimistic, Any, false: Compiled<Optimistic, AnyTouch, true>;
+    SwizzledAny = Swizzled, Optimistic, Any, false: Compiled<Optimistic, AnyHook, true>;
     /// Page table, shared latches, policies that hear every hit: a classic pool.
-    Baseline = Hashed, Latched, Central, false: Compiled<Latched, ListTouch, false>;
+    HashedLatchedCentral = Hashed, Latched, Central, false: Compiled<Latched, CentralHook, false>;
     /// The classic pool with swips.
-    LadderSwips = Swizzled, Latched, Central, false: Compiled<Latched, ListTouch, true>;
+    SwizzledLatchedCentral = Swizzled, Latched, Central, false:
+        Compiled<Latched, CentralHook, true>;
     /// The same with lean eviction.
-    LadderLean = Swizzled, Latched, Cooling, false: Compiled<Latched, CoolingTouch, true>;
+    SwizzledLatchedCooling = Swizzled, Latched, Cooling, false:
+        Compiled<Latched, CoolingHook, true>;
     /// Page table, optimistic latches, any policy.
-    NoSwips = Hashed, Optimistic, Any, false: Compiled<Optimistic, AnyTouch, false>;
+    HashedAny = Hashed, Optimistic, Any, false: Compiled<Optimistic, AnyHook, false>;
     /// Swips, no latches, WATT: for one thread.
-    Alone = Swizzled, None, Watt, false: Compiled<Unlatched, WattTouch, true>;
+    SwizzledUnlatchedWatt = Swizzled, None, Watt, false: Compiled<Unlatched, WattHook, true>;
     /// Swips, optimistic latches, any policy, writing down the page references.
-    Recording = Swizzled, Optimistic, Any, true: Compiled<Optimistic, AnyTouch, true, true>;
+    SwizzledAnyRecording = Swizzled, Optimistic, Any, true:
+        Compiled<Optimistic, AnyHook, true, true>;
 }
 
 impl Combination {
@@ -186,11 +192,11 @@ impl Combination {
         let fits = |c: &Combination, touch| {
             c.translation() == translation
                 && c.latching() == latching
-                && c.hot_half().touch() == touch
+                && c.hot_half().hook() == touch
                 && c.records() == records
         };
         let with = |touch| Combination::ALL.iter().find(|c| fits(c, touch)).copied();
-        let found = with(policy.touch).or_else(|| with(HotHalf::Any.touch()));
+        let found = with(policy.hook).or_else(|| with(HotHalf::Any.hook()));
         found.ok_or_else(|| CombinationError {
             translation,
             latching,
@@ -262,10 +268,10 @@ pub struct CombinationError {
 /// Why a policy cannot take a seat.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum SeatError {
+pub enum PolicyFitError {
     /// A parameter of the policy cannot be, or it keeps too much beside each frame.
     #[error(transparent)]
-    Policy(#[from] SeatedError),
+    Policy(#[from] HostingError),
     /// The policy has another hot half than the combination.
     #[error(
         "policy '{policy}' does not fit a pool that is compiled for {touch}: choose the \
@@ -282,16 +288,16 @@ pub enum SeatError {
 /// The policy on its seat, for a combination with hot half `T`.
 ///
 /// # Errors
-/// [`SeatError`].
-pub fn seat_for<T: Touch>(
+/// [`PolicyFitError`].
+pub fn host_for<T: HitHook>(
     policy: &PolicyChoice,
     shape: &Shape,
-    mode: SeatMode,
-) -> Result<Seated<T>, SeatError> {
-    let any = TypeId::of::<T>() == TypeId::of::<AnyTouch>();
-    let seated = policy.seat(shape, mode, any)?;
-    let wrong = |_| SeatError::HotHalf { policy: policy.info.id, touch: type_name::<T>() };
-    seated.downcast::<Seated<T>>().map(|seated| *seated).map_err(wrong)
+    mode: HitDelivery,
+) -> Result<HostedPolicy<T>, PolicyFitError> {
+    let any = TypeId::of::<T>() == TypeId::of::<AnyHook>();
+    let seated = policy.host(shape, mode, any)?;
+    let wrong = |_| PolicyFitError::HotHalf { policy: policy.info.id, touch: type_name::<T>() };
+    seated.downcast::<HostedPolicy<T>>().map(|seated| *seated).map_err(wrong)
 }
 
 #[cfg(test)]
@@ -311,8 +317,8 @@ mod tests {
         struct Look;
         impl Visit for Look {
             type Output = (bool, &'static str, TypeId, bool);
-            fn visit<M: Mode>(self) -> Self::Output {
-                (M::SWIZZLES, M::Latching::NAME, TypeId::of::<M::Touch>(), M::RECORDS)
+            fn visit<M: PoolStrategy>(self) -> Self::Output {
+                (M::SWIZZLES, M::Latching::NAME, TypeId::of::<M::Hook>(), M::RECORDS)
             }
         }
         assert!(Combination::ALL.len() <= 12);
@@ -320,7 +326,7 @@ mod tests {
             let (swizzles, latching, touch, records) = c.visit(Look);
             assert_eq!(swizzles, c.translation() == TranslationMode::Swizzled, "{c:?}");
             assert_eq!(latching, c.latching().to_string(), "{c:?}");
-            assert!(touch == c.hot_half().touch() && records == c.records(), "{c:?}");
+            assert!(touch == c.hot_half().hook() && records == c.records(), "{c:?}");
         }
     }
 
@@ -353,21 +359,21 @@ mod tests {
         let choose =
             |latching| Combination::choose(TranslationMode::Swizzled, latching, &clock, false).ok();
         assert_eq!(choose(LatchingMode::Latched), None);
-        assert_eq!(choose(LatchingMode::Optimistic), Some(Combination::Various));
+        assert_eq!(choose(LatchingMode::Optimistic), Some(Combination::SwizzledAny));
     }
 
     #[test]
     fn every_policy_sits_in_its_own_hot_half_or_in_any_and_in_no_other() {
-        let seat = |text: &str| seat_for::<NoTouch>(&policy(text), &shape(), SeatMode::Auto);
+        let seat = |text: &str| host_for::<NoHook>(&policy(text), &shape(), HitDelivery::Auto);
         assert_eq!(seat("random").unwrap().name(), "random");
         let wrong = seat("lru").err().unwrap();
-        assert!(matches!(wrong, SeatError::HotHalf { policy: "lru", .. }), "{wrong}");
-        for name in Combination::Various.policies() {
-            let seated = seat_for::<AnyTouch>(&policy(name), &shape(), SeatMode::Auto).unwrap();
+        assert!(matches!(wrong, PolicyFitError::HotHalf { policy: "lru", .. }), "{wrong}");
+        for name in Combination::SwizzledAny.policies() {
+            let seated = host_for::<AnyHook>(&policy(name), &shape(), HitDelivery::Auto).unwrap();
             assert_eq!(seated.name(), name);
         }
         let lean = policy("lean-evict(cooling=25%)");
-        let lean = seat_for::<CoolingTouch>(&lean, &shape(), SeatMode::Auto);
+        let lean = host_for::<CoolingHook>(&lean, &shape(), HitDelivery::Auto);
         assert_eq!(lean.unwrap().name(), "lean-evict");
     }
 
@@ -375,14 +381,14 @@ mod tests {
     fn policies_that_can_be_open_are_unless_they_are_to_be_exact() {
         let watt = policy("watt(write_weight=2)");
         for (mode, open) in
-            [(SeatMode::Auto, true), (SeatMode::Batched, true), (SeatMode::Exact, false)]
+            [(HitDelivery::Auto, true), (HitDelivery::Batched, true), (HitDelivery::Exact, false)]
         {
-            assert_eq!(seat_for::<WattTouch>(&watt, &shape(), mode).unwrap().is_open(), open);
+            assert_eq!(host_for::<WattHook>(&watt, &shape(), mode).unwrap().is_open(), open);
             for name in ["random", "clock", "hyperbolic"] {
-                let seated = seat_for::<AnyTouch>(&policy(name), &shape(), mode).unwrap();
+                let seated = host_for::<AnyHook>(&policy(name), &shape(), mode).unwrap();
                 assert_eq!(seated.is_open(), open, "{name}");
             }
-            let lru = seat_for::<AnyTouch>(&policy("lru"), &shape(), mode).unwrap();
+            let lru = host_for::<AnyHook>(&policy("lru"), &shape(), mode).unwrap();
             assert!(!lru.is_open());
         }
     }

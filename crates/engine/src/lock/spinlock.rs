@@ -9,9 +9,9 @@
 //! Under a model checker it is that one's mutex.
 
 #[cfg(any(loom, shuttle))]
-pub(super) use model::{Brief, Guard};
+pub(super) use model::{Guard, Spinlock};
 #[cfg(not(any(loom, shuttle)))]
-pub(super) use real::{Brief, Guard};
+pub(super) use real::{Guard, Spinlock};
 
 #[cfg(any(loom, shuttle))]
 mod model {
@@ -21,11 +21,11 @@ mod model {
 
     pub(in crate::lock) type Guard<'a, T> = MutexGuard<'a, T>;
 
-    pub(in crate::lock) struct Brief<T>(Mutex<T>);
+    pub(in crate::lock) struct Spinlock<T>(Mutex<T>);
 
-    impl<T> Brief<T> {
-        pub fn new(value: T) -> Brief<T> {
-            Brief(Mutex::new(value))
+    impl<T> Spinlock<T> {
+        pub fn new(value: T) -> Spinlock<T> {
+            Spinlock(Mutex::new(value))
         }
 
         pub fn lock(&self) -> Guard<'_, T> {
@@ -49,7 +49,7 @@ mod real {
     const YIELDS: u32 = 1000;
 
     /// A value that one thread at a time sees.
-    pub(in crate::lock) struct Brief<T> {
+    pub(in crate::lock) struct Spinlock<T> {
         is_taken: AtomicBool,
         value: UnsafeCell<T>,
     }
@@ -57,18 +57,18 @@ mod real {
     // SAFETY: `value` is reached only through a `Guard`, of which there is one at a time: it is
     // made by whoever changed `is_taken` from false to true, and changes it back when it goes. So
     // the value goes from thread to thread, which `T: Send` allows, and is never shared.
-    unsafe impl<T: Send> Sync for Brief<T> {}
+    unsafe impl<T: Send> Sync for Spinlock<T> {}
 
     /// The right to the value. Its thread's alone: a `&T` to give to others needs more than
     /// `T: Send`.
     pub(in crate::lock) struct Guard<'a, T> {
-        of: &'a Brief<T>,
+        of: &'a Spinlock<T>,
         _threads: PhantomData<*mut T>,
     }
 
-    impl<T> Brief<T> {
-        pub fn new(value: T) -> Brief<T> {
-            Brief { is_taken: AtomicBool::new(false), value: UnsafeCell::new(value) }
+    impl<T> Spinlock<T> {
+        pub fn new(value: T) -> Spinlock<T> {
+            Spinlock { is_taken: AtomicBool::new(false), value: UnsafeCell::new(value) }
         }
 
         #[inline]
@@ -134,7 +134,7 @@ mod real {
         fn one_thread_at_a_time_changes_what_all_change() {
             const EACH: u64 = 20_000;
             // Two numbers that are equal whenever nobody is at them.
-            let both = Brief::new((0u64, vec![0u64]));
+            let both = Spinlock::new((0u64, vec![0u64]));
             std::thread::scope(|scope| {
                 for _ in 0..4 {
                     scope.spawn(|| {
@@ -152,7 +152,7 @@ mod real {
 
         #[test]
         fn a_holder_that_panics_leaves_it_free() {
-            let number = Brief::new(1);
+            let number = Spinlock::new(1);
             let panics = || {
                 let _held = number.lock();
                 std::panic::resume_unwind(Box::new(()));

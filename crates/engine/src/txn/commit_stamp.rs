@@ -9,17 +9,17 @@ pub(super) const COMMITTING: u64 = u64::MAX - 1;
 
 /// When a writer ended.
 #[derive(Debug)]
-pub(crate) struct Stamp(AtomicU64);
+pub(crate) struct CommitStamp(AtomicU64);
 
-impl Stamp {
+impl CommitStamp {
     /// Of a writer under way.
-    pub(crate) fn new() -> Arc<Stamp> {
-        Stamp::at(PENDING)
+    pub(crate) fn new() -> Arc<CommitStamp> {
+        CommitStamp::at(PENDING)
     }
 
     /// Of a writer that ended at `place`.
-    pub(super) fn at(place: u64) -> Arc<Stamp> {
-        Arc::new(Stamp(AtomicU64::new(place)))
+    pub(super) fn at(place: u64) -> Arc<CommitStamp> {
+        Arc::new(CommitStamp(AtomicU64::new(place)))
     }
 
     /// Its place in the order of commits; larger than all of them if it is under way.

@@ -25,42 +25,42 @@ const NAP: Duration = Duration::from_millis(1);
 
 #[cfg(not(any(loom, shuttle)))]
 thread_local! {
-    static LENT: Cell<u32> = const { Cell::new(0) };
+    static BORROWED: Cell<u32> = const { Cell::new(0) };
 }
 // Threads of a model are not threads of the system.
 #[cfg(loom)]
 loom::thread_local! {
-    static LENT: Cell<u32> = Cell::new(0);
+    static BORROWED: Cell<u32> = Cell::new(0);
 }
 #[cfg(all(shuttle, not(loom)))]
 shuttle::thread_local! {
-    static LENT: Cell<u32> = Cell::new(0);
+    static BORROWED: Cell<u32> = Cell::new(0);
 }
 
 /// One page that this thread keeps as it is while the user's code runs.
-pub(crate) struct Lent {
+pub(crate) struct BorrowedPage {
     /// It is the thread's that made it.
     _thread: PhantomData<*const ()>,
 }
 
-impl Lent {
+impl BorrowedPage {
     #[inline]
-    pub(crate) fn begin() -> Lent {
-        LENT.with(|lent| lent.set(lent.get().wrapping_add(1)));
-        Lent { _thread: PhantomData }
+    pub(crate) fn begin() -> BorrowedPage {
+        BORROWED.with(|borrowed| borrowed.set(borrowed.get().wrapping_add(1)));
+        BorrowedPage { _thread: PhantomData }
     }
 }
 
-impl Drop for Lent {
+impl Drop for BorrowedPage {
     #[inline]
     fn drop(&mut self) {
-        LENT.with(|lent| lent.set(lent.get().wrapping_sub(1)));
+        BORROWED.with(|borrowed| borrowed.set(borrowed.get().wrapping_sub(1)));
     }
 }
 
 /// Pages that this thread lends to closures now.
-pub(crate) fn pages_lent() -> u32 {
-    LENT.with(Cell::get)
+pub(crate) fn pages_borrowed() -> u32 {
+    BORROWED.with(Cell::get)
 }
 
 /// Waits before an attempt that met a conflict starts again, the `attempt`th time.
@@ -71,12 +71,12 @@ pub(crate) fn back_off(attempt: u32) -> Result<(), PoolError> {
     if attempt < 4 && !IS_MODEL {
         // Conflicts end within a microsecond, unless a holder lost its processor.
         std::hint::spin_loop();
-    } else if attempt < PATIENT || pages_lent() == 0 {
+    } else if attempt < PATIENT || pages_borrowed() == 0 {
         millpond_base::sync::thread::yield_now();
     } else if attempt < PATIENT + NAPS {
         nap();
     } else {
-        return Err(PoolError::Held { pages: pages_lent() });
+        return Err(PoolError::Held { pages: pages_borrowed() });
     }
     Ok(())
 }
@@ -112,25 +112,25 @@ mod tests {
     fn a_thread_gives_up_only_while_it_lends_a_page_itself() {
         let rounds = PATIENT + NAPS;
         assert!((rounds..rounds + 100).all(|attempt| back_off(attempt).is_ok()));
-        let lent = Lent::begin();
-        let second = Lent::begin();
-        assert_eq!(pages_lent(), 2);
+        let borrowed = BorrowedPage::begin();
+        let second = BorrowedPage::begin();
+        assert_eq!(pages_borrowed(), 2);
         assert!(back_off(rounds - 1).is_ok());
         assert!(matches!(back_off(rounds), Err(PoolError::Held { pages: 2 })));
         let other = std::thread::spawn(move || back_off(rounds).is_ok());
         assert!(other.join().unwrap(), "another thread's pages are no reason");
         assert!(matches!(until(|| None::<()>), Err(PoolError::Held { pages: 2 })));
-        drop((lent, second));
+        drop((borrowed, second));
         assert!(back_off(rounds).is_ok());
     }
 
     #[test]
     fn pages_are_given_back_when_the_closure_panics() {
         let result = std::panic::catch_unwind(|| {
-            let _lent = Lent::begin();
+            let _lent = BorrowedPage::begin();
             panic!("as ordered");
         });
         assert!(result.is_err());
-        assert_eq!(pages_lent(), 0);
+        assert_eq!(pages_borrowed(), 0);
     }
 }

@@ -4,9 +4,10 @@
 //! nothing to do any more goes off duty.
 //!
 //! # Invariants
-//! 1. `on_duty` is the number of calls that were made and not yet ended by a [`Crew::rest`]: at
-//!    most as many as there are members, so that each call finds one that is off duty.
-//! 2. Whoever makes work looks at `on_duty` after it; a member that goes off duty looks for work
+//! 1. `awake` is the number of calls that were made and not yet ended by a
+//!    [`EvictorThreads::rest`]: at most as many as there are members, so that each call finds one
+//!    that is off duty.
+//! 2. Whoever makes work looks at `awake` after it; a member that goes off duty looks for work
 //!    after that; and a fence lies between the two steps on either side. So either the member sees
 //!    the work, or the other sees that it must call.
 
@@ -14,56 +15,56 @@ use std::time::Duration;
 
 use millpond_base::sync::atomic::{AtomicU32, Ordering, fence};
 
-use crate::pool::bell::Bell;
+use crate::pool::event::Event;
 
 /// Members that can be called.
 #[derive(Default)]
-pub struct Crew {
-    on_duty: AtomicU32,
+pub struct EvictorThreads {
+    awake: AtomicU32,
     /// Calls that nobody answered yet.
     calls: AtomicU32,
-    bell: Bell,
+    event: Event,
 }
 
-impl Crew {
+impl EvictorThreads {
     /// Nobody is on duty; for when no member runs.
     pub fn reset(&self) {
-        self.on_duty.store(0, Ordering::SeqCst);
+        self.awake.store(0, Ordering::SeqCst);
         self.calls.store(0, Ordering::SeqCst);
     }
 
     /// Members on duty, and calls that will be answered.
-    pub fn on_duty(&self) -> u32 {
-        self.on_duty.load(Ordering::Relaxed)
+    pub fn awake(&self) -> u32 {
+        self.awake.load(Ordering::Relaxed)
     }
 
     /// Calls one member more if fewer than `enough` are on duty; whether it did. There must be at
     /// least `enough` members.
     pub fn call(&self, enough: u32) -> bool {
         fence(Ordering::SeqCst);
-        let mut on_duty = self.on_duty.load(Ordering::Relaxed);
-        while on_duty < enough {
-            let (old, new) = (on_duty, on_duty + 1);
-            match self.on_duty.compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed) {
+        let mut awake = self.awake.load(Ordering::Relaxed);
+        while awake < enough {
+            let (old, new) = (awake, awake + 1);
+            match self.awake.compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed) {
                 Ok(_) => {
                     self.calls.fetch_add(1, Ordering::SeqCst);
-                    self.bell.ring_one();
+                    self.event.ring_one();
                     return true;
                 }
-                Err(now) => on_duty = now,
+                Err(now) => awake = now,
             }
         }
         false
     }
 
     /// Sleeps until there is a call for this member, which is on duty then and must
-    /// [`Crew::rest`]; `false` where `longest` passed, or `is_over`.
+    /// [`EvictorThreads::rest`]; `false` where `longest` passed, or `is_over`.
     pub fn wait(&self, longest: Duration, is_over: impl Fn() -> bool) -> bool {
         if self.answer() {
             return true;
         }
         let is_called = || self.calls.load(Ordering::SeqCst) > 0;
-        self.bell.wait(longest, || is_called() || is_over());
+        self.event.wait(longest, || is_called() || is_over());
         self.answer()
     }
 
@@ -74,13 +75,13 @@ impl Crew {
 
     /// The calling member goes off duty. What it must do next is look for work, and call.
     pub fn rest(&self) {
-        self.on_duty.fetch_sub(1, Ordering::SeqCst);
+        self.awake.fetch_sub(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
     }
 
     /// Wakes all who sleep, because it is over.
     pub fn dismiss(&self) {
-        self.bell.ring();
+        self.event.signal();
     }
 }
 
@@ -94,13 +95,13 @@ mod tests {
 
     #[test]
     fn calls_are_answered_one_by_one_and_never_more_than_are_enough() {
-        let crew = Crew::default();
-        assert!(crew.call(2) && crew.call(2) && !crew.call(2));
-        assert_eq!(crew.on_duty(), 2);
-        assert!(crew.wait(LONG, || false) && crew.wait(LONG, || false));
-        assert!(!crew.wait(LONG, || true), "there is no third call");
-        crew.rest();
-        assert!(crew.call(2) && !crew.call(2));
+        let evictor_threads = EvictorThreads::default();
+        assert!(evictor_threads.call(2) && evictor_threads.call(2) && !evictor_threads.call(2));
+        assert_eq!(evictor_threads.awake(), 2);
+        assert!(evictor_threads.wait(LONG, || false) && evictor_threads.wait(LONG, || false));
+        assert!(!evictor_threads.wait(LONG, || true), "there is no third call");
+        evictor_threads.rest();
+        assert!(evictor_threads.call(2) && !evictor_threads.call(2));
     }
 
     /// Items are made one by one, and worked off by whoever is called; a lost call would leave
@@ -109,7 +110,7 @@ mod tests {
     fn no_work_is_left_while_all_sleep() {
         const ITEMS: u32 = 20_000;
         for members in 1..=3 {
-            let (crew, over) = (Crew::default(), AtomicBool::new(false));
+            let (evictor_threads, over) = (EvictorThreads::default(), AtomicBool::new(false));
             let (work, done) = (AtomicU32::new(0), AtomicU32::new(0));
             let take = || {
                 let less = |items: u32| items.checked_sub(1);
@@ -117,15 +118,15 @@ mod tests {
             };
             let member = || {
                 while !over.load(Ordering::SeqCst) {
-                    if !crew.wait(LONG, || over.load(Ordering::SeqCst)) {
+                    if !evictor_threads.wait(LONG, || over.load(Ordering::SeqCst)) {
                         continue;
                     }
                     while take() {
                         done.fetch_add(1, Ordering::SeqCst);
                     }
-                    crew.rest();
+                    evictor_threads.rest();
                     if work.load(Ordering::SeqCst) > 0 {
-                        crew.call(members);
+                        evictor_threads.call(members);
                     }
                 }
             };
@@ -133,7 +134,7 @@ mod tests {
                 (0..members).for_each(|_| drop(scope.spawn(member)));
                 for made in 1..=ITEMS {
                     work.fetch_add(1, Ordering::SeqCst);
-                    crew.call(members);
+                    evictor_threads.call(members);
                     // Now and then they all get the time to fall asleep.
                     while made % 64 == 0 && done.load(Ordering::SeqCst) < made {
                         std::thread::yield_now();
@@ -143,10 +144,10 @@ mod tests {
                     std::thread::yield_now();
                 }
                 over.store(true, Ordering::SeqCst);
-                crew.dismiss();
+                evictor_threads.dismiss();
             });
             assert_eq!(done.load(Ordering::SeqCst), ITEMS);
-            assert!(crew.on_duty() <= members);
+            assert!(evictor_threads.awake() <= members);
         }
     }
 }

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use millpond_base::FrameId;
 use millpond_base::sync::Mutex;
 
-use crate::pool::buffer::{Mode, Pool, locked};
+use crate::pool::buffer::{Pool, PoolStrategy, locked};
 use crate::pool::thread_slot::OWNED;
 
 /// Attempts of an operation before it is in distress: about one for each page of a path.
@@ -28,27 +28,27 @@ pub const PATIENCE: u32 = if cfg!(any(loom, shuttle)) { 6 } else { 8 };
 
 /// Which operation is in distress, and what it holds.
 #[derive(Default)]
-pub(crate) struct Distress {
+pub(crate) struct StarvationGuard {
     /// The slot of its thread, plus 1; 0 if there is none.
     thread: AtomicUsize,
     held: Mutex<Vec<FrameId>>,
 }
 
-impl<M: Mode> Pool<M> {
+impl<M: PoolStrategy> Pool<M> {
     /// The operation of the thread with slot `slot` has loaded a page into `frame`, after so many
     /// attempts.
-    pub(crate) fn hold_in_distress(&self, slot: usize, frame: FrameId, attempt: u32) {
+    pub(crate) fn hold_for_starving(&self, slot: usize, frame: FrameId, attempt: u32) {
         if attempt < PATIENCE || slot >= OWNED || self.options.attempts_max.is_some() {
             return;
         }
-        let thread = &self.distress.thread;
+        let thread = &self.starvation.thread;
         let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
         if thread.load(relaxed) != slot + 1
             && thread.compare_exchange(0, slot + 1, acquire, relaxed).is_err()
         {
             return;
         }
-        let mut held = locked(&self.distress.held);
+        let mut held = locked(&self.starvation.held);
         if held.len() < self.frames() as usize / 2
             && let Some(header) = self.memory.header(frame)
         {
@@ -58,12 +58,12 @@ impl<M: Mode> Pool<M> {
     }
 
     /// The operation of the thread with slot `slot` is over.
-    pub(crate) fn end_distress(&self, slot: usize) {
-        let thread = &self.distress.thread;
+    pub(crate) fn end_starvation(&self, slot: usize) {
+        let thread = &self.starvation.thread;
         if thread.load(Ordering::Relaxed) != slot + 1 {
             return;
         }
-        for frame in locked(&self.distress.held).drain(..) {
+        for frame in locked(&self.starvation.held).drain(..) {
             if let Some(header) = self.memory.header(frame) {
                 header.set_held(false);
             }

@@ -1,5 +1,5 @@
 //! Which threads are within a call that writes, outside transactions: who begins the first snapshot
-//! waits for them ([`Calls::settle`]), since they may not know of it yet.
+//! waits for them ([`ActiveWriters::settle`]), since they may not know of it yet.
 //!
 //! # Rules
 //! 1. A call is announced before it looks whether there are snapshots. Who begins the first one
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::pool::PoolError;
-use crate::pool::lent;
+use crate::pool::borrowed;
 use crate::pool::thread_slot::{OWNED, thread_slot};
 
 /// Depth of calls within calls; what is above it counts calls.
@@ -25,7 +25,7 @@ const DEPTH: u64 = (1 << 16) - 1;
 struct Slot(AtomicU64);
 
 /// Calls under way, by thread.
-pub(super) struct Calls {
+pub(super) struct ActiveWriters {
     slots: Box<[Slot]>,
     /// Of threads without a slot of their own.
     late: [AtomicU64; 2],
@@ -39,11 +39,11 @@ pub(super) struct Call<'c> {
     is_owned: bool,
 }
 
-impl Calls {
-    pub(super) fn new() -> Calls {
+impl ActiveWriters {
+    pub(super) fn new() -> ActiveWriters {
         let slots = (0..OWNED).map(|_| Slot::default()).collect();
         let (late, phase) = (Default::default(), AtomicU64::new(0));
-        Calls { slots, late, phase, settling: Mutex::default() }
+        ActiveWriters { slots, late, phase, settling: Mutex::default() }
     }
 
     /// Announces a call.
@@ -73,7 +73,7 @@ impl Calls {
                 now & DEPTH == 0 || now / (DEPTH + 1) != seen / (DEPTH + 1)
             };
             if seen & DEPTH > 0 {
-                lent::until(|| over().then_some(()))?;
+                borrowed::until(|| over().then_some(()))?;
             }
         }
         // A call that drew its place earlier, and is announced there only now, sees the era.
@@ -81,7 +81,7 @@ impl Calls {
             let [even, odd] = &self.late;
             let phase = self.phase.fetch_add(1, Ordering::SeqCst);
             let count = if phase.is_multiple_of(2) { even } else { odd };
-            lent::until(|| (count.load(Ordering::SeqCst) == 0).then_some(()))?;
+            borrowed::until(|| (count.load(Ordering::SeqCst) == 0).then_some(()))?;
         }
         Ok(())
     }
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn whoever_settles_waits_for_the_calls_under_way_and_for_no_other() {
-        let calls = Arc::new(Calls::new());
+        let calls = Arc::new(ActiveWriters::new());
         calls.settle().unwrap();
         let (entered, enter) = std::sync::mpsc::channel();
         let (go, wait) = std::sync::mpsc::channel::<()>();
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn late_threads_are_waited_for_once() {
-        let calls = Calls::new();
+        let calls = ActiveWriters::new();
         calls.late[0].fetch_add(1, Ordering::SeqCst);
         std::thread::scope(|scope| {
             let settler = scope.spawn(|| calls.settle());

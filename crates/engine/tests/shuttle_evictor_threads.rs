@@ -1,5 +1,5 @@
-//! Members of a crew under schedules that shuttle draws: no work is left while all of them sleep,
-//! and there are never more at work than were asked for.
+//! Members of a evictor_threads under schedules that shuttle draws: no work is left while all of
+//! them sleep, and there are never more at work than were asked for.
 //!
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p millpond --test 'shuttle_*'`
 #![cfg(shuttle)]
@@ -10,7 +10,7 @@ mod schedules;
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::pool::crew::Crew;
+use millpond::pool::evictor_threads::EvictorThreads;
 use schedules::check;
 use shuttle::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -20,7 +20,7 @@ const SCHEDULES: usize = 2_000;
 
 #[derive(Default)]
 struct Yard {
-    crew: Crew,
+    evictor_threads: EvictorThreads,
     items: AtomicU32,
     done: AtomicU32,
     at_work: AtomicU32,
@@ -35,7 +35,7 @@ impl Yard {
 
     fn member(&self, enough: u32) {
         while !self.is_over.load(Ordering::SeqCst) {
-            if !self.crew.wait(LONG, || self.is_over.load(Ordering::SeqCst)) {
+            if !self.evictor_threads.wait(LONG, || self.is_over.load(Ordering::SeqCst)) {
                 continue;
             }
             assert!(self.at_work.fetch_add(1, Ordering::SeqCst) < enough, "too many at work");
@@ -43,9 +43,9 @@ impl Yard {
                 self.done.fetch_add(1, Ordering::SeqCst);
             }
             self.at_work.fetch_sub(1, Ordering::SeqCst);
-            self.crew.rest();
+            self.evictor_threads.rest();
             if self.items.load(Ordering::SeqCst) > 0 {
-                self.crew.call(enough);
+                self.evictor_threads.call(enough);
             }
         }
     }
@@ -61,14 +61,14 @@ fn work(members: u32, enough: u32) {
         .collect();
     for _ in 0..ITEMS {
         yard.items.fetch_add(1, Ordering::SeqCst);
-        yard.crew.call(enough);
+        yard.evictor_threads.call(enough);
     }
     // Nobody calls any more: who sleeps now while there is work sleeps for ever.
     while yard.done.load(Ordering::SeqCst) < ITEMS {
         shuttle::thread::yield_now();
     }
     yard.is_over.store(true, Ordering::SeqCst);
-    yard.crew.dismiss();
+    yard.evictor_threads.dismiss();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 

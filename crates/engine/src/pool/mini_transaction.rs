@@ -9,8 +9,8 @@
 //!    storage, and a page that was torn while it was written does no harm.
 //! 4. Page ids are given away, and used again, only after the record that says so.
 //! 5. No pointer reaches the log: swips are logged in their evicted form.
-//! 6. What takes or frees pages is logged under the mutex of [`Space`], so that a checkpoint finds
-//!    both as they were at one place of the log.
+//! 6. What takes or frees pages is logged under the mutex of [`PageSpace`], so that a checkpoint
+//!    finds both as they were at one place of the log.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -21,11 +21,11 @@ use millpond_base::{Lsn, PageId};
 
 use crate::io::planted::{Bug, dawdle, is_planted};
 use crate::log::{Log, Record};
-use crate::page::change::Hanging;
+use crate::page::change::OrphanRoot;
 use crate::page::{View, change};
-use crate::pool::buffer::{Mode, Pool, locked};
+use crate::pool::buffer::{Pool, PoolStrategy, locked};
 use crate::pool::counters::Counter;
-use crate::pool::frame::Frame;
+use crate::pool::frame::FrameHeader;
 
 /// Records that pool and transactions write, by their kind.
 pub mod kind {
@@ -47,7 +47,7 @@ pub mod kind {
 
 /// On whose behalf an attempt changes pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum By {
+pub enum Actor {
     /// Its own: what it does is done.
     #[default]
     Itself,
@@ -70,7 +70,7 @@ pub enum By {
 }
 
 /// How a page was changed.
-enum How {
+enum ChangeKind {
     /// It was clean: all of it is logged.
     Image,
     /// As the structure said, and then, perhaps, in a way that shows from its bytes before.
@@ -104,31 +104,31 @@ impl Notes {
     }
 }
 
-struct Changed {
-    frame: NonNull<Frame>,
+struct ChangedPage {
+    frame: NonNull<FrameHeader>,
     page: PageId,
-    how: How,
+    how: ChangeKind,
     is_new: bool,
 }
 
-impl Changed {
+impl ChangedPage {
     /// Whether it was given back before its record, which must not be.
     fn is_gone(&self) -> bool {
-        is_planted(Bug::FreedBeforeRecord) && matches!(self.how, How::Freed)
+        is_planted(Bug::FreedBeforeRecord) && matches!(self.how, ChangeKind::Freed)
     }
 }
 
-enum Event {
-    Hangs(PageId, Hanging),
-    Placed(PageId),
+enum OrphanEvent {
+    Orphaned(PageId, OrphanRoot),
+    Attached(PageId),
 }
 
 /// What an attempt changed so far.
 #[derive(Default)]
-pub struct Changes {
-    pages: Vec<Changed>,
-    events: Vec<Event>,
-    by: By,
+pub struct ChangeSet {
+    pages: Vec<ChangedPage>,
+    events: Vec<OrphanEvent>,
+    actor: Actor,
     undo: Vec<u8>,
     /// Bytes of pages before they changed, and notes.
     arena: Vec<u8>,
@@ -139,55 +139,55 @@ pub struct Changes {
 
 thread_local! {
     /// Used again and again, so that logging allocates nothing.
-    static SPARE: Cell<Option<Box<Changes>>> = const { Cell::new(None) };
+    static SPARE: Cell<Option<Box<ChangeSet>>> = const { Cell::new(None) };
 }
 
 /// The changes of one attempt, if there are any.
 #[derive(Default)]
-pub(crate) struct Pending(RefCell<Option<Box<Changes>>>);
+pub(crate) struct PendingChanges(RefCell<Option<Box<ChangeSet>>>);
 
-impl Pending {
+impl PendingChanges {
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         // Nobody holds it between two calls.
         self.0.try_borrow().is_ok_and(|changes| changes.is_none())
     }
 
-    pub(crate) fn take(&self) -> Option<Box<Changes>> {
+    pub(crate) fn take(&self) -> Option<Box<ChangeSet>> {
         self.0.try_borrow_mut().ok().and_then(|mut changes| changes.take())
     }
 
-    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Changes) -> R) -> R {
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut ChangeSet) -> R) -> R {
         let mut held = self.0.borrow_mut();
         f(held.get_or_insert_with(|| SPARE.take().unwrap_or_default()))
     }
 }
 
-impl Changes {
-    fn place(&mut self, frame: NonNull<Frame>) -> Option<&mut Changed> {
+impl ChangeSet {
+    fn place(&mut self, frame: NonNull<FrameHeader>) -> Option<&mut ChangedPage> {
         self.pages.iter_mut().rev().find(|changed| changed.frame == frame)
     }
 
-    /// The undo of what the attempt does, on behalf of `by`; once.
-    pub(crate) fn undo(&mut self, by: By, write: impl FnOnce(&mut Vec<u8>)) {
-        self.by = by;
+    /// The undo of what the attempt does, on behalf of `actor`; once.
+    pub(crate) fn undo(&mut self, actor: Actor, write: impl FnOnce(&mut Vec<u8>)) {
+        self.actor = actor;
         self.undo.clear();
         write(&mut self.undo);
     }
 
-    pub(crate) fn hangs(&mut self, page: PageId, root: Hanging) {
-        self.events.push(Event::Hangs(page, root));
+    pub(crate) fn orphaned(&mut self, page: PageId, root: OrphanRoot) {
+        self.events.push(OrphanEvent::Orphaned(page, root));
     }
 
-    pub(crate) fn placed(&mut self, page: PageId) {
-        self.events.push(Event::Placed(page));
+    pub(crate) fn attached(&mut self, page: PageId) {
+        self.events.push(OrphanEvent::Attached(page));
     }
 
     fn clear(mut self: Box<Self>) {
         const KEPT: usize = 1 << 20;
         self.pages.clear();
         self.events.clear();
-        self.by = By::Itself;
+        self.actor = Actor::Itself;
         for bytes in [&mut self.undo, &mut self.arena, &mut self.body, &mut self.scratch] {
             bytes.clear();
             bytes.shrink_to(KEPT);
@@ -197,22 +197,22 @@ impl Changes {
 
     fn has_space_events(&self) -> bool {
         !self.events.is_empty()
-            || self.pages.iter().any(|c| c.is_new || matches!(c.how, How::Freed))
+            || self.pages.iter().any(|c| c.is_new || matches!(c.how, ChangeKind::Freed))
     }
 }
 
 /// Which pages are in use, and which roots nothing refers to, as of the end of the log.
 #[derive(Debug, Default)]
-pub struct Space {
+pub struct PageSpace {
     /// One bit per page; bits beyond the end are 0.
     taken: Vec<u64>,
-    hanging: HashMap<PageId, Hanging>,
+    orphans: HashMap<PageId, OrphanRoot>,
 }
 
-impl Space {
+impl PageSpace {
     /// What it is at the beginning.
-    pub fn new(taken: Vec<u64>, hanging: HashMap<PageId, Hanging>) -> Space {
-        Space { taken, hanging }
+    pub fn new(taken: Vec<u64>, orphans: HashMap<PageId, OrphanRoot>) -> PageSpace {
+        PageSpace { taken, orphans }
     }
 
     /// The map's words.
@@ -221,8 +221,8 @@ impl Space {
     }
 
     /// The roots that hang, and what they are the roots of.
-    pub fn hanging(&self) -> &HashMap<PageId, Hanging> {
-        &self.hanging
+    pub fn orphans(&self) -> &HashMap<PageId, OrphanRoot> {
+        &self.orphans
     }
 
     /// `page` is in use, or is not.
@@ -236,22 +236,22 @@ impl Space {
             *word = if taken { *word | bit } else { *word & !bit };
         }
         if !taken {
-            self.hanging.remove(&page);
+            self.orphans.remove(&page);
         }
     }
 
     /// The root `page` hangs.
-    pub fn hang(&mut self, page: PageId, root: Hanging) {
-        self.hanging.insert(page, root);
+    pub fn hang(&mut self, page: PageId, root: OrphanRoot) {
+        self.orphans.insert(page, root);
     }
 
     /// The root `page` hangs no longer.
     pub fn place(&mut self, page: PageId) {
-        self.hanging.remove(&page);
+        self.orphans.remove(&page);
     }
 }
 
-impl<M: Mode> Pool<M> {
+impl<M: PoolStrategy> Pool<M> {
     /// Where changes are logged, if they are.
     #[inline(always)]
     pub fn log(&self) -> Option<&Log> {
@@ -259,28 +259,28 @@ impl<M: Mode> Pool<M> {
     }
 
     /// Which pages are in use as of the end of the log, and that end.
-    pub fn space_at_tail<R>(&self, look: impl FnOnce(Lsn, &Space) -> R) -> R {
+    pub fn space_at_tail<R>(&self, look: impl FnOnce(Lsn, &PageSpace) -> R) -> R {
         let space = locked(&self.space);
         let tail = self.log().map_or(Lsn(0), Log::tail);
         look(tail, &space)
     }
 
     /// Says which pages are in use; before anything is logged.
-    pub fn set_space(&self, space: Space) {
+    pub fn set_space(&self, space: PageSpace) {
         *locked(&self.space) = space;
     }
 
     /// The page of `frame`, which the attempt latched exclusively, is about to change in a way that
     /// only its bytes tell.
     #[inline]
-    pub(crate) fn about_to_change(&self, changes: &mut Changes, frame: NonNull<Frame>) {
+    pub(crate) fn about_to_change(&self, changes: &mut ChangeSet, frame: NonNull<FrameHeader>) {
         let Some(page) = self.begin_change(changes, frame) else { return };
-        let Changes { pages, arena, .. } = changes;
+        let ChangeSet { pages, arena, .. } = changes;
         let Some(changed) = pages.iter_mut().rev().find(|changed| changed.frame == frame) else {
             return;
         };
         debug_assert_eq!(changed.page, page);
-        if let How::Noted { before: before @ None, .. } = &mut changed.how {
+        if let ChangeKind::Noted { before: before @ None, .. } = &mut changed.how {
             let start = arena.len();
             self.view(frame).copy_to(0, self.page_size, arena);
             *before = Some(start..start + self.page_size);
@@ -291,16 +291,16 @@ impl<M: Mode> Pool<M> {
     #[inline]
     pub(crate) fn about_to_do(
         &self,
-        changes: &mut Changes,
-        frame: NonNull<Frame>,
+        changes: &mut ChangeSet,
+        frame: NonNull<FrameHeader>,
         note: impl FnOnce(&mut Vec<u8>),
     ) {
         if self.begin_change(changes, frame).is_none() {
             return;
         }
-        let Changes { pages, arena, .. } = changes;
+        let ChangeSet { pages, arena, .. } = changes;
         let changed = pages.iter_mut().rev().find(|changed| changed.frame == frame);
-        if let Some(Changed { how: How::Noted { notes, before: None }, .. }) = changed {
+        if let Some(ChangedPage { how: ChangeKind::Noted { notes, before: None }, .. }) = changed {
             let start = arena.len();
             note(arena);
             notes.push(start..arena.len());
@@ -309,42 +309,47 @@ impl<M: Mode> Pool<M> {
 
     /// Enters the page of `frame` into what the attempt changed; `None` for an anchor.
     #[inline]
-    fn begin_change(&self, changes: &mut Changes, frame: NonNull<Frame>) -> Option<PageId> {
+    fn begin_change(&self, changes: &mut ChangeSet, frame: NonNull<FrameHeader>) -> Option<PageId> {
         let header = self.header(frame);
         let page = header.page()?;
         if changes.place(frame).is_none() {
             let tail = self.log().map_or(Lsn(0), Log::tail);
             let was_clean = header.begin_logged_change(tail);
             let how = if was_clean && !is_planted(Bug::NoFullImage) {
-                How::Image
+                ChangeKind::Image
             } else {
-                How::Noted { notes: Notes::default(), before: None }
+                ChangeKind::Noted { notes: Notes::default(), before: None }
             };
-            changes.pages.push(Changed { frame, page, how, is_new: false });
+            changes.pages.push(ChangedPage { frame, page, how, is_new: false });
         }
         Some(page)
     }
 
     /// The page of `frame` is new.
-    pub(crate) fn made_new(&self, changes: &mut Changes, frame: NonNull<Frame>) {
+    pub(crate) fn made_new(&self, changes: &mut ChangeSet, frame: NonNull<FrameHeader>) {
         let Some(page) = self.header(frame).page() else { return };
-        changes.pages.push(Changed { frame, page, how: How::Image, is_new: true });
+        changes.pages.push(ChangedPage { frame, page, how: ChangeKind::Image, is_new: true });
     }
 
     /// The page of `frame`, which is latched exclusively, is given back when all is logged.
-    pub(crate) fn freed_later(&self, changes: &mut Changes, frame: NonNull<Frame>) {
+    pub(crate) fn freed_later(&self, changes: &mut ChangeSet, frame: NonNull<FrameHeader>) {
         let Some(page) = self.header(frame).page() else { return };
         match changes.place(frame) {
-            Some(changed) => changed.how = How::Freed,
+            Some(changed) => changed.how = ChangeKind::Freed,
             None => {
-                changes.pages.push(Changed { frame, page, how: How::Freed, is_new: false });
+                changes.pages.push(ChangedPage {
+                    frame,
+                    page,
+                    how: ChangeKind::Freed,
+                    is_new: false,
+                });
             }
         }
     }
 
     /// Logs what the attempt changed, lets go of its pages, and gives back those that it freed.
     /// Answers where the record begins; 0 if there was nothing to log.
-    pub(crate) fn log_changes(&self, mut changes: Box<Changes>) -> Lsn {
+    pub(crate) fn log_changes(&self, mut changes: Box<ChangeSet>) -> Lsn {
         self.compose(&mut changes);
         if is_planted(Bug::FreedBeforeRecord) {
             let gone = changes.pages.iter().filter(|changed| changed.is_gone());
@@ -354,11 +359,13 @@ impl<M: Mode> Pool<M> {
         let Some(log) = self.log() else { return Lsn(0) };
         let mut at = Lsn(0);
         if !changes.body.is_empty() {
-            let (kind, tx, prev) = match changes.by {
-                By::Itself => (kind::PAGES, 0, Lsn(0)),
-                By::Transaction { tx, prev } => (kind::UPDATE, tx, prev),
-                By::Undo { .. } if is_planted(Bug::UndoLoggedAsOther) => (kind::PAGES, 0, Lsn(0)),
-                By::Undo { tx, prev, .. } => (kind::COMPENSATION, tx, prev),
+            let (kind, tx, prev) = match changes.actor {
+                Actor::Itself => (kind::PAGES, 0, Lsn(0)),
+                Actor::Transaction { tx, prev } => (kind::UPDATE, tx, prev),
+                Actor::Undo { .. } if is_planted(Bug::UndoLoggedAsOther) => {
+                    (kind::PAGES, 0, Lsn(0))
+                }
+                Actor::Undo { tx, prev, .. } => (kind::COMPENSATION, tx, prev),
             };
             let record = Record { kind, tx, prev, parts: &[&changes.body] };
             let appended = if changes.has_space_events() {
@@ -375,7 +382,7 @@ impl<M: Mode> Pool<M> {
             }
         }
         for changed in changes.pages.iter().filter(|changed| !changed.is_gone()) {
-            if matches!(changed.how, How::Freed) {
+            if matches!(changed.how, ChangeKind::Freed) {
                 self.free_page(changed.frame);
             } else {
                 self.header(changed.frame).latch.release_exclusive();
@@ -386,17 +393,17 @@ impl<M: Mode> Pool<M> {
     }
 
     /// Puts the record's body together.
-    fn compose(&self, changes: &mut Changes) {
-        let Changes { pages, events, by, undo, arena, body, scratch } = changes;
+    fn compose(&self, changes: &mut ChangeSet) {
+        let ChangeSet { pages, events, actor, undo, arena, body, scratch } = changes;
         body.clear();
         for changed in pages.iter() {
             let page = changed.page;
             match &changed.how {
-                How::Freed => {
+                ChangeKind::Freed => {
                     change::put_freed(body, page);
                     continue;
                 }
-                How::Image => {
+                ChangeKind::Image => {
                     if changed.is_new {
                         change::put_taken(body, page);
                     }
@@ -410,7 +417,7 @@ impl<M: Mode> Pool<M> {
                     self.counters().add(Counter::LogImages, 1);
                     self.counters().add(Counter::LogImageBytes, (body.len() - start) as u64);
                 }
-                How::Noted { notes, before } => {
+                ChangeKind::Noted { notes, before } => {
                     for note in notes.iter() {
                         change::put_note(body, page, arena.get(note.clone()).unwrap_or(&[]));
                     }
@@ -422,24 +429,24 @@ impl<M: Mode> Pool<M> {
         }
         for event in events.iter() {
             match event {
-                Event::Hangs(page, root) => change::put_hangs(body, *page, *root),
-                Event::Placed(page) => change::put_placed(body, *page),
+                OrphanEvent::Orphaned(page, root) => change::put_orphaned(body, *page, *root),
+                OrphanEvent::Attached(page) => change::put_attached(body, *page),
             }
         }
         if body.is_empty() {
             return;
         }
-        match by {
-            By::Itself => {}
-            By::Transaction { .. } => change::put_undo(body, undo),
-            By::Undo { .. } if is_planted(Bug::NoUndoNext) => {}
-            By::Undo { next, .. } => change::put_undo_next(body, *next),
+        match actor {
+            Actor::Itself => {}
+            Actor::Transaction { .. } => change::put_undo(body, undo),
+            Actor::Undo { .. } if is_planted(Bug::NoUndoNext) => {}
+            Actor::Undo { next, .. } => change::put_undo_next(body, *next),
         }
     }
 
     fn compose_difference(
         &self,
-        changed: &Changed,
+        changed: &ChangedPage,
         before: &[u8],
         scratch: &mut Vec<u8>,
         body: &mut Vec<u8>,
@@ -482,7 +489,7 @@ impl<M: Mode> Pool<M> {
     /// Turns the swips of a copy of the page of `frame` into their evicted form.
     fn unswizzle_all(
         &self,
-        frame: NonNull<Frame>,
+        frame: NonNull<FrameHeader>,
         copy: &mut [u8],
         mut wanted: impl FnMut(usize) -> bool,
     ) {
@@ -500,7 +507,7 @@ impl<M: Mode> Pool<M> {
     }
 
     /// Says in the page of `frame`, which is latched exclusively, which record was the last.
-    fn set_page_lsn(&self, frame: NonNull<Frame>, lsn: Lsn) {
+    fn set_page_lsn(&self, frame: NonNull<FrameHeader>, lsn: Lsn) {
         if let Some(place) = self.bytes(frame).get_mut(8..16)
             && !is_planted(Bug::PageLsnNotSet)
         {
@@ -524,19 +531,19 @@ impl<M: Mode> Pool<M> {
     }
 }
 
-impl Changes {
-    fn apply_to(&self, space: &mut Space) {
+impl ChangeSet {
+    fn apply_to(&self, space: &mut PageSpace) {
         for changed in &self.pages {
             match changed.how {
-                How::Freed => space.set(changed.page, false),
+                ChangeKind::Freed => space.set(changed.page, false),
                 _ if changed.is_new => space.set(changed.page, true),
                 _ => {}
             }
         }
         for event in &self.events {
             match event {
-                Event::Hangs(page, root) => space.hang(*page, *root),
-                Event::Placed(page) => space.place(*page),
+                OrphanEvent::Orphaned(page, root) => space.hang(*page, *root),
+                OrphanEvent::Attached(page) => space.place(*page),
             }
         }
     }

@@ -7,10 +7,10 @@ use millpond_base::Seed;
 use millpond_workload::live::{DriveError, Store};
 use millpond_workload::tpcc::{self, Tables};
 
-use crate::bed::Facts;
 use crate::client::{Clients, Workload};
 use crate::counts::Counts;
 use crate::error::BenchError;
+use crate::instance::InstanceInfo;
 use crate::runner::{self, Observer, Outcome, RunSpec};
 use crate::setup::Setup;
 
@@ -27,18 +27,18 @@ pub(crate) fn check_threads(latching: LatchingMode, workload: &Workload) -> Resu
 }
 
 /// What both kinds of beds share: the workload and those who run it.
-pub(crate) struct Crew {
+pub(crate) struct WorkerThreads {
     pub(crate) workload: Workload,
     clients: Option<Clients>,
     pub(crate) seed: Seed,
-    pub(crate) facts: Facts,
+    pub(crate) info: InstanceInfo,
     pub(crate) latching: LatchingMode,
 }
 
-impl Crew {
-    pub(crate) fn new(setup: &Setup, workload: &Workload) -> Crew {
+impl WorkerThreads {
+    pub(crate) fn new(setup: &Setup, workload: &Workload) -> WorkerThreads {
         let options = &setup.options;
-        let facts = Facts {
+        let info = InstanceInfo {
             engine: setup.engine,
             policy: String::new(),
             translation: String::new(),
@@ -56,14 +56,14 @@ impl Crew {
             },
         };
         let (workload, seed) = (*workload, Seed(options.lab.seed));
-        Crew { workload, clients: None, seed, facts, latching: options.lab.latching }
+        WorkerThreads { workload, clients: None, seed, info, latching: options.lab.latching }
     }
 
     pub(crate) fn load<S: Store>(&mut self, store: &S, threads: u32) -> Result<(), BenchError> {
         let start = Instant::now();
         let threads = if self.latching == LatchingMode::None { 1 } else { threads };
-        self.facts.rows = self.workload.load(store, self.seed, threads)?;
-        self.facts.load_s = start.elapsed().as_secs_f64();
+        self.info.rows = self.workload.load(store, self.seed, threads)?;
+        self.info.load_s = start.elapsed().as_secs_f64();
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Where the cold half of the replacement policy sits: under a mutex, or open to all threads.
 //!
 //! ```text
-//! seat      who sits there             a hit of a policy that hears hits costs
+//! policy_host      who sits there             a hit of a policy that hears hits costs
 //! exact     any policy                 the mutex: order is exact
 //! batched   any policy                 a slot in the thread's ring (pool/hit_rings.rs)
 //! open      policies made for it       nothing: they hear of hits through the frames only
@@ -10,25 +10,25 @@
 //! wait for the seat. So there is no cycle.
 //!
 //! This file needs `unsafe`, to pair a cold half with the parameters of its hot half where that is
-//! found at run time ([`any_touch`]). Invariant: **the two stay together**. [`Seated`] has no parts
-//! that can be taken from outside the pool; the pool makes all its frames' metas by
-//! [`Touch::fresh`] of these parameters, and shows them to this seat only.
+//! found at run time ([`any_hook`]). Invariant: **the two stay together**. [`HostedPolicy`] has no
+//! parts that can be taken from outside the pool; the pool makes all its frames' metas by
+//! [`HitHook::fresh`] of these parameters, and shows them to this seat only.
 
 use std::any::{Any, TypeId};
 
 use millpond_base::sync::{Mutex, MutexGuard};
 use millpond_base::{FrameId, PageId};
-use millpond_policies::any_touch::{self, AnyTouch, TooLarge};
+use millpond_policies::any_hook::{self, AnyHook, TooLarge};
 use millpond_policies::config::{ParamError, Spec};
 use millpond_policies::contract::{
-    Access, Frames, Goal, Host, OpenPolicy, Policy, Recall, Shape, Touch, TouchOn,
+    Access, EvictRequest, Frames, GhostHit, HitHook, HitOn, Host, OpenPolicy, Policy, Shape,
 };
 use millpond_policies::erased::{Cold, OpenCold};
 
 use crate::pool::hit_rings::{HitRings, Noted};
 
 /// The seat of a policy with hot half `T`.
-pub(crate) enum Seat<T: Touch> {
+pub(crate) enum PolicyHost<T: HitHook> {
     /// One thread at a time; each hit of a central policy takes the mutex, too.
     Exact(Mutex<Box<dyn Cold<T>>>),
     /// The same, but hits are told by the batch.
@@ -38,8 +38,8 @@ pub(crate) enum Seat<T: Touch> {
 }
 
 /// A seated policy and the parameters of its hit path.
-pub struct Seated<T: Touch> {
-    pub(crate) seat: Seat<T>,
+pub struct HostedPolicy<T: HitHook> {
+    pub(crate) policy_host: PolicyHost<T>,
     pub(crate) params: T::Params,
     pub(crate) name: &'static str,
 }
@@ -51,23 +51,23 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     }
 }
 
-macro_rules! seated {
-    ($seat:expr, $cold:ident => $call:expr) => {
-        match $seat {
-            Seat::Exact(mutex) | Seat::Batched(mutex, _) => {
+macro_rules! hosted {
+    ($policy_host:expr, $cold:ident => $call:expr) => {
+        match $policy_host {
+            PolicyHost::Exact(mutex) | PolicyHost::Batched(mutex, _) => {
                 #[allow(unused_mut, reason = "some calls need no &mut")]
                 let mut $cold = locked(mutex);
                 $call
             }
-            Seat::Open($cold) => $call,
+            PolicyHost::Open($cold) => $call,
         }
     };
 }
 
-impl<T: Touch> Seat<T> {
+impl<T: HitHook> PolicyHost<T> {
     /// See the policy contract; so for all that follow.
-    pub fn miss(&self, access: &Access) -> Recall {
-        seated!(self, cold => cold.miss(access))
+    pub fn miss(&self, access: &Access) -> GhostHit {
+        hosted!(self, cold => cold.miss(access))
     }
 
     /// Admits, and lets `publish` run before anybody else is let in.
@@ -76,11 +76,11 @@ impl<T: Touch> Seat<T> {
         frames: Frames<'_, T>,
         frame: FrameId,
         access: &Access,
-        recall: Recall,
+        ghost_hit: GhostHit,
         publish: impl FnOnce(),
     ) {
-        seated!(self, cold => {
-            cold.admit(frames, frame, access, recall);
+        hosted!(self, cold => {
+            cold.admit(frames, frame, access, ghost_hit);
             publish();
         });
     }
@@ -90,25 +90,25 @@ impl<T: Touch> Seat<T> {
     pub fn evict(
         &self,
         frames: Frames<'_, T>,
-        goal: &Goal,
+        request: &EvictRequest,
         host: &mut dyn Host,
         slot: usize,
         still: impl Fn(FrameId, PageId) -> bool,
     ) -> u32 {
         match self {
-            Seat::Exact(mutex) => locked(mutex).evict(frames, goal, host),
-            Seat::Batched(mutex, rings) => {
+            PolicyHost::Exact(mutex) => locked(mutex).evict(frames, request, host),
+            PolicyHost::Batched(mutex, rings) => {
                 let mut cold = locked(mutex);
                 tell(cold.as_mut(), rings, frames, slot, still);
-                cold.evict(frames, goal, host)
+                cold.evict(frames, request, host)
             }
-            Seat::Open(cold) => cold.evict(frames, goal, host),
+            PolicyHost::Open(cold) => cold.evict(frames, request, host),
         }
     }
 
     /// The page was dropped; `publish` runs before anybody else is let in.
     pub fn forget(&self, frames: Frames<'_, T>, frame: FrameId, publish: impl FnOnce()) {
-        seated!(self, cold => {
+        hosted!(self, cold => {
             publish();
             cold.forget(frames, frame);
         });
@@ -116,7 +116,7 @@ impl<T: Touch> Seat<T> {
 
     /// The page was dropped, if `publish`, which drops it once the seat is had, says so.
     pub fn forget_if(&self, frames: Frames<'_, T>, frame: FrameId, publish: impl FnOnce() -> bool) {
-        seated!(self, cold => {
+        hosted!(self, cold => {
             if publish() {
                 cold.forget(frames, frame);
             }
@@ -125,7 +125,7 @@ impl<T: Touch> Seat<T> {
 
     /// Revives, if `publish` agrees once the seat is had.
     pub fn revive(&self, frames: Frames<'_, T>, frame: FrameId, publish: impl FnOnce() -> bool) {
-        seated!(self, cold => {
+        hosted!(self, cold => {
             if publish() {
                 cold.revive(frames, frame);
             }
@@ -134,7 +134,7 @@ impl<T: Touch> Seat<T> {
 
     /// Tells of a page that was written and stays, if `still` holds once the seat is had.
     pub fn cleaned(&self, frames: Frames<'_, T>, frame: FrameId, still: impl FnOnce() -> bool) {
-        seated!(self, cold => {
+        hosted!(self, cold => {
             if still() {
                 cold.cleaned(frames, frame);
             }
@@ -160,8 +160,8 @@ impl<T: Touch> Seat<T> {
             true
         };
         match self {
-            Seat::Exact(mutex) => at_once(mutex),
-            Seat::Batched(mutex, rings) => match rings.note(slot, frame, access) {
+            PolicyHost::Exact(mutex) => at_once(mutex),
+            PolicyHost::Batched(mutex, rings) => match rings.note(slot, frame, access) {
                 Noted::Kept => true,
                 Noted::NoRing => at_once(mutex),
                 noted => {
@@ -174,18 +174,18 @@ impl<T: Touch> Seat<T> {
                 }
             },
             // An open policy hears of hits through its hot half only.
-            Seat::Open(_) => true,
+            PolicyHost::Open(_) => true,
         }
     }
 
     /// Which end of an access counts.
-    pub fn touch_on(&self) -> TouchOn {
-        seated!(self, cold => cold.touch_on())
+    pub fn hit_on(&self) -> HitOn {
+        hosted!(self, cold => cold.hit_on())
     }
 
     /// Evictions per tick of the policy's clock.
     pub fn evictions_per_tick(&self) -> u32 {
-        seated!(self, cold => cold.evictions_per_tick())
+        hosted!(self, cold => cold.evictions_per_tick())
     }
 
     /// Verifies the policy's invariants.
@@ -193,13 +193,13 @@ impl<T: Touch> Seat<T> {
     /// # Errors
     /// The invariant that is broken.
     pub fn check(&self, frames: Frames<'_, T>, resident: &[FrameId]) -> Result<(), String> {
-        seated!(self, cold => cold.check(frames, resident))
+        hosted!(self, cold => cold.check(frames, resident))
     }
 }
 
 /// Tells what the thread with slot `slot` noted (rule 4 of the contract: of pages that are still
 /// there).
-fn tell<T: Touch>(
+fn tell<T: HitHook>(
     cold: &mut dyn Cold<T>,
     rings: &HitRings,
     frames: Frames<'_, T>,
@@ -215,18 +215,18 @@ fn tell<T: Touch>(
 
 /// How a policy shall sit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sit {
+pub enum Delivery {
     /// Under a mutex, told of each hit.
     Exact,
     /// Under a mutex, told of hits by the batch.
     Batched,
 }
 
-impl Sit {
-    fn seat<T: Touch>(self, cold: Box<dyn Cold<T>>) -> Seat<T> {
+impl Delivery {
+    fn policy_host<T: HitHook>(self, cold: Box<dyn Cold<T>>) -> PolicyHost<T> {
         match self {
-            Sit::Exact => Seat::Exact(Mutex::new(cold)),
-            Sit::Batched => Seat::Batched(Mutex::new(cold), HitRings::default()),
+            Delivery::Exact => PolicyHost::Exact(Mutex::new(cold)),
+            Delivery::Batched => PolicyHost::Batched(Mutex::new(cold), HitRings::default()),
         }
     }
 }
@@ -234,7 +234,7 @@ impl Sit {
 /// Why a policy cannot be seated.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum SeatedError {
+pub enum HostingError {
     /// A parameter that the policy does not have, or a value that it does not take.
     #[error(transparent)]
     Param(#[from] ParamError),
@@ -243,74 +243,82 @@ pub enum SeatedError {
     TooLarge(#[from] TooLarge),
 }
 
-impl Seated<AnyTouch> {
+impl HostedPolicy<AnyHook> {
     /// Seats `P`, whatever its hot half, under a mutex.
     ///
     /// # Errors
-    /// [`SeatedError`].
+    /// [`HostingError`].
     pub fn any<P: Policy>(
         spec: &Spec,
         shape: &Shape,
-        sit: Sit,
-    ) -> Result<Seated<AnyTouch>, SeatedError> {
+        delivery: Delivery,
+    ) -> Result<HostedPolicy<AnyHook>, HostingError> {
         let policy = P::new(&spec.config::<P::Config>()?, shape);
         // SAFETY: the two stay together, the invariant of this file.
-        let (cold, params) = unsafe { any_touch::seat(policy) }?;
-        Ok(Seated { seat: sit.seat(cold), params, name: P::INFO.id })
+        let (cold, params) = unsafe { any_hook::host(policy) }?;
+        Ok(HostedPolicy { policy_host: delivery.policy_host(cold), params, name: P::INFO.id })
     }
 
     /// Seats `P`, whatever its hot half, open to all threads.
     ///
     /// # Errors
-    /// [`SeatedError`].
+    /// [`HostingError`].
     pub fn any_open<P: OpenPolicy>(
         spec: &Spec,
         shape: &Shape,
-    ) -> Result<Seated<AnyTouch>, SeatedError> {
+    ) -> Result<HostedPolicy<AnyHook>, HostingError> {
         let policy = P::new(&spec.config::<P::Config>()?, shape);
         // SAFETY: the two stay together, the invariant of this file.
-        let (cold, params) = unsafe { any_touch::seat_open(policy) }?;
-        Ok(Seated { seat: Seat::Open(cold), params, name: P::INFO.id })
+        let (cold, params) = unsafe { any_hook::host_open(policy) }?;
+        Ok(HostedPolicy { policy_host: PolicyHost::Open(cold), params, name: P::INFO.id })
     }
 }
 
-impl<T: Touch> Seated<T> {
+impl<T: HitHook> HostedPolicy<T> {
     /// Seats `P` under a mutex, told of each hit.
     ///
     /// # Errors
     /// A parameter that the policy does not have, or a value that it does not take.
-    pub fn exact<P: Policy<Touch = T>>(
+    pub fn exact<P: Policy<Hook = T>>(
         spec: &Spec,
         shape: &Shape,
-    ) -> Result<Seated<T>, ParamError> {
-        Seated::closed::<P>(spec, shape, Sit::Exact)
+    ) -> Result<HostedPolicy<T>, ParamError> {
+        HostedPolicy::closed::<P>(spec, shape, Delivery::Exact)
     }
 
     /// Seats `P` under a mutex.
     ///
     /// # Errors
-    /// As [`Seated::exact`].
-    pub fn closed<P: Policy<Touch = T>>(
+    /// As [`HostedPolicy::exact`].
+    pub fn closed<P: Policy<Hook = T>>(
         spec: &Spec,
         shape: &Shape,
-        sit: Sit,
-    ) -> Result<Seated<T>, ParamError> {
+        delivery: Delivery,
+    ) -> Result<HostedPolicy<T>, ParamError> {
         let policy = P::new(&spec.config::<P::Config>()?, shape);
         let params = policy.params();
-        Ok(Seated { seat: sit.seat(Box::new(policy)), params, name: P::INFO.id })
+        Ok(HostedPolicy {
+            policy_host: delivery.policy_host(Box::new(policy)),
+            params,
+            name: P::INFO.id,
+        })
     }
 
     /// Seats `P` open to all threads.
     ///
     /// # Errors
-    /// As [`Seated::exact`].
-    pub fn open<P: OpenPolicy<Touch = T>>(
+    /// As [`HostedPolicy::exact`].
+    pub fn open<P: OpenPolicy<Hook = T>>(
         spec: &Spec,
         shape: &Shape,
-    ) -> Result<Seated<T>, ParamError> {
+    ) -> Result<HostedPolicy<T>, ParamError> {
         let policy = P::new(&spec.config::<P::Config>()?, shape);
         let params = policy.params();
-        Ok(Seated { seat: Seat::Open(Box::new(policy)), params, name: P::INFO.id })
+        Ok(HostedPolicy {
+            policy_host: PolicyHost::Open(Box::new(policy)),
+            params,
+            name: P::INFO.id,
+        })
     }
 
     /// The policy's name.
@@ -320,16 +328,16 @@ impl<T: Touch> Seated<T> {
 
     /// Whether it sits open to all threads.
     pub fn is_open(&self) -> bool {
-        matches!(self.seat, Seat::Open(_))
+        matches!(self.policy_host, PolicyHost::Open(_))
     }
 
     /// The same as a seat for hot half `U`, if that is what `T` is: for code that finds a policy
     /// by its name and then learns its hot half.
-    pub fn cast<U: Touch>(self) -> Option<Seated<U>> {
+    pub fn cast<U: HitHook>(self) -> Option<HostedPolicy<U>> {
         if TypeId::of::<T>() != TypeId::of::<U>() {
             return None;
         }
         let this: Box<dyn Any> = Box::new(self);
-        this.downcast::<Seated<U>>().ok().map(|seated| *seated)
+        this.downcast::<HostedPolicy<U>>().ok().map(|hosted| *hosted)
     }
 }

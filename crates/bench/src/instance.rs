@@ -1,20 +1,21 @@
 //! A test bed: an engine that is loaded with a workload and can be run again and again.
 //!
-//! Each combination of strategies is compiled with its own drivers; a [`Bed`] hides which one it
-//! is, at the price of one virtual call per run.
+//! Each combination of strategies is compiled with its own drivers; a [`Instance`] hides which one
+//! it is, at the price of one virtual call per run.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use millpond::btree::{InnerKind, LeafKind, OverflowKind};
+use millpond::db::combinations::{Combination, Visit, host_for};
 use millpond::db::memory_limit::SystemRoots;
-use millpond::db::modes::{Combination, Visit, seat_for};
 use millpond::db::{EvictionMode, LatchingMode, Options, Plan, ReclamationMode};
 use millpond::io::{Device, FileDevice, MemoryDevice, PageStore, SlowDevice};
 use millpond::page::{PageSize, PageType};
 use millpond::pool::recorder::Recorder;
 use millpond::pool::{
-    Evictors, Mode, Optimistic, Pool, PoolOptions, Reclamation, StorageRecorder, Unlatched, Workers,
+    Evictors, Optimistic, Pool, PoolOptions, PoolStrategy, Reclamation, StorageRecorder, Unlatched,
+    Workers,
 };
 use millpond_base::{PageId, Reason, Size};
 use millpond_policies::contract::Shape;
@@ -22,7 +23,6 @@ use millpond_workload::tpcc;
 
 use crate::client::Workload;
 use crate::counts::Counts;
-use crate::crew::{Crew, check_threads};
 use crate::error::BenchError;
 use crate::evictors::{Evict, Out, evict, fill};
 use crate::image::Image;
@@ -30,12 +30,13 @@ use crate::probe::reads_per_second;
 use crate::runner::{Length, Observer, Outcome, RunSpec};
 use crate::setup::{DeviceSpec, Engine, Setup};
 use crate::store::TreeStore;
-use crate::twin_bed::TwinBed;
-use crate::txn_bed::TxnBed;
+use crate::twin_instance::TwinInstance;
+use crate::txn_instance::TxnInstance;
+use crate::worker_threads::{WorkerThreads, check_threads};
 
 /// What is known of a bed beside its runs.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Facts {
+pub struct InstanceInfo {
     /// Which engine.
     pub engine: Engine,
     /// The policy, translation and latching; empty where there is none.
@@ -72,9 +73,9 @@ pub struct Recorders<'a> {
 }
 
 /// An engine, loaded.
-pub trait Bed: Send {
+pub trait Instance: Send {
     /// What is known of it.
-    fn facts(&self) -> &Facts;
+    fn info(&self) -> &InstanceInfo;
 
     /// Runs the workload. `at_start` is called between warm-up and measurement.
     ///
@@ -160,7 +161,7 @@ pub fn prepare(
     setup: &Setup,
     workload: &Workload,
     observer: &mut dyn Observer,
-) -> Result<Box<dyn Bed>, BenchError> {
+) -> Result<Box<dyn Instance>, BenchError> {
     observer.begin(&format!("loading {} into {}", workload.name(), setup.engine));
     let latching = setup.options.lab.latching;
     let has_transactions = setup.options.log || setup.options.locks;
@@ -177,8 +178,10 @@ pub fn prepare(
             return Err(BenchError::Usage("the twin has neither log nor locks".to_string()));
         }
         return match latching {
-            LatchingMode::Optimistic => Ok(Box::new(TwinBed::<Optimistic>::new(setup, workload)?)),
-            LatchingMode::None => Ok(Box::new(TwinBed::<Unlatched>::new(setup, workload)?)),
+            LatchingMode::Optimistic => {
+                Ok(Box::new(TwinInstance::<Optimistic>::new(setup, workload)?))
+            }
+            LatchingMode::None => Ok(Box::new(TwinInstance::<Unlatched>::new(setup, workload)?)),
             LatchingMode::Latched => Err(BenchError::Usage(
                 "the twin is compiled with latching = optimistic or none".to_string(),
             )),
@@ -213,7 +216,7 @@ pub fn prepare_on(
     image: &Image,
     setup: &Setup,
     workload: &Workload,
-) -> Result<Box<dyn Bed>, BenchError> {
+) -> Result<Box<dyn Instance>, BenchError> {
     let is_file = matches!(setup.device, DeviceSpec::File(_));
     if setup.engine == Engine::Twin || setup.options.log || setup.options.locks || is_file {
         return Err(BenchError::Usage(
@@ -234,10 +237,10 @@ struct PrepareOn<'a> {
 }
 
 impl Visit for PrepareOn<'_> {
-    type Output = Result<Box<dyn Bed>, BenchError>;
+    type Output = Result<Box<dyn Instance>, BenchError>;
 
-    fn visit<M: Mode>(self) -> Self::Output {
-        Ok(Box::new(PoolBed::<M>::on_image(self.image, self.setup, self.workload)?))
+    fn visit<M: PoolStrategy>(self) -> Self::Output {
+        Ok(Box::new(PoolInstance::<M>::on_image(self.image, self.setup, self.workload)?))
     }
 }
 
@@ -247,9 +250,9 @@ struct PrepareTxn<'a> {
 }
 
 impl Visit for PrepareTxn<'_> {
-    type Output = Result<Box<dyn Bed>, BenchError>;
+    type Output = Result<Box<dyn Instance>, BenchError>;
 
-    fn visit<M: Mode>(self) -> Self::Output {
+    fn visit<M: PoolStrategy>(self) -> Self::Output {
         // Here, so that none is compiled where there are no transactions.
         if M::TREES_ONLY {
             return Err(BenchError::Usage(
@@ -258,7 +261,7 @@ impl Visit for PrepareTxn<'_> {
                     .to_string(),
             ));
         }
-        Ok(Box::new(TxnBed::<M>::new(self.setup, self.workload)?))
+        Ok(Box::new(TxnInstance::<M>::new(self.setup, self.workload)?))
     }
 }
 
@@ -268,10 +271,10 @@ struct Prepare<'a> {
 }
 
 impl Visit for Prepare<'_> {
-    type Output = Result<Box<dyn Bed>, BenchError>;
+    type Output = Result<Box<dyn Instance>, BenchError>;
 
-    fn visit<M: Mode>(self) -> Self::Output {
-        Ok(Box::new(PoolBed::<M>::new(self.setup, self.workload)?))
+    fn visit<M: PoolStrategy>(self) -> Self::Output {
+        Ok(Box::new(PoolInstance::<M>::new(self.setup, self.workload)?))
     }
 }
 
@@ -287,20 +290,20 @@ pub(crate) fn plan(setup: &Setup, frames: Option<u32>) -> Result<Plan, BenchErro
 }
 
 /// A store that is open: trees, pool, its threads, and the pages below.
-struct Ground<M: Mode> {
+struct OpenPool<M: PoolStrategy> {
     store: TreeStore<Pool<M>>,
     workers: Workers<M>,
     pages: Arc<PageStore>,
 }
 
-struct PoolBed<M: Mode> {
-    ground: Option<Ground<M>>,
+struct PoolInstance<M: PoolStrategy> {
+    ground: Option<OpenPool<M>>,
     /// The device without what slows it down.
     device: Arc<dyn Device>,
     /// What slows it down for the run, if anything does.
     slow: Option<Arc<SlowDevice>>,
     setup: Setup,
-    crew: Crew,
+    worker_threads: WorkerThreads,
 }
 
 /// The device that a run writes to, before it is slowed down.
@@ -338,50 +341,52 @@ fn pool_options(setup: &Setup, frames: u32) -> PoolOptions {
     pool
 }
 
-impl<M: Mode> PoolBed<M> {
-    fn new(setup: &Setup, workload: &Workload) -> Result<PoolBed<M>, BenchError> {
-        let crew = Crew::new(setup, workload);
-        check_threads(crew.latching, workload)?;
+impl<M: PoolStrategy> PoolInstance<M> {
+    fn new(setup: &Setup, workload: &Workload) -> Result<PoolInstance<M>, BenchError> {
+        let worker_threads = WorkerThreads::new(setup, workload);
+        check_threads(worker_threads.latching, workload)?;
         let device = make_device(setup)?;
-        let mut bed = PoolBed { ground: None, device, slow: None, setup: setup.clone(), crew };
-        let page_size = u64::from(bed.crew.facts.page_size);
+        let mut instance =
+            PoolInstance { ground: None, device, slow: None, setup: setup.clone(), worker_threads };
+        let page_size = u64::from(instance.worker_threads.info.page_size);
         let size = match page_size {
             512 => PageSize::TINY,
             _ => PageSize::new(page_size).map_err(|error| BenchError::Usage(error.to_string()))?,
         };
-        let pages = Arc::new(PageStore::create_on(bed.device.clone(), size)?);
-        let frames = bed.frames_to_load()?;
-        let ground = bed.open(pages, frames, &[])?;
-        bed.crew.load(&ground.store, setup.load_threads)?;
-        bed.crew.facts.pages = ground.pages.allocated_pages();
-        bed.ground = Some(ground);
+        let pages = Arc::new(PageStore::create_on(instance.device.clone(), size)?);
+        let frames = instance.frames_to_load()?;
+        let ground = instance.open(pages, frames, &[])?;
+        instance.worker_threads.load(&ground.store, setup.load_threads)?;
+        instance.worker_threads.info.pages = ground.pages.allocated_pages();
+        instance.ground = Some(ground);
         let is_slow = matches!(setup.device, DeviceSpec::Slow(_));
         if setup.cold || is_slow || matches!(setup.pool, Some(Size::Share(_))) {
-            bed.reopen(setup.pool)?;
+            instance.reopen(setup.pool)?;
         }
-        Ok(bed)
+        Ok(instance)
     }
 
     fn on_image(
         image: &Image,
         setup: &Setup,
         workload: &Workload,
-    ) -> Result<PoolBed<M>, BenchError> {
-        let mut crew = Crew::new(setup, workload);
-        check_threads(crew.latching, workload)?;
-        if image.page_size != crew.facts.page_size {
+    ) -> Result<PoolInstance<M>, BenchError> {
+        let mut worker_threads = WorkerThreads::new(setup, workload);
+        check_threads(worker_threads.latching, workload)?;
+        if image.page_size != worker_threads.info.page_size {
             return Err(BenchError::Usage(format!(
                 "the image has pages of {} bytes, not {}",
-                image.page_size, crew.facts.page_size
+                image.page_size, worker_threads.info.page_size
             )));
         }
-        (crew.facts.pages, crew.facts.rows) = (image.pages, image.rows);
+        (worker_threads.info.pages, worker_threads.info.rows) = (image.pages, image.rows);
         let device: Arc<dyn Device> = Arc::new(image.device());
-        let mut bed = PoolBed { ground: None, device, slow: None, setup: setup.clone(), crew };
-        let pages = Arc::new(PageStore::open_on(bed.device_for_run()?, None, false)?);
-        let frames = bed.frames(setup.pool)?;
-        bed.ground = Some(bed.open(pages, frames, &image.roots)?);
-        Ok(bed)
+        let mut instance =
+            PoolInstance { ground: None, device, slow: None, setup: setup.clone(), worker_threads };
+        let pages = Arc::new(PageStore::open_on(instance.device_for_run()?, None, false)?);
+        let frames = instance.frames(setup.pool)?;
+        instance.ground = Some(instance.open(pages, frames, &image.roots)?);
+        Ok(instance)
     }
 
     /// Frames while loading: the run's own, or enough for the data if the size is not known yet.
@@ -395,7 +400,7 @@ impl<M: Mode> PoolBed<M> {
 
     /// Frames of a pool of some size.
     fn frames(&self, size: Option<Size>) -> Result<u32, BenchError> {
-        frames_for(&self.setup, &self.crew, size)
+        frames_for(&self.setup, &self.worker_threads, size)
     }
 
     /// Opens trees on a pool of so many frames over `pages`.
@@ -404,12 +409,13 @@ impl<M: Mode> PoolBed<M> {
         pages: Arc<PageStore>,
         frames: u32,
         roots: &[(String, PageId)],
-    ) -> Result<Ground<M>, BenchError> {
+    ) -> Result<OpenPool<M>, BenchError> {
         let plan = plan(&self.setup, Some(frames))?;
         let shape = Shape { frames, pages_dense: None, seed: plan.seed.0 };
-        let seated = seat_for::<M::Touch>(&plan.policy, &shape, self.setup.options.lab.seat)?;
+        let delivered =
+            host_for::<M::Hook>(&plan.policy, &shape, self.setup.options.lab.hit_delivery)?;
         let options = pool_options(&self.setup, frames);
-        let pool = Arc::new(Pool::<M>::open(options, pages.clone(), seated)?);
+        let pool = Arc::new(Pool::<M>::open(options, pages.clone(), delivered)?);
         pool.register(PageType::BTREE_INNER, &InnerKind);
         pool.register(PageType::BTREE_LEAF, &LeafKind);
         pool.register(PageType::OVERFLOW, &OverflowKind);
@@ -418,15 +424,15 @@ impl<M: Mode> PoolBed<M> {
             Ok(store) => store.with_scan_hints(self.setup.scan_hints),
             Err(error) => return Err(BenchError::Drive(Box::new(error))),
         };
-        self.crew.facts.frames = Some(frames);
-        self.crew.facts.policy = plan.policy.spec.to_string();
-        self.crew.facts.translation = self.setup.options.lab.translation.to_string();
-        Ok(Ground { store, workers, pages })
+        self.worker_threads.info.frames = Some(frames);
+        self.worker_threads.info.policy = plan.policy.spec.to_string();
+        self.worker_threads.info.translation = self.setup.options.lab.translation.to_string();
+        Ok(OpenPool { store, workers, pages })
     }
 
     /// Writes everything and closes the pages; says where the trees are.
     fn close(&mut self) -> Result<Vec<(String, PageId)>, BenchError> {
-        let Ground { store, workers, pages } = self.ground.take().ok_or(BenchError::Closed)?;
+        let OpenPool { store, workers, pages } = self.ground.take().ok_or(BenchError::Closed)?;
         let pool = store.pages().clone();
         drop(workers);
         pool.flush(Reason::Recov)?;
@@ -454,7 +460,7 @@ impl<M: Mode> PoolBed<M> {
         Some(Arc::new(SlowDevice::new(self.device.clone(), profile, seed)))
     }
 
-    fn ground(&self) -> Result<&Ground<M>, BenchError> {
+    fn ground(&self) -> Result<&OpenPool<M>, BenchError> {
         self.ground.as_ref().ok_or(BenchError::Closed)
     }
 }
@@ -465,10 +471,10 @@ const FRAMES_MIN: u64 = 8;
 /// Frames of a pool of some size.
 pub(crate) fn frames_for(
     setup: &Setup,
-    crew: &Crew,
+    worker_threads: &WorkerThreads,
     size: Option<Size>,
 ) -> Result<u32, BenchError> {
-    let page_size = u64::from(crew.facts.page_size);
+    let page_size = u64::from(worker_threads.info.page_size);
     let narrow = |frames: u64| frames.clamp(FRAMES_MIN, u64::from(u32::MAX)) as u32;
     let enough = |frames: u64, of: &str| {
         if frames >= FRAMES_MIN {
@@ -485,13 +491,13 @@ pub(crate) fn frames_for(
             plan(&setup, None)?.budget.frames
         }
         Some(Size::Share(share)) => {
-            let pages = crew.facts.pages;
+            let pages = worker_threads.info.pages;
             let of = format!(", {} % of the data's {pages} pages,", share * 100.0);
             enough((share * pages as f64) as u64, &of)?
         }
         None => {
-            let known = crew.facts.pages * page_size;
-            let data = known.max(crew.workload.bytes_loaded());
+            let known = worker_threads.info.pages * page_size;
+            let data = known.max(worker_threads.workload.bytes_loaded());
             let bytes = data * 5 / 4 + setup.growth + (8 << 20);
             narrow(bytes.min(memory_available()) / page_size)
         }
@@ -508,14 +514,14 @@ fn memory_available() -> u64 {
 }
 
 /// What records in `pool`.
-pub(crate) fn recorders<M: Mode>(pool: &Pool<M>) -> Recorders<'_> {
+pub(crate) fn recorders<M: PoolStrategy>(pool: &Pool<M>) -> Recorders<'_> {
     let pages = M::RECORDS.then(|| pool.recorder());
     Recorders { pages, storage: Some(pool.storage_recorder()) }
 }
 
-impl<M: Mode> Bed for PoolBed<M> {
-    fn facts(&self) -> &Facts {
-        &self.crew.facts
+impl<M: PoolStrategy> Instance for PoolInstance<M> {
+    fn info(&self) -> &InstanceInfo {
+        &self.worker_threads.info
     }
 
     fn run(
@@ -524,7 +530,7 @@ impl<M: Mode> Bed for PoolBed<M> {
         at_start: &mut dyn FnMut(Recorders<'_>) -> Result<(), BenchError>,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, BenchError> {
-        let Ground { store, .. } = self.ground.as_ref().ok_or(BenchError::Closed)?;
+        let OpenPool { store, .. } = self.ground.as_ref().ok_or(BenchError::Closed)?;
         let pool = store.pages();
         let counts = || Some(Counts::of(pool.counters()));
         let recorders = recorders(pool);
@@ -538,19 +544,19 @@ impl<M: Mode> Bed for PoolBed<M> {
             }
             at_start(recorders)
         };
-        self.crew.run(store, spec, &counts, &mut start, observer)
+        self.worker_threads.run(store, spec, &counts, &mut start, observer)
     }
 
     fn set_workload(&mut self, workload: Workload) {
-        self.crew.set_workload(workload);
+        self.worker_threads.set_workload(workload);
     }
 
     fn row_bytes(&self) -> Vec<f64> {
-        self.crew.row_bytes()
+        self.worker_threads.row_bytes()
     }
 
     fn check(&self) -> Result<Option<tpcc::Report>, BenchError> {
-        self.crew.check(&self.ground()?.store)
+        self.worker_threads.check(&self.ground()?.store)
     }
 
     fn check_at_rest(&mut self) -> Result<Option<tpcc::Report>, BenchError> {
@@ -570,8 +576,8 @@ impl<M: Mode> Bed for PoolBed<M> {
     }
 
     fn image(&mut self) -> Result<Image, BenchError> {
-        let (pages, rows) = (self.crew.facts.pages, self.crew.facts.rows);
-        let (page_size, roots) = (self.crew.facts.page_size, self.close()?);
+        let (pages, rows) = (self.worker_threads.info.pages, self.worker_threads.info.rows);
+        let (page_size, roots) = (self.worker_threads.info.page_size, self.close()?);
         let mut bytes = vec![0; self.device.length() as usize];
         self.device.read(0, &mut bytes)?;
         Ok(Image { bytes, roots, page_size, pages, rows })
@@ -582,14 +588,14 @@ impl<M: Mode> Bed for PoolBed<M> {
     }
 
     fn evict(&mut self, what: &Evict, observer: &mut dyn Observer) -> Result<Out, BenchError> {
-        let Ground { store, .. } = self.ground.as_ref().ok_or(BenchError::Closed)?;
+        let OpenPool { store, .. } = self.ground.as_ref().ok_or(BenchError::Closed)?;
         fill(store.pages(), |operations| {
             let spec = RunSpec {
                 warm_up: Length::NONE,
                 measure: Length::Operations(operations),
                 interval: Duration::from_secs(1),
             };
-            self.crew.run(store, &spec, &|| None, &mut || Ok(()), observer).map(drop)
+            self.worker_threads.run(store, &spec, &|| None, &mut || Ok(()), observer).map(drop)
         })?;
         evict(store.pages(), what)
     }
@@ -609,13 +615,14 @@ impl<M: Mode> Bed for PoolBed<M> {
         }
         let slow = self.slowed().map(|slow| slow as Arc<dyn Device>);
         let device = slow.unwrap_or_else(|| self.device.clone());
-        let (page_size, seed) = (self.crew.facts.page_size as usize, self.crew.seed);
-        let pages = self.crew.facts.pages;
+        let (page_size, seed) =
+            (self.worker_threads.info.page_size as usize, self.worker_threads.seed);
+        let pages = self.worker_threads.info.pages;
         Ok(Some(reads_per_second(device.as_ref(), page_size, pages, depth, time, seed)?))
     }
 }
 
-impl<M: Mode> Drop for PoolBed<M> {
+impl<M: PoolStrategy> Drop for PoolInstance<M> {
     fn drop(&mut self) {
         self.ground = None;
         if let DeviceSpec::File(path) = &self.setup.device {
