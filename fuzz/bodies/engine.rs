@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, LazyLock};
 
-use millpond::btree::{InnerKind, LeafKind, OverflowKind, StoredNode, check_page};
-use millpond::db::check::{CATALOG, CheckOptions, check_store};
-use millpond::db::dump::{DumpWriter, Form};
-use millpond::db::salvage::salvage;
-use millpond::db::{Db, Error, Options, RawTree};
-use millpond::io::{MemoryDevice, PageStore};
-use millpond::page::{PageBuffer, PageHeader, PageSize};
-use millpond::pool::Kind;
+use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
+use millpond::internals::admin::dump::{DumpWriter, Form};
+use millpond::internals::admin::salvage::salvage;
+use millpond::internals::btree::{InnerKind, LeafKind, OverflowKind, StoredNode, check_page};
+use millpond::internals::io::{MemoryDevice, PageStore};
+use millpond::internals::page::{PageBuffer, PageHeader, PageSize};
+use millpond::internals::pool::Kind;
+use millpond::{Db, Error, Options, RawTree};
 use millpond_base::PageId;
 
 /// Bytes of a page, everywhere here.

@@ -5,8 +5,8 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use millpond::io::MemoryDevice;
-use millpond::log::{Log, LogOptions, Record};
+use millpond::internals::io::MemoryDevice;
+use millpond::internals::log::{Log, LogOptions, Record};
 use millpond_base::Lsn;
 
 const ID: [u8; 16] = [5; 16];

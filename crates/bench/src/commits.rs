@@ -9,9 +9,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use millpond::db::combinations::SwizzledWatt;
-use millpond::db::{Durability, Options};
-use millpond::io::{AlignedBuffer, Device, DeviceError, FileDevice, FileOptions};
+use millpond::internals::io::{AlignedBuffer, Device, DeviceError, FileDevice, FileOptions};
+use millpond::internals::store::combinations::SwizzledWatt;
+use millpond::{Durability, Options};
 use millpond_base::Seed;
 use millpond_workload::live::{Access, Session, Store, TableId};
 

@@ -49,7 +49,7 @@ pub struct StepResult {
 
 /// The five steps of leanstore fig. 7, from a classic pool to no pool, on otherwise equal setups.
 pub fn ladder(base: &Setup, workload: &Workload) -> Vec<Step> {
-    use millpond::db::{LatchingMode as L, TranslationMode as T};
+    use millpond::internals::store::{LatchingMode as L, TranslationMode as T};
     let step = |name: &str, engine, translation, latching, policy: &str| {
         let mut setup = Setup { engine, records: false, ..base.clone() };
         setup.options.lab.translation = translation;

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use millpond::db::Stats;
-use millpond::log::LogCounts;
-use millpond::pool::counters::{Counter, Counters};
+use millpond::Stats;
+use millpond::internals::log::LogCounts;
+use millpond::internals::pool::stats::counters::{Counter, Counters};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Events of a store, since it was opened or in between two moments.

@@ -9,8 +9,8 @@ use std::ops::Bound;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use millpond::btree::BulkOptions;
-use millpond::db::{Db, Error, Options, RawTree};
+use millpond::internals::btree::BulkOptions;
+use millpond::{Db, Error, Options, RawTree};
 use millpond_workload::live::{Direction, Extent, Scan, Session, Store, TableId};
 
 use crate::counts::Counts;

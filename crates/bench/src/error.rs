@@ -2,10 +2,11 @@
 
 use std::error::Error;
 
-use millpond::db::combinations::PolicyFitError;
-use millpond::db::{CombinationError, OptionsError};
-use millpond::io::{CloseError, CreateError, DeviceError, OpenError, OpenFileError};
-use millpond::pool::PoolError;
+use millpond::OptionsError;
+use millpond::internals::io::{CloseError, CreateError, DeviceError, OpenError, OpenFileError};
+use millpond::internals::pool::PoolError;
+use millpond::internals::store::CombinationError;
+use millpond::internals::store::combinations::PolicyFitError;
 use millpond_lab::registry::PolicyError;
 use millpond_lab::sim::Stalled;
 use millpond_policies::config::ParamError;
@@ -54,7 +55,7 @@ pub enum BenchError {
     Close(#[from] CloseError),
     /// A store with transactions failed.
     #[error(transparent)]
-    Store(#[from] millpond::db::Error),
+    Store(#[from] millpond::Error),
     /// There can be no memory limit here.
     #[error("no memory limit can be set here: {0}")]
     Limit(crate::memory_group::LimitError),

@@ -9,7 +9,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
-use millpond::pool::{Evicted, Pool, PoolError, PoolStrategy};
+use millpond::internals::pool::{Evicted, Pool, PoolError, PoolStrategy};
 use millpond_base::{Reason, Seed};
 
 use crate::client::Workload;

@@ -1,6 +1,6 @@
 //! Data that were loaded once, for many runs to begin with.
 
-use millpond::io::MemoryDevice;
+use millpond::internals::io::MemoryDevice;
 use millpond_base::PageId;
 
 /// The device of a store after loading: see

@@ -6,17 +6,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::btree::{InnerKind, LeafKind, OverflowKind};
-use millpond::db::combinations::{Combination, Visit, host_for};
-use millpond::db::memory_limit::SystemRoots;
-use millpond::db::{EvictionMode, LatchingMode, Options, Plan, ReclamationMode};
-use millpond::io::{Device, FileDevice, MemoryDevice, PageStore, SlowDevice};
-use millpond::page::{PageSize, PageType};
-use millpond::pool::recorder::Recorder;
-use millpond::pool::{
+use millpond::internals::btree::{InnerKind, LeafKind, OverflowKind};
+use millpond::internals::io::{Device, FileDevice, MemoryDevice, PageStore, SlowDevice};
+use millpond::internals::page::{PageSize, PageType};
+use millpond::internals::pool::recording::recorder::Recorder;
+use millpond::internals::pool::{
     Evictors, Optimistic, Pool, PoolOptions, PoolStrategy, Reclamation, StorageRecorder, Unlatched,
     Workers,
 };
+use millpond::internals::store::combinations::{Combination, Visit, host_for};
+use millpond::internals::store::memory_limit::SystemRoots;
+use millpond::internals::store::{LatchingMode, Plan, ReclamationMode};
+use millpond::{EvictionMode, Options};
 use millpond_base::{PageId, Reason, Size};
 use millpond_policies::contract::Shape;
 use millpond_workload::tpcc;

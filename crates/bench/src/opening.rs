@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use millpond::db::{Db, Options};
+use millpond::{Db, Options};
 use millpond_base::Seed;
 use millpond_lab::interval::Interval;
 use millpond_policies::contract::Policy;

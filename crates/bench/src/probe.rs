@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use millpond::io::{AlignedBuffer, Device, DeviceError};
+use millpond::internals::io::{AlignedBuffer, Device, DeviceError};
 use millpond_base::Seed;
 
 /// Pages read per second by `depth` threads at random places of the device's first `pages` pages,
@@ -47,7 +47,7 @@ pub fn reads_per_second(
 mod tests {
     use std::sync::Arc;
 
-    use millpond::io::{Faults, FaultyDevice, MemoryDevice};
+    use millpond::internals::io::{Faults, FaultyDevice, MemoryDevice};
 
     use super::*;
 

@@ -10,8 +10,8 @@ use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use millpond::pool::recorder::{Recorder, Reference, Sink};
-use millpond::pool::{StorageRecorder, StorageRequest, StorageSink};
+use millpond::internals::pool::recording::recorder::{Recorder, Reference, Sink};
+use millpond::internals::pool::{StorageRecorder, StorageRequest, StorageSink};
 use millpond_workload::trace::{BATCH_LEN, Batch};
 use millpond_workload::write::{self, WriteOptions};
 

@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use millpond::db::Options;
-use millpond::io::SlowProfile;
+use millpond::Options;
+use millpond::internals::io::SlowProfile;
 use millpond_base::Size;
 
 /// Which engine of ours.

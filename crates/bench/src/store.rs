@@ -6,8 +6,8 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use millpond::btree::{BTree, BulkError, BulkOptions, Cursor, WriteError};
-use millpond::pool::{Pages, PoolError};
+use millpond::internals::btree::{BTree, BulkError, BulkOptions, Cursor, WriteError};
+use millpond::internals::pool::{Pages, PoolError};
 use millpond_base::PageId;
 use millpond_workload::live::{Direction, Extent, Scan, Session, Store, TableId};
 

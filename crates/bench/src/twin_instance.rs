@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::pool::{Latching, Twin};
+use millpond::internals::pool::{Latching, Twin};
 use millpond_base::Size;
 use millpond_workload::tpcc;
 

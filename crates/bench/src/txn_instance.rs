@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::db::log_file::log_path;
-use millpond::db::stat_file::stat_path;
-use millpond::io::{Device, MemoryDevice, SlowDevice};
-use millpond::pool::PoolStrategy;
+use millpond::internals::io::{Device, MemoryDevice, SlowDevice};
+use millpond::internals::pool::PoolStrategy;
+use millpond::internals::store::log_open::log_path;
+use millpond::internals::store::stat_file::stat_path;
 use millpond_base::Size;
 use millpond_workload::tpcc;
 

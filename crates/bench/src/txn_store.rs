@@ -18,11 +18,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use millpond::btree::{BulkOptions, Condition};
-use millpond::db::Store as EngineStore;
-use millpond::db::{Error, Options, StoreTree, StoreTxn, TxnOptions};
-use millpond::io::Device;
-use millpond::pool::PoolStrategy;
+use millpond::internals::btree::{BulkOptions, Condition};
+use millpond::internals::io::Device;
+use millpond::internals::pool::PoolStrategy;
+use millpond::internals::store::Store as EngineStore;
+use millpond::internals::store::{StoreTree, StoreTxn};
+use millpond::{Error, Options, TxnOptions};
 use millpond_workload::live::{Access, Direction, Extent, Scan, Session, Store, TableId};
 
 use crate::counts::Counts;

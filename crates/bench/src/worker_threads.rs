@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use millpond::db::LatchingMode;
+use millpond::internals::store::LatchingMode;
 use millpond_base::Seed;
 use millpond_workload::live::{DriveError, Store};
 use millpond_workload::tpcc::{self, Tables};
@@ -43,7 +43,9 @@ impl WorkerThreads {
             policy: String::new(),
             translation: String::new(),
             latching: options.lab.latching.to_string(),
-            page_size: options.page_size.unwrap_or(millpond::db::options::PAGE_SIZE_DEFAULT),
+            page_size: options
+                .page_size
+                .unwrap_or(millpond::internals::store::options::PAGE_SIZE_DEFAULT),
             frames: None,
             pages: 0,
             rows: 0,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use millpond::db::{LatchingMode, TranslationMode};
+use millpond::internals::store::{LatchingMode, TranslationMode};
 use millpond_base::Size;
 use millpond_bench::client::Workload;
 use millpond_bench::contest::{affinity, contest, ladder};

@@ -1,7 +1,7 @@
 //! Which policies stall: gilbert's definitions, in a pool that holds nothing for an operation, and
 //! not the policies that ship.
 
-use millpond::db::TranslationMode;
+use millpond::internals::store::TranslationMode;
 use millpond_base::Size;
 use millpond_bench::client::Workload;
 use millpond_bench::image::Image;

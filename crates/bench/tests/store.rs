@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use millpond::btree::{InnerKind, LeafKind, OverflowKind};
-use millpond::db::HitDelivery;
-use millpond::db::Options;
-use millpond::db::combinations::{Combination, Visit, host_for};
-use millpond::db::policy_choice::PolicyChoice;
-use millpond::io::{MemoryDevice, PageStore};
-use millpond::page::{PageSize, PageType};
-use millpond::pool::counters::Counter;
-use millpond::pool::{Optimistic, Pool, PoolOptions, PoolStrategy, Twin, Workers};
+use millpond::Options;
+use millpond::internals::btree::{InnerKind, LeafKind, OverflowKind};
+use millpond::internals::io::{MemoryDevice, PageStore};
+use millpond::internals::page::{PageSize, PageType};
+use millpond::internals::pool::stats::counters::Counter;
+use millpond::internals::pool::{Optimistic, Pool, PoolOptions, PoolStrategy, Twin, Workers};
+use millpond::internals::store::HitDelivery;
+use millpond::internals::store::combinations::{Combination, Visit, host_for};
+use millpond::internals::store::policy_choice::PolicyChoice;
 use millpond_base::Seed;
 use millpond_bench::db_store::{DbStore, DbStoreError};
 use millpond_bench::store::{TABLES_MAX, TreeStore, TreeStoreError};

@@ -1,7 +1,7 @@
 //! TPC-C stays consistent under every policy: data several times as large as the pool, threads that
 //! meet in the same rows and pages, and a check of what reached the devices.
 
-use millpond::db::HitDelivery;
+use millpond::internals::store::HitDelivery;
 use millpond_base::Size;
 use millpond_bench::client::Workload;
 use millpond_bench::instance::{Instance, prepare, prepare_on};

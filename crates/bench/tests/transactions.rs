@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use millpond::db::combinations::SwizzledWatt;
-use millpond::db::{Durability, Options};
-use millpond::io::{Device, MemoryDevice, PowerSupply};
-use millpond::pool::counters::Counter;
+use millpond::internals::io::{Device, MemoryDevice, PowerSupply};
+use millpond::internals::pool::stats::counters::Counter;
+use millpond::internals::store::combinations::SwizzledWatt;
+use millpond::{Durability, Options};
 use millpond_base::{Seed, Size};
 use millpond_bench::client::Workload;
 use millpond_bench::db_store::DbStoreError;
@@ -162,7 +162,10 @@ fn without_locks_one_thread_and_without_a_log_many_stay_consistent() {
 }
 
 /// Devices that lose their power, and the store on them.
-fn on_devices(devices: &[Arc<millpond::io::FaultyDevice>], durability: Durability) -> TestStore {
+fn on_devices(
+    devices: &[Arc<millpond::internals::io::FaultyDevice>],
+    durability: Durability,
+) -> TestStore {
     let options = options(200).durability(durability);
     TestStore::open_on(devices[0].clone(), Some(devices[1].clone()), &options).unwrap()
 }

@@ -1,6 +1,6 @@
 //! Each policy does in the live pool what it does in the simulator.
 
-use millpond::db::{Combination, HitDelivery, LatchingMode, TranslationMode};
+use millpond::internals::store::{Combination, HitDelivery, LatchingMode, TranslationMode};
 use millpond_base::{FrameId, Size};
 use millpond_bench::client::Workload;
 use millpond_bench::runner::Unwatched;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use millpond::db::options::POLICY_DEFAULT;
+use millpond::internals::store::options::POLICY_DEFAULT;
 use millpond_base::Size;
 use millpond_lab::advise::{Advice, AdviseError, AdviseOptions, advise};
 use millpond_lab::registry::Registry;

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use millpond::db::OwnPolicies;
+use millpond::OwnPolicies;
 use millpond_lab::registry::{PolicyError, Registry};
 use millpond_policies::contract::{OpenPolicy, Policy};
 

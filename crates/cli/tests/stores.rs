@@ -197,10 +197,10 @@ fn trees_and_stat_describe_a_closed_store() {
 #[test]
 fn a_running_store_shows_its_statistics_and_is_left_alone() {
     let shop = Shop::new();
-    let db = millpond::db::Db::open(shop.path("run.db"), Default::default()).unwrap();
+    let db = millpond::Db::open(shop.path("run.db"), Default::default()).unwrap();
     let tree = db.raw_tree("t").unwrap();
     tree.put(b"a", b"b").unwrap();
-    let stat_file = millpond::db::stat_file::stat_path(&shop.path("run.db"));
+    let stat_file = millpond::internals::store::stat_file::stat_path(&shop.path("run.db"));
     while !stat_file.exists() {
         std::thread::yield_now();
     }
@@ -289,8 +289,8 @@ fn damage_is_found_named_and_survived() {
 #[test]
 fn a_store_without_a_log_that_was_not_closed_is_not_opened_but_saved() {
     let shop = Shop::new();
-    let options = millpond::db::Options::new().log(false);
-    let db = millpond::db::Db::open(shop.path("run.db"), options).unwrap();
+    let options = millpond::Options::new().log(false);
+    let db = millpond::Db::open(shop.path("run.db"), options).unwrap();
     let tree = db.raw_tree("t").unwrap();
     for i in 0..5000u32 {
         tree.put(&i.to_be_bytes(), &[7; 20]).unwrap();
@@ -314,8 +314,8 @@ fn a_store_without_a_log_that_was_not_closed_is_not_opened_but_saved() {
 #[test]
 fn a_store_larger_than_memory_that_was_cut_down_is_saved_in_large_part_and_invents_nothing() {
     let shop = Shop::new();
-    let options = millpond::db::Options::new().memory(4 << 20);
-    let db = millpond::db::Db::open(shop.path("run.db"), options).unwrap();
+    let options = millpond::Options::new().memory(4 << 20);
+    let db = millpond::Db::open(shop.path("run.db"), options).unwrap();
     let tree = db.raw_tree("t").unwrap();
     let mut random = fastrand::Rng::with_seed(5);
     for _ in 0..60_000 {
@@ -458,7 +458,7 @@ fn hash_indexes_and_heaps_are_dumped_and_loaded() {
 #[test]
 fn a_store_that_was_not_closed_is_recovered_and_its_log_is_printed() {
     let shop = Shop::new();
-    let db = millpond::db::Db::open(shop.path("live.db"), millpond::db::Options::new()).unwrap();
+    let db = millpond::Db::open(shop.path("live.db"), millpond::Options::new()).unwrap();
     let names = db.raw_tree("names").unwrap();
     db.transact(|tx| tx.put(&names, b"ada", b"1815")).unwrap();
     let mut open = db.begin().unwrap();
@@ -496,7 +496,7 @@ fn a_store_that_was_not_closed_is_recovered_and_its_log_is_printed() {
 /// rows of `millpond log`, by their positions and kinds.
 fn damaged(shop: &Shop, file: &str, damages: impl Fn(&[(u64, String)]) -> u64) {
     let live = shop.path("live.db");
-    let db = millpond::db::Db::open(&live, millpond::db::Options::new()).unwrap();
+    let db = millpond::Db::open(&live, millpond::Options::new()).unwrap();
     let names = db.raw_tree("names").unwrap();
     for i in 0..20u8 {
         db.transact(|tx| tx.put(&names, format!("key {i:02}").as_bytes(), b"here")).unwrap();
@@ -600,7 +600,7 @@ fn a_backup_is_a_store_with_the_same_entries() {
     assert!(shop.fails(1, &["backup", file, "monday.db"]).contains("monday.db exists"));
     assert!(shop.fails(1, &["backup", "none.db", "x.db"]).contains("there is no store at none.db"));
     assert!(!shop.path("none.db").exists() && !shop.path("x.db").exists());
-    let db = millpond::db::Db::open(shop.path(file), millpond::db::Options::new()).unwrap();
+    let db = millpond::Db::open(shop.path(file), millpond::Options::new()).unwrap();
     let error = shop.fails(1, &["backup", file, "tuesday.db"]);
     assert!(error.contains("in use by") && error.contains("Db::backup_to"), "{error}");
     db.close().unwrap();

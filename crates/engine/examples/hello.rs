@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use millpond::db::{Db, Options};
+use millpond::{Db, Options};
 
 /// What the example does, with a store at `path`.
 pub fn run(path: &Path) -> Result<(), Box<dyn Error>> {

@@ -8,7 +8,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use millpond::db::{Db, Options};
+use millpond::{Db, Options};
 
 /// Bytes of a row's value.
 const VALUE: usize = 200;

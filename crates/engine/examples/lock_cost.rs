@@ -13,7 +13,7 @@ use std::ops::Bound::Included;
 use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
-use millpond::lock::{LockManager, LockMode, LockOptions, LockOwner};
+use millpond::internals::lock::{LockManager, LockMode, LockOptions, LockOwner};
 
 const KEYS: usize = 2_000_000;
 

@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use millpond::io::{AlignedBuffer, Device, FileDevice, FileOptions, MemoryDevice};
-use millpond::log::{Log, LogOptions, Record};
+use millpond::internals::io::{AlignedBuffer, Device, FileDevice, FileOptions, MemoryDevice};
+use millpond::internals::log::{Log, LogOptions, Record};
 use millpond_base::Lsn;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -117,7 +117,7 @@ fn committing(log: &Log, threads: usize, delay: Duration) -> Outcome<(f64, f64)>
             Err(panic) => std::panic::resume_unwind(panic),
         })
     })
-    .map_err(|error: millpond::log::LogError| error)?;
+    .map_err(|error: millpond::internals::log::LogError| error)?;
     let seconds = begin.elapsed().as_secs_f64();
     log.forget_before(log.durable());
     let flushes = (log.counts().flushes - before) as f64;

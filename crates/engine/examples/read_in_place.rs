@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::io::{self, Write};
 use std::time::Instant;
 
-use millpond::db::{Db, Error, Options, RawTree};
+use millpond::{Db, Error, Options, RawTree};
 
 /// What is done with a value.
 type Work = fn(&[u8]) -> u64;

@@ -9,12 +9,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use millpond::io::{Device, FileDevice, FileOptions, MemoryDevice, PageStore};
-use millpond::log::{Log, LogOptions, Record};
-use millpond::page::PageSize;
-use millpond::page::change::{put_image, put_note, put_undo};
-use millpond::pool::mini_transaction::kind;
-use millpond::recovery::{Analysis, Checkpoint, RedoOptions, redo};
+use millpond::internals::io::{Device, FileDevice, FileOptions, MemoryDevice, PageStore};
+use millpond::internals::log::{Log, LogOptions, Record};
+use millpond::internals::page::PageSize;
+use millpond::internals::page::change::{put_image, put_note, put_undo};
+use millpond::internals::pool::mini_transaction::kind;
+use millpond::internals::recovery::{Analysis, Checkpoint, RedoOptions, redo};
 use millpond_base::{Lsn, PageId};
 
 type Failure = Box<dyn std::error::Error>;

@@ -7,7 +7,7 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use millpond::db::{self, Db, Options, Tree};
+use millpond::{Db, Options, Tree};
 
 /// People by number, and their numbers by city.
 struct People {
@@ -17,14 +17,14 @@ struct People {
 }
 
 impl People {
-    fn open(db: Db) -> Result<People, db::Error> {
+    fn open(db: Db) -> Result<People, millpond::Error> {
         let (by_id, by_city) = (db.tree("people")?, db.tree("people by city")?);
         Ok(People { db, by_id, by_city })
     }
 
     /// Both trees change in one transaction: nobody sees one of them without the other, and neither
     /// does a crash leave that behind.
-    fn put(&self, id: u64, name: &str, city: &str) -> Result<(), db::Error> {
+    fn put(&self, id: u64, name: &str, city: &str) -> Result<(), millpond::Error> {
         let (name, city) = (name.to_string(), city.to_string());
         self.db.transact(|tx| {
             if let Some((_, old_city)) = tx.get_typed(&self.by_id, &id)? {
@@ -37,7 +37,7 @@ impl People {
     }
 
     /// Both trees as they were at one moment.
-    fn in_city(&self, city: &str) -> Result<Vec<String>, db::Error> {
+    fn in_city(&self, city: &str) -> Result<Vec<String>, millpond::Error> {
         let snapshot = self.db.snapshot()?;
         let mut names = Vec::new();
         // `(city,)` is a prefix of exactly those keys that begin with the city.

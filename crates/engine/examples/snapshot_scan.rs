@@ -10,8 +10,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use millpond::btree::BulkOptions;
-use millpond::db::{Db, Error, Options, RawTree, Snapshot};
+use millpond::internals::btree::BulkOptions;
+use millpond::{Db, Error, Options, RawTree, Snapshot};
 
 const TIME: Duration = Duration::from_millis(1000);
 const MEMORY: u64 = 8 << 30;

@@ -14,10 +14,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use millpond::btree::{BulkOptions, Condition};
-use millpond::db::combinations::SwizzledWatt;
-use millpond::db::{Durability, Options, Store, StoreTree, StoreTxn, TxnOptions};
-use millpond::pool::counters::Counter;
+use millpond::internals::btree::{BulkOptions, Condition};
+use millpond::internals::pool::stats::counters::Counter;
+use millpond::internals::store::combinations::SwizzledWatt;
+use millpond::internals::store::{Store, StoreTree, StoreTxn};
+use millpond::{Durability, Options, TxnOptions};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use millpond::btree::BTree;
-use millpond::hash_index::HashIndex;
-use millpond::heap::{Heap, RecordId};
-use millpond::pool::{Optimistic, Twin};
+use millpond::internals::btree::BTree;
+use millpond::internals::hash_index::HashIndex;
+use millpond::internals::heap::{Heap, RecordId};
+use millpond::internals::pool::{Optimistic, Twin};
 
 const VALUE: [u8; 120] = [7; 120];
 const ROUNDS: usize = 3;

@@ -7,8 +7,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Instant;
 
-use millpond::btree::{BTree, BulkOptions};
-use millpond::pool::{Optimistic, Twin};
+use millpond::internals::btree::{BTree, BulkOptions};
+use millpond::internals::pool::{Optimistic, Twin};
 
 type Tree = BTree<Twin<Optimistic>>;
 

@@ -2,7 +2,7 @@
 //! when data outgrows memory.
 //!
 //! ```
-//! use millpond::db::{Db, Error, Options};
+//! use millpond::{Db, Error, Options};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let dir = tempfile::tempdir()?;
@@ -33,14 +33,42 @@
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
 
-pub mod btree;
-pub mod db;
-pub mod hash_index;
-pub mod heap;
-pub mod io;
-pub mod lock;
-pub mod log;
-pub mod page;
-pub mod pool;
-pub mod recovery;
-pub mod txn;
+mod admin;
+#[cfg(not(test))]
+mod api;
+mod btree;
+mod encoding;
+mod hash_index;
+mod heap;
+mod io;
+mod lock;
+mod log;
+mod page;
+mod pool;
+mod recovery;
+mod store;
+mod txn;
+
+#[doc(hidden)]
+pub mod internals;
+
+pub use admin::{
+    Backup, BackupPhase, BackupProgress, LogRecord, ShrinkProgress, ShrinkWatch, Shrunk,
+};
+#[cfg(all(feature = "serde", not(test)))]
+pub use api::Postcard;
+#[cfg(not(test))]
+pub use api::{
+    Db, Entries, HashIndex, Heap, Range, RawEntries, RawHashIndex, RawHeap, RawRange, RawReader,
+    RawRecords, RawTree, Records, Snapshot, TransactOptions, Tree, Txn,
+};
+pub use encoding::{DecodeError, Key, KeyRange, Value};
+pub use recovery::{
+    LogDamage, LostRecords, Obstacle, Phase, Progress, Recovery, Salvaged, StrayPage, StrayPages,
+};
+pub use store::{
+    BackupError, ChoiceError, DirectIo, Entry, Error, EvictionMode, Freshness, Latency, Options,
+    OptionsError, OwnPolicies, Published, Publisher, RecoveryWatch, Stats, Structure, Submission,
+    TypeNames,
+};
+pub use txn::{Durability, Isolation, Savepoint, TxnError, TxnOptions};

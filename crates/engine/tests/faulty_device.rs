@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use millpond::io::{
+use millpond::internals::io::{
     AlignedBuffer, AllocateError, CloseError, Device, DeviceError, Errno, Faults, FaultyDevice,
     FileDevice, FileOptions, MemoryDevice, OpenError, Operation, PageRead, PageStore, PageWrite,
     ReadError, SyncError, WriteError,
 };
-use millpond::page::{PAGE_HEADER, PageHeader, PageSize, PageType};
+use millpond::internals::page::{PAGE_HEADER, PageHeader, PageSize, PageType};
 use millpond_base::{Lsn, PageId, Reason};
 
 const SIZE: PageSize = PageSize::KIB_8;

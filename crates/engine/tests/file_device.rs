@@ -8,11 +8,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use millpond::io::{
+use millpond::internals::io::{
     AlignedBuffer, Device, DeviceError, FileDevice, FileOptions, OpenError, OpenFileError,
     PageStore, ReadRequest, Submission, WriteRequest,
 };
-use millpond::page::PageSize;
+use millpond::internals::page::PageSize;
 
 fn options(direct: bool, submission: Submission) -> FileOptions {
     FileOptions { direct, submission, ..FileOptions::default() }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use millpond::io::{FileOptions, MemoryDevice, OpenError, PageStore, PageWrite};
-use millpond::page::superblock::{FORMAT_VERSION, SuperblockError};
-use millpond::page::{PAGE_HEADER, PageHeader, PageSize, PageType};
+use millpond::internals::io::{FileOptions, MemoryDevice, OpenError, PageStore, PageWrite};
+use millpond::internals::page::superblock::{FORMAT_VERSION, SuperblockError};
+use millpond::internals::page::{PAGE_HEADER, PageHeader, PageSize, PageType};
 use millpond_base::{Lsn, PageId, Reason};
 
 /// Pages of the golden store: id, kind, level, fill.

@@ -12,8 +12,8 @@
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
-use millpond::pool::epoch::Epochs;
-use millpond::pool::thread_slot::SLOTS;
+use millpond::internals::pool::epoch::Epochs;
+use millpond::internals::pool::thread_slot::SLOTS;
 
 /// A frame, the swip that leads there, and the list that it goes to.
 struct Store {

@@ -11,7 +11,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
-use millpond::pool::{Latch, Latched, Latching, Optimistic};
+use millpond::internals::pool::{Latch, Latched, Latching, Optimistic};
 
 /// A page of two words that must agree, as an optimistic reader sees it, and one word that only
 /// holders of the latch touch.

@@ -6,7 +6,7 @@ mod body;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use millpond::page::PageType;
+use millpond::internals::page::PageType;
 
 fn rounds(count: usize, seed: u64, body: impl Fn(&mut fastrand::Rng)) {
     let mut random = fastrand::Rng::with_seed(seed);

@@ -6,14 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use millpond::io::{
+use millpond::internals::io::{
     AlignedBuffer, Alignment, AllocateError, CloseError, CreateError, Device, DeviceError, Errno,
     FileOptions, FreeError, MemoryDevice, OpenError, OpenFileError, Operation, PageRead, PageStore,
     PageWrite, ReadError, Submission, SyncError, WriteError,
 };
-use millpond::page::superblock::SuperblockError;
-use millpond::page::{PAGE_HEADER, PageHeader, PageSize, PageType, free_map};
-use millpond::pool::{PageIn, Storage};
+use millpond::internals::page::superblock::SuperblockError;
+use millpond::internals::page::{PAGE_HEADER, PageHeader, PageSize, PageType, free_map};
+use millpond::internals::pool::{PageIn, Storage};
 use millpond_base::{FrameId, Lsn, PageId, Reason};
 
 fn page_of(id: PageId, size: PageSize, fill: u8) -> AlignedBuffer {

@@ -13,9 +13,9 @@ mod storage;
 use std::sync::Arc;
 
 use forest::{FAN_OUT, Forest};
-use millpond::page::PageType;
-use millpond::pool::counters::Counter;
-use millpond::pool::{
+use millpond::internals::page::PageType;
+use millpond::internals::pool::stats::counters::Counter;
+use millpond::internals::pool::{
     Evictors, HostedPolicy, Kind, Optimistic, Pool, PoolOptions, PoolStrategy, State, Workers,
 };
 use millpond_base::Reason;

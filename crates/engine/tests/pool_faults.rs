@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
-use millpond::btree::{BTree, InnerKind, LeafKind, OverflowKind, WriteError as TreeError};
-use millpond::io::{
+use millpond::internals::btree::{
+    BTree, InnerKind, LeafKind, OverflowKind, WriteError as TreeError,
+};
+use millpond::internals::io::{
     AllocateError, Device, Faults, FaultyDevice, MemoryDevice, PageStore, ReadError, WriteError,
 };
-use millpond::page::{PageSize, PageType};
-use millpond::pool::{
+use millpond::internals::page::{PageSize, PageType};
+use millpond::internals::pool::{
     Evictors, HostedPolicy, Optimistic, Pool, PoolError, PoolOptions, PoolStrategy, Workers,
 };
 use millpond_base::{PageId, Reason};

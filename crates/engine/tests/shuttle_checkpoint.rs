@@ -18,7 +18,7 @@ mod schedules;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use millpond::pool::FrameHeader;
+use millpond::internals::pool::FrameHeader;
 use millpond_base::{FrameId, Lsn};
 use schedules::{check, seed};
 use shuttle::sync::Mutex;
@@ -208,7 +208,7 @@ fn a_page_whose_write_fails_is_never_taken_for_clean() {
 #[cfg(feature = "planted")]
 #[test]
 fn each_planted_half_is_caught() {
-    use millpond::io::planted::{Bug, plant};
+    use millpond::internals::io::simulated::planted::{Bug, plant};
     for bug in [Bug::FlagsReadApart, Bug::DirtyNotAtomic] {
         plant(Some(bug));
         let caught = [false, true]

@@ -10,7 +10,7 @@ mod schedules;
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::pool::evictor_threads::EvictorThreads;
+use millpond::internals::pool::replacement::evictor_threads::EvictorThreads;
 use schedules::check;
 use shuttle::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 

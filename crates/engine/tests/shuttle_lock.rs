@@ -13,8 +13,8 @@ use std::ops::Bound::Included;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use millpond::lock::LockMode::{S, X};
-use millpond::lock::{LockError, LockManager, LockMode, LockOptions, LockOwner};
+use millpond::internals::lock::LockMode::{S, X};
+use millpond::internals::lock::{LockError, LockManager, LockMode, LockOptions, LockOwner};
 use schedules::{check, seed};
 
 const SCHEDULES: usize = 400;

@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use millpond::io::{Device, FaultyDevice, MemoryDevice};
-use millpond::log::{Log, LogCounts, LogError, LogOptions};
+use millpond::internals::io::{Device, FaultyDevice, MemoryDevice};
+use millpond::internals::log::{Log, LogCounts, LogError, LogOptions};
 use millpond_base::Lsn;
 use schedules::{check, seed};
 use support::{Entry, ID, append, check_at, read, tiny};

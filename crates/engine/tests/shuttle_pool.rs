@@ -28,9 +28,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use forest::{FAN_OUT, Forest};
-use millpond::page::PageType;
-use millpond::pool::counters::Counter;
-use millpond::pool::{
+use millpond::internals::page::PageType;
+use millpond::internals::pool::stats::counters::Counter;
+use millpond::internals::pool::{
     Evictors, HostedPolicy, Kind, Latched, Latching, Optimistic, Pool, PoolOptions, PoolStrategy,
     Reclamation, State, Workers,
 };

@@ -21,10 +21,10 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use millpond::btree::{BTree, InnerKind, LeafKind, OverflowKind};
-use millpond::page::PageType;
-use millpond::pool::counters::Counter;
-use millpond::pool::{
+use millpond::internals::btree::{BTree, InnerKind, LeafKind, OverflowKind};
+use millpond::internals::page::PageType;
+use millpond::internals::pool::stats::counters::Counter;
+use millpond::internals::pool::{
     Evictors, HostedPolicy, Latched, Latching, Optimistic, Pool, PoolOptions, PoolStrategy, State,
     Workers,
 };

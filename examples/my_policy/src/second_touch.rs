@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn it_replaces_pages_in_a_live_store() {
-        use millpond::db::{Db, Options, OwnPolicies};
+        use millpond::{Db, Options, OwnPolicies};
         let own = OwnPolicies::default().with::<SecondTouch>();
         let options = Options::new().own_policies(own).policy("second-touch(kept=50%)");
         let db = Db::in_memory(options.lab(|lab| lab.frames = Some(40))).unwrap();

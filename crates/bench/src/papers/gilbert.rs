@@ -10,8 +10,9 @@
 
 use std::time::Duration;
 
-use millpond::db::{EvictionMode, TranslationMode};
-use millpond::io::SlowProfile;
+use millpond::EvictionMode;
+use millpond::internals::io::SlowProfile;
+use millpond::internals::store::TranslationMode;
 use millpond_lab::experiment::{About, Experiment, Figure, Need, Scale};
 use millpond_lab::interval::Interval;
 use millpond_lab::registry::Registry;

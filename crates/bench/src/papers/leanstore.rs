@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use millpond::io::SlowProfile;
+use millpond::internals::io::SlowProfile;
 use millpond_base::Size;
 use millpond_lab::experiment::{Experiment, Figure, Need, Scale};
 use millpond_workload::keys::Distribution;

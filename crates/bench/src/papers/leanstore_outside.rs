@@ -1,6 +1,6 @@
 //! LeanStore with data larger than the pool: figs 10, 11, 12, and the ramp-up.
 
-use millpond::io::SlowProfile;
+use millpond::internals::io::SlowProfile;
 use millpond_base::Size;
 use millpond_lab::experiment::{About, Figure, Grid};
 use millpond_lab::report::{Line, LinePlot, Section};

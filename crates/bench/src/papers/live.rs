@@ -10,8 +10,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use millpond::btree::WriteError;
-use millpond::pool::PoolError;
+use millpond::internals::btree::WriteError;
+use millpond::internals::pool::PoolError;
 use millpond_base::Size;
 use millpond_lab::experiment::{About, Cell, Fields, Figure, FigureError, Need, Scale, Watch};
 use millpond_lab::report::Section;
@@ -112,7 +112,7 @@ impl LiveFigure {
         observer: &mut Watched<'_>,
     ) -> Result<std::cell::RefMut<'_, Image>, BenchError> {
         let page_size = job.setup.options.page_size;
-        let page_size = page_size.unwrap_or(millpond::db::options::PAGE_SIZE_DEFAULT);
+        let page_size = page_size.unwrap_or(millpond::internals::store::options::PAGE_SIZE_DEFAULT);
         let wanted = as_loaded(job.workload);
         let mut loaded = self.loaded.borrow_mut();
         let is_there = |(workload, size, of, _): &(Workload, u32, u32, Image)| {

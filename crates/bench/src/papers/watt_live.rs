@@ -7,8 +7,8 @@
 //! memory that answers as slowly as an NVMe drive. Evictions per second of an isolated evictor
 //! (figs 10 and 12) are in `watt_evictors`.
 
-use millpond::db::HitDelivery;
-use millpond::io::SlowProfile;
+use millpond::internals::io::SlowProfile;
+use millpond::internals::store::HitDelivery;
 use millpond_base::Size;
 use millpond_lab::experiment::{About, Figure, Grid, Need, Scale};
 use millpond_lab::interval::Interval;

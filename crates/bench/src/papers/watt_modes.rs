@@ -1,8 +1,8 @@
 //! Who evicts: the workers that need frames, threads that do nothing else, or as many of them as
 //! are needed (watt 5.3). Throughput of the same runs under each, with data larger than the pool.
 
-use millpond::db::EvictionMode;
-use millpond::io::SlowProfile;
+use millpond::EvictionMode;
+use millpond::internals::io::SlowProfile;
 use millpond_base::Size;
 use millpond_lab::experiment::{About, Grid, Scale};
 use millpond_lab::report::Section;

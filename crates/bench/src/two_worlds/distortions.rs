@@ -2,7 +2,8 @@
 
 use std::num::NonZero;
 
-use millpond::db::{EvictionMode, HitDelivery, TranslationMode};
+use millpond::EvictionMode;
+use millpond::internals::store::{HitDelivery, TranslationMode};
 
 use super::worlds::Plan;
 use crate::error::BenchError;

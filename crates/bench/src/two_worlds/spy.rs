@@ -6,7 +6,7 @@
 
 use std::marker::PhantomData;
 
-use millpond::db::OwnPolicies;
+use millpond::OwnPolicies;
 use millpond_base::FrameId;
 use millpond_policies::contract::{
     Access, Cooled, EvictRequest, Frames, GhostHit, Hit, HitHook, HitOn, Host, OfferOutcome,

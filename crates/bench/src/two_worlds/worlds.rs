@@ -1,6 +1,7 @@
 //! A live run under a spy, the simulator's run over the same references, and whether they differ.
 
-use millpond::db::{EvictionMode, TranslationMode};
+use millpond::EvictionMode;
+use millpond::internals::store::TranslationMode;
 use millpond_base::Size;
 use millpond_lab::registry::{PolicyError, Registry};
 use millpond_lab::sim::SimOptions;

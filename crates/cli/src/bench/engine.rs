@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-use millpond::db::options::{PAGE_SIZE_DEFAULT, POLICY_DEFAULT};
-use millpond::db::{
-    DirectIo, Durability, EvictionMode, HitDelivery, LatchingMode, Options, ReclamationMode,
-    Submission, TranslationMode,
-};
+use millpond::internals::store::options::{PAGE_SIZE_DEFAULT, POLICY_DEFAULT};
+use millpond::internals::store::{HitDelivery, LatchingMode, ReclamationMode, TranslationMode};
+use millpond::{DirectIo, Durability, EvictionMode, Options, Submission};
 use millpond_base::Size;
 use millpond_bench::client::Workload;
 use millpond_bench::runner::{Length, RunSpec};

@@ -1,6 +1,6 @@
 //! `millpond bench evictors`: how fast policies evict while nothing else runs (watt 6.4).
 
-use millpond::db::LatchingMode;
+use millpond::internals::store::LatchingMode;
 use millpond_bench::evictors::{Contest, Speed, contest};
 use millpond_bench::instance::check;
 use millpond_bench::setup::Setup;
@@ -114,7 +114,7 @@ fn is_alone(setup: &Setup) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use millpond::db::{LatchingMode, TranslationMode};
+    use millpond::internals::store::{LatchingMode, TranslationMode};
 
     use super::*;
 

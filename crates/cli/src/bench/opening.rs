@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use millpond::db::Options;
+use millpond::Options;
 use millpond_base::Seed;
 use millpond_bench::opening::{Opening, Openings, live_policies, openings};
 use millpond_bench::table::{Row, table};

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use millpond::db::{BackupError, BackupPhase, Db, Error, Options};
-use millpond::io::{OpenError, OpenFileError};
+use millpond::internals::io::{OpenError, OpenFileError};
+use millpond::{BackupError, BackupPhase, Db, Error, Options};
 
 use super::open::{self, StoreArgs, failed, size_of};
 use crate::error::Failure;

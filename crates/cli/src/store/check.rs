@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use millpond::db::check::{CATALOG, CheckError, CheckOptions, Report, check};
-use millpond::page::PageSize;
+use millpond::internals::admin::check::{CATALOG, CheckError, CheckOptions, Report, check};
+use millpond::internals::page::PageSize;
 use millpond_lab::table::{Table, Value};
 use serde_json::json;
 
@@ -49,7 +49,7 @@ pub(crate) fn look(
     quiet: bool,
 ) -> Result<Report, Failure> {
     let bar = Progress::new(quiet);
-    let mut tell = |at: millpond::db::check::Progress| {
+    let mut tell = |at: millpond::internals::admin::check::Progress| {
         let share = at.done as f64 / at.pages.max(1) as f64;
         bar.show("checking", Some(share), at.done, "pages");
         !interrupt::asked()

@@ -4,12 +4,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use millpond::db::Db;
-use millpond::db::check::CATALOG;
-use millpond::db::dump::{DumpWriter, Form};
-use millpond::db::salvage::{SalvageReport, salvage};
-use millpond::io::{FileOptions, PageStore};
-use millpond::page::PageSize;
+use millpond::Db;
+use millpond::internals::admin::check::CATALOG;
+use millpond::internals::admin::dump::{DumpWriter, Form};
+use millpond::internals::admin::salvage::{SalvageReport, salvage};
+use millpond::internals::io::{FileOptions, PageStore};
+use millpond::internals::page::PageSize;
 
 use super::check::page_size;
 use super::open::{self, Opened, StoreArgs, TreeArgs, failed, size_of};
@@ -145,7 +145,7 @@ fn damaged(args: &Args) -> Result<PageStore, Failure> {
 fn save<W: Write>(store: &PageStore, dump: &mut DumpWriter<W>) -> Result<SalvageReport, Failure> {
     match salvage(store, CATALOG, dump) {
         Ok(report) => Ok(report),
-        Err(millpond::db::salvage::SalvageError::Write(error)) => Err(error.into()),
+        Err(millpond::internals::admin::salvage::SalvageError::Write(error)) => Err(error.into()),
         Err(other) => Err(Failure::Store(other.to_string())),
     }
 }

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use millpond::db::key_range::KeyRange;
-use millpond::db::{Db, RawHeap, RawTree};
+use millpond::KeyRange;
+use millpond::{Db, RawHeap, RawTree};
 use millpond_lab::table::Table;
 use serde_json::json;
 

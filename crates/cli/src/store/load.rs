@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::PathBuf;
 
-use millpond::btree::{BulkError, BulkOptions};
-use millpond::db::dump::{DumpReader, LoadError, Loader, load};
-use millpond::db::{Db, Error, RawHashIndex, RawHeap, Structure, TypeNames};
+use millpond::internals::admin::dump::{DumpReader, LoadError, Loader, load};
+use millpond::internals::btree::{BulkError, BulkOptions};
+use millpond::{Db, Error, RawHashIndex, RawHeap, Structure, TypeNames};
 
 use super::open::{self, StoreArgs, size_of};
 use crate::error::Failure;

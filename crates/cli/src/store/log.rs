@@ -1,6 +1,6 @@
 //! `millpond log`: the records of a store's log.
 
-use millpond::db::log_view::read_log;
+use millpond::internals::admin::log_view::read_log;
 use millpond_base::Lsn;
 use millpond_lab::table::Table;
 use serde_json::json;

@@ -4,9 +4,9 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use clap::ValueEnum;
-use millpond::db::dump::notation::{escaped, hex, unescape, unhex};
-use millpond::db::key::{DecodeKey, EncodeKey};
-use millpond::db::value::{DecodeValue, EncodeValue};
+use millpond::internals::admin::dump::notation::{escaped, hex, unescape, unhex};
+use millpond::internals::encoding::key::{DecodeKey, EncodeKey};
+use millpond::internals::encoding::value::{DecodeValue, EncodeValue};
 
 use crate::error::Failure;
 

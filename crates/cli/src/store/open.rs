@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use millpond::db::{Db, Error, Options, RawHashIndex, RawHeap, RawTree, Structure};
-use millpond::heap::RecordId;
+use millpond::internals::heap::RecordId;
+use millpond::{Db, Error, Options, RawHashIndex, RawHeap, RawTree, Structure};
 use millpond_base::size::Size;
 
 use crate::error::Failure;

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use millpond::db::check::{CATALOG, CheckOptions, check_store};
-use millpond::db::log_view::trial_devices;
-use millpond::db::{Db, Error, Options, Phase, Progress, Recovery};
-use millpond::io::{Device, PageStore};
+use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
+use millpond::internals::admin::log_view::trial_devices;
+use millpond::internals::io::{Device, PageStore};
+use millpond::{Db, Error, Options, Phase, Progress, Recovery};
 use millpond_lab::table::Table;
 use serde_json::json;
 

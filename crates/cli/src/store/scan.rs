@@ -4,10 +4,10 @@
 use std::io::{self, BufWriter, Write};
 use std::ops::Bound;
 
-use millpond::db::key::prefix_end;
-use millpond::db::key_range::KeyRange;
-use millpond::db::{RawEntries, RawRange, RawRecords, Structure};
-use millpond::heap::RecordId;
+use millpond::KeyRange;
+use millpond::internals::encoding::key::prefix_end;
+use millpond::internals::heap::RecordId;
+use millpond::{RawEntries, RawRange, RawRecords, Structure};
 use millpond_lab::results::machine;
 use serde_json::json;
 

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use millpond::db::check::Report;
-use millpond::db::stat_file::{Freshness, Published};
+use millpond::internals::admin::check::Report;
+use millpond::{Freshness, Published};
 use millpond_lab::table::{Table, Value};
 use serde_json::{Value as Json, json};
 
@@ -47,7 +47,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.output.check([&args.store.file])?;
     let file = &args.store.file;
-    let failed = |error: millpond::db::stat_file::StatFileError| Failure::Store(error.to_string());
+    let failed = |error: millpond::internals::store::stat_file::StatFileError| {
+        Failure::Store(error.to_string())
+    };
     if args.prometheus {
         let published = Published::read(file).map_err(failed)?;
         let name = file.display().to_string();

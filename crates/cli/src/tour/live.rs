@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use millpond::db::Options;
+use millpond::Options;
 use millpond_base::Seed;
 use millpond_bench::client::Workload;
 use millpond_bench::db_store::DbStore;

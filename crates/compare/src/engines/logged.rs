@@ -9,8 +9,8 @@
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use millpond::btree::BulkOptions;
-use millpond::db::{Db, Durability, Error, Options, RawTree, Txn, TxnOptions};
+use millpond::internals::btree::BulkOptions;
+use millpond::{Db, Durability, Error, Options, RawTree, Txn, TxnOptions};
 use millpond_workload::live::{Access, Direction, Scan, Session, Store, TableId};
 
 use crate::engine::{Commits, Engine, Settings};

@@ -14,13 +14,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use millpond::btree::{BTree, register};
-use millpond::db::combinations::{WattHook, host_for};
-use millpond::db::memory_limit::SystemRoots;
-use millpond::db::{HitDelivery, Lab, Options};
-use millpond::io::{FileOptions, PageStore};
-use millpond::page::PageSize;
-use millpond::pool::{Kind, Pool, PoolOptions, Workers};
+use millpond::Options;
+use millpond::internals::btree::{BTree, register};
+use millpond::internals::io::{FileOptions, PageStore};
+use millpond::internals::page::PageSize;
+use millpond::internals::pool::{Kind, Pool, PoolOptions, Workers};
+use millpond::internals::store::combinations::{WattHook, host_for};
+use millpond::internals::store::memory_limit::SystemRoots;
+use millpond::internals::store::{HitDelivery, Lab};
 use millpond_base::{PageId, Reason};
 use millpond_bench::store::{TreeSession, TreeStore, TreeStoreError};
 use millpond_policies::contract::Shape;
@@ -29,13 +30,13 @@ use millpond_workload::live::{Store, TableId};
 use crate::engine::{Engine, Settings};
 
 /// Bytes of a page: the engine's default.
-pub(super) const PAGE_SIZE: u32 = millpond::db::options::PAGE_SIZE_DEFAULT;
+pub(super) const PAGE_SIZE: u32 = millpond::internals::store::options::PAGE_SIZE_DEFAULT;
 
 /// The catalog carries this owner; tables count from 1.
 const CATALOG: u32 = 0;
 
 /// The default combination.
-type PoolStrategy = millpond::db::combinations::SwizzledWatt;
+type PoolStrategy = millpond::internals::store::combinations::SwizzledWatt;
 
 type Tree = BTree<Pool<PoolStrategy>>;
 

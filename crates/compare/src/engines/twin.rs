@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use millpond::pool::{Optimistic, Twin};
+use millpond::internals::pool::{Optimistic, Twin};
 use millpond_bench::store::{TreeSession, TreeStore, TreeStoreError};
 use millpond_workload::live::{Store, TableId};
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use millpond::btree::BTree;
-use millpond::io::{Device, FileDevice, FileOptions, PageStore};
-use millpond::pool::counters::Counter;
-use millpond::pool::{Evictors, Pool, PoolOptions, Workers};
+use millpond::internals::btree::BTree;
+use millpond::internals::io::{Device, FileDevice, FileOptions, PageStore};
+use millpond::internals::pool::stats::counters::Counter;
+use millpond::internals::pool::{Evictors, Pool, PoolOptions, Workers};
 use millpond_base::Reason;
 
 use super::setup::{Default_, Settings, VALUE, fill, key, load, page_size, pool};
@@ -109,7 +109,7 @@ fn device_reads(device: &dyn Device, page: u64, threads: u64, time: Duration) ->
             let done = &done;
             scope.spawn(move || {
                 let mut random = fastrand::Rng::with_seed(t + 77);
-                let mut bytes = millpond::io::AlignedBuffer::new(page as usize);
+                let mut bytes = millpond::internals::io::AlignedBuffer::new(page as usize);
                 while started.elapsed() < time {
                     let offset = random.u64(..device.length() / page) * page;
                     if device.read(offset, &mut bytes).is_ok() {

@@ -3,9 +3,9 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use millpond::btree::BTree;
-use millpond::io::{MemoryDevice, PageStore};
-use millpond::pool::{Optimistic, Pages, Pool, PoolOptions, Reclamation, Twin};
+use millpond::internals::btree::BTree;
+use millpond::internals::io::{MemoryDevice, PageStore};
+use millpond::internals::pool::{Optimistic, Pages, Pool, PoolOptions, Reclamation, Twin};
 
 use super::setup::{Default_, Settings, fill, load, lookups, median, own_time, page_size, pool};
 

@@ -6,7 +6,7 @@
 
 use std::error::Error;
 
-use millpond::io::AlignedBuffer;
+use millpond::internals::io::AlignedBuffer;
 
 use super::setup::{Settings, load, median, own_time};
 
@@ -121,7 +121,7 @@ fn memory(bytes: usize, huge: bool) -> Result<Memory, Box<dyn Error>> {
         // The advice covers whole pages only.
         let within = start.as_ptr().addr() + from;
         let first = std::ptr::NonNull::new(start.as_ptr().with_addr(within)).ok_or("no memory")?;
-        millpond::pool::huge::advise(first, bytes.next_multiple_of(HUGE));
+        millpond::internals::pool::memory::huge::advise(first, bytes.next_multiple_of(HUGE));
     }
     buffer.iter_mut().step_by(4096).for_each(|b| *b = 0);
     Ok(Memory { buffer, from })

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::sync::Arc;
 
-use millpond::btree::{BTree, InnerKind, LeafKind, OverflowKind};
-use millpond::page::{PageSize, PageType};
-use millpond::pool::{
+use millpond::internals::btree::{BTree, InnerKind, LeafKind, OverflowKind};
+use millpond::internals::page::{PageSize, PageType};
+use millpond::internals::pool::{
     HostedPolicy, Latching, Optimistic, Pages, Pool, PoolOptions, PoolStrategy, Storage,
 };
 use millpond_policies::config::Spec;

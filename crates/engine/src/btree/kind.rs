@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::btree::node::edit::reference_at;
 use crate::btree::node::layout::{INNER_SLOT, KIND, LAST_CHILD, LEVEL, Node, Value};
 use crate::btree::overflow::{BODY, STAMP, data_max, fan_out, held_in_root, level_for, used};
-use crate::io::planted::{Bug, is_planted};
+use crate::io::simulated::planted::{Bug, is_planted};
 use crate::page::{PageHeader, PageType, View};
 use crate::pool::Kind;
 use crate::pool::kind::verify_header;

@@ -1,9 +1,9 @@
 //! Copying a store's pages while they are written: what a page store does for a backup.
 //!
 //! Pages are copied as they lie on storage, in the order of their ids, and nobody waits for that. A
-//! page that is written meanwhile may be copied torn; the log makes it anew (`db/backup.rs` has the
-//! argument), so it is no error if a page does not prove itself here. It is noted, and looked at
-//! again when the copy was recovered: then it must.
+//! page that is written meanwhile may be copied torn; the log makes it anew (`admin/backup.rs` has
+//! the argument), so it is no error if a page does not prove itself here. It is noted, and looked
+//! at again when the copy was recovered: then it must.
 
 use std::sync::Arc;
 
@@ -12,9 +12,12 @@ use millpond_base::{Lsn, PageId};
 use super::buffer::AlignedBuffer;
 use super::device::Device;
 use super::error::DeviceError;
-use super::open::{new_uuid, superblock_of, write_superblock};
+use super::open::new_uuid;
+use super::open::superblock_of;
+use super::open::write_superblock;
 use super::store::PageStore;
-use super::store_error::{OpenError, ReadError};
+use super::store_error::OpenError;
+use super::store_error::ReadError;
 use crate::page::superblock::Superblock;
 
 /// Why pages were not copied.

@@ -20,8 +20,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{AtFlags, FallocateFlags, StatxFlags};
 
 use super::buffer::AlignedBuffer;
-use super::device::{Alignment, Device, ReadRequest, WriteRequest};
-use super::error::{DeviceError, Errno, OpenFileError, Operation};
+use super::device::Alignment;
+use super::device::Device;
+use super::device::ReadRequest;
+use super::device::WriteRequest;
+use super::error::DeviceError;
+use super::error::Errno;
+use super::error::OpenFileError;
+use super::error::Operation;
 use super::lock;
 use super::ring::RingPool;
 

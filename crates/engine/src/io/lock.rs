@@ -16,7 +16,8 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 
 use super::buffer::AlignedBuffer;
-use super::error::{Errno, OpenFileError};
+use super::error::Errno;
+use super::error::OpenFileError;
 use crate::page::superblock::Superblock;
 
 /// How often, and after which time, a lock is tried again whose holder is gone, or not to be named:

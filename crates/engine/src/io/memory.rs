@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-use super::device::{Alignment, Device};
+use super::device::Alignment;
+use super::device::Device;
 use super::error::DeviceError;
 
 /// Bytes of a chunk, each under a lock of its own. A multiple of every page size, so that a page

@@ -12,13 +12,17 @@ use super::bitmap::Bitmap;
 use super::buffer::AlignedBuffer;
 use super::device::Device;
 use super::error::DeviceError;
-use super::file::{FileDevice, FileOptions};
-use super::planted::{Bug, is_planted};
-use super::store::{Access, PageStore};
-use super::store_error::{CloseError, CreateError, OpenError, ReadError};
-use crate::page::free_map;
+use super::file::FileDevice;
+use super::file::FileOptions;
+use super::store::Access;
+use super::store::PageStore;
+use super::store_error::CloseError;
+use super::store_error::CreateError;
+use super::store_error::OpenError;
+use super::store_error::ReadError;
+use crate::io::simulated::planted::{Bug, is_planted};
 use crate::page::superblock::{Superblock, SuperblockError};
-use crate::page::{PageHeader, PageSize};
+use crate::page::{PageHeader, PageSize, free_map};
 
 /// Bytes that a new store has, and that any store keeps, whatever is free.
 pub(super) const FIRST_BYTES: u64 = 512 << 10;

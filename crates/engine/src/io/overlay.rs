@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::device::{Alignment, Device};
+use super::device::Alignment;
+use super::device::Device;
 use super::error::DeviceError;
 
 /// Bytes of a piece of memory. Whoever reads a part of one finds the rest of it below.

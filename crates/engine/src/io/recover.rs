@@ -18,10 +18,16 @@ use millpond_base::{Lsn, PageId};
 
 use super::counts::Counters;
 use super::device::Device;
-use super::open::{all_taken, superblock_of, write_superblock};
-use super::planted::{Bug, is_planted};
-use super::store::{Access, Anchor, PageStore};
-use super::store_error::{AllocateError, OpenError, SyncError};
+use super::open::all_taken;
+use super::open::superblock_of;
+use super::open::write_superblock;
+use super::store::Access;
+use super::store::Anchor;
+use super::store::PageStore;
+use super::store_error::AllocateError;
+use super::store_error::OpenError;
+use super::store_error::SyncError;
+use crate::io::simulated::planted::{Bug, is_planted};
 use crate::page::PageSize;
 use crate::page::superblock::Superblock;
 

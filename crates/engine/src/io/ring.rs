@@ -15,7 +15,8 @@ use std::time::Duration;
 
 use io_uring::{IoUring, opcode, squeue, types};
 
-use super::device::{ReadRequest, WriteRequest};
+use super::device::ReadRequest;
+use super::device::WriteRequest;
 use super::error::Errno;
 
 /// Rings that a pool keeps for the next batch; more are made when needed and dropped after use.

@@ -28,15 +28,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use millpond_base::{Lsn, PageId, Reason};
 
-use super::bitmap::{Bitmap, Refusal};
-use super::counts::{Counters, StoreCounts};
-use super::device::{Device, ReadRequest, WriteRequest};
+use super::bitmap::Bitmap;
+use super::bitmap::Refusal;
+use super::counts::Counters;
+use super::counts::StoreCounts;
+use super::device::Device;
+use super::device::ReadRequest;
+use super::device::WriteRequest;
 use super::error::DeviceError;
-use super::planted::{Bug, is_planted};
-use super::store_error::{AllocateError, FreeError, ReadError, SyncError, WriteError};
-use crate::page::free_map;
+use super::store_error::AllocateError;
+use super::store_error::FreeError;
+use super::store_error::ReadError;
+use super::store_error::SyncError;
+use super::store_error::WriteError;
+use crate::io::simulated::planted::{Bug, is_planted};
 use crate::page::superblock::Superblock;
-use crate::page::{PageHeader, PageSize};
+use crate::page::{PageHeader, PageSize, free_map};
 
 /// Bytes of one request at most: adjacent pages beyond that are another one.
 const REQUEST_BYTES_MAX: usize = 1 << 20;

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use millpond_base::PageId;
 
-use super::error::{DeviceError, OpenFileError};
+use super::error::DeviceError;
+use super::error::OpenFileError;
 use crate::page::superblock::SuperblockError;
 use crate::page::{PageSize, PageSizeError};
 

@@ -4,18 +4,24 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::bytes::{KEY_BYTES, PIECE};
+use super::bytes::KEY_BYTES;
+use super::bytes::PIECE;
 use super::counts::count;
 use super::entry::Answer;
 use super::error::LockError;
 use super::graph::Place;
-use super::manager::{LockManager, Waits};
+use super::manager::LockManager;
+use super::manager::Waits;
 use super::mode::LockMode;
 use super::name::Name;
-use super::own::{Badge, own_transactions, this_thread};
+use super::own::Badge;
+use super::own::own_transactions;
+use super::own::this_thread;
 use super::range::Range;
 use super::spinlock::Spinlock;
-use super::tree::{Asking, Tree, Want};
+use super::tree::Asking;
+use super::tree::Tree;
+use super::tree::Want;
 use super::waiter::Waiter;
 use super::writes::Writes;
 

@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 
-use super::entry::{Answer, Entry};
+use super::entry::Answer;
+use super::entry::Entry;
 use super::mode::LockMode;
 use super::name::Name;
-use super::spinlock::{Guard, Spinlock};
+use super::spinlock::Guard;
+use super::spinlock::Spinlock;
 use super::waiter::Waiter;
 
 #[repr(align(64))]

@@ -15,7 +15,8 @@ use millpond_base::sync::{Mutex, MutexGuard};
 
 use super::mode::LockMode;
 use super::range::Range;
-use super::spinlock::{Guard, Spinlock};
+use super::spinlock::Guard;
+use super::spinlock::Spinlock;
 use super::waiter::Waiter;
 use super::writes::Writes;
 

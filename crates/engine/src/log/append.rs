@@ -2,11 +2,13 @@
 
 use millpond_base::Lsn;
 
+use super::counts::Counters;
 use super::error::LogError;
-use super::record::{Appended, Record};
+use super::flush::GroupCommitWait;
+use super::record::Appended;
+use super::record::Record;
 use super::ring::Reservation;
 use super::shared::Shared;
-use super::{counts::Counters, flush::GroupCommitWait};
 
 impl Shared {
     /// Reserves, copies, publishes; no lock and no allocation unless the buffer is full.

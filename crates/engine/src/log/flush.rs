@@ -20,8 +20,9 @@ use super::error::LogError;
 use super::options::BLOCK;
 use super::ring::Consumer;
 use super::segments::Segments;
-use super::shared::{Shared, locked};
-use crate::io::planted::{Bug, is_planted};
+use super::shared::Shared;
+use super::shared::locked;
+use crate::io::simulated::planted::{Bug, is_planted};
 use crate::io::{AlignedBuffer, DeviceError, WriteRequest};
 
 /// How long a leader waits for as many others as the round before had.

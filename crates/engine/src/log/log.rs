@@ -11,9 +11,14 @@ use super::error::LogError;
 use super::flush::GroupCommitWait;
 use super::options::BLOCK;
 use super::reader::Reader;
-use super::record::{Appended, HEADER, Header, Record};
-use super::shared::{Shared, locked};
-use super::window::{AHEAD, Window};
+use super::record::Appended;
+use super::record::HEADER;
+use super::record::Header;
+use super::record::Record;
+use super::shared::Shared;
+use super::shared::locked;
+use super::window::AHEAD;
+use super::window::Window;
 use super::writer::Handle;
 
 /// Bytes that are read for one record, unless it is longer.
@@ -24,11 +29,11 @@ const PEEK: usize = 2 * BLOCK as usize;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use millpond::io::MemoryDevice;
-/// use millpond::log::{Log, LogOptions, Record};
+/// use millpond::internals::io::MemoryDevice;
+/// use millpond::internals::log::{Log, LogOptions, Record};
 /// use millpond_base::Lsn;
 ///
-/// # fn main() -> Result<(), millpond::log::LogError> {
+/// # fn main() -> Result<(), millpond::internals::log::LogError> {
 /// let log = Log::create(Arc::new(MemoryDevice::new()), [7; 16], &LogOptions::default())?;
 /// let record = Record { kind: 1, tx: 42, prev: Lsn(0), parts: &[b"bolts", b"1200"] };
 /// let at = log.append(&record);

@@ -9,13 +9,19 @@ use super::counts::Counters;
 use super::error::LogError;
 use super::flush::Flush;
 use super::log::Log;
-use super::options::{BLOCK, LogOptions};
-use super::record::{self, HEADER};
+use super::options::BLOCK;
+use super::options::LogOptions;
+use super::record;
+use super::record::HEADER;
 use super::ring::Ring;
 use super::segments::Segments;
-use super::shared::{FIRST, Shared};
-use super::tail::{self, Begin, Tail};
-use super::writer::{self, Alarm};
+use super::shared::FIRST;
+use super::shared::Shared;
+use super::tail;
+use super::tail::Begin;
+use super::tail::Tail;
+use super::writer;
+use super::writer::Alarm;
 use crate::io::{AlignedBuffer, Device};
 
 impl Log {

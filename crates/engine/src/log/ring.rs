@@ -27,7 +27,9 @@ use std::sync::Arc;
 use millpond_base::sync::atomic::{AtomicU64, Ordering};
 
 use super::options::BLOCK;
-use super::record::{self, HEADER, Record};
+use super::record;
+use super::record::HEADER;
+use super::record::Record;
 use crate::io::AlignedBuffer;
 
 /// Bytes of the ring that share a mark: no more than the shortest record has.

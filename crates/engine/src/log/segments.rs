@@ -13,7 +13,8 @@ use millpond_base::sync::{Mutex, MutexGuard};
 use super::error::LogError;
 use super::options::BLOCK;
 use super::shared::locked;
-use super::slots::{self, SlotState};
+use super::slots;
+use super::slots::SlotState;
 use crate::io::{AlignedBuffer, Device, DeviceError};
 
 /// A log has no fewer slots than this: one being filled, one to go on in.

@@ -25,7 +25,8 @@ use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::error::LogError;
-use super::options::{BLOCK, is_segment_size};
+use super::options::BLOCK;
+use super::options::is_segment_size;
 use crate::io::AlignedBuffer;
 
 /// The format that this version reads and writes.

@@ -10,13 +10,16 @@ use millpond_base::Lsn;
 
 use super::error::LogError;
 use super::log::Log;
-use super::options::{BLOCK, LogOptions};
-use super::record::{self, Header};
+use super::options::BLOCK;
+use super::options::LogOptions;
+use super::record;
+use super::record::Header;
 use super::segments::Segments;
 use super::shared::FIRST;
 use super::slots;
 use super::tail;
-use super::window::{AHEAD, Window};
+use super::window::AHEAD;
+use super::window::Window;
 use crate::io::{AlignedBuffer, Device};
 
 /// What a log has before and behind a hole.

@@ -23,11 +23,13 @@ use millpond_base::Lsn;
 
 use super::error::LogError;
 use super::options::BLOCK;
-use super::record::{HEADER, Header};
+use super::record::HEADER;
+use super::record::Header;
 use super::segments::Segments;
-use super::window::{AHEAD, Window};
+use super::window::AHEAD;
+use super::window::Window;
 use crate::io::AlignedBuffer;
-use crate::io::planted::{Bug, is_planted};
+use crate::io::simulated::planted::{Bug, is_planted};
 
 /// Bytes that may have been under way if the log had a larger buffer before.
 const UNDER_WAY_LEAST: usize = 4 << 20;

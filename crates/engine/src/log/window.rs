@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::error::LogError;
 use super::options::BLOCK;
-use super::record::{HEADER, Header};
+use super::record::HEADER;
+use super::record::Header;
 use super::segments::Segments;
 use crate::io::AlignedBuffer;
 

@@ -12,7 +12,8 @@ use millpond_base::sync::{Condvar, Mutex};
 
 use super::error::LogError;
 use super::flush::GroupCommitWait;
-use super::shared::{Shared, locked};
+use super::shared::Shared;
+use super::shared::locked;
 
 #[cfg(not(any(loom, shuttle)))]
 pub(super) type Handle = std::thread::JoinHandle<()>;

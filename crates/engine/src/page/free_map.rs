@@ -18,7 +18,9 @@
 
 use millpond_base::{Lsn, PageId};
 
-use super::header::{PAGE_HEADER, PageHeader, PageType};
+use super::header::PAGE_HEADER;
+use super::header::PageHeader;
+use super::header::PageType;
 use super::size::PageSize;
 
 /// Number of pages that one map covers, itself among them.

@@ -23,7 +23,8 @@
 
 use millpond_base::{Lsn, PageId};
 
-use super::header::{PageHeader, PageType};
+use super::header::PageHeader;
+use super::header::PageType;
 use super::size::PageSize;
 
 /// The version of the file format that this code reads and writes.

@@ -29,7 +29,7 @@ use std::ptr::NonNull;
 use millpond_base::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use millpond_base::{FrameId, Lsn, PageId};
 
-use crate::io::planted::{Bug, dawdle, is_planted};
+use crate::io::simulated::planted::{Bug, dawdle, is_planted};
 use crate::pool::latch::Latch;
 
 /// Bytes from the start of a frame to its page. A model checker's atomics are larger.

@@ -19,13 +19,13 @@ use std::ptr::NonNull;
 
 use millpond_base::{Lsn, PageId};
 
-use crate::io::planted::{Bug, dawdle, is_planted};
+use crate::io::simulated::planted::{Bug, dawdle, is_planted};
 use crate::log::{Log, Record};
 use crate::page::change::OrphanRoot;
 use crate::page::{View, change};
-use crate::pool::buffer::{Pool, PoolStrategy, locked};
-use crate::pool::counters::Counter;
+use crate::pool::buffer_pool::{Pool, PoolStrategy, locked};
 use crate::pool::frame::FrameHeader;
+use crate::pool::stats::counters::Counter;
 
 /// Records that pool and transactions write, by their kind.
 pub mod kind {

@@ -29,7 +29,7 @@
 use millpond_base::{AccessKind, Mark, PageId, PageKind};
 
 use crate::page::{PAGE_HEADER, PageHeader, PageType, View};
-use crate::pool::buffer::{Lacking, Pool, PoolStrategy};
+use crate::pool::buffer_pool::{Lacking, Pool, PoolStrategy};
 use crate::pool::error::PoolError;
 use crate::pool::guard::{Read, Write};
 use crate::pool::jump::Try;

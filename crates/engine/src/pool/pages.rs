@@ -14,7 +14,7 @@
 //!    changed before it jumps must be complete in itself.
 //! 3. Before the first change that needs new pages, an attempt makes sure of them by allocating
 //!    them; an allocated page that is not needed after all is given back with [`Pages::free`].
-//! 4. When a swip moves to another page, [`Op::adopt`] is told, while both pages are latched
+//! 4. When a swip moves to another page, [`MiniTransaction::adopt`] is told, while both pages are latched
 //!    exclusively. A page's own swip is written by nobody else but the pool.
 //! 5. A page is freed only after its swip is gone, by a thread that holds it exclusively.
 
@@ -127,7 +127,7 @@ pub trait Pages: Send + Sync + Sized + 'static {
     fn swip(&self, page: &Write<'_, Self>) -> Swip;
     /// The page that `word`, a swip in a page that is held exclusively, refers to.
     fn page_of(&self, word: Swip) -> PageId;
-    /// The swip `word` now lies in the page of `parent`; see [`Op::adopt`].
+    /// The swip `word` now lies in the page of `parent`; see [`MiniTransaction::adopt`].
     fn adopt(&self, word: Swip, parent: NonNull<FrameHeader>);
     /// Whether the page of a swip lies in memory: a hint, which may be outdated at once.
     fn is_resident(&self, word: Swip) -> bool;

@@ -2,7 +2,7 @@
 
 use millpond_base::{FrameId, PageId, Reason};
 
-use crate::io::planted::{Bug, is_planted};
+use crate::io::simulated::planted::{Bug, is_planted};
 use crate::io::{PageRead, PageStore, PageWrite};
 use crate::pool::error::{PoolError, StorageError};
 

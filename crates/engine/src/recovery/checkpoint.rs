@@ -21,7 +21,7 @@ use millpond_base::{Lsn, PageId};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::error::RecoveryError;
-use crate::io::planted::{Bug, is_planted};
+use crate::io::simulated::planted::{Bug, is_planted};
 use crate::log::{Log, LogError, Record};
 use crate::page::change::{OrphanRoot, put_varint, take_varint};
 use crate::pool::mini_transaction::kind;

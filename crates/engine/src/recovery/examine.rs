@@ -26,9 +26,14 @@ use std::sync::Arc;
 
 use millpond_base::{Lsn, PageId};
 
-use super::analysis::{Analysis, Loser};
+use super::analysis::Analysis;
+use super::analysis::Loser;
 use super::checkpoint::Checkpoint;
-use super::damage::{LogDamage, LostRecords, Obstacle, StrayPage, StrayPages};
+use super::damage::LogDamage;
+use super::damage::LostRecords;
+use super::damage::Obstacle;
+use super::damage::StrayPage;
+use super::damage::StrayPages;
 use super::error::RecoveryError;
 use crate::io::{AlignedBuffer, Device, PageRead, PageStore};
 use crate::log::{Log, LogError, LogOptions};

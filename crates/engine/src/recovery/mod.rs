@@ -9,6 +9,7 @@ pub mod index;
 pub mod progress;
 mod rebuild;
 pub mod redo;
+pub mod report;
 pub mod run;
 
 pub use analysis::{Analysis, Loser};
@@ -20,4 +21,5 @@ pub use index::{Life, PageIndex};
 pub use progress::{Phase, Progress};
 pub use rebuild::ApplyRedoNote;
 pub use redo::{RedoOptions, Redone, redo};
+pub use report::{Recovery, Salvaged};
 pub use run::{Recovered, recover};

@@ -5,7 +5,9 @@ use super::checkpoint::Checkpoint;
 use super::error::RecoveryError;
 use super::progress::Progress;
 use super::rebuild::ApplyRedoNote;
-use super::redo::{RedoOptions, Redone, redo};
+use super::redo::RedoOptions;
+use super::redo::Redone;
+use super::redo::redo;
 use crate::io::PageStore;
 use crate::log::Log;
 

@@ -22,7 +22,7 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use millpond_base::Lsn;
 
-use crate::io::planted::{Bug, dawdle, is_planted};
+use crate::io::simulated::planted::{Bug, dawdle, is_planted};
 use crate::pool::{PoolError, borrowed};
 use crate::txn::undo_buffer::UndoBuffer;
 

@@ -12,9 +12,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::pool::PoolError;
-use crate::pool::borrowed;
 use crate::pool::thread_slot::{OWNED, thread_slot};
+use crate::pool::{PoolError, borrowed};
 
 /// Depth of calls within calls; what is above it counts calls.
 const DEPTH: u64 = (1 << 16) - 1;

@@ -8,7 +8,7 @@ use millpond_base::Lsn;
 
 use crate::btree::Detached;
 use crate::io::SpillFile;
-use crate::io::planted::{Bug, is_planted};
+use crate::io::simulated::planted::{Bug, is_planted};
 use crate::lock::{LockError, LockManager, LockMode, LockOwner};
 use crate::log::{Log, LogError};
 use crate::pool::PoolError;

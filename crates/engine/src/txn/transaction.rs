@@ -17,7 +17,7 @@ use std::time::Duration;
 use millpond_base::Lsn;
 
 use crate::btree::{Applied, BTree, Before, Condition, Detached, Undo, Updated, WriteError};
-use crate::io::planted::{Bug, is_planted};
+use crate::io::simulated::planted::{Bug, is_planted};
 use crate::lock::{LockMode, LockOwner};
 use crate::log::Record;
 use crate::pool::mini_transaction::kind;

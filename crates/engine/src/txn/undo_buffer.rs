@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::btree::{BTree, Before, Detached};
-use crate::io::planted::{Bug, is_planted};
+use crate::io::simulated::planted::{Bug, is_planted};
 use crate::pool::{Pages, PoolError};
 use crate::txn::before_image::{BeforeImage, find};
 use crate::txn::error::TxnError;

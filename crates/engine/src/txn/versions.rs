@@ -38,7 +38,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::thread::Thread;
 use std::time::Instant;
 
-use crate::io::planted::{Bug, is_planted};
+use crate::io::simulated::planted::{Bug, is_planted};
 use crate::io::{SpillError, SpillFile};
 use crate::lock::TreeName;
 use crate::pool::borrowed::pages_borrowed;

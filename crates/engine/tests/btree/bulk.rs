@@ -1,7 +1,7 @@
 //! Bulk loads.
 
-use millpond::btree::{BTree, BulkError, BulkOptions, WriteError};
-use millpond::pool::Pages;
+use millpond::internals::btree::{BTree, BulkError, BulkOptions, WriteError};
+use millpond::internals::pool::Pages;
 
 use crate::harness::{Make, key, on_each, value};
 use crate::model::{Map, same};

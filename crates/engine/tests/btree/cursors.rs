@@ -2,8 +2,8 @@
 
 use std::ops::Bound;
 
-use millpond::btree::{BTree, Cursor};
-use millpond::pool::Pages;
+use millpond::internals::btree::{BTree, Cursor};
+use millpond::internals::pool::Pages;
 
 use crate::harness::{Make, key, on_each, value};
 use crate::model::{Map, bounds, in_bounds, some_key};

@@ -1,8 +1,8 @@
 //! Pages that are not what they should be.
 
-use millpond::btree::{BTree, InnerKind, LeafKind, OverflowKind, check_page};
-use millpond::page::{PageBuffer, PageType};
-use millpond::pool::{Kind, Pages, Read};
+use millpond::internals::btree::{BTree, InnerKind, LeafKind, OverflowKind, check_page};
+use millpond::internals::page::{PageBuffer, PageType};
+use millpond::internals::pool::{Kind, Pages, Read};
 
 use crate::harness::optimistic;
 

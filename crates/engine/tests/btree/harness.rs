@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use millpond::pool::{Latched, Optimistic, Twin, Unlatched};
+use millpond::internals::pool::{Latched, Optimistic, Twin, Unlatched};
 
 /// Makes memory with pages of so many bytes.
 pub type Make<P> = fn(usize) -> Arc<P>;

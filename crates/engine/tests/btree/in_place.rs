@@ -2,8 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use millpond::btree::{BTree, WriteError};
-use millpond::pool::{Pages, PoolError};
+use millpond::internals::btree::{BTree, WriteError};
+use millpond::internals::pool::{Pages, PoolError};
 
 use crate::harness::{Make, key, on_each, value};
 use crate::model::Map;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use millpond::btree::BTree;
-use millpond::pool::Pages;
+use millpond::internals::btree::BTree;
+use millpond::internals::pool::Pages;
 
 use crate::harness::{Make, on_each};
 use crate::model::same;

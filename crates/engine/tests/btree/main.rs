@@ -1,7 +1,7 @@
 //! The tree on pages of every kind of memory. The tests are generic over [`Pages`]: a new memory
 //! is one more line in each macro call below.
 //!
-//! [`Pages`]: millpond::pool::Pages
+//! [`Pages`]: millpond::internals::pool::Pages
 
 mod bulk;
 mod cursors;

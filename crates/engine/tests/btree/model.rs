@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use millpond::btree::BTree;
-use millpond::pool::Pages;
+use millpond::internals::btree::BTree;
+use millpond::internals::pool::Pages;
 
 use crate::harness::{Make, key, on_each, value};
 

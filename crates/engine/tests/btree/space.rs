@@ -1,7 +1,7 @@
 //! How much room trees take.
 
-use millpond::btree::BTree;
-use millpond::pool::Pages;
+use millpond::internals::btree::BTree;
+use millpond::internals::pool::Pages;
 
 use crate::harness::{Make, on_each};
 

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use millpond::btree::{BTree, Fences, InnerKind, StoredNode};
-use millpond::page::PageBuffer;
-use millpond::pool::{Kind, Latching, Pages, PoolError, Read, Twin};
+use millpond::internals::btree::{BTree, Fences, InnerKind, StoredNode};
+use millpond::internals::page::PageBuffer;
+use millpond::internals::pool::{Kind, Latching, Pages, PoolError, Read, Twin};
 use millpond_base::Mark;
 
 use crate::harness::{latched, optimistic};
@@ -18,7 +18,7 @@ type Leaves = BTreeMap<u64, (usize, PageBuffer)>;
 
 /// The leaves below the root, by page, with the places of their swips.
 fn leaves<L: Latching>(tree: &BTree<Twin<L>>) -> Leaves {
-    let look = |mtr: &millpond::pool::MiniTransaction<'_, Twin<L>>| {
+    let look = |mtr: &millpond::internals::pool::MiniTransaction<'_, Twin<L>>| {
         let root = Read::root(mtr, tree.anchor(), Mark::READ)?;
         let mut places = Vec::new();
         InnerKind.swips(root.view(), &mut |at| {
@@ -59,7 +59,7 @@ fn outdated<L: Latching>(
     };
     let (&page, (_, old)) = before.iter().filter(moved).nth(which)?;
     let at = now[&page].0;
-    let replace = |mtr: &millpond::pool::MiniTransaction<'_, Twin<L>>| {
+    let replace = |mtr: &millpond::internals::pool::MiniTransaction<'_, Twin<L>>| {
         let root = Read::root(mtr, tree.anchor(), Mark::READ)?;
         let mut leaf = root.child_exclusive(at, Mark::WRITE)?;
         leaf.page_mut()[32..].copy_from_slice(&old.bytes()[32..]);

@@ -5,8 +5,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use millpond::btree::BTree;
-use millpond::pool::Pages;
+use millpond::internals::btree::BTree;
+use millpond::internals::pool::Pages;
 
 use crate::harness::{Make, latched, optimistic};
 

@@ -2,8 +2,8 @@
 
 use std::io::{Read, Seek, SeekFrom};
 
-use millpond::btree::{BTree, StreamError, WriteError};
-use millpond::pool::Pages;
+use millpond::internals::btree::{BTree, StreamError, WriteError};
+use millpond::internals::pool::Pages;
 
 use crate::harness::{Make, on_each};
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use millpond::db::dump::{
+use millpond::internals::admin::dump::{
     DumpError, DumpFault, DumpReader, DumpWriter, Form, LoadError, Loaded, Loader, load,
 };
-use millpond::db::{Structure, TypeNames};
+use millpond::{Structure, TypeNames};
 
 type Row = (Vec<u8>, Vec<u8>);
 

@@ -8,12 +8,12 @@ mod salvage;
 use std::sync::LazyLock;
 
 use image::{CATALOG, Image, LARGE, WORDS};
-use millpond::btree::{StoredNode, Violation};
-use millpond::db::check::Fault;
-use millpond::io::ReadError;
-use millpond::page::superblock::Superblock;
-use millpond::page::{PageSize, PageType};
-use millpond::pool::Swip;
+use millpond::internals::admin::check::Fault;
+use millpond::internals::btree::{StoredNode, Violation};
+use millpond::internals::io::ReadError;
+use millpond::internals::page::superblock::Superblock;
+use millpond::internals::page::{PageSize, PageType};
+use millpond::internals::pool::Swip;
 use millpond_base::PageId;
 
 static SOUND: LazyLock<Image> = LazyLock::new(|| Image::build(PageSize::TINY));
@@ -52,11 +52,12 @@ fn a_sound_store_has_no_problem_and_every_page_is_accounted_for() {
 
 #[test]
 fn progress_is_told_up_to_the_end_and_can_stop_the_check() {
-    use millpond::db::check::{CheckError, CheckOptions, check_store};
-    let device = millpond::io::MemoryDevice::from_bytes(&SOUND.bytes);
-    let store = millpond::io::PageStore::salvage_on(std::sync::Arc::new(device), None).unwrap();
+    use millpond::internals::admin::check::{CheckError, CheckOptions, check_store};
+    let device = millpond::internals::io::MemoryDevice::from_bytes(&SOUND.bytes);
+    let store =
+        millpond::internals::io::PageStore::salvage_on(std::sync::Arc::new(device), None).unwrap();
     let (mut last, mut calls) = (0, 0);
-    let mut tell = |progress: millpond::db::check::Progress| {
+    let mut tell = |progress: millpond::internals::admin::check::Progress| {
         assert!(progress.done >= last && progress.done <= progress.pages);
         (last, calls) = (progress.done, calls + 1);
         true

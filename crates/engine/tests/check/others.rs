@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use millpond::db::check::Fault;
-use millpond::db::salvage::Lost;
-use millpond::io::ReadError;
-use millpond::page::superblock::Superblock;
-use millpond::page::{PageSize, PageType};
-use millpond::{hash_index, heap};
+use millpond::internals::admin::check::Fault;
+use millpond::internals::admin::salvage::Lost;
+use millpond::internals::io::ReadError;
+use millpond::internals::page::superblock::Superblock;
+use millpond::internals::page::{PageSize, PageType};
+use millpond::internals::{hash_index, heap};
 
 use crate::image::{CATALOG, HEAP, INDEX, Image};
 use crate::salvage::{Trees, missing, salvaged};

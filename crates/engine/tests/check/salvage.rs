@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use millpond::btree::StoredNode;
-use millpond::db::dump::{DumpReader, DumpWriter, Form, Item};
-use millpond::db::salvage::{Lost, SalvageReport, salvage};
-use millpond::io::{MemoryDevice, PageStore};
-use millpond::page::PageSize;
-use millpond::page::superblock::Superblock;
+use millpond::internals::admin::dump::{DumpReader, DumpWriter, Form, Item};
+use millpond::internals::admin::salvage::{Lost, SalvageReport, salvage};
+use millpond::internals::btree::StoredNode;
+use millpond::internals::io::{MemoryDevice, PageStore};
+use millpond::internals::page::PageSize;
+use millpond::internals::page::superblock::Superblock;
 use millpond_base::PageId;
 
 use crate::image::{CATALOG, Image, LARGE, ROOTS, WORDS};

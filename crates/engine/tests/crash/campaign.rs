@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use millpond::io::Fault;
+use millpond::internals::io::Fault;
 
 use crate::plan::{Blow, Forced, Place, Plan};
 use crate::story::{Tally, tell, tell_forced};

@@ -3,14 +3,14 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use millpond::btree::BulkOptions;
-use millpond::db::check::{CATALOG, CheckOptions, check_store};
-use millpond::db::{
+use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
+use millpond::internals::btree::BulkOptions;
+use millpond::internals::heap::RecordId;
+use millpond::internals::io::{Device, MemoryDevice, PageStore, PowerSupply};
+use millpond::{
     BackupError, Db, Error, Isolation, KeyRange, Options, RawHashIndex, RawTree, Savepoint,
     Snapshot, Structure, Txn, TxnOptions,
 };
-use millpond::heap::RecordId;
-use millpond::io::{Device, MemoryDevice, PageStore, PowerSupply};
 
 use crate::oracle::{State, Tree};
 use crate::plan::Start;
@@ -26,7 +26,7 @@ impl From<Error> for Failure {
     }
 }
 
-impl From<Durability> for millpond::db::Durability {
+impl From<Durability> for millpond::Durability {
     fn from(durability: Durability) -> Self {
         match durability {
             Durability::Sync => Self::Sync,

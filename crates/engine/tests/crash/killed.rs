@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use millpond::db::check::{CATALOG, CheckOptions, check};
-use millpond::db::{Db, Durability, Options, RawTree, TxnOptions};
+use millpond::internals::admin::check::{CATALOG, CheckOptions, check};
+use millpond::{Db, Durability, Options, RawTree, TxnOptions};
 
 const CHILD: &str = "MILLPOND_TEST_KILLED";
 const THREADS: u8 = 2;

@@ -9,8 +9,8 @@ use std::hash::{DefaultHasher, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use millpond::io::{Device, FaultyDevice};
-use millpond::log::{Log, LogOptions, Record};
+use millpond::internals::io::{Device, FaultyDevice};
+use millpond::internals::log::{Log, LogOptions, Record};
 use millpond_base::Lsn;
 
 use crate::draft::{Draft, Keeper};

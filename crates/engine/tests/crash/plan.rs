@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use millpond::io::Fault;
+use millpond::internals::io::Fault;
 
 const POLICIES: [&str; 4] = ["lean-evict(cooling=50%)", "random", "lru", "watt"];
 

@@ -1,5 +1,5 @@
 //! Whether the campaign would find what is not there: each bug that can be planted in the engine
-//! (`io/planted.rs`) is, alone, and stories are told until one of them fails.
+//! (`io/simulated/planted.rs`) is, alone, and stories are told until one of them fails.
 //!
 //! Those of the read path are for the campaign of reads (`tests/reads`).
 //!
@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use millpond::io::planted::{Bug, plant};
+use millpond::internals::io::simulated::planted::{Bug, plant};
 
 use crate::campaign::{Seeds, attempt, sweep};
 use crate::engine::Engine;

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use millpond::io::FaultyDevice;
+use millpond::internals::io::FaultyDevice;
 
 use crate::oracle::{State, Tree};
 use crate::plan::Start;

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use millpond::btree::BulkOptions;
-use millpond::db::{Combination, Db, Options, Tree};
+use millpond::internals::btree::BulkOptions;
+use millpond::internals::store::Combination;
+use millpond::{Db, Options, Tree};
 
 use super::tiny;
 

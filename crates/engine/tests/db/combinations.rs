@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use millpond::db::{Combination, Db, Options, RawTree};
+use millpond::internals::store::Combination;
+use millpond::{Db, Options, RawTree};
 
 use super::{assert_sound, place, tiny};
 

@@ -1,9 +1,10 @@
 //! What goes wrong says so, in its own type.
 
-use millpond::btree::{BulkError, BulkOptions, WriteError};
-use millpond::db::options::OptionsError;
-use millpond::db::{Combination, Db, Error, LatchingMode, Options, TranslationMode};
-use millpond::io::{OpenError, OpenFileError};
+use millpond::OptionsError;
+use millpond::internals::btree::{BulkError, BulkOptions, WriteError};
+use millpond::internals::io::{OpenError, OpenFileError};
+use millpond::internals::store::{Combination, LatchingMode, TranslationMode};
+use millpond::{Db, Error, Options};
 
 use super::{place, tiny};
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use millpond::db::{Db, Options};
+use millpond::{Db, Options};
 
 /// Bytes of the files in `folder`.
 fn bytes_in(folder: &Path) -> u64 {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use millpond::db::{Combination, Db, Error, Options, RawTree};
-use millpond::pool::PoolError;
+use millpond::internals::pool::PoolError;
+use millpond::internals::store::Combination;
+use millpond::{Db, Error, Options, RawTree};
 
 use super::{assert_sound, place, tiny};
 
@@ -178,7 +179,7 @@ fn closures_look_while_others_write(options: Options) {
 #[test]
 fn no_closure_sees_a_torn_value_or_a_change_and_no_write_is_lost() {
     for combination in Combination::ALL {
-        if combination.latching() == millpond::db::LatchingMode::None {
+        if combination.latching() == millpond::internals::store::LatchingMode::None {
             continue;
         }
         closures_look_while_others_write(options(*combination, Options::new().page_size(4096)));

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use millpond::db::{Db, Error, Freshness, Published, Structure};
-use millpond::io::OpenError;
+use millpond::internals::io::OpenError;
+use millpond::{Db, Error, Freshness, Published, Structure};
 
 use super::{free_pages, place, tiny};
 

@@ -22,8 +22,8 @@ mod types;
 
 use std::path::PathBuf;
 
-use millpond::db::check::{CATALOG, CheckOptions, check};
-use millpond::db::{Db, Options};
+use millpond::internals::admin::check::{CATALOG, CheckOptions, check};
+use millpond::{Db, Options};
 
 /// A path in a directory of its own, which goes with the guard.
 fn place() -> (tempfile::TempDir, PathBuf) {

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use millpond::db::{Db, Options};
+use millpond::{Db, Options};
 
 use super::place;
 

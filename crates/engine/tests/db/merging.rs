@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use millpond::db::{Db, Options, RawTree};
+use millpond::{Db, Options, RawTree};
 
 use super::{assert_sound, place};
 

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use millpond::db::{Db, Options};
+use millpond::{Db, Options};
 use millpond_policies::contract::Policy;
 use millpond_policies::info::Tier;
 use millpond_policies::registry::{Visitor, visit_all};

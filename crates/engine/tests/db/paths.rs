@@ -3,8 +3,8 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use millpond::db::{Db, Error, Options};
-use millpond::io::{OpenError, OpenFileError};
+use millpond::internals::io::{OpenError, OpenFileError};
+use millpond::{Db, Error, Options};
 
 use super::{place, tiny};
 

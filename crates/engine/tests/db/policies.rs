@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::thread;
 
-use millpond::db::{Combination, Db, HitDelivery, LatchingMode, Options, RawTree, TranslationMode};
+use millpond::internals::store::{Combination, HitDelivery, LatchingMode, TranslationMode};
+use millpond::{Db, Options, RawTree};
 
 use super::{assert_sound, place, tiny};
 

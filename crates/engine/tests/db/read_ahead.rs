@@ -9,7 +9,7 @@
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use millpond::db::{Db, Options};
+use millpond::{Db, Options};
 
 use super::{assert_sound, place};
 

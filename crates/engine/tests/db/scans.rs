@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use millpond::db::{Db, RawTree};
+use millpond::{Db, RawTree};
 
 use super::policies::live_policies;
 use super::{assert_sound, place, tiny};

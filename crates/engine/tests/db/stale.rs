@@ -9,12 +9,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use millpond::btree::{Fences, StoredNode};
-use millpond::db::check::{CATALOG, CheckOptions, check};
-use millpond::db::choices::TranslationMode;
-use millpond::db::{Db, Error, KeyRange, Options, RawTree};
-use millpond::page::{PageBuffer, PageHeader, PageType};
-use millpond::pool::PoolError;
+use millpond::internals::admin::check::{CATALOG, CheckOptions, check};
+use millpond::internals::btree::{Fences, StoredNode};
+use millpond::internals::page::{PageBuffer, PageHeader, PageType};
+use millpond::internals::pool::PoolError;
+use millpond::internals::store::choices::TranslationMode;
+use millpond::{Db, Error, KeyRange, Options, RawTree};
 use millpond_base::PageId;
 
 use super::{place, tiny};

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use millpond::db::combinations::{HashedLatchedCentral, SwizzledWatt};
-use millpond::db::{Db, Error, Store, Structure};
-use millpond::pool::recorder::{Reference, Sink};
+use millpond::internals::pool::recording::recorder::{Reference, Sink};
+use millpond::internals::store::Store;
+use millpond::internals::store::combinations::{HashedLatchedCentral, SwizzledWatt};
+use millpond::{Db, Error, Structure};
 
 use super::{assert_sound, place, tiny};
 
@@ -32,8 +33,10 @@ fn the_same_file_is_opened_by_any_combination() {
 
 #[test]
 fn structures_of_other_kinds_have_names_too() {
-    let store =
-        Store::<SwizzledWatt>::open_on(Arc::new(millpond::io::MemoryDevice::new()), &tiny(32));
+    let store = Store::<SwizzledWatt>::open_on(
+        Arc::new(millpond::internals::io::MemoryDevice::new()),
+        &tiny(32),
+    );
     let store = store.unwrap();
     let index = store.hash_index("h").unwrap();
     assert_eq!(store.entry("h").unwrap().root, index.structure().root());

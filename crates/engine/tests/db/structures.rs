@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use millpond::db::combinations::HotHalf;
-use millpond::db::{Combination, Db, Error, Options, RawHashIndex, RawHeap, Structure};
-use millpond::heap::RecordId;
-use millpond::io::{FaultyDevice, MemoryDevice};
+use millpond::internals::heap::RecordId;
+use millpond::internals::io::{FaultyDevice, MemoryDevice};
+use millpond::internals::store::Combination;
+use millpond::internals::store::combinations::HotHalf;
+use millpond::{Db, Error, Options, RawHashIndex, RawHeap, Structure};
 
 use super::{assert_sound, free_pages, place, tiny};
 
@@ -356,11 +357,11 @@ fn fill(kind: Structure, pages: usize) -> bool {
     assert!(given_back <= 1, "{given_back}");
     drop(large);
     db.close().unwrap();
-    let store = millpond::io::PageStore::open_on(device, None, true).unwrap();
-    let report = millpond::db::check::check_store(
+    let store = millpond::internals::io::PageStore::open_on(device, None, true).unwrap();
+    let report = millpond::internals::admin::check::check_store(
         &store,
-        millpond::db::check::CATALOG,
-        &mut millpond::db::check::CheckOptions::default(),
+        millpond::internals::admin::check::CATALOG,
+        &mut millpond::internals::admin::check::CheckOptions::default(),
     );
     let report = report.unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);

@@ -1,6 +1,6 @@
 //! Many threads on several trees of one small store.
 
-use millpond::db::{Db, Tree};
+use millpond::{Db, Tree};
 
 use super::{place, tiny};
 

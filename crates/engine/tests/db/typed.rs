@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 
-use millpond::btree::BulkOptions;
-use millpond::db::{Db, Tree};
+use millpond::internals::btree::BulkOptions;
+use millpond::{Db, Tree};
 use proptest::prelude::*;
 
 use super::tiny;

@@ -2,9 +2,10 @@
 
 use std::fmt::Debug;
 
-use millpond::db::codec::{DecodeError, Reader, Sink};
-use millpond::db::key::{DecodeKey, EncodeKey, PartLike};
-use millpond::db::{Db, Error, Options, Structure, TypeNames};
+use millpond::DecodeError;
+use millpond::internals::encoding::codec::{Reader, Sink};
+use millpond::internals::encoding::key::{DecodeKey, EncodeKey, PartLike};
+use millpond::{Db, Error, Options, Structure, TypeNames};
 
 use super::place;
 

@@ -3,8 +3,8 @@
 use std::ops::Bound::Included;
 use std::sync::Arc;
 
-use millpond::lock::LockMode::{S, X};
-use millpond::lock::{LockError, LockManager, LockOwner};
+use millpond::internals::lock::LockMode::{S, X};
+use millpond::internals::lock::{LockError, LockManager, LockOwner};
 
 use crate::scene::{Working, manager, waits};
 

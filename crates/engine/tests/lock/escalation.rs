@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::lock::LockMode::{S, X};
-use millpond::lock::{LockError, LockManager, LockMode, LockOptions, LockOwner};
+use millpond::internals::lock::LockMode::{S, X};
+use millpond::internals::lock::{LockError, LockManager, LockMode, LockOptions, LockOwner};
 
 fn manager() -> Arc<LockManager> {
     let options = LockOptions::default().memory_bytes(1 << 20).escalate_after(100);

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use millpond::lock::LockMode::{IS, IX, S, SIX, X};
-use millpond::lock::{LockError, LockManager, LockMode, LockOptions, LockOwner, TreeName};
+use millpond::internals::lock::LockMode::{IS, IX, S, SIX, X};
+use millpond::internals::lock::{
+    LockError, LockManager, LockMode, LockOptions, LockOwner, TreeName,
+};
 
 use crate::scene::{manager, waits};
 

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
-use millpond::lock::LockMode::{S, X};
-use millpond::lock::{LockError, LockManager, LockMode, LockOptions, LockOwner};
+use millpond::internals::lock::LockMode::{S, X};
+use millpond::internals::lock::{LockError, LockManager, LockMode, LockOptions, LockOwner};
 
 use crate::scene::LONG;
 

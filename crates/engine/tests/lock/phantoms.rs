@@ -3,8 +3,8 @@
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::time::Duration;
 
-use millpond::lock::LockMode::{S, X};
-use millpond::lock::{LockError, LockOwner};
+use millpond::internals::lock::LockMode::{S, X};
+use millpond::internals::lock::{LockError, LockOwner};
 
 use crate::scene::{manager, waits};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use millpond::lock::{LockError, LockManager, LockOptions, LockOwner};
+use millpond::internals::lock::{LockError, LockManager, LockOptions, LockOwner};
 
 /// A wait that only a bug lets come to its end.
 pub const LONG: Duration = Duration::from_secs(100);

@@ -8,8 +8,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use millpond::io::{Device, FaultyDevice, MemoryDevice, PowerSupply};
-use millpond::log::{Log, LogOptions, Record};
+use millpond::internals::io::{Device, FaultyDevice, MemoryDevice, PowerSupply};
+use millpond::internals::log::{Log, LogOptions, Record};
 use millpond_base::Lsn;
 
 use super::support::{Entry, ID, append, length, read, tiny};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use millpond::io::{FaultyDevice, MemoryDevice, PowerSupply};
-use millpond::log::{Log, LogError, Record};
+use millpond::internals::io::{FaultyDevice, MemoryDevice, PowerSupply};
+use millpond::internals::log::{Log, LogError, Record};
 use millpond_base::Lsn;
 
 use super::support::{ID, copy, fresh, open, tiny};
@@ -165,6 +165,6 @@ trait WriteAt {
 
 impl WriteAt for MemoryDevice {
     fn write_at(&self, at: u64, bytes: &[u8]) {
-        millpond::io::Device::write(self, at, bytes).unwrap();
+        millpond::internals::io::Device::write(self, at, bytes).unwrap();
     }
 }

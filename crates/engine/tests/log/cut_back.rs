@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use millpond::io::{Device, FaultyDevice, MemoryDevice, PowerSupply};
-use millpond::log::{Log, LogOptions};
+use millpond::internals::io::{Device, FaultyDevice, MemoryDevice, PowerSupply};
+use millpond::internals::log::{Log, LogOptions};
 use millpond_base::Lsn;
 
 use super::support::{Entry, ID, append, fresh, open, read, tiny};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use millpond::io::{Device, MemoryDevice};
-use millpond::log::{Log, LogError};
+use millpond::internals::io::{Device, MemoryDevice};
+use millpond::internals::log::{Log, LogError};
 use millpond_base::Lsn;
 
 use super::support::{Entry, ID, append, copy, fresh, length, read, tiny};
@@ -38,7 +38,10 @@ fn flip(device: &MemoryDevice, at: u64, mask: u8) {
     device.write(at, &[byte[0] ^ mask]).unwrap();
 }
 
-fn open(device: &Arc<MemoryDevice>, start: Lsn) -> Result<(Log, millpond::log::Tail), LogError> {
+fn open(
+    device: &Arc<MemoryDevice>,
+    start: Lsn,
+) -> Result<(Log, millpond::internals::log::Tail), LogError> {
     Log::open(device.clone(), ID, start, &tiny())
 }
 

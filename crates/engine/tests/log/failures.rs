@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::io::{Device, DeviceError, FaultyDevice, MemoryDevice};
-use millpond::log::{Log, LogError, LogOptions, Record};
+use millpond::internals::io::{Device, DeviceError, FaultyDevice, MemoryDevice};
+use millpond::internals::log::{Log, LogError, LogOptions, Record};
 use millpond_base::Lsn;
 
 use super::support::{ID, append, open, read, tiny};

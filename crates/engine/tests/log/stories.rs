@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use millpond::io::{Device, FileDevice, FileOptions};
-use millpond::log::{Log, LogError, LogOptions, Record};
+use millpond::internals::io::{Device, FileDevice, FileOptions};
+use millpond::internals::log::{Log, LogError, LogOptions, Record};
 use millpond_base::Lsn;
 
 use super::support::{ID, append, check_at, copy, fresh, length, open, read, tiny};
@@ -166,7 +166,7 @@ fn sizes_that_cannot_be_are_refused() {
         (1 << 40, 16384),
     ] {
         let options = LogOptions { segment_bytes, buffer_bytes, ..tiny() };
-        let device = std::sync::Arc::new(millpond::io::MemoryDevice::new());
+        let device = std::sync::Arc::new(millpond::internals::io::MemoryDevice::new());
         let error = Log::create(device, ID, &options).unwrap_err();
         assert!(matches!(error, LogError::BadOption { .. }), "{error}");
     }

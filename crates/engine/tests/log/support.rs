@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::io::{Device, MemoryDevice};
-use millpond::log::{Appended, Log, LogOptions, Record};
+use millpond::internals::io::{Device, MemoryDevice};
+use millpond::internals::log::{Appended, Log, LogOptions, Record};
 use millpond_base::Lsn;
 
 pub const ID: [u8; 16] = *b"the store's name";
@@ -80,6 +80,6 @@ pub fn copy(device: &MemoryDevice) -> Arc<MemoryDevice> {
 }
 
 /// Opens the log on `device` and expects that it can be.
-pub fn open(device: Arc<dyn Device>, start: Lsn) -> (Log, millpond::log::Tail) {
+pub fn open(device: Arc<dyn Device>, start: Lsn) -> (Log, millpond::internals::log::Tail) {
     Log::open(device, ID, start, &tiny()).unwrap()
 }

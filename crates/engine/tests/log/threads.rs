@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::io::{Faults, FaultyDevice, MemoryDevice};
-use millpond::log::{Log, LogOptions};
+use millpond::internals::io::{Faults, FaultyDevice, MemoryDevice};
+use millpond::internals::log::{Log, LogOptions};
 use millpond_base::Lsn;
 
 use super::support::{Entry, ID, append, check_at, fresh, read, tiny};

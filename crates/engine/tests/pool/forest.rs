@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
-use millpond::page::{PAGE_HEADER, PageType, View};
-use millpond::pool::{Anchor, Kind, MiniTransaction, NewPage, Pages, PoolError, Read, Swip, Try};
+use millpond::internals::page::{PAGE_HEADER, PageType, View};
+use millpond::internals::pool::{
+    Anchor, Kind, MiniTransaction, NewPage, Pages, PoolError, Read, Swip, Try,
+};
 use millpond_base::{Mark, PageKind};
 
 pub const FAN_OUT: usize = 8;

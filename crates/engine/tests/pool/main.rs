@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use forest::{FAN_OUT, Forest};
-use millpond::page::PageType;
-use millpond::pool::buffer::{Evictors, Pool, PoolOptions, PoolStrategy};
-use millpond::pool::counters::Counter;
-use millpond::pool::{
+use millpond::internals::page::PageType;
+use millpond::internals::pool::buffer_pool::{Evictors, Pool, PoolOptions, PoolStrategy};
+use millpond::internals::pool::stats::counters::Counter;
+use millpond::internals::pool::{
     HostedPolicy, Kind, Latched, Latching, Optimistic, Reclamation, State, Twin, Unlatched, Workers,
 };
 use millpond_base::{Reason, Seed};

@@ -5,9 +5,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use millpond::page::{PageHeader, PageType};
-use millpond::pool::buffer::PoolOptions;
-use millpond::pool::{PageOut, PoolError, Storage};
+use millpond::internals::page::{PageHeader, PageType};
+use millpond::internals::pool::buffer_pool::PoolOptions;
+use millpond::internals::pool::{PageOut, PoolError, Storage};
 use millpond_base::PageId;
 
 /// Pages by id; what was sealed must be sound when it is read.
@@ -29,7 +29,7 @@ pub struct MemoryStorage {
 /// Failure that a test ordered.
 fn failed(what: &str) -> PoolError {
     let error: Box<dyn std::error::Error + Send + Sync> = what.into();
-    PoolError::Storage(millpond::pool::error::StorageError(error.into()))
+    PoolError::Storage(millpond::internals::pool::error::StorageError(error.into()))
 }
 
 fn take_one(counter: &AtomicU64) -> bool {

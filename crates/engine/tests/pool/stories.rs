@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use millpond::pool::buffer::{Evictors, Pool, PoolOptions};
-use millpond::pool::counters::Counter;
-use millpond::pool::{HostedPolicy, Latched, Optimistic, Workers};
+use millpond::internals::pool::buffer_pool::{Evictors, Pool, PoolOptions};
+use millpond::internals::pool::stats::counters::Counter;
+use millpond::internals::pool::{HostedPolicy, Latched, Optimistic, Workers};
 use millpond_base::Reason;
 use millpond_policies::policy::{LeanEvict, Lru, Random};
 
@@ -17,7 +17,7 @@ use super::{LEAVES, Made, PAGE, Simple, TouchOf, a_pool, register, shape, spec};
 /// and its id becomes another page's. The reader must not load it as what it was.
 fn a_missing_page_is_deleted_meanwhile<M>(hosted: HostedPolicy<M::Hook>)
 where
-    M: millpond::pool::PoolStrategy,
+    M: millpond::internals::pool::PoolStrategy,
 {
     let storage = Arc::new(MemoryStorage::new(PAGE));
     let options = PoolOptions { background_writer: false, ..tiny(128) };

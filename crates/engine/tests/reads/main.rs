@@ -21,10 +21,10 @@
 //! What a change that failed has left is not known: a key has what it had, or what it was to have.
 //!
 //! # The mechanism
-//! `io/read_faults.rs` stands before store and log; `plan.rs` draws a story from its seed,
-//! `story.rs` tells it, `worker.rs` asks and `world.rs` judges. Which read goes wrong depends on
-//! the seed, the page, and how often it was read, so a seed gives the same faults again as far as
-//! the threads read the same.
+//! `io/simulated/read_faults.rs` stands before store and log; `plan.rs` draws a story from its
+//! seed, `story.rs` tells it, `worker.rs` asks and `world.rs` judges. Which read goes wrong depends
+//! on the seed, the page, and how often it was read, so a seed gives the same faults again as far
+//! as the threads read the same.
 //!
 //! # Many stories
 //! `cargo xtask crash --reads --seeds N --from S --jobs J`, or, with a binary that was built before

@@ -1,6 +1,6 @@
 //! What a seed decides: the store, what is in it, how reads go wrong, and what is done meanwhile.
 
-use millpond::io::ReadFault;
+use millpond::internals::io::ReadFault;
 
 /// Kinds of structures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,9 +1,10 @@
 //! Whether the campaign would find what is not there: each bug of the read path that can be planted
-//! in the engine (`io/planted.rs`) is, alone, and stories are told until one of them fails.
+//! in the engine (`io/simulated/planted.rs`) is, alone, and stories are told until one of them
+//! fails.
 //!
 //! `READS_SEEDS` bounds the stories; with `READS_BUG` only that bug is planted.
 
-use millpond::io::planted::{Bug, plant};
+use millpond::internals::io::simulated::planted::{Bug, plant};
 
 use crate::campaign::{Seeds, attempt};
 

@@ -4,13 +4,13 @@ use std::io::IoSliceMut;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use millpond::db::check::{CATALOG, CheckOptions, check_store};
-use millpond::db::{BackupError, Db, Error, Options, TxnError};
-use millpond::io::{
+use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
+use millpond::internals::io::{
     Device, DeviceError, MemoryDevice, OpenError, PageStore, PowerSupply, ReadFault,
     ReadFaultDevice, ReadFaults, ReadRequest,
 };
-use millpond::page::{PageHeader, PageType};
+use millpond::internals::page::{PageHeader, PageType};
+use millpond::{BackupError, Db, Error, Options, TxnError};
 use millpond_base::PageId;
 
 const PAGE: usize = 4096;

@@ -6,12 +6,12 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, RwLock};
 
-use millpond::db::check::{CATALOG, CheckOptions, Fault, Problem, check_store};
-use millpond::db::{Db, Error};
-use millpond::io::{
+use millpond::internals::admin::check::{CATALOG, CheckOptions, Fault, Problem, check_store};
+use millpond::internals::io::{
     Device, MemoryDevice, PageStore, PowerSupply, ReadFault, ReadFaultDevice, ReadFaults,
 };
-use millpond::page::PageHeader;
+use millpond::internals::page::PageHeader;
+use millpond::{Db, Error};
 use millpond_base::PageId;
 
 use crate::model::{Model, Wrong};

@@ -3,9 +3,9 @@
 use std::ops::Bound;
 use std::sync::atomic::Ordering;
 
-use millpond::db::dump::{DumpReader, DumpWriter, Form, Item as Dumped};
-use millpond::db::{Db, Error, RawTree};
-use millpond::heap::RecordId;
+use millpond::internals::admin::dump::{DumpReader, DumpWriter, Form, Item as Dumped};
+use millpond::internals::heap::RecordId;
+use millpond::{Db, Error, RawTree};
 
 use crate::model::{Row, Wrong};
 use crate::plan::Kind;

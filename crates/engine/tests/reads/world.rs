@@ -5,10 +5,10 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
-use millpond::btree::StoredNode;
-use millpond::db::{Db, Error, EvictionMode, Options, RawHashIndex, RawHeap, RawTree, Tree};
-use millpond::io::{Device, FaultyDevice, Misread, ReadFault, ReadFaultDevice};
-use millpond::page::{PageHeader, PageType, View};
+use millpond::internals::btree::StoredNode;
+use millpond::internals::io::{Device, FaultyDevice, Misread, ReadFault, ReadFaultDevice};
+use millpond::internals::page::{PageHeader, PageType, View};
+use millpond::{Db, Error, EvictionMode, Options, RawHashIndex, RawHeap, RawTree, Tree};
 use millpond_base::PageId;
 
 use crate::model::{Model, Wrong};

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use millpond::io::{Device, FaultyDevice, MemoryDevice, PageStore};
-use millpond::log::Log;
-use millpond::recovery::{Progress, Recovered, RecoveryError, RedoOptions, recover};
+use millpond::Progress;
+use millpond::internals::io::{Device, FaultyDevice, MemoryDevice, PageStore};
+use millpond::internals::log::Log;
+use millpond::internals::recovery::{Recovered, RecoveryError, RedoOptions, recover};
 use millpond_base::PageId;
 
 use super::world::{SIZE, State, World, apply_note, log_options};

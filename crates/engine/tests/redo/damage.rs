@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 
-use millpond::io::{MemoryDevice, PageStore};
-use millpond::log::{Log, LogError, Record};
-use millpond::page::change::{
+use millpond::internals::io::{MemoryDevice, PageStore};
+use millpond::internals::log::{Log, LogError, Record};
+use millpond::internals::page::change::{
     OrphanRoot, put_difference, put_freed, put_image, put_note, put_orphaned, put_taken,
 };
-use millpond::pool::mini_transaction::kind;
-use millpond::recovery::{Active, Checkpoint, Recovered, RecoveryError, RedoOptions, recover};
+use millpond::internals::pool::mini_transaction::kind;
+use millpond::internals::recovery::{
+    Active, Checkpoint, Recovered, RecoveryError, RedoOptions, recover,
+};
 use millpond_base::{Lsn, PageId, Reason};
 
 use super::world::{SIZE, apply_note, log_options};

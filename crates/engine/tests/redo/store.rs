@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use millpond::io::{
+use millpond::internals::io::{
     CloseError, Device, FaultyDevice, MemoryDevice, OpenError, PageStore, SyncError,
 };
-use millpond::page::PageSize;
+use millpond::internals::page::PageSize;
 use millpond_base::{Lsn, PageId};
 
 use super::world::SIZE;

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::io::{FaultyDevice, MemoryDevice, PageStore, PageWrite};
-use millpond::log::{Log, LogOptions, Record};
-use millpond::page::PageSize;
-use millpond::page::change::{
+use millpond::internals::io::{FaultyDevice, MemoryDevice, PageStore, PageWrite};
+use millpond::internals::log::{Log, LogOptions, Record};
+use millpond::internals::page::PageSize;
+use millpond::internals::page::change::{
     OrphanRoot, put_attached, put_difference, put_freed, put_image, put_note, put_orphaned,
     put_taken, put_undo, put_undo_next,
 };
-use millpond::pool::mini_transaction::{PageSpace, kind};
-use millpond::recovery::{Active, Checkpoint, Loser};
+use millpond::internals::pool::mini_transaction::{PageSpace, kind};
+use millpond::internals::recovery::{Active, Checkpoint, Loser};
 use millpond_base::{Lsn, PageId, Reason};
 
 pub const SIZE: PageSize = PageSize::TINY;

@@ -1,8 +1,8 @@
 //! Damaged pages of a hash index: found by the check, and never a reason to panic.
 
-use millpond::hash_index::{DirectoryKind, HashIndex, Violation, check_page};
-use millpond::page::{PAGE_HEADER, PageType};
-use millpond::pool::{Kind, Optimistic, Pages, Read, Twin};
+use millpond::internals::hash_index::{DirectoryKind, HashIndex, Violation, check_page};
+use millpond::internals::page::{PAGE_HEADER, PageType};
+use millpond::internals::pool::{Kind, Optimistic, Pages, Read, Twin};
 use millpond_base::Mark;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -88,7 +88,7 @@ proptest! {
         check_page(&page, 1);
         check_page(&page[..100], 1);
         let mut swips = 0;
-        let view = millpond::page::PageBuffer::copy_of(&page);
+        let view = millpond::internals::page::PageBuffer::copy_of(&page);
         DirectoryKind.swips(view.view(), &mut |at| {
             assert!(at % 8 == 0 && at + 8 <= PAGE);
             swips += 1;

@@ -1,8 +1,8 @@
 //! Damaged pages of a heap: found by the check, and never a reason to panic.
 
-use millpond::heap::{DirectoryKind, Heap, RecordId, Violation, check_page};
-use millpond::page::{PAGE_HEADER, PageBuffer};
-use millpond::pool::{Kind, Optimistic, Pages, Read, Twin};
+use millpond::internals::heap::{DirectoryKind, Heap, RecordId, Violation, check_page};
+use millpond::internals::page::{PAGE_HEADER, PageBuffer};
+use millpond::internals::pool::{Kind, Optimistic, Pages, Read, Twin};
 use millpond_base::Mark;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

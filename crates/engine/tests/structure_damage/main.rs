@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use millpond::pool::{Optimistic, Twin};
+use millpond::internals::pool::{Optimistic, Twin};
 
 mod hash;
 mod heap;

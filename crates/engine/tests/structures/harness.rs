@@ -3,11 +3,11 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use millpond::pool::buffer::{Pool, PoolStrategy};
-use millpond::pool::{
+use millpond::internals::pool::buffer_pool::{Pool, PoolStrategy};
+use millpond::internals::pool::{
     HostedPolicy, Latched, Latching, Optimistic, Pages, Twin, Unlatched, Workers,
 };
-use millpond::{hash_index, heap};
+use millpond::internals::{hash_index, heap};
 use millpond_base::Reason;
 use millpond_policies::config::Spec;
 use millpond_policies::contract::{HitHook, PolicySpec, Shape};

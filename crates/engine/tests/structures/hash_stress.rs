@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use millpond::hash_index::HashIndex;
-use millpond::pool::Pages;
+use millpond::internals::hash_index::HashIndex;
+use millpond::internals::pool::Pages;
 
 use crate::harness::{Job, on_pools, on_twins};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use millpond::heap::{Heap, RecordId, WriteError};
-use millpond::pool::{Optimistic, Pages, Twin};
+use millpond::internals::heap::{Heap, RecordId, WriteError};
+use millpond::internals::pool::{Optimistic, Pages, Twin};
 use millpond_base::Reason;
 
 use crate::harness::{Job, PAGE, Swizzled, lean, on_pools, on_twins, pool};

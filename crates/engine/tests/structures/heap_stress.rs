@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use millpond::heap::{Heap, RecordId};
-use millpond::pool::Pages;
+use millpond::internals::heap::{Heap, RecordId};
+use millpond::internals::pool::Pages;
 
 use crate::harness::{Job, on_pools, on_twins};
 

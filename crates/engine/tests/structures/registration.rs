@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use millpond::hash_index::{self, HashIndex};
-use millpond::heap::{self, Heap, RecordId};
-use millpond::page::PageType;
-use millpond::pool::{Pool, PoolError};
+use millpond::internals::hash_index::{self, HashIndex};
+use millpond::internals::heap::{self, Heap, RecordId};
+use millpond::internals::page::PageType;
+use millpond::internals::pool::{Pool, PoolError};
 use millpond_base::Reason;
 use millpond_policies::contract::Shape;
 

@@ -5,12 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use millpond::db::check::{CATALOG, CheckOptions, check, check_store};
-use millpond::db::{
+use millpond::internals::admin::check::{CATALOG, CheckOptions, check, check_store};
+use millpond::internals::io::{
+    Alignment, Device, DeviceError, FaultyDevice, MemoryDevice, PageStore,
+};
+use millpond::internals::page::PageHeader;
+use millpond::{
     BackupError, BackupPhase, BackupProgress, Db, Durability, Error, Options, OwnPolicies,
 };
-use millpond::io::{Alignment, Device, DeviceError, FaultyDevice, MemoryDevice, PageStore};
-use millpond::page::PageHeader;
 use millpond_base::FrameId;
 use millpond_policies::contract::{
     Access, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
@@ -297,7 +299,7 @@ fn a_backup_in_a_file_is_a_closed_store_of_its_own() {
     });
     db.close().unwrap();
     let id = |name: &str| {
-        let file = millpond::io::FileOptions { read_only: true, ..Default::default() };
+        let file = millpond::internals::io::FileOptions { read_only: true, ..Default::default() };
         PageStore::open_for_salvage(&path(name), None, &file).unwrap().uuid()
     };
     assert!(id("a.mp") != id("b.mp") && id("b.mp") != id("c.mp"));
@@ -469,7 +471,7 @@ fn a_damaged_page_is_no_part_of_a_backup() {
 
 /// Pages that are in use in the closed store at `path`.
 fn used_pages(path: &Path) -> Vec<u64> {
-    let file = millpond::io::FileOptions { read_only: true, ..Default::default() };
+    let file = millpond::internals::io::FileOptions { read_only: true, ..Default::default() };
     let store = PageStore::open(path, None, &file).unwrap();
     let is_used = |page: &u64| {
         let page = millpond_base::PageId(*page);

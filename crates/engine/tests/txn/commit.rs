@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use millpond::db::{Db, Error, Isolation, Options, TxnOptions};
-use millpond::io::MemoryDevice;
+use millpond::internals::io::MemoryDevice;
+use millpond::{Db, Error, Isolation, Options, TxnOptions};
 
 fn options() -> Options {
     Options::new().memory(16 << 20)

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use millpond::db::{Db, Error, Options, Structure, Txn};
+use millpond::{Db, Error, Options, Structure, Txn};
 
 fn store() -> Db {
     Db::in_memory(Options::new().memory(16 << 20)).unwrap()

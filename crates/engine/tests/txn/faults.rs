@@ -9,12 +9,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::db::check::{CATALOG, CheckOptions, check_store};
-use millpond::db::{Db, Durability, Error, Options, RawTree, Txn, TxnError, TxnOptions};
+use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
+use millpond::{Db, Durability, Error, Options, RawTree, Txn, TxnError, TxnOptions};
 
-use millpond::io::{Device, Fault, Faults, FaultyDevice, MemoryDevice, PageStore, PowerSupply};
-use millpond::lock::LockError;
-use millpond::pool::PoolError;
+use millpond::internals::io::{
+    Device, Fault, Faults, FaultyDevice, MemoryDevice, PageStore, PowerSupply,
+};
+use millpond::internals::lock::LockError;
+use millpond::internals::pool::PoolError;
 
 use Durability::{Async, Sync};
 

@@ -13,11 +13,11 @@ use std::sync::{Arc, Mutex};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use millpond::db::check::{CATALOG, CheckOptions, check};
-use millpond::db::log_view::read_log;
-use millpond::db::{Db, Error, Options, Phase, RawTree};
-use millpond::io::{FaultyDevice, MemoryDevice};
-use millpond::page::superblock::FORMAT_VERSION;
+use millpond::internals::admin::check::{CATALOG, CheckOptions, check};
+use millpond::internals::admin::log_view::read_log;
+use millpond::internals::io::{FaultyDevice, MemoryDevice};
+use millpond::internals::page::superblock::FORMAT_VERSION;
+use millpond::{Db, Error, Options, Phase, RawTree};
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use millpond::db::{Db, Error, Isolation, Options, RawTree, Txn, TxnOptions};
-use millpond::io::MemoryDevice;
+use millpond::internals::io::MemoryDevice;
+use millpond::{Db, Error, Isolation, Options, RawTree, Txn, TxnOptions};
 
 use Isolation::{ReadCommitted, Serializable};
 

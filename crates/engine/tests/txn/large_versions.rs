@@ -4,8 +4,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use millpond::db::{Db, KeyRange, Options, RawTree};
-use millpond::io::spill_path;
+use millpond::internals::io::spill_path;
+use millpond::{Db, KeyRange, Options, RawTree};
 
 const CHILD: &str = "MILLPOND_TEST_LARGE_VERSIONS";
 const OTHERWISE: &str = "MILLPOND_TEST_LARGE_VERSIONS_OTHERWISE";

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use millpond::db::{Db, Durability, Options};
+use millpond::{Db, Durability, Options};
 
 const CHILD: &str = "MILLPOND_TEST_LIMITED";
 

@@ -1,7 +1,7 @@
 //! A store that is being made when the power fails.
 
-use millpond::db::{Db, Error, Options};
-use millpond::io::{MemoryDevice, PowerSupply};
+use millpond::internals::io::{MemoryDevice, PowerSupply};
+use millpond::{Db, Error, Options};
 
 fn make(supply: &PowerSupply, page_size: u32) -> Result<(), Error> {
     let device = |name| supply.device(name, MemoryDevice::from_bytes(&[]));

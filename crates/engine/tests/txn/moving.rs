@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
-use millpond::db::check::{CATALOG, CheckOptions, check_store};
-use millpond::db::{
+use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
+use millpond::internals::heap::RecordId;
+use millpond::internals::io::{Device, Fault, FaultyDevice, MemoryDevice, PageStore, PowerSupply};
+use millpond::{
     BackupError, Db, Durability, Error, Options, RawTree, ShrinkProgress, Shrunk, Structure,
 };
-use millpond::heap::RecordId;
-use millpond::io::{Device, Fault, FaultyDevice, MemoryDevice, PageStore, PowerSupply};
 
 const PAGE: u64 = 4096;
 

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use millpond::db::{Db, Error, KeyRange, Options, RawTree, TransactOptions, TxnError, TxnOptions};
-use millpond::lock::{LockError, TreeName};
+use millpond::internals::lock::{LockError, TreeName};
+use millpond::{Db, Error, KeyRange, Options, RawTree, TransactOptions, TxnError, TxnOptions};
 
 fn store() -> (Db, RawTree) {
     let db = Db::in_memory(Options::new().memory(16 << 20)).unwrap();

@@ -6,8 +6,8 @@ use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use millpond::db::check::{CATALOG, CheckOptions, check};
-use millpond::db::{Db, KeyRange, Options, RawTree};
+use millpond::internals::admin::check::{CATALOG, CheckOptions, check};
+use millpond::{Db, KeyRange, Options, RawTree};
 
 fn panics<R>(call: impl FnOnce() -> R) {
     assert!(catch_unwind(AssertUnwindSafe(call)).is_err());

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use millpond::db::{Db, Durability, Options, TxnOptions};
-use millpond::io::{FaultyDevice, MemoryDevice};
+use millpond::internals::io::{FaultyDevice, MemoryDevice};
+use millpond::{Db, Durability, Options, TxnOptions};
 
 fn options() -> Options {
     Options::new().memory(16 << 20).lab(|lab| lab.log_segment = Some(64 << 10))
@@ -99,7 +99,7 @@ fn an_asynchronous_commit_is_lost_as_a_whole_or_not_at_all() {
 /// records.
 #[test]
 fn writers_do_not_run_away_from_checkpoints() {
-    use millpond::io::{Device, MemoryDevice, SlowDevice, SlowProfile};
+    use millpond::internals::io::{Device, MemoryDevice, SlowDevice, SlowProfile};
     const GAP: u64 = 1 << 20;
     let profile = SlowProfile { write_us: 300, channels: 1, ..SlowProfile::NVME };
     let data = Arc::new(SlowDevice::new(Arc::new(MemoryDevice::new()), profile, 1));
@@ -118,7 +118,7 @@ fn writers_do_not_run_away_from_checkpoints() {
                     if thread == 0 {
                         tree.put(&key, &[1; 200]).unwrap();
                     } else {
-                        let put = |tx: &mut millpond::db::Txn| tx.put(tree, &key, &[2; 200]);
+                        let put = |tx: &mut millpond::Txn| tx.put(tree, &key, &[2; 200]);
                         db.transact(put).unwrap();
                     }
                 }
@@ -146,7 +146,7 @@ fn checkpoints_let_the_log_be_used_again() {
         }
     }
     db.flush().unwrap();
-    use millpond::io::Device;
+    use millpond::internals::io::Device;
     assert!(world.log.length() < 2 << 20, "{}", world.log.length());
     let db2 = world.crash(3).open();
     let tree2 = db2.open_tree("tree").unwrap();

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use millpond::db::check::{CATALOG, CheckOptions, check_store};
-use millpond::db::{Db, Error, LogDamage, Obstacle, Options, RawTree};
-use millpond::io::{Device, MemoryDevice, PageStore, PowerSupply};
-use millpond::log::{Log, LogOptions};
-use millpond::pool::mini_transaction::kind;
+use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
+use millpond::internals::io::{Device, MemoryDevice, PageStore, PowerSupply};
+use millpond::internals::log::{Log, LogOptions};
+use millpond::internals::pool::mini_transaction::kind;
+use millpond::{Db, Error, LogDamage, Obstacle, Options, RawTree};
 use millpond_base::Lsn;
 
 const SEGMENT: u64 = 16 << 10;
@@ -125,7 +125,7 @@ impl Story {
         let at = store.log_position();
         let device = Arc::new(MemoryDevice::from_bytes(&log));
         let (opened, _) = Log::open(device, store.uuid(), at, &LogOptions::default()).unwrap();
-        let checkpoint = millpond::recovery::Checkpoint::read(&opened, at).unwrap();
+        let checkpoint = millpond::internals::recovery::Checkpoint::read(&opened, at).unwrap();
         let mut reader = opened.reader(checkpoint.redo);
         let mut records = Vec::new();
         while let Some((start, header, _)) = reader.next_record().unwrap() {
@@ -368,7 +368,7 @@ fn damage_before_the_checkpoint_is_told() {
     let store = PageStore::open_to_recover(devices.data.clone(), None).unwrap();
     let (at, options) = (Lsn(story.checkpoint), LogOptions::default());
     let (log, _) = Log::open(devices.log.clone(), store.uuid(), at, &options).unwrap();
-    let checkpoint = millpond::recovery::Checkpoint::read(&log, at).unwrap();
+    let checkpoint = millpond::internals::recovery::Checkpoint::read(&log, at).unwrap();
     let position = checkpoint.write(&log).unwrap();
     store.set_log_position(position, store.catalog_root()).unwrap();
     log.close().unwrap();
@@ -392,7 +392,7 @@ fn damage_in_what_a_transaction_is_undone_with_is_told() {
     let store = PageStore::salvage_on(devices.data, None).unwrap();
     let (at, options) = (Lsn(story.checkpoint), LogOptions::default());
     let (log, _) = Log::open(devices.log, store.uuid(), at, &options).unwrap();
-    let checkpoint = millpond::recovery::Checkpoint::read(&log, at).unwrap();
+    let checkpoint = millpond::internals::recovery::Checkpoint::read(&log, at).unwrap();
     let (mut next, mut body) = (checkpoint.active[0].last, Vec::new());
     let mut chain = Vec::new();
     while next != Lsn(0) {

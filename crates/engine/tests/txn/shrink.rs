@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use millpond::db::check::{CATALOG, CheckOptions, check, check_store};
-use millpond::db::{BackupError, Db, Durability, Error, Options};
-use millpond::io::{Device, FaultyDevice, MemoryDevice, PageStore, PowerSupply};
+use millpond::internals::admin::check::{CATALOG, CheckOptions, check, check_store};
+use millpond::internals::io::{Device, FaultyDevice, MemoryDevice, PageStore, PowerSupply};
+use millpond::{BackupError, Db, Durability, Error, Options};
 
 fn options() -> Options {
     Options::new().page_size(4096).durability(Durability::Async).background_merge(false).lab(

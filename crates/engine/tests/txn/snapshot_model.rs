@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use millpond::db::{Db, KeyRange, Options, RawTree, Savepoint, Snapshot, Txn};
-use millpond::io::MemoryDevice;
+use millpond::internals::io::MemoryDevice;
+use millpond::{Db, KeyRange, Options, RawTree, Savepoint, Snapshot, Txn};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 /// Values by key; `None`: removed.

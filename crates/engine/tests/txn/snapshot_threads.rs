@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use millpond::db::{Db, Error, Options, RawTree, Snapshot};
-use millpond::io::MemoryDevice;
+use millpond::internals::io::MemoryDevice;
+use millpond::{Db, Error, Options, RawTree, Snapshot};
 
 const ACCOUNTS: u32 = 60;
 const SUM: u64 = ACCOUNTS as u64 * 1000;
@@ -29,7 +29,7 @@ fn transfer(db: &Db, trees: &[RawTree; 2], random: &mut fastrand::Rng) -> Result
     let amount = random.u64(0..1500);
     let give_up = random.u8(0..10) == 0;
     let mut tx = db.begin()?;
-    let work = |tx: &mut millpond::db::Txn| {
+    let work = |tx: &mut millpond::Txn| {
         let had = tx.get_for_update(from, &payer)?.map_or(0, |value| number(&value));
         let moved = amount.min(had);
         match had - moved {

@@ -1,9 +1,9 @@
 //! Snapshots: what they see, what they cost others, and how they are lost. One thread does
 //! everything: whoever waited for somebody else would wait for ever.
 
-use millpond::btree::BulkOptions;
-use millpond::db::{Db, Error, KeyRange, Options, RawTree, Snapshot, TxnError};
-use millpond::io::MemoryDevice;
+use millpond::internals::btree::BulkOptions;
+use millpond::internals::io::MemoryDevice;
+use millpond::{Db, Error, KeyRange, Options, RawTree, Snapshot, TxnError};
 
 fn memory() -> Db {
     Db::in_memory(Options::new().memory(16 << 20)).unwrap()

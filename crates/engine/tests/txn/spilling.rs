@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use millpond::db::{Db, Error, Options, RawTree, Snapshot, TxnError};
-use millpond::io::spill_path;
+use millpond::internals::io::spill_path;
+use millpond::{Db, Error, Options, RawTree, Snapshot, TxnError};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -277,10 +277,9 @@ fn sums_are_the_same_in_all_snapshots_while_threads_change_and_spill() {
                         if low == high {
                             continue;
                         }
-                        let options = millpond::db::TxnOptions::default();
-                        let mut tx = db
-                            .begin_with(options.durability(millpond::db::Durability::Async))
-                            .unwrap();
+                        let options = millpond::TxnOptions::default();
+                        let mut tx =
+                            db.begin_with(options.durability(millpond::Durability::Async)).unwrap();
                         let from = amount(&tx.get_for_update(tree, &low).unwrap().unwrap());
                         let to = amount(&tx.get_for_update(tree, &high).unwrap().unwrap());
                         let moved = from.min(rng.u64(..50));

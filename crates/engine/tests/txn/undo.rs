@@ -6,8 +6,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use millpond::db::{Db, Error, Options, RawTree, Txn, TxnError};
-use millpond::io::spill_path;
+use millpond::internals::io::spill_path;
+use millpond::{Db, Error, Options, RawTree, Txn, TxnError};
 
 const CHILD: &str = "MILLPOND_TEST_UNDO";
 const ENDS: &str = "MILLPOND_TEST_UNDO_ENDS";

@@ -1,6 +1,6 @@
 //! What is run, and on which terms.
 
-use millpond::db::OwnPolicies;
+use millpond::OwnPolicies;
 
 use super::{Filo, LruK, Mru};
 

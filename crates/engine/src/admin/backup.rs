@@ -1,0 +1,214 @@
+//! Backups of a store that is in use.
+//!
+//! # How
+//! 1. A checkpoint is taken, and from then on the log keeps what a recovery from it reads: other
+//!    checkpoints may follow, but forget nothing of that.
+//! 2. The pages that are in use as the checkpoint has it are copied as they are on storage, in
+//!    steps of 1 MiB, without a latch or a lock: whoever reads and writes goes on.
+//! 3. The log is made durable, and copied from what the checkpoint needs to its durable end. Here
+//!    the backup is cut: it holds what had been appended to the log when the last page was copied.
+//! 4. The copy gets a superblock that names that checkpoint, and is what a crash leaves. Opening it
+//!    recovers it, as it would any other store.
+//!
+//! # Why that is consistent
+//! By the rules of `recovery/README.md`. A copied page either was written by nobody between the
+//! checkpoint's first step and its copy, or it was.
+//! - If not: it was clean at that step or its image is in the log behind `redo` (rules 1 and 2.1);
+//!   if it was clean, the synchronisation behind made durable what was copied, and whatever was
+//!   changed since begins with an image that the log has (L3). That is rule 5.
+//! - If so: it was dirty, or being written, at or after that step, so all its records since it was
+//!   last clean, the first of them an image, begin at or behind `redo`. They end before its
+//!   pageLSN, up to which the log was durable before the write began, and so before the cut.
+//!   Recovery makes the page from that image (rule 8) and never looks at what was copied: old, new,
+//!   or torn.
+//!
+//! Pages that were free in the checkpoint's map and are used since begin with an image (rule 6), so
+//! nothing is lost by leaving zeros in their place. Map, hanging roots and transactions come from
+//! the checkpoint and the log behind it. The log's part is a log that ends where a record ends,
+//! with nothing behind.
+//!
+//! # What is in it
+//! Whatever was committed, with any durability, before [`Db::backup_to`](crate::Db::backup_to) was
+//! called; and of what was committed meanwhile a beginning: all up to one place of the log, nothing
+//! behind it. Transactions that had not committed by then are not in it.
+//!
+//! # Whose it is
+//! A copied log must keep the store's id: each record's checksum contains it. But two stores of one
+//! id that go different ways must not be: the log of one would be taken for that of the other, and
+//! records applied to pages that they are not about. So a backup in a file is finished: it is
+//! opened once, which recovers it, closed, given an id of its own, and left without a log, which a
+//! closed store does not need; it gets one when it is opened. What
+//! [`Db::backup_to_devices`](crate::Db::backup_to_devices) makes is not, and keeps the id.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use millpond_base::{Lsn, PageId};
+
+use crate::io::copy::{CopyError as PageCopyError, PageCopy};
+use crate::io::simulated::planted::{Bug, is_planted};
+use crate::io::{AlignedBuffer, Device};
+use crate::log::copy::{CopyError as LogCopyError, LogCopy};
+use crate::pool::{PoolError, PoolStrategy};
+use crate::store::backup_error::BackupError;
+use crate::store::error::Error;
+use crate::store::store::Store;
+
+/// Bytes that are read, and then written, at a time.
+const STEP_BYTES: usize = 1 << 20;
+
+/// What a backup is at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum BackupPhase {
+    /// Copying pages.
+    Pages,
+    /// Copying the log.
+    Log,
+    /// Recovering the copy; its bytes are not counted.
+    Recovery,
+}
+
+/// How far a backup has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct BackupProgress {
+    /// What it is at.
+    pub phase: BackupPhase,
+    /// Bytes done in this phase.
+    pub done: u64,
+    /// Bytes that there are in this phase.
+    pub total: u64,
+}
+
+/// Looks at a backup's progress; `Break` gives it up.
+pub type BackupWatch<'w> = dyn FnMut(BackupProgress) -> ControlFlow<()> + 'w;
+
+/// A backup that was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Backup {
+    /// Bytes of pages copied, free ones included.
+    pub page_bytes: u64,
+    /// Bytes of the log copied.
+    pub log_bytes: u64,
+    /// The place of the log up to which it has everything.
+    pub end: Lsn,
+    /// Time that it took.
+    pub elapsed: Duration,
+}
+
+impl From<PageCopyError> for Error {
+    fn from(error: PageCopyError) -> Error {
+        match error {
+            PageCopyError::Source(error) => BackupError::Source(error).into(),
+            PageCopyError::Target(error) => BackupError::Target(error).into(),
+        }
+    }
+}
+
+impl From<LogCopyError> for Error {
+    fn from(error: LogCopyError) -> Error {
+        match error {
+            LogCopyError::Log(error) => error.into(),
+            LogCopyError::Target(error) => BackupError::Target(error).into(),
+        }
+    }
+}
+
+/// What was copied.
+pub(crate) struct Copied {
+    pub(crate) backup: Backup,
+    /// Pages that did not prove themselves when they were copied.
+    pub(crate) unsound: Vec<PageId>,
+}
+
+/// Says how far it has come.
+pub(crate) fn tell(
+    watch: &mut BackupWatch<'_>,
+    phase: BackupPhase,
+    (done, total): (u64, u64),
+) -> Result<(), Error> {
+    match watch(BackupProgress { phase, done, total }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(BackupError::GivenUp.into()),
+    }
+}
+
+fn copy_pages(
+    copy: &mut PageCopy<'_>,
+    target: &dyn Device,
+    buffer: &mut AlignedBuffer,
+    watch: &mut BackupWatch<'_>,
+) -> Result<(), Error> {
+    tell(watch, BackupPhase::Pages, copy.progress())?;
+    while copy.step(target, buffer)? {
+        tell(watch, BackupPhase::Pages, copy.progress())?;
+    }
+    Ok(())
+}
+
+fn copy_log(
+    copy: &mut LogCopy,
+    target: &dyn Device,
+    buffer: &mut AlignedBuffer,
+    watch: &mut BackupWatch<'_>,
+) -> Result<(), Error> {
+    tell(watch, BackupPhase::Log, copy.progress())?;
+    while copy.step(target, buffer)? {
+        tell(watch, BackupPhase::Log, copy.progress())?;
+    }
+    Ok(target.sync().map_err(BackupError::Target)?)
+}
+
+impl<M: PoolStrategy> Store<M> {
+    /// Copies the store to two empty devices, as a crash would leave it.
+    pub(crate) fn copy_to(
+        &self,
+        data: &dyn Device,
+        log: &dyn Device,
+        watch: &mut BackupWatch<'_>,
+    ) -> Result<Copied, Error> {
+        let started = Instant::now();
+        self.may_write()?;
+        for target in [data, log] {
+            if target.length() > 0 {
+                return Err(BackupError::Exists { path: target.path().to_path_buf() }.into());
+            }
+        }
+        let checkpointer = self.checkpointer().ok_or_else(|| self.has_no_log())?;
+        let (taken, pin) = checkpointer.take_pinned()?;
+        let (checkpoint, mut buffer) = (taken.checkpoint, AlignedBuffer::new(STEP_BYTES));
+        let root = checkpoint.catalog_root;
+        let mut pages = self.pages().copy_pages(checkpoint.taken, checkpoint.pages);
+        let copy_records = || checkpointer.log.copy(taken.kept).map_err(PoolError::Log);
+        let early = is_planted(Bug::BackupLogFirst).then(copy_records).transpose()?;
+        copy_pages(&mut pages, data, &mut buffer, watch)?;
+        // Behind the last page: rule of the header, what was written is in what is copied now.
+        let mut records = early.map_or_else(copy_records, Ok)?;
+        copy_log(&mut records, log, &mut buffer, watch)?;
+        drop(pin);
+        let (page_bytes, log_bytes) = (pages.progress().0, records.progress().0);
+        let unsound = pages.finish(data, taken.at, root)?;
+        let (end, elapsed) = (records.end(), started.elapsed());
+        Ok(Copied { backup: Backup { page_bytes, log_bytes, end, elapsed }, unsound })
+    }
+
+    pub(crate) fn has_no_log(&self) -> Error {
+        BackupError::NoLog { path: self.pages().path().to_path_buf() }.into()
+    }
+
+    /// See [`Db::backup_to_devices`](crate::Db::backup_to_devices).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn backup_to_devices(
+        &self,
+        data: &Arc<dyn Device>,
+        log: &Arc<dyn Device>,
+        watch: &mut BackupWatch<'_>,
+    ) -> Result<Backup, Error> {
+        Ok(self.copy_to(&**data, &**log, watch)?.backup)
+    }
+}

@@ -1,0 +1,136 @@
+//! A backup as a file: made under another name, recovered, closed, and put in its place at the end.
+//!
+//! Until then it lies beside the target, as `TARGET-partial` and `TARGET-partial-log`. Whatever
+//! goes wrong removes both; a process that dies leaves them, and a later backup to the same place
+//! says so, because it cannot know whether the other one is still at it.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use rustix::fs::{CWD, RenameFlags};
+
+use crate::admin::backup::{Backup, BackupPhase, BackupWatch, tell};
+use crate::io::copy::first_damaged;
+use crate::io::{Device, FileDevice, FileOptions, PageStore};
+use crate::pool::PoolStrategy;
+use crate::store::backup_error::BackupError;
+use crate::store::error::Error;
+use crate::store::log_open::log_path;
+use crate::store::options::Options;
+use crate::store::store::Store;
+
+/// Frames that the copy is recovered with, at most: what redo takes is apart.
+const FRAMES_MAX: u32 = 4096;
+
+/// The two files, which go away unless they are put in place.
+struct Partial {
+    data: PathBuf,
+    log: PathBuf,
+    is_placed: bool,
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // Nothing can be done about a file that cannot be removed; the next backup names it.
+        let _ = fs::remove_file(&self.log);
+        if !self.is_placed {
+            let _ = fs::remove_file(&self.data);
+        }
+    }
+}
+
+fn misplaced(path: &Path, error: impl ToString) -> Error {
+    BackupError::Place { path: path.to_path_buf(), reason: error.to_string() }.into()
+}
+
+/// A new file at `path`.
+fn create(path: &Path) -> Result<Arc<dyn Device>, Error> {
+    File::create_new(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            BackupError::Unfinished { path: path.to_path_buf() }.into()
+        }
+        _ => misplaced(path, error),
+    })?;
+    Ok(Arc::new(FileDevice::create(path, &FileOptions::default())?))
+}
+
+impl Partial {
+    /// Two new files for a backup to `target`, which is not there.
+    fn new(target: &Path) -> Result<(Partial, [Arc<dyn Device>; 2]), Error> {
+        for path in [target.to_path_buf(), log_path(target)] {
+            if path.symlink_metadata().is_ok() {
+                return Err(BackupError::Exists { path }.into());
+            }
+        }
+        let mut name = OsString::from(target);
+        name.push("-partial");
+        let data = PathBuf::from(name);
+        let log = log_path(&data);
+        let device = create(&data)?;
+        // From here on they are ours to remove.
+        let log_device = create(&log).inspect_err(|_| drop(fs::remove_file(&data)))?;
+        Ok((Partial { data, log, is_placed: false }, [device, log_device]))
+    }
+
+    /// Gives the data file, which is durable, its name; nothing that has it is replaced.
+    fn place(mut self, device: &dyn Device, target: &Path) -> Result<(), Error> {
+        fs::remove_file(&self.log).map_err(|error| misplaced(&self.log, error))?;
+        let moved = rustix::fs::renameat_with(CWD, &self.data, CWD, target, RenameFlags::NOREPLACE);
+        match moved {
+            Ok(()) => {}
+            Err(rustix::io::Errno::EXIST) => {
+                return Err(BackupError::Exists { path: target.to_path_buf() }.into());
+            }
+            // A file system, or a system, that cannot promise it.
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
+                if target.symlink_metadata().is_ok() {
+                    return Err(BackupError::Exists { path: target.to_path_buf() }.into());
+                }
+                fs::rename(&self.data, target).map_err(|error| misplaced(target, error))?;
+            }
+            Err(error) => return Err(misplaced(target, error)),
+        }
+        self.is_placed = true;
+        device.release();
+        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+        File::open(parent.unwrap_or(Path::new(".")))
+            .and_then(|directory| directory.sync_all())
+            .map_err(|error| misplaced(target, error))
+    }
+}
+
+impl<M: PoolStrategy> Store<M> {
+    /// See [`Db::backup_to`](crate::Db::backup_to).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn backup_to(&self, target: &Path, watch: &mut BackupWatch<'_>) -> Result<Backup, Error> {
+        let started = Instant::now();
+        self.may_write()?;
+        if self.checkpointer().is_none() {
+            return Err(self.has_no_log());
+        }
+        let (partial, [data, log]) = Partial::new(target)?;
+        let copied = self.copy_to(&*data, &*log, watch)?;
+        tell(watch, BackupPhase::Recovery, (0, 0))?;
+        let plan = self.plan();
+        // Its log's buffer takes a record as long as any that this store wrote.
+        let options = Options::new()
+            .create_if_missing(false)
+            .memory(plan.budget.total())
+            .own_policies(plan.own_policies.clone())
+            .policy(plan.policy.spec.to_string())
+            .background_merge(false)
+            .lab(|lab| lab.frames = Some(plan.budget.frames.min(FRAMES_MAX)));
+        Store::<M>::open_on_devices(data.clone(), log, &options)?.close()?;
+        if let Some(damage) = first_damaged(data.clone(), &copied.unsound)? {
+            return Err(BackupError::Damaged(damage).into());
+        }
+        PageStore::renew(&*data)?;
+        partial.place(&*data, target)?;
+        Ok(Backup { elapsed: started.elapsed(), ..copied.backup })
+    }
+}

@@ -1,0 +1,131 @@
+//! What a check found.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use millpond_base::PageId;
+
+use crate::admin::check::fault::Fault;
+use crate::page::superblock::Superblock;
+use crate::page::{PageSize, PageType};
+use crate::store::catalog::Structure;
+
+/// Something that is wrong, and where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problem {
+    /// The page.
+    pub page: PageId,
+    /// Where it begins in the file, in bytes.
+    pub offset: u64,
+    /// The structure that it belongs to, by name, as far as that is known.
+    pub structure: Option<String>,
+    /// What is wrong with it.
+    pub fault: Fault,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "page {} (offset {}", self.page, self.offset)?;
+        if let Some(name) = &self.structure {
+            write!(f, ", {name}")?;
+        }
+        write!(f, "): {}", self.fault)
+    }
+}
+
+/// A named structure, as the walk found it.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct StructureReport {
+    /// Its name.
+    pub name: String,
+    /// The id that its pages carry.
+    pub owner: u32,
+    /// What it is.
+    pub kind: Structure,
+    /// The page of its root.
+    pub root: PageId,
+    /// Levels of a tree, 1 if its root is a leaf; 0 for other structures.
+    pub height: u32,
+    /// Entries of a tree or hash index, records of a heap.
+    pub entries: u64,
+    /// Pages of inner nodes.
+    pub inner_pages: u64,
+    /// Pages of leaves.
+    pub leaf_pages: u64,
+    /// Pages of values too large for a leaf.
+    pub overflow_pages: u64,
+    /// Pages of other kinds.
+    pub other_pages: u64,
+    /// Bytes in use in leaves, for entries and fences.
+    pub leaf_bytes_used: u64,
+    /// Bytes that leaves have for them.
+    pub leaf_bytes: u64,
+    /// Whether something is wrong with it, so that the figures are too low.
+    pub damaged: bool,
+}
+
+impl StructureReport {
+    /// All its pages.
+    pub fn pages(&self) -> u64 {
+        self.inner_pages + self.leaf_pages + self.overflow_pages + self.other_pages
+    }
+
+    /// Share of the leaves that is in use, 0 without leaves.
+    pub fn fill(&self) -> f64 {
+        if self.leaf_bytes == 0 {
+            0.0
+        } else {
+            self.leaf_bytes_used as f64 / self.leaf_bytes as f64
+        }
+    }
+}
+
+/// How many pages there are of what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PageCounts {
+    /// The superblock and the maps of free pages.
+    pub own: u64,
+    /// In use: reached from the catalog.
+    pub used: u64,
+    /// Free.
+    pub free: u64,
+    /// Neither: marked as used, and not reached.
+    pub lost: u64,
+    /// Those of them, or of the pages in use, that could not be read.
+    pub unreadable: u64,
+}
+
+/// What a check found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Report {
+    /// The store.
+    pub path: PathBuf,
+    /// Its page size.
+    pub page_size: PageSize,
+    /// Pages in the file.
+    pub pages: u64,
+    /// The superblock, if it is sound.
+    pub superblock: Option<Superblock>,
+    /// Pages by use.
+    pub counts: PageCounts,
+    /// Pages in use by type: [`PageType`] and how many.
+    pub by_type: Vec<(PageType, u64)>,
+    /// The structures in the catalog's order; the catalog itself is the first.
+    pub structures: Vec<StructureReport>,
+    /// What is wrong.
+    pub problems: Vec<Problem>,
+    /// Further problems that were found and not kept.
+    pub problems_left_out: u64,
+}
+
+impl Report {
+    /// Whether nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.problems.is_empty() && self.problems_left_out == 0
+    }
+
+    /// All problems, those left out among them.
+    pub fn problem_count(&self) -> u64 {
+        self.problems.len() as u64 + self.problems_left_out
+    }
+}

@@ -1,0 +1,53 @@
+//! The structures of a store, and how a check learns of them.
+
+use millpond_base::PageId;
+
+use crate::page::PageType;
+use crate::store::catalog::{CATALOG_OWNER, ENTRY, Entry, Structure, TypeNames};
+
+/// Whether pages of this type belong to a structure of that kind.
+pub(crate) fn owns(kind: Structure, page: PageType) -> bool {
+    let types: &[PageType] = match kind {
+        Structure::Tree => &[PageType::BTREE_INNER, PageType::BTREE_LEAF, PageType::OVERFLOW],
+        Structure::Hash => &[PageType::HASH_ROOT, PageType::HASH_BUCKET],
+        Structure::Heap => &[PageType::HEAP_DIRECTORY, PageType::HEAP_DATA],
+    };
+    types.contains(&page)
+}
+
+/// An entry of a catalog.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Named {
+    /// Its name.
+    pub name: String,
+    /// The id that its pages carry.
+    pub owner: u32,
+    /// What it is.
+    pub kind: Structure,
+    /// The page of its root.
+    pub root: PageId,
+    /// What its keys and values are, as far as that is known.
+    pub types: TypeNames,
+}
+
+/// Reads an entry of a catalog: what it names, nothing, or why it cannot be read.
+pub type Decode = fn(key: &[u8], value: &[u8]) -> Result<Option<Named>, String>;
+
+/// How to read a catalog, which is a tree: what owner its pages carry, and what its entries say.
+#[derive(Clone, Copy)]
+pub struct Roots {
+    /// The id that the catalog's own pages carry.
+    pub owner: u32,
+    /// What an entry says.
+    pub decode: Decode,
+}
+
+/// The catalog as `db::catalog` writes it.
+pub const CATALOG: Roots = Roots { owner: CATALOG_OWNER, decode };
+
+fn decode(key: &[u8], value: &[u8]) -> Result<Option<Named>, String> {
+    let Entry { owner, structure: kind, root, .. } = Entry::from_bytes(value)?;
+    let name = String::from_utf8_lossy(key).into_owned();
+    let types = TypeNames::from_bytes(value.get(ENTRY..).unwrap_or(&[]))?;
+    Ok(Some(Named { name, owner, kind, root, types }))
+}

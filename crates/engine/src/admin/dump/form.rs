@@ -1,0 +1,26 @@
+//! The forms of a dump.
+
+use crate::store::catalog::Structure;
+
+/// How keys and values are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Form {
+    /// Text with escapes.
+    #[default]
+    Text,
+    /// Hexadecimal digits.
+    Hex,
+    /// One JSON object per line.
+    Json,
+}
+
+/// The version of the format that is written, and the only one that is read.
+pub(crate) const VERSION: u64 = 1;
+/// How the first line of text and hex begins.
+pub(crate) const HEADER: &str = "@millpond-dump ";
+/// The word, and the name of the JSON member, that a structure's section begins with.
+pub(crate) const WORDS: [(Structure, &str); 3] =
+    [(Structure::Tree, "tree"), (Structure::Hash, "hash"), (Structure::Heap, "heap")];
+/// The names of the JSON members with the names of types.
+pub(crate) const KEYS: &str = "keys";
+pub(crate) const VALUES: &str = "values";

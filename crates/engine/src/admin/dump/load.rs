@@ -1,0 +1,195 @@
+//! Filling a store from a dump.
+//!
+//! Entries of a tree that come in the order of their keys are loaded in bulk, page by page; from
+//! the first one that does not on, they are written one by one, and a later entry replaces an
+//! earlier one of the same key. Records of a heap are appended in the order of the dump, and get
+//! new ids.
+
+use std::io::BufRead;
+
+use crate::admin::dump::reader::{DumpError, DumpReader, Item};
+use crate::store::catalog::{Structure, TypeNames};
+
+/// Where a dump is loaded to: a store.
+pub trait Loader {
+    /// What can go wrong with it.
+    type Error;
+
+    /// Makes the structure `name` if it is not there, with keys and values of these types as far as
+    /// the dump names them; called before all others that name it. By default nothing is made, and
+    /// the types are forgotten.
+    ///
+    /// # Errors
+    /// The store's: it is there, with other types.
+    fn make(&mut self, kind: Structure, name: &str, types: &TypeNames) -> Result<(), Self::Error> {
+        let _ = (kind, name, types);
+        Ok(())
+    }
+
+    /// Loads rows whose keys ascend into the tree `name`, which is made if it is not there;
+    /// answers how many.
+    ///
+    /// # Errors
+    /// The store's.
+    fn sorted(
+        &mut self,
+        name: &str,
+        rows: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)>,
+    ) -> Result<u64, Self::Error>;
+
+    /// Writes one entry into that tree.
+    ///
+    /// # Errors
+    /// The store's.
+    fn put(&mut self, name: &str, key: &[u8], value: &[u8]) -> Result<(), Self::Error>;
+
+    /// Makes the hash index or heap `name` if it is not there; its entries follow.
+    ///
+    /// # Errors
+    /// The store's.
+    fn begin(&mut self, kind: Structure, name: &str) -> Result<(), Self::Error>;
+
+    /// Writes one entry into the hash index or heap that was begun last. The key of a heap's record
+    /// is the id that it had, in digits.
+    ///
+    /// # Errors
+    /// The store's.
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), Self::Error>;
+}
+
+/// What was loaded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Loaded {
+    /// Sections: trees, hash indexes and heaps.
+    pub trees: u64,
+    /// Entries read.
+    pub entries: u64,
+    /// Those of them that were loaded in bulk.
+    pub sorted: u64,
+}
+
+/// Why a dump was not loaded to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError<E: std::fmt::Display> {
+    /// The dump.
+    #[error(transparent)]
+    Dump(#[from] DumpError),
+    /// The store.
+    #[error("before line {line} of the dump: {error}")]
+    Store {
+        /// The line that was read last.
+        line: u64,
+        /// What the store says.
+        error: E,
+    },
+}
+
+/// What a line said, and its key and value.
+type Line = (Item, Vec<u8>, Vec<u8>);
+
+/// Entries of the dump as long as they are in order.
+struct Ascending<'r, R: BufRead> {
+    reader: &'r mut DumpReader<R>,
+    first: Option<(Vec<u8>, Vec<u8>)>,
+    last: Vec<u8>,
+    /// What ended it.
+    next: Option<Result<Line, DumpError>>,
+}
+
+impl<R: BufRead> Iterator for Ascending<'_, R> {
+    type Item = (Vec<u8>, Vec<u8>);
+
+    fn next(&mut self) -> Option<(Vec<u8>, Vec<u8>)> {
+        if let Some((key, value)) = self.first.take() {
+            self.last.clone_from(&key);
+            return Some((key, value));
+        }
+        if self.next.is_some() {
+            return None;
+        }
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        match self.reader.read(&mut key, &mut value) {
+            Ok(Item::Entry) if key > self.last => {
+                self.last.clone_from(&key);
+                Some((key, value))
+            }
+            other => {
+                self.next = Some(other.map(|item| (item, key, value)));
+                None
+            }
+        }
+    }
+}
+
+/// Loads all of a dump.
+///
+/// # Errors
+/// The dump is none, or not whole, or the store failed; what came before is loaded.
+pub fn load<R: BufRead, L: Loader>(
+    reader: &mut DumpReader<R>,
+    store: &mut L,
+    mut progress: impl FnMut(&Loaded),
+) -> Result<Loaded, LoadError<L::Error>>
+where
+    L::Error: std::fmt::Display,
+{
+    let mut loaded = Loaded::default();
+    let (mut key, mut value) = (Vec::new(), Vec::new());
+    let mut tree = String::new();
+    // Whether the next entry is the first of a tree's section.
+    let mut fresh = false;
+    let mut kind = Structure::Tree;
+    let mut next = None;
+    loop {
+        let item = match next.take() {
+            Some((item, next_key, next_value)) => {
+                (key, value) = (next_key, next_value);
+                item
+            }
+            None => reader.read(&mut key, &mut value)?,
+        };
+        let fail = |line| move |error| LoadError::Store { line, error };
+        match item {
+            Item::End | Item::Structure(..) if fresh => {
+                // A tree without entries; what ends it comes again.
+                let line = reader.line();
+                store.sorted(&tree, &mut std::iter::empty()).map_err(fail(line))?;
+                next = Some((item, std::mem::take(&mut key), std::mem::take(&mut value)));
+                fresh = false;
+            }
+            Item::End => return Ok(loaded),
+            Item::Structure(of, name, types) => {
+                kind = of;
+                loaded.trees += 1;
+                store.make(kind, &name, &types).map_err(fail(reader.line()))?;
+                if kind == Structure::Tree {
+                    (tree, fresh) = (name, true);
+                } else {
+                    store.begin(kind, &name).map_err(fail(reader.line()))?;
+                }
+            }
+            Item::Entry if fresh => {
+                let first = Some((std::mem::take(&mut key), std::mem::take(&mut value)));
+                let mut rows =
+                    Ascending { reader: &mut *reader, first, last: Vec::new(), next: None };
+                let result = store.sorted(&tree, &mut rows);
+                let after = rows.next.take();
+                let count = result.map_err(fail(reader.line()))?;
+                loaded.entries += count;
+                loaded.sorted += count;
+                next = after.transpose()?;
+                fresh = false;
+            }
+            Item::Entry => {
+                let put = match kind {
+                    Structure::Tree => store.put(&tree, &key, &value),
+                    Structure::Hash | Structure::Heap => store.add(&key, &value),
+                };
+                put.map_err(fail(reader.line()))?;
+                loaded.entries += 1;
+            }
+        }
+        progress(&loaded);
+    }
+}

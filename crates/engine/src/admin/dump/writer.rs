@@ -1,0 +1,164 @@
+//! Writing a dump.
+
+use std::io::{Result, Write};
+
+use serde_json::{Map, Value, json};
+
+use crate::admin::dump::form::{Form, HEADER, KEYS, VALUES, VERSION, WORDS};
+use crate::admin::dump::notation::{escape, hex};
+use crate::store::catalog::{Structure, TypeNames};
+
+/// Writes a dump to anything.
+pub struct DumpWriter<W: Write> {
+    out: W,
+    form: Form,
+    line: Vec<u8>,
+    entries: u64,
+}
+
+impl<W: Write> DumpWriter<W> {
+    /// Begins a dump.
+    ///
+    /// # Errors
+    /// What `out` says.
+    pub fn new(mut out: W, form: Form) -> Result<DumpWriter<W>> {
+        match form {
+            Form::Text => writeln!(out, "{HEADER}{VERSION} text")?,
+            Form::Hex => writeln!(out, "{HEADER}{VERSION} hex")?,
+            Form::Json => writeln!(out, "{}", json!({ "millpond_dump": VERSION }))?,
+        }
+        Ok(DumpWriter { out, form, line: Vec::new(), entries: 0 })
+    }
+
+    /// The entries that follow are in the tree `name`.
+    ///
+    /// # Errors
+    /// What `out` says.
+    pub fn tree(&mut self, name: &str) -> Result<()> {
+        self.structure(Structure::Tree, name)
+    }
+
+    /// The entries that follow are in the structure `name`; those of a heap have the decimal
+    /// digits of their ids as keys.
+    ///
+    /// # Errors
+    /// What `out` says.
+    pub fn structure(&mut self, kind: Structure, name: &str) -> Result<()> {
+        self.structure_of(kind, name, &TypeNames::default())
+    }
+
+    /// As [`DumpWriter::structure`], with the names of its types, as far as they are known.
+    ///
+    /// # Errors
+    /// What `out` says.
+    pub fn structure_of(&mut self, kind: Structure, name: &str, types: &TypeNames) -> Result<()> {
+        let word = WORDS.iter().find(|(of, _)| *of == kind).map_or("tree", |(_, word)| word);
+        self.line.clear();
+        match self.form {
+            Form::Json => {
+                let mut object = Map::new();
+                object.insert(word.to_string(), name.into());
+                for (member, of) in [(KEYS, &types.key), (VALUES, &types.value)] {
+                    if let Some(of) = of {
+                        object.insert(member.to_string(), of.as_str().into());
+                    }
+                }
+                serde_json::to_writer(&mut self.line, &Value::Object(object))?;
+            }
+            Form::Text | Form::Hex => {
+                write!(self.line, "@{word} ")?;
+                escape(name.as_bytes(), &mut self.line);
+                if *types != TypeNames::default() {
+                    for of in [&types.key, &types.value] {
+                        self.line.push(b'\t');
+                        escape(of.as_deref().unwrap_or_default().as_bytes(), &mut self.line);
+                    }
+                }
+            }
+        }
+        self.end_line()
+    }
+
+    /// A remark for readers; JSON has none.
+    ///
+    /// # Errors
+    /// What `out` says.
+    pub fn remark(&mut self, text: &str) -> Result<()> {
+        if self.form == Form::Json {
+            return Ok(());
+        }
+        text.lines().try_for_each(|line| writeln!(self.out, "# {line}"))
+    }
+
+    /// An entry.
+    ///
+    /// # Errors
+    /// What `out` says.
+    pub fn entry(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.entries += 1;
+        self.line.clear();
+        match self.form {
+            Form::Text => {
+                // A line that begins with one of these is something else.
+                let rest = match key {
+                    [first @ (b'@' | b'#'), rest @ ..] => {
+                        self.line.extend_from_slice(b"\\x");
+                        hex(&[*first], &mut self.line);
+                        rest
+                    }
+                    all => all,
+                };
+                escape(rest, &mut self.line);
+                self.line.push(b'\t');
+                escape(value, &mut self.line);
+            }
+            Form::Hex => {
+                hex(key, &mut self.line);
+                self.line.push(b'\t');
+                hex(value, &mut self.line);
+            }
+            Form::Json => {
+                let mut object = Map::new();
+                put(&mut object, ["key", "key_hex"], key);
+                put(&mut object, ["value", "value_hex"], value);
+                serde_json::to_writer(&mut self.line, &Value::Object(object))?;
+            }
+        }
+        self.end_line()
+    }
+
+    fn end_line(&mut self) -> Result<()> {
+        self.line.push(b'\n');
+        self.out.write_all(&self.line)
+    }
+
+    /// Entries so far.
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Ends the dump, and gives the output back.
+    ///
+    /// # Errors
+    /// What `out` says.
+    pub fn finish(mut self) -> Result<W> {
+        match self.form {
+            Form::Json => writeln!(self.out, "{}", json!({ "end": self.entries }))?,
+            Form::Text | Form::Hex => writeln!(self.out, "@end {}", self.entries)?,
+        }
+        self.out.flush()?;
+        Ok(self.out)
+    }
+}
+
+/// Bytes as a member of an object: text where they are, else digits under the second name.
+pub(crate) fn put(object: &mut Map<String, Value>, [name, name_hex]: [&str; 2], bytes: &[u8]) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => object.insert(name.to_string(), text.into()),
+        Err(_) => {
+            let mut digits = Vec::new();
+            hex(bytes, &mut digits);
+            object.insert(name_hex.to_string(), String::from_utf8_lossy(&digits).into())
+        }
+    };
+}

@@ -1,0 +1,120 @@
+//! Looking at a store's log without opening the store, and recovering it without changing it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use millpond_base::Lsn;
+
+use crate::io::{Device, FileDevice, FileOptions, OverlayDevice, PageStore};
+use crate::log::{Log, LogOptions};
+use crate::page::change::{Section, sections};
+use crate::pool::mini_transaction::kind;
+use crate::recovery::Checkpoint;
+use crate::store::error::Error;
+use crate::store::log_open::log_path;
+
+/// A record of a log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct LogRecord {
+    /// Where it begins.
+    pub start: Lsn,
+    /// Where it ends.
+    pub end: Lsn,
+    /// What it is.
+    pub kind: &'static str,
+    /// The transaction; 0: none.
+    pub tx: u64,
+    /// The transaction's record before.
+    pub prev: Lsn,
+    /// What it says, a word or two for each section.
+    pub what: String,
+}
+
+fn name_of(number: u8) -> &'static str {
+    match number {
+        kind::PAGES => "pages",
+        kind::UPDATE => "update",
+        kind::COMPENSATION => "compensation",
+        kind::COMMIT => "commit",
+        kind::ABORT => "abort",
+        kind::CHECKPOINT => "checkpoint",
+        kind::CHECKPOINT_PART => "checkpoint part",
+        _ => "unknown",
+    }
+}
+
+fn describe(body: &[u8]) -> String {
+    let words = sections(body).map(|section| match section {
+        Ok(Section::Image { page, .. }) => format!("image of page {page}"),
+        Ok(Section::Difference { page, .. }) => format!("difference in page {page}"),
+        Ok(Section::Note { page, bytes }) => {
+            format!("note of {} bytes on page {page}", bytes.len())
+        }
+        Ok(Section::Taken { page }) => format!("page {page} taken"),
+        Ok(Section::Freed { page }) => format!("page {page} freed"),
+        Ok(Section::Orphaned { page, .. }) => format!("page {page} hangs"),
+        Ok(Section::Attached { page }) => format!("page {page} placed"),
+        Ok(Section::Undo { bytes }) => format!("undo of {} bytes", bytes.len()),
+        Ok(Section::UndoNext { lsn }) => format!("undo next {}", lsn.0),
+        Err(error) => error.to_string(),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// The device of a store and that of its log.
+pub type DevicePair = (Arc<dyn Device>, Arc<dyn Device>);
+
+/// The devices of the store at `path` and of its log, for reading only: what is written stays in
+/// memory. With [`Db::open_on_devices`](crate::Db::open_on_devices) a recovery can be
+/// tried out.
+///
+/// # Errors
+/// One of the files cannot be opened, or is in use; [`Error::NoLogFile`].
+pub fn trial_devices(path: &Path) -> Result<DevicePair, Error> {
+    let options = FileOptions { read_only: true, ..FileOptions::default() };
+    let trial = |path: &Path| -> Result<Arc<dyn Device>, Error> {
+        let below = Arc::new(FileDevice::open(path, &options)?);
+        Ok(Arc::new(OverlayDevice::new(below)))
+    };
+    let (data, log) = (trial(path)?, log_path(path));
+    if !log.exists() {
+        return Err(Error::NoLogFile { path: path.to_path_buf(), log });
+    }
+    Ok((data, trial(&log)?))
+}
+
+/// Hands the records of the log of the store at `path` to `visit`, from `from` on, or from where a
+/// recovery would begin, until it answers `false`. Nothing is changed.
+///
+/// # Errors
+/// The files cannot be read, are in use, or hold no log.
+pub fn read_log(
+    path: &Path,
+    from: Option<Lsn>,
+    mut visit: impl FnMut(LogRecord) -> bool,
+) -> Result<(), Error> {
+    let (data, log) = trial_devices(path)?;
+    let store = PageStore::salvage_on(data, None)?;
+    let position = store.log_position();
+    if position == Lsn(0) {
+        return Err(Error::NoLog { path: path.to_path_buf() });
+    }
+    let options = LogOptions { flush_interval: Duration::ZERO, ..LogOptions::default() };
+    let (log, _) = Log::open(log, store.uuid(), position, &options)?;
+    let begin = match from {
+        Some(from) => from,
+        None => Checkpoint::read(&log, position)?.redo,
+    };
+    let mut reader = log.reader(begin);
+    while let Some((start, header, body)) = reader.next_record()? {
+        let is_checkpoint = matches!(header.kind, kind::CHECKPOINT | kind::CHECKPOINT_PART);
+        let what = if is_checkpoint { String::new() } else { describe(body) };
+        let (end, tx, prev) = (header.end, header.tx, header.prev);
+        if !visit(LogRecord { start, end, kind: name_of(header.kind), tx, prev, what }) {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,12 @@
+//! What administrators do with a store: check, dump, salvage, backup, shrink, look at its log.
+pub mod backup;
+mod backup_file;
+pub mod check;
+pub mod dump;
+pub mod log_view;
+pub mod salvage;
+pub mod shrink;
+
+pub use backup::{Backup, BackupPhase, BackupProgress};
+pub use log_view::LogRecord;
+pub use shrink::{ShrinkProgress, ShrinkWatch, Shrunk};

@@ -1,0 +1,126 @@
+//! What was saved, and what was not.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use crate::admin::check::{Problem, Structure};
+use crate::admin::dump::notation::escaped;
+use crate::btree::Fences;
+use crate::heap::RecordId;
+
+/// Bytes of a key that messages show.
+const KEY_SHOWN: usize = 40;
+
+/// What is lost with a page.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Lost {
+    /// The entries of these keys, as far as no other page has them.
+    Keys(Fences),
+    /// The value of this key.
+    Value(Vec<u8>),
+    /// The entries of a hash index whose keys have these hashes, as far as no other page has them.
+    Hashes(RangeInclusive<u64>),
+    /// The records of a heap in the data pages with these numbers, as far as no other page has
+    /// them.
+    Records(RangeInclusive<u64>),
+    /// Names of structures.
+    Names,
+}
+
+/// A page that could not be used, and what is lost with it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Loss {
+    /// Where, and what is wrong there.
+    pub problem: Problem,
+    /// What is lost.
+    pub lost: Lost,
+}
+
+fn shown(key: &[u8]) -> String {
+    match key.get(..KEY_SHOWN) {
+        Some(start) if key.len() > KEY_SHOWN => format!("\"{}…\"", escaped(start)),
+        _ => format!("\"{}\"", escaped(key)),
+    }
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; ", self.problem)?;
+        match &self.lost {
+            Lost::Keys(Fences { lower, upper: None }) if lower.is_empty() => {
+                write!(f, "all keys are lost")
+            }
+            Lost::Keys(Fences { lower, upper: None }) => {
+                write!(f, "keys from {} on are lost", shown(lower))
+            }
+            Lost::Keys(Fences { lower, upper: Some(upper) }) => {
+                write!(f, "keys from {} up to {} are lost", shown(lower), shown(upper))
+            }
+            Lost::Value(key) => write!(f, "the value of {} is lost", shown(key)),
+            Lost::Hashes(hashes) => {
+                let share = (u128::from(u64::MAX) + 1)
+                    / (u128::from(hashes.end().saturating_sub(*hashes.start())) + 1);
+                match share {
+                    1 => write!(f, "all entries are lost"),
+                    share => write!(f, "about one entry in {share} is lost"),
+                }
+            }
+            Lost::Records(pages) => {
+                let first = RecordId(pages.start().saturating_mul(1 << 16)).0;
+                match pages.end().checked_add(1).and_then(|end| end.checked_mul(1 << 16)) {
+                    Some(end) => write!(f, "records {first} to {} are lost", end - 1),
+                    None => write!(f, "records from {first} on are lost"),
+                }
+            }
+            Lost::Names => write!(f, "names of structures are lost"),
+        }
+    }
+}
+
+/// A tree, hash index or heap, and what was saved of it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SalvagedTree {
+    /// Its name, or one made up if that is lost.
+    pub name: String,
+    /// What it is.
+    pub kind: Structure,
+    /// The id that its pages carry.
+    pub owner: u32,
+    /// Entries reached from its root.
+    pub entries: u64,
+    /// Entries in leaves, buckets and data pages that were found by looking at all pages, in place
+    /// of what is lost: they may be out of date, and some may be there twice.
+    pub found: u64,
+    /// Ranges of keys, and values, that could not be reached from its root.
+    pub losses: u64,
+}
+
+/// What a salvage did.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SalvageReport {
+    /// The store.
+    pub path: PathBuf,
+    /// Whether the store was closed cleanly; else what was written last may be missing.
+    pub was_closed: bool,
+    /// The trees, hash indexes and heaps.
+    pub trees: Vec<SalvagedTree>,
+    /// What could not be read where it belongs.
+    pub losses: Vec<Loss>,
+    /// Further losses that are not listed.
+    pub losses_left_out: u64,
+}
+
+impl SalvageReport {
+    /// Whether everything that was in the store is known to be saved.
+    pub fn is_complete(&self) -> bool {
+        let losses = self.losses.len() as u64 + self.losses_left_out;
+        self.was_closed && losses == 0
+    }
+
+    /// Entries saved.
+    pub fn entries(&self) -> u64 {
+        self.trees.iter().map(|tree| tree.entries + tree.found).sum()
+    }
+}

@@ -1,0 +1,354 @@
+//! Shrinking a store: pages in use move to where the front of the file is free, and the end that
+//! comes free is cut off.
+//!
+//! # How
+//! There is a *bound*: where the store would end if it had no free page before its end. As many
+//! pages before it are free as pages from it on are in use, so all of these can move before it. How
+//! one page moves, and what a crash leaves of that, is in `pool/moving.rs`; here it is decided
+//! which.
+//! 1. Ids from the bound on that come free are not used again meanwhile, and the store does not
+//!    grow ahead of need.
+//! 2. The pages from the bound on are read as they lie in the file: who they belong to says which
+//!    structures have to be walked, and whether leaves of trees have to be read for the large
+//!    values below them. A page that is not sound, or was not written yet, says nothing; if a round
+//!    moves nothing, another one walks everything.
+//! 3. Each structure is walked from its root and its pages move, one by one, the root first. After
+//!    a number of pages there is a checkpoint, as the log shall not grow beyond what
+//!    [`Options::log_gap`](crate::Options#structfield.log_gap) says, the file is
+//!    cut, and the caller is asked whether to go on.
+//! 4. Others may have taken pages before the bound, or split and merged where a walk had been: the
+//!    next round begins with a new bound. It is over when nothing is left, or a round that walked
+//!    everything moved nothing.
+//!
+//! # Beside others
+//! Nothing is held between two steps. During one, no structure is dropped, and the background merge
+//! rests (`gate`); readers and writers go on. One thread moves pages at a time; what another one
+//! that shrinks does meanwhile is to cut the file.
+//!
+//! A backup copies a file that others write to, and a page that moves is for it a page that was
+//! written, and another that was freed, all of which is in the log that it copies. But it keeps all
+//! of the log from its beginning on, so nothing moves as soon as one is under way, and the file is
+//! not cut, since the pages that it copies lie there. For the same reason nothing moves any more if
+//! a transaction has been under way for so long that the log is several times what was asked for.
+//!
+//! # Without a log
+//! the pages that moved are written before the file is cut. As ever, the store is whole again when
+//! it is closed.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use millpond_base::{Lsn, PageId};
+
+use crate::io::{AlignedBuffer, PageRead, PageStore};
+use crate::page::{PageHeader, PageType};
+use crate::pool::{Anchor, Moved, Pool, PoolStrategy, Walk};
+use crate::store::error::Error;
+use crate::store::handle::Opened;
+use crate::store::store::Store;
+
+/// Bytes of pages that move between two checkpoints, at most.
+const CHUNK_BYTES: u64 = 4 << 20;
+/// Part of the log's gap that they may take: a page that moves is in the log, as may be its parent.
+const GAP_PART: u64 = 8;
+/// Pages that move between two checkpoints, at least.
+const CHUNK_LEAST: u64 = 16;
+/// Steps of a walk between two looks at what others want, for each page that may move.
+const STEPS_PER_PAGE: u64 = 2;
+/// Rounds, at most: beside many writers it would never be over.
+const ROUNDS_MAX: u32 = 16;
+/// Pages read at a time to see whose they are.
+const READ_PAGES: usize = 64;
+
+/// What shrinking did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Shrunk {
+    /// Bytes of the data file given back.
+    pub data_bytes: u64,
+    /// Bytes of the log given back.
+    pub log_bytes: u64,
+    /// Pages that moved to the front of the file.
+    pub pages_moved: u64,
+    /// Pages in use that lie behind where the file could end: what was not moved, or came since.
+    pub pages_left: u64,
+}
+
+/// How far shrinking has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct ShrinkProgress {
+    /// Pages that moved.
+    pub moved: u64,
+    /// Pages that are to move still.
+    pub left: u64,
+    /// Bytes of the data file given back.
+    pub data_bytes: u64,
+}
+
+/// Looks at the progress of shrinking; `Break` ends it: what was done so far is done.
+pub type ShrinkWatch<'w> = dyn FnMut(ShrinkProgress) -> ControlFlow<()> + 'w;
+
+/// Whose pages lie behind the bound, and whether there are large values among them.
+#[derive(Default)]
+struct Tail {
+    owners: HashMap<u32, bool>,
+}
+
+/// As long as it lives, new pages are taken before the bound.
+struct Packing<'p, M: PoolStrategy>(&'p Pool<M>);
+
+impl<M: PoolStrategy> Drop for Packing<'_, M> {
+    fn drop(&mut self) {
+        self.0.set_ceiling(None);
+    }
+}
+
+/// Why a walk stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stop {
+    /// It is over, or the structure is gone.
+    End,
+    /// It made as many steps as it may at a time.
+    Steps,
+    /// The chunk is full.
+    Chunk,
+    /// There is no free page before the bound.
+    Full,
+}
+
+/// What a structure is walked for.
+struct Target<'n> {
+    /// `None`: the catalog.
+    name: Option<&'n str>,
+    owner: u32,
+}
+
+/// Where a structure's root is, and what holds it open; nothing holds the catalog.
+type Held<M> = (Anchor, Option<Opened<M>>);
+
+/// What is done so far.
+struct Shrinking<'s, 'w, M: PoolStrategy> {
+    store: &'s Store<M>,
+    watch: &'w mut ShrinkWatch<'w>,
+    done: Shrunk,
+    /// Pages that may move before the next checkpoint.
+    chunk: u64,
+}
+
+impl Tail {
+    /// Looks at the pages in use from `bound` on.
+    fn of(pages: &PageStore, bound: PageId) -> Tail {
+        let (size, mut tail) = (pages.page_size().bytes(), Tail::default());
+        let (mut buffer, mut from) = (AlignedBuffer::new(READ_PAGES * size), bound);
+        loop {
+            let ids = pages.used_from(from, READ_PAGES);
+            let places = buffer.chunks_mut(size);
+            let mut reads: Vec<PageRead<'_>> =
+                ids.iter().zip(places).map(|(id, bytes)| PageRead::new(*id, bytes)).collect();
+            pages.read_batch(&mut reads);
+            for read in reads.iter().filter(|read| read.result.is_ok()) {
+                let header = PageHeader::read(read.bytes);
+                let values = tail.owners.entry(header.owner).or_default();
+                *values |= header.kind == PageType::OVERFLOW;
+            }
+            match ids.last() {
+                Some(last) if ids.len() == READ_PAGES => from = PageId(last.0 + 1),
+                _ => return tail,
+            }
+        }
+    }
+}
+
+impl<M: PoolStrategy> Store<M> {
+    /// See [`Db::shrink_with`](crate::Db::shrink_with).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn shrink(&self, watch: &mut ShrinkWatch<'_>) -> Result<Shrunk, Error> {
+        self.may_write()?;
+        let mut watch = |progress| watch(progress);
+        let mut shrinking =
+            Shrinking { store: self, watch: &mut watch, done: Shrunk::default(), chunk: 0 };
+        shrinking.cut()?;
+        if let Ok(_one) = self.shrinking.try_lock() {
+            let moved = shrinking.rounds();
+            // What came free is given back, whatever went wrong.
+            moved.and(shrinking.cut())?;
+        }
+        let mut done = shrinking.done;
+        done.pages_left = self.pages().count_from(self.pages().packed_end());
+        if let Some(checkpointer) = self.checkpointer() {
+            done.log_bytes = checkpointer.give_log_back()?;
+        }
+        Ok(done)
+    }
+}
+
+impl<M: PoolStrategy> Shrinking<'_, '_, M> {
+    /// Gives the free end of the data file back.
+    fn cut(&mut self) -> Result<(), Error> {
+        self.store.pool().finish_frees();
+        self.store.pool().return_ids()?;
+        self.done.data_bytes += match self.store.checkpointer() {
+            Some(checkpointer) => checkpointer.cut()?,
+            None => {
+                self.store.flush()?;
+                let pages = self.store.pages();
+                pages.forget_tail()?;
+                // Whoever finds the store not closed shall not think that it was cut off.
+                pages.set_log_position(Lsn(0), pages.catalog_root())?;
+                pages.cut_off()?
+            }
+        };
+        Ok(())
+    }
+
+    /// Moves what can be moved.
+    fn rounds(&mut self) -> Result<(), Error> {
+        let (pool, pages) = (self.store.pool().clone(), self.store.pages().clone());
+        let _packing = Packing(&pool);
+        let mut everything = false;
+        for _ in 0..ROUNDS_MAX {
+            let bound = pages.packed_end();
+            pool.set_ceiling(Some(bound));
+            pool.finish_frees();
+            pool.return_ids()?;
+            if pages.count_from(bound) == 0 || self.is_stopped(bound) {
+                return Ok(());
+            }
+            let before = self.done.pages_moved;
+            let tail = if everything { None } else { Some(Tail::of(&pages, bound)) };
+            if self.round(bound, tail.as_ref())?.is_break() {
+                return Ok(());
+            }
+            let moved_none = self.done.pages_moved == before;
+            if moved_none && everything {
+                return Ok(());
+            }
+            everything = moved_none;
+        }
+        Ok(())
+    }
+
+    /// Asks whether to go on.
+    fn is_stopped(&mut self, bound: PageId) -> bool {
+        let left = self.store.pages().count_from(bound);
+        let Shrunk { pages_moved: moved, data_bytes, .. } = self.done;
+        let is_kept =
+            self.store.checkpointer().is_some_and(|checkpointer| checkpointer.keeps_much());
+        (self.watch)(ShrinkProgress { moved, left, data_bytes }).is_break() || is_kept
+    }
+
+    /// Walks the structures that `tail` says, or all; `Break`: no more rounds.
+    fn round(&mut self, bound: PageId, tail: Option<&Tail>) -> Result<ControlFlow<()>, Error> {
+        let mut all = vec![(None, crate::store::catalog::CATALOG_OWNER)];
+        all.extend(self.store.catalog()?.into_iter().map(|(name, e)| (Some(name), e.owner)));
+        for (name, owner) in &all {
+            let values = match tail {
+                None => true,
+                Some(tail) => match tail.owners.get(owner) {
+                    Some(values) => *values,
+                    None => continue,
+                },
+            };
+            let target = Target { name: name.as_deref(), owner: *owner };
+            let mut walk = Walk::new(bound, values);
+            let mut is_new = true;
+            loop {
+                match self.walk_some(&target, &mut walk, std::mem::take(&mut is_new))? {
+                    Stop::End => break,
+                    Stop::Steps if self.is_stopped(bound) => return Ok(ControlFlow::Break(())),
+                    Stop::Steps => {}
+                    // The next round has another bound.
+                    Stop::Full => return Ok(ControlFlow::Continue(())),
+                    Stop::Chunk => {
+                        self.chunk = 0;
+                        self.cut()?;
+                        if self.is_stopped(bound) {
+                            return Ok(ControlFlow::Break(()));
+                        }
+                        if self.store.pages().count_from(bound) == 0 {
+                            return Ok(ControlFlow::Continue(()));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Goes on with a walk, for some steps; `is_new`: it is to begin, with the root.
+    fn walk_some(
+        &mut self,
+        target: &Target<'_>,
+        walk: &mut Walk,
+        is_new: bool,
+    ) -> Result<Stop, Error> {
+        let store = self.store;
+        let most = self.chunk_pages();
+        let _gate = store.keep_from_merging()?;
+        let Some((anchor, _open)) = self.open(target, walk.bound(), is_new)? else {
+            return Ok(Stop::End);
+        };
+        for _ in 0..most * STEPS_PER_PAGE {
+            if self.chunk >= most {
+                return Ok(Stop::Chunk);
+            }
+            store.transactions().await_room();
+            match store.pool().move_on(anchor, walk)? {
+                Moved::Page => self.count(),
+                Moved::Nothing | Moved::Busy => {}
+                Moved::Full => return Ok(Stop::Full),
+                Moved::End => return Ok(Stop::End),
+            }
+        }
+        Ok(Stop::Steps)
+    }
+
+    /// Pages that may move between two checkpoints.
+    fn chunk_pages(&self) -> u64 {
+        let bytes = self
+            .store
+            .checkpointer()
+            .map_or(CHUNK_BYTES, |checkpointer| CHUNK_BYTES.min(checkpointer.gap_bytes / GAP_PART));
+        (bytes / self.store.pages().page_size().bytes_u64()).max(CHUNK_LEAST)
+    }
+
+    fn count(&mut self) {
+        self.done.pages_moved += 1;
+        self.chunk += 1;
+    }
+
+    /// Opens a structure, under the gate, and moves its root if its walk `is_new`. `None`: it is
+    /// gone, cannot be opened by this combination, or shall not change in the background now.
+    fn open(
+        &mut self,
+        target: &Target<'_>,
+        bound: PageId,
+        is_new: bool,
+    ) -> Result<Option<Held<M>>, Error> {
+        let mut named = self.store.named();
+        let Some(name) = target.name else {
+            return Ok(named.catalog().map(|catalog| (catalog.anchor(), None)));
+        };
+        let (opened, entry) = match named.open_to_move(self.store.pool(), name) {
+            Ok(Some(found)) => found,
+            Ok(None) | Err(Error::TreesOnly { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if entry.owner != target.owner || opened.is_resting() {
+            return Ok(None);
+        }
+        let anchor = opened.anchor();
+        if is_new
+            && entry.root >= bound
+            && let Some(catalog) = named.catalog()
+            && let (Moved::Page, Some(root)) = catalog.move_root(name, anchor, bound)?
+        {
+            opened.set_root(root);
+            self.count();
+        }
+        Ok(Some((anchor, Some(opened))))
+    }
+}

@@ -1,0 +1,506 @@
+//! [`Db`]: a store as users open it.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::admin::backup::{Backup, BackupWatch};
+use crate::admin::salvage::names;
+use crate::admin::shrink::{ShrinkWatch, Shrunk};
+use crate::api::any::{
+    AnyHashIndex, AnyHeap, AnyStore, AnyTree, by_combination, each, turn, turn_few,
+};
+use crate::api::hash_index::HashIndex;
+use crate::api::heap::Heap;
+use crate::api::raw_hash_index::RawHashIndex;
+use crate::api::raw_heap::RawHeap;
+use crate::api::raw_tree::RawTree;
+use crate::api::tree::Tree;
+use crate::encoding::key::{DecodeKey, Key};
+use crate::encoding::value::{DecodeValue, Value};
+use crate::io::{Device, MemoryDevice};
+use crate::pool::StorageRecorder;
+use crate::pool::recording::recorder::Recorder;
+use crate::recovery::Recovery;
+use crate::store::catalog::{Entry, Structure, TypeNames};
+use crate::store::combinations::Combination;
+use crate::store::error::Error;
+use crate::store::options::Options;
+use crate::store::policy_choice::PolicyChoice;
+use crate::store::stats::Stats;
+use crate::store::store::{Prepared, Store};
+use crate::txn::Durability;
+
+/// A store.
+///
+/// A handle: clones are cheap and may be used from any thread. The store closes when the last
+/// handle goes, those of its structures among them; [`Db::close`] does it where errors can be seen.
+///
+/// ```
+/// use millpond::{Db, Options};
+/// # fn main() -> Result<(), millpond::Error> {
+/// let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let people = db.tree::<String, u32>("people")?;
+/// people.insert("Ada", &36)?;
+/// people.insert("Grace", &85)?;
+/// assert_eq!(people.get("Ada")?, Some(36));
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Db {
+    store: AnyStore,
+    combination: Combination,
+}
+
+impl std::fmt::Debug for Db {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let path = each!(AnyStore, &self.store, store => store.pages().path());
+        f.debug_struct("Db").field("path", &path).field("combination", &self.combination).finish()
+    }
+}
+
+impl Db {
+    /// Opens the store in the file at `path`, or creates it if options allow that.
+    ///
+    /// # Errors
+    /// [`Error`]: options that cannot be, a file that cannot be opened, is in use, is no store,
+    /// was not closed cleanly, has another page size than asked for; or no memory.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db, Error> {
+        let combination = choose(&options)?;
+        let may_log = !combination.has_trees_only();
+        let prepared = Prepared::file(path.as_ref(), &options, may_log, names)?;
+        Db::start(combination, prepared, &options)
+    }
+
+    /// A new store in memory: the file, too, is memory, so that everything is gone afterwards.
+    /// What [`Options::memory`] says is for the pool; the file comes on top.
+    ///
+    /// # Errors
+    /// [`Error`]: options that cannot be, or no memory.
+    pub fn in_memory(options: Options) -> Result<Db, Error> {
+        Db::open_on(Arc::new(MemoryDevice::new()), options)
+    }
+
+    /// Opens the store on any device, or creates it if the device is empty. Statistics are not
+    /// published.
+    ///
+    /// # Errors
+    /// As [`Db::open`].
+    pub fn open_on(device: Arc<dyn Device>, options: Options) -> Result<Db, Error> {
+        let combination = choose(&options)?;
+        let prepared = Prepared::device(device, &options)?;
+        Db::start(combination, prepared, &options)
+    }
+
+    /// Opens the store on `device`, with its log on `log`, or creates both if they are empty. If it
+    /// was not closed, it is recovered.
+    ///
+    /// # Errors
+    /// As [`Db::open`].
+    pub fn open_on_devices(
+        device: Arc<dyn Device>,
+        log: Arc<dyn Device>,
+        options: Options,
+    ) -> Result<Db, Error> {
+        let combination = choose(&options)?;
+        if combination.has_trees_only() {
+            return Err(Error::NoTransactions);
+        }
+        let prepared = Prepared::devices(device, log, &options, names)?;
+        Db::start(combination, prepared, &options)
+    }
+
+    fn start(combination: Combination, prepared: Prepared, options: &Options) -> Result<Db, Error> {
+        let store = by_combination!(combination, Store::start(prepared, options)?);
+        Ok(Db { store, combination })
+    }
+
+    pub(crate) fn any(&self) -> &AnyStore {
+        &self.store
+    }
+
+    /// What a transaction's commit promises unless it says so itself.
+    pub fn durability(&self) -> Durability {
+        each!(AnyStore, &self.store, store => store.durability())
+    }
+
+    /// What was done to make the store whole when it was opened; `None` if it had been closed, with
+    /// a log that was sound.
+    pub fn recovery(&self) -> Option<Recovery> {
+        each!(AnyStore, &self.store, store => store.recovery())
+    }
+
+    /// The strategies that it runs with.
+    pub fn combination(&self) -> Combination {
+        self.combination
+    }
+
+    /// The tree of that name, with keys and values of these types; made if there is none. It keeps
+    /// the names of the types that it was made with, as far as these have names
+    /// ([`DecodeKey::type_name`](crate::encoding::key::DecodeKey::type_name)), and is not opened
+    /// with others. A tree that was made as one of byte strings, or before there were such names,
+    /// has none, and whoever opens it must know its types; [`RawTree::typed`] asks for nothing.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// db.tree::<u64, String>("names")?.put(&7, "Ada")?;
+    /// let wrong = db.tree::<String, String>("names").unwrap_err();
+    /// assert!(wrong.to_string().contains("keys of type u64, not String"));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OtherType`], [`Error::Name`], [`Error::OtherKind`], or the store failed.
+    pub fn tree<K: Key, V: Value>(&self, name: &str) -> Result<Tree<K, V>, Error> {
+        let types = types_of::<K, V>();
+        let tree = turn!(AnyStore => AnyTree, &self.store, store => store.tree_of(name, &types)?);
+        Ok(RawTree::new(tree).typed())
+    }
+
+    /// The names of the types that a structure was made with, as far as they are known.
+    ///
+    /// # Errors
+    /// The catalog cannot be read.
+    pub fn types(&self, name: &str) -> Result<TypeNames, Error> {
+        each!(AnyStore, &self.store, store => store.types(name))
+    }
+
+    /// The tree of that name, of byte strings; made if there is none.
+    ///
+    /// # Errors
+    /// As [`Db::tree`].
+    pub fn raw_tree(&self, name: &str) -> Result<RawTree, Error> {
+        let tree = turn!(AnyStore => AnyTree, &self.store, store => store.tree(name)?);
+        Ok(RawTree::new(tree))
+    }
+
+    /// The tree of that name, which must exist.
+    ///
+    /// # Errors
+    /// [`Error::NoTree`], or as [`Db::tree`].
+    pub fn open_tree(&self, name: &str) -> Result<RawTree, Error> {
+        let tree = turn!(AnyStore => AnyTree, &self.store, store => store.open_tree(name)?);
+        Ok(RawTree::new(tree))
+    }
+
+    /// A new, empty tree of that name.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], or as [`Db::tree`].
+    pub fn create_tree(&self, name: &str) -> Result<RawTree, Error> {
+        let tree = turn!(AnyStore => AnyTree, &self.store, store => store.create_tree(name)?);
+        Ok(RawTree::new(tree))
+    }
+
+    /// Removes a tree and gives all its pages back. Nobody may have a handle of it any more.
+    ///
+    /// # Errors
+    /// [`Error::NoTree`], [`Error::TreeInUse`], or the store failed.
+    pub fn drop_tree(&self, name: &str) -> Result<(), Error> {
+        self.drop_structure(name, Structure::Tree)
+    }
+
+    /// The hash index of that name, with keys and values of these types; made if there is none.
+    /// It finds a key faster than a tree does, and has no order. Its types are kept as those of a
+    /// tree are.
+    ///
+    /// # Errors
+    /// [`Error::OtherType`], [`Error::Name`], [`Error::OtherKind`], [`Error::TreesOnly`], or the
+    /// store failed.
+    pub fn hash_index<K: Key, V: Value>(&self, name: &str) -> Result<HashIndex<K, V>, Error> {
+        Ok(self.hash_index_of(name, &types_of::<K, V>())?.typed())
+    }
+
+    /// The hash index of that name, of byte strings; made if there is none.
+    ///
+    /// # Errors
+    /// As [`Db::hash_index`].
+    pub fn raw_hash_index(&self, name: &str) -> Result<RawHashIndex, Error> {
+        self.hash_index_of(name, &TypeNames::default())
+    }
+
+    fn hash_index_of(&self, name: &str, types: &TypeNames) -> Result<RawHashIndex, Error> {
+        let index = turn_few!(
+            AnyStore => AnyHashIndex, &self.store, store => store.hash_index_of(name, types)?,
+            else return Err(trees_only(name, Structure::Hash))
+        );
+        Ok(RawHashIndex::new(index))
+    }
+
+    /// The hash index of that name, which must exist.
+    ///
+    /// # Errors
+    /// [`Error::NoStructure`], or as [`Db::hash_index`].
+    pub fn open_hash_index(&self, name: &str) -> Result<RawHashIndex, Error> {
+        let index = turn_few!(
+            AnyStore => AnyHashIndex, &self.store, store => store.open_hash_index(name)?,
+            else return Err(trees_only(name, Structure::Hash))
+        );
+        Ok(RawHashIndex::new(index))
+    }
+
+    /// A new, empty hash index of that name.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], or as [`Db::hash_index`].
+    pub fn create_hash_index(&self, name: &str) -> Result<RawHashIndex, Error> {
+        let index = turn_few!(
+            AnyStore => AnyHashIndex, &self.store, store => store.create_hash_index(name)?,
+            else return Err(trees_only(name, Structure::Hash))
+        );
+        Ok(RawHashIndex::new(index))
+    }
+
+    /// The heap of that name, with records of this type, which is kept as the types of a tree are;
+    /// made if there is none.
+    ///
+    /// # Errors
+    /// [`Error::OtherType`], [`Error::Name`], [`Error::OtherKind`], [`Error::TreesOnly`], or the
+    /// store failed.
+    pub fn heap<V: Value>(&self, name: &str) -> Result<Heap<V>, Error> {
+        let types = TypeNames::new(None, <V as DecodeValue<'_>>::type_name());
+        Ok(self.heap_of(name, &types)?.typed())
+    }
+
+    /// The heap of that name, of byte strings; made if there is none.
+    ///
+    /// # Errors
+    /// As [`Db::heap`].
+    pub fn raw_heap(&self, name: &str) -> Result<RawHeap, Error> {
+        self.heap_of(name, &TypeNames::default())
+    }
+
+    fn heap_of(&self, name: &str, types: &TypeNames) -> Result<RawHeap, Error> {
+        let heap = turn_few!(
+            AnyStore => AnyHeap, &self.store, store => store.heap_of(name, types)?,
+            else return Err(trees_only(name, Structure::Heap))
+        );
+        Ok(RawHeap::new(heap))
+    }
+
+    /// The heap of that name, which must exist.
+    ///
+    /// # Errors
+    /// [`Error::NoStructure`], or as [`Db::heap`].
+    pub fn open_heap(&self, name: &str) -> Result<RawHeap, Error> {
+        let heap = turn_few!(
+            AnyStore => AnyHeap, &self.store, store => store.open_heap(name)?,
+            else return Err(trees_only(name, Structure::Heap))
+        );
+        Ok(RawHeap::new(heap))
+    }
+
+    /// A new, empty heap of that name.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], or as [`Db::heap`].
+    pub fn create_heap(&self, name: &str) -> Result<RawHeap, Error> {
+        let heap = turn_few!(
+            AnyStore => AnyHeap, &self.store, store => store.create_heap(name)?,
+            else return Err(trees_only(name, Structure::Heap))
+        );
+        Ok(RawHeap::new(heap))
+    }
+
+    /// Removes a tree, hash index or heap, as `kind` says, and gives all its pages back. Nobody
+    /// may have a handle of it any more.
+    ///
+    /// # Errors
+    /// [`Error::NoTree`] or [`Error::NoStructure`], [`Error::OtherKind`], [`Error::TreeInUse`], or
+    /// the store failed.
+    pub fn drop_structure(&self, name: &str, kind: Structure) -> Result<(), Error> {
+        each!(AnyStore, &self.store, store => store.drop_structure(name, kind))
+    }
+
+    /// Everything that has a name, in order.
+    ///
+    /// # Errors
+    /// The catalog cannot be read.
+    pub fn trees(&self) -> Result<Vec<(String, Entry)>, Error> {
+        each!(AnyStore, &self.store, store => store.catalog())
+    }
+
+    /// Makes a structure with keys and values of these types, if there is none of that name: for
+    /// programs that know types by name only, as whoever loads a dump does. What is there already
+    /// stays as it is.
+    ///
+    /// # Errors
+    /// [`Error::OtherType`] or [`Error::OtherKind`] if there is another one, [`Error::Name`],
+    /// [`Error::TreesOnly`], or the store failed.
+    pub fn make(&self, kind: Structure, name: &str, types: &TypeNames) -> Result<(), Error> {
+        match kind {
+            Structure::Tree => {
+                each!(AnyStore, &self.store, store => store.tree_of(name, types).map(drop))
+            }
+            Structure::Hash => self.hash_index_of(name, types).map(drop),
+            Structure::Heap => self.heap_of(name, types).map(drop),
+        }
+    }
+
+    /// Makes everything durable that was changed before the call, by single calls and by commits
+    /// that did not wait. Operations may run meanwhile.
+    ///
+    /// Without a log it writes what is dirty, which bounds how long [`Db::close`] takes, and no
+    /// more: a store whose process dies is not opened again, however often it was flushed, because
+    /// its pages need not fit together. What is flushed can be salvaged.
+    ///
+    /// # Errors
+    /// A page could not be written, or the device did not confirm.
+    pub fn flush(&self) -> Result<(), Error> {
+        each!(AnyStore, &self.store, store => store.flush())
+    }
+
+    /// Takes a checkpoint, so that a recovery would begin about here. The store takes them itself,
+    /// as [`Options::log_gap`] demands; nobody waits for one.
+    ///
+    /// # Errors
+    /// Log or data could not be made durable.
+    pub fn checkpoint(&self) -> Result<(), Error> {
+        each!(AnyStore, &self.store, store => store.checkpoint())
+    }
+
+    /// Writes a backup to `target`, where nothing is yet, while the store is used: one file, a
+    /// store of its own that was closed. It has everything that was committed before this call, and
+    /// of what is committed meanwhile all up to one moment. The log is kept, and so grows, until
+    /// the pages are copied.
+    ///
+    /// ```
+    /// use millpond::{Db, Options};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// let db = Db::open(folder.path().join("pond.mp"), Options::new().memory(16 << 20))?;
+    /// db.tree::<String, u32>("birds")?.insert("heron", &3)?;
+    /// db.backup_to(folder.path().join("monday.mp"))?;
+    ///
+    /// let monday = Db::open(folder.path().join("monday.mp"), Options::new().memory(16 << 20))?;
+    /// assert_eq!(monday.tree::<String, u32>("birds")?.get("heron")?, Some(3));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Backup`]: something has that name, there is no room, the store has no log, or one
+    /// of its pages is damaged; [`Error::ReadOnly`]; or its log failed. Nothing is left behind.
+    pub fn backup_to(&self, target: impl AsRef<Path>) -> Result<Backup, Error> {
+        self.backup_with(target, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// As [`Db::backup_to`], telling `watch` how far it has come after each MiB. It may wait there,
+    /// to be easy on the device, and answers `Break` to give the backup up.
+    ///
+    /// # Errors
+    /// As [`Db::backup_to`], or [`BackupError::GivenUp`](crate::BackupError::GivenUp).
+    pub fn backup_with(
+        &self,
+        target: impl AsRef<Path>,
+        watch: &mut BackupWatch<'_>,
+    ) -> Result<Backup, Error> {
+        each!(AnyStore, &self.store, store => store.backup_to(target.as_ref(), watch))
+    }
+
+    /// Copies the store to two empty devices while it is used, as a crash would leave it: opening
+    /// the copy ([`Db::open_on_devices`]) recovers it. What is in it is what [`Db::backup_to`]
+    /// says. It has the store's own id: neither log must ever get beside the other data.
+    ///
+    /// # Errors
+    /// As [`Db::backup_with`]. What is on the devices then is of no use.
+    pub fn backup_to_devices(
+        &self,
+        data: &Arc<dyn Device>,
+        log: &Arc<dyn Device>,
+        watch: &mut BackupWatch<'_>,
+    ) -> Result<Backup, Error> {
+        each!(AnyStore, &self.store, store => store.backup_to_devices(data, log, watch))
+    }
+
+    /// Moves pages in use to where the front of the data file is free, gives the end that comes
+    /// free back to the file system, and of the log what [`Options::log_gap`] does not ask for.
+    /// Operations may run meanwhile; pages that they hold, or that transactions under way need to
+    /// abort, may stay where they are.
+    ///
+    /// # Errors
+    /// [`BackupError::UnderWay`](crate::BackupError::UnderWay),
+    /// [`Error::ReadOnly`]; a page could not be read; or log or data could not be made durable. The
+    /// store is as it was, perhaps with some pages elsewhere.
+    pub fn shrink(&self) -> Result<Shrunk, Error> {
+        self.shrink_with(&mut |_| ControlFlow::Continue(()))
+    }
+
+    /// As [`Db::shrink`], telling `watch` how far it has come: before the first page moves, and
+    /// after each checkpoint, of which there is one for some MiB of pages. It may wait there, to be
+    /// easy on the device, and answers `Break` to leave it at that.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    ///
+    /// use millpond::{Db, Options};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// let db = Db::open(folder.path().join("pond.mp"), Options::new().memory(16 << 20))?;
+    /// # let fill = |name| -> Result<(), Box<dyn std::error::Error>> {
+    /// #     let tree = db.raw_tree(name)?;
+    /// #     (0..8000u32).try_for_each(|row| tree.put(&row.to_be_bytes(), &[7; 300]).map(drop))?;
+    /// #     Ok(())
+    /// # };
+    /// fill("last year")?;
+    /// fill("this year")?;
+    /// db.drop_tree("last year")?;
+    /// let shrunk = db.shrink_with(&mut |_| ControlFlow::Continue(()))?;
+    /// assert!(shrunk.pages_moved > 0 && shrunk.data_bytes > 1 << 20);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Db::shrink`].
+    pub fn shrink_with(&self, watch: &mut ShrinkWatch<'_>) -> Result<Shrunk, Error> {
+        each!(AnyStore, &self.store, store => store.shrink(watch))
+    }
+
+    /// What the store did since it was opened, and its state now.
+    pub fn stats(&self) -> Stats {
+        each!(AnyStore, &self.store, store => store.stats())
+    }
+
+    /// Records page references, if [`Lab::records`](crate::store::options::Lab::records) asked for
+    /// it; else it records nothing.
+    pub fn recorder(&self) -> &Recorder {
+        each!(AnyStore, &self.store, store => store.pool().recorder())
+    }
+
+    /// Records what is asked of storage, whatever the store's options are, once it is started: page
+    /// reads, writes with their reasons, and what checkpoints have made durable.
+    pub fn storage_recorder(&self) -> &StorageRecorder {
+        each!(AnyStore, &self.store, store => store.pool().storage_recorder())
+    }
+
+    /// Bytes of a page.
+    pub fn page_size(&self) -> usize {
+        each!(AnyStore, &self.store, store => store.pages().page_size().bytes())
+    }
+
+    /// Closes the store: writes everything, so that it can be opened again.
+    ///
+    /// # Errors
+    /// [`Error::InUse`]: other handles are alive; the store closes when the last of them goes.
+    /// Any other error: the file stays marked as open, and some of what was written may be lost.
+    pub fn close(self) -> Result<(), Error> {
+        each!(AnyStore, self.store, store => store.close())
+    }
+}
+
+/// The names of these types.
+fn types_of<K: Key, V: Value>() -> TypeNames {
+    TypeNames::new(<K as DecodeKey<'_>>::type_name(), <V as DecodeValue<'_>>::type_name())
+}
+
+fn trees_only(name: &str, wanted: Structure) -> Error {
+    Error::TreesOnly { name: name.to_string(), wanted }
+}
+
+fn choose(options: &Options) -> Result<Combination, Error> {
+    let lab = &options.lab;
+    let policy = PolicyChoice::parse_among(&options.policy, &options.own_policies);
+    let policy = policy.map_err(crate::store::options::OptionsError::from)?;
+    Ok(Combination::choose(lab.translation, lab.latching, &policy, lab.records)?)
+}

@@ -1,0 +1,318 @@
+//! Bytes out and bytes in: what the encodings of keys and values have in common.
+
+use std::fmt;
+
+/// Bytes that are not what they were taken for.
+///
+/// `at` is the offset in the key or value, in bytes.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// The bytes end too early.
+    #[error(
+        "{wanted} bytes are needed at byte {at}, and {left} are left: read the tree with the \
+         types that it was written with"
+    )]
+    TooShort {
+        /// Where.
+        at: usize,
+        /// Bytes needed from there on.
+        wanted: usize,
+        /// Bytes there are from there on.
+        left: usize,
+    },
+    /// Bytes are left over.
+    #[error(
+        "{left} bytes are left over at byte {at}: read the tree with the types that it was \
+         written with"
+    )]
+    Trailing {
+        /// Where what was decoded ends.
+        at: usize,
+        /// Bytes behind it.
+        left: usize,
+    },
+    /// A byte has a value that nothing encodes to.
+    #[error(
+        "byte {at} is {byte:#04x}, which is no {expected}: read the tree with the types that it \
+         was written with"
+    )]
+    BadByte {
+        /// Where.
+        at: usize,
+        /// What is there.
+        byte: u8,
+        /// What should be.
+        expected: Expected,
+    },
+    /// A string that is not UTF-8.
+    #[error("the string at byte {at} is not UTF-8: read it as Vec<u8>")]
+    NotUtf8 {
+        /// Where the string begins.
+        at: usize,
+    },
+    /// A number that is no `char`.
+    #[error("{value:#x} at byte {at} is no Unicode scalar value: read it as u32")]
+    NotChar {
+        /// Where.
+        at: usize,
+        /// What is there.
+        value: u32,
+    },
+    /// A type of the user's own says that the bytes are none of it: [`DecodeError::custom`].
+    #[error("at byte {at}: {reason}")]
+    Custom {
+        /// Where what was decoded begins.
+        at: usize,
+        /// What the type says.
+        reason: Box<str>,
+    },
+}
+
+impl DecodeError {
+    /// The bytes are not what a type of your own encodes to, for this reason.
+    ///
+    /// ```
+    /// use millpond::DecodeError;
+    /// use millpond::internals::encoding::value::DecodeValue;
+    ///
+    /// struct Even(u32);
+    ///
+    /// impl<'a> DecodeValue<'a> for Even {
+    ///     fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+    ///         match u32::decode(bytes)? {
+    ///             odd if odd % 2 == 1 => Err(DecodeError::custom(format!("{odd} is odd"))),
+    ///             even => Ok(Even(even)),
+    ///         }
+    ///     }
+    /// }
+    /// assert!(Even::decode(&[3, 0, 0, 0]).is_err_and(|error| error.to_string().contains("odd")));
+    /// ```
+    pub fn custom(reason: impl fmt::Display) -> DecodeError {
+        DecodeError::Custom { at: 0, reason: reason.to_string().into() }
+    }
+
+    /// The same error in bytes that begin `by` bytes further on in the key or value.
+    #[must_use]
+    pub fn further(mut self, by: usize) -> DecodeError {
+        let (DecodeError::TooShort { at, .. }
+        | DecodeError::Trailing { at, .. }
+        | DecodeError::BadByte { at, .. }
+        | DecodeError::NotUtf8 { at }
+        | DecodeError::NotChar { at, .. }
+        | DecodeError::Custom { at, .. }) = &mut self;
+        *at += by;
+        self
+    }
+}
+
+/// What a byte should have been.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Expected {
+    /// 0 or 1.
+    Bool,
+    /// 0 for `None` or 1 for `Some`.
+    OptionTag,
+    /// What follows a zero byte inside an escaped string: 0 or 0xFF.
+    Escape,
+    /// The shortest form of a length.
+    Length,
+}
+
+impl fmt::Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Expected::Bool => "bool (0 or 1)",
+            Expected::OptionTag => "option's tag (0 or 1)",
+            Expected::Escape => "escape (0 or 0xff)",
+            Expected::Length => "length",
+        })
+    }
+}
+
+/// The name of a tuple of types with these names, if all have one.
+pub(crate) fn tuple_name(parts: &[Option<String>]) -> Option<String> {
+    let names: Option<Vec<&str>> = parts.iter().map(Option::as_deref).collect();
+    let names = names?;
+    Some(if names.len() == 1 {
+        format!("({},)", names[0])
+    } else {
+        format!("({})", names.join(", "))
+    })
+}
+
+/// Where an encoding is appended.
+pub trait Sink {
+    /// Appends `bytes`.
+    fn put(&mut self, bytes: &[u8]);
+}
+
+impl Sink for Vec<u8> {
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}
+
+/// Bytes on the stack while they are few, which spares a lookup its allocation.
+pub struct Buffer {
+    inline: [u8; Buffer::INLINE],
+    len: usize,
+    /// All of the bytes, once they do not fit inline any more; empty before.
+    spilled: Vec<u8>,
+}
+
+impl Default for Buffer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Buffer {
+    /// So many bytes fit without an allocation.
+    pub const INLINE: usize = 64;
+
+    /// Empty.
+    #[inline]
+    pub fn new() -> Buffer {
+        Buffer { inline: [0; Self::INLINE], len: 0, spilled: Vec::new() }
+    }
+
+    /// What was put.
+    #[inline]
+    pub fn as_slice(&self) -> &[u8] {
+        if self.spilled.is_empty() {
+            self.inline.get(..self.len).unwrap_or(&[])
+        } else {
+            &self.spilled
+        }
+    }
+
+    #[cold]
+    fn spill(&mut self, bytes: &[u8]) {
+        if self.spilled.is_empty() {
+            self.spilled.extend_from_slice(&self.inline[..self.len]);
+        }
+        self.spilled.extend_from_slice(bytes);
+        self.len = Self::INLINE;
+    }
+}
+
+impl Sink for Buffer {
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) {
+        let end = self.len + bytes.len();
+        match self.inline.get_mut(self.len..end) {
+            Some(place) if self.spilled.is_empty() => {
+                place.copy_from_slice(bytes);
+                self.len = end;
+            }
+            _ if bytes.is_empty() => {}
+            _ => self.spill(bytes),
+        }
+    }
+}
+
+/// Bytes that are being decoded, from front to back.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// Begins at the front of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Reader<'a> {
+        Reader { bytes, at: 0 }
+    }
+
+    /// The offset of what comes next.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// What is left.
+    pub fn rest(&self) -> &'a [u8] {
+        self.bytes.get(self.at..).unwrap_or(&[])
+    }
+
+    /// Takes the next `count` bytes.
+    ///
+    /// # Errors
+    /// [`DecodeError::TooShort`].
+    pub fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
+        let rest = self.rest();
+        let taken = rest.get(..count).ok_or(DecodeError::TooShort {
+            at: self.at,
+            wanted: count,
+            left: rest.len(),
+        })?;
+        self.at += count;
+        Ok(taken)
+    }
+
+    /// Takes the next `N` bytes.
+    ///
+    /// # Errors
+    /// [`DecodeError::TooShort`].
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(N)?);
+        Ok(array)
+    }
+
+    /// Takes a byte that is 0 or 1.
+    ///
+    /// # Errors
+    /// [`DecodeError::TooShort`], [`DecodeError::BadByte`].
+    pub fn flag(&mut self, expected: Expected) -> Result<bool, DecodeError> {
+        let at = self.at;
+        match self.array()? {
+            [0] => Ok(false),
+            [1] => Ok(true),
+            [byte] => Err(DecodeError::BadByte { at, byte, expected }),
+        }
+    }
+
+    /// Nothing must be left.
+    ///
+    /// # Errors
+    /// [`DecodeError::Trailing`].
+    pub fn end(&self) -> Result<(), DecodeError> {
+        match self.rest().len() {
+            0 => Ok(()),
+            left => Err(DecodeError::Trailing { at: self.at, left }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_holds_what_was_put_whether_it_fits_inline_or_not() {
+        let mut random = fastrand::Rng::with_seed(3);
+        for _ in 0..500 {
+            let (mut buffer, mut expected) = (Buffer::new(), Vec::new());
+            for _ in 0..random.usize(..12) {
+                let bytes: Vec<u8> = (0..random.usize(..30)).map(|_| random.u8(..)).collect();
+                buffer.put(&bytes);
+                expected.put(&bytes);
+                assert_eq!(buffer.as_slice(), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn a_reader_says_where_bytes_are_missing_or_left() {
+        let mut reader = Reader::new(&[1, 2, 3, 4, 5]);
+        assert_eq!(reader.array(), Ok([1, 2]));
+        assert_eq!(reader.take(4), Err(DecodeError::TooShort { at: 2, wanted: 4, left: 3 }));
+        assert_eq!(reader.end(), Err(DecodeError::Trailing { at: 2, left: 3 }));
+        let bad = DecodeError::BadByte { at: 2, byte: 3, expected: Expected::Bool };
+        assert_eq!(reader.flag(Expected::Bool), Err(bad.clone()));
+        assert!(bad.to_string().contains("byte 2 is 0x03, which is no bool"));
+    }
+}

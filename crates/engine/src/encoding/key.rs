@@ -1,0 +1,646 @@
+//! Keys as bytes, in order: comparing encodings with `memcmp` gives the order of the values.
+//!
+//! ```text
+//! u8 … u128     big-endian
+//! i8 … i128     big-endian, sign bit flipped: the negative ones come first
+//! bool          0 or 1
+//! char          its u32
+//! f32, f64      big-endian bits; sign bit flipped if it is clear, all bits flipped if it is set
+//! [u8; N]       as it is
+//! Option<T>     0 for None; 1 and then T for Some: None comes first
+//! tuples        one element behind the other, each in its part form
+//! byte strings, str, String
+//!   whole form  as it is
+//!   part form   each 0x00 becomes 0x00 0xFF, then 0x00 0x00 ends it
+//! ```
+//!
+//! **Floats** are ordered by `total_cmp`, not by `<`: −NaN < −∞ < … < −0.0 < +0.0 < … < ∞ < NaN.
+//! So every float is a key and comes back bit by bit; −0.0 and +0.0 are two different keys, and so
+//! are NaNs of different bits. `usize` and `isize` are no keys: a store moves between machines.
+//!
+//! **Two forms.** A key that is one string needs no end: the page says how long it is, and a
+//! shorter string that begins a longer one comes first under `memcmp` anyhow. Inside a tuple
+//! something may follow, and tuples nest, so that no element knows whether it is the last. There,
+//! in the *part form*, a string ends itself. Everything else has one form only.
+//!
+//! **Why part forms keep the order.** Claim: for any values v < w of one type, the encodings
+//! differ at some byte, neither is a prefix of the other, and the first byte that differs is the
+//! smaller one in v. (Then whatever follows cannot matter, hence tuples compare element by
+//! element, hence tuples of tuples do.) For fixed lengths that is plain. For `Option`, the tag
+//! differs, or the claim for T holds behind equal tags. For strings: let i be the first place
+//! where v and w differ. If both have a byte there, at most one of the two is 0x00, which is
+//! written as 0x00 first, and any other byte as itself: the order stays. If v ends there, v has
+//! 0x00 0x00, and w has either a byte above 0x00, or 0x00 0xFF: v is smaller at the first or at the
+//! second byte.
+//!
+//! **Prefixes.** Since elements just follow each other, the encodings of the first elements of a
+//! tuple are a prefix of the bytes of exactly those tuples that begin with them: see
+//! [`PrefixOf`], and [`prefix_end`] for the end of the range.
+
+use std::borrow::Cow;
+
+use crate::encoding::codec::{Buffer, DecodeError, Expected, Reader, Sink};
+
+/// Something that is written as (a part of) a key, in an order-preserving form.
+///
+/// Also implemented for what is only borrowed: `str`, `[u8]`, references.
+pub trait EncodeKey {
+    /// Appends the part form: order-preserving and self-delimiting, whatever follows.
+    fn encode_part(&self, out: &mut impl Sink);
+
+    /// Appends the whole form: order-preserving where nothing follows.
+    #[inline]
+    fn encode(&self, out: &mut impl Sink) {
+        self.encode_part(out);
+    }
+
+    /// Calls `then` with the whole form, without an allocation if that is short (64 bytes) or
+    /// equal to what is in memory.
+    #[inline]
+    fn with_encoded<R>(&self, then: impl FnOnce(&[u8]) -> R) -> R {
+        let mut buffer = Buffer::new();
+        self.encode(&mut buffer);
+        then(buffer.as_slice())
+    }
+
+    /// The whole form, as bytes of its own.
+    fn to_key_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.encode(&mut bytes);
+        bytes
+    }
+}
+
+/// Something that can be read back from a key's bytes, borrowing from them where it likes.
+///
+/// `Cow<str>` and `Cow<[u8]>` borrow unless the string was escaped, that is, stood in a tuple and
+/// has a zero byte.
+pub trait DecodeKey<'a>: Sized {
+    /// Takes a part form from the front.
+    ///
+    /// # Errors
+    /// [`DecodeError`] when the bytes are no such thing.
+    fn decode_part(reader: &mut Reader<'a>) -> Result<Self, DecodeError>;
+
+    /// The name of the type, as trees keep it: who opens one with other keys gets an error. Types
+    /// that are encoded in the same way have the same name. `None`, unless told: the type is not
+    /// kept and not compared. For a type of your own, choose a name that says which encoding it
+    /// is, and another one when that changes.
+    fn type_name() -> Option<String> {
+        None
+    }
+
+    /// Decodes a whole form.
+    ///
+    /// # Errors
+    /// [`DecodeError`] when the bytes are no such thing, or more than that.
+    fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let value = Self::decode_part(&mut reader)?;
+        reader.end()?;
+        Ok(value)
+    }
+}
+
+/// A type of keys: what [`EncodeKey`] writes, [`DecodeKey`] reads back, and the order of the
+/// encodings is that of the values.
+///
+/// Implemented for whatever has both. For a type of your own, implement those two and
+/// `PartLike<Self>`, usually by delegating to a tuple of its fields.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a key",
+    note = "integers but usize and isize, floats, bool, char, String, Vec<u8>, [u8; N], Option \
+            and tuples of up to eight of them can"
+)]
+pub trait Key: EncodeKey + for<'a> DecodeKey<'a> {}
+
+impl<K: EncodeKey + for<'a> DecodeKey<'a>> Key for K {}
+
+/// Something whose *part form* is that of a `K`: `str` for `String`, `&T` for `T`,
+/// `(&str, u32)` for `(String, u32)`. A promise about encodings, not checked by the compiler.
+pub trait PartLike<K>: EncodeKey {}
+
+/// Something whose *whole form* is that of a `K`, so that one can look up a `K` with it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot stand for a key of type `{K}`",
+    note = "pass the key type itself, or its borrowed form: str for String, [u8] for Vec<u8>, \
+            (&str, u64) for (String, u64)"
+)]
+pub trait KeyLike<K>: EncodeKey {}
+
+impl<K, Q: PartLike<K> + ?Sized> KeyLike<K> for Q {}
+// Arrays have no end mark, so that they stand for byte strings where nothing follows.
+impl<const N: usize> KeyLike<Vec<u8>> for [u8; N] {}
+
+/// Something whose encoding is a byte prefix of exactly those keys of type `K` that begin with
+/// it: the first elements of a tuple, the first characters of a string.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a prefix of keys of type `{K}`",
+    note = "tuples begin with tuples of their first elements, (A,) for (A, B); String begins with \
+            str, Vec<u8> with [u8]"
+)]
+pub trait PrefixOf<K> {
+    /// Appends the prefix.
+    fn encode_prefix(&self, out: &mut impl Sink);
+
+    /// The prefix, as bytes of its own.
+    fn to_prefix_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.encode_prefix(&mut bytes);
+        bytes
+    }
+}
+
+/// The smallest byte string above all that begin with `prefix`: the excluded end of a prefix
+/// scan. `None` when there is no such string, because `prefix` is empty or all 0xFF: the scan
+/// then goes on to the last key.
+pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
+}
+
+impl PrefixOf<String> for str {
+    fn encode_prefix(&self, out: &mut impl Sink) {
+        out.put(self.as_bytes());
+    }
+}
+
+impl PrefixOf<Vec<u8>> for [u8] {
+    fn encode_prefix(&self, out: &mut impl Sink) {
+        out.put(self);
+    }
+}
+
+impl<const N: usize> PrefixOf<Vec<u8>> for [u8; N] {
+    fn encode_prefix(&self, out: &mut impl Sink) {
+        out.put(self);
+    }
+}
+
+impl<K, Q: PrefixOf<K> + ?Sized> PrefixOf<K> for &Q {
+    fn encode_prefix(&self, out: &mut impl Sink) {
+        (**self).encode_prefix(out);
+    }
+}
+
+impl<T: EncodeKey + ?Sized> EncodeKey for &T {
+    #[inline]
+    fn encode_part(&self, out: &mut impl Sink) {
+        (**self).encode_part(out);
+    }
+    #[inline]
+    fn encode(&self, out: &mut impl Sink) {
+        (**self).encode(out);
+    }
+    #[inline]
+    fn with_encoded<R>(&self, then: impl FnOnce(&[u8]) -> R) -> R {
+        (**self).with_encoded(then)
+    }
+}
+
+impl<K, Q: PartLike<K> + ?Sized> PartLike<K> for &Q {}
+
+/// Keys of a fixed length: `$bytes` of `self` on the way out, `$value` of `bytes` on the way in.
+macro_rules! fixed_key {
+    ($($ty:ty: |$this:ident| $bytes:expr, |$read:ident| $value:expr;)*) => {$(
+        impl EncodeKey for $ty {
+            #[inline]
+            fn encode_part(&self, out: &mut impl Sink) {
+                let $this = *self;
+                out.put(&$bytes);
+            }
+            #[inline]
+            fn with_encoded<R>(&self, then: impl FnOnce(&[u8]) -> R) -> R {
+                let $this = *self;
+                then(&$bytes)
+            }
+        }
+
+        impl<'a> DecodeKey<'a> for $ty {
+            #[inline]
+            fn decode_part(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+                let $read = reader.array()?;
+                Ok($value)
+            }
+
+            fn type_name() -> Option<String> {
+                Some(stringify!($ty).to_string())
+            }
+        }
+
+        impl PartLike<$ty> for $ty {}
+    )*};
+}
+
+macro_rules! integer_keys {
+    ($($unsigned:ident $signed:ident)*) => {
+        fixed_key! {
+            $(
+                $unsigned: |v| v.to_be_bytes(), |bytes| $unsigned::from_be_bytes(bytes);
+                $signed: |v| (v ^ $signed::MIN).to_be_bytes(),
+                    |bytes| $signed::from_be_bytes(bytes) ^ $signed::MIN;
+            )*
+        }
+    };
+}
+integer_keys!(u8 i8 u16 i16 u32 i32 u64 i64 u128 i128);
+
+/// All bits if the sign is set, else the sign only; its own inverse but for which case it is.
+macro_rules! float_keys {
+    ($($float:ident $bits:ident;)*) => {
+        fixed_key! {
+            $($float:
+                |v| {
+                    let (bits, sign) = (v.to_bits(), 1 << ($bits::BITS - 1));
+                    if bits & sign == 0 { bits | sign } else { !bits }.to_be_bytes()
+                },
+                |bytes| {
+                    let (bits, sign) = ($bits::from_be_bytes(bytes), 1 << ($bits::BITS - 1));
+                    $float::from_bits(if bits & sign == 0 { !bits } else { bits ^ sign })
+                };
+            )*
+        }
+    };
+}
+float_keys! { f32 u32; f64 u64; }
+
+impl<const N: usize> EncodeKey for [u8; N] {
+    #[inline]
+    fn encode_part(&self, out: &mut impl Sink) {
+        out.put(self);
+    }
+    #[inline]
+    fn with_encoded<R>(&self, then: impl FnOnce(&[u8]) -> R) -> R {
+        then(self)
+    }
+}
+
+impl<'a, const N: usize> DecodeKey<'a> for [u8; N] {
+    fn decode_part(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        reader.array()
+    }
+
+    fn type_name() -> Option<String> {
+        Some(format!("[u8; {N}]"))
+    }
+}
+
+impl<const N: usize> PartLike<[u8; N]> for [u8; N] {}
+
+impl EncodeKey for bool {
+    #[inline]
+    fn encode_part(&self, out: &mut impl Sink) {
+        out.put(&[u8::from(*self)]);
+    }
+}
+
+impl<'a> DecodeKey<'a> for bool {
+    fn decode_part(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        reader.flag(Expected::Bool)
+    }
+
+    fn type_name() -> Option<String> {
+        Some("bool".to_string())
+    }
+}
+
+impl PartLike<bool> for bool {}
+
+impl EncodeKey for char {
+    #[inline]
+    fn encode_part(&self, out: &mut impl Sink) {
+        u32::from(*self).encode_part(out);
+    }
+}
+
+impl<'a> DecodeKey<'a> for char {
+    fn decode_part(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let at = reader.at();
+        let value = u32::decode_part(reader)?;
+        char::from_u32(value).ok_or(DecodeError::NotChar { at, value })
+    }
+
+    fn type_name() -> Option<String> {
+        Some("char".to_string())
+    }
+}
+
+impl PartLike<char> for char {}
+
+impl<T: EncodeKey> EncodeKey for Option<T> {
+    #[inline]
+    fn encode_part(&self, out: &mut impl Sink) {
+        out.put(&[u8::from(self.is_some())]);
+        if let Some(value) = self {
+            value.encode_part(out);
+        }
+    }
+}
+
+impl<'a, T: DecodeKey<'a>> DecodeKey<'a> for Option<T> {
+    fn decode_part(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        if reader.flag(Expected::OptionTag)? { T::decode_part(reader).map(Some) } else { Ok(None) }
+    }
+
+    fn type_name() -> Option<String> {
+        T::type_name().map(|name| format!("Option<{name}>"))
+    }
+}
+
+impl<K, Q: PartLike<K>> PartLike<Option<K>> for Option<Q> {}
+
+const ESCAPED_ZERO: [u8; 2] = [0, 0xFF];
+const END: [u8; 2] = [0, 0];
+
+impl EncodeKey for [u8] {
+    #[inline]
+    fn encode_part(&self, out: &mut impl Sink) {
+        if !self.contains(&0) {
+            out.put(self);
+            return out.put(&END);
+        }
+        let mut runs = self.split(|byte| *byte == 0);
+        out.put(runs.next().unwrap_or(&[]));
+        for run in runs {
+            out.put(&ESCAPED_ZERO);
+            out.put(run);
+        }
+        out.put(&END);
+    }
+    #[inline]
+    fn encode(&self, out: &mut impl Sink) {
+        out.put(self);
+    }
+    #[inline]
+    fn with_encoded<R>(&self, then: impl FnOnce(&[u8]) -> R) -> R {
+        then(self)
+    }
+}
+
+/// Strings are the byte strings that they are made of.
+macro_rules! string_keys {
+    ($($ty:ty: $owned:ty;)*) => {$(
+        impl EncodeKey for $ty {
+            #[inline]
+            fn encode_part(&self, out: &mut impl Sink) {
+                <[u8]>::encode_part(self.as_ref(), out);
+            }
+            #[inline]
+            fn encode(&self, out: &mut impl Sink) {
+                out.put(self.as_ref());
+            }
+            #[inline]
+            fn with_encoded<R>(&self, then: impl FnOnce(&[u8]) -> R) -> R {
+                then(self.as_ref())
+            }
+        }
+
+        impl PartLike<$owned> for $ty {}
+    )*};
+}
+string_keys! { str: String; String: String; Vec<u8>: Vec<u8>; Cow<'_, [u8]>: Vec<u8>; }
+
+impl PartLike<Vec<u8>> for [u8] {}
+
+impl EncodeKey for Cow<'_, str> {
+    fn encode_part(&self, out: &mut impl Sink) {
+        str::encode_part(self, out);
+    }
+    fn encode(&self, out: &mut impl Sink) {
+        str::encode(self, out);
+    }
+    fn with_encoded<R>(&self, then: impl FnOnce(&[u8]) -> R) -> R {
+        then(self.as_bytes())
+    }
+}
+
+impl PartLike<String> for Cow<'_, str> {}
+
+impl<'a> DecodeKey<'a> for Cow<'a, [u8]> {
+    fn decode_part(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let mut owned: Option<Vec<u8>> = None;
+        loop {
+            let rest = reader.rest();
+            // Without a zero byte the string does not end: both bytes of the mark are missing.
+            let run = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
+            let run = reader.take(run)?;
+            let at = reader.at() + 1;
+            match reader.array()? {
+                END => {
+                    return Ok(match owned {
+                        None => Cow::Borrowed(run),
+                        Some(mut bytes) => {
+                            bytes.extend_from_slice(run);
+                            Cow::Owned(bytes)
+                        }
+                    });
+                }
+                ESCAPED_ZERO => {
+                    let bytes = owned.get_or_insert_default();
+                    bytes.extend_from_slice(run);
+                    bytes.push(0);
+                }
+                [_, byte] => {
+                    return Err(DecodeError::BadByte { at, byte, expected: Expected::Escape });
+                }
+            }
+        }
+    }
+
+    fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        Ok(Cow::Borrowed(bytes))
+    }
+
+    fn type_name() -> Option<String> {
+        Some("Vec<u8>".to_string())
+    }
+}
+
+fn utf8(bytes: Cow<'_, [u8]>, at: usize) -> Result<Cow<'_, str>, DecodeError> {
+    let wrong = DecodeError::NotUtf8 { at };
+    match bytes {
+        Cow::Borrowed(bytes) => str::from_utf8(bytes).map(Cow::Borrowed).map_err(|_| wrong),
+        Cow::Owned(bytes) => String::from_utf8(bytes).map(Cow::Owned).map_err(|_| wrong),
+    }
+}
+
+impl<'a> DecodeKey<'a> for Cow<'a, str> {
+    fn decode_part(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let at = reader.at();
+        utf8(Cow::decode_part(reader)?, at)
+    }
+    fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        utf8(Cow::Borrowed(bytes), 0)
+    }
+
+    fn type_name() -> Option<String> {
+        Some("String".to_string())
+    }
+}
+
+macro_rules! owned_strings {
+    ($($owned:ty: $borrowed:ty;)*) => {$(
+        impl<'a> DecodeKey<'a> for $owned {
+            fn decode_part(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+                Cow::<'a, $borrowed>::decode_part(reader).map(Cow::into_owned)
+            }
+            fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+                Cow::<'a, $borrowed>::decode(bytes).map(Cow::into_owned)
+            }
+
+            fn type_name() -> Option<String> {
+                Some(stringify!($owned).to_string())
+            }
+        }
+    )*};
+}
+owned_strings! { String: str; Vec<u8>: [u8]; }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cmp::Ordering;
+    use std::fmt::Debug;
+
+    /// Keys that stand for those of type `T`: all pairs are in the order of `compare` in both
+    /// forms, and all come back.
+    fn assert_ordered<T>(values: &[T], compare: impl Fn(&T, &T) -> Ordering)
+    where
+        T: Key + Debug,
+    {
+        let part = |value: &T| {
+            let mut bytes = Vec::new();
+            value.encode_part(&mut bytes);
+            bytes
+        };
+        let encoded: Vec<_> = values.iter().map(|v| (v.to_key_bytes(), part(v))).collect();
+        for (v, (v_whole, v_part)) in values.iter().zip(&encoded) {
+            let back = T::decode(v_whole).unwrap();
+            assert!(compare(&back, v).is_eq(), "{v:?} came back as {back:?}");
+            v.with_encoded(|bytes| assert_eq!(bytes, v_whole));
+            let mut followed = v_part.clone();
+            followed.extend([0, 0xFF, 7]);
+            let mut reader = Reader::new(&followed);
+            assert!(compare(&T::decode_part(&mut reader).unwrap(), v).is_eq());
+            assert_eq!(reader.rest(), [0, 0xFF, 7], "{v:?} does not end where it ends");
+            for (w, (w_whole, w_part)) in values.iter().zip(&encoded) {
+                let order = compare(v, w);
+                assert_eq!(v_whole.cmp(w_whole), order, "{v:?} and {w:?}");
+                assert_eq!(v_part.cmp(w_part), order, "{v:?} and {w:?} as parts");
+                let (v_high, w_low) =
+                    ([&v_part[..], &[0xFF]].concat(), [&w_part[..], &[0]].concat());
+                if order.is_ne() {
+                    assert_eq!(v_high.cmp(&w_low), order, "{v:?} and {w:?} with more behind");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn integers_are_ordered_and_come_back() {
+        let mut random = fastrand::Rng::with_seed(11);
+        macro_rules! check {
+            ($($ty:ident)*) => {$({
+                let mut values = vec![$ty::MIN, $ty::MIN + 1, $ty::MAX, $ty::MAX - 1, 0, 1];
+                values.push((0 as $ty).wrapping_sub(1));
+                values.extend((0..80).map(|_| random.$ty(..) >> random.u32(..$ty::BITS)));
+                assert_ordered(&values, Ord::cmp);
+                assert_eq!(values[0].to_key_bytes().len(), size_of::<$ty>());
+            })*};
+        }
+        check!(u8 u16 u32 u64 u128 i8 i16 i32 i64 i128);
+    }
+
+    #[test]
+    fn floats_are_ordered_totally_and_come_back_bit_by_bit() {
+        let mut random = fastrand::Rng::with_seed(12);
+        let special = [0.0, 1.0, f64::MIN_POSITIVE, 5e-324, f64::MAX, f64::INFINITY, f64::NAN];
+        let mut values: Vec<f64> = special.iter().flat_map(|v| [*v, -*v]).collect();
+        values.extend((0..100).map(|_| f64::from_bits(random.u64(..))));
+        assert_ordered(&values, f64::total_cmp);
+        let mut small: Vec<f32> = special.iter().flat_map(|v| [*v as f32, -*v as f32]).collect();
+        small.extend((0..100).map(|_| f32::from_bits(random.u32(..))));
+        assert_ordered(&small, f32::total_cmp);
+        assert_ne!((-0.0f64).to_key_bytes(), 0.0f64.to_key_bytes());
+        assert!((-0.0f64).to_key_bytes() < 0.0f64.to_key_bytes());
+    }
+
+    #[test]
+    fn bools_chars_arrays_and_options_are_ordered_and_come_back() {
+        assert_ordered(&[false, true], Ord::cmp);
+        assert_ordered(&['\0', 'a', 'ä', '\u{D7FF}', '\u{E000}', char::MAX], Ord::cmp);
+        assert_ordered(&[[0, 0], [0, 255], [1, 0], [255, 255]], Ord::cmp);
+        assert_ordered(&[None, Some(i32::MIN), Some(-1), Some(0)], Ord::cmp);
+        let nested = [None, Some(None), Some(Some(String::new())), Some(Some("\0".to_string()))];
+        assert_ordered(&nested, Ord::cmp);
+    }
+
+    /// Strings in which everything that escaping could get wrong is common.
+    pub(crate) fn nasty_bytes(random: &mut fastrand::Rng) -> Vec<u8> {
+        let alphabet = [0x00, 0x00, 0x01, 0xFE, 0xFF, 0xFF, b'a'];
+        (0..random.usize(..6)).map(|_| alphabet[random.usize(..alphabet.len())]).collect()
+    }
+
+    #[test]
+    fn strings_with_zeros_and_ones_are_ordered_and_come_back() {
+        let mut random = fastrand::Rng::with_seed(13);
+        let bytes: Vec<Vec<u8>> = (0..300).map(|_| nasty_bytes(&mut random)).collect();
+        assert_ordered(&bytes, Ord::cmp);
+        let text = |random: &mut fastrand::Rng| -> String {
+            let alphabet = ['\0', '\u{1}', 'a', 'ÿ', '\u{FFFF}', char::MAX];
+            (0..random.usize(..5)).map(|_| alphabet[random.usize(..alphabet.len())]).collect()
+        };
+        let texts: Vec<String> = (0..300).map(|_| text(&mut random)).collect();
+        assert_ordered(&texts, Ord::cmp);
+        let cows: Vec<Cow<'_, str>> = texts.iter().map(|t| Cow::Borrowed(&**t)).collect();
+        for (cow, text) in cows.iter().zip(&texts) {
+            assert_eq!(cow.to_key_bytes(), text.to_key_bytes());
+        }
+    }
+
+    #[test]
+    fn a_whole_string_is_its_bytes_and_a_part_borrows_unless_escaped() {
+        assert_eq!("a\0b".to_key_bytes(), b"a\0b");
+        let mut part = Vec::new();
+        "ab".encode_part(&mut part);
+        assert_eq!(part, b"ab\0\0");
+        let mut reader = Reader::new(&part);
+        assert!(matches!(Cow::<str>::decode_part(&mut reader), Ok(Cow::Borrowed("ab"))));
+        part.clear();
+        "a\0b".encode_part(&mut part);
+        assert_eq!(part, b"a\0\xFFb\0\0");
+        let mut reader = Reader::new(&part);
+        assert!(matches!(Cow::<str>::decode_part(&mut reader), Ok(Cow::Owned(t)) if t == "a\0b"));
+    }
+
+    #[test]
+    fn what_is_no_key_gives_an_error_that_says_where() {
+        use DecodeError as E;
+        assert_eq!(u32::decode(&[1]), Err(E::TooShort { at: 0, wanted: 4, left: 1 }));
+        assert_eq!(u8::decode(&[1, 2]), Err(E::Trailing { at: 1, left: 1 }));
+        assert!(matches!(bool::decode(&[2]), Err(E::BadByte { at: 0, byte: 2, .. })));
+        assert_eq!(char::decode(&[0, 0, 0xD8, 0]), Err(E::NotChar { at: 0, value: 0xD800 }));
+        assert_eq!(String::decode(&[0xFF]), Err(E::NotUtf8 { at: 0 }));
+        let mut reader = Reader::new(b"ab\0\x03");
+        let wrong = Vec::<u8>::decode_part(&mut reader);
+        assert!(matches!(wrong, Err(E::BadByte { at: 3, byte: 3, .. })));
+        let mut reader = Reader::new(b"ab");
+        let open = Vec::<u8>::decode_part(&mut reader);
+        assert_eq!(open, Err(E::TooShort { at: 2, wanted: 2, left: 0 }));
+    }
+
+    #[test]
+    fn the_end_of_a_prefix_is_the_next_string_that_lacks_it() {
+        assert_eq!(prefix_end(b"ab"), Some(b"ac".to_vec()));
+        assert_eq!(prefix_end(b"a\xFF\xFF"), Some(b"b".to_vec()));
+        assert_eq!((prefix_end(b""), prefix_end(b"\xFF\xFF")), (None, None));
+        let mut random = fastrand::Rng::with_seed(14);
+        for _ in 0..5000 {
+            let (prefix, other) = (nasty_bytes(&mut random), nasty_bytes(&mut random));
+            let is_inside = other >= prefix && prefix_end(&prefix).is_none_or(|end| other < end);
+            assert_eq!(is_inside, other.starts_with(&prefix), "{prefix:?} {other:?}");
+        }
+    }
+}

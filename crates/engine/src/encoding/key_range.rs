@@ -1,0 +1,126 @@
+//! Ranges of keys as ranges of bytes.
+//!
+//! Encodings are in order and different for different keys, so each bound stays what it is:
+//! included, excluded or none. A prefix becomes the range from itself to [`prefix_end`].
+
+use std::ops::{Bound, RangeBounds};
+
+use crate::encoding::key::{KeyLike, PrefixOf, prefix_end};
+
+/// A range of encoded keys; bytes compare as the keys do.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct KeyRange {
+    /// Where it begins.
+    pub start: Bound<Vec<u8>>,
+    /// Where it ends.
+    pub end: Bound<Vec<u8>>,
+}
+
+impl KeyRange {
+    /// All keys.
+    pub const ALL: KeyRange = KeyRange { start: Bound::Unbounded, end: Bound::Unbounded };
+
+    /// The keys of type `K` within `range`, whose bounds may be borrowed forms: `"a".."b"` for
+    /// `String`.
+    ///
+    /// A range that ends before it begins is empty, as [`KeyRange::is_empty`] says.
+    pub fn of<K, Q: KeyLike<K>>(range: impl RangeBounds<Q>) -> KeyRange {
+        let bytes = |bound: Bound<&Q>| bound.map(|key| key.to_key_bytes());
+        KeyRange { start: bytes(range.start_bound()), end: bytes(range.end_bound()) }
+    }
+
+    /// The keys within `range`.
+    pub fn of_bytes<'k>(range: impl RangeBounds<&'k [u8]>) -> KeyRange {
+        let own = |bound: Bound<&&[u8]>| bound.map(|key| key.to_vec());
+        KeyRange { start: own(range.start_bound()), end: own(range.end_bound()) }
+    }
+
+    /// The keys of type `K` that begin with `prefix`.
+    pub fn of_prefix<K>(prefix: &(impl PrefixOf<K> + ?Sized)) -> KeyRange {
+        let start = prefix.to_prefix_bytes();
+        let end = prefix_end(&start).map_or(Bound::Unbounded, Bound::Excluded);
+        KeyRange { start: Bound::Included(start), end }
+    }
+
+    /// Whether no key at all can lie within.
+    pub fn is_empty(&self) -> bool {
+        match (&self.start, &self.end) {
+            (Bound::Unbounded, _) => matches!(&self.end, Bound::Excluded(end) if end.is_empty()),
+            (_, Bound::Unbounded) => false,
+            (Bound::Included(start), Bound::Included(end)) => start > end,
+            (Bound::Included(start) | Bound::Excluded(start), Bound::Excluded(end))
+            | (Bound::Excluded(start), Bound::Included(end)) => start >= end,
+        }
+    }
+
+    /// Whether `key` lies within.
+    pub fn contains(&self, key: &[u8]) -> bool {
+        let is_behind_start = match &self.start {
+            Bound::Included(start) => key >= start.as_slice(),
+            Bound::Excluded(start) => key > start.as_slice(),
+            Bound::Unbounded => true,
+        };
+        is_behind_start && self.is_before_end(key)
+    }
+
+    /// Whether `key` lies before the end: what a scan that began within asks at each step.
+    #[inline]
+    pub fn is_before_end(&self, key: &[u8]) -> bool {
+        match &self.end {
+            Bound::Included(end) => key <= end.as_slice(),
+            Bound::Excluded(end) => key < end.as_slice(),
+            Bound::Unbounded => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encoding::key::EncodeKey;
+
+    #[test]
+    fn a_range_of_bytes_holds_the_keys_that_the_range_of_keys_holds() {
+        let mut random = fastrand::Rng::with_seed(51);
+        for _ in 0..20_000 {
+            let (low, high, key) = (random.i8(-4..5), random.i8(-4..5), random.i8(-4..5));
+            let bytes = key.to_key_bytes();
+            let check = |range: KeyRange, is_inside: bool| {
+                assert_eq!(range.contains(&bytes), is_inside, "{key} in {range:?}");
+                assert!(!(is_inside && range.is_empty()));
+            };
+            check(KeyRange::of::<i8, _>(low..high), (low..high).contains(&key));
+            check(KeyRange::of::<i8, _>(low..=high), (low..=high).contains(&key));
+            check(KeyRange::of::<i8, _>(low..), key >= low);
+            check(KeyRange::of::<i8, _>(..high), key < high);
+            let open = (Bound::Excluded(low), Bound::Included(high));
+            check(KeyRange::of::<i8, i8>(open), key > low && key <= high);
+            check(KeyRange::ALL, true);
+        }
+    }
+
+    #[test]
+    fn a_prefix_is_the_range_of_what_begins_with_it() {
+        type K = (String, u32);
+        let range = KeyRange::of_prefix::<K>(&("ab",));
+        assert!(range.contains(&("ab", 0u32).to_key_bytes()));
+        assert!(range.contains(&("ab", u32::MAX).to_key_bytes()));
+        for other in ["a", "abc", "ab\0", "b", ""] {
+            assert!(!range.contains(&(other, 7u32).to_key_bytes()), "{other}");
+        }
+        let strings = KeyRange::of_prefix::<String>("ab");
+        assert!(strings.contains(b"ab") && strings.contains(b"ab\xFF") && !strings.contains(b"ac"));
+        assert_eq!(KeyRange::of_prefix::<Vec<u8>>(&[0xFF]).end, Bound::Unbounded);
+        assert!(KeyRange::of_prefix::<Vec<u8>>(&[0u8; 0]).contains(b""));
+    }
+
+    #[test]
+    fn ranges_take_borrowed_bounds_and_know_when_they_are_empty() {
+        let range = KeyRange::of::<String, _>("b".."d");
+        assert!(range.contains(b"c") && !range.contains(b"d") && !range.is_empty());
+        assert!(KeyRange::of::<String, _>("d".."b").is_empty());
+        assert!(KeyRange::of::<String, _>("b".."b").is_empty());
+        assert!(!KeyRange::of::<String, _>("b"..="b").is_empty());
+        assert!(KeyRange::of::<String, _>(.."").is_empty() && !KeyRange::ALL.is_empty());
+    }
+}

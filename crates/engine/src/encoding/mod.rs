@@ -1,0 +1,11 @@
+//! How typed keys and values become bytes: order-preserving keys, ranges of keys, values.
+pub mod codec;
+pub mod key;
+pub mod key_range;
+mod key_tuples;
+pub mod value;
+
+pub use codec::DecodeError;
+pub use key::Key;
+pub use key_range::KeyRange;
+pub use value::Value;

@@ -1,0 +1,542 @@
+//! Several devices under one power supply: what a crash of the whole machine leaves.
+//!
+//! A store and its log lie on two devices, and what may go wrong lies between them: a page that is
+//! there before its log record, a record that is there without the commit before it. So their
+//! operations are counted together, and the power fails for all of them at one operation, at each
+//! operation in turn if a test wants so. Each device is a [`FaultyDevice`] over memory, with
+//! everything that such a device can do besides.
+//!
+//! **What counts**: every write, each part of a batch for itself, every synchronisation, every
+//! growth; reads do not, since nothing depends on how many there were. **The operation at which
+//! the power fails** may have been done, or in part: a write lands as any that was not
+//! synchronised, the length is the old one or the new one, of what was to be synchronised anything
+//! may be durable. It fails, and everything after it, reads too, with [`Errno::NO_DEVICE`].
+//!
+//! [`PowerSupply::images`] draws what the devices hold then, each on its own, as devices of a new
+//! supply: what recovers from the crash can crash itself.
+//!
+//! One operation can also fail while everything else works ([`PowerSupply::fail_at`]): with all
+//! operations of a run in turn, every place that writes or synchronises sees every error.
+//!
+//! [`Errno::NO_DEVICE`]: crate::io::error::Errno::NO_DEVICE
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::io::memory::MemoryDevice;
+use crate::io::simulated::crash::Lean;
+use crate::io::simulated::faulty::FaultyDevice;
+
+/// How an operation fails while everything else works.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Fault {
+    /// With `EIO`. Of a write any number of first sectors may have landed. By a synchronisation
+    /// nothing becomes durable, nor by a later one what this one was to cover.
+    Error,
+    /// There is no room for what a write or a growth needs. A synchronisation needs none, and
+    /// fails with `EIO`.
+    DiskFull,
+}
+
+/// What becomes of an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::io) enum Turn {
+    Works,
+    Fails(Fault),
+    /// The power fails at this operation.
+    Cut,
+    /// It failed before.
+    Off,
+}
+
+/// What an operation touches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::io) enum HitHook {
+    /// It writes at this place.
+    Write(u64),
+    Sync,
+    Length,
+}
+
+/// Operations of which one, counted from now on, is where something goes wrong. Devices are
+/// numbered in the order in which the supply made them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Aim {
+    /// Writes that begin before a place of the device.
+    Write {
+        /// Its number.
+        device: usize,
+        /// The place, in bytes.
+        below: u64,
+    },
+    /// Synchronisations of the device.
+    Sync {
+        /// Its number.
+        device: usize,
+    },
+    /// Synchronisations of the device that are the first ones behind a write before this place.
+    SyncOf {
+        /// Its number.
+        device: usize,
+        /// The place, in bytes.
+        below: u64,
+    },
+}
+
+#[derive(Debug, Default)]
+struct Schedule {
+    /// Operations so far, the failed ones included; none since the power failed.
+    operations: u64,
+    /// Number of the operation at which the power fails.
+    cut: Option<u64>,
+    /// Which of the operations that are meant is the one instead, 1 being the next.
+    aim: Option<(Aim, u64)>,
+    /// How that one fails; if it does not, the power does.
+    aimed: Option<Fault>,
+    /// Of what [`Aim::SyncOf`] means there was a write, and no synchronisation since.
+    is_near: bool,
+    /// Number of the operation that fails.
+    fault: Option<(u64, Fault)>,
+    is_off: bool,
+    /// It failed at an operation, not between two.
+    was_amid: bool,
+}
+
+impl Schedule {
+    /// Whether this is the one, of all that are meant.
+    fn is_hit(&mut self, device: usize, touch: HitHook) -> bool {
+        let Some((aim, left)) = self.aim else { return false };
+        let is_meant = match (aim, touch) {
+            (Aim::Write { device: of, below }, HitHook::Write(at)) => of == device && at < below,
+            (Aim::Sync { device: of }, HitHook::Sync) => of == device,
+            (Aim::SyncOf { device: of, below }, HitHook::Write(at)) => {
+                self.is_near |= of == device && at < below;
+                false
+            }
+            (Aim::SyncOf { device: of, .. }, HitHook::Sync) => {
+                of == device && std::mem::take(&mut self.is_near)
+            }
+            _ => false,
+        };
+        if is_meant {
+            self.aim = Some((aim, left.saturating_sub(1)));
+        }
+        is_meant && left <= 1
+    }
+}
+
+/// What the devices of a supply share.
+#[derive(Debug, Default)]
+struct Line(Mutex<Schedule>);
+
+impl Line {
+    fn schedule(&self) -> MutexGuard<'_, Schedule> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// By what a device hangs on its supply, and its name.
+#[derive(Debug)]
+pub(in crate::io) struct Plug {
+    line: Arc<Line>,
+    name: PathBuf,
+    device: usize,
+}
+
+impl Plug {
+    pub(in crate::io) fn name(&self) -> &Path {
+        &self.name
+    }
+
+    pub(in crate::io) fn is_off(&self) -> bool {
+        self.line.schedule().is_off
+    }
+
+    /// Counts an operation and tells what becomes of it.
+    pub(in crate::io) fn turn(&self, touch: HitHook) -> Turn {
+        let mut schedule = self.line.schedule();
+        if schedule.is_off {
+            return Turn::Off;
+        }
+        schedule.operations += 1;
+        let number = schedule.operations;
+        let is_hit = schedule.is_hit(self.device, touch);
+        if is_hit && let Some(fault) = schedule.aimed {
+            (schedule.aim, schedule.aimed) = (None, None);
+            return Turn::Fails(fault);
+        }
+        if is_hit || schedule.cut.is_some_and(|cut| cut <= number) {
+            (schedule.is_off, schedule.was_amid) = (true, true);
+            return Turn::Cut;
+        }
+        match schedule.fault {
+            Some((at, fault)) if at == number => {
+                schedule.fault = None;
+                Turn::Fails(fault)
+            }
+            _ => Turn::Works,
+        }
+    }
+}
+
+/// Devices whose power fails at one moment.
+#[derive(Debug, Default)]
+pub struct PowerSupply {
+    line: Arc<Line>,
+    devices: Mutex<Vec<Arc<FaultyDevice>>>,
+}
+
+impl PowerSupply {
+    /// A supply with no devices yet.
+    pub fn new() -> PowerSupply {
+        PowerSupply::default()
+    }
+
+    fn devices(&self) -> MutexGuard<'_, Vec<Arc<FaultyDevice>>> {
+        self.devices.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One more device. What `content` holds counts as durable; `name` is its path in messages.
+    pub fn device(&self, name: &str, content: MemoryDevice) -> Arc<FaultyDevice> {
+        let mut devices = self.devices();
+        let number = devices.len();
+        let plug = Plug { line: self.line.clone(), name: PathBuf::from(name), device: number };
+        let device = Arc::new(FaultyDevice::plugged_in(content, number as u64, plug));
+        devices.push(device.clone());
+        device
+    }
+
+    /// Operations so far, on all devices together.
+    pub fn operations(&self) -> u64 {
+        self.line.schedule().operations
+    }
+
+    /// The power fails at the `nth` operation from now; 1, and 0 too, is the next.
+    pub fn cut_at(&self, nth: u64) {
+        let mut schedule = self.line.schedule();
+        schedule.cut = Some(schedule.operations.saturating_add(nth));
+    }
+
+    /// The power fails at the `nth` operation from now of those that are meant, 1 being the next.
+    pub fn cut_at_aim(&self, aim: Aim, nth: u64) {
+        self.aim(aim, nth, None);
+    }
+
+    /// The `nth` operation from now of those that are meant, 1 being the next, fails by `fault`.
+    pub fn fail_at_aim(&self, aim: Aim, nth: u64, fault: Fault) {
+        self.aim(aim, nth, Some(fault));
+    }
+
+    fn aim(&self, aim: Aim, nth: u64, fault: Option<Fault>) {
+        let mut schedule = self.line.schedule();
+        (schedule.aim, schedule.aimed, schedule.is_near) = (Some((aim, nth)), fault, false);
+    }
+
+    /// The power fails now, between two operations.
+    pub fn cut(&self) {
+        self.line.schedule().is_off = true;
+    }
+
+    /// After [`PowerSupply::cut`]: it was not the power, only the process that used the devices,
+    /// and all that it was told had been written is there, synchronised or not, as in the caches of
+    /// an operating system that goes on. Nothing happens, and the answer is `false`, if the power
+    /// failed at an operation. To be called when nobody uses the devices any more.
+    pub fn resume(&self) -> bool {
+        let mut schedule = self.line.schedule();
+        if !schedule.was_amid {
+            (schedule.is_off, schedule.cut, schedule.fault) = (false, None, None);
+            (schedule.aim, schedule.aimed) = (None, None);
+        }
+        !schedule.was_amid
+    }
+
+    /// The power does not fail at any operation yet to come, and none fails; what failed, did.
+    pub fn spare(&self) {
+        let mut schedule = self.line.schedule();
+        (schedule.cut, schedule.aim) = (None, None);
+        (schedule.fault, schedule.aimed) = (None, None);
+    }
+
+    /// Whether the power has failed.
+    pub fn is_off(&self) -> bool {
+        self.line.schedule().is_off
+    }
+
+    /// The `nth` operation from now, 1 being the next, fails by `fault`, and no other.
+    pub fn fail_at(&self, nth: u64, fault: Fault) {
+        let mut schedule = self.line.schedule();
+        schedule.fault = Some((schedule.operations.saturating_add(nth), fault));
+    }
+
+    /// Whether a failure that [`PowerSupply::fail_at`] or [`PowerSupply::fail_at_aim`] planned is
+    /// still to come.
+    pub fn is_fault_due(&self) -> bool {
+        let schedule = self.line.schedule();
+        schedule.fault.is_some() || schedule.aimed.is_some()
+    }
+
+    /// What the devices, in the order in which they were made, may hold after the power failed, as
+    /// `seed` draws it, and the supply of these new devices. If the power has not failed yet, it
+    /// does now. Every other device is left with what chance would hardly leave: only the newest
+    /// write, or the one at the lowest place, such as a superblock, any one, the first ones; or all
+    /// but these.
+    pub fn images(&self, seed: u64) -> (PowerSupply, Vec<Arc<FaultyDevice>>) {
+        // An operation that had its turn before holds its device until the journal has it.
+        self.cut();
+        let supply = PowerSupply::new();
+        let mut random = fastrand::Rng::with_seed(seed);
+        let devices = self.devices();
+        let images = devices.iter().filter_map(|device| {
+            // Each device has a journal, since the supply made it.
+            let lean = random.bool().then(|| Lean::draw(&mut random));
+            let image = device.image(lean, &mut random)?;
+            Some(supply.device(&crate::io::Device::path(&**device).to_string_lossy(), image))
+        });
+        let images = images.collect();
+        (supply, images)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::io::{Device, DeviceError, Errno};
+
+    fn two() -> (PowerSupply, Arc<FaultyDevice>, Arc<FaultyDevice>) {
+        let supply = PowerSupply::new();
+        let zeros = || MemoryDevice::from_bytes(&[0; 1024]);
+        let (data, log) = (supply.device("data", zeros()), supply.device("log", zeros()));
+        (supply, data, log)
+    }
+
+    fn bytes(device: &FaultyDevice) -> Vec<u8> {
+        let mut bytes = vec![0; device.length() as usize];
+        device.read(0, &mut bytes).unwrap();
+        bytes
+    }
+
+    /// First bytes of the sectors of each device, over many draws.
+    fn images(supply: &PowerSupply) -> BTreeSet<Vec<Vec<u8>>> {
+        let sectors = |device: &Arc<FaultyDevice>| -> Vec<u8> {
+            let bytes = bytes(device);
+            assert!(bytes.chunks(512).all(|sector| sector.iter().all(|b| *b == sector[0])));
+            bytes.iter().step_by(512).copied().collect()
+        };
+        let draw = |seed| supply.images(seed).1.iter().map(sectors).collect();
+        (0..600).map(draw).collect()
+    }
+
+    fn is_gone(result: Result<(), DeviceError>) -> bool {
+        matches!(result, Err(DeviceError::Io { errno: Errno::NO_DEVICE, .. }))
+    }
+
+    #[test]
+    fn what_changes_a_device_counts_and_reads_do_not() {
+        let (supply, data, log) = two();
+        data.write(0, &[1; 512]).unwrap();
+        log.write(0, &[1; 1024]).unwrap();
+        bytes(&data);
+        log.sync().unwrap();
+        data.sync_ranges(&[0..512, 512..512]).unwrap();
+        data.grow(1024).unwrap();
+        assert_eq!(supply.operations(), 4, "no growth is no operation");
+        data.grow(2048).unwrap();
+        let (a, b) = ([2; 512], [3; 512]);
+        let parts = [std::io::IoSlice::new(&a), std::io::IoSlice::new(&b)];
+        let request = |offset| crate::io::WriteRequest { offset, parts: &parts, result: Ok(()) };
+        data.write_batch(&mut [request(0), request(1024)]);
+        assert_eq!(supply.operations(), 9);
+        assert_eq!(data.path(), Path::new("data"));
+    }
+
+    #[test]
+    fn devices_lose_their_writes_independently_and_what_was_synchronised_stays() {
+        let (supply, data, log) = two();
+        log.write(0, &[1; 512]).unwrap();
+        log.sync().unwrap();
+        data.write(0, &[2; 1024]).unwrap();
+        log.write(512, &[3; 512]).unwrap();
+        let expected = [0, 2].iter().flat_map(|&a| {
+            [0, 2].iter().flat_map(move |&b| [0, 3].map(|c| vec![vec![a, b], vec![1, c]]))
+        });
+        assert_eq!(images(&supply), expected.collect());
+    }
+
+    #[test]
+    fn the_write_at_which_the_power_fails_may_land_in_part_and_nothing_after_it_does() {
+        let (supply, data, log) = two();
+        supply.cut_at(3);
+        data.write(0, &[1; 512]).unwrap();
+        data.sync().unwrap();
+        assert!(!supply.is_off());
+        assert!(is_gone(log.write(0, &[2; 1024])));
+        assert!(supply.is_off());
+        assert!(is_gone(log.write(0, &[9; 512])) && is_gone(data.write(512, &[9; 512])));
+        assert!(is_gone(data.sync()) && is_gone(log.sync_ranges(&[0..512, 512..512])));
+        assert!(is_gone(data.grow(4096)) && is_gone(data.read(0, &mut [0; 8])));
+        assert_eq!(supply.operations(), 3);
+        let expected = [[0, 0], [0, 2], [2, 0], [2, 2]].map(|log| vec![vec![1, 0], log.to_vec()]);
+        assert_eq!(images(&supply), BTreeSet::from(expected));
+    }
+
+    #[test]
+    fn a_synchronisation_or_growth_at_which_the_power_fails_may_be_done_or_not() {
+        let (supply, data, _) = two();
+        data.write(0, &[1; 512]).unwrap();
+        supply.cut_at(1);
+        assert!(is_gone(data.sync()));
+        let expected = [0, 1].map(|a| vec![vec![a, 0], vec![0, 0]]);
+        assert_eq!(images(&supply), BTreeSet::from(expected));
+        let (supply, _, log) = two();
+        supply.cut_at(1);
+        assert!(is_gone(log.grow(1536)));
+        let expected = [vec![0, 0], vec![0, 0, 0]].map(|log| vec![vec![0, 0], log]);
+        assert_eq!(images(&supply), BTreeSet::from(expected));
+    }
+
+    #[test]
+    fn the_world_after_a_crash_works_and_can_crash_again() {
+        let (supply, data, _) = two();
+        data.write(0, &[1; 512]).unwrap();
+        data.sync().unwrap();
+        data.write(0, &[2; 512]).unwrap();
+        let (again, devices) = supply.images(7);
+        let survived = bytes(&devices[0])[0];
+        assert_eq!((again.operations(), again.is_off()), (0, false));
+        again.cut_at(2);
+        devices[1].write(0, &[3; 512]).unwrap();
+        assert!(is_gone(devices[0].write(512, &[4; 512])));
+        // What the first crash left is durable: it does not change its mind.
+        let expected = [0, 3]
+            .iter()
+            .flat_map(|&log| [0, 4].map(move |second| vec![vec![survived, second], vec![log, 0]]));
+        assert_eq!(images(&again), expected.collect());
+    }
+
+    #[test]
+    fn what_a_process_that_died_had_written_is_there_until_the_power_fails() {
+        let (supply, data, _) = two();
+        data.write(0, &[1; 512]).unwrap();
+        supply.fail_at(1, Fault::Error);
+        data.sync().unwrap_err();
+        supply.cut();
+        assert!(is_gone(data.write(512, &[2; 512])));
+        assert!(supply.resume() && !supply.is_off());
+        assert_eq!((bytes(&data)[0], bytes(&data)[512]), (1, 0));
+        // The synchronisation that failed covers nothing, and a later one nothing of that.
+        data.sync().unwrap();
+        supply.cut_at(1);
+        assert!(is_gone(data.write(512, &[3; 512])));
+        assert!(!supply.resume() && supply.is_off());
+        let first = images(&supply).into_iter().map(|image| image[0][0]);
+        assert_eq!(first.collect::<BTreeSet<_>>(), BTreeSet::from([0, 1]));
+    }
+
+    #[test]
+    fn the_power_fails_at_the_operation_that_is_meant() {
+        let run = |aim, nth| {
+            let (supply, data, log) = two();
+            supply.cut_at_aim(aim, nth);
+            let operations: [&dyn Fn() -> Result<(), DeviceError>; 8] = [
+                &|| log.write(0, &[1; 512]),
+                &|| data.write(512, &[1; 512]),
+                &|| data.sync(),
+                &|| data.write(0, &[2; 512]),
+                &|| log.sync(),
+                &|| data.write(512, &[3; 512]),
+                &|| data.sync(),
+                &|| data.write(0, &[4; 512]),
+            ];
+            operations.iter().take_while(|operation| operation().is_ok()).count()
+        };
+        assert_eq!([1, 2, 3].map(|n| run(Aim::Write { device: 0, below: 512 }, n)), [3, 7, 8]);
+        assert_eq!([1, 2, 3].map(|n| run(Aim::Write { device: 0, below: 1024 }, n)), [1, 3, 5]);
+        assert_eq!([1, 2, 3].map(|n| run(Aim::Sync { device: 0 }, n)), [2, 6, 8]);
+        assert_eq!([1, 2].map(|n| run(Aim::Sync { device: 1 }, n)), [4, 8]);
+        assert_eq!([1, 2].map(|n| run(Aim::SyncOf { device: 0, below: 512 }, n)), [6, 8]);
+        let (supply, data, _) = two();
+        supply.cut_at_aim(Aim::Sync { device: 0 }, 1);
+        supply.spare();
+        data.sync().unwrap();
+        supply.fail_at_aim(Aim::Sync { device: 0 }, 2, Fault::Error);
+        data.sync().unwrap();
+        assert!(supply.is_fault_due());
+        assert!(!is_gone(Err(data.sync().unwrap_err())) && !supply.is_fault_due());
+        data.sync().unwrap();
+    }
+
+    #[test]
+    fn exactly_the_planned_operation_fails() {
+        for fault in [Fault::Error, Fault::DiskFull] {
+            for nth in 1..=6 {
+                let (supply, data, log) = two();
+                supply.fail_at(nth, fault);
+                let results = [
+                    data.write(0, &[1; 512]),
+                    data.sync(),
+                    log.grow(2048),
+                    log.write(1536, &[2; 512]),
+                    log.sync_ranges(&[0..512, 512..2048]),
+                ];
+                for (i, result) in (1..).zip(results) {
+                    let (is_sync, is_full) = (i == 2 || i == 5, fault == Fault::DiskFull);
+                    // A device that did not grow has no room for the write either.
+                    let also = nth == 3 && i == 4;
+                    assert_eq!(result.is_err(), i == nth || also, "{i} of {nth}: {result:?}");
+                    if let (Err(error), false) = (result, also) {
+                        assert_eq!(error.is_disk_full(), is_full && !is_sync, "{error}");
+                        assert!(!is_gone(Err(error)));
+                    }
+                }
+                assert_eq!(supply.is_fault_due(), nth == 6);
+                supply.spare();
+                assert!(!supply.is_fault_due() && !supply.is_off());
+            }
+        }
+    }
+
+    #[test]
+    fn a_write_that_fails_may_have_landed_in_part() {
+        let draw = |supply: &PowerSupply| {
+            let data = supply.device("data", MemoryDevice::from_bytes(&[0; 1024]));
+            supply.fail_at(1, Fault::Error);
+            data.write(0, &[1; 1024]).unwrap_err();
+            data.sync().unwrap();
+            (bytes(&data)[0], bytes(&data)[512])
+        };
+        let supply = PowerSupply::new();
+        let seen: BTreeSet<_> = (0..40).map(|_| draw(&supply)).collect();
+        assert_eq!(seen, BTreeSet::from([(0, 0), (1, 0), (1, 1)]));
+    }
+
+    #[test]
+    fn of_many_threads_the_cut_takes_all_at_once() {
+        for round in 0..20 {
+            let supply = PowerSupply::new();
+            let new = |_| supply.device("d", MemoryDevice::from_bytes(&[0; 512]));
+            let devices: Vec<_> = (0..4).map(new).collect();
+            supply.cut_at(40 + round);
+            let acknowledged: Vec<u8> = std::thread::scope(|scope| {
+                let write = |device: &Arc<FaultyDevice>| {
+                    let device = device.clone();
+                    scope.spawn(move || {
+                        let done = |n: &u8| {
+                            device.write(0, &[*n; 512]).and_then(|()| device.sync()).is_ok()
+                        };
+                        (1..=200).take_while(done).last().unwrap_or(0)
+                    })
+                };
+                let threads: Vec<_> = devices.iter().map(write).collect();
+                threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            assert_eq!(supply.operations(), 40 + round);
+            let (_, images) = supply.images(round);
+            for (image, acknowledged) in images.iter().zip(acknowledged) {
+                let found = bytes(image)[0];
+                assert!(found == acknowledged || found == acknowledged + 1, "{found}");
+            }
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! A device that reads wrongly: fault injection for the read path.
+//!
+//! It stands before another device and hands all writes on, unchanged. Of its reads it spoils some,
+//! page by page, as its seed decides: they fail, end too early, or come back with other bytes than
+//! were written. What lies below is never touched, so [`ReadFaultDevice::heal`] gives a sound
+//! device again: whatever is damaged then was written back by its user.
+//!
+//! - **Which reads** are spoilt depends on the seed, the page, and how often that page was read
+//!   since the faults were set, and on nothing else: threads that read other pages in another order
+//!   change nothing.
+//! - **A request of several pages** is judged page by page. One that fails makes its request fail,
+//!   and what was to follow it in the request is not read.
+//! - **A fault that persists** spoils each later read of its page in the same way, until the page
+//!   is written (a drive remaps a bad sector then) or the device healed.
+//! - **The ledger** has an entry for each read that was spoilt: which page, which read, how, and
+//!   whether any byte came back other than it should have.
+//!
+//! Versions that a page had before, which [`ReadFault::OlderVersion`] needs, are kept from when the
+//! device is made: a few of each page. That is a lost write as a reader sees it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use millpond_base::PageId;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::io::device::{Alignment, Device};
+use crate::io::error::{DeviceError, Errno, Operation};
+use crate::io::simulated::crash::SECTOR;
+use crate::page::PAGE_HEADER;
+
+/// Older versions of a page that are kept.
+const VERSIONS_MAX: usize = 6;
+
+/// How a read goes wrong.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum ReadFault {
+    /// The device reports `EIO`.
+    Error,
+    /// The device delivers a part of the bytes, and reports that there were no more.
+    Short,
+    /// One to eight bits come back flipped.
+    BitFlips,
+    /// One or more sectors come back as zeros.
+    ZeroedSectors,
+    /// The bytes of another page come back.
+    OtherPage,
+    /// The bytes that the page had before it was last written come back, or those before these.
+    /// A page that was never overwritten is read as it is.
+    OlderVersion,
+}
+
+impl ReadFault {
+    /// All of them.
+    pub const ALL: [ReadFault; 6] = [
+        ReadFault::Error,
+        ReadFault::Short,
+        ReadFault::BitFlips,
+        ReadFault::ZeroedSectors,
+        ReadFault::OtherPage,
+        ReadFault::OlderVersion,
+    ];
+}
+
+/// Which reads go wrong, and how.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ReadFaults {
+    /// Reads of a page that go wrong: a share of them, 0 to 1.
+    pub share: f64,
+    /// How: each as likely as the others. None: no read goes wrong.
+    pub kinds: Vec<ReadFault>,
+    /// The pages whose reads may go wrong; `None`: all.
+    pub pages: Option<BTreeSet<PageId>>,
+    /// Whether what goes wrong once goes on to do so until the page is written.
+    pub persists: bool,
+}
+
+/// A read that was spoilt.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Misread {
+    /// The page: the offset, divided by the page size that the device was told.
+    pub page: PageId,
+    /// Which read of that page it was since the faults were set, from 1 on.
+    pub read: u64,
+    /// How it went wrong.
+    pub fault: ReadFault,
+    /// Whether a byte was returned that is not the one stored. Never of a read that failed.
+    pub changed: bool,
+    /// The first bytes of the page as it is stored: its header, if it is a page of a store.
+    pub head: [u8; PAGE_HEADER],
+    /// Of an older version that differs: its bytes, and those stored.
+    pub versions: Option<Box<(Vec<u8>, Vec<u8>)>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    faults: ReadFaults,
+    seed: u64,
+    /// Reads of each page since the faults were set.
+    reads: HashMap<u64, u64>,
+    /// Pages that stay damaged: how, and what decides the rest.
+    damaged: BTreeMap<u64, (ReadFault, u64)>,
+    /// What each page was before, the oldest first.
+    versions: HashMap<u64, Vec<Vec<u8>>>,
+    ledger: Vec<Misread>,
+}
+
+/// A device that reads wrongly.
+pub struct ReadFaultDevice {
+    inner: Arc<dyn Device>,
+    page_bytes: u64,
+    state: Mutex<State>,
+}
+
+impl std::fmt::Debug for ReadFaultDevice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReadFaultDevice").field("path", &self.path()).finish_non_exhaustive()
+    }
+}
+
+impl ReadFaultDevice {
+    /// A device that reads what `inner` does, until told to do otherwise. Reads are spoilt in pages
+    /// of `page_bytes`, at least a sector of 512 bytes.
+    pub fn new(inner: Arc<dyn Device>, page_bytes: usize) -> ReadFaultDevice {
+        let page_bytes = page_bytes.max(SECTOR) as u64;
+        ReadFaultDevice { inner, page_bytes, state: Mutex::default() }
+    }
+
+    /// The same before another device, which holds what a crash left of this one's: it keeps the
+    /// older versions of pages, and goes on without faults and with an empty ledger.
+    pub fn succeeded_by(&self, inner: Arc<dyn Device>) -> ReadFaultDevice {
+        let versions = self.state().versions.clone();
+        let state = Mutex::new(State { versions, ..State::default() });
+        ReadFaultDevice { inner, page_bytes: self.page_bytes, state }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Faults from now on, instead of those before; `seed` decides where they strike. Pages that
+    /// are damaged stay so.
+    pub fn set_faults(&self, faults: ReadFaults, seed: u64) {
+        let mut state = self.state();
+        (state.faults, state.seed) = (faults, seed);
+        state.reads.clear();
+    }
+
+    /// Damages `page` until it is written or the device healed.
+    pub fn damage(&self, page: PageId, fault: ReadFault, seed: u64) {
+        self.state().damaged.insert(page.0, (fault, seed));
+    }
+
+    /// Ends all faults: the device reads what is stored. The ledger stays.
+    pub fn heal(&self) {
+        let mut state = self.state();
+        state.faults = ReadFaults::default();
+        state.damaged.clear();
+    }
+
+    /// The reads that were spoilt so far, in the order in which they were.
+    pub fn ledger(&self) -> Vec<Misread> {
+        self.state().ledger.clone()
+    }
+
+    /// Reads that were spoilt so far.
+    pub fn struck(&self) -> usize {
+        self.state().ledger.len()
+    }
+
+    fn read_page(&self, page: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.inner.read(page * self.page_bytes, bytes)
+    }
+
+    /// What is to become of this read of a page, if anything.
+    fn draw(&self, page: u64) -> Option<Struck> {
+        let mut state = self.state();
+        let read = state.reads.entry(page).or_default();
+        *read += 1;
+        let read = *read;
+        let damaged = state.damaged.get(&page).copied();
+        let (fault, salt) = damaged.or_else(|| state.chance(page, read))?;
+        if damaged.is_none() && state.faults.persists {
+            state.damaged.insert(page, (fault, salt));
+        }
+        Some(Struck { page, read, fault, salt })
+    }
+
+    /// Spoils `bytes`, which were read from the place `part` of the page.
+    fn spoil(
+        &self,
+        struck: &Struck,
+        part: &Range<usize>,
+        bytes: &mut [u8],
+    ) -> Result<(), DeviceError> {
+        let mut random = fastrand::Rng::with_seed(struck.salt);
+        let mut other = vec![0; self.page_bytes as usize];
+        let before = bytes.to_vec();
+        let mut versions = None;
+        match struck.fault {
+            ReadFault::BitFlips => {
+                for _ in 0..random.usize(1..=8) {
+                    let (at, bit) = (random.usize(0..other.len()), random.u8(0..8));
+                    if part.contains(&at) {
+                        bytes[at - part.start] ^= 1 << bit;
+                    }
+                }
+            }
+            ReadFault::ZeroedSectors => {
+                let sectors = other.len() / SECTOR;
+                let first = random.usize(0..sectors);
+                let end = random.usize(first + 1..=sectors);
+                let zeroed = part.start.max(first * SECTOR)..part.end.min(end * SECTOR);
+                if !zeroed.is_empty() {
+                    bytes[zeroed.start - part.start..zeroed.end - part.start].fill(0);
+                }
+            }
+            ReadFault::OtherPage => {
+                let pages = (self.inner.length() / self.page_bytes).max(1);
+                self.read_page(random.u64(0..pages), &mut other)?;
+                bytes.copy_from_slice(&other[part.clone()]);
+            }
+            ReadFault::OlderVersion => {
+                if let Some(older) = self.older(struck.page, &mut random) {
+                    bytes.copy_from_slice(&older[part.clone()]);
+                    self.read_page(struck.page, &mut other)?;
+                    versions = (older != other).then(|| Box::new((older, other)));
+                }
+            }
+            ReadFault::Error | ReadFault::Short => {}
+        }
+        self.note(struck, *bytes != *before, versions);
+        Ok(())
+    }
+
+    fn older(&self, page: u64, random: &mut fastrand::Rng) -> Option<Vec<u8>> {
+        let state = self.state();
+        let versions = state.versions.get(&page).filter(|versions| !versions.is_empty())?;
+        Some(versions[random.usize(0..versions.len())].clone())
+    }
+
+    fn note(&self, struck: &Struck, changed: bool, versions: Option<Box<(Vec<u8>, Vec<u8>)>>) {
+        let Struck { page, read, fault, .. } = *struck;
+        let (page_id, mut head, mut whole) =
+            (PageId(page), [0; PAGE_HEADER], vec![0; self.page_bytes as usize]);
+        if self.read_page(page, &mut whole).is_ok() {
+            head.copy_from_slice(&whole[..PAGE_HEADER]);
+        }
+        let misread = Misread { page: page_id, read, fault, changed, head, versions };
+        self.state().ledger.push(misread);
+    }
+
+    /// Fails a read of `length` bytes at `offset` whose part `bytes`, from `at` on, is spoilt.
+    fn fail(&self, struck: &Struck, offset: u64, length: u64, bytes: &mut [u8]) -> DeviceError {
+        self.note(struck, false, None);
+        let path = self.path().to_path_buf();
+        if struck.fault == ReadFault::Short {
+            // Sectors that came; what the buffer holds behind them is anything.
+            let came = (struck.salt as usize % (bytes.len() / SECTOR + 1)) * SECTOR;
+            bytes[came..].fill(0xA5);
+            let device_length = offset + came as u64;
+            return DeviceError::PastEnd { path, offset, length, device_length };
+        }
+        bytes.fill(0xA5);
+        DeviceError::Io { operation: Operation::Read, path, offset, length, errno: Errno::IO }
+    }
+
+    /// Keeps what the pages of a write hold now.
+    fn keep(&self, offset: u64, length: u64) {
+        let pages = offset / self.page_bytes..(offset + length).div_ceil(self.page_bytes);
+        for page in pages {
+            let mut old = vec![0; self.page_bytes as usize];
+            let mut state = self.state();
+            state.damaged.remove(&page);
+            if self.read_page(page, &mut old).is_err() || old.iter().all(|byte| *byte == 0) {
+                continue;
+            }
+            let versions = state.versions.entry(page).or_default();
+            if versions.last() != Some(&old) {
+                versions.push(old);
+            }
+            if versions.len() > VERSIONS_MAX {
+                versions.remove(0);
+            }
+        }
+    }
+}
+
+/// A read that is to be spoilt.
+struct Struck {
+    page: u64,
+    read: u64,
+    fault: ReadFault,
+    salt: u64,
+}
+
+impl State {
+    fn chance(&self, page: u64, read: u64) -> Option<(ReadFault, u64)> {
+        let faults = &self.faults;
+        if faults.share <= 0.0 || faults.kinds.is_empty() {
+            return None;
+        }
+        if faults.pages.as_ref().is_some_and(|pages| !pages.contains(&PageId(page))) {
+            return None;
+        }
+        let place = [page.to_le_bytes(), read.to_le_bytes()].concat();
+        let mut random = fastrand::Rng::with_seed(xxh3_64_with_seed(&place, self.seed));
+        let strikes = random.f64() < faults.share;
+        strikes.then(|| (faults.kinds[random.usize(0..faults.kinds.len())], random.u64(..)))
+    }
+}
+
+impl Device for ReadFaultDevice {
+    fn path(&self) -> &Path {
+        self.inner.path()
+    }
+
+    fn length(&self) -> u64 {
+        self.inner.length()
+    }
+
+    fn alignment(&self) -> Alignment {
+        self.inner.alignment()
+    }
+
+    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.inner.read(offset, bytes)?;
+        let (length, end) = (bytes.len() as u64, offset + bytes.len() as u64);
+        for page in offset / self.page_bytes..end.div_ceil(self.page_bytes) {
+            let Some(struck) = self.draw(page) else { continue };
+            let begin = page * self.page_bytes;
+            let (from, to) = (offset.max(begin), end.min(begin + self.page_bytes));
+            if matches!(struck.fault, ReadFault::Error | ReadFault::Short) {
+                let rest = &mut bytes[(from - offset) as usize..];
+                return Err(self.fail(&struck, offset, length, rest));
+            }
+            let here = &mut bytes[(from - offset) as usize..(to - offset) as usize];
+            self.spoil(&struck, &((from - begin) as usize..(to - begin) as usize), here)?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.keep(offset, bytes.len() as u64);
+        self.inner.write(offset, bytes)
+    }
+
+    fn sync(&self) -> Result<(), DeviceError> {
+        self.inner.sync()
+    }
+
+    fn sync_ranges(&self, ranges: &[Range<u64>]) -> Result<(), DeviceError> {
+        self.inner.sync_ranges(ranges)
+    }
+
+    fn grow(&self, length: u64) -> Result<(), DeviceError> {
+        self.inner.grow(length)
+    }
+
+    fn shrink(&self, length: u64) -> Result<(), DeviceError> {
+        self.inner.shrink(length)
+    }
+
+    fn release(&self) {
+        self.inner.release();
+    }
+}

@@ -1,0 +1,5 @@
+//! The pool's memory: the region of frames, huge pages, NUMA nodes, free lists.
+pub mod free_list;
+pub mod huge;
+pub mod numa;
+pub mod region;

@@ -1,0 +1,569 @@
+//! Making room: the pool as an evicting policy sees it, and who asks the policy.
+//!
+//! Every answer is given under try-latches, parent first, then the page; nothing waits and nothing
+//! is written while the seat is held. Dirty victims are refused, and written afterwards: the next
+//! round meets them clean.
+
+use std::ptr::NonNull;
+use std::time::{Duration, Instant};
+
+use millpond_base::{FrameId, PageId, Reason};
+use millpond_policies::contract::{
+    Cooled, EvictRequest, GhostHit, HitHook, Host, OfferOutcome, PageState, RefusalReason,
+};
+use millpond_policies::parts::prefetch;
+
+use crate::pool::buffer_pool::{Evictors, Pool, PoolStrategy};
+use crate::pool::error::PoolError;
+use crate::pool::frame::{FrameHeader, IS_MODEL, State};
+use crate::pool::latch::Latching;
+use crate::pool::stats::counters::{Counter, Timing};
+use crate::pool::swip::Swip;
+use crate::pool::thread_slot::thread_slot;
+use crate::pool::writeback::write::BATCH_MAX;
+
+/// Bytes at the beginning of a page that say what it is and where it hangs.
+const PAGE_HEAD: usize = 64;
+
+/// Frames that a policy may look at in one round. A pool that evicts page by page, as a simulator
+/// does, looks for as long as one: then both find the same victims.
+fn steps_max(frames: u32, batch: u32) -> u32 {
+    match batch {
+        // Under a model checker each look is a step, of which it allows only so many.
+        0 | 1 if !IS_MODEL => frames.saturating_mul(4).max(1 << 16),
+        _ => frames.saturating_mul(2).saturating_add(64),
+    }
+}
+
+/// Lets others go on: who admits a page holds its parent's latch while it waits for the seat, and
+/// comes to nothing where somebody else takes the seat over and over, and is refused that parent.
+/// To yield gives way only to who runs already; who sleeps for the seat needs time to wake up.
+fn step_aside(fruitless: u32) {
+    const YIELDS: u32 = 4;
+    const LEAST: Duration = Duration::from_micros(20);
+    if fruitless < YIELDS || IS_MODEL {
+        return millpond_base::sync::thread::yield_now();
+    }
+    std::thread::sleep(LEAST * (1 << (fruitless - YIELDS).min(5)));
+}
+
+/// One round's view of the pool.
+pub(crate) struct LiveHost<'a, M: PoolStrategy> {
+    pool: &'a Pool<M>,
+    wanted: u32,
+    taken: Vec<FrameId>,
+    /// Dirty frames that were offered.
+    dirty: Vec<FrameId>,
+    refused: u64,
+    /// Frames that were offered or should cool.
+    asked: u32,
+    /// Refusals in a row because of latches.
+    latched: u32,
+    /// What the policy says that it looked at.
+    looked: u32,
+    /// Dirty frames are never enough.
+    is_thorough: bool,
+    /// Which of several children is named: by the pool's seed, so that runs repeat.
+    random: fastrand::Rng,
+}
+
+/// What a round of eviction came to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Round {
+    pub(crate) taken: u32,
+    pub(crate) dirty: Vec<FrameId>,
+    pub(crate) looked: u32,
+}
+
+/// An exclusive latch that was had by trying.
+struct Held<'a>(&'a FrameHeader);
+
+impl<'a> Held<'a> {
+    fn try_new<L: Latching>(frame: &'a FrameHeader) -> Option<Held<'a>> {
+        let held = if L::THREADS { frame.latch.try_exclusive() } else { L::write(&frame.latch) };
+        held.then(|| Held(frame))
+    }
+
+    /// Ends the hold; readers need not start again.
+    fn unchanged(self) {
+        self.0.latch.release_unchanged();
+        std::mem::forget(self);
+    }
+
+    /// Ends the hold; readers start again.
+    fn changed(self) {
+        self.0.latch.release_exclusive();
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.latch.release_unchanged();
+    }
+}
+
+impl<'a, M: PoolStrategy> LiveHost<'a, M> {
+    pub(crate) fn new(pool: &'a Pool<M>, wanted: u32) -> LiveHost<'a, M> {
+        let (taken, dirty) = (Vec::with_capacity(wanted as usize), Vec::new());
+        LiveHost {
+            pool,
+            wanted,
+            taken,
+            dirty,
+            refused: 0,
+            asked: 0,
+            latched: 0,
+            looked: 0,
+            is_thorough: false,
+            random: fastrand::Rng::with_seed(pool.options.seed ^ pool.evictions()),
+        }
+    }
+
+    /// Once, as far as that costs nothing: a policy may draw the same frame again.
+    fn note_dirty(&mut self, frame: FrameId) {
+        const LOOKED_THROUGH: usize = 64;
+        if self.dirty.len() >= LOOKED_THROUGH || !self.dirty.contains(&frame) {
+            self.dirty.push(frame);
+        }
+    }
+
+    fn refuse(&mut self, why: RefusalReason) -> OfferOutcome {
+        self.refused += 1;
+        self.note_latched(why);
+        OfferOutcome::Refused(why)
+    }
+
+    fn note_latched(&mut self, why: RefusalReason) {
+        if why == RefusalReason::Latched {
+            self.latched = self.latched.saturating_add(1);
+        }
+    }
+
+    /// Whether latches stand in the way of everything. Who has them may be waiting for the seat,
+    /// to admit a page below a latched parent: a round that goes on keeps it from going on.
+    fn is_shut_out(&self) -> bool {
+        self.latched >= self.pool.frames().saturating_mul(2).saturating_add(64)
+    }
+
+    /// The parent of `frame`, latched, if it still is the parent then.
+    fn parent(
+        &self,
+        header: &FrameHeader,
+    ) -> Result<(NonNull<FrameHeader>, Held<'a>), RefusalReason> {
+        let parent = header.parent().ok_or(RefusalReason::Changed)?;
+        let held =
+            Held::try_new::<M::Latching>(self.pool.header(parent)).ok_or(RefusalReason::Latched)?;
+        if header.parent() == Some(parent) {
+            Ok((parent, held))
+        } else {
+            Err(RefusalReason::Changed)
+        }
+    }
+
+    /// A swizzled child of the page in `frame`, which is latched; any of them, if there are
+    /// several. With `hot`, children that cool already do not count.
+    fn child(&mut self, frame: NonNull<FrameHeader>, hot: bool) -> Option<FrameId> {
+        let pool = self.pool;
+        let view = pool.view(frame);
+        let kind = pool.kind(view)?;
+        let (mut chosen, mut seen, random) = (None, 0usize, &mut self.random);
+        kind.swips(view, &mut |at| {
+            let word = Swip(view.u64(at));
+            if (word.is_hot() || (!hot && word.is_cooling()))
+                && let Some(child) = word.frame()
+            {
+                seen += 1;
+                if random.usize(..seen) == 0 {
+                    chosen = Some(child);
+                }
+            }
+            true
+        });
+        chosen.map(|child| pool.header(child).id())
+    }
+
+    /// Takes a swizzled victim out, or says why not.
+    fn unswizzle(&mut self, frame: NonNull<FrameHeader>) -> Result<OfferOutcome, RefusalReason> {
+        let pool = self.pool;
+        let header = pool.header(frame);
+        let (parent, parent_held) = self.parent(header)?;
+        let held = Held::try_new::<M::Latching>(header).ok_or(RefusalReason::Latched)?;
+        self.still_evictable(header)?;
+        if let Some(child) = self.child(frame, false) {
+            return Ok(OfferOutcome::EvictChildFirst(child));
+        }
+        let page = header.page().ok_or(RefusalReason::Changed)?;
+        let cools = header.state() == State::Cooling;
+        let word = if cools { Swip::cooling(frame) } else { Swip::hot(frame) };
+        let at = pool.find_swip(parent, 0, word, frame).ok_or(RefusalReason::Changed)?;
+        pool.set_swip(parent, at, Swip::evicted(page));
+        header.set_parent(None);
+        header.set_page(None);
+        header.become_state(State::Evicted);
+        held.changed();
+        // Readers that followed the pointer must find out.
+        parent_held.changed();
+        pool.counters.count(Counter::Unswizzles);
+        Ok(OfferOutcome::Taken(page))
+    }
+
+    /// The same with a page table.
+    fn take_from_table(
+        &mut self,
+        frame: NonNull<FrameHeader>,
+    ) -> Result<OfferOutcome, RefusalReason> {
+        let pool = self.pool;
+        let header = pool.header(frame);
+        let held = Held::try_new::<M::Latching>(header).ok_or(RefusalReason::Latched)?;
+        self.still_evictable(header)?;
+        let page = header.page().ok_or(RefusalReason::Changed)?;
+        if !pool.table.try_remove(&pool.memory, page, header.id()) {
+            return Err(RefusalReason::Latched);
+        }
+        header.set_page(None);
+        header.become_state(State::Evicted);
+        held.changed();
+        Ok(OfferOutcome::Taken(page))
+    }
+
+    /// Looks again, under the latch.
+    fn still_evictable(&self, header: &FrameHeader) -> Result<(), RefusalReason> {
+        match header.state() {
+            State::Hot | State::Cooling if header.is_dirty_or_writing() => {
+                Err(RefusalReason::Dirty)
+            }
+            State::Hot | State::Cooling => Ok(()),
+            State::Free | State::Loading | State::Evicted => Err(RefusalReason::Absent),
+        }
+    }
+
+    fn try_cool(&mut self, frame: NonNull<FrameHeader>) -> Result<Cooled, RefusalReason> {
+        let pool = self.pool;
+        let header = pool.header(frame);
+        match header.state() {
+            State::Hot => {}
+            State::Cooling => return Err(RefusalReason::Changed),
+            State::Free | State::Loading | State::Evicted => return Err(RefusalReason::Absent),
+        }
+        if header.is_held() {
+            return Err(RefusalReason::Pinned);
+        }
+        if !M::SWIZZLES {
+            return self.cool_in_table(header);
+        }
+        let (parent, parent_held) = self.parent(header)?;
+        if header.state() != State::Hot {
+            return Err(RefusalReason::Changed);
+        }
+        if pool.kind(pool.view(frame)).is_some() {
+            let held = Held::try_new::<M::Latching>(header).ok_or(RefusalReason::Latched)?;
+            let child = self.child(frame, true);
+            held.unchanged();
+            if let Some(child) = child {
+                return Ok(Cooled::CoolChildFirst(child));
+            }
+        }
+        let at =
+            pool.find_swip(parent, 0, Swip::hot(frame), frame).ok_or(RefusalReason::Changed)?;
+        pool.set_swip(parent, at, Swip::cooling(frame));
+        header.become_state(State::Cooling);
+        parent_held.unchanged();
+        pool.counters.count(Counter::Cooled);
+        Ok(Cooled::Yes)
+    }
+}
+
+impl<M: PoolStrategy> LiveHost<'_, M> {
+    /// With a page table there is no swip to mark: the frame's state says it.
+    fn cool_in_table(&self, header: &FrameHeader) -> Result<Cooled, RefusalReason> {
+        let held = Held::try_new::<M::Latching>(header).ok_or(RefusalReason::Latched)?;
+        if header.state() != State::Hot {
+            return Err(RefusalReason::Changed);
+        }
+        header.become_state(State::Cooling);
+        held.unchanged();
+        self.pool.counters.count(Counter::Cooled);
+        Ok(Cooled::Yes)
+    }
+}
+
+impl<M: PoolStrategy> Host for LiveHost<'_, M> {
+    fn offer(&mut self, frame: FrameId) -> OfferOutcome {
+        self.asked = self.asked.saturating_add(1);
+        let Some(at) = self.pool.memory.frame(frame) else {
+            return self.refuse(RefusalReason::Absent);
+        };
+        let header = self.pool.header(at);
+        match header.state() {
+            State::Free | State::Loading | State::Evicted => {
+                return self.refuse(RefusalReason::Absent);
+            }
+            State::Hot | State::Cooling => {}
+        }
+        if header.is_held() {
+            return self.refuse(RefusalReason::Pinned);
+        }
+        if header.is_writing() {
+            return self.refuse(RefusalReason::Dirty);
+        }
+        if header.is_dirty() {
+            self.note_dirty(frame);
+            return self.refuse(RefusalReason::Dirty);
+        }
+        let verdict = if M::SWIZZLES { self.unswizzle(at) } else { self.take_from_table(at) };
+        match verdict {
+            Ok(OfferOutcome::Taken(page)) => {
+                self.taken.push(frame);
+                self.latched = 0;
+                OfferOutcome::Taken(page)
+            }
+            Ok(other) => other,
+            Err(why) => self.refuse(why),
+        }
+    }
+
+    fn cool(&mut self, frame: FrameId) -> Cooled {
+        self.asked = self.asked.saturating_add(1);
+        let Some(at) = self.pool.memory.frame(frame) else {
+            return Cooled::Refused(RefusalReason::Absent);
+        };
+        self.try_cool(at).unwrap_or_else(|why| {
+            self.note_latched(why);
+            Cooled::Refused(why)
+        })
+    }
+
+    fn has_enough(&self) -> bool {
+        let (wanted, dirty) = (self.wanted as usize, self.dirty.len());
+        if self.is_shut_out() {
+            true
+        } else if self.wanted <= 1 || self.is_thorough {
+            // Page by page, as in a simulator: the first clean one goes.
+            false
+        } else if self.pool.evicts_after_writing() {
+            self.taken.len() + dirty >= wanted
+        } else {
+            dirty >= wanted.max(BATCH_MAX)
+        }
+    }
+
+    fn will_offer(&self, frame: FrameId) {
+        if let (Some(header), Some(at)) =
+            (self.pool.memory.header(frame), self.pool.memory.frame(frame))
+        {
+            prefetch(std::slice::from_ref(header), 0);
+            self.pool.view(at).prefetch(0, PAGE_HEAD);
+        }
+    }
+
+    fn count_examined(&mut self, frames: u32) {
+        self.looked = self.looked.saturating_add(frames);
+    }
+
+    fn state(&self, frame: FrameId) -> PageState {
+        match self.pool.memory.header(frame) {
+            Some(header) if header.is_dirty_or_writing() => PageState::Dirty,
+            _ => PageState::Clean,
+        }
+    }
+}
+
+impl<M: PoolStrategy> Pool<M> {
+    /// Asks the policy for up to `wanted` victims; frees them, and says which dirty frames stood
+    /// in the way.
+    pub(crate) fn evict_round(&self, wanted: u32, incoming: Option<(PageId, GhostHit)>) -> Round {
+        self.evict_as(LiveHost::new(self, wanted), wanted, incoming)
+    }
+
+    /// The same, but looks for clean pages however many dirty ones stand in the way.
+    fn evict_clean(&self, wanted: u32) -> Round {
+        self.evict_as(LiveHost { is_thorough: true, ..LiveHost::new(self, wanted) }, wanted, None)
+    }
+
+    fn evict_as(
+        &self,
+        mut host: LiveHost<'_, M>,
+        wanted: u32,
+        incoming: Option<(PageId, GhostHit)>,
+    ) -> Round {
+        let steps_max = steps_max(self.frames(), self.options.batch);
+        let wanted = wanted.max(1);
+        let first = self.evict_scanned(&mut host, wanted);
+        if first < wanted {
+            let now = self.now(false);
+            let request = EvictRequest { frames: wanted - first, steps_max, now, incoming };
+            let still = |frame, page| self.holds_hot(frame, page);
+            self.policy_host.evict(self.metas(), &request, &mut host, thread_slot(), still);
+        }
+        let LiveHost { taken, mut dirty, refused, asked, looked, .. } = host;
+        // A hand that goes round offers a frame again.
+        dirty.sort_unstable();
+        dirty.dedup();
+        self.counters.add(Counter::EvictionRefusals, refused);
+        let (scanned, chosen) = taken.split_at(first as usize);
+        self.counters.add(Counter::Evictions, u64::from(first));
+        self.free_frames(scanned);
+        self.free_taken(chosen);
+        Round { taken: taken.len() as u32, dirty, looked: looked.max(asked) }
+    }
+
+    /// Puts the frames of evicted pages on the free list, and counts the evictions for the policy's
+    /// clock.
+    pub(crate) fn free_taken(&self, taken: &[FrameId]) {
+        self.count_evictions(taken.len() as u32);
+        self.free_frames(taken);
+    }
+
+    /// Frames whose pages are out are free.
+    fn free_frames(&self, taken: &[FrameId]) {
+        if taken.is_empty() {
+            return;
+        }
+        for header in taken.iter().filter_map(|id| self.memory.header(*id)) {
+            header.become_state(State::Free);
+        }
+        let mut epoch = 0;
+        taken.iter().for_each(|_| epoch = self.giving_up());
+        self.free.give(taken, self.frames(), epoch);
+        self.sleep.frames.signal();
+    }
+
+    /// A free frame, latched exclusively, for a page that missed.
+    pub(crate) fn frame_for(
+        &self,
+        incoming: Option<(PageId, GhostHit)>,
+    ) -> Result<NonNull<FrameHeader>, PoolError> {
+        if let Some(frame) = self.take_free() {
+            self.wake_evictors();
+            return Ok(frame);
+        }
+        let started = self.latencies.start(Timing::FreeFrameTime);
+        self.counters.count(Counter::FreeFrameWaits);
+        let frame = self.wait_for(incoming, 1, || self.take_free());
+        self.latencies.stop(Timing::FreeFrameTime, started);
+        frame
+    }
+
+    /// Makes sure that about `frames` frames and page ids can be had without waiting.
+    pub(crate) fn make_room(&self, frames: u32) -> Result<(), PoolError> {
+        self.refill_ids(frames)?;
+        self.make_frames(frames)
+    }
+
+    /// Makes sure that about `frames` frames can be had without waiting.
+    pub(crate) fn make_frames(&self, frames: u32) -> Result<(), PoolError> {
+        let least = frames.min(self.frames() / 2);
+        if self.free.len() >= least {
+            // They may be waiting for a thread to leave its epoch: it needs the processor.
+            millpond_base::sync::thread::yield_now();
+            return Ok(());
+        }
+        self.wait_for(None, least, || (self.free.len() >= least).then_some(()))
+    }
+
+    /// Evicts, or waits for the evictors, until `done` has what it wants.
+    fn wait_for<T>(
+        &self,
+        mut incoming: Option<(PageId, GhostHit)>,
+        least: u32,
+        done: impl Fn() -> Option<T>,
+    ) -> Result<T, PoolError> {
+        /// Without any progress for so long, there is none to be had.
+        const PATIENCE: Duration = Duration::from_secs(10);
+        let mut deadline = Instant::now() + PATIENCE;
+        let mut fruitless = 0;
+        loop {
+            let progress = match self.options.evictors {
+                // Frames that wait for a thread to leave its epoch need no company.
+                _ if self.free.len() >= least.max(self.options.batch) => false,
+                Evictors::Workers => self.evict_here(incoming.take())?,
+                // Evictors that got nowhere, or have gone home, are helped.
+                Evictors::Threads(_) | Evictors::Adaptive { .. } => {
+                    self.wait_for_evictors(least) || self.evict_here(incoming.take())?
+                }
+            };
+            if let Some(wanted) = done() {
+                return Ok(wanted);
+            }
+            if progress {
+                deadline = Instant::now() + PATIENCE;
+                fruitless = 0;
+            } else if Instant::now() > deadline {
+                return Err(PoolError::Full { frames: self.frames() });
+            } else {
+                self.all_registered()?;
+                self.epochs.step();
+                if !self.drop_abandoned() {
+                    step_aside(fruitless);
+                }
+                fruitless += 1;
+            }
+        }
+    }
+
+    /// A worker makes room itself; whether anything came of it.
+    fn evict_here(&self, incoming: Option<(PageId, GhostHit)>) -> Result<bool, PoolError> {
+        let round = self.evict_round(self.options.batch, incoming);
+        if round.taken > 0 && self.options.background_writer {
+            // What is dirty is written behind the worker's back.
+            self.hand_over(&round.dirty);
+            return Ok(true);
+        }
+        if round.taken > 0 {
+            // Else nobody would ever write what the policy wants out, and it would have to take
+            // the few clean pages again and again. An error is not this operation's, which has
+            // its frame: the page stays dirty, and whoever cannot do without its frame is told.
+            if let Err(error) = self.write_victims(&round.dirty, Reason::Synch) {
+                tracing::warn!(%error, "a page could not be written");
+            }
+            return Ok(true);
+        }
+        let (written, out) = self.write_or_pass_by(&round, Reason::Synch)?;
+        Ok(written + out > 0)
+    }
+
+    /// Writes what a round found dirty; says how many pages were written, and how many more are
+    /// out. Where they cannot be written, others may be clean.
+    ///
+    /// # Errors
+    /// Pages could not be written, and no other can go.
+    pub(crate) fn write_or_pass_by(
+        &self,
+        round: &Round,
+        reason: Reason,
+    ) -> Result<(u32, u32), PoolError> {
+        let error = match self.write_victims(&round.dirty, reason) {
+            Ok(done) => return Ok(done),
+            Err(error) => error,
+        };
+        let others = if round.taken > 0 { 0 } else { self.evict_clean(self.options.batch).taken };
+        if round.taken + others == 0 {
+            return Err(error);
+        }
+        tracing::warn!(%error, "a page could not be written");
+        Ok((0, others))
+    }
+
+    /// Evicts whatever can be evicted, writing what is dirty; for tests and for closing. Says how
+    /// many pages remain.
+    ///
+    /// # Errors
+    /// A page that could not be written.
+    pub fn evict_all(&self) -> Result<u32, PoolError> {
+        let mut fruitless = 0;
+        while fruitless < 8 {
+            let round = self.evict_round(self.frames(), None);
+            let written = self.write_frames(&round.dirty, Reason::Replace)?;
+            let dropped = self.drop_abandoned();
+            fruitless =
+                if round.taken == 0 && written == 0 && !dropped { fruitless + 1 } else { 0 };
+        }
+        Ok(self.resident().len() as u32)
+    }
+
+    /// Whether the seated policy lets pages cool.
+    pub fn cools(&self) -> bool {
+        M::Hook::cools(&self.params)
+    }
+}

@@ -1,0 +1,252 @@
+//! Threads of the pool's own that keep frames free ahead of need, and how workers live with them.
+//!
+//! They sleep while there are as many free frames as the target says. Where one of them cannot
+//! keep up, which shows as the number of free frames falling on, more are called, up to as many as
+//! there are: the second below half of the target, the third below a quarter. Each writes what
+//! stands in its way itself, so the pages being written at once grow with their number. Nobody
+//! works when there is nothing to do, and nobody spins where nothing can be done: after a few
+//! fruitless rounds an evictor goes to sleep until it is called again.
+//!
+//! A worker that finds no free frame calls one evictor more. If all are at work already it does not
+//! wait for them but evicts, too: so a worker never waits while it could help.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use millpond_base::{FrameId, Lsn, Reason};
+use millpond_policies::contract::{Host, OfferOutcome};
+
+use crate::pool::buffer_pool::{Evictors, Pool, PoolStrategy};
+use crate::pool::error::PoolError;
+use crate::pool::frame::State;
+use crate::pool::replacement::eviction::LiveHost;
+use crate::pool::replacement::policy_host::PolicyHost;
+
+/// How long an evictor sleeps at most; only a fault would make it wait that long for its call.
+const NAP: Duration = Duration::from_millis(100);
+/// Rounds without any progress after which an evictor goes to sleep.
+const FRUITLESS_MAX: u32 = 8;
+
+/// What evicting came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Evicted {
+    /// Pages that are out.
+    pub pages: u64,
+    /// Pages that were written.
+    pub written: u64,
+    /// Frames that the policy looked at, as far as it says so; else those it offered or cooled.
+    pub looked: u64,
+    /// Times that the policy was asked.
+    pub rounds: u64,
+}
+
+impl std::ops::Add for Evicted {
+    type Output = Evicted;
+
+    fn add(self, other: Evicted) -> Evicted {
+        Evicted {
+            pages: self.pages + other.pages,
+            written: self.written + other.written,
+            looked: self.looked + other.looked,
+            rounds: self.rounds + other.rounds,
+        }
+    }
+}
+
+impl Evicted {
+    fn is_nothing(&self) -> bool {
+        self.pages == 0 && self.written == 0
+    }
+}
+
+impl<M: PoolStrategy> Pool<M> {
+    /// Free frames below which evictor threads get to work: what they keep ready, or what somebody
+    /// is waiting for.
+    pub(crate) fn free_target(&self) -> u32 {
+        let ready = (self.options.batch.saturating_mul(2)).clamp(1, (self.frames() / 4).max(1));
+        ready.max(self.sleep.demand.load(Ordering::Relaxed))
+    }
+
+    /// Sees to it that enough evictors are at work, now that a frame was taken.
+    #[inline]
+    pub(crate) fn wake_evictors(&self) {
+        match self.options.evictors {
+            Evictors::Workers => {}
+            Evictors::Threads(_) => {
+                if self.free.len() < self.free_target() {
+                    self.sleep.work.signal();
+                }
+            }
+            Evictors::Adaptive { most } => self.call_evictors(most),
+        }
+    }
+
+    /// Calls an evictor if fewer are at work than the number of free frames asks for.
+    #[inline]
+    fn call_evictors(&self, most: u32) {
+        let (free, target) = (self.free.len(), self.free_target());
+        if free < target {
+            let halvings = (target / (free + 1)).max(1).ilog2();
+            self.sleep.evictor_threads.call(most.min(1 + halvings));
+        }
+    }
+
+    /// Evictor threads at work now, where their number adapts.
+    pub fn evictors_awake(&self) -> u32 {
+        self.sleep.evictor_threads.awake()
+    }
+
+    /// Waits a moment for so many free frames, if somebody else sees to them; whether there are
+    /// any.
+    pub(crate) fn wait_for_evictors(&self, least: u32) -> bool {
+        const A_MOMENT: Duration = Duration::from_millis(1);
+        self.sleep.demand.fetch_max(least, Ordering::Relaxed);
+        let enough = || self.free.len() >= least;
+        if let Evictors::Adaptive { most } = self.options.evictors {
+            if !self.sleep.evictor_threads.call(most.max(1)) {
+                return enough();
+            }
+        } else {
+            self.sleep.work.signal();
+        }
+        self.sleep.frames.nap(A_MOMENT, || enough() || self.sleep.stop.load(Ordering::Acquire));
+        enough()
+    }
+
+    /// What an evictor thread does until the pool closes.
+    pub(crate) fn evictor(&self) {
+        let is_over = || self.sleep.stop.load(Ordering::Acquire);
+        let is_short = || self.free.len() < self.free_target();
+        while !is_over() {
+            if let Evictors::Adaptive { most } = self.options.evictors {
+                if self.sleep.evictor_threads.wait(NAP, is_over) {
+                    let was_useful = self.work_off();
+                    self.sleep.evictor_threads.rest();
+                    // Who took a frame while this one was still on duty has not called.
+                    if was_useful && is_short() {
+                        self.call_evictors(most);
+                    }
+                }
+            } else if is_short() {
+                self.work_off();
+            } else {
+                self.sleep.work.wait(NAP, || is_short() || is_over());
+            }
+        }
+    }
+
+    /// Evicts until there are as many free frames as there should be; `false` if it gave up.
+    fn work_off(&self) -> bool {
+        let mut fruitless = 0;
+        while !self.sleep.stop.load(Ordering::Acquire) {
+            let demand = self.sleep.demand.load(Ordering::Relaxed);
+            if self.free.len() >= self.free_target() {
+                // Unless somebody asks for more at this moment.
+                let (old, new) = (Ordering::Relaxed, Ordering::Relaxed);
+                let _ = self.sleep.demand.compare_exchange(demand, 0, old, new);
+                if self.free.len() >= self.free_target() {
+                    return true;
+                }
+            }
+            if !self.evict_step(self.options.batch).unwrap_or_default().is_nothing() {
+                fruitless = 0;
+                continue;
+            }
+            fruitless += 1;
+            if fruitless >= FRUITLESS_MAX {
+                return false;
+            }
+            self.drop_abandoned();
+            self.sleep.frames.nap(Duration::from_micros(200), || false);
+        }
+        true
+    }
+
+    /// Evicts up to `wanted` pages, and writes what is dirty among those that should go.
+    fn evict_step(&self, wanted: u32) -> Result<Evicted, PoolError> {
+        let round = self.evict_round(wanted, None);
+        let (written, more) = self.write_or_pass_by(&round, Reason::Replace)?;
+        let pages = u64::from(round.taken + more);
+        let (written, looked) = (u64::from(written), u64::from(round.looked));
+        Ok(Evicted { pages, written, looked, rounds: 1 })
+    }
+
+    /// Does an evictor's work in the calling thread until so many frames are free, or nothing more
+    /// can be done at the moment. Any number of threads may do so at once.
+    ///
+    /// # Errors
+    /// A page that could not be written.
+    pub fn evict_until(&self, free: u32) -> Result<Evicted, PoolError> {
+        let (mut all, mut fruitless) = (Evicted::default(), 0);
+        while fruitless < FRUITLESS_MAX {
+            let short = free.saturating_sub(self.free.len());
+            if short == 0 {
+                break;
+            }
+            let step = self.evict_step(short.min(self.options.batch).max(1))?;
+            fruitless = if step.is_nothing() { fruitless + 1 } else { 0 };
+            all = all + step;
+        }
+        Ok(all)
+    }
+
+    /// Writes victims that are dirty and, where the policy will not offer them again soon by
+    /// itself, evicts them then (watt 5.2). Says how many were written, and how many are out.
+    ///
+    /// # Errors
+    /// As [`Pool::write_frames`].
+    pub(crate) fn write_victims(
+        &self,
+        dirty: &[FrameId],
+        reason: Reason,
+    ) -> Result<(u32, u32), PoolError> {
+        let written = self.write_frames(dirty, reason);
+        // Pages whose write failed are dirty still, and stay.
+        let out = if self.evicts_after_writing() { self.evict_these(dirty) } else { 0 };
+        Ok((written?, out))
+    }
+
+    /// Whether victims go when they are written, without being asked for again. Policies that any
+    /// number of threads ask keep no order, so that another round would find other victims, and
+    /// write those, too. Where pages are evicted one by one, it is as in a simulator.
+    pub(crate) fn evicts_after_writing(&self) -> bool {
+        self.options.batch > 1 && matches!(self.policy_host, PolicyHost::Open(_))
+    }
+
+    /// Evicts those of `frames` that can go.
+    fn evict_these(&self, frames: &[FrameId]) -> u32 {
+        let mut host = LiveHost::new(self, 0);
+        let mut taken = Vec::with_capacity(frames.len());
+        for frame in frames {
+            if let OfferOutcome::Taken(_) = host.offer(*frame) {
+                // It was not asked, so it must be told.
+                self.policy_host.forget(self.metas(), *frame, || ());
+                taken.push(*frame);
+            }
+        }
+        self.free_taken(&taken);
+        taken.len() as u32
+    }
+
+    /// Makes every page in memory dirty, as if each had been changed: to measure what evicting
+    /// dirty pages costs. Pages whose latch is held stay as they are; says how many were made so.
+    /// None is, if there is a log: it would have no image of a page that is torn while it is
+    /// written.
+    pub fn make_dirty(&self) -> u32 {
+        if self.log().is_some() {
+            return 0;
+        }
+        let mut count = 0;
+        for header in (0..self.frames()).filter_map(|id| self.memory.header(FrameId(id))) {
+            if !header.latch.try_exclusive() {
+                continue;
+            }
+            if matches!(header.state(), State::Hot | State::Cooling) && !header.is_dirty() {
+                header.begin_logged_change(Lsn(0));
+                count += 1;
+            }
+            header.latch.release_unchanged();
+        }
+        count
+    }
+}

@@ -1,0 +1,8 @@
+//! Which page goes: the policy's host, the eviction that asks it for victims, evictor threads.
+pub(in crate::pool) mod clock;
+pub(in crate::pool) mod eviction;
+pub(in crate::pool) mod evictor;
+pub mod evictor_threads;
+pub(in crate::pool) mod hit_rings;
+pub mod policy_host;
+pub(crate) mod scanned;

@@ -1,0 +1,343 @@
+//! Where the cold half of the replacement policy sits: under a mutex, or open to all threads.
+//!
+//! ```text
+//! policy_host      who sits there             a hit of a policy that hears hits costs
+//! exact     any policy                 the mutex: order is exact
+//! batched   any policy                 a slot in the thread's ring (pool/replacement/hit_rings.rs)
+//! open      policies made for it       nothing: they hear of hits through the frames only
+//! ```
+//! Whoever holds the seat only try-latches frames and does no I/O; a thread that holds latches may
+//! wait for the seat. So there is no cycle.
+//!
+//! This file needs `unsafe`, to pair a cold half with the parameters of its hot half where that is
+//! found at run time ([`any_hook`]). Invariant: **the two stay together**. [`HostedPolicy`] has no
+//! parts that can be taken from outside the pool; the pool makes all its frames' metas by
+//! [`HitHook::fresh`] of these parameters, and shows them to this seat only.
+
+use std::any::{Any, TypeId};
+
+use millpond_base::sync::{Mutex, MutexGuard};
+use millpond_base::{FrameId, PageId};
+use millpond_policies::any_hook::{self, AnyHook, TooLarge};
+use millpond_policies::config::{ParamError, Spec};
+use millpond_policies::contract::{
+    Access, EvictRequest, Frames, GhostHit, HitHook, HitOn, Host, OpenPolicy, Policy, Shape,
+};
+use millpond_policies::erased::{Cold, OpenCold};
+
+use crate::pool::replacement::hit_rings::{HitRings, Noted};
+
+/// The seat of a policy with hot half `T`.
+pub(crate) enum PolicyHost<T: HitHook> {
+    /// One thread at a time; each hit of a central policy takes the mutex, too.
+    Exact(Mutex<Box<dyn Cold<T>>>),
+    /// The same, but hits are told by the batch.
+    Batched(Mutex<Box<dyn Cold<T>>>, HitRings),
+    /// Any number of threads.
+    Open(Box<dyn OpenCold<T>>),
+}
+
+/// A seated policy and the parameters of its hit path.
+pub struct HostedPolicy<T: HitHook> {
+    pub(crate) policy_host: PolicyHost<T>,
+    pub(crate) params: T::Params,
+    pub(crate) name: &'static str,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    match mutex.lock() {
+        Ok(guard) => guard,
+        Err(poisoned) => poisoned.into_inner(),
+    }
+}
+
+macro_rules! hosted {
+    ($policy_host:expr, $cold:ident => $call:expr) => {
+        match $policy_host {
+            PolicyHost::Exact(mutex) | PolicyHost::Batched(mutex, _) => {
+                #[allow(unused_mut, reason = "some calls need no &mut")]
+                let mut $cold = locked(mutex);
+                $call
+            }
+            PolicyHost::Open($cold) => $call,
+        }
+    };
+}
+
+impl<T: HitHook> PolicyHost<T> {
+    /// See the policy contract; so for all that follow.
+    pub fn miss(&self, access: &Access) -> GhostHit {
+        hosted!(self, cold => cold.miss(access))
+    }
+
+    /// Admits, and lets `publish` run before anybody else is let in.
+    pub fn admit(
+        &self,
+        frames: Frames<'_, T>,
+        frame: FrameId,
+        access: &Access,
+        ghost_hit: GhostHit,
+        publish: impl FnOnce(),
+    ) {
+        hosted!(self, cold => {
+            cold.admit(frames, frame, access, ghost_hit);
+            publish();
+        });
+    }
+
+    /// Looks for victims, for the thread with slot `slot`, whose hits are told first. `still` says
+    /// whether a frame holds a page, hot.
+    pub fn evict(
+        &self,
+        frames: Frames<'_, T>,
+        request: &EvictRequest,
+        host: &mut dyn Host,
+        slot: usize,
+        still: impl Fn(FrameId, PageId) -> bool,
+    ) -> u32 {
+        match self {
+            PolicyHost::Exact(mutex) => locked(mutex).evict(frames, request, host),
+            PolicyHost::Batched(mutex, rings) => {
+                let mut cold = locked(mutex);
+                tell(cold.as_mut(), rings, frames, slot, still);
+                cold.evict(frames, request, host)
+            }
+            PolicyHost::Open(cold) => cold.evict(frames, request, host),
+        }
+    }
+
+    /// The page was dropped; `publish` runs before anybody else is let in.
+    pub fn forget(&self, frames: Frames<'_, T>, frame: FrameId, publish: impl FnOnce()) {
+        hosted!(self, cold => {
+            publish();
+            cold.forget(frames, frame);
+        });
+    }
+
+    /// The page was dropped, if `publish`, which drops it once the seat is had, says so.
+    pub fn forget_if(&self, frames: Frames<'_, T>, frame: FrameId, publish: impl FnOnce() -> bool) {
+        hosted!(self, cold => {
+            if publish() {
+                cold.forget(frames, frame);
+            }
+        });
+    }
+
+    /// Revives, if `publish` agrees once the seat is had.
+    pub fn revive(&self, frames: Frames<'_, T>, frame: FrameId, publish: impl FnOnce() -> bool) {
+        hosted!(self, cold => {
+            if publish() {
+                cold.revive(frames, frame);
+            }
+        });
+    }
+
+    /// Tells of a page that was written and stays, if `still` holds once the seat is had.
+    pub fn cleaned(&self, frames: Frames<'_, T>, frame: FrameId, still: impl FnOnce() -> bool) {
+        hosted!(self, cold => {
+            if still() {
+                cold.cleaned(frames, frame);
+            }
+        });
+    }
+
+    /// Tells a central policy of a hit, now or later, for the thread with slot `slot`; whether it
+    /// was not lost. `still` says whether a frame holds a page, hot, once the seat is had.
+    #[inline]
+    pub fn hit(
+        &self,
+        frames: Frames<'_, T>,
+        frame: FrameId,
+        access: &Access,
+        slot: usize,
+        still: impl Fn(FrameId, PageId) -> bool,
+    ) -> bool {
+        let at_once = |mutex: &Mutex<Box<dyn Cold<T>>>| {
+            let mut cold = locked(mutex);
+            if still(frame, access.page) {
+                cold.hit(frames, frame, access);
+            }
+            true
+        };
+        match self {
+            PolicyHost::Exact(mutex) => at_once(mutex),
+            PolicyHost::Batched(mutex, rings) => match rings.note(slot, frame, access) {
+                Noted::Kept => true,
+                Noted::NoRing => at_once(mutex),
+                noted => {
+                    let Ok(mut cold) = mutex.try_lock() else { return noted == Noted::Due };
+                    tell(cold.as_mut(), rings, frames, slot, &still);
+                    if noted == Noted::Lost && still(frame, access.page) {
+                        cold.hit(frames, frame, access);
+                    }
+                    true
+                }
+            },
+            // An open policy hears of hits through its hot half only.
+            PolicyHost::Open(_) => true,
+        }
+    }
+
+    /// Which end of an access counts.
+    pub fn hit_on(&self) -> HitOn {
+        hosted!(self, cold => cold.hit_on())
+    }
+
+    /// Evictions per tick of the policy's clock.
+    pub fn evictions_per_tick(&self) -> u32 {
+        hosted!(self, cold => cold.evictions_per_tick())
+    }
+
+    /// Verifies the policy's invariants.
+    ///
+    /// # Errors
+    /// The invariant that is broken.
+    pub fn check(&self, frames: Frames<'_, T>, resident: &[FrameId]) -> Result<(), String> {
+        hosted!(self, cold => cold.check(frames, resident))
+    }
+}
+
+/// Tells what the thread with slot `slot` noted (rule 4 of the contract: of pages that are still
+/// there).
+fn tell<T: HitHook>(
+    cold: &mut dyn Cold<T>,
+    rings: &HitRings,
+    frames: Frames<'_, T>,
+    slot: usize,
+    still: impl Fn(FrameId, PageId) -> bool,
+) {
+    rings.drain(slot, |frame, access| {
+        if still(frame, access.page) {
+            cold.hit(frames, frame, access);
+        }
+    });
+}
+
+/// How a policy shall sit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Delivery {
+    /// Under a mutex, told of each hit.
+    Exact,
+    /// Under a mutex, told of hits by the batch.
+    Batched,
+}
+
+impl Delivery {
+    fn policy_host<T: HitHook>(self, cold: Box<dyn Cold<T>>) -> PolicyHost<T> {
+        match self {
+            Delivery::Exact => PolicyHost::Exact(Mutex::new(cold)),
+            Delivery::Batched => PolicyHost::Batched(Mutex::new(cold), HitRings::default()),
+        }
+    }
+}
+
+/// Why a policy cannot be seated.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HostingError {
+    /// A parameter that the policy does not have, or a value that it does not take.
+    #[error(transparent)]
+    Param(#[from] ParamError),
+    /// Its state does not fit into a frame's line.
+    #[error(transparent)]
+    TooLarge(#[from] TooLarge),
+}
+
+impl HostedPolicy<AnyHook> {
+    /// Seats `P`, whatever its hot half, under a mutex.
+    ///
+    /// # Errors
+    /// [`HostingError`].
+    pub fn any<P: Policy>(
+        spec: &Spec,
+        shape: &Shape,
+        delivery: Delivery,
+    ) -> Result<HostedPolicy<AnyHook>, HostingError> {
+        let policy = P::new(&spec.config::<P::Config>()?, shape);
+        // SAFETY: the two stay together, the invariant of this file.
+        let (cold, params) = unsafe { any_hook::host(policy) }?;
+        Ok(HostedPolicy { policy_host: delivery.policy_host(cold), params, name: P::INFO.id })
+    }
+
+    /// Seats `P`, whatever its hot half, open to all threads.
+    ///
+    /// # Errors
+    /// [`HostingError`].
+    pub fn any_open<P: OpenPolicy>(
+        spec: &Spec,
+        shape: &Shape,
+    ) -> Result<HostedPolicy<AnyHook>, HostingError> {
+        let policy = P::new(&spec.config::<P::Config>()?, shape);
+        // SAFETY: the two stay together, the invariant of this file.
+        let (cold, params) = unsafe { any_hook::host_open(policy) }?;
+        Ok(HostedPolicy { policy_host: PolicyHost::Open(cold), params, name: P::INFO.id })
+    }
+}
+
+impl<T: HitHook> HostedPolicy<T> {
+    /// Seats `P` under a mutex, told of each hit.
+    ///
+    /// # Errors
+    /// A parameter that the policy does not have, or a value that it does not take.
+    pub fn exact<P: Policy<Hook = T>>(
+        spec: &Spec,
+        shape: &Shape,
+    ) -> Result<HostedPolicy<T>, ParamError> {
+        HostedPolicy::closed::<P>(spec, shape, Delivery::Exact)
+    }
+
+    /// Seats `P` under a mutex.
+    ///
+    /// # Errors
+    /// As [`HostedPolicy::exact`].
+    pub fn closed<P: Policy<Hook = T>>(
+        spec: &Spec,
+        shape: &Shape,
+        delivery: Delivery,
+    ) -> Result<HostedPolicy<T>, ParamError> {
+        let policy = P::new(&spec.config::<P::Config>()?, shape);
+        let params = policy.params();
+        Ok(HostedPolicy {
+            policy_host: delivery.policy_host(Box::new(policy)),
+            params,
+            name: P::INFO.id,
+        })
+    }
+
+    /// Seats `P` open to all threads.
+    ///
+    /// # Errors
+    /// As [`HostedPolicy::exact`].
+    pub fn open<P: OpenPolicy<Hook = T>>(
+        spec: &Spec,
+        shape: &Shape,
+    ) -> Result<HostedPolicy<T>, ParamError> {
+        let policy = P::new(&spec.config::<P::Config>()?, shape);
+        let params = policy.params();
+        Ok(HostedPolicy {
+            policy_host: PolicyHost::Open(Box::new(policy)),
+            params,
+            name: P::INFO.id,
+        })
+    }
+
+    /// The policy's name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Whether it sits open to all threads.
+    pub fn is_open(&self) -> bool {
+        matches!(self.policy_host, PolicyHost::Open(_))
+    }
+
+    /// The same as a seat for hot half `U`, if that is what `T` is: for code that finds a policy
+    /// by its name and then learns its hot half.
+    pub fn cast<U: HitHook>(self) -> Option<HostedPolicy<U>> {
+        if TypeId::of::<T>() != TypeId::of::<U>() {
+            return None;
+        }
+        let this: Box<dyn Any> = Box::new(self);
+        this.downcast::<HostedPolicy<U>>().ok().map(|hosted| *hosted)
+    }
+}

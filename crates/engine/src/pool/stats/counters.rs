@@ -1,0 +1,339 @@
+//! What the pool counts, and where: one cache-line-padded row of cells per thread.
+//!
+//! Everything that the papers plot has its cell. A count must not cost what it counts: a hit is
+//! some ten nanoseconds, so an addition is a load and a store to a line that no other thread
+//! writes ([`thread_slot`] says how a thread comes to own one); only threads beyond the sixty-third
+//! share a row and add atomically. Reading sums all rows, relaxed: a snapshot that is taken while
+//! threads run may have an event of one counter without its companion of another, but misses
+//! nothing that happened before.
+//!
+//! The list `for_each_statistic` is the only place where a statistic is named. The enums here,
+//! the fields of `db::Stats`, its JSON, its Prometheus text and its table all come from it.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::pool::thread_slot::{OWNED, SLOTS, thread_slot};
+
+/// Hands the list of all statistics to the macro `$callback`: counters, gauges, timings, each as
+/// `Variant field "what it says";`.
+macro_rules! for_each_statistic {
+    ($callback:ident) => {
+        $callback! {
+            counters {
+                References references "page references, those of inner pages included";
+                Misses misses "references whose page was not in memory";
+                LeafReferences leaf_references "references to leaves";
+                LeafMisses leaf_misses "misses of leaves";
+                Reads reads "pages read from the store, prefetched ones included";
+                BytesRead bytes_read "bytes read from the store";
+                WritesSynch writes_synch
+                    "pages that a worker had to write itself, because it needed the frame";
+                WritesReplace writes_replace "pages written in the background to make room";
+                WritesRecov writes_recov "pages written to bound recovery, or to close cleanly";
+                WriteBatches write_batches "vectored writes that were submitted";
+                BytesWritten bytes_written "bytes written to the store";
+                Syncs syncs "times the store was made durable";
+                LogImages log_images
+                    "pages logged whole, with their first change since they were clean";
+                LogImageBytes log_image_bytes "bytes of the log that such pages took";
+                ReadErrors read_errors "reads that failed";
+                WriteErrors write_errors "writes that failed";
+                ChecksumFailures checksum_failures "pages that were not what was written";
+                Evictions evictions "pages that left the pool for another one";
+                EvictionRefusals eviction_refusals
+                    "victims that were pinned, latched, dirty or had swizzled children";
+                Cooled cooled "pages put into the cooling stage";
+                Revived revived "pages saved from the cooling stage by a reference";
+                HitsLost hits_lost
+                    "hits that a batched policy was not told of, because it was busy";
+                Swizzles swizzles "references to a page turned into a pointer";
+                Unswizzles unswizzles "pointers turned back into a page id";
+                Restarts restarts "optimistic reads that began anew, because a version changed";
+                LatchWaits latch_waits "times a thread had to wait for a latch";
+                InFlightWaits in_flight_waits
+                    "times a thread waited for a page that another one was loading";
+                FreeFrameWaits free_frame_waits "times a thread waited for a free frame";
+                Prefetches prefetches "pages asked for ahead of their use";
+                PrefetchHits prefetch_hits "prefetched pages that were then used";
+                EpochAdvances epoch_advances "steps of the global epoch";
+                Splits splits "nodes that were split";
+                Merges merges "nodes that were merged";
+                BackgroundLeaves background_leaves "leaves that the background merge looked at";
+                BackgroundPasses background_passes
+                    "times the background merge came to the end of a tree";
+                PagesAllocated pages_allocated "pages given to a structure";
+                PagesFreed pages_freed "pages given back by a structure";
+                FileExtensions file_extensions "times the file was extended";
+                Gets gets "lookups";
+                Puts puts "inserts, upserts and updates";
+                Deletes deletes "deletes";
+                Scans scans "range scans that were begun";
+                ScanRows scan_rows "rows that scans returned";
+            }
+            gauges {
+                ResidentFrames resident_frames "frames that hold a page";
+                FreeFrames free_frames "frames that hold none";
+                DirtyFrames dirty_frames "frames whose page must be written";
+                CoolingFrames cooling_frames "frames in the cooling stage";
+                ReadsInFlight reads_in_flight "page reads under way";
+                WritesInFlight writes_in_flight "page writes under way";
+                StorePages store_pages "pages of the store, free ones included";
+                FreePages free_pages "pages of the store that no structure owns";
+            }
+            timings {
+                ReadTime read_time "reading a page";
+                WriteTime write_time "a vectored write";
+                SyncTime sync_time "making the store durable";
+                FreeFrameTime free_frame_time "waiting for a free frame";
+                GetTime get_time "a lookup";
+                PutTime put_time "an insert, upsert or update";
+                DeleteTime delete_time "a delete";
+                ScanTime scan_time "a range scan, from its beginning to its end";
+            }
+        }
+    };
+}
+pub(crate) use for_each_statistic;
+
+macro_rules! statistic_enum {
+    ($(#[$meta:meta])* $name:ident: $($variant:ident $field:ident $help:literal;)*) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum $name {
+            $(#[doc = $help] $variant,)*
+        }
+
+        impl $name {
+            /// All of them, in the order of their declaration.
+            pub const ALL: &[$name] = &[$($name::$variant),*];
+
+            /// The name in JSON and in Prometheus' text.
+            pub const fn name(self) -> &'static str {
+                match self { $($name::$variant => stringify!($field),)* }
+            }
+
+            /// What it says, for people.
+            pub const fn help(self) -> &'static str {
+                match self { $($name::$variant => $help,)* }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+
+macro_rules! statistic_enums {
+    (counters { $($counters:tt)* } gauges { $($gauges:tt)* } timings { $($timings:tt)* }) => {
+        statistic_enum! {
+            /// Something that only grows.
+            Counter: $($counters)*
+        }
+        statistic_enum! {
+            /// Something that grows and shrinks.
+            Gauge: $($gauges)*
+        }
+        statistic_enum! {
+            /// Something whose latency is recorded, see
+            /// [`Latencies`](crate::pool::stats::histogram::Latencies).
+            Timing: $($timings)*
+        }
+    };
+}
+for_each_statistic!(statistic_enums);
+
+const COUNTERS: usize = Counter::ALL.len();
+const CELLS: usize = COUNTERS + Gauge::ALL.len();
+
+/// One thread's cells. Two cache lines of alignment, because processors fetch lines in pairs.
+#[repr(align(128))]
+struct Row([AtomicU64; CELLS]);
+
+impl Row {
+    /// Adds with wrap-around, which makes a subtraction an addition, too.
+    #[inline(always)]
+    fn add(&self, slot: usize, cell: usize, amount: u64) {
+        let cell = &self.0[cell];
+        if slot < OWNED {
+            cell.store(cell.load(Ordering::Relaxed).wrapping_add(amount), Ordering::Relaxed);
+        } else {
+            cell.fetch_add(amount, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The counters and gauges of one store.
+pub struct Counters {
+    rows: Box<[Row; SLOTS]>,
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Counters {
+    /// All at zero. About 24 KiB.
+    pub fn new() -> Counters {
+        let row = |_| Row(std::array::from_fn(|_| AtomicU64::new(0)));
+        Counters { rows: Box::new(std::array::from_fn(row)) }
+    }
+
+    /// The calling thread's row, for several counts in a row.
+    #[inline(always)]
+    pub fn here(&self) -> Here<'_> {
+        self.of(thread_slot())
+    }
+
+    /// The same for a caller that knows its [`thread_slot`] already.
+    #[inline(always)]
+    pub(crate) fn of(&self, slot: usize) -> Here<'_> {
+        Here { row: &self.rows[slot % SLOTS], slot, not_send: std::marker::PhantomData }
+    }
+
+    /// Counts one event.
+    #[inline(always)]
+    pub fn count(&self, counter: Counter) {
+        self.add(counter, 1);
+    }
+
+    /// Counts so many events, or bytes.
+    #[inline(always)]
+    pub fn add(&self, counter: Counter, amount: u64) {
+        self.here().add(counter, amount);
+    }
+
+    /// One more.
+    #[inline(always)]
+    pub fn raise(&self, gauge: Gauge) {
+        self.shift(gauge, 1);
+    }
+
+    /// One less; another thread may have raised it.
+    #[inline(always)]
+    pub fn lower(&self, gauge: Gauge) {
+        self.shift(gauge, -1);
+    }
+
+    /// So many more, or fewer.
+    #[inline(always)]
+    pub fn shift(&self, gauge: Gauge, by: i64) {
+        let here = self.here();
+        here.row.add(here.slot, COUNTERS + gauge as usize, by.cast_unsigned());
+    }
+
+    /// The sum over all threads. Reads [`SLOTS`] cache lines: not for the hot path.
+    pub fn get(&self, counter: Counter) -> u64 {
+        self.sum(counter as usize)
+    }
+
+    /// The present level, 0 where a lowering was seen and its raising not yet.
+    pub fn level(&self, gauge: Gauge) -> u64 {
+        let level = self.sum(COUNTERS + gauge as usize).cast_signed();
+        level.max(0).cast_unsigned()
+    }
+
+    fn sum(&self, cell: usize) -> u64 {
+        let cells = self.rows.iter().map(|row| row.0[cell].load(Ordering::Relaxed));
+        cells.fold(0, u64::wrapping_add)
+    }
+}
+
+/// The calling thread's row of [`Counters`]; stays with its thread.
+#[derive(Clone, Copy)]
+pub struct Here<'a> {
+    row: &'a Row,
+    slot: usize,
+    /// On another thread the slot would have two writers.
+    not_send: std::marker::PhantomData<*const ()>,
+}
+
+impl Here<'_> {
+    /// Counts one event.
+    #[inline(always)]
+    pub fn count(self, counter: Counter) {
+        self.add(counter, 1);
+    }
+
+    /// What was counted in this row: by the calling thread, unless it shares the row.
+    pub fn get(self, counter: Counter) -> u64 {
+        self.row.0[counter as usize].load(Ordering::Relaxed)
+    }
+
+    /// Counts so many events, or bytes.
+    #[inline(always)]
+    pub fn add(self, counter: Counter, amount: u64) {
+        self.row.add(self.slot, counter as usize, amount);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use std::thread;
+
+    #[test]
+    fn no_event_is_lost_with_more_threads_than_slots() {
+        let counters = Counters::new();
+        thread::scope(|scope| {
+            for _ in 0..OWNED + 30 {
+                scope.spawn(|| {
+                    for _ in 0..1000 {
+                        counters.count(Counter::Misses);
+                        counters.here().add(Counter::BytesRead, 4096);
+                    }
+                });
+            }
+        });
+        let threads = OWNED as u64 + 30;
+        assert_eq!(counters.get(Counter::Misses), threads * 1000);
+        assert_eq!(counters.get(Counter::BytesRead), threads * 4096 * 1000);
+        assert_eq!(counters.get(Counter::References), 0);
+    }
+
+    #[test]
+    fn counts_survive_the_thread_that_made_them() {
+        let counters = Counters::new();
+        for _ in 0..200 {
+            thread::scope(|scope| scope.spawn(|| counters.count(Counter::Splits)).join().unwrap());
+        }
+        assert_eq!(counters.get(Counter::Splits), 200);
+    }
+
+    #[test]
+    fn a_gauge_may_be_lowered_by_another_thread_than_raised_it() {
+        let counters = Counters::new();
+        (0..5).for_each(|_| counters.raise(Gauge::DirtyFrames));
+        thread::scope(|scope| {
+            scope.spawn(|| (0..3).for_each(|_| counters.lower(Gauge::DirtyFrames)));
+        });
+        assert_eq!(counters.level(Gauge::DirtyFrames), 2);
+        counters.shift(Gauge::DirtyFrames, -7);
+        assert_eq!(counters.level(Gauge::DirtyFrames), 0);
+        counters.shift(Gauge::DirtyFrames, 6);
+        assert_eq!(counters.level(Gauge::DirtyFrames), 1);
+    }
+
+    #[test]
+    fn every_statistic_has_a_name_of_its_own_and_a_help_line() {
+        let mut names: Vec<&str> = Counter::ALL.iter().map(|c| c.name()).collect();
+        names.extend(Gauge::ALL.iter().map(|g| g.name()));
+        names.extend(Timing::ALL.iter().map(|t| t.name()));
+        assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len());
+        assert!(Counter::ALL.iter().all(|c| !c.help().is_empty()));
+        assert_eq!(Counter::ALL[Counter::Evictions as usize], Counter::Evictions);
+        assert_eq!(Gauge::ALL[Gauge::FreePages as usize], Gauge::FreePages);
+    }
+
+    #[test]
+    fn rows_of_different_threads_share_no_pair_of_cache_lines() {
+        assert_eq!(align_of::<Row>(), 128);
+        assert_eq!(size_of::<Row>() % 128, 0);
+    }
+}

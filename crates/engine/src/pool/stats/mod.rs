@@ -1,0 +1,3 @@
+//! Counters and sampled latencies, per thread slot.
+pub mod counters;
+pub mod histogram;

@@ -1,0 +1,498 @@
+//! Page faults: loading a missing page outside of any attempt, and attaching it (leanstore IV-D).
+//!
+//! # Order
+//! The parent's latch may be held while the table of flights is asked, never the other way round:
+//! under the table's mutex a swip is only looked at, through the parent's version.
+//!
+//! # What a loaded page is held to
+//! Checksum and page id tell a damaged page, not an outdated one: a device that loses a write
+//! leaves the older version, which is sound. So a page that was loaded is held to what its parent
+//! says of it ([`Kind::verify_child`](crate::pool::Kind::verify_child)), under the parent's
+//! exclusive latch, before it can be reached: by its loader, or by whoever comes for a page that
+//! waits. Hits pay nothing. A page that does not fit is dropped, and its operation fails with an
+//! error that names both.
+//!
+//! With a page table a page is there for all as soon as it is loaded, whether or not its parent is
+//! still in memory: to wait for the parent would be a pool of another kind than the one that is
+//! compared with ours. A page that came without its parent is marked, and verified by the first
+//! that finds it; one that does not fit stays marked, and nobody reads it, until it is evicted.
+
+use std::ptr::NonNull;
+
+use millpond_base::{FrameId, Lsn, Mark, PageId, PageKind};
+use millpond_policies::contract::{Access, GhostHit, HitHook, HitOn};
+
+use crate::io::simulated::planted::{Bug, is_planted};
+use crate::log::Log;
+use crate::page::{PageHeader, PageType};
+use crate::pool::borrowed::back_off;
+use crate::pool::buffer_pool::{Pool, PoolStrategy};
+use crate::pool::error::PoolError;
+use crate::pool::frame::{FrameHeader, POLICY_LINE, State};
+use crate::pool::guard::Read;
+use crate::pool::jump::{Cold, Jump, Load, Try};
+use crate::pool::kind::{ANCHOR_STAMP, NoSwips};
+use crate::pool::latch::Latching;
+use crate::pool::recording::storage_recorder::StorageRequest;
+use crate::pool::stats::counters::{Counter, Gauge, Timing};
+use crate::pool::storage::PageIn;
+use crate::pool::swip::Swip;
+use crate::pool::thread_slot::thread_slot;
+use crate::pool::translation::in_flight::{Arrived, Step};
+
+/// Depth of a page that was just made: most are leaves, and the next reference says where it is.
+const DEPTH_UNKNOWN: u8 = u8::MAX;
+
+fn kind_of(page_type: PageType) -> PageKind {
+    match page_type {
+        PageType::BTREE_INNER => PageKind::BTREE_INNER,
+        PageType::BTREE_LEAF => PageKind::BTREE_LEAF,
+        _ => PageKind::OTHER,
+    }
+}
+
+impl<M: PoolStrategy> Pool<M> {
+    /// Does what a jump asks for; the thread holds nothing. Whether the policy now knows of all
+    /// references that the attempt made, the one that missed included.
+    pub(crate) fn settle_jump(&self, jump: Jump, attempt: u32) -> Result<bool, PoolError> {
+        match jump {
+            Jump::Restart => back_off(attempt).map(|()| false),
+            Jump::Cold(cold) => match *cold {
+                Cold::Load(load) => self.all_registered().and_then(|()| self.load(&load, attempt)),
+                Cold::Room(frames) => {
+                    self.all_registered().and_then(|()| self.make_room(frames)).map(|()| true)
+                }
+                Cold::Failed(error) => Err(error),
+            },
+        }
+    }
+
+    /// Whether the swip is still there, in its evicted form; nothing is waited for.
+    fn is_missing(&self, load: &Load) -> bool {
+        if !M::SWIZZLES && self.is_in_table(load.page) {
+            return false;
+        }
+        // With a page table, too, the parent must still refer to the page: else the page may have
+        // been loaded and deleted meanwhile, and its id may be another page's.
+        let latch = &self.header(load.parent).latch;
+        let word = Swip(self.view(load.parent).u64(load.at));
+        let still = if M::Latching::THREADS {
+            latch.is_still(load.version)
+        } else {
+            latch.version_held() == load.version
+        };
+        still && word == Swip::evicted(load.page)
+    }
+
+    /// Loads a page, unless somebody else does; whether this thread did.
+    fn load(&self, load: &Load, attempt: u32) -> Result<bool, PoolError> {
+        if self.options.attempts_max.is_some_and(|most| attempt >= most) {
+            return Err(PoolError::Starved { attempts: attempt });
+        }
+        match self.in_flight.ask(load.page, || self.is_missing(load)) {
+            Step::Changed | Step::Ready => return Ok(false),
+            Step::Wait(completion) => {
+                self.counters.count(Counter::InFlightWaits);
+                completion.wait();
+                return Ok(false);
+            }
+            Step::LoadIt => {}
+        }
+        let here = self.counters.here();
+        here.count(Counter::Misses);
+        if load.mark.kind() == PageKind::BTREE_LEAF {
+            here.count(Counter::LeafMisses);
+        }
+        let access = self.access(load.page, load.mark, true);
+        let ghost_hit = self.policy_host.miss(&access);
+        let arrived = self
+            .frame_for(Some((load.page, ghost_hit)))
+            .and_then(|frame| self.read_into(frame, load.page).map(|()| frame));
+        match arrived {
+            Ok(frame) => {
+                self.hold_for_starving(thread_slot(), self.header(frame).id(), attempt);
+                let arrived = Arrived { frame, ghost_hit, prefetched: false };
+                self.attach_or_leave(load, arrived).map(|()| true)
+            }
+            Err(error) => {
+                self.in_flight.end(load.page);
+                Err(error)
+            }
+        }
+    }
+
+    /// Reads `page` into a free frame, which is latched exclusively; on an error the frame is free
+    /// again.
+    fn read_into(&self, frame: NonNull<FrameHeader>, page: PageId) -> Result<(), PoolError> {
+        let header = self.header(frame);
+        header.become_state(State::Loading);
+        header.set_page(Some(page));
+        let started = self.latencies.start(Timing::ReadTime);
+        self.counters.raise(Gauge::ReadsInFlight);
+        let result = self.storage.read(page, self.bytes(frame));
+        self.counters.lower(Gauge::ReadsInFlight);
+        self.latencies.stop(Timing::ReadTime, started);
+        let result = result.and_then(|()| self.verify(frame, page));
+        let here = self.counters.here();
+        here.count(Counter::Reads);
+        here.add(Counter::BytesRead, self.page_size as u64);
+        match result {
+            Ok(()) => self.record_read(frame),
+            Err(_) => {
+                here.count(Counter::ReadErrors);
+                self.give_back(frame);
+            }
+        }
+        result
+    }
+
+    /// Notes that the page of `frame`, which nobody sees yet, was read.
+    fn record_read(&self, frame: NonNull<FrameHeader>) {
+        if self.storage_recorder.is_on() {
+            let tail = self.log().map_or(Lsn(0), Log::tail);
+            let header = PageHeader::read(self.bytes(frame));
+            let request = StorageRequest::of(&header, Mark::READ, tail, Lsn(0));
+            self.storage_recorder.note(std::iter::once(request));
+        }
+    }
+
+    /// A page from storage must hold no pointers: they would be followed.
+    fn verify(&self, frame: NonNull<FrameHeader>, page: PageId) -> Result<(), PoolError> {
+        let view = self.view(frame);
+        let Some(kind) = self.kind(view) else { return Ok(()) };
+        let pages = self.storage.pages();
+        let mut bad = None;
+        kind.swips(view, &mut |at| {
+            let word = Swip(view.u64(at));
+            if !word.is_evicted() || word.page().0 >= pages {
+                bad = Some(at);
+            }
+            bad.is_none()
+        });
+        match bad {
+            None => Ok(()),
+            Some(at) => {
+                let what = format!("the reference at byte {at} leads to no page of the store");
+                Err(PoolError::Corrupt { page, what })
+            }
+        }
+    }
+
+    /// After a load: makes the page reachable if its parent can be had, else leaves it for
+    /// whoever comes next.
+    fn attach_or_leave(&self, load: &Load, arrived: Arrived) -> Result<(), PoolError> {
+        let parent = self.header(load.parent);
+        // The parent may have gone meanwhile, and its frame be latched for as long as another page
+        // takes to load: by a thread, in the worst case, that waits for this thread's frame.
+        let latched = if parent.page() != load.parent_page {
+            false
+        } else if M::Latching::THREADS {
+            parent.latch.exclusive()
+        } else {
+            M::Latching::write(&parent.latch)
+        };
+        if !latched {
+            self.leave(load, arrived);
+            return Ok(());
+        }
+        let place = if parent.page() == load.parent_page && self.knows_swips_of(load.parent) {
+            self.find_swip(load.parent, load.at, Swip::evicted(load.page), arrived.frame)
+        } else {
+            None
+        };
+        let result = match place {
+            Some(at) => self.publish_verified(arrived, load.page, (load.parent, at), load.mark),
+            None => Ok(()),
+        };
+        parent.latch.release_unchanged();
+        if place.is_none() {
+            self.leave(load, arrived);
+        }
+        result
+    }
+
+    /// Leaves a loaded page for whoever comes next: in the page table, if there is one.
+    fn leave(&self, load: &Load, arrived: Arrived) {
+        if M::SWIZZLES {
+            return self.in_flight.arrive(load.page, arrived);
+        }
+        self.header(arrived.frame).set_unverified(true);
+        self.publish(arrived, load.page, None, load.mark);
+        self.in_flight.end(load.page);
+    }
+
+    /// Verifies a page that came without its parent, and was found by the page table. The parent is
+    /// latched exclusively by this thread.
+    #[cold]
+    pub(crate) fn verify_found(
+        &self,
+        parent: NonNull<FrameHeader>,
+        at: usize,
+        frame: NonNull<FrameHeader>,
+        page: PageId,
+    ) -> Try<()> {
+        let header = self.header(frame);
+        if !header.latch.try_exclusive() {
+            return Err(Jump::Restart);
+        }
+        let is_it = header.page() == Some(page)
+            && Swip(self.view(parent).u64(at)) == Swip::evicted(page)
+            && self.knows_swips_of(parent);
+        let result = match is_it {
+            true => self.fits(frame, page, (parent, at)).map_err(Jump::failed),
+            false => Err(self.all_registered().map_or_else(Jump::failed, |()| Jump::Restart)),
+        };
+        if result.is_ok() {
+            header.set_unverified(false);
+        }
+        header.latch.release_unchanged();
+        result
+    }
+
+    /// Makes a loaded page reachable whose swip is at `place`, in a page that is latched
+    /// exclusively, and ends its flight; or drops it, if it is not what its parent says.
+    fn publish_verified(
+        &self,
+        arrived: Arrived,
+        page: PageId,
+        place: (NonNull<FrameHeader>, usize),
+        mark: Mark,
+    ) -> Result<(), PoolError> {
+        let fits = self.fits(arrived.frame, page, place);
+        match fits {
+            Ok(()) => self.publish(arrived, page, Some(place), mark),
+            Err(_) => {
+                self.counters.count(Counter::ReadErrors);
+                self.give_back(arrived.frame);
+            }
+        }
+        self.in_flight.end(page);
+        fits
+    }
+
+    /// Whether a loaded page is what the page that refers to it says.
+    #[inline(never)]
+    fn fits(
+        &self,
+        frame: NonNull<FrameHeader>,
+        page: PageId,
+        (parent, at): (NonNull<FrameHeader>, usize),
+    ) -> Result<(), PoolError> {
+        let (above, view) = (self.view(parent), self.view(frame));
+        let mut said = self.kind(above).map_or(Ok(()), |kind| kind.verify_child(above, at, view));
+        if PageHeader::type_in(above) == PageType::ANCHOR && said.is_ok() {
+            let stamp = above.u64(ANCHOR_STAMP);
+            said = match (self.kind(view), stamp) {
+                (kind, 0) => kind.map_or(Ok(()), |kind| kind.verify_root(view)),
+                (kind, stamp) => kind.unwrap_or(&NoSwips).verify_stamp(view, stamp),
+            };
+        }
+        let parent = self.header(parent).page();
+        said.map_err(|what| PoolError::Misfit { page, parent, what })
+    }
+
+    /// Where the swip `word` is in the page of `parent`, which is latched exclusively: at `guess`,
+    /// or where its kind finds it.
+    pub(crate) fn find_swip(
+        &self,
+        parent: NonNull<FrameHeader>,
+        guess: usize,
+        word: Swip,
+        child: NonNull<FrameHeader>,
+    ) -> Option<usize> {
+        let view = self.view(parent);
+        let kind = self.kind(view)?;
+        let at = kind.find(view, word.0, self.view(child));
+        debug_assert!(at.is_none_or(|at| view.u64(at) == word.0), "guess {guess}");
+        at.filter(|at| view.u64(*at) == word.0)
+    }
+
+    /// Attaches a page that was claimed, at the swip at `at` of `parent`, which this thread holds
+    /// exclusively. If the swip is not what it was the page stays in flight.
+    pub(crate) fn attach_at(
+        &self,
+        parent: NonNull<FrameHeader>,
+        at: usize,
+        page: PageId,
+        arrived: Arrived,
+        mark: Mark,
+    ) -> Try<NonNull<FrameHeader>> {
+        let fits = Swip(self.view(parent).u64(at)) == Swip::evicted(page);
+        if !fits || !self.knows_swips_of(parent) {
+            self.in_flight.arrive(page, arrived);
+            return Err(self.all_registered().map_or_else(Jump::failed, |()| Jump::Restart));
+        }
+        if arrived.prefetched {
+            self.counters.count(Counter::PrefetchHits);
+        }
+        self.publish_verified(arrived, page, (parent, at), mark).map_err(Jump::failed)?;
+        Ok(arrived.frame)
+    }
+
+    /// Admits a loaded page and makes it reachable: by its swip, or by the page table.
+    fn publish(
+        &self,
+        arrived: Arrived,
+        page: PageId,
+        place: Option<(NonNull<FrameHeader>, usize)>,
+        mark: Mark,
+    ) {
+        let header = self.header(arrived.frame);
+        let access = self.access(page, mark, false);
+        self.reset_meta(arrived.frame, &access);
+        header.set_scanned(mark.is_scan());
+        self.policy_host.admit(self.metas(), header.id(), &access, arrived.ghost_hit, || {
+            if M::SWIZZLES
+                && let Some((parent, at)) = place
+            {
+                header.set_parent(Some(parent));
+                header.become_state(State::Hot);
+                self.set_swip(parent, at, Swip::hot(arrived.frame));
+            } else {
+                header.become_state(State::Hot);
+                self.table.insert(&self.memory, page, header.id());
+            }
+        });
+        self.counters.count(Counter::Swizzles);
+        self.loaded(arrived.frame, &access);
+        if mark.is_scan() {
+            self.note_scanned(header.id(), page);
+        }
+        header.latch.release_exclusive();
+    }
+
+    /// The end of the access that loaded or made a page counts as a reference for policies that
+    /// ask for that (rule 8).
+    fn loaded(&self, frame: NonNull<FrameHeader>, access: &Access) {
+        if M::Hook::UNFIX && self.hit_on != HitOn::Fix {
+            self.touched(frame, access);
+        }
+    }
+
+    pub(crate) fn reset_meta(&self, frame: NonNull<FrameHeader>, access: &Access) {
+        M::Hook::reset(self.meta(frame), &self.params, access);
+    }
+
+    /// The policy's line of a frame.
+    #[inline(always)]
+    pub(crate) fn meta(&self, frame: NonNull<FrameHeader>) -> &<M::Hook as HitHook>::Meta {
+        // SAFETY: a frame's policy line holds an initialised `Meta`, which is only shared, and
+        // stays mapped while the pool is borrowed. Anchors have none, and are never asked for it.
+        unsafe { frame.cast::<u8>().add(POLICY_LINE).cast::<<M::Hook as HitHook>::Meta>().as_ref() }
+    }
+
+    /// Admits a page that was just allocated; its frame is latched exclusively.
+    pub(crate) fn admit_new(&self, frame: NonNull<FrameHeader>, page: PageId, kind: PageType) {
+        let header = self.header(frame);
+        let mark = Mark::WRITE.with_kind(kind_of(kind), DEPTH_UNKNOWN);
+        let access = self.access(page, mark, false);
+        self.reset_meta(frame, &access);
+        header.set_scanned(false);
+        self.policy_host.admit(self.metas(), header.id(), &access, GhostHit::NONE, || {
+            header.become_state(State::Hot);
+            if !M::SWIZZLES {
+                self.table.insert(&self.memory, page, header.id());
+            }
+        });
+        self.loaded(frame, &access);
+    }
+
+    /// Drops a page that was loaded, but for which nobody came; whether there was one.
+    pub(crate) fn drop_abandoned(&self) -> bool {
+        match self.in_flight.abandon() {
+            Some((_, arrived)) => {
+                self.give_back(arrived.frame);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// See [`crate::pool::Pages::prefetch`].
+    pub(crate) fn prefetch_children(&self, parent: &Read<'_, Self>, at: &[usize]) {
+        if self.reads_ahead() && self.order_children(parent, at) > 0 {
+            // Whatever came in between: those who need the pages meanwhile wait for the reads.
+            self.sleep.work.signal();
+        }
+    }
+
+    /// Orders the reads of [`Pool::prefetch_children`], as many as it may; says how many.
+    fn order_children(&self, parent: &Read<'_, Self>, at: &[usize]) -> u32 {
+        // Frames for pages that may not be used are not worth an eviction under way.
+        const KEPT: u32 = 4;
+        // Pages that nobody came for must not fill the pool.
+        let most = (self.frames() / 8).max(1) as usize;
+        let mut ordered = 0;
+        for place in at {
+            let word = parent.swip(*place);
+            if parent.validate().is_err() || self.free.len() <= KEPT {
+                return ordered;
+            }
+            if !word.is_evicted() || (!M::SWIZZLES && self.is_in_table(word.page())) {
+                continue;
+            }
+            let load = Load {
+                page: word.page(),
+                parent: parent.frame(),
+                parent_page: parent.header().page(),
+                version: M::Latching::version(&parent.header().latch, parent.token()),
+                at: *place,
+                mark: Mark::READ,
+            };
+            let is_missing = || {
+                let as_before = parent.swip(*place) == word && parent.validate().is_ok();
+                as_before && (M::SWIZZLES || !self.is_in_table(load.page))
+            };
+            if !matches!(self.in_flight.ask(load.page, is_missing), Step::LoadIt) {
+                continue;
+            }
+            let crowded = self.in_flight.len() > most && !self.drop_abandoned();
+            let Some(frame) = (if crowded { None } else { self.take_free() }) else {
+                self.in_flight.end(load.page);
+                return ordered;
+            };
+            if !self.writes.order_read(load.page, self.header(frame).id()) {
+                // The background thread has gone home: nobody would read it.
+                self.give_back_unused(frame);
+                self.in_flight.end(load.page);
+                return ordered;
+            }
+            self.counters.count(Counter::Prefetches);
+            ordered += 1;
+        }
+        ordered
+    }
+
+    fn is_in_table(&self, page: PageId) -> bool {
+        !matches!(self.table.find(&self.memory, page), Ok(None))
+    }
+
+    /// Reads pages that were asked for ahead, into the frames that were taken for them.
+    pub(crate) fn read_ahead(&self, orders: &[(PageId, FrameId)]) {
+        let mut reads = Vec::with_capacity(orders.len());
+        for (page, id) in orders {
+            let Some(frame) = self.memory.frame(*id) else { continue };
+            let header = self.header(frame);
+            header.become_state(State::Loading);
+            header.set_page(Some(*page));
+            reads.push(PageIn::new(*page, *id, self.bytes(frame)));
+        }
+        self.storage.read_batch(&mut reads);
+        let here = self.counters.here();
+        for PageIn { page, frame, result, .. } in reads {
+            let Some(frame) = self.memory.frame(frame) else { continue };
+            here.count(Counter::Reads);
+            here.add(Counter::BytesRead, self.page_size as u64);
+            let result = if is_planted(Bug::ReadAheadErrorSwallowed) { Ok(()) } else { result };
+            if result.and_then(|()| self.verify(frame, page)).is_err() {
+                // Whoever needs the page will meet the error.
+                self.give_back(frame);
+                self.in_flight.end(page);
+                continue;
+            }
+            self.record_read(frame);
+            let ghost_hit = self.policy_host.miss(&self.access(page, Mark::READ, false));
+            self.in_flight.arrive(page, Arrived { frame, ghost_hit, prefetched: true });
+        }
+    }
+}

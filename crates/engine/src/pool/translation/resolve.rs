@@ -1,0 +1,342 @@
+//! From a swip to the page: the hot path, and what a cooling or a missing page costs.
+//!
+//! A hot page costs one test of the swip's tag bits (leanstore III-A), the child's version and a
+//! second look at the parent's. With a hash table instead, the swip always holds a page id, which
+//! is looked up (leanstore fig. 2a).
+
+use std::ptr::NonNull;
+
+use millpond_base::{FrameId, Mark, PageId};
+use millpond_policies::contract::{Access, Hit, HitHook, HitOn, TickSource};
+
+use crate::pool::buffer_pool::{Pool, PoolStrategy};
+use crate::pool::error::PoolError;
+use crate::pool::frame::{FrameHeader, State};
+use crate::pool::guard::{Read, Write};
+use crate::pool::jump::{Jump, Load, Try};
+use crate::pool::latch::Latching;
+use crate::pool::pages::MiniTransaction;
+use crate::pool::stats::counters::Counter;
+use crate::pool::swip::Swip;
+use crate::pool::thread_slot::thread_slot;
+
+impl<M: PoolStrategy> Pool<M> {
+    /// See [`Pages::child`].
+    #[inline(always)]
+    pub(crate) fn child_of_reader<'o>(
+        &'o self,
+        parent: &Read<'o, Self>,
+        at: usize,
+        mark: Mark,
+    ) -> Try<Read<'o, Self>> {
+        let word = parent.swip(at);
+        parent.validate()?;
+        let frame = self.translate(parent, at, word, mark)?;
+        // SAFETY: the parent had not changed after the swip was read, so the word is a swip that
+        // this pool made, of one of its frames; or the page table names one.
+        let child = unsafe { Read::begin(parent.mtr(), frame) }?;
+        parent.validate()?;
+        if !M::SWIZZLES && child.header().page() != Some(word.page()) {
+            return Err(Jump::Restart);
+        }
+        self.on_hit(parent.mtr(), frame, mark);
+        Ok(child)
+    }
+
+    /// See [`Pages::child_exclusive`].
+    #[inline(always)]
+    pub(crate) fn child_of_reader_exclusive<'o>(
+        &'o self,
+        parent: &Read<'o, Self>,
+        at: usize,
+        mark: Mark,
+    ) -> Try<Write<'o, Self>> {
+        let word = parent.swip(at);
+        parent.validate()?;
+        let frame = self.translate(parent, at, word, mark)?;
+        // SAFETY: as in `child_of_reader`.
+        let child = unsafe { Write::begin(parent.mtr(), frame) }?;
+        parent.validate()?;
+        if !M::SWIZZLES && child.header().page() != Some(word.page()) {
+            return Err(Jump::Restart);
+        }
+        self.on_hit(parent.mtr(), frame, mark);
+        Ok(child)
+    }
+
+    #[inline(always)]
+    fn translate(
+        &self,
+        parent: &Read<'_, Self>,
+        at: usize,
+        word: Swip,
+        mark: Mark,
+    ) -> Try<NonNull<FrameHeader>> {
+        if M::SWIZZLES {
+            return match word.frame() {
+                Some(frame) if word.is_hot() => {
+                    debug_assert!(self.memory.id_of(frame).is_some(), "no frame: {word:?}");
+                    Ok(frame)
+                }
+                _ => self.translate_cold(parent, at, word, mark),
+            };
+        }
+        match self.table.find(&self.memory, word.page()) {
+            Ok(Some(id)) => {
+                let frame = self.memory.frame(id).ok_or(Jump::Restart)?;
+                self.warm(parent.mtr(), frame, word.page())?;
+                if self.header(frame).is_unverified() {
+                    self.verify_late(parent, at, frame, word.page())?;
+                }
+                Ok(frame)
+            }
+            Ok(None) => self.translate_cold(parent, at, word, mark),
+            Err(_) => Err(Jump::Restart),
+        }
+    }
+
+    /// The page was loaded while its parent was not there.
+    #[cold]
+    fn verify_late(
+        &self,
+        parent: &Read<'_, Self>,
+        at: usize,
+        frame: NonNull<FrameHeader>,
+        page: PageId,
+    ) -> Try<()> {
+        let latch = &parent.header().latch;
+        if !M::Latching::promote(latch, parent.token()) {
+            return Err(Jump::Restart);
+        }
+        let verified = self.verify_found(parent.frame(), at, frame, page);
+        M::Latching::demote(latch);
+        verified
+    }
+
+    /// Tells the policy of a reference to the page in `frame`, and the recorder.
+    #[inline(always)]
+    pub(crate) fn on_hit(
+        &self,
+        mtr: &MiniTransaction<'_, Self>,
+        frame: NonNull<FrameHeader>,
+        mark: Mark,
+    ) {
+        if !mark.is_scan() {
+            self.header(frame).set_scanned(false);
+        }
+        let hears = M::Hook::hit_cost(&self.params) != Hit::Nothing;
+        if !hears && !M::RECORDS {
+            return;
+        }
+        // Where each reference moves the clock, none is noted before it is told.
+        if !M::RECORDS && M::Hook::TICK != TickSource::PerAccess {
+            let access = self.access(PageId::default(), mark, false);
+            if M::Hook::is_noop(self.meta(frame), &self.params, &access) {
+                return;
+            }
+        }
+        // By now it may have gone.
+        let page = match M::Hook::READS_PAGE || M::RECORDS {
+            true => self.header(frame).page().unwrap_or_default(),
+            false => PageId::default(),
+        };
+        if M::RECORDS && page != PageId::default() {
+            self.recorder.note(mtr.local(), page, mark);
+        }
+        if !hears || !mtr.is_new() {
+            return;
+        }
+        let access = self.access(page, mark, true);
+        self.touched(frame, &access);
+        if M::Hook::UNFIX && self.hit_on == HitOn::Both {
+            self.touched(frame, &access);
+        }
+    }
+
+    /// One event of an access. An optimistic reader holds nothing, so the end of an access is told
+    /// with its beginning: parents before children, as lock coupling lets go of them.
+    #[inline(always)]
+    pub(crate) fn touched(&self, frame: NonNull<FrameHeader>, access: &Access) {
+        M::Hook::on_hit(self.meta(frame), &self.params, access);
+        if M::Hook::hit_cost(&self.params) == Hit::Central {
+            let (id, slot) = (self.header(frame).id(), thread_slot());
+            let still = |frame, page| self.holds_hot(frame, page);
+            if !self.policy_host.hit(self.metas(), id, access, slot, still) {
+                self.counters.count(Counter::HitsLost);
+            }
+        }
+    }
+
+    /// Whether `frame` holds `page`, hot.
+    pub(crate) fn holds_hot(&self, frame: FrameId, page: PageId) -> bool {
+        self.memory
+            .header(frame)
+            .is_some_and(|header| header.page() == Some(page) && header.state() == State::Hot)
+    }
+
+    /// The page is cooling, or loaded but not attached, or missing.
+    #[cold]
+    fn translate_cold(
+        &self,
+        parent: &Read<'_, Self>,
+        at: usize,
+        word: Swip,
+        mark: Mark,
+    ) -> Try<NonNull<FrameHeader>> {
+        if word == Swip::NULL {
+            return Err(null_swip(parent.header().page(), at));
+        }
+        if M::SWIZZLES && word.is_cooling() {
+            return self.revive(parent, at, word);
+        }
+        let page = word.page();
+        if let Some(arrived) = self.in_flight.claim(page) {
+            let latch = &parent.header().latch;
+            if M::Latching::promote(latch, parent.token()) {
+                let attached = self.attach_at(parent.frame(), at, page, arrived, mark);
+                M::Latching::demote(latch);
+                if attached.is_ok() {
+                    // The page was admitted with this very reference.
+                    parent.mtr().is_told();
+                }
+                return attached;
+            }
+            self.in_flight.arrive(page, arrived);
+            return Err(Jump::Restart);
+        }
+        let version = M::Latching::version(&parent.header().latch, parent.token());
+        let parent_page = parent.header().page();
+        Err(Jump::load(Load { page, parent: parent.frame(), parent_page, version, at, mark }))
+    }
+
+    /// Takes a page off probation (leanstore III-B).
+    fn revive(&self, parent: &Read<'_, Self>, at: usize, word: Swip) -> Try<NonNull<FrameHeader>> {
+        let latch = &parent.header().latch;
+        if !M::Latching::promote(latch, parent.token()) {
+            return Err(Jump::Restart);
+        }
+        let frame = self.revive_held(parent.frame(), at, word);
+        M::Latching::demote(latch);
+        frame
+    }
+
+    /// With a page table, a page on probation is told by its frame's state. It is followed without
+    /// being revived where an attempt only comes the same way again.
+    #[inline(always)]
+    fn warm(
+        &self,
+        mtr: &MiniTransaction<'_, Self>,
+        frame: NonNull<FrameHeader>,
+        page: PageId,
+    ) -> Try<()> {
+        let cools = M::Hook::cools(&self.params);
+        if cools && self.header(frame).state() == State::Cooling && mtr.is_new() {
+            return self.warm_up(frame, page);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn warm_up(&self, frame: NonNull<FrameHeader>, page: PageId) -> Try<()> {
+        let header = self.header(frame);
+        if !header.latch.try_exclusive() {
+            return Err(Jump::Restart);
+        }
+        let is_still = header.page() == Some(page) && header.state() == State::Cooling;
+        if is_still {
+            self.policy_host.revive(self.metas(), header.id(), || {
+                header.become_state(State::Hot);
+                true
+            });
+            self.counters.count(Counter::Revived);
+        }
+        header.latch.release_unchanged();
+        if is_still { Ok(()) } else { Err(Jump::Restart) }
+    }
+
+    /// The same, under the parent's exclusive latch.
+    pub(crate) fn revive_held(
+        &self,
+        parent: NonNull<FrameHeader>,
+        at: usize,
+        word: Swip,
+    ) -> Try<NonNull<FrameHeader>> {
+        let now = Swip(self.view(parent).u64(at));
+        let (Some(frame), true) = (word.frame(), now.frame() == word.frame()) else {
+            return Err(Jump::Restart);
+        };
+        if now.is_cooling() {
+            let header = self.header(frame);
+            self.policy_host.revive(self.metas(), header.id(), || {
+                header.become_state(State::Hot);
+                self.set_swip(parent, at, Swip::hot(frame));
+                true
+            });
+            self.counters.count(Counter::Revived);
+        }
+        Ok(frame)
+    }
+
+    /// See [`Pages::child_of_held`].
+    pub(crate) fn child_of_writer<'o>(
+        &'o self,
+        parent: &Write<'o, Self>,
+        at: usize,
+        mark: Mark,
+    ) -> Try<Write<'o, Self>> {
+        let word = Swip(parent.view().u64(at));
+        if word == Swip::NULL {
+            return Err(null_swip(parent.header().page(), at));
+        }
+        let frame = if M::SWIZZLES && word.is_hot() {
+            word.frame().ok_or(Jump::Restart)?
+        } else if M::SWIZZLES && word.is_cooling() {
+            self.revive_held(parent.frame(), at, word)?
+        } else if let Some(frame) = self.resident_by_table(parent.mtr(), word.page())? {
+            if self.header(frame).is_unverified() {
+                self.verify_found(parent.frame(), at, frame, word.page())?;
+            }
+            frame
+        } else if let Some(arrived) = self.in_flight.claim(word.page()) {
+            let frame = self.attach_at(parent.frame(), at, word.page(), arrived, mark)?;
+            parent.mtr().is_told();
+            frame
+        } else {
+            let version = parent.header().latch.version_held();
+            let (page, parent_page) = (word.page(), parent.header().page());
+            let parent = parent.frame();
+            return Err(Jump::load(Load { page, parent, parent_page, version, at, mark }));
+        };
+        // SAFETY: the parent is held, so the word is a swip of this pool, or the table names a
+        // frame.
+        let child = unsafe { Write::begin(parent.mtr(), frame) }?;
+        if !M::SWIZZLES && child.header().page() != Some(word.page()) {
+            return Err(Jump::Restart);
+        }
+        self.on_hit(parent.mtr(), frame, mark);
+        Ok(child)
+    }
+
+    fn resident_by_table(
+        &self,
+        mtr: &MiniTransaction<'_, Self>,
+        page: PageId,
+    ) -> Try<Option<NonNull<FrameHeader>>> {
+        if M::SWIZZLES {
+            return Ok(None);
+        }
+        let found = self.table.find(&self.memory, page).map_err(|_| Jump::Restart)?;
+        let frame = found.and_then(|id| self.memory.frame(id));
+        if let Some(frame) = frame {
+            self.warm(mtr, frame, page)?;
+        }
+        Ok(frame)
+    }
+}
+
+/// A validated swip that refers to nothing: the page is not what its structure made of it.
+#[cold]
+pub(crate) fn null_swip(page: Option<PageId>, at: usize) -> Jump {
+    let what = format!("no page is referred to at byte {at}");
+    Jump::failed(PoolError::Corrupt { page: page.unwrap_or_default(), what })
+}

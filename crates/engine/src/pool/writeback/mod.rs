@@ -1,0 +1,3 @@
+//! Dirty pages on their way to storage: batches, the background writer, and the pool's threads.
+pub mod workers;
+pub mod write;

@@ -1,0 +1,68 @@
+//! The pool's own threads: evictors, and the background writer. They sleep when there is nothing
+//! to do, and end when [`Workers`] is dropped.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use millpond_base::sync::thread::{Builder, JoinHandle};
+
+use crate::pool::buffer_pool::{Evictors, Pool, PoolStrategy};
+use crate::pool::error::PoolError;
+
+/// The threads of one pool.
+pub struct Workers<M: PoolStrategy> {
+    pool: Arc<Pool<M>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl<M: PoolStrategy> Workers<M> {
+    /// Starts the threads that the pool's options ask for.
+    ///
+    /// # Errors
+    /// The operating system gave no thread.
+    pub fn start(pool: Arc<Pool<M>>) -> Result<Workers<M>, PoolError> {
+        pool.sleep.stop.store(false, Ordering::Release);
+        let mut workers = Workers { pool, threads: Vec::new() };
+        workers.pool.sleep.evictor_threads.reset();
+        let evictors = match workers.pool.evictors() {
+            Evictors::Workers => 0,
+            Evictors::Threads(count) | Evictors::Adaptive { most: count } => count.max(1),
+        };
+        for _ in 0..evictors {
+            workers.spawn("millpond-evict", Pool::evictor)?;
+        }
+        if workers.pool.reads_ahead() {
+            workers.spawn("millpond-write", Pool::background_writer)?;
+        }
+        Ok(workers)
+    }
+
+    fn spawn(&mut self, name: &str, work: fn(&Pool<M>)) -> Result<(), PoolError> {
+        let pool = self.pool.clone();
+        let thread = Builder::new().name(name.to_string());
+        let thread = thread
+            .spawn(move || work(&pool))
+            .map_err(|error| PoolError::Thread { reason: error.to_string() })?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    /// The pool.
+    pub fn pool(&self) -> &Arc<Pool<M>> {
+        &self.pool
+    }
+}
+
+impl<M: PoolStrategy> Drop for Workers<M> {
+    fn drop(&mut self) {
+        self.pool.sleep.stop.store(true, Ordering::Release);
+        self.pool.sleep.work.signal();
+        self.pool.sleep.evictor_threads.dismiss();
+        self.pool.sleep.frames.signal();
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the pool ended by a panic");
+            }
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! Writing dirty pages: copies, so that no page is latched while it is written.
+//!
+//! # Rules
+//! 1. What goes to storage is a copy, made under a shared latch, in which every swip was turned
+//!    into its evicted form: storage never sees a pointer (leanstore IV-B).
+//! 2. From the copy until the write returned the frame is *writing*: it is not evicted, and its
+//!    page id is not given to another page.
+//! 3. Nothing is written before the log is durable up to the last change of it.
+//! 4. A page that changes meanwhile is dirty again; one whose write failed remains dirty.
+
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use millpond_base::sync::Mutex;
+use millpond_base::{FrameId, Lsn, Mark, PageId, Reason};
+
+use crate::io::AlignedBuffer;
+use crate::io::simulated::planted::{Bug, is_planted};
+use crate::log::Log;
+use crate::page::{PageHeader, View};
+use crate::pool::buffer_pool::{Evictors, Pool, PoolStrategy, locked};
+use crate::pool::error::PoolError;
+use crate::pool::frame::{FrameHeader, State};
+use crate::pool::recording::storage_recorder::StorageRequest;
+use crate::pool::stats::counters::{Counter, Gauge, Timing};
+use crate::pool::storage::PageOut;
+use crate::pool::swip::Swip;
+
+/// Pages per vectored write.
+pub const BATCH_MAX: usize = 32;
+/// Buffers that are kept for the next write.
+const BUFFERS_KEPT: usize = 2;
+
+/// What waits to be written or read in the background, and the buffers for it.
+pub struct Writes {
+    page_size: usize,
+    queue: Mutex<Vec<FrameId>>,
+    orders: Mutex<Orders>,
+    deferred: Mutex<Vec<(FrameId, PageId)>>,
+    buffers: Mutex<Vec<AlignedBuffer>>,
+}
+
+/// Pages to be read ahead, as long as somebody is there to read them.
+#[derive(Default)]
+struct Orders {
+    open: bool,
+    list: Vec<(PageId, FrameId)>,
+}
+
+impl Writes {
+    /// Nothing waits.
+    pub fn new(page_size: usize) -> Writes {
+        Writes {
+            page_size,
+            queue: Mutex::default(),
+            orders: Mutex::default(),
+            deferred: Mutex::default(),
+            buffers: Mutex::default(),
+        }
+    }
+
+    /// Bytes of write buffers that a pool with pages of `page_size` bytes keeps.
+    pub fn bytes(page_size: usize) -> u64 {
+        (BUFFERS_KEPT * BATCH_MAX * page_size) as u64
+    }
+
+    fn buffer(&self) -> AlignedBuffer {
+        let kept = locked(&self.buffers).pop();
+        kept.unwrap_or_else(|| AlignedBuffer::new(BATCH_MAX * self.page_size))
+    }
+
+    fn keep(&self, buffer: AlignedBuffer) {
+        let mut buffers = locked(&self.buffers);
+        if buffers.len() < BUFFERS_KEPT {
+            buffers.push(buffer);
+        }
+    }
+
+    /// A deletion that has to wait until the write of its page is over.
+    pub(crate) fn defer(&self, frame: FrameId, page: PageId) {
+        locked(&self.deferred).push((frame, page));
+    }
+
+    fn has_deferred(&self) -> bool {
+        !locked(&self.deferred).is_empty()
+    }
+
+    pub(crate) fn take_deferred(&self) -> Vec<(FrameId, PageId)> {
+        std::mem::take(&mut *locked(&self.deferred))
+    }
+
+    /// `page` is to be read into `frame` in the background; `false` if nobody would do it.
+    pub(crate) fn order_read(&self, page: PageId, frame: FrameId) -> bool {
+        let mut orders = locked(&self.orders);
+        if orders.open {
+            orders.list.push((page, frame));
+        }
+        orders.open
+    }
+
+    /// What is to be read; from now on more is accepted, or not.
+    fn take_orders(&self, open: bool) -> Vec<(PageId, FrameId)> {
+        let mut orders = locked(&self.orders);
+        orders.open = open;
+        std::mem::take(&mut orders.list)
+    }
+}
+
+impl<M: PoolStrategy> Pool<M> {
+    /// Leaves dirty frames to the background writer, if there is one.
+    pub(crate) fn hand_over(&self, dirty: &[FrameId]) {
+        if dirty.is_empty() || !self.options.background_writer {
+            return;
+        }
+        let mut queue = locked(&self.writes.queue);
+        if queue.len() < self.frames() as usize / 4 + BATCH_MAX {
+            queue.extend_from_slice(dirty);
+        }
+        drop(queue);
+        self.sleep.work.signal();
+    }
+
+    /// Writes those of `frames` that are dirty and can be latched now; says how many.
+    ///
+    /// # Errors
+    /// The first error of the storage; pages whose write failed are dirty again.
+    pub fn write_frames(&self, frames: &[FrameId], reason: Reason) -> Result<u32, PoolError> {
+        self.all_registered()?;
+        let (mut written, mut first) = (0, None);
+        for batch in frames.chunks(BATCH_MAX) {
+            let (count, error) = self.write_batch(batch, reason);
+            written += count;
+            let is_hopeless = count == 0 && error.is_some();
+            first = first.or(error);
+            if is_hopeless {
+                break;
+            }
+        }
+        self.reap();
+        first.map_or(Ok(written), Err)
+    }
+
+    /// Writes a batch; says how many pages were written, and the first error.
+    fn write_batch(&self, frames: &[FrameId], reason: Reason) -> (u32, Option<PoolError>) {
+        let mut buffer = self.writes.buffer();
+        let mut begun = Vec::with_capacity(frames.len());
+        let mut out = Vec::with_capacity(frames.len());
+        for (id, bytes) in frames.iter().zip(buffer.chunks_mut(self.page_size)) {
+            if let Some(page) = self.copy_out(*id, bytes) {
+                // It stays as it is until the write is over, whatever changes meanwhile.
+                let rec_lsn = self.memory.header(*id).map_or(Lsn(0), FrameHeader::rec_lsn);
+                begun.push((*id, page, rec_lsn));
+                out.push(PageOut { page, reason, bytes });
+            }
+        }
+        let mut error = None;
+        let is_written = match self.log_first(&out) {
+            Ok(()) => self.write_each(&mut out, &mut error),
+            Err(failed) => {
+                error = Some(failed);
+                vec![false; out.len()]
+            }
+        };
+        if self.storage_recorder.is_on() {
+            self.record_writes(&out, &is_written, begun.iter().map(|(_, _, rec_lsn)| *rec_lsn));
+        }
+        drop(out);
+        self.writes.keep(buffer);
+        for ((id, page, _), succeeded) in begun.iter().zip(&is_written) {
+            self.end_write(*id, *page, *succeeded);
+        }
+        let here = self.counters.here();
+        let count = is_written.iter().filter(|w| **w).count() as u64;
+        here.add(count_of(reason), count);
+        here.add(Counter::BytesWritten, count * self.page_size as u64);
+        if error.is_some() {
+            here.count(Counter::WriteErrors);
+        }
+        (count as u32, error)
+    }
+
+    /// Notes those that were written, before their frames can be evicted.
+    fn record_writes(
+        &self,
+        out: &[PageOut<'_>],
+        is_written: &[bool],
+        rec_lsns: impl Iterator<Item = Lsn>,
+    ) {
+        let tail = self.log().map_or(Lsn(0), Log::tail);
+        let written =
+            out.iter().zip(rec_lsns).zip(is_written).filter(|(_, is_written)| **is_written);
+        self.storage_recorder.note(written.map(|((out, rec_lsn), _)| {
+            let mark = Mark::WRITE.with_reason(out.reason);
+            StorageRequest::of(&PageHeader::read(out.bytes), mark, tail, rec_lsn)
+        }));
+    }
+
+    /// Makes the log durable up to the last change of each page: no page goes to storage before.
+    fn log_first(&self, out: &[PageOut<'_>]) -> Result<(), PoolError> {
+        let (Some(log), Some(last)) =
+            (self.log(), out.iter().map(|page| PageHeader::read(page.bytes).lsn).max())
+        else {
+            return Ok(());
+        };
+        if is_planted(Bug::PageBeforeLog) {
+            return Ok(());
+        }
+        Ok(log.wait_durable(last)?)
+    }
+
+    /// Writes all of `out`, at once if that works, else page by page, so that one bad place does
+    /// not keep its neighbours from storage. Says for each whether it was written.
+    fn write_each(&self, out: &mut [PageOut<'_>], error: &mut Option<PoolError>) -> Vec<bool> {
+        if out.is_empty() {
+            return Vec::new();
+        }
+        match self.write_out(out) {
+            Ok(()) => vec![true; out.len()],
+            Err(failed) if out.len() == 1 => {
+                *error = Some(failed);
+                vec![false]
+            }
+            Err(_) => out
+                .chunks_mut(1)
+                .map(|one| match self.write_out(one) {
+                    Ok(()) => true,
+                    Err(failed) => {
+                        error.get_or_insert(failed);
+                        false
+                    }
+                })
+                .collect(),
+        }
+    }
+
+    fn write_out(&self, out: &mut [PageOut<'_>]) -> Result<(), PoolError> {
+        let started = self.latencies.start(Timing::WriteTime);
+        self.counters.shift(Gauge::WritesInFlight, out.len() as i64);
+        self.counters.count(Counter::WriteBatches);
+        let result = self.storage.write(out);
+        self.counters.shift(Gauge::WritesInFlight, -(out.len() as i64));
+        self.latencies.stop(Timing::WriteTime, started);
+        result
+    }
+
+    fn end_write(&self, id: FrameId, page: PageId, succeeded: bool) {
+        let Some(header) = self.memory.header(id) else { return };
+        header.end_write(succeeded);
+        if succeeded && !header.is_dirty() {
+            let still = || {
+                header.page() == Some(page) && matches!(header.state(), State::Hot | State::Cooling)
+            };
+            self.policy_host.cleaned(self.metas(), id, still);
+        }
+    }
+
+    /// Begins the write of the page in frame `id`: copies it into `bytes`. `None` if there is
+    /// nothing to write, or the frame's latch is held.
+    fn copy_out(&self, id: FrameId, bytes: &mut [u8]) -> Option<PageId> {
+        let frame = self.memory.frame(id)?;
+        let header = self.header(frame);
+        if !header.is_dirty() || !header.latch.try_shared() {
+            return None;
+        }
+        let page = self.copy_held(frame, bytes);
+        header.latch.release_shared();
+        page
+    }
+
+    fn copy_held(&self, frame: NonNull<FrameHeader>, bytes: &mut [u8]) -> Option<PageId> {
+        let header = self.header(frame);
+        if !matches!(header.state(), State::Hot | State::Cooling) {
+            return None;
+        }
+        let page = header.page()?;
+        if !header.begin_write() {
+            return None;
+        }
+        let view = self.view(frame);
+        view.copy_into(0, bytes);
+        if M::SWIZZLES
+            && let Some(kind) = self.kind(view)
+        {
+            // The children cannot go meanwhile: that would take this page's exclusive latch.
+            kind.swips(view, &mut |at| {
+                self.unswizzle_copy(view, bytes, at);
+                true
+            });
+        }
+        Some(page)
+    }
+
+    pub(crate) fn unswizzle_copy(&self, view: View<'_>, bytes: &mut [u8], at: usize) {
+        let word = Swip(view.u64(at));
+        if !word.is_swizzled() {
+            return;
+        }
+        let child = word.frame().and_then(|child| self.header(child).page());
+        debug_assert!(child.is_some(), "a swizzled child has a page");
+        if let (Some(child), Some(place)) = (child, bytes.get_mut(at..at + 8)) {
+            place.copy_from_slice(&Swip::evicted(child).0.to_le_bytes());
+        }
+    }
+
+    /// What the background writer does until the pool closes (leanstore IV-I): writes what is
+    /// dirty and about to go, and reads what was asked for ahead.
+    pub(crate) fn background_writer(&self) {
+        const NAP: Duration = Duration::from_millis(100);
+        while !self.sleep.stop.load(Ordering::Acquire) {
+            let orders = self.writes.take_orders(true);
+            if !orders.is_empty() {
+                self.read_ahead(&orders);
+                continue;
+            }
+            let queue = std::mem::take(&mut *locked(&self.writes.queue));
+            if !queue.is_empty() {
+                // An error stays with the page, which is dirty still: whoever needs the frame, or
+                // closes the store, is told.
+                if let Err(error) = self.write_victims(&queue, Reason::Replace) {
+                    tracing::warn!(%error, "a page could not be written in the background");
+                }
+                continue;
+            }
+            self.sleep
+                .work
+                .wait(NAP, || self.has_work() || self.sleep.stop.load(Ordering::Acquire));
+        }
+        // Frames that were promised to reads must not be lost.
+        self.read_ahead(&self.writes.take_orders(false));
+    }
+
+    fn has_work(&self) -> bool {
+        !locked(&self.writes.queue).is_empty() || !locked(&self.writes.orders).list.is_empty()
+    }
+
+    /// Whether somebody reads ahead in the background.
+    pub(crate) fn reads_ahead(&self) -> bool {
+        self.options.background_writer
+    }
+
+    /// Writes every dirty page, when no operation runs; for closing, and for checkpoints without
+    /// a log.
+    ///
+    /// # Errors
+    /// A page that could not be written.
+    pub fn flush(&self, reason: Reason) -> Result<u32, PoolError> {
+        const TRIES_MAX: u32 = 10_000;
+        let mut written = 0;
+        for _ in 0..TRIES_MAX {
+            let dirty = |id: &FrameId| {
+                self.memory.header(*id).is_some_and(FrameHeader::is_dirty_or_writing)
+            };
+            let frames: Vec<FrameId> = (0..self.frames()).map(FrameId).filter(dirty).collect();
+            if frames.is_empty() {
+                return Ok(written);
+            }
+            let now = self.write_frames(&frames, reason)?;
+            if now == 0 {
+                // Somebody else writes them, or holds a latch.
+                self.sleep.frames.nap(Duration::from_millis(1), || false);
+            }
+            written += now;
+        }
+        Err(PoolError::Busy { dirty: self.frames_dirty() })
+    }
+
+    /// Writes the pages whose recLSN lies before `bound`, to bound the time of a recovery.
+    ///
+    /// # Errors
+    /// A page that could not be written.
+    pub fn write_older(&self, bound: Lsn) -> Result<u32, PoolError> {
+        let is_older = |id: &FrameId| {
+            let header = self.memory.header(*id);
+            header.is_some_and(|header| header.is_dirty() && header.rec_lsn() < bound)
+        };
+        let mut written = 0;
+        let mut frames: Vec<FrameId> = (0..self.frames()).map(FrameId).filter(is_older).collect();
+        // A page whose latch is held at the moment gets a second chance, no more: the next round
+        // finds it again.
+        for _ in 0..2 {
+            if frames.is_empty() {
+                break;
+            }
+            written += self.write_frames(&frames, Reason::Recov)?;
+            frames.retain(is_older);
+        }
+        Ok(written)
+    }
+
+    /// Waits for a while for pages that were given back while they were written: only then are
+    /// they free.
+    pub(crate) fn finish_frees(&self) {
+        /// A device that takes longer is not waited for.
+        const NAPS: u32 = 2000;
+        const NAP: Duration = Duration::from_micros(500);
+        for _ in 0..NAPS {
+            self.reap();
+            if !self.writes.has_deferred() {
+                return;
+            }
+            std::thread::sleep(NAP);
+        }
+    }
+
+    /// Who evicts.
+    pub fn evictors(&self) -> Evictors {
+        self.options.evictors
+    }
+}
+
+fn count_of(reason: Reason) -> Counter {
+    match reason {
+        Reason::Synch => Counter::WritesSynch,
+        Reason::Recov => Counter::WritesRecov,
+        Reason::None | Reason::Replace | Reason::Dsync => Counter::WritesReplace,
+    }
+}

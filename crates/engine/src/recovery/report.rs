@@ -1,0 +1,46 @@
+//! What a recovery did, as users are told.
+
+use std::time::Duration;
+
+use millpond_base::Lsn;
+
+use crate::recovery::LostRecords;
+
+/// What opening with [`Options::salvage_log`](crate::Options#structfield.salvage_log) gave up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Salvaged {
+    /// Where the log was damaged; the store is as it was there.
+    pub at: Lsn,
+    /// Records behind that could have been read; nothing of them is in the store.
+    pub lost: LostRecords,
+    /// Pages that were read to see that none is newer.
+    pub pages_read: u64,
+    /// The store had been closed and was whole without its log, which is a new one now. Nothing
+    /// was lost.
+    pub is_new_log: bool,
+}
+
+/// What a recovery did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Recovery {
+    /// Records read.
+    pub records: u64,
+    /// Bytes of the log read.
+    pub log_bytes: u64,
+    /// Bytes behind the last whole record that were cut off: never acknowledged as durable.
+    pub cut_bytes: u64,
+    /// Pages made anew.
+    pub pages: u64,
+    /// Transactions that had not ended.
+    pub losers: u64,
+    /// Their changes that were taken back.
+    pub undone: u64,
+    /// Large values and structures that nothing referred to, freed.
+    pub freed: u64,
+    /// Time of it all.
+    pub elapsed: Duration,
+    /// What was given up for it, if the log was damaged.
+    pub salvaged: Option<Salvaged>,
+}

@@ -1,0 +1,58 @@
+//! Why a backup was not made.
+
+use std::path::PathBuf;
+
+use crate::io::{DeviceError, ReadError};
+
+/// Why there is no backup. Nothing of it is left behind, and the store goes on.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BackupError {
+    /// Something has the target's name, or that of its log.
+    #[error("{} exists: choose another name for the backup, or remove it", path.display())]
+    Exists {
+        /// What is there.
+        path: PathBuf,
+    },
+    /// A backup to the same place is under way, or was when its process stopped.
+    #[error(
+        "{} is of a backup that is under way, or whose process stopped: if so, remove it",
+        path.display()
+    )]
+    Unfinished {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The store has no log, and only the log makes a copy consistent.
+    #[error("{} is open without a log: close it, and copy its file", path.display())]
+    NoLog {
+        /// The store.
+        path: PathBuf,
+    },
+    /// The backup could not be written: no room, or the device failed.
+    #[error("the backup could not be written: {0}")]
+    Target(DeviceError),
+    /// A page of the store could not be read.
+    #[error("the store could not be read for the backup: {0}")]
+    Source(ReadError),
+    /// A page of the store is damaged.
+    #[error(
+        "the store is damaged, so there is no backup of it: {0}; `millpond dump --salvage` reads \
+         what is intact"
+    )]
+    Damaged(ReadError),
+    /// A file of the backup could not be named, moved or removed.
+    #[error("{} could not be put in place: {reason}", path.display())]
+    Place {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        reason: String,
+    },
+    /// The store cannot shrink while a backup of it is taken, which copies what was in use.
+    #[error("a backup of the store is under way: shrink it when that is done")]
+    UnderWay,
+    /// The one who watched its progress gave it up.
+    #[error("the backup was given up")]
+    GivenUp,
+}

@@ -1,0 +1,375 @@
+//! The catalog: which structures a store has, by name. A B⁺-tree of its own (owner 0), whose root
+//! is named in the superblock.
+//!
+//! ```text
+//! key     the name, UTF-8, 1 to 255 bytes (less where pages are tiny)
+//! value   offset size
+//!              0    4  owner: the id that the structure's pages carry, from 1 on
+//!              4    1  what it is: 1 tree, 2 hash index, 3 heap
+//!              5    3  reserved, 0
+//!              8    8  page of its root
+//!             16    8  when it was made, in ms since 1970
+//!             24    2  bytes of the name of its keys' type; from here on only if it was made with
+//!                      types that have names (`DecodeKey::type_name`)
+//!             26       that name, UTF-8; empty: not known
+//!                   2  bytes of the name of its values' type
+//!                      that name
+//! ```
+//! All integers are little-endian. Entries of stores that were made before there were names of
+//! types end at byte 24, as those of structures that are made as byte strings do.
+//!
+//! A root gets another page only when the store shrinks, and its entry changes in the same attempt:
+//! the log has both, or neither. The catalog's own root is the first page that a new store takes,
+//! so nothing is gained by moving it, and the superblock need not follow.
+//!
+//! An owner's id is one more than the largest in use, so ids of dropped structures come back; by
+//! then all their pages are free.
+
+use std::fmt;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use millpond_base::PageId;
+
+use crate::btree::BTree;
+use crate::page::PageType;
+use crate::pool::{Anchor, Moved, Pages, Pool, PoolError, PoolStrategy};
+use crate::store::error::Error;
+
+/// The owner of the catalog's own pages.
+pub const CATALOG_OWNER: u32 = 0;
+/// Most bytes of a name, where pages are large enough.
+pub const NAME_MAX: usize = 255;
+
+/// Most bytes of a type's name; longer ones are not kept.
+const TYPE_NAME_MAX: usize = 255;
+
+pub(crate) const ENTRY: usize = 24;
+/// Where an entry says the root.
+const ROOT: usize = 8;
+
+/// What a name stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Structure {
+    /// A B⁺-tree.
+    #[default]
+    Tree,
+    /// A hash index.
+    Hash,
+    /// A heap.
+    Heap,
+}
+
+impl fmt::Display for Structure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Structure::Tree => "tree",
+            Structure::Hash => "hash index",
+            Structure::Heap => "heap",
+        })
+    }
+}
+
+/// What the keys and values of a structure are, as its catalog entry keeps it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct TypeNames {
+    /// The name of its keys' type; `None`: not known.
+    pub key: Option<String>,
+    /// The name of its values' type, or its records'; `None`: not known.
+    pub value: Option<String>,
+}
+
+impl TypeNames {
+    /// Those of a structure with such keys and values.
+    pub fn new(key: Option<String>, value: Option<String>) -> TypeNames {
+        TypeNames { key, value }
+    }
+
+    /// What follows an entry; nothing if there are no names.
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        if self.key.is_none() && self.value.is_none() {
+            return bytes;
+        }
+        for name in [&self.key, &self.value] {
+            let name = name.as_deref().filter(|name| name.len() <= TYPE_NAME_MAX).unwrap_or("");
+            bytes.extend_from_slice(&(name.len() as u16).to_le_bytes());
+            bytes.extend_from_slice(name.as_bytes());
+        }
+        bytes
+    }
+
+    /// Reads what [`TypeNames::to_bytes`] wrote behind an entry.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn from_bytes(mut bytes: &[u8]) -> Result<TypeNames, &'static str> {
+        if bytes.is_empty() {
+            return Ok(TypeNames::default());
+        }
+        let mut next = || {
+            let (len, rest) = bytes.split_first_chunk::<2>()?;
+            let (name, rest) = rest.split_at_checked(u16::from_le_bytes(*len).into())?;
+            bytes = rest;
+            Some(name)
+        };
+        let names = [next(), next()];
+        let [Some(key), Some(value)] = names else { return Err("its types' names are cut off") };
+        if !bytes.is_empty() {
+            return Err("something follows its types' names");
+        }
+        let text = |name: &[u8]| {
+            let name = str::from_utf8(name).map_err(|_| "its types' names are not UTF-8")?;
+            Ok::<_, &'static str>((!name.is_empty()).then(|| name.to_string()))
+        };
+        Ok(TypeNames { key: text(key)?, value: text(value)? })
+    }
+}
+
+/// What the catalog knows of a name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// The id that its pages carry.
+    pub owner: u32,
+    /// What it is.
+    pub structure: Structure,
+    /// Its root.
+    pub root: PageId,
+    /// When it was made, in ms since 1970.
+    pub created_ms: u64,
+}
+
+impl Entry {
+    /// As the catalog keeps it.
+    pub fn to_bytes(&self) -> [u8; ENTRY] {
+        let mut bytes = [0; ENTRY];
+        bytes[..4].copy_from_slice(&self.owner.to_le_bytes());
+        bytes[4] = match self.structure {
+            Structure::Tree => 1,
+            Structure::Hash => 2,
+            Structure::Heap => 3,
+        };
+        bytes[8..16].copy_from_slice(&self.root.0.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.created_ms.to_le_bytes());
+        bytes
+    }
+
+    /// Reads what [`Entry::to_bytes`] wrote, whatever names of types follow.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Entry, &'static str> {
+        let (bytes, names) =
+            bytes.split_first_chunk::<ENTRY>().ok_or("it has less than 24 bytes")?;
+        TypeNames::from_bytes(names)?;
+        let word = |at: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(word)
+        };
+        let structure = match bytes[4] {
+            1 => Structure::Tree,
+            2 => Structure::Hash,
+            3 => Structure::Heap,
+            _ => return Err("its kind is unknown"),
+        };
+        let owner = word(0) as u32;
+        Ok(Entry { owner, structure, root: PageId(word(8)), created_ms: word(16) })
+    }
+}
+
+/// The catalog of a store.
+pub struct Catalog<P: Pages> {
+    tree: BTree<P>,
+    next_owner: u32,
+}
+
+impl<P: Pages> Catalog<P> {
+    /// A new one.
+    ///
+    /// # Errors
+    /// No memory or no page.
+    pub fn create(pages: Arc<P>) -> Result<Catalog<P>, Error> {
+        Ok(Catalog { tree: BTree::create(pages, CATALOG_OWNER)?, next_owner: 1 })
+    }
+
+    /// The one at `root`.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn open(pages: Arc<P>, root: PageId) -> Result<Catalog<P>, Error> {
+        let mut catalog = Catalog { tree: BTree::open(pages, CATALOG_OWNER, root)?, next_owner: 1 };
+        let largest = catalog.list()?.iter().map(|(_, entry)| entry.owner).max();
+        catalog.next_owner = largest.unwrap_or(0) + 1;
+        Ok(catalog)
+    }
+
+    /// Page of its root.
+    pub fn root(&self) -> PageId {
+        self.tree.root()
+    }
+
+    /// Most bytes of a name.
+    pub fn name_max(&self) -> usize {
+        NAME_MAX.min(self.tree.limits().key_max)
+    }
+
+    fn check_name(&self, name: &str) -> Result<(), Error> {
+        let (len, max) = (name.len(), self.name_max());
+        if (1..=max).contains(&len) { Ok(()) } else { Err(Error::Name { len, max }) }
+    }
+
+    /// What `name` stands for.
+    ///
+    /// # Errors
+    /// The catalog cannot be read.
+    pub fn get(&self, name: &str) -> Result<Option<Entry>, Error> {
+        self.check_name(name)?;
+        let entry = self.tree.get(name.as_bytes(), Entry::from_bytes)?.transpose();
+        entry.map_err(|reason| Error::Catalog { name: name.to_string(), reason })
+    }
+
+    /// What the keys and values of `name` are; nothing of that is known if there is no such name.
+    ///
+    /// # Errors
+    /// The catalog cannot be read.
+    pub fn types(&self, name: &str) -> Result<TypeNames, Error> {
+        self.check_name(name)?;
+        let names = |bytes: &[u8]| TypeNames::from_bytes(bytes.get(ENTRY..).unwrap_or(&[]));
+        let names = self.tree.get(name.as_bytes(), names)?.transpose();
+        let names = names.map_err(|reason| Error::Catalog { name: name.to_string(), reason })?;
+        Ok(names.unwrap_or_default())
+    }
+
+    /// An owner id for a structure that is about to be made.
+    pub fn new_owner(&mut self) -> u32 {
+        self.next_owner += 1;
+        self.next_owner - 1
+    }
+
+    /// Enters a new structure with keys and values of these `types`. Their names are left out if
+    /// the entry would not fit into a leaf with them, where pages are tiny.
+    ///
+    /// # Errors
+    /// The name is taken or cannot be, or the catalog cannot be written.
+    pub fn insert(&self, name: &str, entry: &Entry, types: &TypeNames) -> Result<(), Error> {
+        self.check_name(name)?;
+        let (mut bytes, names) = (entry.to_bytes().to_vec(), types.to_bytes());
+        if name.len() + bytes.len() + names.len() <= self.tree.limits().inline_max {
+            bytes.extend_from_slice(&names);
+        }
+        if self.tree.insert_attaching(name.as_bytes(), &bytes, entry.root)? {
+            return Ok(());
+        }
+        Err(Error::Exists { name: name.to_string() })
+    }
+
+    /// Strikes the name of `entry` out, whose root hangs from then on.
+    ///
+    /// # Errors
+    /// The catalog cannot be written.
+    pub fn remove(&self, name: &str, entry: &Entry) -> Result<bool, Error> {
+        let kind = match entry.structure {
+            Structure::Tree => PageType::BTREE_LEAF,
+            Structure::Hash => PageType::HASH_ROOT,
+            Structure::Heap => PageType::HEAP_DIRECTORY,
+        };
+        Ok(self.tree.remove_orphaning(name.as_bytes(), entry.root, kind.0)?)
+    }
+
+    /// All names, in order.
+    ///
+    /// # Errors
+    /// The catalog cannot be read.
+    pub fn list(&self) -> Result<Vec<(String, Entry)>, Error> {
+        let mut all = Vec::new();
+        let mut wrong = None;
+        self.tree.scan(Bound::Unbounded, Bound::Unbounded, |name, bytes| {
+            let name = String::from_utf8_lossy(name).into_owned();
+            match Entry::from_bytes(bytes) {
+                Ok(entry) => all.push((name, entry)),
+                Err(reason) => wrong = Some(Error::Catalog { name, reason }),
+            }
+            wrong.is_none()
+        })?;
+        wrong.map_or(Ok(all), Err)
+    }
+}
+
+impl<M: PoolStrategy> Catalog<Pool<M>> {
+    /// Where the swip of its own root is.
+    pub(crate) fn anchor(&self) -> Anchor {
+        self.tree.anchor()
+    }
+
+    /// Moves the root below `anchor`, of the structure `name`, to a page below `bound`, unless it
+    /// is there. Answers where it is then.
+    ///
+    /// # Errors
+    /// The catalog or the root cannot be read.
+    pub(crate) fn move_root(
+        &self,
+        name: &str,
+        anchor: Anchor,
+        bound: PageId,
+    ) -> Result<(Moved, Option<PageId>), PoolError> {
+        let pool = self.tree.pages();
+        loop {
+            let mut tries = 0;
+            let gone = (Some(Moved::Nothing), None);
+            let patched = self.tree.patch(name.as_bytes(), ROOT, &gone, |mtr| {
+                tries += 1;
+                if tries > Pool::<M>::MOVE_TRIES {
+                    return Ok((None, (Some(Moved::Busy), None)));
+                }
+                let (moved, root) = pool.move_root(mtr, anchor, bound)?;
+                Ok((root.map(|root| root.0.to_le_bytes()), (moved, root)))
+            });
+            match patched {
+                Ok((Some(moved), root)) => return Ok((moved, root)),
+                Ok((None, _)) => pool.make_frames(1)?,
+                // A closure of this thread looks at one of the pages.
+                Err(PoolError::Held { .. }) => return Ok((Moved::Busy, None)),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_comes_back_as_it_was_and_anything_else_is_refused() {
+        for structure in [Structure::Tree, Structure::Hash, Structure::Heap] {
+            let (root, created_ms) = (PageId(u64::MAX - 9), 1 << 40);
+            let entry = Entry { owner: u32::MAX - 1, structure, root, created_ms };
+            let bytes = entry.to_bytes();
+            assert_eq!(Entry::from_bytes(&bytes), Ok(entry));
+            assert!(Entry::from_bytes(&bytes[1..]).is_err() && Entry::from_bytes(&[]).is_err());
+        }
+        let some = |name: &str| Some(name.to_string());
+        let all = [
+            TypeNames::default(),
+            TypeNames::new(some("(String, u32)"), some("Option<Vec<u8>>")),
+            TypeNames::new(some("u64"), None),
+            TypeNames::new(None, some("()")),
+        ];
+        for names in all {
+            let bytes = names.to_bytes();
+            assert_eq!(TypeNames::from_bytes(&bytes), Ok(names));
+            let entry = [&[1; ENTRY][..], &bytes].concat();
+            assert!(Entry::from_bytes(&entry).is_ok());
+            if !bytes.is_empty() {
+                assert!((1..bytes.len()).all(|len| TypeNames::from_bytes(&bytes[..len]).is_err()));
+                assert!(Entry::from_bytes(&entry[..entry.len() - 1]).is_err());
+            }
+        }
+        let long = TypeNames::new(some(&"x".repeat(TYPE_NAME_MAX + 1)), some("u8"));
+        let kept = TypeNames::new(None, some("u8"));
+        assert_eq!(TypeNames::from_bytes(&long.to_bytes()), Ok(kept));
+        assert_eq!(Entry::from_bytes(&[9; ENTRY]), Err("its kind is unknown"));
+    }
+}

@@ -1,0 +1,220 @@
+//! Checkpoints: bounding how much of the log a recovery has to read, and how much is kept.
+//!
+//! A thread of its own looks at the log from time to time. When the *LSN gap* (li 2.1), from where
+//! recovery would begin to the log's end, passes a half of what the options allow, it writes the
+//! pages that keep it back, those with the least recLSN, and takes a checkpoint. Checkpoints are
+//! fuzzy: nobody waits for one, unless they fall behind (`txn/log_room.rs`). What they say, and in
+//! which order it is looked at, is in `recovery/README.md`.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use millpond_base::{Lsn, PageId};
+
+use crate::io::PageStore;
+use crate::io::simulated::planted::{Bug, is_planted};
+use crate::log::Log;
+use crate::pool::{Pool, PoolError, PoolStrategy};
+use crate::recovery::{Active, Checkpoint};
+use crate::store::backup_error::BackupError;
+use crate::store::error::Error;
+use crate::store::housekeeping::Housekeeping;
+use crate::txn::TransactionManager;
+
+/// Time between two looks at the log.
+const PERIOD: Duration = Duration::from_millis(20);
+
+/// Writers are not held up for less of the log than this, and eight checkpoints.
+const LEAST_GAP: u64 = 256 << 10;
+
+/// A transaction that is as old as so many gaps of the log is said to keep much of it.
+const KEPT_GAPS: u64 = 4;
+
+/// What a checkpoint is taken of.
+pub(crate) struct Checkpointer<M: PoolStrategy> {
+    pub(crate) pool: Arc<Pool<M>>,
+    pub(crate) pages: Arc<PageStore>,
+    pub(crate) log: Arc<Log>,
+    pub(crate) txns: Arc<TransactionManager>,
+    pub(crate) catalog_root: Option<PageId>,
+    /// Bytes of the log that a recovery may have to read, about.
+    pub(crate) gap_bytes: u64,
+    /// Where the last checkpoint says that recovery begins. Held while one is taken.
+    pub(crate) redo: Mutex<Lsn>,
+    /// What those who copy the log still need of it, by their numbers.
+    pub(crate) pins: Mutex<BTreeMap<u64, Lsn>>,
+}
+
+/// A checkpoint that was taken.
+pub(crate) struct Taken {
+    pub(crate) checkpoint: Checkpoint,
+    /// Where its last record begins.
+    pub(crate) at: Lsn,
+    /// What a recovery from it reads of the log begins here: pages, and transactions to undo.
+    pub(crate) kept: Lsn,
+}
+
+/// As long as it lives, the log forgets nothing that a recovery from one checkpoint needs.
+pub(crate) struct Pin<'c, M: PoolStrategy> {
+    checkpointer: &'c Checkpointer<M>,
+    number: u64,
+}
+
+impl<M: PoolStrategy> Drop for Pin<'_, M> {
+    fn drop(&mut self) {
+        // The next checkpoint lets the log go.
+        self.checkpointer.pins().remove(&self.number);
+    }
+}
+
+impl<M: PoolStrategy> Checkpointer<M> {
+    fn redo(&self) -> MutexGuard<'_, Lsn> {
+        self.redo.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a checkpoint; answers where recovery would begin.
+    ///
+    /// # Errors
+    /// Log or data could not be made durable. The last checkpoint stands.
+    pub(crate) fn take(&self) -> Result<Lsn, Error> {
+        Ok(self.take_locked(&mut self.redo())?.checkpoint.redo)
+    }
+
+    /// Writes what is dirty, takes a checkpoint, and keeps what a recovery from it needs of the
+    /// log, as long as the guard lives. Other checkpoints may be taken meanwhile.
+    ///
+    /// # Errors
+    /// As [`Checkpointer::take_here`].
+    pub(crate) fn take_pinned(&self) -> Result<(Taken, Pin<'_, M>), Error> {
+        self.pool.write_older(self.log.tail())?;
+        let mut last = self.redo();
+        let number = {
+            let mut pins = self.pins();
+            let number = pins.last_key_value().map_or(0, |(number, _)| number + 1);
+            // Nothing is forgotten before it is known what is needed.
+            pins.insert(number, Lsn(0));
+            number
+        };
+        let pin = Pin { checkpointer: self, number };
+        let taken = self.take_locked(&mut last)?;
+        self.pins().insert(number, taken.kept);
+        if is_planted(Bug::BackupLogNotKept) {
+            self.pins().remove(&number);
+        }
+        Ok((taken, pin))
+    }
+
+    /// Gives the free end of the data file back. Answers bytes.
+    ///
+    /// # Errors
+    /// A backup is under way; or as [`Checkpointer::take_here`].
+    pub(crate) fn cut(&self) -> Result<u64, Error> {
+        self.pool.write_older(self.log.tail())?;
+        let mut last = self.redo();
+        if !self.pins().is_empty() {
+            return Err(BackupError::UnderWay.into());
+        }
+        self.pages.forget_tail()?;
+        // It says that they are free: from it on, no recovery knows of anything in them.
+        self.take_locked(&mut last)?;
+        Ok(self.pages.cut_off()?)
+    }
+
+    /// Gives back of the log what is not needed. Answers bytes.
+    ///
+    /// # Errors
+    /// The log could not be cut.
+    pub(crate) fn give_log_back(&self) -> Result<u64, Error> {
+        Ok(self.log.give_back(self.gap_bytes)?)
+    }
+
+    /// Whether an old transaction keeps far more of the log than checkpoints do.
+    pub(crate) fn keeps_much(&self) -> bool {
+        let oldest = self.txns.active().oldest();
+        let kept = oldest.map_or(0, |oldest| self.log.tail().0.saturating_sub(oldest.0));
+        kept > KEPT_GAPS * self.gap_bytes.max(LEAST_GAP)
+    }
+
+    fn pins(&self) -> MutexGuard<'_, BTreeMap<u64, Lsn>> {
+        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a checkpoint; `last` is where the last one says that recovery begins.
+    fn take_locked(&self, last: &mut Lsn) -> Result<Taken, Error> {
+        let mut redo = self.pool.redo_bound();
+        if !is_planted(Bug::DataNotSynchronised) {
+            self.pool.storage_recorder().note_dsync(self.log.tail());
+            self.pages.sync()?;
+        }
+        if is_planted(Bug::RedoBoundAfterSync) {
+            redo = self.pool.redo_bound();
+        }
+        let mut checkpoint = self.pool.space_at_tail(|begin, space| Checkpoint {
+            redo: redo.min(begin),
+            begin,
+            taken: space.taken().to_vec(),
+            orphans: space.orphans().iter().map(|(page, root)| (*page, *root)).collect(),
+            ..Checkpoint::default()
+        });
+        let under_way = self.txns.active().settled();
+        let had_records = under_way.into_iter().filter(|(_, last)| *last != Lsn(0));
+        let had_records = had_records.filter(|_| !is_planted(Bug::ActiveNotNoted));
+        checkpoint.active = had_records.map(|(tx, last)| Active { tx, last }).collect();
+        checkpoint.next_tx = self.txns.active().next_id();
+        checkpoint.pages = self.pages.pages();
+        checkpoint.catalog_root = self.catalog_root;
+        // Before the checkpoint is: what a transaction that is under way needs stays.
+        let oldest = self.txns.active().oldest().unwrap_or(checkpoint.begin);
+        let at = checkpoint.write(&self.log).map_err(PoolError::Log)?;
+        self.pages.set_log_position(at, self.catalog_root)?;
+        let mut kept = checkpoint.redo.min(checkpoint.begin);
+        if !is_planted(Bug::LogForgottenEarly) {
+            kept = kept.min(oldest);
+        }
+        let pinned = self.pins().values().min().copied().unwrap_or(kept);
+        self.log.forget_before(kept.min(pinned));
+        *last = checkpoint.redo;
+        // Checkpoints are in the log, too: they must not take more than they give back.
+        let bytes = 8 * checkpoint.taken.len() as u64 + 256 * checkpoint.active.len() as u64;
+        self.txns.room().begins_at(checkpoint.redo, self.gap_bytes.max(LEAST_GAP + 8 * bytes));
+        Ok(Taken { checkpoint, at, kept })
+    }
+
+    /// Writes what is dirty, and takes a checkpoint, so that a recovery would begin about here.
+    ///
+    /// # Errors
+    /// As [`Checkpointer::take`], or a page could not be written.
+    pub(crate) fn take_here(&self) -> Result<Lsn, Error> {
+        self.pool.write_older(self.log.tail())?;
+        self.take()
+    }
+
+    /// Looks at the log, and does what there is to do.
+    fn round(&self) -> Result<(), Error> {
+        let (begin, tail) = (*self.redo(), self.log.tail());
+        if tail.0.saturating_sub(begin.0) < self.gap_bytes / 2 {
+            return Ok(());
+        }
+        // Pages that are written now are not in the way for a while.
+        let bound = Lsn(tail.0.saturating_sub(self.gap_bytes / 4));
+        self.pool.write_older(bound)?;
+        self.take()?;
+        Ok(())
+    }
+}
+
+/// Starts the thread that takes checkpoints, until it is dropped.
+pub(crate) fn start<M: PoolStrategy>(
+    checkpointer: Arc<Checkpointer<M>>,
+) -> Result<Housekeeping, PoolError> {
+    let mut failed = false;
+    Housekeeping::start("millpond-check", PERIOD, move |_| {
+        if let Err(error) = checkpointer.round() {
+            checkpointer.txns.room().failed();
+            if !std::mem::replace(&mut failed, true) {
+                tracing::warn!(%error, "a checkpoint failed: the log is kept, and grows");
+            }
+        }
+    })
+}

@@ -1,0 +1,395 @@
+//! The combinations of strategies that are compiled, and how a policy takes its seat.
+//!
+//! Translation, latching and the hot half of the policy lie on the path of every page reference,
+//! so they are types ([`PoolStrategy`]): what a run does not use costs it nothing. Each combination
+//! is pool and structures compiled once more, so there are at most twelve; which one a store runs
+//! with is decided when it is opened ([`Combination::choose`]), and a call costs one `match`.
+//!
+//! ```text
+//! combination             translation  latching    hook     what it is for
+//! SwizzledCooling         swizzled     optimistic  cooling  top of the ladder (leanstore fig. 7)
+//! SwizzledNoHook          swizzled     optimistic  nothing  policies that hits never reach
+//! SwizzledWatt            swizzled     optimistic  watt     the default
+//! SwizzledAny             swizzled     optimistic  any      all other policies, and users' own
+//! HashedLatchedCentral    hashed       latched     central  bottom of the ladder: a classic pool
+//! SwizzledLatchedCentral  swizzled     latched     central  the ladder: + swizzling
+//! SwizzledLatchedCooling  swizzled     latched     cooling  the ladder: + lean evict
+//! HashedAny               hashed       optimistic  any      − swizzling; beside the simulator
+//! SwizzledUnlatchedWatt   swizzled     none        watt     what latching costs; one thread
+//! SwizzledAnyRecording    swizzled     optimistic  any      any policy, with its references
+//! ```
+//! The first four are all that a user's choice of a policy leads to. Hash indexes and heaps are
+//! compiled for them only: the others are for measuring trees.
+//!
+//! Hot halves: `nothing` is that of `random`, `fifo`, `loop`, …; `central` of `lru`, `2q`, `arc`,
+//! `lirs`, …; `cooling` of `lean-evict`; `watt` of `watt`. `any` stands for whichever a policy has,
+//! found at run time ([`AnyHook`]): a hit costs a predicted branch more, or an indirect call
+//! where something is kept in the frame. [`Combination::policies`] lists who runs where.
+
+use std::any::{TypeId, type_name};
+use std::fmt;
+use std::marker::PhantomData;
+
+use millpond_policies::any_hook::AnyHook;
+use millpond_policies::contract::{CentralHook, HitHook, NoHook, Policy, PolicySpec, Shape};
+use millpond_policies::policy::{LeanEvict, Watt};
+use millpond_policies::registry::{Visitor, visit_all};
+
+use crate::pool::{
+    HostedPolicy, HostingError, Latched, Latching, Optimistic, PoolStrategy, Unlatched,
+};
+use crate::store::choices::{HitDelivery, LatchingMode, TranslationMode};
+use crate::store::policy_choice::PolicyChoice;
+
+/// The hot half of `lean-evict`.
+pub type CoolingHook = <LeanEvict as PolicySpec>::Hook;
+/// The hot half of `watt`.
+pub type WattHook = <Watt as PolicySpec>::Hook;
+
+/// A combination as a type: latching, hot half, whether references are swizzled, and whether they
+/// are recorded. Only those with a name in this module are used by [`Db`](crate::Db).
+pub struct Compiled<L, T, const SWIZZLES: bool, const RECORDS: bool = false>(PhantomData<(L, T)>);
+
+impl<L, T, const SWIZZLES: bool, const RECORDS: bool> PoolStrategy
+    for Compiled<L, T, SWIZZLES, RECORDS>
+where
+    L: Latching,
+    T: HitHook,
+{
+    type Latching = L;
+    type Hook = T;
+    const SWIZZLES: bool = SWIZZLES;
+    const RECORDS: bool = RECORDS;
+    const TREES_ONLY: bool = !SWIZZLES || !L::OPTIMISTIC || RECORDS;
+}
+
+/// The hot half that a combination is compiled for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum HotHalf {
+    /// A hit does nothing.
+    Nothing,
+    /// A hit is told to the policy, under its mutex.
+    Central,
+    /// A hit rescues a page from the cooling stage.
+    Cooling,
+    /// A hit notes the time.
+    Watt,
+    /// A hit does what the policy's own hot half says, which is found at run time.
+    Any,
+}
+
+impl HotHalf {
+    fn hook(self) -> TypeId {
+        match self {
+            HotHalf::Nothing => TypeId::of::<NoHook>(),
+            HotHalf::Central => TypeId::of::<CentralHook>(),
+            HotHalf::Cooling => TypeId::of::<CoolingHook>(),
+            HotHalf::Watt => TypeId::of::<WattHook>(),
+            HotHalf::Any => TypeId::of::<AnyHook>(),
+        }
+    }
+}
+
+/// Something to do with a combination's type.
+pub trait Visit {
+    /// What comes of it.
+    type Output;
+    /// Does it.
+    fn visit<M: PoolStrategy>(self) -> Self::Output;
+}
+
+macro_rules! combinations {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident = $translation:ident, $latching:ident, $half:ident, $records:literal:
+            Compiled<$latch:ty, $touch:ty, $($flags:literal),*>;
+    )*) => {
+        $(
+            $(#[$doc])*
+            pub type $name = Compiled<$latch, $touch, $($flags),*>;
+        )*
+
+        /// A combination by its name; the module's table says what each is for.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum Combination {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Combination {
+            /// All there are.
+            pub const ALL: &[Combination] = &[$(Combination::$name),*];
+
+            /// How page ids become frames.
+            pub fn translation(self) -> TranslationMode {
+                match self { $(Combination::$name => TranslationMode::$translation,)* }
+            }
+
+            /// How threads keep out of each other's way.
+            pub fn latching(self) -> LatchingMode {
+                match self { $(Combination::$name => LatchingMode::$latching,)* }
+            }
+
+            /// What a hit does.
+            pub fn hot_half(self) -> HotHalf {
+                match self { $(Combination::$name => HotHalf::$half,)* }
+            }
+
+            /// Whether page references can be recorded.
+            pub fn records(self) -> bool {
+                match self { $(Combination::$name => $records,)* }
+            }
+
+            /// Whether stores that run with it have no hash indexes and no heaps.
+            pub fn has_trees_only(self) -> bool {
+                match self { $(Combination::$name => <$name as PoolStrategy>::TREES_ONLY,)* }
+            }
+
+            /// Hands the combination's type to `visit`.
+            pub fn visit<V: Visit>(self, visit: V) -> V::Output {
+                match self { $(Combination::$name => visit.visit::<$name>(),)* }
+            }
+        }
+    };
+}
+
+combinations! {
+    /// Swips, optimistic latches, lean eviction.
+    SwizzledCooling = Swizzled, Optimistic, Cooling, false: Compiled<Optimistic, CoolingHook, true>;
+    /// Swips, optimistic latches, policies that hits never reach.
+    SwizzledNoHook = Swizzled, Optimistic, Nothing, false: Compiled<Optimistic, NoHook, true>;
+    /// Swips, optimistic latches, WATT: the default.
+    SwizzledWatt = Swizzled, Optimistic, Watt, false: Compiled<Optimistic, WattHook, true>;
+    /// Swips, optimistic latches, any other policy.
+    SwizzledAny = Swizzled, Optimistic, Any, false: Compiled<Optimistic, AnyHook, true>;
+    /// Page table, shared latches, policies that hear every hit: a classic pool.
+    HashedLatchedCentral = Hashed, Latched, Central, false: Compiled<Latched, CentralHook, false>;
+    /// The classic pool with swips.
+    SwizzledLatchedCentral = Swizzled, Latched, Central, false:
+        Compiled<Latched, CentralHook, true>;
+    /// The same with lean eviction.
+    SwizzledLatchedCooling = Swizzled, Latched, Cooling, false:
+        Compiled<Latched, CoolingHook, true>;
+    /// Page table, optimistic latches, any policy.
+    HashedAny = Hashed, Optimistic, Any, false: Compiled<Optimistic, AnyHook, false>;
+    /// Swips, no latches, WATT: for one thread.
+    SwizzledUnlatchedWatt = Swizzled, None, Watt, false: Compiled<Unlatched, WattHook, true>;
+    /// Swips, optimistic latches, any policy, writing down the page references.
+    SwizzledAnyRecording = Swizzled, Optimistic, Any, true:
+        Compiled<Optimistic, AnyHook, true, true>;
+}
+
+impl Combination {
+    /// The compiled combination for these choices.
+    ///
+    /// # Errors
+    /// [`CombinationError`], which lists what there is.
+    pub fn choose(
+        translation: TranslationMode,
+        latching: LatchingMode,
+        policy: &PolicyChoice,
+        records: bool,
+    ) -> Result<Combination, CombinationError> {
+        let fits = |c: &Combination, touch| {
+            c.translation() == translation
+                && c.latching() == latching
+                && c.hot_half().hook() == touch
+                && c.records() == records
+        };
+        let with = |touch| Combination::ALL.iter().find(|c| fits(c, touch)).copied();
+        let found = with(policy.hook).or_else(|| with(HotHalf::Any.hook()));
+        found.ok_or_else(|| CombinationError {
+            translation,
+            latching,
+            policy: policy.info.id,
+            records,
+            exist: Combination::list(),
+        })
+    }
+
+    /// The shipped policies that run with it, by name.
+    pub fn policies(self) -> Vec<&'static str> {
+        struct List(Combination, Vec<&'static str>);
+        impl Visitor for List {
+            fn visit<P: Policy>(&mut self) {
+                let Ok(policy) = PolicyChoice::parse(P::INFO.id) else { return };
+                let List(c, names) = self;
+                let chosen =
+                    Combination::choose(c.translation(), c.latching(), &policy, c.records());
+                if chosen == Ok(*c) {
+                    names.push(P::INFO.id);
+                }
+            }
+        }
+        let mut list = List(self, Vec::new());
+        visit_all(&mut list);
+        list.1
+    }
+
+    fn list() -> String {
+        let lines = Combination::ALL.iter().map(|c| format!("\n  {c}"));
+        lines.collect()
+    }
+}
+
+impl fmt::Display for Combination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let policies = match self.hot_half() {
+            HotHalf::Nothing => "those that hits never reach (random, fifo, …)",
+            HotHalf::Central => "those that hear each hit (lru, arc, …)",
+            HotHalf::Cooling => "lean-evict",
+            HotHalf::Watt => "watt",
+            HotHalf::Any => "any other",
+        };
+        write!(f, "translation={} latching={}", self.translation(), self.latching())?;
+        write!(f, "{} policy={policies}", if self.records() { " recording" } else { "" })
+    }
+}
+
+/// Strategies that are not compiled together.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "translation={translation} latching={latching}{} policy={policy} is not compiled; there are:\
+     {exist}",
+    if *records { " recording" } else { "" }
+)]
+pub struct CombinationError {
+    /// The translation asked for.
+    pub translation: TranslationMode,
+    /// The latching asked for.
+    pub latching: LatchingMode,
+    /// The policy asked for.
+    pub policy: &'static str,
+    /// Whether recording was asked for.
+    pub records: bool,
+    /// What there is, a line for each.
+    pub exist: String,
+}
+
+/// Why a policy cannot take a seat.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PolicyFitError {
+    /// A parameter of the policy cannot be, or it keeps too much beside each frame.
+    #[error(transparent)]
+    Policy(#[from] HostingError),
+    /// The policy has another hot half than the combination.
+    #[error(
+        "policy '{policy}' does not fit a pool that is compiled for {touch}: choose the \
+         combination by the policy"
+    )]
+    HotHalf {
+        /// The policy.
+        policy: &'static str,
+        /// The hot half of the combination.
+        touch: &'static str,
+    },
+}
+
+/// The policy on its seat, for a combination with hot half `T`.
+///
+/// # Errors
+/// [`PolicyFitError`].
+pub fn host_for<T: HitHook>(
+    policy: &PolicyChoice,
+    shape: &Shape,
+    mode: HitDelivery,
+) -> Result<HostedPolicy<T>, PolicyFitError> {
+    let any = TypeId::of::<T>() == TypeId::of::<AnyHook>();
+    let seated = policy.host(shape, mode, any)?;
+    let wrong = |_| PolicyFitError::HotHalf { policy: policy.info.id, touch: type_name::<T>() };
+    seated.downcast::<HostedPolicy<T>>().map(|seated| *seated).map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(text: &str) -> PolicyChoice {
+        PolicyChoice::parse(text).unwrap()
+    }
+
+    fn shape() -> Shape {
+        Shape { frames: 64, pages_dense: None, seed: 1 }
+    }
+
+    #[test]
+    fn there_are_at_most_twelve_and_each_is_what_its_row_says() {
+        struct Look;
+        impl Visit for Look {
+            type Output = (bool, &'static str, TypeId, bool);
+            fn visit<M: PoolStrategy>(self) -> Self::Output {
+                (M::SWIZZLES, M::Latching::NAME, TypeId::of::<M::Hook>(), M::RECORDS)
+            }
+        }
+        assert!(Combination::ALL.len() <= 12);
+        for c in Combination::ALL {
+            let (swizzles, latching, touch, records) = c.visit(Look);
+            assert_eq!(swizzles, c.translation() == TranslationMode::Swizzled, "{c:?}");
+            assert_eq!(latching, c.latching().to_string(), "{c:?}");
+            assert!(touch == c.hot_half().hook() && records == c.records(), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn every_live_policy_runs_with_swips_and_with_a_page_table() {
+        let mut of = [0, 0];
+        for c in Combination::ALL {
+            let names = c.policies();
+            assert!(!names.is_empty(), "{c:?}");
+            for name in names {
+                let (translation, latching) = (c.translation(), c.latching());
+                let found = Combination::choose(translation, latching, &policy(name), c.records());
+                assert_eq!(found, Ok(*c), "{name}");
+                if latching == LatchingMode::Optimistic && !c.records() {
+                    of[usize::from(translation == TranslationMode::Hashed)] += 1;
+                }
+            }
+        }
+        assert_eq!(of, [46, 46], "all of the first tier but opt");
+    }
+
+    #[test]
+    fn what_is_not_compiled_is_answered_with_what_is() {
+        let (hashed, none) = (TranslationMode::Hashed, LatchingMode::None);
+        let error = Combination::choose(hashed, none, &policy("lru"), false).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("translation=hashed latching=none policy=lru is not"), "{text}");
+        assert_eq!(text.lines().count(), 1 + Combination::ALL.len(), "{text}");
+        let clock = policy("clock");
+        let choose =
+            |latching| Combination::choose(TranslationMode::Swizzled, latching, &clock, false).ok();
+        assert_eq!(choose(LatchingMode::Latched), None);
+        assert_eq!(choose(LatchingMode::Optimistic), Some(Combination::SwizzledAny));
+    }
+
+    #[test]
+    fn every_policy_sits_in_its_own_hot_half_or_in_any_and_in_no_other() {
+        let seat = |text: &str| host_for::<NoHook>(&policy(text), &shape(), HitDelivery::Auto);
+        assert_eq!(seat("random").unwrap().name(), "random");
+        let wrong = seat("lru").err().unwrap();
+        assert!(matches!(wrong, PolicyFitError::HotHalf { policy: "lru", .. }), "{wrong}");
+        for name in Combination::SwizzledAny.policies() {
+            let seated = host_for::<AnyHook>(&policy(name), &shape(), HitDelivery::Auto).unwrap();
+            assert_eq!(seated.name(), name);
+        }
+        let lean = policy("lean-evict(cooling=25%)");
+        let lean = host_for::<CoolingHook>(&lean, &shape(), HitDelivery::Auto);
+        assert_eq!(lean.unwrap().name(), "lean-evict");
+    }
+
+    #[test]
+    fn policies_that_can_be_open_are_unless_they_are_to_be_exact() {
+        let watt = policy("watt(write_weight=2)");
+        for (mode, open) in
+            [(HitDelivery::Auto, true), (HitDelivery::Batched, true), (HitDelivery::Exact, false)]
+        {
+            assert_eq!(host_for::<WattHook>(&watt, &shape(), mode).unwrap().is_open(), open);
+            for name in ["random", "clock", "hyperbolic"] {
+                let seated = host_for::<AnyHook>(&policy(name), &shape(), mode).unwrap();
+                assert_eq!(seated.is_open(), open, "{name}");
+            }
+            let lru = host_for::<AnyHook>(&policy("lru"), &shape(), mode).unwrap();
+            assert!(!lru.is_open());
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! What can go wrong with a store as users see it: one enum over the narrow ones below it.
+
+use std::path::PathBuf;
+
+use millpond_base::Lsn;
+
+use crate::btree::{BulkError, StreamError, WriteError};
+use crate::encoding::codec::DecodeError;
+use crate::io::{
+    AllocateError, CloseError, CreateError, DeviceError, OpenError, OpenFileError, SyncError,
+};
+use crate::lock::LockError;
+use crate::log::LogError;
+use crate::pool::PoolError;
+use crate::recovery::{LogDamage, RecoveryError};
+use crate::store::backup_error::BackupError;
+use crate::store::catalog::Structure;
+use crate::store::combinations::{CombinationError, PolicyFitError};
+use crate::store::options::OptionsError;
+use crate::txn::TxnError;
+use crate::{hash_index, heap};
+
+/// An error of a store or of something in it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Options that cannot be.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    /// Strategies that are not compiled together.
+    #[error(transparent)]
+    Combination(#[from] CombinationError),
+    /// The policy does not fit.
+    #[error(transparent)]
+    PolicyFit(#[from] PolicyFitError),
+    /// The store could not be made.
+    #[error(transparent)]
+    Create(#[from] CreateError),
+    /// The store could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// There is no store, and none is to be made.
+    #[error("there is no store at {}: allow create_if_missing, or name another", path.display())]
+    NoStore {
+        /// Where one was looked for.
+        path: PathBuf,
+    },
+    /// The store could not be closed cleanly.
+    #[error(transparent)]
+    Close(#[from] CloseError),
+    /// Transactions could not be undone when they were aborted.
+    #[error(
+        "{transactions} transactions could not be undone, so the store is not closed cleanly: open \
+         it again, which undoes them"
+    )]
+    Unfinished {
+        /// How many.
+        transactions: usize,
+    },
+    /// Other handles of the store are alive, so it stays open until the last of them goes.
+    #[error("{handles} other handles of the store are in use: it closes when the last one goes")]
+    InUse {
+        /// How many.
+        handles: usize,
+    },
+    /// Writes may not be durable.
+    #[error(transparent)]
+    Sync(#[from] SyncError),
+    /// The buffer pool failed, or the storage below it.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    /// An entry could not be written.
+    #[error(transparent)]
+    Write(WriteError),
+    /// An entry could not be written into a hash index.
+    #[error(transparent)]
+    HashWrite(hash_index::WriteError),
+    /// A record could not be written into a heap.
+    #[error(transparent)]
+    HeapWrite(heap::WriteError),
+    /// A value could not be streamed.
+    #[error(transparent)]
+    Stream(StreamError),
+    /// A bulk load failed.
+    #[error(transparent)]
+    Bulk(#[from] BulkError),
+    /// A key or value is not of the type that it is read as.
+    #[error("in '{tree}': {error}")]
+    Decode {
+        /// The tree, hash index or heap.
+        tree: String,
+        /// What is wrong.
+        error: DecodeError,
+    },
+    /// There is no tree of that name.
+    #[error("there is no tree '{name}': create it, or see the list of trees")]
+    NoTree {
+        /// The name.
+        name: String,
+    },
+    /// There is no hash index, or no heap, of that name.
+    #[error("there is no {wanted} '{name}': create it, or see the list of trees")]
+    NoStructure {
+        /// The name.
+        name: String,
+        /// What was asked for.
+        wanted: Structure,
+    },
+    /// The name is taken.
+    #[error("'{name}' exists already: open it, or choose another name")]
+    Exists {
+        /// The name.
+        name: String,
+    },
+    /// The name belongs to something else.
+    #[error("'{name}' is a {found}, not a {wanted}")]
+    OtherKind {
+        /// The name.
+        name: String,
+        /// What it is.
+        found: Structure,
+        /// What was asked for.
+        wanted: Structure,
+    },
+    /// A structure was made with keys or values of another type.
+    #[error(
+        "'{name}' has {what} of type {found}, not {wanted}: open it with the types that it was made \
+         with, or as byte strings (`raw_tree`)"
+    )]
+    OtherType {
+        /// The name.
+        name: String,
+        /// Its keys or its values.
+        what: &'static str,
+        /// What they are.
+        found: String,
+        /// What was asked for.
+        wanted: String,
+    },
+    /// A value cannot be written as what it is to be written as.
+    #[error("a value of type {type_name} cannot be encoded: {reason}")]
+    Encode {
+        /// The Rust type.
+        type_name: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The store runs with strategies that only trees are compiled for.
+    #[error(
+        "'{name}': no {wanted} is compiled for translation, latching or recording as they are set; \
+         leave them as they are by default"
+    )]
+    TreesOnly {
+        /// The name.
+        name: String,
+        /// What was asked for.
+        wanted: Structure,
+    },
+    /// Handles of it are alive.
+    #[error("'{name}' is in use by {handles} handles: drop them first")]
+    TreeInUse {
+        /// The name.
+        name: String,
+        /// How many.
+        handles: usize,
+    },
+    /// A name that nothing can have.
+    #[error("a name of {len} bytes cannot be: names have 1 to {max} bytes")]
+    Name {
+        /// Its bytes.
+        len: usize,
+        /// Most bytes of a name in this store.
+        max: usize,
+    },
+    /// A transaction cannot go on.
+    #[error(transparent)]
+    Txn(TxnError),
+    /// The store could not be recovered after its process or machine had stopped.
+    #[error(transparent)]
+    Recovery(#[from] RecoveryError),
+    /// The log is damaged before its end, or in what recovery begins with.
+    #[error("{0}")]
+    LogDamaged(Box<LogDamage>),
+    /// A record of a transaction that has to be undone does not say how.
+    #[error(
+        "the record at position {} of the log, by transaction {tx}, does not say how it is undone: \
+         restore a backup, or read what is intact with `millpond dump --salvage`",
+        at.0
+    )]
+    NoUndo {
+        /// Where the record begins.
+        at: Lsn,
+        /// The transaction.
+        tx: u64,
+    },
+    /// The store was not closed, and its log is not there.
+    #[error(
+        "{} is missing, and the store beside it was not shut down: put the log back; without it, \
+         `millpond dump --salvage` reads what is intact",
+        path.display()
+    )]
+    LogMissing {
+        /// Where the log should be.
+        path: PathBuf,
+    },
+    /// The store's file could not be made shorter.
+    #[error(transparent)]
+    Length(#[from] AllocateError),
+    /// There is no backup.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
+    /// The store has no log.
+    #[error("{} has no log: it was opened last without one", path.display())]
+    NoLog {
+        /// The store.
+        path: PathBuf,
+    },
+    /// The file of the store's log is not there.
+    #[error(
+        "{} has no log at {}: a store that was closed needs none and gets a new one when it is \
+         opened for writing; one that was not closed needs the log that was beside it",
+        path.display(),
+        log.display()
+    )]
+    NoLogFile {
+        /// The store.
+        path: PathBuf,
+        /// Where its log would be.
+        log: PathBuf,
+    },
+    /// A log that is not needed any more is in the way of a new one.
+    #[error("the old log {} cannot be removed ({reason}): remove it", path.display())]
+    OldLog {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        reason: String,
+    },
+    /// The store has a log, and was not closed: it must be recovered.
+    #[error(
+        "{} was not shut down, and has a log: open it with its log and for writing, which recovers \
+         it (`millpond recover`); `millpond dump --salvage` reads what is intact without",
+        path.display()
+    )]
+    MustRecover {
+        /// The store.
+        path: PathBuf,
+    },
+    /// The strategies that the store was opened with have no log and no transactions.
+    #[error(
+        "no transactions are compiled for translation, latching or recording as they are set: \
+         leave them as they are by default"
+    )]
+    NoTransactions,
+    /// A tree of another store.
+    #[error("'{name}' is a tree of another store than the transaction's")]
+    OtherStore {
+        /// The tree.
+        name: String,
+    },
+    /// The store is open for reading.
+    #[error("the store is open for reading only")]
+    ReadOnly,
+    /// A store with `latching = none` was used by a second thread.
+    #[error("latching = none is for the thread that opened the store: open it with latches")]
+    WrongThread,
+    /// The catalog holds something that this version does not know.
+    #[error("the catalog's entry '{name}' cannot be read ({reason}): run `check` on the store")]
+    Catalog {
+        /// Whose entry.
+        name: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
+}
+
+impl From<WriteError> for Error {
+    fn from(error: WriteError) -> Error {
+        match error {
+            WriteError::Pool(error) => Error::Pool(error),
+            other => Error::Write(other),
+        }
+    }
+}
+
+impl From<hash_index::WriteError> for Error {
+    fn from(error: hash_index::WriteError) -> Error {
+        match error {
+            hash_index::WriteError::Pool(error) => Error::Pool(error),
+            other => Error::HashWrite(other),
+        }
+    }
+}
+
+impl From<heap::WriteError> for Error {
+    fn from(error: heap::WriteError) -> Error {
+        match error {
+            heap::WriteError::Pool(error) => Error::Pool(error),
+            other => Error::HeapWrite(other),
+        }
+    }
+}
+
+impl From<StreamError> for Error {
+    fn from(error: StreamError) -> Error {
+        match error {
+            StreamError::Write(error) => error.into(),
+            other => Error::Stream(other),
+        }
+    }
+}
+
+impl From<LogError> for Error {
+    fn from(error: LogError) -> Error {
+        Error::Pool(PoolError::Log(error))
+    }
+}
+
+impl From<TxnError> for Error {
+    fn from(error: TxnError) -> Error {
+        match error {
+            TxnError::Pool(error) => Error::Pool(error),
+            TxnError::Write(error) => error.into(),
+            TxnError::Log(error) => error.into(),
+            other => Error::Txn(other),
+        }
+    }
+}
+
+impl From<LockError> for Error {
+    fn from(error: LockError) -> Error {
+        Error::Txn(TxnError::Lock(error))
+    }
+}
+
+impl Error {
+    /// Whether the call would have waited for a lock that a transaction of the same thread holds.
+    pub fn is_own_transaction(&self) -> bool {
+        let is_own = |error: &LockError| matches!(error, LockError::OwnTransaction { .. });
+        matches!(self, Error::Txn(TxnError::Lock(error)) if is_own(error))
+    }
+
+    /// Whether a lock was waited for too long: somebody keeps it, or forgot that he has it.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Error::Txn(error) if error.is_timeout())
+    }
+
+    /// Whether the same transaction may well succeed if it is begun once more.
+    pub fn is_retriable(&self) -> bool {
+        matches!(self, Error::Txn(error) if error.is_retriable())
+    }
+}
+
+impl From<OpenFileError> for Error {
+    fn from(error: OpenFileError) -> Error {
+        Error::Open(error.into())
+    }
+}
+
+impl From<DeviceError> for Error {
+    fn from(error: DeviceError) -> Error {
+        Error::Open(error.into())
+    }
+}

@@ -1,0 +1,443 @@
+//! A named structure of a store in one combination: a tree, a hash index or a heap.
+
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use millpond_base::PageId;
+
+use crate::btree::BTree;
+use crate::hash_index::HashIndex;
+use crate::heap::Heap;
+use crate::pool::stats::counters::{Counter, Timing};
+use crate::pool::{Anchor, Pool, PoolError, PoolStrategy};
+use crate::store::catalog::{Entry, Structure};
+use crate::store::error::Error;
+use crate::store::store::Store;
+use crate::txn::{Each, Found, find};
+
+/// A structure with its name, shared by all its handles.
+pub(crate) struct Open<S> {
+    name: String,
+    structure: S,
+    /// Those who want the background merge to leave it alone.
+    resting: AtomicU32,
+}
+
+impl<S> Open<S> {
+    pub(crate) fn structure(&self) -> &S {
+        &self.structure
+    }
+
+    /// Whether somebody wants the background merge to leave it alone.
+    pub(crate) fn is_resting(&self) -> bool {
+        self.resting.load(Ordering::Acquire) > 0
+    }
+}
+
+/// As long as it lives, the background merge leaves a structure alone.
+struct Rest<'a>(&'a AtomicU32);
+
+impl Drop for Rest<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
+type Shared<S> = Arc<Open<S>>;
+
+/// A tree that is open, held.
+pub(crate) type OpenTree<M> = Shared<BTree<Pool<M>>>;
+
+fn shared<S>(name: &str, structure: S) -> Shared<S> {
+    Arc::new(Open { name: name.to_string(), structure, resting: AtomicU32::new(0) })
+}
+
+/// Whatever has a name, once it is open.
+pub(crate) enum Opened<M: PoolStrategy> {
+    Tree(Shared<BTree<Pool<M>>>),
+    Hash(Shared<HashIndex<Pool<M>>>),
+    Heap(Shared<Heap<Pool<M>>>),
+}
+
+impl<M: PoolStrategy> Clone for Opened<M> {
+    fn clone(&self) -> Self {
+        match self {
+            Opened::Tree(tree) => Opened::Tree(tree.clone()),
+            Opened::Hash(index) => Opened::Hash(index.clone()),
+            Opened::Heap(heap) => Opened::Heap(heap.clone()),
+        }
+    }
+}
+
+/// A seed that nobody outside can know: else strangers could choose keys that collide.
+fn secret_seed(owner: u32) -> u64 {
+    use std::hash::BuildHasher;
+    std::hash::RandomState::new().hash_one(owner)
+}
+
+impl<M: PoolStrategy> Opened<M> {
+    /// A new, empty structure.
+    pub(crate) fn create(
+        pool: &Arc<Pool<M>>,
+        name: &str,
+        owner: u32,
+        kind: Structure,
+    ) -> Result<Opened<M>, Error> {
+        let pool = pool.clone();
+        if kind == Structure::Tree {
+            return Ok(Opened::Tree(shared(name, BTree::create(pool, owner)?)));
+        }
+        if M::TREES_ONLY {
+            return Err(Error::TreesOnly { name: name.to_string(), wanted: kind });
+        }
+        Ok(if kind == Structure::Hash {
+            let index = HashIndex::create(pool, owner, secret_seed(owner))?;
+            Opened::Hash(shared(name, index))
+        } else {
+            Opened::Heap(shared(name, Heap::create(pool, owner)?))
+        })
+    }
+
+    /// The one that the catalog tells of.
+    pub(crate) fn open(pool: &Arc<Pool<M>>, name: &str, entry: &Entry) -> Result<Opened<M>, Error> {
+        let (pool, owner, root) = (pool.clone(), entry.owner, entry.root);
+        if entry.structure == Structure::Tree {
+            return Ok(Opened::Tree(shared(name, BTree::open(pool, owner, root)?)));
+        }
+        if M::TREES_ONLY {
+            return Err(Error::TreesOnly { name: name.to_string(), wanted: entry.structure });
+        }
+        Ok(if entry.structure == Structure::Hash {
+            Opened::Hash(shared(name, HashIndex::open(pool, owner, root)?))
+        } else {
+            Opened::Heap(shared(name, Heap::open(pool, owner, root)?))
+        })
+    }
+
+    pub(crate) fn kind(&self) -> Structure {
+        match self {
+            Opened::Tree(_) => Structure::Tree,
+            Opened::Hash(_) => Structure::Hash,
+            Opened::Heap(_) => Structure::Heap,
+        }
+    }
+
+    pub(crate) fn root(&self) -> PageId {
+        match self {
+            Opened::Tree(tree) => tree.structure.root(),
+            Opened::Hash(index) => index.structure.root(),
+            Opened::Heap(heap) => heap.structure.root(),
+        }
+    }
+
+    /// Its root moved to `page`.
+    pub(crate) fn set_root(&self, page: PageId) {
+        match self {
+            Opened::Tree(tree) => tree.structure.set_root(page),
+            Opened::Hash(index) => index.structure.set_root(page),
+            Opened::Heap(heap) => heap.structure.set_root(page),
+        }
+    }
+
+    /// Where the swip of its root is.
+    pub(crate) fn anchor(&self) -> Anchor {
+        match self {
+            Opened::Tree(tree) => tree.structure.anchor(),
+            Opened::Hash(index) => index.structure.anchor(),
+            Opened::Heap(heap) => heap.structure.anchor(),
+        }
+    }
+
+    /// Whether somebody wants it to be left alone.
+    pub(crate) fn is_resting(&self) -> bool {
+        match self {
+            Opened::Tree(tree) => tree.is_resting(),
+            Opened::Hash(index) => index.is_resting(),
+            Opened::Heap(heap) => heap.is_resting(),
+        }
+    }
+
+    /// Holds of it besides this one.
+    pub(crate) fn others(&self) -> usize {
+        let holds = match self {
+            Opened::Tree(tree) => Arc::strong_count(tree),
+            Opened::Hash(index) => Arc::strong_count(index),
+            Opened::Heap(heap) => Arc::strong_count(heap),
+        };
+        holds - 1
+    }
+
+    /// Splits and merges since it was opened; only trees count them.
+    pub(crate) fn tally(&self) -> (u64, u64) {
+        let Opened::Tree(tree) = self else { return (0, 0) };
+        let counters = tree.structure.counters();
+        let splits = counters.leaf_splits + counters.inner_splits;
+        (splits, counters.leaf_merges + counters.inner_merges)
+    }
+
+    /// Frees all its pages; nothing happens if somebody else holds it.
+    pub(crate) fn destroy(self) -> Result<(), PoolError> {
+        match self {
+            Opened::Tree(tree) => {
+                Arc::into_inner(tree).map_or(Ok(()), |tree| tree.structure.destroy())
+            }
+            // There is none; but the compiler must know, or it compiles what follows.
+            Opened::Hash(_) | Opened::Heap(_) if M::TREES_ONLY => Ok(()),
+            Opened::Hash(index) => {
+                Arc::into_inner(index).map_or(Ok(()), |index| index.structure.destroy())
+            }
+            Opened::Heap(heap) => {
+                Arc::into_inner(heap).map_or(Ok(()), |heap| heap.structure.destroy())
+            }
+        }
+    }
+}
+
+/// A handle of a named structure; see [`StoreTree`], [`StoreHashIndex`] and [`StoreHeap`].
+pub struct StoreHandle<M: PoolStrategy, S> {
+    // First, so that it goes first: a store that closes has no structures in use.
+    open: Shared<S>,
+    store: Arc<Store<M>>,
+}
+
+/// A handle of a named tree.
+pub type StoreTree<M> = StoreHandle<M, BTree<Pool<M>>>;
+/// A handle of a named hash index.
+pub type StoreHashIndex<M> = StoreHandle<M, HashIndex<Pool<M>>>;
+/// A handle of a named heap.
+pub type StoreHeap<M> = StoreHandle<M, Heap<Pool<M>>>;
+
+impl<M: PoolStrategy, S> Clone for StoreHandle<M, S> {
+    fn clone(&self) -> Self {
+        StoreHandle { open: self.open.clone(), store: self.store.clone() }
+    }
+}
+
+impl<M: PoolStrategy> StoreTree<M> {
+    /// What holds the tree open.
+    #[inline(always)]
+    pub(crate) fn held(&self) -> &OpenTree<M> {
+        &self.open
+    }
+
+    /// The tree itself, for code that is compiled for a combination. Its operations are not
+    /// counted as lookups or writes, and a store that is open for reading must not be written to.
+    #[inline(always)]
+    pub fn btree(&self) -> &BTree<Pool<M>> {
+        &self.open.structure
+    }
+}
+
+#[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
+impl<M: PoolStrategy> StoreTree<M> {
+    /// Writes `key`, as a transaction of its own.
+    #[inline(always)]
+    pub(crate) fn write_key<R, E: Into<Error>>(
+        &self,
+        what: (Counter, Timing),
+        key: &[u8],
+        work: impl FnOnce(&BTree<Pool<M>>) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        if M::TREES_ONLY {
+            return self.write(what, work);
+        }
+        let owner = self.btree().owner();
+        let look = |is_whole| find(self.btree(), key, is_whole);
+        let done = self.store.transactions().alone(owner, key, look, || self.write(what, work));
+        done.map_err(Error::from).flatten()
+    }
+
+    /// Writes `key` with a value out of `source`, which may be anything, this store's own ranges
+    /// included: it is read before anything is locked.
+    pub(crate) fn write_key_from(
+        &self,
+        what: (Counter, Timing),
+        key: &[u8],
+        len: u64,
+        source: &mut impl std::io::Read,
+    ) -> Result<bool, Error> {
+        self.store.may_write()?;
+        let mut value = Some(self.btree().read_streamed(key, len, source)?);
+        let done = self.write_key(what, key, |tree| match value.take() {
+            Some(value) => tree.upsert_streamed(key, value),
+            None => Ok(false),
+        });
+        match value {
+            Some(unwanted) => {
+                self.btree().discard_streamed(unwanted).map_err(Error::from).and(done)
+            }
+            None => done,
+        }
+    }
+
+    /// Looks at what is committed of `key`.
+    #[inline(always)]
+    pub(crate) fn read_key<'t, R, E: Into<Error>>(
+        &'t self,
+        what: (Counter, Timing),
+        key: &[u8],
+        mut work: impl FnMut(&'t BTree<Pool<M>>) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        if M::TREES_ONLY {
+            return self.read(what, work);
+        }
+        let owner = self.btree().owner();
+        let seen = self.store.transactions().committed(owner, key, || self.read(what, &mut work));
+        seen.map_err(Error::from).flatten()
+    }
+
+    /// Removes all keys between two bounds: nobody else may have one of them locked.
+    pub(crate) fn write_all<R, E: Into<Error>>(
+        &self,
+        what: (Counter, Timing),
+        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+        work: impl FnOnce(&BTree<Pool<M>>) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        if M::TREES_ONLY {
+            return self.write(what, work);
+        }
+        let owner = self.btree().owner();
+        let each = |put: &mut Each<'_>| {
+            let tree = self.btree();
+            // Large values are read piece by piece, not by the cursor.
+            let mut cursor = tree.cursor_in(lower, upper).keys_only();
+            let mut more = cursor.first()?;
+            while more {
+                let key = cursor.key();
+                put(key, &mut |is_whole| match cursor.is_large() {
+                    true => find(tree, key, is_whole),
+                    false => Ok(Some(Found::Whole(cursor.value().to_vec()))),
+                })?;
+                more = cursor.next()?;
+            }
+            Ok(())
+        };
+        let work = || self.write(what, work);
+        let done = self.store.transactions().alone_in(owner, || Ok(false), each, work);
+        done.map_err(Error::from).flatten()
+    }
+
+    /// Fills the tree, which must be empty, while nobody else writes to it.
+    pub(crate) fn fill<R, E: Into<Error>>(
+        &self,
+        work: impl FnOnce(&BTree<Pool<M>>) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        if M::TREES_ONLY {
+            return self.alter_at_rest(work);
+        }
+        let is_empty = || Ok(!self.btree().cursor().first()?);
+        let work = || self.alter_at_rest(work);
+        let (owner, transactions) = (self.btree().owner(), self.store.transactions());
+        // If there is something in it, `work` fails.
+        let done = transactions.alone_in(owner, is_empty, |_| Ok(()), work);
+        done.map_err(Error::from).flatten()
+    }
+}
+
+#[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
+impl<M: PoolStrategy, S> StoreHandle<M, S> {
+    pub(crate) fn new(store: Arc<Store<M>>, open: Arc<Open<S>>) -> StoreHandle<M, S> {
+        StoreHandle { open, store }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.open.name
+    }
+
+    /// The store that it is in.
+    pub fn store(&self) -> &Arc<Store<M>> {
+        &self.store
+    }
+
+    /// The structure itself, for code that is compiled for a combination. Its operations are not
+    /// counted as lookups or writes, and a store that is open for reading must not be written to.
+    #[inline(always)]
+    pub fn structure(&self) -> &S {
+        &self.open.structure
+    }
+
+    /// Reads, counted and, now and then, timed.
+    #[inline(always)]
+    pub(crate) fn read<'t, R, E: Into<Error>>(
+        &'t self,
+        (counter, timing): (Counter, Timing),
+        work: impl FnOnce(&'t S) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        self.store.may_read()?;
+        self.work(counter, timing, work)
+    }
+
+    /// Writes, counted and, now and then, timed.
+    #[inline(always)]
+    pub(crate) fn write<R, E: Into<Error>>(
+        &self,
+        (counter, timing): (Counter, Timing),
+        work: impl FnOnce(&S) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        self.store.may_write()?;
+        self.work(counter, timing, work)
+    }
+
+    #[inline(always)]
+    fn work<'t, R, E: Into<Error>>(
+        &'t self,
+        counter: Counter,
+        timing: Timing,
+        work: impl FnOnce(&'t S) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        let pool = self.store.pool();
+        pool.counters().count(counter);
+        let started = pool.latencies().start(timing);
+        let result = work(&self.open.structure);
+        pool.latencies().stop(timing, started);
+        result.map_err(Into::into)
+    }
+
+    /// Does what is neither counted nor timed.
+    pub(crate) fn look<R, E: Into<Error>>(
+        &self,
+        work: impl FnOnce(&S) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        self.store.may_read()?;
+        work(&self.open.structure).map_err(Into::into)
+    }
+
+    /// Keeps the background merge from the structure. Nothing is held meanwhile: whoever has this
+    /// may call anything.
+    fn rest(&self) -> Result<Rest<'_>, PoolError> {
+        self.open.resting.fetch_add(1, Ordering::AcqRel);
+        let rest = Rest(&self.open.resting);
+        // A step that began before is over when its gate can be passed, the next one will see.
+        drop(self.store.keep_from_merging()?);
+        Ok(rest)
+    }
+
+    /// The same while the background merge leaves the structure alone.
+    pub(crate) fn look_at_rest<R, E: Into<Error>>(
+        &self,
+        work: impl FnOnce(&S) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        let _rest = self.rest()?;
+        self.look(work)
+    }
+
+    /// As [`StoreHandle::alter`], while the background merge leaves the structure alone.
+    pub(crate) fn alter_at_rest<R, E: Into<Error>>(
+        &self,
+        work: impl FnOnce(&S) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        let _rest = self.rest()?;
+        self.alter(work)
+    }
+
+    /// As [`StoreHandle::look`], for what changes the structure.
+    pub(crate) fn alter<R, E: Into<Error>>(
+        &self,
+        work: impl FnOnce(&S) -> Result<R, E>,
+    ) -> Result<R, Error> {
+        self.store.may_write()?;
+        work(&self.open.structure).map_err(Into::into)
+    }
+}

@@ -1,0 +1,62 @@
+//! Policies of a user's own, to run in a store like those that ship with Millpond.
+
+use std::fmt;
+
+use millpond_policies::config::Spec;
+use millpond_policies::contract::{OpenPolicy, Policy};
+
+use crate::store::policy_choice::{PolicyChoice, PolicyError};
+
+type Choose = fn(&Spec) -> Result<PolicyChoice, PolicyError>;
+
+/// Policies of a user's own, by name. They are looked up before those of Millpond.
+///
+/// ```
+/// use millpond::{Options, OwnPolicies};
+/// use millpond_policies::policy::Lru; // a policy of the user's own, usually
+/// let own = OwnPolicies::default().with::<Lru>();
+/// let options = Options::new().own_policies(own).policy("lru").memory(64 << 20);
+/// options.check().unwrap();
+/// ```
+#[derive(Clone, Default)]
+pub struct OwnPolicies(Vec<(&'static str, Choose)>);
+
+impl OwnPolicies {
+    /// The same with `P`, which serves one thread at a time. Its metadata must fit into a cache
+    /// line, else a store that names it does not open.
+    #[must_use]
+    pub fn with<P: Policy>(mut self) -> OwnPolicies {
+        self.0.push((P::INFO.id, PolicyChoice::of::<P>));
+        self
+    }
+
+    /// The same with `P`, which any number of threads use at once.
+    #[must_use]
+    pub fn with_open<P: OpenPolicy>(mut self) -> OwnPolicies {
+        self.0.push((P::INFO.id, PolicyChoice::of_open::<P>));
+        self
+    }
+
+    /// Their names.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.0.iter().map(|(id, _)| *id)
+    }
+
+    /// The policy that `spec` names, if it is one of them.
+    pub(crate) fn find(&self, spec: &Spec) -> Option<Result<PolicyChoice, PolicyError>> {
+        let (_, choose) = self.0.iter().find(|(id, _)| *id == spec.id)?;
+        Some(choose(spec))
+    }
+}
+
+impl PartialEq for OwnPolicies {
+    fn eq(&self, other: &OwnPolicies) -> bool {
+        self.names().eq(other.names())
+    }
+}
+
+impl fmt::Debug for OwnPolicies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.names()).finish()
+    }
+}

@@ -1,0 +1,276 @@
+//! A replacement policy as text, `watt(write_weight=2)`, looked up in the registry and checked;
+//! and what its state costs.
+
+use std::any::{Any, TypeId};
+use std::fmt;
+use std::sync::Arc;
+
+use millpond_base::nearest::nearest;
+use millpond_policies::config::{Config, ParamError, Spec};
+use millpond_policies::contract::{HitHook, OpenPolicy, Policy, PolicySpec, Shape};
+use millpond_policies::info::{Info, Tier};
+use millpond_policies::registry::{Visitor, visit_all};
+
+use crate::pool::{Delivery, HostedPolicy, HostingError};
+use crate::store::choices::HitDelivery;
+use crate::store::own_policy::OwnPolicies;
+
+/// A policy that a store cannot run with.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PolicyError {
+    /// No policy has that name.
+    #[error("there is no policy '{id}'{hint}: `millpond policies` lists them")]
+    Unknown {
+        /// The name given.
+        id: String,
+        /// " (did you mean …?)", or nothing.
+        hint: String,
+    },
+    /// It needs what a live store has not.
+    #[error("policy '{id}' {reason}: simulate it (`millpond sim`), or choose another one")]
+    NotLive {
+        /// The policy.
+        id: &'static str,
+        /// What it needs.
+        reason: &'static str,
+    },
+    /// The text cannot be read, or a parameter cannot be.
+    #[error(transparent)]
+    Param(#[from] ParamError),
+}
+
+/// A policy that exists, with parameters that can be.
+#[derive(Clone)]
+pub struct PolicyChoice {
+    /// As it was written.
+    pub spec: Spec,
+    /// Its row in the catalog.
+    pub info: Info,
+    /// Bytes of `info.frame_bytes` that lie in the frame's header.
+    meta_bytes: usize,
+    /// Bytes beside the frames that a new policy allocates per frame, at most.
+    birth_bytes_per_frame: f64,
+    /// Bytes that do not depend on the pool: hands, counts.
+    fixed_bytes: u64,
+    ghosts_max: Arc<dyn Fn(u32) -> u64 + Send + Sync>,
+    /// Which hot half it has.
+    pub(crate) hook: TypeId,
+    host: Hosting,
+}
+
+/// Seats a policy: a [`HostedPolicy`] for its own hot half, or, if asked for, for any.
+type Hosting = fn(&Spec, &Shape, HitDelivery, bool) -> Result<Box<dyn Any>, HostingError>;
+
+impl fmt::Debug for PolicyChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PolicyChoice({})", self.spec)
+    }
+}
+
+/// A ghost is found by its page id in a hash table that is at least 7/16 full: a key, a position
+/// and a control byte, 16/7 times.
+const GHOST_INDEX_BYTES: u64 = 40;
+
+/// A policy is made for pools of these sizes, to see what it allocates: 2048 to 4096 frames in
+/// small steps, because tables that are powers of two are least full just beyond some size that
+/// only the policy knows.
+fn birth_sizes() -> impl Iterator<Item = u32> {
+    (16..=32).map(|sixteenth| sixteenth * 128)
+}
+/// A size in between may be worse than its neighbours by less than so much.
+const BIRTH_MARGIN: f64 = 17.0 / 16.0;
+
+impl PolicyChoice {
+    /// Reads and checks a policy.
+    ///
+    /// # Errors
+    /// [`PolicyError`] when there is none such, or it cannot run in a store, or a parameter is
+    /// wrong.
+    pub fn parse(text: &str) -> Result<PolicyChoice, PolicyError> {
+        PolicyChoice::parse_among(text, &OwnPolicies::default())
+    }
+
+    /// The same, where the text may also name one of the user's `own` policies.
+    ///
+    /// # Errors
+    /// As [`PolicyChoice::parse`].
+    pub fn parse_among(text: &str, own: &OwnPolicies) -> Result<PolicyChoice, PolicyError> {
+        let spec = Spec::parse(text)?;
+        if let Some(found) = own.find(&spec) {
+            return found;
+        }
+        let mut search = Search { spec, found: None, names: own.names().collect() };
+        visit_all(&mut search);
+        let Search { spec, found, names } = search;
+        found.unwrap_or_else(|| {
+            let hint = match nearest(&spec.id, names) {
+                Some(near) => format!(" (did you mean '{near}'?)"),
+                None => String::new(),
+            };
+            Err(PolicyError::Unknown { id: spec.id, hint })
+        })
+    }
+
+    /// `P` with these parameters.
+    pub(crate) fn of<P: Policy>(spec: &Spec) -> Result<PolicyChoice, PolicyError> {
+        choose::<P>(spec, host_closed::<P>)
+    }
+
+    /// The same for a policy that all threads use at once.
+    pub(crate) fn of_open<P: OpenPolicy>(spec: &Spec) -> Result<PolicyChoice, PolicyError> {
+        choose::<P>(spec, host_open::<P>)
+    }
+
+    /// The policy on its seat: a [`HostedPolicy`] for its own hot half, or with `any` for
+    /// [`AnyHook`](millpond_policies::any_hook::AnyHook).
+    pub(crate) fn host(
+        &self,
+        shape: &Shape,
+        mode: HitDelivery,
+        any: bool,
+    ) -> Result<Box<dyn Any>, HostingError> {
+        (self.host)(&self.spec, shape, mode, any)
+    }
+
+    /// Bytes that the policy's state takes at most beside a pool of so many frames: list nodes,
+    /// ghosts and the index of ghosts. `None` if its parameters let it keep ghosts without bound.
+    pub fn state_bytes(&self, frames: u32) -> Option<u64> {
+        let ghosts = (self.ghosts_max)(frames);
+        let per_frame = (f64::from(self.info.frame_bytes) - self.meta_bytes as f64).max(0.0);
+        let of_frames = |per_frame: f64| (f64::from(frames) * per_frame).ceil() as u64;
+        let per_ghost = self.info.ghost_bytes.ceil() as u64 + GHOST_INDEX_BYTES;
+        let declared = ghosts.checked_mul(per_ghost)?.checked_add(of_frames(per_frame))?;
+        declared.max(of_frames(self.birth_bytes_per_frame)).checked_add(self.fixed_bytes)
+    }
+}
+
+struct Search {
+    spec: Spec,
+    found: Option<Result<PolicyChoice, PolicyError>>,
+    names: Vec<&'static str>,
+}
+
+impl Visitor for Search {
+    fn visit<P: Policy>(&mut self) {
+        self.names.push(P::INFO.id);
+        if P::INFO.id == self.spec.id {
+            self.found = Some(PolicyChoice::of::<P>(&self.spec));
+        }
+    }
+
+    fn visit_open<P: OpenPolicy>(&mut self) {
+        self.names.push(P::INFO.id);
+        if P::INFO.id == self.spec.id {
+            self.found = Some(PolicyChoice::of_open::<P>(&self.spec));
+        }
+    }
+}
+
+fn host_closed<P: Policy>(
+    spec: &Spec,
+    shape: &Shape,
+    mode: HitDelivery,
+    any: bool,
+) -> Result<Box<dyn Any>, HostingError> {
+    let delivery = if mode == HitDelivery::Batched { Delivery::Batched } else { Delivery::Exact };
+    if any {
+        return Ok(Box::new(HostedPolicy::any::<P>(spec, shape, delivery)?));
+    }
+    Ok(Box::new(HostedPolicy::<P::Hook>::closed::<P>(spec, shape, delivery)?))
+}
+
+fn host_open<P: OpenPolicy>(
+    spec: &Spec,
+    shape: &Shape,
+    mode: HitDelivery,
+    any: bool,
+) -> Result<Box<dyn Any>, HostingError> {
+    if mode == HitDelivery::Exact {
+        return host_closed::<P>(spec, shape, mode, any);
+    }
+    if any {
+        return Ok(Box::new(HostedPolicy::any_open::<P>(spec, shape)?));
+    }
+    Ok(Box::new(HostedPolicy::<P::Hook>::open::<P>(spec, shape)?))
+}
+
+fn choose<P: Policy>(spec: &Spec, host: Hosting) -> Result<PolicyChoice, PolicyError> {
+    let not_live = |reason| Err(PolicyError::NotLive { id: P::INFO.id, reason });
+    if P::NEEDS_FUTURE || !P::INFO.live {
+        return not_live("must know the future, or cannot run live");
+    }
+    if P::INFO.tier == Tier::Second {
+        return not_live("is made for a second-tier cache");
+    }
+    let config: P::Config = spec.config()?;
+    config.check()?;
+    let birth_bytes = |frames: u32| {
+        let shape = Shape { frames, pages_dense: None, seed: 1 };
+        P::new(&config, &shape).state_bytes()
+    };
+    let per_frame = |frames| birth_bytes(frames) as f64 / f64::from(frames);
+    Ok(PolicyChoice {
+        spec: spec.clone(),
+        info: P::INFO,
+        meta_bytes: size_of::<<<P as PolicySpec>::Hook as HitHook>::Meta>(),
+        birth_bytes_per_frame: birth_sizes().map(per_frame).fold(0.0, f64::max) * BIRTH_MARGIN,
+        fixed_bytes: birth_bytes(1) as u64,
+        ghosts_max: Arc::new(move |frames| P::ghosts_max(&config, frames)),
+        hook: TypeId::of::<P::Hook>(),
+        host,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_is_found_with_its_parameters() {
+        let choice = PolicyChoice::parse("lean-evict(cooling=25%)").unwrap();
+        assert_eq!(
+            (choice.info.id, choice.spec.to_string()),
+            ("lean-evict", "lean-evict(cooling=25%)".to_string())
+        );
+        for id in ["random", "lru", "watt", "arc", "sieve"] {
+            assert_eq!(PolicyChoice::parse(id).unwrap().info.id, id);
+        }
+    }
+
+    #[test]
+    fn what_cannot_run_says_why() {
+        let text = |text: &str| PolicyChoice::parse(text).unwrap_err().to_string();
+        assert!(text("lean-evikt").contains("did you mean 'lean-evict'"), "{}", text("lean-evikt"));
+        assert!(text("lean-evict(cooling=x)").contains("cooling"));
+        assert!(text("lean-evict(").contains("missing"));
+        let offline = PolicyChoice::parse("opt").unwrap_err();
+        assert!(matches!(offline, PolicyError::NotLive { id: "opt", .. }), "{offline}");
+        assert!(matches!(PolicyChoice::parse("tq"), Err(PolicyError::NotLive { .. })));
+        assert!(matches!(PolicyChoice::parse(""), Err(PolicyError::Param(_))));
+    }
+
+    #[test]
+    fn every_live_policy_is_charged_at_least_what_it_allocates_when_it_is_made() {
+        struct Charge(usize);
+        impl Visitor for Charge {
+            fn visit<P: Policy>(&mut self) {
+                let Ok(choice) = PolicyChoice::parse(P::INFO.id) else { return };
+                for frames in [1_000, 7_400, 20_000, 29_000, 33_000] {
+                    let shape = Shape { frames, pages_dense: None, seed: 1 };
+                    let made = P::new(&P::Config::default(), &shape).state_bytes() as u64;
+                    let Some(charged) = choice.state_bytes(frames) else {
+                        panic!("{} keeps ghosts without bound by default", P::INFO.id)
+                    };
+                    assert!(made <= charged, "{}, {frames} frames: {made}", P::INFO.id);
+                    let most = u64::from(frames) * 500 + (64 << 10);
+                    assert!(charged <= most, "{}, {frames} frames: {charged}", P::INFO.id);
+                }
+                self.0 += 1;
+            }
+        }
+        let mut charge = Charge(0);
+        visit_all(&mut charge);
+        assert!(charge.0 > 30, "{}", charge.0);
+    }
+}

@@ -1,0 +1,304 @@
+//! What a range reads: a snapshot, or what is committed, leaf by leaf.
+//!
+//! Outside snapshots a range copies leaves, and gives what they hold if nobody has held a lock to
+//! write since it began: that costs a look at one word per leaf. From the first leaf on at which
+//! somebody writes it reads a snapshot of its own, which begins there. If that is lost, because
+//! what is changed while the range is used fits neither memory nor spill file, the range says so,
+//! once, and is over: what it gave is of one moment, and another snapshot would be of another.
+
+use std::ops::Bound;
+use std::panic::Location;
+use std::sync::Arc;
+
+use crate::btree::{Entry, Range};
+use crate::pool::{Pool, PoolStrategy};
+use crate::store::error::Error;
+use crate::store::handle::StoreTree;
+use crate::txn::{Snapshot, SnapshotRange, TxnError};
+
+type Bytes = Bound<Vec<u8>>;
+
+/// The entries of a range, in one combination.
+pub(crate) struct StoreRange<'t, M: PoolStrategy> {
+    tree: &'t StoreTree<M>,
+    source: Source<'t, M>,
+    keys_only: bool,
+    scan: bool,
+}
+
+enum Source<'t, M: PoolStrategy> {
+    /// Leaves as they are, where there are no transactions.
+    Plain(Range<'t, Pool<M>>),
+    Quiet(Quiet<'t, M>),
+    /// A snapshot of its own, which may be replaced by another one.
+    Own(Own<'t, M>),
+    /// The user's.
+    Snapshot(SnapshotRange<'t, Pool<M>>),
+    /// It failed, and is at its end.
+    Over,
+}
+
+/// Leaves that were copied while nobody wrote.
+struct Quiet<'t, M: PoolStrategy> {
+    range: Range<'t, Pool<M>>,
+    token: u64,
+    ends: [End; 2],
+    caller: &'static Location<'static>,
+}
+
+/// How far an end has come.
+struct End {
+    /// The cursor's looks when it was last seen that nobody writes.
+    looks: u64,
+    /// What lies on this side of it was given.
+    bound: Bytes,
+    /// Where its leaf ends.
+    fence: Option<Vec<u8>>,
+    has_large: bool,
+    is_used: bool,
+}
+
+struct Own<'t, M: PoolStrategy> {
+    range: SnapshotRange<'t, Pool<M>>,
+    /// What lies on this side of these was given.
+    bounds: [Bytes; 2],
+    caller: &'static Location<'static>,
+}
+
+fn borrowed(bound: &Bytes) -> Bound<&[u8]> {
+    bound.as_ref().map(Vec::as_slice)
+}
+
+fn put_key(bound: &mut Bytes, key: &[u8]) {
+    if let Bound::Excluded(place) = bound {
+        place.clear();
+        place.extend_from_slice(key);
+    } else {
+        *bound = Bound::Excluded(key.to_vec());
+    }
+}
+
+impl<'t, M: PoolStrategy> StoreRange<'t, M> {
+    /// What is committed between two bounds.
+    pub(crate) fn committed(
+        tree: &'t StoreTree<M>,
+        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+        caller: &'static Location<'static>,
+    ) -> StoreRange<'t, M> {
+        let range = tree.btree().range(lower, upper);
+        let locks = if M::TREES_ONLY { None } else { tree.store().transactions().locks() };
+        let source = match locks {
+            None => Source::Plain(range),
+            Some(locks) => {
+                let end = |bound: Bound<&[u8]>| {
+                    let (bound, fence) = (bound.map(<[u8]>::to_vec), None);
+                    End { looks: 0, bound, fence, has_large: false, is_used: false }
+                };
+                // While somebody writes, this is no token, so nothing is ever quiet with it.
+                let token = locks.quiet().unwrap_or(u64::MAX);
+                Source::Quiet(Quiet { range, token, ends: [end(lower), end(upper)], caller })
+            }
+        };
+        StoreRange { tree, source, keys_only: false, scan: false }
+    }
+
+    /// What a snapshot has between two bounds.
+    pub(crate) fn of_snapshot(
+        snapshot: &Arc<Snapshot>,
+        tree: &'t StoreTree<M>,
+        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+    ) -> StoreRange<'t, M> {
+        let source = Source::Snapshot(snapshot.range(tree.btree(), lower, upper));
+        StoreRange { tree, source, keys_only: false, scan: false }
+    }
+
+    pub(crate) fn keys_only(mut self) -> Self {
+        self.keys_only = true;
+        self.map(Range::keys_only, SnapshotRange::keys_only)
+    }
+
+    pub(crate) fn for_scan(mut self) -> Self {
+        self.scan = true;
+        self.map(Range::as_scan, SnapshotRange::as_scan)
+    }
+
+    fn map(
+        self,
+        plain: impl FnOnce(Range<'t, Pool<M>>) -> Range<'t, Pool<M>>,
+        snapshot: impl FnOnce(SnapshotRange<'t, Pool<M>>) -> SnapshotRange<'t, Pool<M>>,
+    ) -> Self {
+        let source = match self.source {
+            Source::Plain(range) => Source::Plain(plain(range)),
+            Source::Quiet(quiet) => Source::Quiet(Quiet { range: plain(quiet.range), ..quiet }),
+            Source::Own(own) => Source::Own(Own { range: snapshot(own.range), ..own }),
+            Source::Snapshot(range) => Source::Snapshot(snapshot(range)),
+            Source::Over => Source::Over,
+        };
+        StoreRange { source, ..self }
+    }
+
+    /// The next entry from the front.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
+        self.take(true)
+    }
+
+    /// The next entry from the back.
+    #[inline]
+    pub(crate) fn next_back(&mut self) -> Result<Option<Entry<'_>>, Error> {
+        self.take(false)
+    }
+
+    #[inline]
+    fn take(&mut self, forward: bool) -> Result<Option<Entry<'_>>, Error> {
+        if let Err(error) = self.step(forward) {
+            // It is told once, and the range is over.
+            self.source = Source::Over;
+            return Err(error);
+        }
+        Ok(match &self.source {
+            Source::Plain(range) => range.shown(forward),
+            Source::Quiet(quiet) => quiet.range.shown(forward),
+            Source::Own(own) => own.range.shown(forward),
+            Source::Snapshot(range) => range.shown(forward),
+            Source::Over => None,
+        })
+    }
+
+    #[inline]
+    fn step(&mut self, forward: bool) -> Result<(), Error> {
+        if M::TREES_ONLY {
+            let Source::Plain(range) = &mut self.source else { return Ok(()) };
+            range.step(forward)?;
+            return Ok(());
+        }
+        if let Source::Quiet(quiet) = &mut self.source
+            && !quiet.step(self.tree, forward)?
+        {
+            let (bounds, caller) = (quiet.bounds(forward), quiet.caller);
+            self.own(bounds, caller)?;
+        }
+        match &mut self.source {
+            Source::Own(_) => self.step_own(forward)?,
+            Source::Plain(range) => {
+                range.step(forward)?;
+            }
+            Source::Snapshot(range) => {
+                range.step(forward)?;
+            }
+            Source::Quiet(_) | Source::Over => {}
+        }
+        Ok(())
+    }
+
+    /// Goes on with a snapshot of its own, between these bounds.
+    #[cold]
+    fn own(&mut self, bounds: [Bytes; 2], caller: &'static Location<'static>) -> Result<(), Error> {
+        // What it read until now goes first: a snapshot that stays would keep its era, and with it
+        // what is wrong with that, for the next one.
+        self.source = Source::Over;
+        let snapshot = self.tree.store().begin_snapshot(caller)?;
+        let [lower, upper] = &bounds;
+        let mut range = snapshot.range(self.tree.btree(), borrowed(lower), borrowed(upper));
+        if self.keys_only {
+            range = range.keys_only();
+        }
+        if self.scan {
+            range = range.as_scan();
+        }
+        self.source = Source::Own(Own { range, bounds, caller });
+        Ok(())
+    }
+
+    fn step_own(&mut self, forward: bool) -> Result<(), Error> {
+        loop {
+            let Source::Own(own) = &mut self.source else { return Ok(()) };
+            let key = match own.range.step(forward) {
+                Ok(true) => own.range.shown(forward).map_or(&[][..], |(key, _)| key),
+                Ok(false) => return Ok(()),
+                Err(TxnError::TreeBulkModified { tree }) => {
+                    let (bounds, caller) = (own.bounds.clone(), own.caller);
+                    self.tree.store().transactions().wait_for_tree(tree.id)?;
+                    self.own(bounds, caller)?;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let [front, back] = &mut own.bounds;
+            put_key(if forward { front } else { back }, key);
+            return Ok(());
+        }
+    }
+}
+
+impl<M: PoolStrategy> StoreTree<M> {
+    /// How many entries are committed, counted leaf by leaf; `None` if somebody wrote meanwhile,
+    /// who may not have committed.
+    pub(crate) fn count_quietly(&self) -> Result<Option<u64>, Error> {
+        let count = || self.look(|tree| tree.count());
+        let locks = if M::TREES_ONLY { None } else { self.store().transactions().locks() };
+        let Some(locks) = locks else { return count().map(Some) };
+        let Some(token) = locks.quiet() else { return Ok(None) };
+        let count = count()?;
+        Ok(locks.still_quiet(token).then_some(count))
+    }
+}
+
+impl<M: PoolStrategy> Quiet<'_, M> {
+    /// Goes to the next entry, or to the end; `false` if that may not be committed.
+    #[inline]
+    fn step(&mut self, tree: &StoreTree<M>, forward: bool) -> Result<bool, Error> {
+        let is_there = self.range.step(forward)?;
+        let cursor = self.range.end(forward);
+        let [front, back] = &mut self.ends;
+        let end = if forward { front } else { back };
+        if cursor.looks() != end.looks {
+            let locks = tree.store().transactions().locks();
+            if !locks.is_some_and(|locks| locks.still_quiet(self.token)) {
+                return Ok(false);
+            }
+            end.looks = cursor.looks();
+            end.enter(if is_there { cursor.fence(forward) } else { None }, forward);
+            end.has_large = cursor.has_large();
+        }
+        end.is_used |= is_there;
+        if end.has_large && is_there {
+            put_key(&mut end.bound, cursor.key());
+        }
+        Ok(true)
+    }
+
+    /// Where what was not given lies, after a step in a direction that is not to be believed.
+    fn bounds(&self, forward: bool) -> [Bytes; 2] {
+        let bound = |end: &End, is_front: bool| {
+            if is_front == forward {
+                // All of the leaf that it was in was given, or all up to a large value.
+                let cursor = self.range.end(forward);
+                let has_left = cursor.fence(forward) != end.fence;
+                return match &end.fence {
+                    Some(fence) if has_left && forward => Bound::Included(fence.clone()),
+                    Some(fence) if has_left => Bound::Excluded(fence.clone()),
+                    _ => end.bound.clone(),
+                };
+            }
+            if end.is_used {
+                return Bound::Excluded(self.range.end(is_front).key().to_vec());
+            }
+            end.bound.clone()
+        };
+        let [front, back] = &self.ends;
+        [bound(front, true), bound(back, false)]
+    }
+}
+
+impl End {
+    /// It came to a leaf that ends at `fence`, or looked for a large value in the one it was in.
+    fn enter(&mut self, fence: Option<Vec<u8>>, forward: bool) {
+        if fence == self.fence {
+            return;
+        }
+        if let Some(left) = std::mem::replace(&mut self.fence, fence) {
+            self.bound = if forward { Bound::Included(left) } else { Bound::Excluded(left) };
+        }
+    }
+}

@@ -1,0 +1,487 @@
+//! The statistics of a running store, in a small file beside it, for other processes to read.
+//!
+//! `store.db` publishes to `store.db.stat`: one JSON object with who writes (`process`), when
+//! (`started_ms`, `written_ms`, since 1970), whether the store was closed (`is_closed`), and the
+//! [`Stats`]. Each version is written to `store.db.stat.new` and renamed, so that a reader sees
+//! an old version or a new one and never half of one. It is not synced: after a crash of the
+//! machine there is nothing that it could be right about.
+//!
+//! The [`Publisher`] has no thread and no timer: whoever comes by anyhow (the background writer)
+//! calls [`Publisher::maybe_publish`], which looks at the clock and mostly does nothing. A store
+//! that has nothing to do sleeps, and its file then rests although it is right; so a reader must
+//! not take age for death. It asks the system instead whether the process still lives: pid and
+//! start time together, because pids are used again, in the same boot and the same pid
+//! namespace, because elsewhere the number means another process. Where that cannot be asked
+//! (another container, another machine over a network, no `/proc`), age is all there is.
+//!
+//! Nothing here can fail the store: a full disk or a directory that may not be written costs the
+//! statistics, one warning, and a count of failures.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use crate::io::beside;
+use crate::store::stats::Stats;
+
+/// A second between two versions, unless something else is asked for.
+pub const PUBLISH_PERIOD: Duration = Duration::from_secs(1);
+
+/// A file of this size and more is none of ours; all buckets of all histograms fit.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Where a store publishes: its path with `.stat` behind.
+pub fn stat_path(store: &Path) -> PathBuf {
+    beside(store, ".stat")
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Which process, so that another one with the same pid is not mistaken for it. What the system
+/// does not tell is empty or 0.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Process {
+    /// Its pid, in its own namespace.
+    pub pid: u32,
+    /// When it started, in clock ticks since boot.
+    pub start_ticks: u64,
+    /// Which boot of which machine.
+    pub boot_id: String,
+    /// Which namespace of pids.
+    pub pid_namespace: String,
+}
+
+impl Process {
+    /// This process, as `proc` (usually `/proc`) knows it.
+    pub fn current(proc: &Path) -> Process {
+        let pid = std::process::id();
+        let boot_id = fs::read_to_string(proc.join("sys/kernel/random/boot_id"));
+        let namespace = fs::read_link(proc.join("self/ns/pid"));
+        Process {
+            pid,
+            start_ticks: start_ticks(proc, pid).unwrap_or(0),
+            boot_id: boot_id.unwrap_or_default().trim().to_string(),
+            pid_namespace: namespace.map_or(String::new(), |n| n.to_string_lossy().into_owned()),
+        }
+    }
+
+    /// Whether it still lives; `None` where this process cannot know.
+    pub fn is_alive(&self, proc: &Path) -> Option<bool> {
+        let here = Process::current(proc);
+        let is_known = here.start_ticks != 0
+            && self.start_ticks != 0
+            && !here.boot_id.is_empty()
+            && !here.pid_namespace.is_empty();
+        if !is_known || self.pid_namespace.is_empty() || self.boot_id.is_empty() {
+            return None;
+        }
+        // Another boot is this machine's before it was restarted, or another machine's.
+        if self.boot_id != here.boot_id || self.pid_namespace != here.pid_namespace {
+            return None;
+        }
+        Some(start_ticks(proc, self.pid) == Some(self.start_ticks))
+    }
+}
+
+/// Field 22 of `/proc/PID/stat`. Field 2 is the program's name in parentheses and may hold
+/// anything, parentheses too: fields are counted from the last one. `None` for a process that is
+/// gone, also one that is dead and not yet waited for.
+fn start_ticks(proc: &Path, pid: u32) -> Option<u64> {
+    let text = fs::read(proc.join(pid.to_string()).join("stat")).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+    let is_dead = matches!(fields.next()?, "Z" | "X" | "x");
+    if is_dead { None } else { fields.nth(18)?.parse().ok() }
+}
+
+/// What the file holds.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Published {
+    /// Version of the library that wrote it.
+    pub version: String,
+    /// Who wrote it.
+    pub process: Process,
+    /// When the store was opened, in ms since 1970.
+    pub started_ms: u64,
+    /// When this was written, in ms since 1970.
+    pub written_ms: u64,
+    /// Whether the store has been closed since.
+    pub is_closed: bool,
+    /// The statistics.
+    pub stats: Stats,
+}
+
+fn now_ms() -> u64 {
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since_1970.map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Publishes a store's statistics from time to time.
+#[derive(Debug)]
+pub struct Publisher {
+    path: PathBuf,
+    new_path: PathBuf,
+    period_ms: u64,
+    process: Process,
+    started_ms: u64,
+    opened: Instant,
+    /// When the next version is due, in ms since `opened`.
+    due_ms: AtomicU64,
+    /// Held while the file is written.
+    is_busy: AtomicBool,
+    failures: AtomicU64,
+}
+
+impl Publisher {
+    /// Publishes for the store at `store`, a version per `period` at most. Writes nothing yet; the
+    /// first version is due at once.
+    pub fn new(store: &Path, period: Duration) -> Publisher {
+        // The process may be in another folder by the time it publishes.
+        let path = stat_path(store);
+        let path = std::path::absolute(&path).unwrap_or(path);
+        Publisher {
+            new_path: with_suffix(&path, ".new"),
+            path,
+            period_ms: u64::try_from(period.as_millis()).unwrap_or(u64::MAX),
+            process: Process::current(Path::new("/proc")),
+            started_ms: now_ms(),
+            opened: Instant::now(),
+            due_ms: AtomicU64::new(0),
+            is_busy: AtomicBool::new(false),
+            failures: AtomicU64::new(0),
+        }
+    }
+
+    /// Publishes what `stats` gives, if a version is due; `stats` is only called then. Says
+    /// whether a version was written. Any thread may call this; one of several at a time writes.
+    pub fn maybe_publish(&self, stats: impl FnOnce() -> Stats) -> bool {
+        let now = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let due = self.due_ms.load(Ordering::Relaxed);
+        if now < due || self.is_busy.swap(true, Ordering::Acquire) {
+            return false;
+        }
+        self.due_ms.store(now.saturating_add(self.period_ms), Ordering::Relaxed);
+        let is_written = self.publish(stats(), false);
+        self.is_busy.store(false, Ordering::Release);
+        is_written
+    }
+
+    /// Publishes the last version: the store is closed. Says whether it was written.
+    pub fn close(&self, stats: Stats) -> bool {
+        // A thread that is just writing has nothing to say after this, and needs microseconds.
+        for _ in 0..1000 {
+            if !self.is_busy.swap(true, Ordering::Acquire) {
+                // Nobody else writes from here on.
+                return self.publish(stats, true);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        false
+    }
+
+    /// Versions that could not be written.
+    pub fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    fn publish(&self, mut stats: Stats, is_closed: bool) -> bool {
+        stats.uptime_s = self.opened.elapsed().as_secs_f64();
+        let published = Published {
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            process: self.process.clone(),
+            started_ms: self.started_ms,
+            written_ms: now_ms(),
+            is_closed,
+            stats,
+        };
+        match self.replace(&published) {
+            Ok(()) => true,
+            Err(error) => {
+                // Half a file helps nobody, least of all on a full disk.
+                let _ = fs::remove_file(&self.new_path);
+                if self.failures.fetch_add(1, Ordering::Relaxed) == 0 {
+                    let path = self.path.display();
+                    tracing::warn!("statistics cannot be published to {path}: {error}");
+                }
+                false
+            }
+        }
+    }
+
+    fn replace(&self, published: &Published) -> io::Result<()> {
+        let mut text = serde_json::to_vec(published)?;
+        text.push(b'\n');
+        let mut file = File::create(&self.new_path)?;
+        file.write_all(&text)?;
+        drop(file);
+        fs::rename(&self.new_path, &self.path)
+    }
+}
+
+/// Why there are no statistics to read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StatFileError {
+    /// The store never published, or the file was removed.
+    #[error("{} is not there: the store was never open, or publishes nothing", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file cannot be read.
+    #[error("cannot read {}: {error}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// The file is something else.
+    #[error(
+        "{} holds no statistics ({reason}): remove it, the store writes a new one",
+        path.display()
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// Whether published statistics are those of a running store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Freshness {
+    /// The process lives and has the store open; the numbers are `age` old. An old age only says
+    /// that nothing happened since.
+    Live {
+        /// Since the file was written.
+        age: Duration,
+    },
+    /// The store was closed; these are its last numbers.
+    Closed,
+    /// The process is gone without having closed the store.
+    Gone,
+    /// This process cannot ask whether that one lives (another container or machine); written
+    /// so long ago.
+    Unknown {
+        /// Since the file was written.
+        age: Duration,
+    },
+}
+
+impl Published {
+    /// Reads what the store at `store` published last.
+    ///
+    /// # Errors
+    /// [`StatFileError`].
+    pub fn read(store: &Path) -> Result<Published, StatFileError> {
+        let path = stat_path(store);
+        let text = read_at_most(&path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => StatFileError::Missing { path: path.clone() },
+            _ => StatFileError::Io { path: path.clone(), error: source },
+        })?;
+        let foreign = |reason: String| StatFileError::Foreign { path: path.clone(), reason };
+        if text.len() as u64 > FILE_BYTES_MAX {
+            return Err(foreign(format!("more than {FILE_BYTES_MAX} bytes")));
+        }
+        let published: Published =
+            serde_json::from_slice(&text).map_err(|error| foreign(error.to_string()))?;
+        if published.process.pid == 0 {
+            return Err(foreign("it names no process".to_string()));
+        }
+        Ok(published)
+    }
+
+    /// Whether the numbers are those of a running store.
+    pub fn freshness(&self) -> Freshness {
+        self.freshness_by(Path::new("/proc"), now_ms())
+    }
+
+    /// The same, with `proc` for `/proc` and `now_ms` for the clock, in ms since 1970.
+    pub fn freshness_by(&self, proc: &Path, now_ms: u64) -> Freshness {
+        let age = Duration::from_millis(now_ms.saturating_sub(self.written_ms));
+        match self.process.is_alive(proc) {
+            _ if self.is_closed => Freshness::Closed,
+            Some(true) => Freshness::Live { age },
+            Some(false) => Freshness::Gone,
+            None => Freshness::Unknown { age },
+        }
+    }
+}
+
+fn read_at_most(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    io::Read::read_to_end(&mut io::Read::take(File::open(path)?, FILE_BYTES_MAX + 1), &mut text)?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+    use std::sync::atomic::AtomicUsize;
+    use std::thread;
+
+    fn stats(misses: u64) -> Stats {
+        Stats { misses, references: misses * 10, ..Stats::default() }
+    }
+
+    #[test]
+    fn what_is_published_is_read_back_as_that_of_a_live_store() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("a store.db");
+        let publisher = Publisher::new(&store, Duration::ZERO);
+        assert!(matches!(Published::read(&store), Err(StatFileError::Missing { .. })));
+        assert!(publisher.maybe_publish(|| stats(7)));
+        let read = Published::read(&store).unwrap();
+        assert_eq!((read.stats.misses, read.process.pid), (7, std::process::id()));
+        assert!(read.started_ms <= read.written_ms && read.written_ms <= now_ms());
+        if Path::new("/proc/self/stat").exists() {
+            assert!(matches!(read.freshness(), Freshness::Live { .. }), "{:?}", read.freshness());
+        }
+        assert!(publisher.close(stats(8)));
+        let read = Published::read(&store).unwrap();
+        assert_eq!((read.stats.misses, read.freshness()), (8, Freshness::Closed));
+        // After closing, a late thread changes nothing.
+        assert!(!publisher.maybe_publish(|| stats(9)));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        assert_eq!(publisher.failures(), 0);
+    }
+
+    #[test]
+    fn a_version_is_written_when_it_is_due_and_the_snapshot_is_taken_only_then() {
+        let dir = tempfile::tempdir().unwrap();
+        let publisher = Publisher::new(&dir.path().join("s"), Duration::from_secs(100_000));
+        let taken = AtomicUsize::new(0);
+        let take = || {
+            taken.fetch_add(1, Ordering::Relaxed);
+            stats(1)
+        };
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..100).filter(|_| publisher.maybe_publish(take)).count());
+            }
+        });
+        assert_eq!(taken.into_inner(), 1);
+    }
+
+    #[test]
+    fn readers_never_see_half_a_version() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("s");
+        let publisher = Publisher::new(&store, Duration::ZERO);
+        assert!(publisher.maybe_publish(|| stats(1)));
+        thread::scope(|scope| {
+            scope.spawn(|| (0..200).filter(|i| publisher.maybe_publish(|| stats(*i))).count());
+            for _ in 0..200 {
+                let read = Published::read(&store).unwrap();
+                assert_eq!(read.stats.references, read.stats.misses * 10);
+            }
+        });
+    }
+
+    #[test]
+    fn a_directory_that_is_gone_or_a_full_disk_costs_the_statistics_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let gone = Publisher::new(&dir.path().join("no/such/store"), Duration::ZERO);
+        assert!(!gone.maybe_publish(|| stats(1)));
+        assert!(!gone.maybe_publish(|| stats(1)));
+        assert_eq!(gone.failures(), 2);
+        #[cfg(target_os = "linux")]
+        {
+            // Every write to /dev/full fails as on a full disk.
+            let store = dir.path().join("s");
+            let publisher = Publisher::new(&store, Duration::ZERO);
+            assert!(publisher.maybe_publish(|| stats(1)));
+            std::os::unix::fs::symlink("/dev/full", dir.path().join("s.stat.new")).unwrap();
+            assert!(!publisher.maybe_publish(|| stats(2)));
+            assert_eq!(publisher.failures(), 1);
+            assert_eq!(Published::read(&store).unwrap().stats.misses, 1);
+            // The leftover is gone, so that the next version can be written.
+            assert!(publisher.maybe_publish(|| stats(3)));
+            assert_eq!(Published::read(&store).unwrap().stats.misses, 3);
+        }
+    }
+
+    #[test]
+    fn a_process_that_ended_or_whose_pid_is_another_s_now_is_gone() {
+        if !Path::new("/proc/self/stat").exists() {
+            println!("skipped: no /proc");
+            return;
+        }
+        let proc = Path::new("/proc");
+        let mut child = Command::new("sleep").arg("100").spawn().unwrap();
+        let start = start_ticks(proc, child.id()).unwrap();
+        let process = Process { pid: child.id(), start_ticks: start, ..Process::current(proc) };
+        assert_eq!(process.is_alive(proc), Some(true));
+        let other = Process { start_ticks: start + 1, ..process.clone() };
+        assert_eq!(other.is_alive(proc), Some(false));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let published = Published { process, written_ms: now_ms(), ..Published::default() };
+        assert_eq!(published.freshness(), Freshness::Gone);
+    }
+
+    #[test]
+    fn where_the_process_cannot_be_asked_only_age_is_known() {
+        let proc = Path::new("/proc");
+        let here = Process::current(proc);
+        let elsewhere = [
+            Process { boot_id: "another machine".into(), ..here.clone() },
+            Process { pid_namespace: "pid:[1]".into(), ..here.clone() },
+            Process { start_ticks: 0, ..here.clone() },
+        ];
+        for process in elsewhere {
+            let published = Published { process, written_ms: 1000, ..Published::default() };
+            let age = Duration::from_millis(2500);
+            assert_eq!(published.freshness_by(proc, 3500), Freshness::Unknown { age });
+        }
+        let published = Published { process: here, ..Published::default() };
+        let nowhere = Path::new("/no/proc");
+        assert!(matches!(published.freshness_by(nowhere, 5), Freshness::Unknown { .. }));
+    }
+
+    #[test]
+    fn a_program_s_name_may_hold_anything() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("7")).unwrap();
+        let write = |text: &str| fs::write(dir.path().join("7/stat"), text).unwrap();
+        let rest = "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20";
+        write(&format!("7 (a) b) 9 (c) S {rest}"));
+        assert_eq!(start_ticks(dir.path(), 7), Some(4242));
+        write(&format!("7 (zombie) Z {rest}"));
+        assert_eq!(start_ticks(dir.path(), 7), None);
+        for broken in ["", "7 (x", "7 (x) S 1 2", "7 (x) S 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 x"] {
+            write(broken);
+            assert_eq!(start_ticks(dir.path(), 7), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_something_else_is_told_from_one_of_ours() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("s");
+        for text in ["", "{", "[]", "{}", "null", "{\"process\": {\"pid\": -1}}", "\u{0}"] {
+            fs::write(stat_path(&store), text).unwrap();
+            let error = Published::read(&store).unwrap_err();
+            assert!(matches!(error, StatFileError::Foreign { .. }), "{text}: {error}");
+        }
+        fs::write(stat_path(&store), vec![b' '; (FILE_BYTES_MAX + 5) as usize]).unwrap();
+        assert!(matches!(Published::read(&store), Err(StatFileError::Foreign { .. })));
+        fs::remove_file(stat_path(&store)).unwrap();
+        fs::create_dir(stat_path(&store)).unwrap();
+        assert!(matches!(Published::read(&store), Err(StatFileError::Io { .. })));
+    }
+}

@@ -1,0 +1,445 @@
+//! Statistics as plain data: a snapshot of everything that the pool counts and times.
+//!
+//! The fields come from the list in [`counters`](crate::pool::stats::counters), so a new counter is
+//! one line there and appears in the struct, in JSON, in Prometheus' text and in the table. A
+//! snapshot is what tools read (`millpond stat`, a metrics endpoint, a benchmark's rows); nothing
+//! here is on a hot path.
+//!
+//! JSON is one flat object: `page_size`, `frames`, `uptime_s`, then each counter and gauge by
+//! name, then each timing as an object, see [`Latency`]. Readers ignore names that they do not
+//! know and take 0 for those that are missing, so that versions can differ.
+
+use std::fmt::{self, Write};
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+use crate::pool::stats::counters::{Counter, Counters, Gauge, Timing, for_each_statistic};
+use crate::pool::stats::histogram::{Latencies, Recorded, bucket_of, range_of};
+
+macro_rules! stats {
+    (
+        counters { $($counter:ident $count:ident $count_help:literal;)* }
+        gauges { $($gauge:ident $level:ident $level_help:literal;)* }
+        timings { $($timing:ident $time:ident $time_help:literal;)* }
+    ) => {
+        /// What a store did since it was opened, and its state now.
+        #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+        #[serde(default)]
+        pub struct Stats {
+            /// Bytes of a page.
+            pub page_size: u64,
+            /// Frames of the pool.
+            pub frames: u64,
+            /// Seconds since the store was opened.
+            pub uptime_s: f64,
+            $(#[doc = $count_help] pub $count: u64,)*
+            $(#[doc = $level_help] pub $level: u64,)*
+            $(#[doc = $time_help] pub $time: Latency,)*
+        }
+
+        impl Stats {
+            /// Reads all counters and latencies. What the pool does not count (`page_size`,
+            /// `frames`, `uptime_s`) is 0 and the caller's to fill in.
+            pub fn collect(counters: &Counters, latencies: &Latencies) -> Stats {
+                Stats {
+                    page_size: 0,
+                    frames: 0,
+                    uptime_s: 0.0,
+                    $($count: counters.get(Counter::$counter),)*
+                    $($level: counters.level(Gauge::$gauge),)*
+                    $($time: Latency::of(&latencies.merged(Timing::$timing)),)*
+                }
+            }
+
+            /// A counter by its name in code.
+            pub fn counter(&self, counter: Counter) -> u64 {
+                match counter { $(Counter::$counter => self.$count,)* }
+            }
+
+            /// A gauge by its name in code.
+            pub fn gauge(&self, gauge: Gauge) -> u64 {
+                match gauge { $(Gauge::$gauge => self.$level,)* }
+            }
+
+            /// A latency by its name in code.
+            pub fn latency(&self, timing: Timing) -> &Latency {
+                match timing { $(Timing::$timing => &self.$time,)* }
+            }
+
+            /// What happened since `earlier`, a snapshot of the same store: counters, latencies
+            /// and `uptime_s` are differences, gauges are as they are now.
+            pub fn since(&self, earlier: &Stats) -> Stats {
+                Stats {
+                    page_size: self.page_size,
+                    frames: self.frames,
+                    uptime_s: (self.uptime_s - earlier.uptime_s).max(0.0),
+                    $($count: self.$count.saturating_sub(earlier.$count),)*
+                    $($level: self.$level,)*
+                    $($time: self.$time.since(&earlier.$time),)*
+                }
+            }
+        }
+    };
+}
+for_each_statistic!(stats);
+
+impl Stats {
+    /// References that found their page in memory.
+    pub fn hits(&self) -> u64 {
+        self.references.saturating_sub(self.misses)
+    }
+
+    /// Hits per reference, inner pages included (leanstore VI-B); `None` before the first one.
+    pub fn hit_ratio(&self) -> Option<f64> {
+        (self.references > 0).then(|| self.hits() as f64 / self.references as f64)
+    }
+
+    /// Pages written, for whatever reason.
+    pub fn writes(&self) -> u64 {
+        self.writes_synch.saturating_add(self.writes_replace).saturating_add(self.writes_recov)
+    }
+
+    /// The snapshot as JSON on one line.
+    pub fn to_json(&self) -> String {
+        // Cannot fail: a struct of numbers has neither keys nor values that JSON lacks.
+        serde_json::to_string(self).expect("numbers are JSON")
+    }
+
+    /// The snapshot in Prometheus' text format, every name prefixed by `millpond_`, with
+    /// `labels` on each sample. Label names must be fit for Prometheus; values are escaped.
+    ///
+    /// Counters end in `_total`, latencies are histograms in seconds with one bucket per power of
+    /// two. Those of gets, puts, deletes and scans are of the sampled ones.
+    pub fn to_prometheus(&self, labels: &[(&str, &str)]) -> String {
+        let mut out = Prometheus::new(labels);
+        out.plain("page_size_bytes", "bytes of a page", "gauge", self.page_size as f64);
+        out.plain("frames", "frames of the pool", "gauge", self.frames as f64);
+        let uptime = "seconds since the store was opened";
+        out.plain("uptime_seconds", uptime, "gauge", self.uptime_s);
+        for counter in Counter::ALL {
+            let name = format!("{counter}_total");
+            out.plain(&name, counter.help(), "counter", self.counter(*counter) as f64);
+        }
+        for gauge in Gauge::ALL {
+            out.plain(gauge.name(), gauge.help(), "gauge", self.gauge(*gauge) as f64);
+        }
+        for timing in Timing::ALL {
+            out.histogram(*timing, self.latency(*timing));
+        }
+        out.text
+    }
+}
+
+/// The snapshot as a table for people: numbers grouped by thousands, latencies in µs.
+impl fmt::Display for Stats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rows: Vec<(&str, String, &str)> = vec![
+            ("uptime_s", format!("{:.1}", self.uptime_s), "seconds since the store was opened"),
+            ("page_size", grouped(self.page_size), "bytes of a page"),
+            ("frames", grouped(self.frames), "frames of the pool"),
+        ];
+        if let Some(ratio) = self.hit_ratio() {
+            rows.push(("hit_ratio", format!("{:.3} %", ratio * 100.0), "hits per reference"));
+        }
+        let counters = Counter::ALL.iter();
+        rows.extend(counters.map(|c| (c.name(), grouped(self.counter(*c)), c.help())));
+        let gauges = Gauge::ALL.iter();
+        rows.extend(gauges.map(|g| (g.name(), grouped(self.gauge(*g)), g.help())));
+        let name_width = rows.iter().map(|r| r.0.len()).max().unwrap_or(0);
+        let width = rows.iter().map(|r| r.1.len()).max().unwrap_or(0);
+        for (name, value, help) in rows {
+            writeln!(f, "{name:name_width$}  {value:>width$}  {help}")?;
+        }
+        self.write_latencies(f)
+    }
+}
+
+impl Stats {
+    fn write_latencies(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let head = ["latency, µs", "timed", "mean", "p50", "p90", "p99", "p99.9", "max"];
+        let mut rows: Vec<Vec<String>> = vec![head.map(str::to_string).to_vec()];
+        for timing in Timing::ALL {
+            let l = self.latency(*timing);
+            let mut row = vec![timing.name().to_string(), grouped(l.count)];
+            let times = [l.mean_ns, l.p50_ns, l.p90_ns, l.p99_ns, l.p999_ns, l.max_ns];
+            row.extend(times.iter().map(|ns| format!("{:.1}", *ns as f64 / 1000.0)));
+            rows.push(row);
+        }
+        let width =
+            |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..head.len()).map(width).collect();
+        for row in &rows {
+            let mut line = format!("{:w$}", row[0], w = widths[0]);
+            for (cell, w) in row.iter().zip(&widths).skip(1) {
+                write!(line, "  {cell:>w$}")?;
+            }
+            writeln!(f, "{line}")?;
+        }
+        Ok(())
+    }
+}
+
+/// `1234567` as `1,234,567`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// How long something took, all threads together. Values are known to within 1/16.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Latency {
+    /// How many were timed.
+    pub count: u64,
+    /// Their sum, in ns: exact.
+    pub sum_ns: u64,
+    /// Their mean, in ns.
+    pub mean_ns: u64,
+    /// The median, in ns.
+    pub p50_ns: u64,
+    /// Nine in ten took at most so long, in ns.
+    pub p90_ns: u64,
+    /// 99 in a hundred took at most so long, in ns.
+    pub p99_ns: u64,
+    /// 999 in a thousand took at most so long, in ns.
+    pub p999_ns: u64,
+    /// The longest, in ns: exact, but of a difference of two snapshots.
+    pub max_ns: u64,
+    /// Where not empty: smallest value of a bucket in ns, and how many values fell into it.
+    pub buckets: Vec<(u64, u64)>,
+}
+
+impl Latency {
+    /// The snapshot form of what was recorded.
+    pub fn of(recorded: &Recorded) -> Latency {
+        let buckets = recorded.buckets.iter().enumerate();
+        let buckets = buckets.filter(|(_, n)| **n > 0).map(|(at, n)| (range_of(at).0, *n));
+        Latency::from_buckets(buckets.collect(), recorded.sum_ns, recorded.max_ns)
+    }
+
+    fn from_buckets(buckets: Vec<(u64, u64)>, sum_ns: u64, max_ns: u64) -> Latency {
+        let count = buckets.iter().fold(0u64, |sum, (_, n)| sum.saturating_add(*n));
+        if count == 0 {
+            return Latency::default();
+        }
+        let mut latency = Latency {
+            count,
+            sum_ns,
+            mean_ns: sum_ns / count,
+            max_ns,
+            buckets,
+            ..Latency::default()
+        };
+        if let Some(histogram) = latency.histogram() {
+            let at = |quantile| histogram.value_at_quantile(quantile).min(max_ns);
+            latency.p50_ns = at(0.5);
+            latency.p90_ns = at(0.9);
+            latency.p99_ns = at(0.99);
+            latency.p999_ns = at(0.999);
+        }
+        latency
+    }
+
+    /// The distribution, for any further question; each value stands in its bucket's middle.
+    /// `None` when nothing was timed.
+    pub fn histogram(&self) -> Option<Histogram<u64>> {
+        if self.count == 0 {
+            return None;
+        }
+        // Two digits are finer than our buckets.
+        let mut histogram = Histogram::new_with_bounds(1, 1 << 42, 2).ok()?;
+        for (low, count) in &self.buckets {
+            let (low, high) = range_of(bucket_of(*low));
+            histogram.saturating_record_n(low.midpoint(high).max(1), *count);
+        }
+        Some(histogram)
+    }
+
+    /// What was timed since `earlier`.
+    pub fn since(&self, earlier: &Latency) -> Latency {
+        let before = |low: u64| {
+            let found = earlier.buckets.binary_search_by_key(&low, |(low, _)| *low);
+            found.map_or(0, |at| earlier.buckets[at].1)
+        };
+        let left = self.buckets.iter().map(|(low, n)| (*low, n.saturating_sub(before(*low))));
+        let buckets: Vec<(u64, u64)> = left.filter(|(_, n)| *n > 0).collect();
+        let highest = buckets.last().map_or(0, |(low, _)| range_of(bucket_of(*low)).1);
+        // Beyond the last bucket's nominal end only the overall maximum is known.
+        let is_last = highest == range_of(usize::MAX).1;
+        let max_ns = if is_last { self.max_ns } else { highest.min(self.max_ns) };
+        Latency::from_buckets(buckets, self.sum_ns.saturating_sub(earlier.sum_ns), max_ns)
+    }
+}
+
+/// A page of Prometheus' text format being written.
+struct Prometheus {
+    text: String,
+    /// `a="x",b="y"`, or nothing.
+    labels: String,
+}
+
+impl Prometheus {
+    fn new(labels: &[(&str, &str)]) -> Prometheus {
+        let escape =
+            |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        let labels: Vec<String> =
+            labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect();
+        Prometheus { text: String::new(), labels: labels.join(",") }
+    }
+
+    fn head(&mut self, name: &str, help: &str, kind: &str) {
+        self.text.push_str(&format!("# HELP millpond_{name} {help}\n"));
+        self.text.push_str(&format!("# TYPE millpond_{name} {kind}\n"));
+    }
+
+    /// One sample; `more` is a label that only this one has.
+    fn sample(&mut self, name: &str, more: &str, value: impl fmt::Display) {
+        let comma = if self.labels.is_empty() || more.is_empty() { "" } else { "," };
+        let labels = match (self.labels.as_str(), more) {
+            ("", "") => String::new(),
+            (all, more) => format!("{{{all}{comma}{more}}}"),
+        };
+        self.text.push_str(&format!("millpond_{name}{labels} {value}\n"));
+    }
+
+    fn plain(&mut self, name: &str, help: &str, kind: &str, value: f64) {
+        self.head(name, help, kind);
+        self.sample(name, "", value);
+    }
+
+    fn histogram(&mut self, timing: Timing, latency: &Latency) {
+        let name = format!("{timing}_seconds");
+        self.head(&name, timing.help(), "histogram");
+        let mut buckets = latency.buckets.iter().peekable();
+        let mut below = 0u64;
+        // 256 ns to 34 s. Buckets end at powers of two, so each belongs to one side wholly.
+        for exponent in 8..=35 {
+            let bound = 1u64 << exponent;
+            while let Some((_, count)) = buckets.next_if(|(low, _)| *low < bound) {
+                below = below.saturating_add(*count);
+            }
+            let le = format!("le=\"{}\"", bound as f64 / 1e9);
+            self.sample(&format!("{name}_bucket"), &le, below);
+        }
+        self.sample(&format!("{name}_bucket"), "le=\"+Inf\"", latency.count);
+        self.sample(&format!("{name}_sum"), "", latency.sum_ns as f64 / 1e9);
+        self.sample(&format!("{name}_count"), "", latency.count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> (Counters, Latencies) {
+        let (counters, latencies) = (Counters::new(), Latencies::new(1));
+        counters.add(Counter::References, 1_234_567);
+        counters.add(Counter::Misses, 234_567);
+        counters.add(Counter::WritesSynch, 1);
+        counters.add(Counter::WritesReplace, 10);
+        counters.add(Counter::WritesRecov, 100);
+        counters.shift(Gauge::ResidentFrames, 42);
+        (1..=1000).for_each(|i| latencies.record(Timing::ReadTime, i * 1000));
+        (counters, latencies)
+    }
+
+    fn near(value: u64, expected: u64) -> bool {
+        value.abs_diff(expected) * 16 <= expected
+    }
+
+    #[test]
+    fn a_snapshot_has_what_was_counted_and_timed() {
+        let (counters, latencies) = sample();
+        let stats = Stats::collect(&counters, &latencies);
+        assert_eq!((stats.hits(), stats.writes()), (1_000_000, 111));
+        assert_eq!(stats.resident_frames, 42);
+        assert!((stats.hit_ratio().unwrap() - 1_000_000.0 / 1_234_567.0).abs() < 1e-12);
+        assert_eq!(Stats::default().hit_ratio(), None);
+        let read = &stats.read_time;
+        assert_eq!((read.count, read.max_ns, read.mean_ns), (1000, 1_000_000, 500_500));
+        assert!(near(read.p50_ns, 500_000), "{}", read.p50_ns);
+        assert!(near(read.p99_ns, 990_000), "{}", read.p99_ns);
+        assert!(read.p999_ns <= read.max_ns && near(read.p999_ns, 999_000));
+        assert_eq!(stats.get_time, Latency::default());
+        assert_eq!(stats.get_time.histogram(), None);
+    }
+
+    #[test]
+    fn json_comes_back_and_a_reader_of_another_version_copes() {
+        let (counters, latencies) = sample();
+        let stats = Stats { uptime_s: 1.5, ..Stats::collect(&counters, &latencies) };
+        let json = stats.to_json();
+        assert_eq!(serde_json::from_str::<Stats>(&json).unwrap(), stats);
+        let other = r#"{"references": 7, "of_a_later_version": {"a": 1}}"#;
+        assert_eq!(
+            serde_json::from_str::<Stats>(other).unwrap(),
+            Stats { references: 7, ..Stats::default() }
+        );
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        for counter in Counter::ALL {
+            assert_eq!(value[counter.name()], stats.counter(*counter), "{counter}");
+        }
+    }
+
+    #[test]
+    fn a_difference_has_only_what_happened_in_between() {
+        let (counters, latencies) = sample();
+        let earlier = Stats::collect(&counters, &latencies);
+        assert_eq!(earlier.since(&earlier).read_time, Latency::default());
+        counters.add(Counter::Misses, 5);
+        latencies.record(Timing::ReadTime, 2_000);
+        let between = Stats::collect(&counters, &latencies).since(&earlier);
+        assert_eq!((between.misses, between.references, between.resident_frames), (5, 0, 42));
+        assert_eq!((between.read_time.count, between.read_time.sum_ns), (1, 2_000));
+        assert!(near(between.read_time.max_ns, 2_000), "{}", between.read_time.max_ns);
+    }
+
+    #[test]
+    fn prometheus_text_is_complete_cumulative_and_escaped() {
+        let (counters, latencies) = sample();
+        let stats = Stats::collect(&counters, &latencies);
+        let text = stats.to_prometheus(&[("store", "a\"b\\c\nd")]);
+        let label = r#"{store="a\"b\\c\nd"}"#;
+        assert!(text.contains(&format!("millpond_misses_total{label} 234567\n")), "{text}");
+        assert!(text.contains("# TYPE millpond_misses_total counter\n"));
+        assert!(text.contains(&format!("millpond_resident_frames{label} 42\n")));
+        assert!(text.contains(&format!("millpond_read_time_seconds_count{label} 1000\n")));
+        let bare = stats.to_prometheus(&[]);
+        assert!(bare.contains("millpond_misses_total 234567\n"));
+        let prefix = "millpond_read_time_seconds_bucket{le=\"";
+        let counts: Vec<u64> = bare
+            .lines()
+            .filter(|l| l.starts_with(prefix))
+            .map(|l| l.rsplit_once(' ').unwrap().1.parse().unwrap())
+            .collect();
+        assert!(counts.is_sorted() && *counts.last().unwrap() == 1000, "{counts:?}");
+        // The values are 1, 2, …, 1000 µs: 65 of them lie below 65,536 ns.
+        assert!(bare.contains("millpond_read_time_seconds_bucket{le=\"0.000065536\"} 65\n"));
+        for line in bare.lines().filter(|l| !l.starts_with('#')) {
+            assert!(line.rsplit_once(' ').unwrap().1.parse::<f64>().is_ok(), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_table_is_aligned_and_grouped() {
+        let (counters, latencies) = sample();
+        let text = Stats::collect(&counters, &latencies).to_string();
+        assert!(text.contains("1,234,567  page references"), "{text}");
+        let head = text.lines().find(|l| l.starts_with("latency")).unwrap();
+        let read = text.lines().find(|l| l.starts_with("read_time")).unwrap();
+        assert_eq!(head.chars().count(), read.chars().count());
+        assert!(read.ends_with(" 1000.0"), "{read}");
+        assert_eq!(
+            (grouped(0), grouped(999), grouped(1000)),
+            ("0".into(), "999".into(), "1,000".into())
+        );
+    }
+}

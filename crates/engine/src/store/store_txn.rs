@@ -1,0 +1,223 @@
+//! A transaction in one compiled combination: the trees that it changed, and what it did.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use crate::btree::{BTree, Condition};
+use crate::pool::{Pool, PoolStrategy};
+use crate::store::error::Error;
+use crate::store::handle::{OpenTree, StoreTree};
+use crate::store::store::Store;
+use crate::txn::{Savepoint, Transaction, TxnError, TxnOptions};
+
+/// Trees that a transaction changed; the first few without memory of their own.
+struct Known<M: PoolStrategy> {
+    few: [Option<OpenTree<M>>; FEW],
+    others: Vec<OpenTree<M>>,
+}
+
+const FEW: usize = 8;
+
+impl<M: PoolStrategy> Known<M> {
+    /// Keeps a tree.
+    #[inline]
+    fn keep(&mut self, tree: &OpenTree<M>) {
+        for place in &mut self.few {
+            match place {
+                Some(known) if Arc::ptr_eq(known, tree) => return,
+                Some(_) => {}
+                None => {
+                    *place = Some(tree.clone());
+                    return;
+                }
+            }
+        }
+        if !self.others.iter().any(|known| Arc::ptr_eq(known, tree)) {
+            self.others.push(tree.clone());
+        }
+    }
+
+    fn find(&self, owner: u32) -> Option<&BTree<Pool<M>>> {
+        let all = self.few.iter().flatten().chain(&self.others);
+        all.map(|tree| tree.structure()).find(|tree| tree.owner() == owner)
+    }
+}
+
+/// A transaction of a store; aborted when it is dropped.
+pub struct StoreTxn<M: PoolStrategy> {
+    /// Those that it changed. First, so that they go first.
+    trees: Known<M>,
+    tx: Transaction,
+    store: Arc<Store<M>>,
+}
+
+impl<M: PoolStrategy> StoreTxn<M> {
+    /// A new transaction.
+    ///
+    /// # Errors
+    /// The store is open for reading only, or is used by another thread than its own.
+    pub fn begin(store: &Arc<Store<M>>, options: TxnOptions) -> Result<StoreTxn<M>, Error> {
+        if M::TREES_ONLY {
+            return Err(Error::NoTransactions);
+        }
+        store.may_write()?;
+        let tx = Transaction::begin(store.transactions(), options);
+        let trees = Known { few: Default::default(), others: Vec::new() };
+        Ok(StoreTxn { trees, tx, store: store.clone() })
+    }
+
+    /// The transaction's id.
+    pub fn id(&self) -> u64 {
+        self.tx.id()
+    }
+
+    /// As [`Transaction::leave_thread`].
+    pub fn leave_thread(&mut self) {
+        self.tx.leave_thread();
+    }
+
+    fn check(&self, tree: &StoreTree<M>) -> Result<(), Error> {
+        self.store.may_write()?;
+        if Arc::ptr_eq(tree.store(), &self.store) {
+            return Ok(());
+        }
+        Err(Error::OtherStore { name: tree.name().to_string() })
+    }
+
+    /// As [`Transaction::get`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn get<R>(
+        &mut self,
+        tree: &StoreTree<M>,
+        key: &[u8],
+        f: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>, Error> {
+        self.check(tree)?;
+        self.tx.get(tree.btree(), key, f).map_err(failed)
+    }
+
+    /// As [`Transaction::lock`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn lock(&mut self, tree: &StoreTree<M>, key: &[u8]) -> Result<(), Error> {
+        self.check(tree)?;
+        Ok(self.tx.lock(tree.btree(), key)?)
+    }
+
+    /// As [`Transaction::write`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn write(
+        &mut self,
+        tree: &StoreTree<M>,
+        key: &[u8],
+        value: Option<&[u8]>,
+        condition: Condition,
+    ) -> Result<(bool, bool), Error> {
+        self.check(tree)?;
+        self.trees.keep(tree.held());
+        self.tx.write(tree.btree(), key, value, condition).map_err(failed)
+    }
+
+    /// As [`Transaction::update`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn update<R>(
+        &mut self,
+        tree: &StoreTree<M>,
+        key: &[u8],
+        f: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<Option<R>, Error> {
+        self.check(tree)?;
+        self.trees.keep(tree.held());
+        self.tx.update(tree.btree(), key, f).map_err(failed)
+    }
+
+    /// As [`Transaction::scan`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn scan(
+        &mut self,
+        tree: &StoreTree<M>,
+        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+        f: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), Error> {
+        self.check(tree)?;
+        Ok(self.tx.scan(tree.btree(), lower, upper, f)?)
+    }
+
+    /// As [`Transaction::scan`], from the last key to the first.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn scan_back(
+        &mut self,
+        tree: &StoreTree<M>,
+        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+        f: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), Error> {
+        self.check(tree)?;
+        Ok(self.tx.scan_back(tree.btree(), lower, upper, f)?)
+    }
+
+    /// As [`Transaction::savepoint`].
+    pub fn savepoint(&self) -> Savepoint {
+        self.tx.savepoint()
+    }
+
+    /// As [`Transaction::rollback_to`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<(), Error> {
+        let trees = &self.trees;
+        Ok(self.tx.rollback_to(savepoint, |owner| trees.find(owner))?)
+    }
+
+    /// As [`Transaction::commit`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn commit(mut self) -> Result<(), Error> {
+        let trees = &self.trees;
+        Ok(self.tx.commit(|owner| trees.find(owner))?)
+    }
+
+    /// As [`Transaction::abort`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn abort(mut self) -> Result<(), Error> {
+        self.undo()
+    }
+
+    fn undo(&mut self) -> Result<(), Error> {
+        let trees = &self.trees;
+        Ok(self.tx.abort(|owner| trees.find(owner))?)
+    }
+}
+
+/// Apart from the path of what succeeds.
+#[cold]
+#[inline(never)]
+fn failed(error: TxnError) -> Error {
+    error.into()
+}
+
+impl<M: PoolStrategy> Drop for StoreTxn<M> {
+    fn drop(&mut self) {
+        if !self.tx.is_over()
+            && let Err(error) = self.undo()
+        {
+            self.tx.strand();
+            let tx = self.tx.id();
+            tracing::error!(%error, "transaction {tx} could not be undone: open the store again");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The last part of a recovery: transactions that were under way are undone, and pages that hang
+//! below nothing are freed. By now all pages are as they were at the end of the log, so both are
+//! ordinary operations, which are logged like any other: a crash meanwhile costs nothing but time.
+
+use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::sync::Arc;
+
+use millpond_base::{Lsn, Mark, PageId};
+
+use crate::btree::{BTree, Before, Condition, Undo};
+use crate::hash_index::HashIndex;
+use crate::heap::Heap;
+use crate::io::{AlignedBuffer, PageStore};
+use crate::log::{Log, Record};
+use crate::page::change::{OrphanRoot, Section, sections};
+use crate::page::{PAGE_HEADER, PageHeader, PageType};
+use crate::pool::mini_transaction::kind;
+use crate::pool::{ANCHOR_SWIP, Actor, Pages, Pool, PoolError, PoolStrategy, Read, Storage, Swip};
+use crate::recovery::{Loser, Phase, Progress};
+use crate::store::error::Error;
+use crate::store::handle::OpenTree;
+use crate::store::recovery_watch::RecoveryWatch;
+use crate::txn::TxnError;
+
+/// A tree that is open, by the id that its pages carry.
+pub(crate) type TreeOf<'f, M> = dyn FnMut(u32) -> Result<Option<OpenTree<M>>, Error> + 'f;
+
+/// What undo came to.
+pub(crate) struct Undone {
+    /// Records that were undone.
+    pub records: u64,
+    /// Stamps of large values that were taken back, but could not be freed. They hang still, below
+    /// anchors of this pool: a second anchor would be a second parent.
+    pub kept: HashSet<u64>,
+}
+
+/// Undoes the losers, newest record first.
+pub(crate) fn undo<M: PoolStrategy>(
+    log: &Log,
+    losers: &[Loser],
+    tree_of: &mut TreeOf<'_, M>,
+    watch: &RecoveryWatch,
+) -> Result<Undone, Error> {
+    let (mut done, total) = (0, losers.len() as u64);
+    let mut last: HashMap<u64, Lsn> = losers.iter().map(|l| (l.tx, l.last_record)).collect();
+    let mut next: BinaryHeap<(Lsn, u64)> = losers.iter().map(|l| (l.last, l.tx)).collect();
+    let (mut undone, mut body) = (Undone { records: 0, kept: HashSet::new() }, Vec::new());
+    watch.tell(Progress { phase: Phase::Undo, done, total });
+    while let Some((at, tx)) = next.pop() {
+        let prev = last.get(&tx).copied().unwrap_or_default();
+        if at == Lsn(0) {
+            log.append(&Record { kind: kind::ABORT, tx, prev, parts: &[] });
+            done += 1;
+            watch.tell(Progress { phase: Phase::Undo, done, total });
+            continue;
+        }
+        let header = log.read_at(at, &mut body).map_err(PoolError::Log)?;
+        let found = sections(&body).flatten().find_map(|section| match section {
+            Section::Undo { bytes } => Undo::read(bytes).map(|undo| (Some(undo), header.prev)),
+            Section::UndoNext { lsn } => Some((None, lsn)),
+            _ => None,
+        });
+        let (undo, behind) = found.ok_or(Error::NoUndo { at, tx })?;
+        if let Some(undo) = undo {
+            let tree = tree_of(undo.owner)?.ok_or(TxnError::NoTree { tx, owner: undo.owner })?;
+            let actor = Actor::Undo { tx, prev, next: behind };
+            let done = take_back(tree.structure(), actor, &undo, &mut undone.kept)?;
+            last.insert(tx, if done == Lsn(0) { prev } else { done });
+            undone.records += 1;
+        }
+        next.push((behind, tx));
+    }
+    Ok(undone)
+}
+
+fn take_back<M: PoolStrategy>(
+    tree: &BTree<Pool<M>>,
+    actor: Actor,
+    undo: &Undo<'_>,
+    kept: &mut HashSet<u64>,
+) -> Result<Lsn, Error> {
+    let key = undo.key;
+    let applied = match undo.before {
+        Before::Absent => tree.write_as(actor, key, None, Condition::Present, None)?,
+        Before::Value(value) => tree.write_as(actor, key, Some(value), Condition::Always, None)?,
+        Before::Part { offset, bytes } => tree.patch_as(actor, key, offset, bytes)?,
+        Before::Large(large) => tree.attach_as(actor, key, &tree.detached(large)?)?,
+    };
+    // It is undone. What cannot be freed hangs, and holds nobody up.
+    if let Some(gone) = applied.gone {
+        let stamp = gone.stamp();
+        match tree.free_detached(gone) {
+            Err(error) if error.is_about_a_page() => {
+                tracing::warn!(%error, "a large value that was taken back could not be freed");
+                kept.insert(stamp);
+            }
+            done => done?,
+        }
+    }
+    Ok(applied.at)
+}
+
+/// Frees all that hangs below nothing but the values with the stamps `kept`; answers how many roots
+/// there were. What hangs was written to `store` by redo, or when it was closed, and nobody has
+/// changed it since.
+///
+/// Nothing that anyone can reach is lost with a page of them that cannot be read: that is said, its
+/// root goes on hanging, and is tried again when the store is opened the next time.
+pub(crate) fn free_orphan<M: PoolStrategy>(
+    pool: &Arc<Pool<M>>,
+    store: &PageStore,
+    kept: &HashSet<u64>,
+) -> Result<u64, Error> {
+    let mut orphans = pool.space_at_tail(|_, space| space.orphans().clone());
+    orphans.retain(|_, what| !kept.contains(&what.stamp));
+    let (mut bytes, mut freed) = (AlignedBuffer::new(store.page_size().bytes()), 0);
+    for (root, what) in &orphans {
+        match free_one(pool, store, *root, *what, &mut bytes) {
+            Ok(()) => freed += 1,
+            Err(Error::Pool(error)) if error.is_about_a_page() => {
+                tracing::warn!(%root, %error, "pages that nothing refers to could not be freed");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(freed)
+}
+
+fn free_one<M: PoolStrategy>(
+    pool: &Arc<Pool<M>>,
+    store: &PageStore,
+    root: PageId,
+    what: OrphanRoot,
+    bytes: &mut AlignedBuffer,
+) -> Result<(), Error> {
+    Storage::read(store, root, bytes)?;
+    let owner = PageHeader::read(bytes).owner;
+    // Nothing was put into it yet, unless it is an older page.
+    if what.stamp == 0 && bytes.iter().skip(PAGE_HEADER).all(|byte| *byte == 0) {
+        return Ok(free_bare(pool, root)?);
+    }
+    free_root(pool, root, what, owner)
+}
+
+fn free_bare<M: PoolStrategy>(pool: &Arc<Pool<M>>, root: PageId) -> Result<(), PoolError> {
+    let anchor = pool.anchor(root)?;
+    pool.run(|mtr| {
+        let mut anchor = Read::anchor(mtr, anchor)?.upgrade()?;
+        let page = anchor.child_exclusive(ANCHOR_SWIP, Mark::WRITE)?;
+        if let Some(place) = anchor.page_mut().get_mut(ANCHOR_SWIP..ANCHOR_SWIP + 8) {
+            place.copy_from_slice(&Swip::NULL.0.to_le_bytes());
+        }
+        page.free();
+        Ok(())
+    })?;
+    pool.release_anchor(anchor);
+    Ok(())
+}
+
+fn free_root<M: PoolStrategy>(
+    pool: &Arc<Pool<M>>,
+    root: PageId,
+    what: OrphanRoot,
+    owner: u32,
+) -> Result<(), Error> {
+    match PageType(what.kind) {
+        PageType::OVERFLOW => BTree::free_orphan(pool.clone(), owner, root, what.stamp)?,
+        PageType::BTREE_LEAF | PageType::BTREE_INNER => {
+            BTree::open(pool.clone(), owner, root)?.destroy()?;
+        }
+        PageType::HASH_ROOT if !M::TREES_ONLY => {
+            HashIndex::open(pool.clone(), owner, root)?.destroy()?;
+        }
+        PageType::HEAP_DIRECTORY if !M::TREES_ONLY => {
+            Heap::open(pool.clone(), owner, root)?.destroy()?;
+        }
+        other => {
+            let what = format!("it hangs, and is of type {}, which cannot be freed", other.0);
+            return Err(PoolError::Corrupt { page: root, what }.into());
+        }
+    }
+    Ok(())
+}
