@@ -8,6 +8,7 @@ mod headers;
 mod links;
 mod module_arrows;
 mod module_files;
+mod module_map;
 mod run;
 mod source;
 mod text;
