@@ -1,10 +1,13 @@
 //! The house rules, checked: `cargo xtask tidy`.
 
+mod circles;
 mod code;
 mod components;
 mod crate_arrows;
+mod folders;
 mod functions;
 mod headers;
+mod lengths;
 mod links;
 mod module_arrows;
 mod module_files;

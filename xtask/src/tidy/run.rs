@@ -5,10 +5,13 @@ use anyhow::{Context, Result, bail};
 use super::components::Components;
 use super::source::{Source, module_directory};
 use super::violation::Violation;
-use super::{code, crate_arrows, functions, headers, links, module_arrows, module_files, text};
+use super::{
+    circles, code, crate_arrows, folders, functions, headers, lengths, links, module_arrows,
+    module_files, text,
+};
 use crate::tree::{Tree, root};
 
-const MAP: &str = "components.toml";
+const MAP: &str = Components::FILE;
 
 /// `cargo xtask tidy`: prints what is wrong; true if nothing is.
 pub fn main(arguments: &[String]) -> Result<bool> {
@@ -53,6 +56,7 @@ fn violations(tree: &Tree) -> Result<Vec<Violation>> {
         let source = sources.iter().find(|s| s.path == path);
         found.extend(text::check(path, content, source));
         found.extend(headers::check(path, content));
+        found.extend(lengths::check(path, content));
     }
     for source in &sources {
         found.extend(module_files::check(source));
@@ -60,6 +64,8 @@ fn violations(tree: &Tree) -> Result<Vec<Violation>> {
     }
     found.extend(crate_arrows::check(tree, &components));
     found.extend(module_arrows::check(&sources, &components));
+    found.extend(circles::check(&sources, &components));
+    found.extend(folders::check(tree, &components));
     found.extend(functions::check(&sources, list));
     found.extend(links::check(tree));
     found.sort();
@@ -110,19 +116,29 @@ mod tests {
     fn every_check_is_wired_in() {
         let path = concat!("see /wo", "rk/x and [gone](gone.md) \t\n");
         let long = format!("fn long() {{\n{}}}\n", "\n".repeat(70));
+        let lengthy = "//! Lengthy.\n".repeat(501);
         let files = [
             ("crates/a/Cargo.toml", "[package]\nname = \"b\"\n"),
             ("crates/a/src/broken.rs", "fn (\n"),
             ("crates/a/src/long.rs", long.as_str()),
             ("crates/a/src/m/mod.rs", "fn f() { unsafe { g().unwrap() } }\n"),
             ("crates/policies/src/policy/lru.rs", "fn a() {}\n"),
+            ("crates/a/src/x.rs", "use super::y;\n"),
+            ("crates/a/src/y.rs", "use super::x;\n"),
+            ("crates/a/src/lengthy.rs", lengthy.as_str()),
             ("README.md", path),
         ];
+        let crowd: Vec<_> = (0..23).map(|n| format!("crates/a/src/crowd/f{n}.rs")).collect();
+        let files = files.into_iter().chain(crowd.iter().map(|path| (path.as_str(), "")));
+        let files: Vec<_> = files.collect();
         let found = rules(&files);
         for rule in [
             "crate-arrow",
             "syntax",
             "long-function",
+            "import-circle",
+            "folder-size",
+            "file-length",
             "mod-file",
             "panic",
             "unsafe-file",
