@@ -19,7 +19,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <chore>
 
-  tidy                         check the house rules; one line per violation
+  tidy [RULE]…                 check the house rules, or these; one line per violation
   test [--only STEP]… [--skip STEP]… [--deep] [--list]
                                formatting, lints, tidy, every test; --deep adds the long
                                campaigns and comparisons; --list names the steps
