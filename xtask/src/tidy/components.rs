@@ -19,6 +19,7 @@ pub struct Components {
     /// Modules that import each other in a circle.
     #[serde(default)]
     pub circles: Vec<Circle>,
+    pub api: Option<Api>,
 }
 
 /// One of our crates; it need not exist yet.
@@ -79,6 +80,14 @@ pub struct Circle {
     pub files: Vec<String>,
     /// Why they are not untangled.
     pub why: String,
+}
+
+/// How much of the engine its users may see.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Api {
+    /// Functions and methods in its documentation (`cargo xtask api`).
+    pub public_functions_max: usize,
 }
 
 impl Components {

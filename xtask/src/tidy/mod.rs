@@ -21,4 +21,5 @@ mod source;
 mod text;
 mod violation;
 
+pub use components::Components;
 pub use run::{check, main};
