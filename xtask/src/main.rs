@@ -21,9 +21,10 @@ const USAGE: &str = "\
 usage: cargo xtask <chore>
 
   tidy [RULE]…                 check the house rules, or these; one line per violation
-  test [--only STEP]… [--skip STEP]… [--deep] [--list]
+  test [--only STEP]… [--skip STEP]… [--deep] [--table FILE] [--list]
                                formatting, lints, tidy, every test; --deep adds the long
-                               campaigns and comparisons; --list names the steps
+                               campaigns and comparisons; --table writes what each step cost as
+                               Markdown; --list names the steps
   api [--list]                 the engine's public functions are no more than components.toml allows;
                                --list shows them by type
   crash [--seeds N] [--sweeps N] [--from SEED] [--planted] [--reads [--jobs N]]
