@@ -45,7 +45,8 @@ impl ModuleMap {
     /// Notes `use a::b::{C, D as E};` as `C -> a::b::C`, `E -> a::b::D`.
     fn read_exports(&mut self, source: &Source<'_>, module: &Path) {
         for at in 0..source.tokens.len() {
-            if !source.is(at, "use") {
+            // A test may import another thing by the name of one that its module defines.
+            if !source.is(at, "use") || source.is_test(source.tokens[at].line) {
                 continue;
             }
             let mut leaves = Vec::new();
@@ -211,7 +212,10 @@ mod tests {
         let files = [
             ("crates/a/src/lib.rs", "mod m;\npub use m::{Leaf as Renamed, n};\npub use b::Far;"),
             ("crates/a/src/m/mod.rs", "mod n;\npub use n::Leaf;"),
-            ("crates/a/src/m/n.rs", "pub struct Leaf;"),
+            (
+                "crates/a/src/m/n.rs",
+                "pub struct Leaf;\n#[cfg(test)]\nmod tests {\n    use c::Leaf;\n}",
+            ),
         ];
         let sources = files.map(|(p, t)| Source::parse(p, t).unwrap());
         let map = ModuleMap::of(ROOT, &sources.iter().collect::<Vec<_>>());
