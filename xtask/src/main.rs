@@ -6,6 +6,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod api;
 mod crash;
 mod golden;
 mod peers;
@@ -19,10 +20,13 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <chore>
 
-  tidy                         check the house rules; one line per violation
-  test [--only STEP]… [--skip STEP]… [--deep] [--list]
+  tidy [RULE]…                 check the house rules, or these; one line per violation
+  test [--only STEP]… [--skip STEP]… [--deep] [--table FILE] [--list]
                                formatting, lints, tidy, every test; --deep adds the long
-                               campaigns and comparisons; --list names the steps
+                               campaigns and comparisons; --table writes what each step cost as
+                               Markdown; --list names the steps
+  api [--list]                 the engine's public functions are no more than components.toml allows;
+                               --list shows them by type
   crash [--seeds N] [--sweeps N] [--from SEED] [--planted] [--reads [--jobs N]]
                                the crash campaign: N stories, each of them the same for a seed; N
                                short ones with a blow at each of their operations in turn; with
@@ -41,6 +45,7 @@ fn main() -> ExitCode {
     let done = match chore.as_str() {
         "tidy" => tidy::main(&rest),
         "test" => test::main(&rest),
+        "api" => api::main(&rest),
         "crash" => crash::main(&rest),
         "golden" => golden::main(&rest),
         "peers" => peers::main(&rest),

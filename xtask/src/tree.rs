@@ -24,6 +24,11 @@ pub fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_path_buf()
 }
 
+/// Where cargo puts what it builds.
+pub fn target_directory(root: &Path) -> String {
+    std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| root.join("target").display().to_string())
+}
+
 impl Tree {
     /// Reads the tree under `root`.
     pub fn load(root: &Path) -> Result<Self> {

@@ -27,6 +27,27 @@ impl Line {
         self
     }
 
+    /// The command that compiles what this one then runs, where cargo separates the two.
+    pub fn compiling(&self) -> Option<Self> {
+        let is_test = self.words.starts_with(&["cargo".to_string(), "test".to_string()]);
+        if !is_test || self.words.iter().any(|word| word == "--doc") {
+            return None;
+        }
+        let mut line = self.clone();
+        let end = line.words.iter().position(|word| word == "--").unwrap_or(line.words.len());
+        line.words.insert(end, "--no-run".to_string());
+        Some(line)
+    }
+
+    /// Whether it compiles or checks, and runs nothing of what it compiled.
+    pub fn only_compiles(&self) -> bool {
+        let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        matches!(
+            words.as_slice(),
+            ["cargo", "build" | "check" | "clippy" | "doc", ..] | ["cargo", "xtask", "api"]
+        )
+    }
+
     /// Runs it in the root; its errors go straight through, its output is counted on the way.
     pub fn run(&self) -> Result<(bool, Tally)> {
         let (program, arguments) = self.words.split_first().context("an empty command")?;
@@ -79,6 +100,18 @@ mod tests {
     fn a_line_prints_as_a_shell_would_read_it() {
         let line = Line::new(&["cargo", "test", "--test", "shuttle_*"]).with("RUSTFLAGS", "-D x");
         assert_eq!(line.to_string(), "RUSTFLAGS='-D x' cargo test --test 'shuttle_*'");
+    }
+
+    #[test]
+    fn tests_are_compiled_before_they_run_and_examples_as_they_run() {
+        let compiling = |words: &[&str]| Line::new(words).compiling().map(|l| l.to_string());
+        let found = compiling(&["cargo", "test", "-p", "x", "name", "--", "--exact"]);
+        assert_eq!(found.as_deref(), Some("cargo test -p x name --no-run -- --exact"));
+        assert_eq!(compiling(&["cargo", "test", "--doc"]), None);
+        assert_eq!(compiling(&["cargo", "clippy"]), None);
+        let only = |words: &[&str]| Line::new(words).only_compiles();
+        assert!(only(&["cargo", "clippy", "--workspace"]) && only(&["cargo", "xtask", "api"]));
+        assert!(!only(&["cargo", "xtask", "crash"]) && !only(&["cargo", "test", "--doc"]));
     }
 
     #[test]

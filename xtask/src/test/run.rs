@@ -3,9 +3,12 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
+use super::outcome::Outcome;
+use super::process::Line;
 use super::steps::{DEEP, Step, Work, steps};
+use super::table;
 use super::tally::Tally;
 use crate::tidy;
 use crate::tree::root;
@@ -18,17 +21,8 @@ struct Choice {
     /// Whether the steps that cost most run, too.
     deep: bool,
     list: bool,
-}
-
-/// How a step ended.
-struct Outcome {
-    name: &'static str,
-    /// The command to repeat, if it failed.
-    failed: Option<String>,
-    /// Why it did not run, if it did not.
-    skipped: Option<String>,
-    tests: Tally,
-    took: Duration,
+    /// Where the table of the steps' costs goes, as Markdown.
+    table: Option<String>,
 }
 
 /// `cargo xtask test`: true if nothing failed.
@@ -44,7 +38,13 @@ pub fn main(arguments: &[String]) -> Result<bool> {
     }
     let chosen = steps.iter().filter(|step| choice.takes(step.name));
     let outcomes: Vec<Outcome> = chosen.map(run_step).collect();
-    Ok(report(&outcomes))
+    let is_written = choice.table.is_none_or(|path| {
+        let written = std::fs::write(&path, table::markdown(&outcomes));
+        written
+            .inspect_err(|error| eprintln!("the table was not written to {path}: {error}"))
+            .is_ok()
+    });
+    Ok(report(&outcomes) && is_written)
 }
 
 impl Choice {
@@ -61,10 +61,18 @@ impl Choice {
                     choice.deep = true;
                     continue;
                 }
+                "--table" => {
+                    let file = rest.next().context("--table needs a file")?;
+                    choice.table = Some(file.clone());
+                    continue;
+                }
                 "--only" => &mut choice.only,
                 "--skip" => &mut choice.skip,
                 other => {
-                    bail!("test knows --only STEP, --skip STEP, --deep and --list, not `{other}`")
+                    bail!(
+                        "test knows --only STEP, --skip STEP, --deep, --table FILE and --list, not \
+                         `{other}`"
+                    )
                 }
             };
             let names: Vec<&str> = steps.iter().map(|s| s.name).collect();
@@ -89,66 +97,70 @@ impl Choice {
 
 fn run_step(step: &Step) -> Outcome {
     println!("\n── {}: {} ──", step.name, step.about);
-    let start = Instant::now();
-    let mut outcome = Outcome {
-        name: step.name,
-        failed: None,
-        skipped: None,
-        tests: Tally::default(),
-        took: Duration::ZERO,
-    };
+    let mut outcome = Outcome { name: step.name, ..Outcome::default() };
     match &step.work {
         Work::Skip(why) => {
             println!("left out: {why}");
             outcome.skipped = Some(why.clone());
+            return outcome;
         }
         Work::Tidy => {
+            let start = Instant::now();
             let is_tidy = tidy::check().unwrap_or_else(|error| {
                 eprintln!("{error:#}");
                 false
             });
             outcome.failed = (!is_tidy).then(|| "cargo xtask tidy".to_string());
+            outcome.run = start.elapsed();
         }
         Work::Run(lines) => {
             for line in lines {
-                println!("$ {line}");
-                // The command's errors are not buffered; ours must come before them.
-                std::io::stdout().flush().unwrap_or(());
-                let (is_ok, tests) = line.run().unwrap_or_else(|error| {
-                    eprintln!("{error:#}");
-                    (false, Tally::default())
-                });
-                outcome.tests += tests;
-                if !is_ok {
-                    outcome.failed.get_or_insert_with(|| line.to_string());
-                }
+                run_line(line, &mut outcome);
             }
         }
     }
-    outcome.took = start.elapsed();
-    if outcome.skipped.is_none() {
-        println!("{}: {:.1} s", step.name, outcome.took.as_secs_f64());
-    }
+    println!("{}: {:.1} s", step.name, outcome.seconds());
     outcome
+}
+
+/// Compiles what the command runs, so that each has its time; runs it if that compiles.
+fn run_line(line: &Line, outcome: &mut Outcome) {
+    let mut is_ok = true;
+    if let Some(compiling) = line.compiling() {
+        let (is_compiled, _, time) = timed(&compiling);
+        outcome.compile += time;
+        is_ok = is_compiled;
+    }
+    if is_ok {
+        let (is_passed, tests, time) = timed(line);
+        *(if line.only_compiles() { &mut outcome.compile } else { &mut outcome.run }) += time;
+        outcome.tests += tests;
+        is_ok = is_passed;
+    }
+    if !is_ok {
+        outcome.failed.get_or_insert_with(|| line.to_string());
+    }
+}
+
+/// Shows the command and runs it: whether it succeeded, its tests, its time.
+fn timed(line: &Line) -> (bool, Tally, Duration) {
+    println!("$ {line}");
+    // The command's errors are not buffered; ours must come before them.
+    std::io::stdout().flush().unwrap_or(());
+    let start = Instant::now();
+    let (is_ok, tests) = line.run().unwrap_or_else(|error| {
+        eprintln!("{error:#}");
+        (false, Tally::default())
+    });
+    (is_ok, tests, start.elapsed())
 }
 
 /// Prints the table and, as the last line, the sum of tests and steps.
 fn report(outcomes: &[Outcome]) -> bool {
-    println!("\n{:<11} {:>8}  {:>7} {:>7} {:>7}", "step", "seconds", "passed", "failed", "skipped");
+    print!("\n{}", table::plain(outcomes));
     let mut sum = Tally::default();
     for outcome in outcomes {
-        let total = outcome.tally();
-        println!(
-            "{:<11} {:>8.1}  {:>7} {:>7} {:>7}",
-            outcome.name,
-            outcome.took.as_secs_f64(),
-            total.passed,
-            total.failed,
-            total.skipped
-        );
-        sum += total;
-    }
-    for outcome in outcomes {
+        sum += outcome.tally();
         if let Some(why) = &outcome.skipped {
             println!("{} was left out: {why}", outcome.name);
         }
@@ -160,22 +172,8 @@ fn report(outcomes: &[Outcome]) -> bool {
     sum.failed == 0
 }
 
-impl Outcome {
-    /// Its tests, and the step itself as one more.
-    fn tally(&self) -> Tally {
-        let mut tally = self.tests;
-        match (&self.failed, &self.skipped) {
-            (Some(_), _) => tally.failed += 1,
-            (None, Some(_)) => tally.skipped += 1,
-            (None, None) => tally.passed += 1,
-        }
-        tally
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::process::Line;
     use super::*;
 
     fn choice(words: &[&str]) -> Result<Choice> {
@@ -199,6 +197,8 @@ mod tests {
     fn unknown_steps_and_flags_are_refused() {
         assert!(choice(&["--only", "nonsense"]).unwrap_err().to_string().contains("tidy"));
         assert!(choice(&["--only"]).is_err());
+        assert!(choice(&["--table"]).is_err());
+        assert_eq!(choice(&["--table", "a.md"]).unwrap().table.as_deref(), Some("a.md"));
         assert!(choice(&["--fast"]).is_err());
     }
 
@@ -212,6 +212,15 @@ mod tests {
         assert_eq!(good.tally(), Tally { passed: 1, failed: 0, skipped: 0 });
         assert!(report(&[good]));
         assert!(!report(&[bad]));
+    }
+
+    #[test]
+    fn what_does_not_compile_is_not_run_and_named_as_it_would_run() {
+        let line = Line::new(&["cargo", "test", "--manifest-path", "no-such-manifest.toml"]);
+        let mut outcome = Outcome::default();
+        run_line(&line, &mut outcome);
+        assert_eq!(outcome.failed, Some(line.to_string()));
+        assert!(!outcome.compile.is_zero() && outcome.run.is_zero());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::process::Line;
+use crate::tree::target_directory;
 
 /// What a step does.
 pub enum Work {
@@ -52,6 +53,7 @@ pub fn steps(root: &Path) -> Vec<Step> {
         ),
         step("serde", "values by serde: the engine with that feature", serde()),
         step("rustdoc", "the documentation builds without a warning", rustdoc()),
+        step("api", "the engine's public functions are as few as agreed", api()),
         step("example", "a user's own policy, in a crate of its own", example(root)),
         step("compare", "the comparison, without the engines that are C", compare(root)),
         step("compare-all", "the comparison's lints, and tests of its engines", compare_all(root)),
@@ -84,6 +86,11 @@ fn serde() -> Work {
 fn rustdoc() -> Work {
     let line = Line::new(&["cargo", "doc", "--workspace", "--no-deps", "--quiet"]);
     Work::Run(vec![line.with("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links")])
+}
+
+/// Counted in the documentation, which is written once more, for programs.
+fn api() -> Work {
+    run(&["cargo", "xtask", "api"])
 }
 
 fn example(root: &Path) -> Work {
@@ -196,10 +203,6 @@ fn succeeds(words: &[&str]) -> bool {
         .stderr(Stdio::null())
         .status();
     quiet.is_ok_and(|status| status.success())
-}
-
-fn target_directory(root: &Path) -> String {
-    std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| root.join("target").display().to_string())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `components.toml`: which crate and which module may lean on which.
+//! `components.toml`: which crate and which module may lean on which, and what may be large.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +13,13 @@ pub struct Components {
     pub crates: BTreeMap<String, Crate>,
     #[serde(default)]
     pub modules: BTreeMap<String, Modules>,
+    /// Folders that may hold more files than others.
+    #[serde(default)]
+    pub folders: Vec<Folder>,
+    /// Modules that import each other in a circle.
+    #[serde(default)]
+    pub circles: Vec<Circle>,
+    pub api: Option<Api>,
 }
 
 /// One of our crates; it need not exist yet.
@@ -54,7 +61,39 @@ pub struct Rule {
     pub why: String,
 }
 
+/// A folder with more files than the house rule allows.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Folder {
+    pub path: String,
+    pub files_max: usize,
+    /// Why it is not split.
+    pub why: String,
+}
+
+/// Modules of one folder that reach each other by imports.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Circle {
+    pub folder: String,
+    /// Their files (`x.rs`), or folders (`x/`).
+    pub files: Vec<String>,
+    /// Why they are not untangled.
+    pub why: String,
+}
+
+/// How much of the engine its users may see.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Api {
+    /// Functions and methods in its documentation (`cargo xtask api`).
+    pub public_functions_max: usize,
+}
+
 impl Components {
+    /// Where the map stands.
+    pub const FILE: &str = "components.toml";
+
     pub fn parse(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
     }

@@ -1,35 +1,54 @@
 //! All checks over the whole tree.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result, bail};
 
 use super::components::Components;
 use super::source::{Source, module_directory};
 use super::violation::Violation;
-use super::{code, crate_arrows, functions, headers, links, module_arrows, module_files, text};
+use super::{
+    circles, code, crate_arrows, folders, functions, headers, lengths, links, module_arrows,
+    module_files, phrases, text,
+};
 use crate::tree::{Tree, root};
 
-const MAP: &str = "components.toml";
+const MAP: &str = Components::FILE;
 
-/// `cargo xtask tidy`: prints what is wrong; true if nothing is.
-pub fn main(arguments: &[String]) -> Result<bool> {
-    if let Some(argument) = arguments.first() {
-        bail!("tidy takes no argument, and `{argument}` was given");
+/// `cargo xtask tidy [RULE]…`: prints what is wrong; true if nothing is.
+pub fn main(rules: &[String]) -> Result<bool> {
+    if let Some(flag) = rules.iter().find(|rule| rule.starts_with('-')) {
+        bail!("tidy takes names of rules, and `{flag}` was given");
     }
-    check()
-}
-
-/// Checks the repository and prints one line per violation.
-pub fn check() -> Result<bool> {
     let tree = Tree::load(&root())?;
-    let found = violations(&tree)?;
+    let mut found = violations(&tree)?;
+    found.retain(|violation| rules.is_empty() || rules.iter().any(|rule| rule == violation.rule));
+    found.sort_by_key(|violation| violation.rule);
     for violation in &found {
         println!("{violation}");
     }
-    match found.len() {
-        0 => println!("tidy: {} files, nothing to say", tree.texts().count()),
-        n => println!("tidy: {n} violation{}", if n == 1 { "" } else { "s" }),
+    if found.is_empty() {
+        println!("tidy: {} files, nothing to say", tree.texts().count());
+    } else {
+        println!("tidy: {}", sum(&found));
     }
     Ok(found.is_empty())
+}
+
+/// Checks the repository and prints one line per violation, rule by rule.
+pub fn check() -> Result<bool> {
+    main(&[])
+}
+
+/// The number of violations, and that of each rule.
+fn sum(found: &[Violation]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for violation in found {
+        *counts.entry(violation.rule).or_default() += 1;
+    }
+    let rules: Vec<String> = counts.iter().map(|(rule, n)| format!("{n} {rule}")).collect();
+    let plural = if found.len() == 1 { "" } else { "s" };
+    format!("{} violation{plural}: {}", found.len(), rules.join(", "))
 }
 
 fn violations(tree: &Tree) -> Result<Vec<Violation>> {
@@ -53,6 +72,7 @@ fn violations(tree: &Tree) -> Result<Vec<Violation>> {
         let source = sources.iter().find(|s| s.path == path);
         found.extend(text::check(path, content, source));
         found.extend(headers::check(path, content));
+        found.extend(lengths::check(path, content));
     }
     for source in &sources {
         found.extend(module_files::check(source));
@@ -60,8 +80,11 @@ fn violations(tree: &Tree) -> Result<Vec<Violation>> {
     }
     found.extend(crate_arrows::check(tree, &components));
     found.extend(module_arrows::check(&sources, &components));
+    found.extend(circles::check(&sources, &components));
+    found.extend(folders::check(tree, &components));
     found.extend(functions::check(&sources, list));
     found.extend(links::check(tree));
+    found.extend(phrases::check(tree, tree.text(phrases::LIST).unwrap_or("")));
     found.sort();
     found.dedup();
     Ok(found)
@@ -110,19 +133,31 @@ mod tests {
     fn every_check_is_wired_in() {
         let path = concat!("see /wo", "rk/x and [gone](gone.md) \t\n");
         let long = format!("fn long() {{\n{}}}\n", "\n".repeat(70));
+        let lengthy = "//! Lengthy.\n".repeat(501);
         let files = [
             ("crates/a/Cargo.toml", "[package]\nname = \"b\"\n"),
             ("crates/a/src/broken.rs", "fn (\n"),
             ("crates/a/src/long.rs", long.as_str()),
             ("crates/a/src/m/mod.rs", "fn f() { unsafe { g().unwrap() } }\n"),
             ("crates/policies/src/policy/lru.rs", "fn a() {}\n"),
+            ("crates/a/src/x.rs", "use super::y;\n"),
+            ("crates/a/src/y.rs", "use super::x;\n"),
+            ("crates/a/src/lengthy.rs", lengthy.as_str()),
             ("README.md", path),
+            ("docs/a.md", "an odd bird\n"),
+            (phrases::LIST, "odd bird => finch\n"),
         ];
+        let crowd: Vec<_> = (0..23).map(|n| format!("crates/a/src/crowd/f{n}.rs")).collect();
+        let files = files.into_iter().chain(crowd.iter().map(|path| (path.as_str(), "")));
+        let files: Vec<_> = files.collect();
         let found = rules(&files);
         for rule in [
             "crate-arrow",
             "syntax",
             "long-function",
+            "import-circle",
+            "folder-size",
+            "file-length",
             "mod-file",
             "panic",
             "unsafe-file",
@@ -130,11 +165,20 @@ mod tests {
             "policy-header",
             "machine-path",
             "dead-link",
+            "phrase",
             "tab",
             "trailing-blank",
         ] {
             assert!(found.contains(&rule), "{rule} was not found in {found:?}");
         }
+    }
+
+    #[test]
+    fn the_sum_counts_each_rule() {
+        let violation = |rule| Violation::new("a.rs", 1, rule, "x");
+        assert_eq!(sum(&[violation("tab")]), "1 violation: 1 tab");
+        let three = [violation("tab"), violation("panic"), violation("tab")];
+        assert_eq!(sum(&three), "3 violations: 1 panic, 2 tab");
     }
 
     #[test]

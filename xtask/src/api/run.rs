@@ -1,0 +1,100 @@
+//! Documenting the engine for programs, and comparing the count with the bound.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::count::count;
+use super::crate_docs::CrateDocs;
+use crate::test::Line;
+use crate::tidy::Components;
+use crate::tree::{root, target_directory};
+
+/// `cargo xtask api [--list]`: true if the engine has no more public functions than it may.
+pub fn main(arguments: &[String]) -> Result<bool> {
+    let list = match arguments {
+        [] => false,
+        [flag] if flag == "--list" => true,
+        _ => bail!("api knows --list, not `{}`", arguments.join(" ")),
+    };
+    let root = root();
+    let most = most(&root)?;
+    // A directory of its own: the variable changes what every crate is compiled with.
+    let target = format!("{}/api", target_directory(&root));
+    let line = line(&target);
+    println!("$ {line}");
+    ensure!(line.run()?.0, "the documentation was not written");
+    let path = format!("{target}/doc/millpond.json");
+    let text = std::fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
+    let counts = count(&CrateDocs::parse(&text)?);
+    let sum: usize = counts.values().sum();
+    ensure!(sum > 0, "{path} documents no function: is its format another than the one known?");
+    if list {
+        print!("{}", table(&counts));
+    }
+    println!("{}", verdict(sum, most));
+    Ok(sum <= most)
+}
+
+/// The bound that the map sets.
+fn most(root: &Path) -> Result<usize> {
+    let map = Components::FILE;
+    let text = std::fs::read_to_string(root.join(map)).with_context(|| format!("reading {map}"))?;
+    let components = Components::parse(&text).with_context(|| format!("reading {map}"))?;
+    let api = components.api.with_context(|| format!("{map} has no [api] public_functions_max"))?;
+    Ok(api.public_functions_max)
+}
+
+/// Rustdoc checks the engine and compiles nothing; on a stable compiler its format for programs
+/// needs the variable.
+fn line(target: &str) -> Line {
+    let words = ["cargo", "rustdoc", "-p", "millpond", "--lib", "--quiet", "--target-dir", target];
+    let format = ["--", "-Zunstable-options", "--output-format", "json"];
+    Line::new(&[&words[..], &format].concat()).with("RUSTC_BOOTSTRAP", "1")
+}
+
+/// One line per type, those with most methods first.
+fn table(counts: &BTreeMap<String, usize>) -> String {
+    let mut rows: Vec<_> = counts.iter().collect();
+    rows.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), *name));
+    rows.iter().map(|(name, count)| format!("{count:>5}  {name}\n")).collect()
+}
+
+fn verdict(sum: usize, most: usize) -> String {
+    let map = Components::FILE;
+    match sum.cmp(&most) {
+        std::cmp::Ordering::Greater => format!(
+            "{map}: public-functions: {sum} in the documentation, {most} are the most: hide some; \
+             `cargo xtask api --list` shows them by type"
+        ),
+        std::cmp::Ordering::Equal => format!("api: {sum} public functions and methods"),
+        std::cmp::Ordering::Less => format!(
+            "api: {sum} public functions and methods; {map} allows {most}: lower it to {sum}"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_aligned_and_begins_with_the_largest() {
+        let counts = [("a", 2), ("b", 120), ("c", 2)];
+        let counts = counts.map(|(name, count)| (name.to_string(), count)).into();
+        assert_eq!(table(&counts), "  120  b\n    2  a\n    2  c\n");
+    }
+
+    #[test]
+    fn the_verdict_tells_what_to_do() {
+        assert!(verdict(11, 10).contains("10 are the most"));
+        assert_eq!(verdict(10, 10), "api: 10 public functions and methods");
+        assert!(verdict(9, 10).ends_with("lower it to 9"));
+    }
+
+    #[test]
+    fn the_map_of_this_repository_sets_a_bound() {
+        assert!(most(&root()).unwrap() > 0);
+    }
+}
