@@ -45,6 +45,7 @@ use crate::page::{PageHeader, PageType};
 use crate::pool::{Anchor, Moved, Pool, PoolStrategy, Walk};
 use crate::store::error::Error;
 use crate::store::handle::Opened;
+use crate::store::lab_error::LabError;
 use crate::store::store::Store;
 
 /// Bytes of pages that move between two checkpoints, at most.
@@ -334,7 +335,7 @@ impl<M: PoolStrategy> Shrinking<'_, '_, M> {
         };
         let (opened, entry) = match named.open_to_move(self.store.pool(), name) {
             Ok(Some(found)) => found,
-            Ok(None) | Err(Error::TreesOnly { .. }) => return Ok(None),
+            Ok(None) | Err(Error::Lab(LabError::TreesOnly { .. })) => return Ok(None),
             Err(error) => return Err(error),
         };
         if entry.owner != target.owner || opened.is_resting() {

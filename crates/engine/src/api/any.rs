@@ -1,5 +1,6 @@
-//! One enum over all compiled combinations, and how a call finds the one it is for: a `match`, no
-//! virtual call.
+//! One enum over the combinations that users' policies lead to, and how a call finds the one it is
+//! for: a `match`, no virtual call. The names of the combinations come from
+//! [`combinations`](crate::store::combinations).
 
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use crate::hash_index::Entries;
 use crate::heap::Records;
 use crate::pool::Pool;
 use crate::store::combinations;
+use crate::store::combinations::with_user_combinations;
 use crate::store::handle::{StoreHashIndex, StoreHeap, StoreTree};
 use crate::store::range::StoreRange;
 use crate::store::store::Store;
@@ -15,19 +17,16 @@ use crate::store::store_txn::StoreTxn;
 
 /// Declares an enum with a variant per combination `M`, each holding a `$of<M>`.
 macro_rules! any {
-    ($(#[$meta:meta])* $name:ident $(<$life:lifetime>)?: $of:ident) => {
+    ([$($variant:ident)*] $(#[$meta:meta])* $name:ident: $of:ident) => {
         $(#[$meta])*
-        pub(crate) enum $name $(<$life>)? {
-            SwizzledCooling($of<$($life,)? combinations::SwizzledCooling>),
-            SwizzledNoHook($of<$($life,)? combinations::SwizzledNoHook>),
-            SwizzledAny($of<$($life,)? combinations::SwizzledAny>),
-            SwizzledWatt($of<$($life,)? combinations::SwizzledWatt>),
-            HashedLatchedCentral($of<$($life,)? combinations::HashedLatchedCentral>),
-            SwizzledLatchedCentral($of<$($life,)? combinations::SwizzledLatchedCentral>),
-            SwizzledLatchedCooling($of<$($life,)? combinations::SwizzledLatchedCooling>),
-            HashedAny($of<$($life,)? combinations::HashedAny>),
-            SwizzledUnlatchedWatt($of<$($life,)? combinations::SwizzledUnlatchedWatt>),
-            SwizzledAnyRecording($of<$($life,)? combinations::SwizzledAnyRecording>),
+        pub(crate) enum $name {
+            $($variant($of<combinations::$variant>),)*
+        }
+    };
+    ([$($variant:ident)*] $(#[$meta:meta])* $name:ident<'t>: $of:ident) => {
+        $(#[$meta])*
+        pub(crate) enum $name<'t> {
+            $($variant($of<'t, combinations::$variant>),)*
         }
     };
 }
@@ -35,142 +34,133 @@ macro_rules! any {
 /// Evaluates `$body` for whatever the enum holds.
 macro_rules! each {
     ($name:ident, $any:expr, $held:ident => $body:expr) => {
+        $crate::store::combinations::with_user_combinations! { each_arms! { $name, $any, $held => $body } }
+    };
+}
+macro_rules! each_arms {
+    ([$($variant:ident)*] $name:ident, $any:expr, $held:ident => $body:expr) => {
         match $any {
-            $name::SwizzledCooling($held) => $body,
-            $name::SwizzledNoHook($held) => $body,
-            $name::SwizzledAny($held) => $body,
-            $name::SwizzledWatt($held) => $body,
-            $name::HashedLatchedCentral($held) => $body,
-            $name::SwizzledLatchedCentral($held) => $body,
-            $name::SwizzledLatchedCooling($held) => $body,
-            $name::HashedAny($held) => $body,
-            $name::SwizzledUnlatchedWatt($held) => $body,
-            $name::SwizzledAnyRecording($held) => $body,
+            $($name::$variant($held) => $body,)*
         }
     };
 }
-pub(crate) use each;
+pub(crate) use {each, each_arms};
 
 /// The same, putting the result into the variant of `$to` for the same combination.
 macro_rules! turn {
     ($name:ident => $to:ident, $any:expr, $held:ident => $body:expr) => {
+        $crate::store::combinations::with_user_combinations! { turn_arms! { $name => $to, $any, $held => $body } }
+    };
+}
+macro_rules! turn_arms {
+    ([$($variant:ident)*] $name:ident => $to:ident, $any:expr, $held:ident => $body:expr) => {
         match $any {
-            $name::SwizzledCooling($held) => $to::SwizzledCooling($body),
-            $name::SwizzledNoHook($held) => $to::SwizzledNoHook($body),
-            $name::SwizzledAny($held) => $to::SwizzledAny($body),
-            $name::SwizzledWatt($held) => $to::SwizzledWatt($body),
-            $name::HashedLatchedCentral($held) => $to::HashedLatchedCentral($body),
-            $name::SwizzledLatchedCentral($held) => $to::SwizzledLatchedCentral($body),
-            $name::SwizzledLatchedCooling($held) => $to::SwizzledLatchedCooling($body),
-            $name::HashedAny($held) => $to::HashedAny($body),
-            $name::SwizzledUnlatchedWatt($held) => $to::SwizzledUnlatchedWatt($body),
-            $name::SwizzledAnyRecording($held) => $to::SwizzledAnyRecording($body),
+            $($name::$variant($held) => $to::$variant($body),)*
         }
     };
 }
-pub(crate) use turn;
+pub(crate) use {turn, turn_arms};
 
-/// `$body` in the variant of [`AnyStore`] for a
-/// [`Combination`](crate::store::combinations::Combination).
-macro_rules! by_combination {
-    ($combination:expr, $body:expr) => {
-        match $combination {
-            Combination::SwizzledCooling => AnyStore::SwizzledCooling($body),
-            Combination::SwizzledNoHook => AnyStore::SwizzledNoHook($body),
-            Combination::SwizzledAny => AnyStore::SwizzledAny($body),
-            Combination::SwizzledWatt => AnyStore::SwizzledWatt($body),
-            Combination::HashedLatchedCentral => AnyStore::HashedLatchedCentral($body),
-            Combination::SwizzledLatchedCentral => AnyStore::SwizzledLatchedCentral($body),
-            Combination::SwizzledLatchedCooling => AnyStore::SwizzledLatchedCooling($body),
-            Combination::HashedAny => AnyStore::HashedAny($body),
-            Combination::SwizzledUnlatchedWatt => AnyStore::SwizzledUnlatchedWatt($body),
-            Combination::SwizzledAnyRecording => AnyStore::SwizzledAnyRecording($body),
+/// The same for a `$body` that is an `Option`.
+macro_rules! turn_some {
+    ($name:ident => $to:ident, $any:expr, $held:ident => $body:expr) => {
+        $crate::store::combinations::with_user_combinations! { turn_some_arms! { $name => $to, $any, $held => $body } }
+    };
+}
+macro_rules! turn_some_arms {
+    ([$($variant:ident)*] $name:ident => $to:ident, $any:expr, $held:ident => $body:expr) => {
+        match $any {
+            $($name::$variant($held) => ($body).map($to::$variant),)*
         }
     };
 }
-pub(crate) use by_combination;
+pub(crate) use {turn_some, turn_some_arms};
+
+/// Evaluates `$body` for two enums that hold the same combination; `$other` if they do not.
+macro_rules! both {
+    (
+        ($one:ident, $a:expr, $x:ident), ($two:ident, $b:expr, $y:ident) => $body:expr,
+        else $other:expr
+    ) => {
+        $crate::store::combinations::with_user_combinations! {
+            both_arms! { ($one, $a, $x), ($two, $b, $y) => $body, else $other }
+        }
+    };
+}
+macro_rules! both_arms {
+    (
+        [$($variant:ident)*]
+        ($one:ident, $a:expr, $x:ident), ($two:ident, $b:expr, $y:ident) => $body:expr,
+        else $other:expr
+    ) => {
+        match ($a, $b) {
+            $(($one::$variant($x), $two::$variant($y)) => $body,)*
+            _ => $other,
+        }
+    };
+}
+pub(crate) use {both, both_arms};
+
+/// `$body` in the variant of [`AnyStore`] for a [`Combination`](combinations::Combination); `$other`
+/// for one of the laboratory's.
+macro_rules! by_combination {
+    ($combination:expr, $body:expr, else $other:expr) => {
+        $crate::store::combinations::with_user_combinations! { by_combination_arms! { $combination, $body, else $other } }
+    };
+}
+macro_rules! by_combination_arms {
+    ([$($variant:ident)*] $combination:expr, $body:expr, else $other:expr) => {
+        match $combination {
+            $(Combination::$variant => AnyStore::$variant($body),)*
+            #[cfg(feature = "lab")]
+            _ => $other,
+        }
+    };
+}
+pub(crate) use {by_combination, by_combination_arms};
 
 type Shared<M> = Arc<Store<M>>;
 type PoolReader<'t, M> = ValueReader<'t, Pool<M>>;
 type PoolEntries<'t, M> = Entries<'t, Pool<M>>;
 type PoolRecords<'t, M> = Records<'t, Pool<M>>;
 
-any! {
+with_user_combinations! { any! {
     /// A store.
     #[derive(Clone)]
     AnyStore: Shared
-}
-any! {
+} }
+with_user_combinations! { any! {
     /// A tree's handle.
     #[derive(Clone)]
     AnyTree: StoreTree
-}
-any! {
+} }
+with_user_combinations! { any! {
     /// A range.
     AnyRange<'t>: StoreRange
-}
-any! {
+} }
+with_user_combinations! { any! {
     /// A large value being read.
     AnyReader<'t>: PoolReader
-}
-/// The same three macros for what is compiled for fewer combinations: those that a user's choice
-/// of a policy leads to.
-macro_rules! any_few {
-    ($(#[$meta:meta])* $name:ident $(<$life:lifetime>)?: $of:ident) => {
-        $(#[$meta])*
-        pub(crate) enum $name $(<$life>)? {
-            SwizzledCooling($of<$($life,)? combinations::SwizzledCooling>),
-            SwizzledNoHook($of<$($life,)? combinations::SwizzledNoHook>),
-            SwizzledAny($of<$($life,)? combinations::SwizzledAny>),
-            SwizzledWatt($of<$($life,)? combinations::SwizzledWatt>),
-        }
-    };
-}
-
-macro_rules! each_few {
-    ($name:ident, $any:expr, $held:ident => $body:expr) => {
-        match $any {
-            $name::SwizzledCooling($held) => $body,
-            $name::SwizzledNoHook($held) => $body,
-            $name::SwizzledAny($held) => $body,
-            $name::SwizzledWatt($held) => $body,
-        }
-    };
-}
-pub(crate) use each_few;
-
-macro_rules! turn_few {
-    ($name:ident => $to:ident, $any:expr, $held:ident => $body:expr $(, else $other:expr)?) => {
-        match $any {
-            $name::SwizzledCooling($held) => $to::SwizzledCooling($body),
-            $name::SwizzledNoHook($held) => $to::SwizzledNoHook($body),
-            $name::SwizzledAny($held) => $to::SwizzledAny($body),
-            $name::SwizzledWatt($held) => $to::SwizzledWatt($body),
-            $(_ => $other,)?
-        }
-    };
-}
-pub(crate) use turn_few;
-
-any_few! {
+} }
+with_user_combinations! { any! {
     /// A transaction.
     AnyTxn: StoreTxn
-}
-any_few! {
+} }
+with_user_combinations! { any! {
     /// A hash index's handle.
     #[derive(Clone)]
     AnyHashIndex: StoreHashIndex
-}
-any_few! {
+} }
+with_user_combinations! { any! {
     /// The entries of a hash index.
     AnyEntries<'t>: PoolEntries
-}
-any_few! {
+} }
+with_user_combinations! { any! {
     /// A heap's handle.
     #[derive(Clone)]
     AnyHeap: StoreHeap
-}
-any_few! {
+} }
+with_user_combinations! { any! {
     /// The records of a heap.
     AnyRecords<'t>: PoolRecords
-}
+} }

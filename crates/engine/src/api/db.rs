@@ -7,9 +7,7 @@ use std::sync::Arc;
 use crate::admin::backup::{Backup, BackupWatch};
 use crate::admin::salvage::names;
 use crate::admin::shrink::{ShrinkWatch, Shrunk};
-use crate::api::any::{
-    AnyHashIndex, AnyHeap, AnyStore, AnyTree, by_combination, each, turn, turn_few,
-};
+use crate::api::any::*;
 use crate::api::hash_index::HashIndex;
 use crate::api::heap::Heap;
 use crate::api::raw_hash_index::RawHashIndex;
@@ -25,7 +23,8 @@ use crate::recovery::Recovery;
 use crate::store::catalog::{Entry, Structure, TypeNames};
 use crate::store::combinations::Combination;
 use crate::store::error::Error;
-use crate::store::options::Options;
+use crate::store::lab_error::LabError;
+use crate::store::options::{Options, OptionsError};
 use crate::store::policy_choice::PolicyChoice;
 use crate::store::stats::Stats;
 use crate::store::store::{Prepared, Store};
@@ -67,8 +66,7 @@ impl Db {
     /// was not closed cleanly, has another page size than asked for; or no memory.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db, Error> {
         let combination = choose(&options)?;
-        let may_log = !combination.has_trees_only();
-        let prepared = Prepared::file(path.as_ref(), &options, may_log, names)?;
+        let prepared = Prepared::file(path.as_ref(), &options, true, names)?;
         Db::start(combination, prepared, &options)
     }
 
@@ -103,15 +101,15 @@ impl Db {
         options: Options,
     ) -> Result<Db, Error> {
         let combination = choose(&options)?;
-        if combination.has_trees_only() {
-            return Err(Error::NoTransactions);
-        }
         let prepared = Prepared::devices(device, log, &options, names)?;
         Db::start(combination, prepared, &options)
     }
 
     fn start(combination: Combination, prepared: Prepared, options: &Options) -> Result<Db, Error> {
-        let store = by_combination!(combination, Store::start(prepared, options)?);
+        let store = by_combination!(
+            combination, Store::start(prepared, options)?,
+            else return Err(LabError::NotForUsers { combination: combination.to_string() }.into())
+        );
         Ok(Db { store, combination })
     }
 
@@ -207,7 +205,7 @@ impl Db {
     /// tree are.
     ///
     /// # Errors
-    /// [`Error::OtherType`], [`Error::Name`], [`Error::OtherKind`], [`Error::TreesOnly`], or the
+    /// [`Error::OtherType`], [`Error::Name`], [`Error::OtherKind`], or the
     /// store failed.
     pub fn hash_index<K: Key, V: Value>(&self, name: &str) -> Result<HashIndex<K, V>, Error> {
         Ok(self.hash_index_of(name, &types_of::<K, V>())?.typed())
@@ -222,10 +220,7 @@ impl Db {
     }
 
     fn hash_index_of(&self, name: &str, types: &TypeNames) -> Result<RawHashIndex, Error> {
-        let index = turn_few!(
-            AnyStore => AnyHashIndex, &self.store, store => store.hash_index_of(name, types)?,
-            else return Err(trees_only(name, Structure::Hash))
-        );
+        let index = turn!(AnyStore => AnyHashIndex, &self.store, store => store.hash_index_of(name, types)?);
         Ok(RawHashIndex::new(index))
     }
 
@@ -234,10 +229,8 @@ impl Db {
     /// # Errors
     /// [`Error::NoStructure`], or as [`Db::hash_index`].
     pub fn open_hash_index(&self, name: &str) -> Result<RawHashIndex, Error> {
-        let index = turn_few!(
-            AnyStore => AnyHashIndex, &self.store, store => store.open_hash_index(name)?,
-            else return Err(trees_only(name, Structure::Hash))
-        );
+        let index =
+            turn!(AnyStore => AnyHashIndex, &self.store, store => store.open_hash_index(name)?);
         Ok(RawHashIndex::new(index))
     }
 
@@ -246,10 +239,8 @@ impl Db {
     /// # Errors
     /// [`Error::Exists`], or as [`Db::hash_index`].
     pub fn create_hash_index(&self, name: &str) -> Result<RawHashIndex, Error> {
-        let index = turn_few!(
-            AnyStore => AnyHashIndex, &self.store, store => store.create_hash_index(name)?,
-            else return Err(trees_only(name, Structure::Hash))
-        );
+        let index =
+            turn!(AnyStore => AnyHashIndex, &self.store, store => store.create_hash_index(name)?);
         Ok(RawHashIndex::new(index))
     }
 
@@ -257,7 +248,7 @@ impl Db {
     /// made if there is none.
     ///
     /// # Errors
-    /// [`Error::OtherType`], [`Error::Name`], [`Error::OtherKind`], [`Error::TreesOnly`], or the
+    /// [`Error::OtherType`], [`Error::Name`], [`Error::OtherKind`], or the
     /// store failed.
     pub fn heap<V: Value>(&self, name: &str) -> Result<Heap<V>, Error> {
         let types = TypeNames::new(None, <V as DecodeValue<'_>>::type_name());
@@ -273,10 +264,7 @@ impl Db {
     }
 
     fn heap_of(&self, name: &str, types: &TypeNames) -> Result<RawHeap, Error> {
-        let heap = turn_few!(
-            AnyStore => AnyHeap, &self.store, store => store.heap_of(name, types)?,
-            else return Err(trees_only(name, Structure::Heap))
-        );
+        let heap = turn!(AnyStore => AnyHeap, &self.store, store => store.heap_of(name, types)?);
         Ok(RawHeap::new(heap))
     }
 
@@ -285,10 +273,7 @@ impl Db {
     /// # Errors
     /// [`Error::NoStructure`], or as [`Db::heap`].
     pub fn open_heap(&self, name: &str) -> Result<RawHeap, Error> {
-        let heap = turn_few!(
-            AnyStore => AnyHeap, &self.store, store => store.open_heap(name)?,
-            else return Err(trees_only(name, Structure::Heap))
-        );
+        let heap = turn!(AnyStore => AnyHeap, &self.store, store => store.open_heap(name)?);
         Ok(RawHeap::new(heap))
     }
 
@@ -297,10 +282,7 @@ impl Db {
     /// # Errors
     /// [`Error::Exists`], or as [`Db::heap`].
     pub fn create_heap(&self, name: &str) -> Result<RawHeap, Error> {
-        let heap = turn_few!(
-            AnyStore => AnyHeap, &self.store, store => store.create_heap(name)?,
-            else return Err(trees_only(name, Structure::Heap))
-        );
+        let heap = turn!(AnyStore => AnyHeap, &self.store, store => store.create_heap(name)?);
         Ok(RawHeap::new(heap))
     }
 
@@ -328,7 +310,7 @@ impl Db {
     ///
     /// # Errors
     /// [`Error::OtherType`] or [`Error::OtherKind`] if there is another one, [`Error::Name`],
-    /// [`Error::TreesOnly`], or the store failed.
+    /// or the store failed.
     pub fn make(&self, kind: Structure, name: &str, types: &TypeNames) -> Result<(), Error> {
         match kind {
             Structure::Tree => {
@@ -494,13 +476,14 @@ fn types_of<K: Key, V: Value>() -> TypeNames {
     TypeNames::new(<K as DecodeKey<'_>>::type_name(), <V as DecodeValue<'_>>::type_name())
 }
 
-fn trees_only(name: &str, wanted: Structure) -> Error {
-    Error::TreesOnly { name: name.to_string(), wanted }
-}
-
+/// The combination that the options' policy leads to.
 fn choose(options: &Options) -> Result<Combination, Error> {
     let lab = &options.lab;
     let policy = PolicyChoice::parse_among(&options.policy, &options.own_policies);
-    let policy = policy.map_err(crate::store::options::OptionsError::from)?;
-    Ok(Combination::choose(lab.translation, lab.latching, &policy, lab.records)?)
+    let policy = policy.map_err(OptionsError::from)?;
+    let chosen = Combination::choose(lab.translation, lab.latching, &policy, lab.records);
+    match chosen.map_err(LabError::from)? {
+        users if Combination::USERS.contains(&users) => Ok(users),
+        laboratory => Err(LabError::NotForUsers { combination: laboratory.to_string() }.into()),
+    }
 }

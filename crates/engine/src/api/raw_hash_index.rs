@@ -3,7 +3,7 @@
 //! As with [trees](crate::api::raw_tree), what is compiled for each combination is compiled in this
 //! crate. All changes of an entry go through one call, so that there is little of it.
 
-use crate::api::any::{AnyEntries, AnyHashIndex, each_few, turn_few};
+use crate::api::any::*;
 use crate::api::hash_index::HashIndex;
 use crate::api::raw_tree::{DELETE, GET, PUT, RawEntry};
 use crate::api::scan_count::ScanCount;
@@ -53,12 +53,12 @@ impl RawHashIndex {
 
     /// Its name.
     pub fn name(&self) -> &str {
-        each_few!(AnyHashIndex, &self.any, index => index.name())
+        each!(AnyHashIndex, &self.any, index => index.name())
     }
 
     /// What fits.
     pub fn limits(&self) -> Limits {
-        each_few!(AnyHashIndex, &self.any, index => index.structure().limits())
+        each!(AnyHashIndex, &self.any, index => index.structure().limits())
     }
 
     /// Hands a copy of the value of `key` to `f`, and answers with what comes out; `None` if there
@@ -83,11 +83,11 @@ impl RawHashIndex {
 
     /// Not generic, so that it is compiled here, once per combination.
     fn hold(&self, key: &[u8]) -> Result<Option<Shared<'_>>, Error> {
-        each_few!(AnyHashIndex, &self.any, index => index.read(GET, |index| index.hold(key)))
+        each!(AnyHashIndex, &self.any, index => index.read(GET, |index| index.hold(key)))
     }
 
     fn find(&self, key: &[u8], scratch: Option<&mut Scratch>) -> Result<bool, Error> {
-        each_few!(AnyHashIndex, &self.any, index => {
+        each!(AnyHashIndex, &self.any, index => {
             index.read(GET, |index| index.find(key, scratch))
         })
     }
@@ -126,7 +126,7 @@ impl RawHashIndex {
         old: Option<&mut Vec<u8>>,
     ) -> Result<bool, Error> {
         let counts = if matches!(change, Change::Remove) { DELETE } else { PUT };
-        each_few!(AnyHashIndex, &self.any, index => index.write(counts, |index| match change {
+        each!(AnyHashIndex, &self.any, index => index.write(counts, |index| match change {
             Change::Put(value) => index.upsert_into(key, value, old),
             Change::InsertIfAbsent(value) => index.insert(key, value),
             Change::Replace(value) => index.replace(key, value),
@@ -222,7 +222,7 @@ impl RawHashIndex {
     }
 
     fn update_bytes(&self, key: &[u8], f: &mut dyn FnMut(&mut [u8])) -> Result<bool, Error> {
-        each_few!(AnyHashIndex, &self.any, index => {
+        each!(AnyHashIndex, &self.any, index => {
             index.write(PUT, |index| index.update_in_place(key, f).map(|done| done.is_some()))
         })
     }
@@ -232,15 +232,15 @@ impl RawHashIndex {
     /// # Errors
     /// As [`RawHashIndex::insert`].
     pub fn clear(&self) -> Result<u64, Error> {
-        each_few!(AnyHashIndex, &self.any, index => index.write(DELETE, |index| index.clear()))
+        each!(AnyHashIndex, &self.any, index => index.write(DELETE, |index| index.clear()))
     }
 
     /// All entries, in no order that means anything. Others may write meanwhile: an entry that is
     /// there all the time comes exactly once.
     pub fn iter(&self) -> RawEntries<'_> {
         let any =
-            turn_few!(AnyHashIndex => AnyEntries, &self.any, index => index.structure().entries());
-        let count = each_few!(AnyHashIndex, &self.any, index => {
+            turn!(AnyHashIndex => AnyEntries, &self.any, index => index.structure().entries());
+        let count = each!(AnyHashIndex, &self.any, index => {
             ScanCount::begin(index.store().pool().counters(), index.store().pool().latencies())
         });
         RawEntries { index: self, any, count, is_over: false }
@@ -267,11 +267,11 @@ impl RawHashIndex {
     /// # Errors
     /// As [`RawHashIndex::get_with`].
     pub fn stats(&self) -> Result<HashStats, Error> {
-        each_few!(AnyHashIndex, &self.any, index => index.look(|index| index.stats()))
+        each!(AnyHashIndex, &self.any, index => index.look(|index| index.stats()))
     }
 
     fn may_read(&self) -> Result<(), Error> {
-        each_few!(AnyHashIndex, &self.any, index => index.store().may_read())
+        each!(AnyHashIndex, &self.any, index => index.store().may_read())
     }
 }
 
@@ -295,7 +295,7 @@ impl RawEntries<'_> {
 
     fn step(&mut self) -> Result<Option<RawEntry>, Error> {
         self.index.may_read()?;
-        Ok(each_few!(AnyEntries, &mut self.any, entries => entries.next()).transpose()?)
+        Ok(each!(AnyEntries, &mut self.any, entries => entries.next()).transpose()?)
     }
 }
 

@@ -3,7 +3,7 @@
 //! As with [trees](crate::api::raw_tree), what is compiled for each combination is compiled in this
 //! crate.
 
-use crate::api::any::{AnyHeap, AnyRecords, each_few, turn_few};
+use crate::api::any::*;
 use crate::api::heap::Heap;
 use crate::api::raw_tree::{DELETE, GET, PUT};
 use crate::api::scan_count::ScanCount;
@@ -44,12 +44,12 @@ impl RawHeap {
 
     /// Its name.
     pub fn name(&self) -> &str {
-        each_few!(AnyHeap, &self.any, heap => heap.name())
+        each!(AnyHeap, &self.any, heap => heap.name())
     }
 
     /// What fits.
     pub fn limits(&self) -> Limits {
-        each_few!(AnyHeap, &self.any, heap => heap.structure().limits())
+        each!(AnyHeap, &self.any, heap => heap.structure().limits())
     }
 
     /// Hands a record to `f`, and answers with what comes out; `None` if there is no such record.
@@ -67,7 +67,7 @@ impl RawHeap {
     }
 
     fn find(&self, id: RecordId, scratch: &mut Scratch) -> Result<bool, Error> {
-        each_few!(AnyHeap, &self.any, heap => heap.read(GET, |heap| heap.get_scratch(id, scratch)))
+        each!(AnyHeap, &self.any, heap => heap.read(GET, |heap| heap.get_scratch(id, scratch)))
     }
 
     /// A record.
@@ -83,7 +83,7 @@ impl RawHeap {
     /// # Errors
     /// As [`RawHeap::get_with`].
     pub fn contains(&self, id: RecordId) -> Result<bool, Error> {
-        each_few!(AnyHeap, &self.any, heap => heap.read(GET, |heap| heap.contains(id)))
+        each!(AnyHeap, &self.any, heap => heap.read(GET, |heap| heap.contains(id)))
     }
 
     /// Appends a record, or puts it where one was removed; answers with its id.
@@ -92,7 +92,7 @@ impl RawHeap {
     /// [`Error::ReadOnly`], a record that is too long, or the store failed; so for everything that
     /// writes.
     pub fn append(&self, record: &[u8]) -> Result<RecordId, Error> {
-        each_few!(AnyHeap, &self.any, heap => heap.write(PUT, |heap| heap.append(record)))
+        each!(AnyHeap, &self.any, heap => heap.write(PUT, |heap| heap.append(record)))
     }
 
     /// Replaces a record; `false`, and nothing changed, if there is none. It keeps its id, however
@@ -101,7 +101,7 @@ impl RawHeap {
     /// # Errors
     /// As [`RawHeap::append`].
     pub fn update(&self, id: RecordId, record: &[u8]) -> Result<bool, Error> {
-        each_few!(AnyHeap, &self.any, heap => heap.write(PUT, |heap| heap.update(id, record)))
+        each!(AnyHeap, &self.any, heap => heap.write(PUT, |heap| heap.update(id, record)))
     }
 
     /// Lets `f` change the bytes of a record, but not how many they are; `None` if there is no such
@@ -126,7 +126,7 @@ impl RawHeap {
     }
 
     fn update_bytes(&self, id: RecordId, f: &mut dyn FnMut(&mut [u8])) -> Result<bool, Error> {
-        each_few!(AnyHeap, &self.any, heap => {
+        each!(AnyHeap, &self.any, heap => {
             heap.write(PUT, |heap| heap.update_in_place(id, f).map(|done| done.is_some()))
         })
     }
@@ -136,7 +136,7 @@ impl RawHeap {
     /// # Errors
     /// As [`RawHeap::append`].
     pub fn remove(&self, id: RecordId) -> Result<Option<Vec<u8>>, Error> {
-        each_few!(AnyHeap, &self.any, heap => heap.write(DELETE, |heap| heap.remove_returning(id)))
+        each!(AnyHeap, &self.any, heap => heap.write(DELETE, |heap| heap.remove_returning(id)))
     }
 
     /// Removes a record; answers whether there was one.
@@ -153,7 +153,7 @@ impl RawHeap {
     /// # Errors
     /// As [`RawHeap::append`].
     pub fn clear(&self) -> Result<(), Error> {
-        each_few!(AnyHeap, &self.any, heap => heap.write(DELETE, |heap| heap.clear()))
+        each!(AnyHeap, &self.any, heap => heap.write(DELETE, |heap| heap.clear()))
     }
 
     /// All records in the order of their ids, from both ends.
@@ -170,10 +170,10 @@ impl RawHeap {
     /// As [`RawHeap::get_with`].
     pub fn records_from(&self, from: RecordId) -> Result<RawRecords<'_>, Error> {
         self.may_read()?;
-        let any = turn_few!(AnyHeap => AnyRecords, &self.any, heap => {
+        let any = turn!(AnyHeap => AnyRecords, &self.any, heap => {
             heap.structure().records_from(from)?
         });
-        let count = each_few!(AnyHeap, &self.any, heap => {
+        let count = each!(AnyHeap, &self.any, heap => {
             ScanCount::begin(heap.store().pool().counters(), heap.store().pool().latencies())
         });
         Ok(RawRecords { heap: self, any, count, is_over: false })
@@ -200,11 +200,11 @@ impl RawHeap {
     /// # Errors
     /// As [`RawHeap::get_with`].
     pub fn stats(&self) -> Result<HeapStats, Error> {
-        each_few!(AnyHeap, &self.any, heap => heap.look(|heap| heap.stats()))
+        each!(AnyHeap, &self.any, heap => heap.look(|heap| heap.stats()))
     }
 
     fn may_read(&self) -> Result<(), Error> {
-        each_few!(AnyHeap, &self.any, heap => heap.store().may_read())
+        each!(AnyHeap, &self.any, heap => heap.store().may_read())
     }
 }
 
@@ -228,7 +228,7 @@ impl RawRecords<'_> {
 
     fn step(&mut self, forward: bool) -> Result<Option<RawRecord>, Error> {
         self.heap.may_read()?;
-        let next = each_few!(AnyRecords, &mut self.any, records => {
+        let next = each!(AnyRecords, &mut self.any, records => {
             if forward { records.next() } else { records.next_back() }
         });
         Ok(next.transpose()?)

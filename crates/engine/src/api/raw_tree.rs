@@ -8,7 +8,7 @@ use std::io;
 use std::ops::{Bound, RangeBounds};
 use std::panic::Location;
 
-use crate::api::any::{AnyRange, AnyReader, AnyTree, each, turn};
+use crate::api::any::*;
 use crate::api::scan_count::ScanCount;
 use crate::api::tree::Tree;
 use crate::btree::{BulkOptions, Entry as BytesEntry, Limits, Report, TreeStats, ValueRef};
@@ -423,21 +423,10 @@ impl RawTree {
     /// # Errors
     /// As [`RawTree::get_with`].
     pub fn reader(&self, key: &[u8]) -> Result<Option<RawReader<'_>>, Error> {
-        macro_rules! reader {
-            ($($variant:ident)*) => {
-                match &self.any {
-                    $(AnyTree::$variant(tree) => {
-                        tree.store().may_read()?;
-                        tree.btree().reader(key)?.map(AnyReader::$variant)
-                    })*
-                }
-            };
-        }
-        let any = reader!(
-            SwizzledCooling SwizzledNoHook SwizzledAny SwizzledWatt HashedLatchedCentral
-            SwizzledLatchedCentral SwizzledLatchedCooling HashedAny SwizzledUnlatchedWatt
-            SwizzledAnyRecording
-        );
+        let any = turn_some!(AnyTree => AnyReader, &self.any, tree => {
+            tree.store().may_read()?;
+            tree.btree().reader(key)?
+        });
         Ok(any.map(|any| RawReader { any }))
     }
 

@@ -4,7 +4,7 @@ use std::ops::RangeBounds;
 use std::panic::Location;
 use std::sync::Arc;
 
-use crate::api::any::{AnyRange, AnyStore, AnyTree, each};
+use crate::api::any::*;
 use crate::api::db::Db;
 use crate::api::raw_tree::{RawRange, RawTree, bounds};
 use crate::api::tree::{Range, Tree};
@@ -78,21 +78,11 @@ impl Snapshot {
         fn is_same<M: PoolStrategy>(store: &Arc<Store<M>>, other: &Arc<Store<M>>) -> bool {
             Arc::ptr_eq(store, other)
         }
-        let same = match (&self.store, tree.any()) {
-            (AnyStore::SwizzledCooling(store), AnyTree::SwizzledCooling(tree)) => {
-                is_same(store, tree.store())
-            }
-            (AnyStore::SwizzledNoHook(store), AnyTree::SwizzledNoHook(tree)) => {
-                is_same(store, tree.store())
-            }
-            (AnyStore::SwizzledAny(store), AnyTree::SwizzledAny(tree)) => {
-                is_same(store, tree.store())
-            }
-            (AnyStore::SwizzledWatt(store), AnyTree::SwizzledWatt(tree)) => {
-                is_same(store, tree.store())
-            }
-            _ => false,
-        };
+        let same = both!(
+            (AnyStore, &self.store, store), (AnyTree, tree.any(), tree) =>
+                is_same(store, tree.store()),
+            else false
+        );
         if same { Ok(()) } else { Err(Error::OtherStore { name: tree.name().to_string() }) }
     }
 
@@ -176,17 +166,10 @@ impl Snapshot {
         range: &KeyRange,
     ) -> Result<RawRange<'t>, Error> {
         self.check(tree)?;
-        macro_rules! of {
-            ($($variant:ident)*) => {
-                match tree.any() {
-                    $(AnyTree::$variant(tree) => AnyRange::$variant(StoreRange::of_snapshot(
-                        &self.inner, tree, bounds(range),
-                    )),)*
-                    _ => return Err(Error::NoTransactions),
-                }
-            };
-        }
-        Ok(RawRange::new(tree, of!(SwizzledCooling SwizzledNoHook SwizzledAny SwizzledWatt), range))
+        let any = turn!(AnyTree => AnyRange, tree.any(), tree => {
+            StoreRange::of_snapshot(&self.inner, tree, bounds(range))
+        });
+        Ok(RawRange::new(tree, any, range))
     }
 
     /// The value of `key` in a tree with types.

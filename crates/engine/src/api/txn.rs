@@ -3,7 +3,7 @@
 use std::ops::{Bound, RangeBounds};
 use std::time::{Duration, Instant};
 
-use crate::api::any::{AnyStore, AnyTree, AnyTxn, each_few};
+use crate::api::any::*;
 use crate::api::db::Db;
 use crate::api::raw_tree::{RawEntry, RawTree};
 use crate::api::tree::Tree;
@@ -11,6 +11,7 @@ use crate::btree::Condition;
 use crate::encoding::key::Key;
 use crate::encoding::value::Value;
 use crate::store::error::Error;
+use crate::store::store_txn::StoreTxn;
 use crate::txn::{Savepoint, TxnOptions};
 
 /// How long [`Db::transact`] begins a transaction anew, unless told.
@@ -92,15 +93,12 @@ impl std::fmt::Debug for Txn {
 }
 
 /// Evaluates `$body` for a transaction and a tree of the same combination.
-macro_rules! both {
+macro_rules! of_tree {
     ($txn:expr, $tree:expr, $tx:ident, $held:ident => $body:expr) => {
-        match (&mut $txn.any, $tree.any()) {
-            (AnyTxn::SwizzledCooling($tx), AnyTree::SwizzledCooling($held)) => $body,
-            (AnyTxn::SwizzledNoHook($tx), AnyTree::SwizzledNoHook($held)) => $body,
-            (AnyTxn::SwizzledAny($tx), AnyTree::SwizzledAny($held)) => $body,
-            (AnyTxn::SwizzledWatt($tx), AnyTree::SwizzledWatt($held)) => $body,
-            _ => Err(Error::OtherStore { name: $tree.name().to_string() }),
-        }
+        both!(
+            (AnyTxn, &mut $txn.any, $tx), (AnyTree, $tree.any(), $held) => $body,
+            else Err(Error::OtherStore { name: $tree.name().to_string() })
+        )
     };
 }
 
@@ -118,18 +116,7 @@ impl Db {
     /// # Errors
     /// As [`Db::begin`].
     pub fn begin_with(&self, options: TxnOptions) -> Result<Txn, Error> {
-        use crate::store::store_txn::StoreTxn;
-        let any = match self.any() {
-            AnyStore::SwizzledCooling(store) => {
-                AnyTxn::SwizzledCooling(StoreTxn::begin(store, options)?)
-            }
-            AnyStore::SwizzledNoHook(store) => {
-                AnyTxn::SwizzledNoHook(StoreTxn::begin(store, options)?)
-            }
-            AnyStore::SwizzledAny(store) => AnyTxn::SwizzledAny(StoreTxn::begin(store, options)?),
-            AnyStore::SwizzledWatt(store) => AnyTxn::SwizzledWatt(StoreTxn::begin(store, options)?),
-            _ => return Err(Error::NoTransactions),
-        };
+        let any = turn!(AnyStore => AnyTxn, self.any(), store => StoreTxn::begin(store, options)?);
         Ok(Txn { any })
     }
 
@@ -195,13 +182,13 @@ impl Db {
 impl Txn {
     /// Its id.
     pub fn id(&self) -> u64 {
-        each_few!(AnyTxn, &self.any, tx => tx.id())
+        each!(AnyTxn, &self.any, tx => tx.id())
     }
 
     /// Another thread goes on with the transaction. Until it does, this thread waits for the
     /// transaction's locks as for anybody's.
     pub fn leave_thread(&mut self) {
-        each_few!(AnyTxn, &mut self.any, tx => tx.leave_thread());
+        each!(AnyTxn, &mut self.any, tx => tx.leave_thread());
     }
 
     /// The value of `key`.
@@ -238,7 +225,7 @@ impl Txn {
         key: &[u8],
         f: &mut dyn FnMut(&[u8]),
     ) -> Result<bool, Error> {
-        both!(self, tree, tx, tree => Ok(tx.get(tree, key, f)?.is_some()))
+        of_tree!(self, tree, tx, tree => Ok(tx.get(tree, key, f)?.is_some()))
     }
 
     /// Whether there is such a key.
@@ -255,7 +242,7 @@ impl Txn {
     /// # Errors
     /// As [`Txn::get`].
     pub fn get_for_update(&mut self, tree: &RawTree, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        both!(self, tree, tx, tree => tx.lock(tree, key))?;
+        of_tree!(self, tree, tx, tree => tx.lock(tree, key))?;
         self.get(tree, key)
     }
 
@@ -266,7 +253,7 @@ impl Txn {
         value: Option<&[u8]>,
         condition: Condition,
     ) -> Result<(bool, bool), Error> {
-        both!(self, tree, tx, tree => tx.write(tree, key, value, condition))
+        of_tree!(self, tree, tx, tree => tx.write(tree, key, value, condition))
     }
 
     /// Inserts an entry or replaces the value of one; answers whether there was one.
@@ -327,7 +314,7 @@ impl Txn {
         bounds: (Bound<&[u8]>, Bound<&[u8]>),
         f: &mut dyn FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), Error> {
-        both!(self, tree, tx, tree => tx.scan(tree, bounds, f))
+        of_tree!(self, tree, tx, tree => tx.scan(tree, bounds, f))
     }
 
     /// As [`Txn::scan`], from the last key to the first.
@@ -350,7 +337,7 @@ impl Txn {
         bounds: (Bound<&[u8]>, Bound<&[u8]>),
         f: &mut dyn FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), Error> {
-        both!(self, tree, tx, tree => tx.scan_back(tree, bounds, f))
+        of_tree!(self, tree, tx, tree => tx.scan_back(tree, bounds, f))
     }
 
     /// The entries of a range of keys.
@@ -413,7 +400,7 @@ impl Txn {
 
     /// A moment that the transaction can go back to.
     pub fn savepoint(&self) -> Savepoint {
-        each_few!(AnyTxn, &self.any, tx => tx.savepoint())
+        each!(AnyTxn, &self.any, tx => tx.savepoint())
     }
 
     /// Takes back what was changed since `savepoint`, which remains. Locks are kept.
@@ -421,7 +408,7 @@ impl Txn {
     /// # Errors
     /// The savepoint is another transaction's, or gone with an earlier one; or the store failed.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<(), Error> {
-        each_few!(AnyTxn, &mut self.any, tx => tx.rollback_to(savepoint))
+        each!(AnyTxn, &mut self.any, tx => tx.rollback_to(savepoint))
     }
 
     /// Ends the transaction; its changes stay, as durable as was asked for.
@@ -429,7 +416,7 @@ impl Txn {
     /// # Errors
     /// The log failed: whether the transaction is durable shows when the store is opened again.
     pub fn commit(self) -> Result<(), Error> {
-        each_few!(AnyTxn, self.any, tx => tx.commit())
+        each!(AnyTxn, self.any, tx => tx.commit())
     }
 
     /// Ends the transaction as if it had never been.
@@ -437,6 +424,6 @@ impl Txn {
     /// # Errors
     /// The store failed. It must be opened again, and undoes the transaction then.
     pub fn abort(self) -> Result<(), Error> {
-        each_few!(AnyTxn, self.any, tx => tx.abort())
+        each!(AnyTxn, self.any, tx => tx.abort())
     }
 }

@@ -18,8 +18,10 @@
 //! SwizzledUnlatchedWatt   swizzled     none        watt     what latching costs; one thread
 //! SwizzledAnyRecording    swizzled     optimistic  any      any policy, with its references
 //! ```
-//! The first four are all that a user's choice of a policy leads to. Hash indexes and heaps are
-//! compiled for them only: the others are for measuring trees.
+//! The first four are all that a user's choice of a policy leads to: [`Db`](crate::Db), hash indexes
+//! and heaps are compiled for them only. The others are the laboratory's, for measuring trees: they
+//! exist with the cargo feature `lab`, and are reached through [`Combination::visit`] and
+//! [`Store<M>`](super::Store).
 //!
 //! Hot halves: `nothing` is that of `random`, `fifo`, `loop`, …; `central` of `lru`, `2q`, `arc`,
 //! `lirs`, …; `cooling` of `lean-evict`; `watt` of `watt`. `any` stands for whichever a policy has,
@@ -35,9 +37,9 @@ use millpond_policies::contract::{CentralHook, HitHook, NoHook, Policy, PolicySp
 use millpond_policies::policy::{LeanEvict, Watt};
 use millpond_policies::registry::{Visitor, visit_all};
 
-use crate::pool::{
-    HostedPolicy, HostingError, Latched, Latching, Optimistic, PoolStrategy, Unlatched,
-};
+use crate::pool::{HostedPolicy, HostingError, Latching, Optimistic, PoolStrategy};
+#[cfg(feature = "lab")]
+use crate::pool::{Latched, Unlatched};
 use crate::store::choices::{HitDelivery, LatchingMode, TranslationMode};
 use crate::store::policy_choice::PolicyChoice;
 
@@ -99,84 +101,147 @@ pub trait Visit {
 }
 
 macro_rules! combinations {
-    ($(
-        $(#[$doc:meta])*
-        $name:ident = $translation:ident, $latching:ident, $half:ident, $records:literal:
-            Compiled<$latch:ty, $touch:ty, $($flags:literal),*>;
-    )*) => {
+    (
+        $d:tt
+        users { $(
+            $(#[$doc:meta])*
+            $name:ident = $half:ident: Compiled<$latch:ty, $hook:ty, $($flags:literal),*>;
+        )* }
+        laboratory { $(
+            $(#[$lab_doc:meta])*
+            $lab_name:ident = $translation:ident, $latching:ident, $lab_half:ident, $records:literal:
+                Compiled<$lab_latch:ty, $lab_hook:ty, $($lab_flags:literal),*>;
+        )* }
+    ) => {
         $(
             $(#[$doc])*
-            pub type $name = Compiled<$latch, $touch, $($flags),*>;
+            pub type $name = Compiled<$latch, $hook, $($flags),*>;
+        )*
+        $(
+            $(#[$lab_doc])*
+            #[cfg(feature = "lab")]
+            pub type $lab_name = Compiled<$lab_latch, $lab_hook, $($lab_flags),*>;
         )*
 
         /// A combination by its name; the module's table says what each is for.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum Combination {
             $($(#[$doc])* $name,)*
+            $($(#[$lab_doc])* #[cfg(feature = "lab")] $lab_name,)*
         }
 
         impl Combination {
-            /// All there are.
-            pub const ALL: &[Combination] = &[$(Combination::$name),*];
+            /// All that are compiled.
+            pub const ALL: &[Combination] = &[
+                $(Combination::$name,)*
+                $(#[cfg(feature = "lab")] Combination::$lab_name,)*
+            ];
+
+            /// Those that a user's choice of a policy leads to.
+            pub const USERS: &[Combination] = &[$(Combination::$name),*];
 
             /// How page ids become frames.
             pub fn translation(self) -> TranslationMode {
-                match self { $(Combination::$name => TranslationMode::$translation,)* }
+                match self {
+                    $(Combination::$name => TranslationMode::Swizzled,)*
+                    $(
+                        #[cfg(feature = "lab")]
+                        Combination::$lab_name => TranslationMode::$translation,
+                    )*
+                }
             }
 
             /// How threads keep out of each other's way.
             pub fn latching(self) -> LatchingMode {
-                match self { $(Combination::$name => LatchingMode::$latching,)* }
+                match self {
+                    $(Combination::$name => LatchingMode::Optimistic,)*
+                    $(
+                        #[cfg(feature = "lab")]
+                        Combination::$lab_name => LatchingMode::$latching,
+                    )*
+                }
             }
 
             /// What a hit does.
             pub fn hot_half(self) -> HotHalf {
-                match self { $(Combination::$name => HotHalf::$half,)* }
+                match self {
+                    $(Combination::$name => HotHalf::$half,)*
+                    $(#[cfg(feature = "lab")] Combination::$lab_name => HotHalf::$lab_half,)*
+                }
             }
 
             /// Whether page references can be recorded.
             pub fn records(self) -> bool {
-                match self { $(Combination::$name => $records,)* }
+                match self {
+                    $(Combination::$name => false,)*
+                    $(#[cfg(feature = "lab")] Combination::$lab_name => $records,)*
+                }
             }
 
             /// Whether stores that run with it have no hash indexes and no heaps.
             pub fn has_trees_only(self) -> bool {
-                match self { $(Combination::$name => <$name as PoolStrategy>::TREES_ONLY,)* }
+                match self {
+                    $(Combination::$name => <$name as PoolStrategy>::TREES_ONLY,)*
+                    $(
+                        #[cfg(feature = "lab")]
+                        Combination::$lab_name => <$lab_name as PoolStrategy>::TREES_ONLY,
+                    )*
+                }
             }
 
             /// Hands the combination's type to `visit`.
             pub fn visit<V: Visit>(self, visit: V) -> V::Output {
-                match self { $(Combination::$name => visit.visit::<$name>(),)* }
+                match self {
+                    $(Combination::$name => visit.visit::<$name>(),)*
+                    $(#[cfg(feature = "lab")] Combination::$lab_name => visit.visit::<$lab_name>(),)*
+                }
             }
+        }
+
+        /// Calls the macro `$then` with the names of all combinations that [`Db`](crate::Db) is
+        /// compiled for, in brackets, and then the given tokens: every list of them comes from here.
+        #[cfg(not(test))]
+        macro_rules! with_user_combinations {
+            ($d then:ident! { $d ($d rest:tt)* }) => {
+                $d then! { [$($name)*] $d ($d rest)* }
+            };
         }
     };
 }
 
 combinations! {
-    /// Swips, optimistic latches, lean eviction.
-    SwizzledCooling = Swizzled, Optimistic, Cooling, false: Compiled<Optimistic, CoolingHook, true>;
-    /// Swips, optimistic latches, policies that hits never reach.
-    SwizzledNoHook = Swizzled, Optimistic, Nothing, false: Compiled<Optimistic, NoHook, true>;
-    /// Swips, optimistic latches, WATT: the default.
-    SwizzledWatt = Swizzled, Optimistic, Watt, false: Compiled<Optimistic, WattHook, true>;
-    /// Swips, optimistic latches, any other policy.
-    SwizzledAny = Swizzled, Optimistic, Any, false: Compiled<Optimistic, AnyHook, true>;
-    /// Page table, shared latches, policies that hear every hit: a classic pool.
-    HashedLatchedCentral = Hashed, Latched, Central, false: Compiled<Latched, CentralHook, false>;
-    /// The classic pool with swips.
-    SwizzledLatchedCentral = Swizzled, Latched, Central, false:
-        Compiled<Latched, CentralHook, true>;
-    /// The same with lean eviction.
-    SwizzledLatchedCooling = Swizzled, Latched, Cooling, false:
-        Compiled<Latched, CoolingHook, true>;
-    /// Page table, optimistic latches, any policy.
-    HashedAny = Hashed, Optimistic, Any, false: Compiled<Optimistic, AnyHook, false>;
-    /// Swips, no latches, WATT: for one thread.
-    SwizzledUnlatchedWatt = Swizzled, None, Watt, false: Compiled<Unlatched, WattHook, true>;
-    /// Swips, optimistic latches, any policy, writing down the page references.
-    SwizzledAnyRecording = Swizzled, Optimistic, Any, true:
-        Compiled<Optimistic, AnyHook, true, true>;
+    $
+    users {
+        /// Swips, optimistic latches, lean eviction.
+        SwizzledCooling = Cooling: Compiled<Optimistic, CoolingHook, true>;
+        /// Swips, optimistic latches, policies that hits never reach.
+        SwizzledNoHook = Nothing: Compiled<Optimistic, NoHook, true>;
+        /// Swips, optimistic latches, WATT: the default.
+        SwizzledWatt = Watt: Compiled<Optimistic, WattHook, true>;
+        /// Swips, optimistic latches, any other policy.
+        SwizzledAny = Any: Compiled<Optimistic, AnyHook, true>;
+    }
+    laboratory {
+        /// Page table, shared latches, policies that receive every hit: a classic pool.
+        HashedLatchedCentral = Hashed, Latched, Central, false:
+            Compiled<Latched, CentralHook, false>;
+        /// The classic pool with swips.
+        SwizzledLatchedCentral = Swizzled, Latched, Central, false:
+            Compiled<Latched, CentralHook, true>;
+        /// The same with lean eviction.
+        SwizzledLatchedCooling = Swizzled, Latched, Cooling, false:
+            Compiled<Latched, CoolingHook, true>;
+        /// Page table, optimistic latches, any policy.
+        HashedAny = Hashed, Optimistic, Any, false: Compiled<Optimistic, AnyHook, false>;
+        /// Swips, no latches, WATT: for one thread.
+        SwizzledUnlatchedWatt = Swizzled, None, Watt, false: Compiled<Unlatched, WattHook, true>;
+        /// Swips, optimistic latches, any policy, recording the page references.
+        SwizzledAnyRecording = Swizzled, Optimistic, Any, true:
+            Compiled<Optimistic, AnyHook, true, true>;
+    }
 }
+#[cfg(not(test))]
+pub(crate) use with_user_combinations;
 
 impl Combination {
     /// The compiled combination for these choices.
@@ -204,6 +269,12 @@ impl Combination {
             records,
             exist: Combination::list(),
         })
+    }
+
+    /// The combination that a user's store runs with, by its policy.
+    pub fn of_policy(policy: &PolicyChoice) -> Combination {
+        let own = Combination::USERS.iter().find(|c| c.hot_half().hook() == policy.hook);
+        own.copied().unwrap_or(Combination::SwizzledAny)
     }
 
     /// The shipped policies that run with it, by name.

@@ -15,7 +15,8 @@ use crate::pool::PoolError;
 use crate::recovery::{LogDamage, RecoveryError};
 use crate::store::backup_error::BackupError;
 use crate::store::catalog::Structure;
-use crate::store::combinations::{CombinationError, PolicyFitError};
+use crate::store::combinations::PolicyFitError;
+use crate::store::lab_error::LabError;
 use crate::store::options::OptionsError;
 use crate::txn::TxnError;
 use crate::{hash_index, heap};
@@ -27,9 +28,10 @@ pub enum Error {
     /// Options that cannot be.
     #[error(transparent)]
     Options(#[from] OptionsError),
-    /// Strategies that are not compiled together.
+    /// Strategies of the laboratory cannot do this.
+    #[doc(hidden)]
     #[error(transparent)]
-    Combination(#[from] CombinationError),
+    Lab(#[from] LabError),
     /// The policy does not fit.
     #[error(transparent)]
     PolicyFit(#[from] PolicyFitError),
@@ -145,17 +147,6 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
-    /// The store runs with strategies that only trees are compiled for.
-    #[error(
-        "'{name}': no {wanted} is compiled for translation, latching or recording as they are set; \
-         leave them as they are by default"
-    )]
-    TreesOnly {
-        /// The name.
-        name: String,
-        /// What was asked for.
-        wanted: Structure,
-    },
     /// Handles of it are alive.
     #[error("'{name}' is in use by {handles} handles: drop them first")]
     TreeInUse {
@@ -246,12 +237,6 @@ pub enum Error {
         /// The store.
         path: PathBuf,
     },
-    /// The strategies that the store was opened with have no log and no transactions.
-    #[error(
-        "no transactions are compiled for translation, latching or recording as they are set: \
-         leave them as they are by default"
-    )]
-    NoTransactions,
     /// A tree of another store.
     #[error("'{name}' is a tree of another store than the transaction's")]
     OtherStore {
@@ -261,9 +246,6 @@ pub enum Error {
     /// The store is open for reading.
     #[error("the store is open for reading only")]
     ReadOnly,
-    /// A store with `latching = none` was used by a second thread.
-    #[error("latching = none is for the thread that opened the store: open it with latches")]
-    WrongThread,
     /// The catalog holds something that this version does not know.
     #[error("the catalog's entry '{name}' cannot be read ({reason}): run `check` on the store")]
     Catalog {

@@ -13,6 +13,7 @@ use crate::pool::stats::counters::{Counter, Timing};
 use crate::pool::{Anchor, Pool, PoolError, PoolStrategy};
 use crate::store::catalog::{Entry, Structure};
 use crate::store::error::Error;
+use crate::store::lab_error::LabError;
 use crate::store::store::Store;
 use crate::txn::{Each, Found, find};
 
@@ -89,7 +90,7 @@ impl<M: PoolStrategy> Opened<M> {
             return Ok(Opened::Tree(shared(name, BTree::create(pool, owner)?)));
         }
         if M::TREES_ONLY {
-            return Err(Error::TreesOnly { name: name.to_string(), wanted: kind });
+            return Err(LabError::TreesOnly { name: name.to_string(), wanted: kind }.into());
         }
         Ok(if kind == Structure::Hash {
             let index = HashIndex::create(pool, owner, secret_seed(owner))?;
@@ -106,7 +107,9 @@ impl<M: PoolStrategy> Opened<M> {
             return Ok(Opened::Tree(shared(name, BTree::open(pool, owner, root)?)));
         }
         if M::TREES_ONLY {
-            return Err(Error::TreesOnly { name: name.to_string(), wanted: entry.structure });
+            return Err(
+                LabError::TreesOnly { name: name.to_string(), wanted: entry.structure }.into()
+            );
         }
         Ok(if entry.structure == Structure::Hash {
             Opened::Hash(shared(name, HashIndex::open(pool, owner, root)?))

@@ -16,6 +16,7 @@ pub mod combinations;
 pub mod error;
 pub mod handle;
 mod housekeeping;
+pub mod lab_error;
 pub mod log_open;
 mod log_salvage;
 pub mod memory_limit;
@@ -46,6 +47,7 @@ pub use choices::{
 pub use combinations::{Combination, CombinationError};
 pub use error::Error;
 pub use handle::{StoreHandle, StoreHashIndex, StoreHeap, StoreTree};
+pub use lab_error::LabError;
 pub use options::{Lab, Options, OptionsError, Plan};
 pub use own_policy::OwnPolicies;
 pub use recovery_watch::RecoveryWatch;

@@ -45,6 +45,7 @@ use crate::store::combinations::host_for;
 use crate::store::error::Error;
 use crate::store::handle::{OpenTree, Opened, StoreHandle, StoreHashIndex, StoreHeap, StoreTree};
 use crate::store::housekeeping::Housekeeping;
+use crate::store::lab_error::LabError;
 use crate::store::log_open::{self, Logged};
 use crate::store::log_salvage::{Names, undo_failed};
 use crate::store::memory_limit::SystemRoots;
@@ -413,7 +414,7 @@ impl<M: PoolStrategy> Store<M> {
         options: &Options,
     ) -> Result<Arc<Store<M>>, Error> {
         if M::TREES_ONLY {
-            return Err(Error::NoTransactions);
+            return Err(LabError::NoTransactions.into());
         }
         let options = Self::adapted(options);
         Self::start(Prepared::devices(device, log, &options, unnamed)?, &options)
@@ -629,7 +630,7 @@ impl<M: PoolStrategy> Store<M> {
     #[inline(always)]
     pub(crate) fn may_read(&self) -> Result<(), Error> {
         if !M::Latching::THREADS && self.alone != Some(std::thread::current().id()) {
-            return Err(Error::WrongThread);
+            return Err(LabError::WrongThread.into());
         }
         Ok(())
     }
@@ -992,7 +993,7 @@ impl<M: PoolStrategy> Store<M> {
         caller: &'static Location<'static>,
     ) -> Result<Arc<Snapshot>, Error> {
         if M::TREES_ONLY {
-            return Err(Error::NoTransactions);
+            return Err(LabError::NoTransactions.into());
         }
         self.may_read()?;
         Ok(Snapshot::begin(&self.txns, caller, &mut TreesOf(self))?)

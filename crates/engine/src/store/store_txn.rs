@@ -7,6 +7,7 @@ use crate::btree::{BTree, Condition};
 use crate::pool::{Pool, PoolStrategy};
 use crate::store::error::Error;
 use crate::store::handle::{OpenTree, StoreTree};
+use crate::store::lab_error::LabError;
 use crate::store::store::Store;
 use crate::txn::{Savepoint, Transaction, TxnError, TxnOptions};
 
@@ -58,7 +59,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
     /// The store is open for reading only, or is used by another thread than its own.
     pub fn begin(store: &Arc<Store<M>>, options: TxnOptions) -> Result<StoreTxn<M>, Error> {
         if M::TREES_ONLY {
-            return Err(Error::NoTransactions);
+            return Err(LabError::NoTransactions.into());
         }
         store.may_write()?;
         let tx = Transaction::begin(store.transactions(), options);

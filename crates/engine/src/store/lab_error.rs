@@ -1,0 +1,42 @@
+//! What strategies of the laboratory cannot do; users do not meet it.
+
+use crate::store::catalog::Structure;
+use crate::store::combinations::CombinationError;
+
+/// A strategy of the laboratory cannot do what was asked for.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// Strategies that are not compiled together.
+    #[error(transparent)]
+    Combination(#[from] CombinationError),
+    /// `Db` is not compiled for these strategies.
+    #[error(
+        "{combination} is the laboratory's: open it as a `Store<M>`, by `Combination::visit`, or \
+         leave translation, latching and recording as they are by default"
+    )]
+    NotForUsers {
+        /// The strategies.
+        combination: String,
+    },
+    /// Only trees are compiled for the store's strategies.
+    #[error(
+        "'{name}': no {wanted} is compiled for translation, latching or recording as they are set; \
+         leave them as they are by default"
+    )]
+    TreesOnly {
+        /// The name.
+        name: String,
+        /// The structure asked for.
+        wanted: Structure,
+    },
+    /// The store's strategies have no log and no transactions.
+    #[error(
+        "no transactions are compiled for translation, latching or recording as they are set: \
+         leave them as they are by default"
+    )]
+    NoTransactions,
+    /// A store with `latching = none` was used by a second thread.
+    #[error("latching = none is for the thread that opened the store: open it with latches")]
+    WrongThread,
+}
