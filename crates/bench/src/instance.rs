@@ -15,7 +15,7 @@ use millpond::internals::pool::{
     Workers,
 };
 use millpond::internals::store::combinations::{Combination, Visit, host_for};
-use millpond::internals::store::memory_limit::SystemRoots;
+use millpond::internals::store::options::memory_limit::SystemRoots;
 use millpond::internals::store::{LatchingMode, Plan, ReclamationMode};
 use millpond::{EvictionMode, Options};
 use millpond_base::{PageId, Reason, Size};

@@ -15,7 +15,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use millpond::internals::store::memory_limit::SystemRoots;
+use millpond::internals::store::options::memory_limit::SystemRoots;
 
 /// Why there can be no memory limit here.
 #[derive(Debug, thiserror::Error)]

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use millpond::internals::io::{Device, MemoryDevice, SlowDevice};
 use millpond::internals::pool::PoolStrategy;
-use millpond::internals::store::log_open::log_path;
-use millpond::internals::store::stat_file::stat_path;
+use millpond::internals::store::opening::log_open::log_path;
+use millpond::internals::store::stats::stat_file::stat_path;
 use millpond_base::Size;
 use millpond_workload::tpcc;
 

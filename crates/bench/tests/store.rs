@@ -11,7 +11,7 @@ use millpond::internals::pool::stats::counters::Counter;
 use millpond::internals::pool::{Optimistic, Pool, PoolOptions, PoolStrategy, Twin, Workers};
 use millpond::internals::store::HitDelivery;
 use millpond::internals::store::combinations::{Combination, Visit, host_for};
-use millpond::internals::store::policy_choice::PolicyChoice;
+use millpond::internals::store::options::policy_choice::PolicyChoice;
 use millpond_base::Seed;
 use millpond_bench::db_store::{DbStore, DbStoreError};
 use millpond_bench::store::{TABLES_MAX, TreeStore, TreeStoreError};

@@ -200,7 +200,7 @@ fn a_running_store_shows_its_statistics_and_is_left_alone() {
     let db = millpond::Db::open(shop.path("run.db"), Default::default()).unwrap();
     let tree = db.raw_tree("t").unwrap();
     tree.put(b"a", b"b").unwrap();
-    let stat_file = millpond::internals::store::stat_file::stat_path(&shop.path("run.db"));
+    let stat_file = millpond::internals::store::stats::stat_file::stat_path(&shop.path("run.db"));
     while !stat_file.exists() {
         std::thread::yield_now();
     }

@@ -47,7 +47,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.output.check([&args.store.file])?;
     let file = &args.store.file;
-    let failed = |error: millpond::internals::store::stat_file::StatFileError| {
+    let failed = |error: millpond::internals::store::stats::stat_file::StatFileError| {
         Failure::Store(error.to_string())
     };
     if args.prometheus {

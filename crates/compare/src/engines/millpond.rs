@@ -20,7 +20,7 @@ use millpond::internals::io::{FileOptions, PageStore};
 use millpond::internals::page::PageSize;
 use millpond::internals::pool::{Kind, Pool, PoolOptions, Workers};
 use millpond::internals::store::combinations::{WattHook, host_for};
-use millpond::internals::store::memory_limit::SystemRoots;
+use millpond::internals::store::options::memory_limit::SystemRoots;
 use millpond::internals::store::{HitDelivery, Lab};
 use millpond_base::{PageId, Reason};
 use millpond_bench::store::{TreeSession, TreeStore, TreeStoreError};

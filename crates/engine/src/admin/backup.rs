@@ -51,8 +51,8 @@ use crate::io::simulated::planted::{Bug, is_planted};
 use crate::io::{AlignedBuffer, Device};
 use crate::log::copy::{CopyError as LogCopyError, LogCopy};
 use crate::pool::{PoolError, PoolStrategy};
-use crate::store::backup_error::BackupError;
 use crate::store::error::Error;
+use crate::store::error::backup::BackupError;
 use crate::store::store::Store;
 
 /// Bytes that are read, and then written, at a time.

@@ -12,7 +12,7 @@ use crate::page::change::{Section, sections};
 use crate::pool::mini_transaction::kind;
 use crate::recovery::Checkpoint;
 use crate::store::error::Error;
-use crate::store::log_open::log_path;
+use crate::store::opening::log_open::log_path;
 
 /// A record of a log.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -44,8 +44,8 @@ use crate::io::{AlignedBuffer, PageRead, PageStore};
 use crate::page::{PageHeader, PageType};
 use crate::pool::{Anchor, Moved, Pool, PoolStrategy, Walk};
 use crate::store::error::Error;
-use crate::store::handle::Opened;
-use crate::store::lab_error::LabError;
+use crate::store::error::lab::LabError;
+use crate::store::opened::Opened;
 use crate::store::store::Store;
 
 /// Bytes of pages that move between two checkpoints, at most.

@@ -20,14 +20,13 @@ use crate::io::{Device, MemoryDevice};
 use crate::pool::StorageRecorder;
 use crate::pool::recording::recorder::Recorder;
 use crate::recovery::Recovery;
-use crate::store::catalog::{Entry, Structure, TypeNames};
 use crate::store::combinations::Combination;
+use crate::store::entry::{Entry, Structure, TypeNames};
 use crate::store::error::Error;
-use crate::store::lab_error::LabError;
+use crate::store::error::lab::LabError;
+use crate::store::opening::Builder;
 use crate::store::options::{Options, OptionsError};
-use crate::store::policy_choice::PolicyChoice;
 use crate::store::stats::Stats;
-use crate::store::store::{Prepared, Store};
 use crate::txn::Durability;
 
 /// A store.
@@ -66,8 +65,7 @@ impl Db {
     /// was not closed cleanly, has another page size than asked for; or no memory.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db, Error> {
         let combination = choose(&options)?;
-        let prepared = Prepared::file(path.as_ref(), &options, true, names)?;
-        Db::start(combination, prepared, &options)
+        Db::start(combination, Builder::file(path.as_ref(), &options))
     }
 
     /// A new store in memory: the file, too, is memory, so that everything is gone afterwards.
@@ -86,8 +84,7 @@ impl Db {
     /// As [`Db::open`].
     pub fn open_on(device: Arc<dyn Device>, options: Options) -> Result<Db, Error> {
         let combination = choose(&options)?;
-        let prepared = Prepared::device(device, &options)?;
-        Db::start(combination, prepared, &options)
+        Db::start(combination, Builder::device(device, &options))
     }
 
     /// Opens the store on `device`, with its log on `log`, or creates both if they are empty. If it
@@ -101,13 +98,13 @@ impl Db {
         options: Options,
     ) -> Result<Db, Error> {
         let combination = choose(&options)?;
-        let prepared = Prepared::devices(device, log, &options, names)?;
-        Db::start(combination, prepared, &options)
+        Db::start(combination, Builder::devices(device, log, &options))
     }
 
-    fn start(combination: Combination, prepared: Prepared, options: &Options) -> Result<Db, Error> {
+    fn start(combination: Combination, builder: Builder<'_>) -> Result<Db, Error> {
+        let builder = builder.naming(names);
         let store = by_combination!(
-            combination, Store::start(prepared, options)?,
+            combination, builder.open()?,
             else return Err(LabError::NotForUsers { combination: combination.to_string() }.into())
         );
         Ok(Db { store, combination })
@@ -479,7 +476,7 @@ fn types_of<K: Key, V: Value>() -> TypeNames {
 /// The combination that the options' policy leads to.
 fn choose(options: &Options) -> Result<Combination, Error> {
     let lab = &options.lab;
-    let policy = PolicyChoice::parse_among(&options.policy, &options.own_policies);
+    let policy = options.own_policies.choose(&options.policy);
     let policy = policy.map_err(OptionsError::from)?;
     let chosen = Combination::choose(lab.translation, lab.latching, &policy, lab.records);
     match chosen.map_err(LabError::from)? {

@@ -1,22 +1,7 @@
 //! The catalog: which structures a store has, by name. A B⁺-tree of its own (owner 0), whose root
 //! is named in the superblock.
 //!
-//! ```text
-//! key     the name, UTF-8, 1 to 255 bytes (less where pages are tiny)
-//! value   offset size
-//!              0    4  owner: the id that the structure's pages carry, from 1 on
-//!              4    1  what it is: 1 tree, 2 hash index, 3 heap
-//!              5    3  reserved, 0
-//!              8    8  page of its root
-//!             16    8  when it was made, in ms since 1970
-//!             24    2  bytes of the name of its keys' type; from here on only if it was made with
-//!                      types that have names (`DecodeKey::type_name`)
-//!             26       that name, UTF-8; empty: not known
-//!                   2  bytes of the name of its values' type
-//!                      that name
-//! ```
-//! All integers are little-endian. Entries of stores that were made before there were names of
-//! types end at byte 24, as those of structures that are made as byte strings do.
+//! `entry.rs` has the format of its entries.
 //!
 //! A root gets another page only when the store shrinks, and its entry changes in the same attempt:
 //! the log has both, or neither. The catalog's own root is the first page that a new store takes,
@@ -25,7 +10,6 @@
 //! An owner's id is one more than the largest in use, so ids of dropped structures come back; by
 //! then all their pages are free.
 
-use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -34,150 +18,13 @@ use millpond_base::PageId;
 use crate::btree::BTree;
 use crate::page::PageType;
 use crate::pool::{Anchor, Moved, Pages, Pool, PoolError, PoolStrategy};
+use crate::store::entry::{ENTRY, Entry, ROOT, Structure, TypeNames};
 use crate::store::error::Error;
 
 /// The owner of the catalog's own pages.
 pub const CATALOG_OWNER: u32 = 0;
 /// Most bytes of a name, where pages are large enough.
 pub const NAME_MAX: usize = 255;
-
-/// Most bytes of a type's name; longer ones are not kept.
-const TYPE_NAME_MAX: usize = 255;
-
-pub(crate) const ENTRY: usize = 24;
-/// Where an entry says the root.
-const ROOT: usize = 8;
-
-/// What a name stands for.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Structure {
-    /// A B⁺-tree.
-    #[default]
-    Tree,
-    /// A hash index.
-    Hash,
-    /// A heap.
-    Heap,
-}
-
-impl fmt::Display for Structure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Structure::Tree => "tree",
-            Structure::Hash => "hash index",
-            Structure::Heap => "heap",
-        })
-    }
-}
-
-/// What the keys and values of a structure are, as its catalog entry keeps it.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub struct TypeNames {
-    /// The name of its keys' type; `None`: not known.
-    pub key: Option<String>,
-    /// The name of its values' type, or its records'; `None`: not known.
-    pub value: Option<String>,
-}
-
-impl TypeNames {
-    /// Those of a structure with such keys and values.
-    pub fn new(key: Option<String>, value: Option<String>) -> TypeNames {
-        TypeNames { key, value }
-    }
-
-    /// What follows an entry; nothing if there are no names.
-    fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        if self.key.is_none() && self.value.is_none() {
-            return bytes;
-        }
-        for name in [&self.key, &self.value] {
-            let name = name.as_deref().filter(|name| name.len() <= TYPE_NAME_MAX).unwrap_or("");
-            bytes.extend_from_slice(&(name.len() as u16).to_le_bytes());
-            bytes.extend_from_slice(name.as_bytes());
-        }
-        bytes
-    }
-
-    /// Reads what [`TypeNames::to_bytes`] wrote behind an entry.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    pub(crate) fn from_bytes(mut bytes: &[u8]) -> Result<TypeNames, &'static str> {
-        if bytes.is_empty() {
-            return Ok(TypeNames::default());
-        }
-        let mut next = || {
-            let (len, rest) = bytes.split_first_chunk::<2>()?;
-            let (name, rest) = rest.split_at_checked(u16::from_le_bytes(*len).into())?;
-            bytes = rest;
-            Some(name)
-        };
-        let names = [next(), next()];
-        let [Some(key), Some(value)] = names else { return Err("its types' names are cut off") };
-        if !bytes.is_empty() {
-            return Err("something follows its types' names");
-        }
-        let text = |name: &[u8]| {
-            let name = str::from_utf8(name).map_err(|_| "its types' names are not UTF-8")?;
-            Ok::<_, &'static str>((!name.is_empty()).then(|| name.to_string()))
-        };
-        Ok(TypeNames { key: text(key)?, value: text(value)? })
-    }
-}
-
-/// What the catalog knows of a name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Entry {
-    /// The id that its pages carry.
-    pub owner: u32,
-    /// What it is.
-    pub structure: Structure,
-    /// Its root.
-    pub root: PageId,
-    /// When it was made, in ms since 1970.
-    pub created_ms: u64,
-}
-
-impl Entry {
-    /// As the catalog keeps it.
-    pub fn to_bytes(&self) -> [u8; ENTRY] {
-        let mut bytes = [0; ENTRY];
-        bytes[..4].copy_from_slice(&self.owner.to_le_bytes());
-        bytes[4] = match self.structure {
-            Structure::Tree => 1,
-            Structure::Hash => 2,
-            Structure::Heap => 3,
-        };
-        bytes[8..16].copy_from_slice(&self.root.0.to_le_bytes());
-        bytes[16..24].copy_from_slice(&self.created_ms.to_le_bytes());
-        bytes
-    }
-
-    /// Reads what [`Entry::to_bytes`] wrote, whatever names of types follow.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Entry, &'static str> {
-        let (bytes, names) =
-            bytes.split_first_chunk::<ENTRY>().ok_or("it has less than 24 bytes")?;
-        TypeNames::from_bytes(names)?;
-        let word = |at: usize| {
-            let mut word = [0; 8];
-            word.copy_from_slice(&bytes[at..at + 8]);
-            u64::from_le_bytes(word)
-        };
-        let structure = match bytes[4] {
-            1 => Structure::Tree,
-            2 => Structure::Hash,
-            3 => Structure::Heap,
-            _ => return Err("its kind is unknown"),
-        };
-        let owner = word(0) as u32;
-        Ok(Entry { owner, structure, root: PageId(word(8)), created_ms: word(16) })
-    }
-}
 
 /// The catalog of a store.
 pub struct Catalog<P: Pages> {

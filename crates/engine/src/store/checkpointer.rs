@@ -17,8 +17,8 @@ use crate::io::simulated::planted::{Bug, is_planted};
 use crate::log::Log;
 use crate::pool::{Pool, PoolError, PoolStrategy};
 use crate::recovery::{Active, Checkpoint};
-use crate::store::backup_error::BackupError;
 use crate::store::error::Error;
+use crate::store::error::backup::BackupError;
 use crate::store::housekeeping::Housekeeping;
 use crate::txn::TransactionManager;
 

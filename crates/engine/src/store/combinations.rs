@@ -18,10 +18,10 @@
 //! SwizzledUnlatchedWatt   swizzled     none        watt     what latching costs; one thread
 //! SwizzledAnyRecording    swizzled     optimistic  any      any policy, with its references
 //! ```
-//! The first four are all that a user's choice of a policy leads to: [`Db`](crate::Db), hash indexes
-//! and heaps are compiled for them only. The others are the laboratory's, for measuring trees: they
-//! exist with the cargo feature `lab`, and are reached through [`Combination::visit`] and
-//! [`Store<M>`](super::Store).
+//! The first four are all that a user's choice of a policy leads to: [`Db`](crate::Db), hash
+//! indexes and heaps are compiled for them only. The others are the laboratory's, for measuring
+//! trees: they exist with the cargo feature `lab`, and are reached through [`Combination::visit`]
+//! and [`Store<M>`](super::Store).
 //!
 //! Hot halves: `nothing` is that of `random`, `fifo`, `loop`, …; `central` of `lru`, `2q`, `arc`,
 //! `lirs`, …; `cooling` of `lean-evict`; `watt` of `watt`. `any` stands for whichever a policy has,
@@ -40,8 +40,8 @@ use millpond_policies::registry::{Visitor, visit_all};
 use crate::pool::{HostedPolicy, HostingError, Latching, Optimistic, PoolStrategy};
 #[cfg(feature = "lab")]
 use crate::pool::{Latched, Unlatched};
-use crate::store::choices::{HitDelivery, LatchingMode, TranslationMode};
-use crate::store::policy_choice::PolicyChoice;
+use crate::store::options::choices::{HitDelivery, LatchingMode, TranslationMode};
+use crate::store::options::policy_choice::PolicyChoice;
 
 /// The hot half of `lean-evict`.
 pub type CoolingHook = <LeanEvict as PolicySpec>::Hook;
@@ -109,7 +109,8 @@ macro_rules! combinations {
         )* }
         laboratory { $(
             $(#[$lab_doc:meta])*
-            $lab_name:ident = $translation:ident, $latching:ident, $lab_half:ident, $records:literal:
+            $lab_name:ident = $translation:ident, $latching:ident, $lab_half:ident,
+                $records:literal:
                 Compiled<$lab_latch:ty, $lab_hook:ty, $($lab_flags:literal),*>;
         )* }
     ) => {
@@ -193,13 +194,17 @@ macro_rules! combinations {
             pub fn visit<V: Visit>(self, visit: V) -> V::Output {
                 match self {
                     $(Combination::$name => visit.visit::<$name>(),)*
-                    $(#[cfg(feature = "lab")] Combination::$lab_name => visit.visit::<$lab_name>(),)*
+                    $(
+                        #[cfg(feature = "lab")]
+                        Combination::$lab_name => visit.visit::<$lab_name>(),
+                    )*
                 }
             }
         }
 
         /// Calls the macro `$then` with the names of all combinations that [`Db`](crate::Db) is
-        /// compiled for, in brackets, and then the given tokens: every list of them comes from here.
+        /// compiled for, in brackets, and then the given tokens: every list of them comes from
+        /// here.
         #[cfg(not(test))]
         macro_rules! with_user_combinations {
             ($d then:ident! { $d ($d rest:tt)* }) => {

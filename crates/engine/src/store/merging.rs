@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::pool::stats::counters::{Counter, Counters};
 use crate::pool::{Pool, PoolStrategy};
-use crate::store::handle::Opened;
-use crate::store::store::Named;
+use crate::store::named::Named;
+use crate::store::opened::Opened;
 
 /// Leaves that a round looks at, in bytes: so much is read, and at most as much written, a second.
 const ROUND_BYTES: usize = 16 << 20;

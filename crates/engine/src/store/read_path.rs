@@ -80,7 +80,7 @@ fn run(policy: &str, writes: bool) -> ExitStatus {
 #[test]
 fn reading_in_memory_writes_to_no_frame() {
     if let Ok(policy) = env::var("READ_PATH_POLICY") {
-        let chosen = crate::store::policy_choice::PolicyChoice::parse(&policy).unwrap();
+        let chosen = crate::store::options::policy_choice::PolicyChoice::parse(&policy).unwrap();
         let lab = Options::new().lab;
         let combination = Combination::choose(lab.translation, lab.latching, &chosen, false);
         let writes = env::var("READ_PATH_WRITES").is_ok();

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use crate::btree::{BTree, Condition};
 use crate::pool::{Pool, PoolStrategy};
 use crate::store::error::Error;
-use crate::store::handle::{OpenTree, StoreTree};
-use crate::store::lab_error::LabError;
+use crate::store::error::lab::LabError;
+use crate::store::handle::StoreTree;
+use crate::store::opened::OpenTree;
 use crate::store::store::Store;
 use crate::txn::{Savepoint, Transaction, TxnError, TxnOptions};
 

@@ -13,7 +13,7 @@ use millpond::internals::admin::check::{CATALOG, CheckOptions, check};
 use millpond::internals::btree::{Fences, StoredNode};
 use millpond::internals::page::{PageBuffer, PageHeader, PageType};
 use millpond::internals::pool::PoolError;
-use millpond::internals::store::choices::TranslationMode;
+use millpond::internals::store::options::choices::TranslationMode;
 use millpond::{Db, Error, KeyRange, Options, RawTree};
 use millpond_base::PageId;
 

@@ -8,7 +8,7 @@ mod structure;
 mod sweep;
 mod walk;
 
-pub use crate::store::catalog::Structure;
+pub use crate::store::entry::Structure;
 pub use fault::Fault;
 pub use report::{PageCounts, Problem, Report, StructureReport};
 pub use run::{CheckError, CheckOptions, Progress, check, check_store};

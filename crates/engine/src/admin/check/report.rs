@@ -8,7 +8,7 @@ use millpond_base::PageId;
 use crate::admin::check::fault::Fault;
 use crate::page::superblock::Superblock;
 use crate::page::{PageSize, PageType};
-use crate::store::catalog::Structure;
+use crate::store::entry::Structure;
 
 /// Something that is wrong, and where.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -16,7 +16,7 @@ use crate::admin::check::walk::Walk;
 use crate::io::{AlignedBuffer, FileOptions, OpenError, PageStore};
 use crate::page::superblock::Superblock;
 use crate::page::{PageHeader, PageSize, PageType};
-use crate::store::catalog::{Structure, TypeNames};
+use crate::store::entry::{Structure, TypeNames};
 
 /// How far a check is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,7 +3,8 @@
 use millpond_base::PageId;
 
 use crate::page::PageType;
-use crate::store::catalog::{CATALOG_OWNER, ENTRY, Entry, Structure, TypeNames};
+use crate::store::catalog::CATALOG_OWNER;
+use crate::store::entry::{ENTRY, Entry, Structure, TypeNames};
 
 /// Whether pages of this type belong to a structure of that kind.
 pub(crate) fn owns(kind: Structure, page: PageType) -> bool {

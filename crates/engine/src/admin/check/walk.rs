@@ -17,7 +17,7 @@ use crate::btree::{Fences, LargePart, StoredNode, StoredValue, Violation, overfl
 use crate::io::PageStore;
 use crate::page::{PageBuffer, PageHeader, PageType, View};
 use crate::pool::{Kind, Swip};
-use crate::store::catalog::Structure;
+use crate::store::entry::Structure;
 use crate::{hash_index, heap};
 
 /// Problems, of which so many are kept.

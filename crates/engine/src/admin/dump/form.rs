@@ -1,6 +1,6 @@
 //! The forms of a dump.
 
-use crate::store::catalog::Structure;
+use crate::store::entry::Structure;
 
 /// How keys and values are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -8,7 +8,7 @@
 use std::io::BufRead;
 
 use crate::admin::dump::reader::{DumpError, DumpReader, Item};
-use crate::store::catalog::{Structure, TypeNames};
+use crate::store::entry::{Structure, TypeNames};
 
 /// Where a dump is loaded to: a store.
 pub trait Loader {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::admin::dump::form::{Form, HEADER, KEYS, VALUES, VERSION, WORDS};
 use crate::admin::dump::notation::{NotationError, unescape, unhex};
-use crate::store::catalog::{Structure, TypeNames};
+use crate::store::entry::{Structure, TypeNames};
 
 /// What is wrong with a dump, and in which line.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::admin::dump::form::{Form, HEADER, KEYS, VALUES, VERSION, WORDS};
 use crate::admin::dump::notation::{escape, hex};
-use crate::store::catalog::{Structure, TypeNames};
+use crate::store::entry::{Structure, TypeNames};
 
 /// Writes a dump to anything.
 pub struct DumpWriter<W: Write> {

@@ -1,7 +1,7 @@
 //! What strategies of the laboratory cannot do; users do not meet it.
 
-use crate::store::catalog::Structure;
 use crate::store::combinations::CombinationError;
+use crate::store::entry::Structure;
 
 /// A strategy of the laboratory cannot do what was asked for.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -12,8 +12,7 @@ use millpond_policies::info::{Info, Tier};
 use millpond_policies::registry::{Visitor, visit_all};
 
 use crate::pool::{Delivery, HostedPolicy, HostingError};
-use crate::store::choices::HitDelivery;
-use crate::store::own_policy::OwnPolicies;
+use crate::store::options::choices::HitDelivery;
 
 /// A policy that a store cannot run with.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -88,19 +87,15 @@ impl PolicyChoice {
     /// [`PolicyError`] when there is none such, or it cannot run in a store, or a parameter is
     /// wrong.
     pub fn parse(text: &str) -> Result<PolicyChoice, PolicyError> {
-        PolicyChoice::parse_among(text, &OwnPolicies::default())
+        PolicyChoice::of_spec(Spec::parse(text)?, Vec::new())
     }
 
-    /// The same, where the text may also name one of the user's `own` policies.
-    ///
-    /// # Errors
-    /// As [`PolicyChoice::parse`].
-    pub fn parse_among(text: &str, own: &OwnPolicies) -> Result<PolicyChoice, PolicyError> {
-        let spec = Spec::parse(text)?;
-        if let Some(found) = own.find(&spec) {
-            return found;
-        }
-        let mut search = Search { spec, found: None, names: own.names().collect() };
+    /// The shipped policy that `spec` names. `others` are names that a user may have meant, too.
+    pub(in crate::store) fn of_spec(
+        spec: Spec,
+        others: Vec<&'static str>,
+    ) -> Result<PolicyChoice, PolicyError> {
+        let mut search = Search { spec, found: None, names: others };
         visit_all(&mut search);
         let Search { spec, found, names } = search;
         found.unwrap_or_else(|| {

@@ -14,9 +14,9 @@ use millpond_base::Lsn;
 use crate::io::{Device, PageStore};
 use crate::log::{Log, LogError, LogOptions};
 use crate::pool::PoolError;
-use crate::recovery::Salvaged;
 use crate::recovery::{
-    Examined, LogDamage, LostRecords, Obstacle, RecoveryError, StrayPages, examine, stray_pages,
+    Examined, LogDamage, LostRecords, Obstacle, RecoveryError, Salvaged, StrayPages, examine,
+    stray_pages,
 };
 use crate::store::error::Error;
 use crate::store::options::Options;

@@ -17,8 +17,8 @@
 use crate::pool::translation::page_table::PageTable;
 use crate::pool::writeback::write::Writes;
 use crate::pool::{FRAME_HEADER_BYTES, Optimistic};
-use crate::store::choices::TranslationMode;
-use crate::store::policy_choice::PolicyChoice;
+use crate::store::options::choices::TranslationMode;
+use crate::store::options::policy_choice::PolicyChoice;
 
 /// Frames that a pool has at least: the pages that one operation holds at a time, times a few
 /// threads, and a cooling stage.

@@ -5,7 +5,7 @@ use std::fmt;
 use millpond_policies::config::Spec;
 use millpond_policies::contract::{OpenPolicy, Policy};
 
-use crate::store::policy_choice::{PolicyChoice, PolicyError};
+use crate::store::options::policy_choice::{PolicyChoice, PolicyError};
 
 type Choose = fn(&Spec) -> Result<PolicyChoice, PolicyError>;
 
@@ -42,10 +42,16 @@ impl OwnPolicies {
         self.0.iter().map(|(id, _)| *id)
     }
 
-    /// The policy that `spec` names, if it is one of them.
-    pub(crate) fn find(&self, spec: &Spec) -> Option<Result<PolicyChoice, PolicyError>> {
-        let (_, choose) = self.0.iter().find(|(id, _)| *id == spec.id)?;
-        Some(choose(spec))
+    /// Reads and checks a policy: one of these, or one that ships with Millpond.
+    ///
+    /// # Errors
+    /// As [`PolicyChoice::parse`].
+    pub(crate) fn choose(&self, text: &str) -> Result<PolicyChoice, PolicyError> {
+        let spec = Spec::parse(text)?;
+        match self.0.iter().find(|(id, _)| *id == spec.id) {
+            Some((_, choose)) => choose(&spec),
+            None => PolicyChoice::of_spec(spec, self.names().collect()),
+        }
     }
 }
 

@@ -18,8 +18,8 @@ use crate::pool::mini_transaction::kind;
 use crate::pool::{ANCHOR_SWIP, Actor, Pages, Pool, PoolError, PoolStrategy, Read, Storage, Swip};
 use crate::recovery::{Loser, Phase, Progress};
 use crate::store::error::Error;
-use crate::store::handle::OpenTree;
-use crate::store::recovery_watch::RecoveryWatch;
+use crate::store::opened::OpenTree;
+use crate::store::options::recovery_watch::RecoveryWatch;
 use crate::txn::TxnError;
 
 /// A tree that is open, by the id that its pages carry.

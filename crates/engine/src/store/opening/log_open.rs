@@ -12,12 +12,11 @@ use crate::log::{Log, LogError, LogOptions, Tail};
 use crate::page::PageSize;
 use crate::page::change::OrphanRoot;
 use crate::pool::mini_transaction::kind;
-use crate::recovery::Recovery;
-use crate::recovery::{self, Loser, RecoveryError, RedoOptions};
+use crate::recovery::{self, Loser, Recovery, RecoveryError, RedoOptions};
 use crate::store::error::Error;
-use crate::store::log_salvage::{self, Names};
-use crate::store::memory_limit::SystemRoots;
+use crate::store::opening::log_salvage::{self, Names};
 use crate::store::options::Options;
+use crate::store::options::memory_limit::SystemRoots;
 
 /// Where the log of the store at `path` is: beside its file, also where `path` is a symbolic link
 /// to that.

@@ -8,14 +8,14 @@ use millpond_base::Seed;
 
 use crate::io::{self, FileDevice, FileOptions};
 use crate::recovery::Progress;
-use crate::store::budget::{Budget, BudgetError, Demand};
-use crate::store::choices::{
+use crate::store::options::budget::{Budget, BudgetError, Demand};
+use crate::store::options::choices::{
     DirectIo, EvictionMode, HitDelivery, LatchingMode, ReclamationMode, Submission, TranslationMode,
 };
-use crate::store::memory_limit::SystemRoots;
-use crate::store::own_policy::OwnPolicies;
-use crate::store::policy_choice::{PolicyChoice, PolicyError};
-use crate::store::recovery_watch::RecoveryWatch;
+use crate::store::options::memory_limit::SystemRoots;
+use crate::store::options::own_policy::OwnPolicies;
+use crate::store::options::policy_choice::{PolicyChoice, PolicyError};
+use crate::store::options::recovery_watch::RecoveryWatch;
 use crate::txn::Durability;
 
 /// The replacement policy of a store whose options name none. Of all that leave the hit path
@@ -377,7 +377,7 @@ impl Options {
         }
         self.check_threads()?;
         let page_size = store_page_size.or(self.page_size).unwrap_or(PAGE_SIZE_DEFAULT);
-        let policy = PolicyChoice::parse_among(&self.policy, &self.own_policies)?;
+        let policy = self.own_policies.choose(&self.policy)?;
         let memory = self.memory.unwrap_or_else(|| system.default_memory());
         let demand = Demand {
             page_size,
@@ -409,7 +409,12 @@ impl Options {
             in_range("numa_nodes", nodes, 1, PARALLEL_MAX)?;
         }
         if let Some(frames) = lab.frames {
-            in_range("lab.frames", frames, LAB_FRAMES_MIN, crate::store::budget::FRAMES_MAX)?;
+            in_range(
+                "lab.frames",
+                frames,
+                LAB_FRAMES_MIN,
+                crate::store::options::budget::FRAMES_MAX,
+            )?;
         }
         if let Some(batch) = lab.batch {
             in_range("lab.batch", batch, 1, 4096)?;

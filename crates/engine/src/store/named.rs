@@ -1,0 +1,123 @@
+//! What is behind the names of a store: the catalog, and which structures are open.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use crate::pool::{Pool, PoolStrategy};
+use crate::store::catalog::Catalog;
+use crate::store::entry::{Entry, Structure, TypeNames};
+use crate::store::error::Error;
+use crate::store::opened::{OpenTree, Opened};
+use crate::txn::TransactionManager;
+
+/// What is behind a name.
+pub(crate) struct Named<M: PoolStrategy> {
+    /// `None` only in a store that is open for reading and has never had one.
+    pub(crate) catalog: Option<Catalog<Pool<M>>>,
+    pub(crate) open: HashMap<String, Opened<M>>,
+    /// Splits and merges of trees that were dropped.
+    pub(crate) gone: (u64, u64),
+}
+
+impl<M: PoolStrategy> Named<M> {
+    /// What has that name and is open.
+    pub(crate) fn opened(&self, name: &str) -> Option<Opened<M>> {
+        self.open.get(name).cloned()
+    }
+
+    /// Owners' ids and names of trees that are open.
+    pub(crate) fn trees(&self) -> impl Iterator<Item = (u32, String)> {
+        self.open.iter().filter_map(|(name, opened)| match opened {
+            Opened::Tree(tree) => Some((tree.structure().owner(), name.clone())),
+            Opened::Hash(_) | Opened::Heap(_) => None,
+        })
+    }
+
+    /// The tree whose pages carry the id `owner`; it stays open.
+    pub(crate) fn tree_of(
+        &mut self,
+        pool: &Arc<Pool<M>>,
+        owner: u32,
+    ) -> Result<Option<OpenTree<M>>, Error> {
+        let is_it = |opened: &Opened<M>| match opened {
+            Opened::Tree(tree) if tree.structure().owner() == owner => Some(tree.clone()),
+            _ => None,
+        };
+        if let Some(open) = self.open.values().find_map(is_it) {
+            return Ok(Some(open));
+        }
+        let all = self.catalog.as_ref().map_or(Ok(Vec::new()), Catalog::list)?;
+        let Some((name, entry)) = all.into_iter().find(|(_, entry)| entry.owner == owner) else {
+            return Ok(None);
+        };
+        let opened = Opened::open(pool, &name, &entry)?;
+        let tree = is_it(&opened);
+        self.open.insert(name, opened);
+        Ok(tree)
+    }
+
+    /// What has that name, if anything has.
+    pub(crate) fn entry(&self, name: &str) -> Result<Option<Entry>, Error> {
+        self.catalog.as_ref().map_or(Ok(None), |catalog| catalog.get(name))
+    }
+
+    /// What has that name, is open from now on, and its entry.
+    pub(crate) fn open_to_move(
+        &mut self,
+        pool: &Arc<Pool<M>>,
+        name: &str,
+    ) -> Result<Option<(Opened<M>, Entry)>, Error> {
+        let Some(entry) = self.entry(name)? else { return Ok(None) };
+        if let Some(opened) = self.open.get(name) {
+            return Ok(Some((opened.clone(), entry)));
+        }
+        let opened = Opened::open(pool, name, &entry)?;
+        self.open.insert(name.to_string(), opened.clone());
+        Ok(Some((opened, entry)))
+    }
+
+    /// The catalog, if there is one.
+    pub(crate) fn catalog(&self) -> Option<&Catalog<Pool<M>>> {
+        self.catalog.as_ref()
+    }
+
+    /// Makes a structure and enters it into the catalog.
+    pub(crate) fn create(
+        &mut self,
+        pool: &Arc<Pool<M>>,
+        name: &str,
+        structure: Structure,
+        types: &TypeNames,
+    ) -> Result<Opened<M>, Error> {
+        let Some(catalog) = &mut self.catalog else { return Err(Error::ReadOnly) };
+        if catalog.get(name)?.is_some() {
+            return Err(Error::Exists { name: name.to_string() });
+        }
+        let owner = catalog.new_owner();
+        let made = Opened::create(pool, name, owner, structure)?;
+        let created = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        let created_ms = u64::try_from(created.as_millis()).unwrap_or(u64::MAX);
+        let entry = Entry { owner, structure, root: made.root(), created_ms };
+        if let Err(error) = catalog.insert(name, &entry, types) {
+            // Nobody will ever know of its pages.
+            if let Err(error) = made.destroy() {
+                tracing::warn!(%error, "the first pages of '{name}' are lost: `check` finds them");
+            }
+            return Err(error);
+        }
+        self.open.insert(name.to_string(), made.clone());
+        Ok(made)
+    }
+}
+
+/// Errors of locks name trees as users do. Nobody who has the names waits for a lock.
+pub(crate) fn name_trees<M: PoolStrategy>(txns: &TransactionManager, named: &Arc<Mutex<Named<M>>>) {
+    let Some(locks) = txns.locks() else { return };
+    let named = Arc::downgrade(named);
+    locks.name_trees_by(Box::new(move |owner| {
+        let named = named.upgrade()?;
+        let named = named.lock().unwrap_or_else(PoisonError::into_inner);
+        named.trees().find(|(tree, _)| *tree == owner).map(|(_, name)| name)
+    }));
+}

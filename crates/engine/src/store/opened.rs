@@ -1,0 +1,194 @@
+//! Structures that are open, each shared by all its handles.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use millpond_base::PageId;
+
+use crate::btree::BTree;
+use crate::hash_index::HashIndex;
+use crate::heap::Heap;
+use crate::pool::{Anchor, Pool, PoolError, PoolStrategy};
+use crate::store::entry::{Entry, Structure};
+use crate::store::error::Error;
+use crate::store::error::lab::LabError;
+
+/// A structure with its name, shared by all its handles.
+pub(crate) struct Open<S> {
+    pub(in crate::store) name: String,
+    pub(in crate::store) structure: S,
+    /// Those who want the background merge to leave it alone.
+    pub(in crate::store) resting: AtomicU32,
+}
+
+impl<S> Open<S> {
+    pub(crate) fn structure(&self) -> &S {
+        &self.structure
+    }
+
+    /// Whether somebody wants the background merge to leave it alone.
+    pub(crate) fn is_resting(&self) -> bool {
+        self.resting.load(Ordering::Acquire) > 0
+    }
+}
+
+/// As long as it lives, the background merge leaves a structure alone.
+pub(in crate::store) struct Rest<'a>(pub(in crate::store) &'a AtomicU32);
+
+impl Drop for Rest<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
+pub(crate) type Shared<S> = Arc<Open<S>>;
+
+/// A tree that is open, held.
+pub(crate) type OpenTree<M> = Shared<BTree<Pool<M>>>;
+
+fn shared<S>(name: &str, structure: S) -> Shared<S> {
+    Arc::new(Open { name: name.to_string(), structure, resting: AtomicU32::new(0) })
+}
+
+/// Whatever has a name, once it is open.
+pub(crate) enum Opened<M: PoolStrategy> {
+    Tree(Shared<BTree<Pool<M>>>),
+    Hash(Shared<HashIndex<Pool<M>>>),
+    Heap(Shared<Heap<Pool<M>>>),
+}
+
+impl<M: PoolStrategy> Clone for Opened<M> {
+    fn clone(&self) -> Self {
+        match self {
+            Opened::Tree(tree) => Opened::Tree(tree.clone()),
+            Opened::Hash(index) => Opened::Hash(index.clone()),
+            Opened::Heap(heap) => Opened::Heap(heap.clone()),
+        }
+    }
+}
+
+/// A seed that nobody outside can know: else strangers could choose keys that collide.
+fn secret_seed(owner: u32) -> u64 {
+    use std::hash::BuildHasher;
+    std::hash::RandomState::new().hash_one(owner)
+}
+
+impl<M: PoolStrategy> Opened<M> {
+    /// A new, empty structure.
+    pub(crate) fn create(
+        pool: &Arc<Pool<M>>,
+        name: &str,
+        owner: u32,
+        kind: Structure,
+    ) -> Result<Opened<M>, Error> {
+        let pool = pool.clone();
+        if kind == Structure::Tree {
+            return Ok(Opened::Tree(shared(name, BTree::create(pool, owner)?)));
+        }
+        if M::TREES_ONLY {
+            return Err(LabError::TreesOnly { name: name.to_string(), wanted: kind }.into());
+        }
+        Ok(if kind == Structure::Hash {
+            let index = HashIndex::create(pool, owner, secret_seed(owner))?;
+            Opened::Hash(shared(name, index))
+        } else {
+            Opened::Heap(shared(name, Heap::create(pool, owner)?))
+        })
+    }
+
+    /// The one that the catalog tells of.
+    pub(crate) fn open(pool: &Arc<Pool<M>>, name: &str, entry: &Entry) -> Result<Opened<M>, Error> {
+        let (pool, owner, root) = (pool.clone(), entry.owner, entry.root);
+        if entry.structure == Structure::Tree {
+            return Ok(Opened::Tree(shared(name, BTree::open(pool, owner, root)?)));
+        }
+        if M::TREES_ONLY {
+            return Err(
+                LabError::TreesOnly { name: name.to_string(), wanted: entry.structure }.into()
+            );
+        }
+        Ok(if entry.structure == Structure::Hash {
+            Opened::Hash(shared(name, HashIndex::open(pool, owner, root)?))
+        } else {
+            Opened::Heap(shared(name, Heap::open(pool, owner, root)?))
+        })
+    }
+
+    pub(crate) fn kind(&self) -> Structure {
+        match self {
+            Opened::Tree(_) => Structure::Tree,
+            Opened::Hash(_) => Structure::Hash,
+            Opened::Heap(_) => Structure::Heap,
+        }
+    }
+
+    pub(crate) fn root(&self) -> PageId {
+        match self {
+            Opened::Tree(tree) => tree.structure.root(),
+            Opened::Hash(index) => index.structure.root(),
+            Opened::Heap(heap) => heap.structure.root(),
+        }
+    }
+
+    /// Its root moved to `page`.
+    pub(crate) fn set_root(&self, page: PageId) {
+        match self {
+            Opened::Tree(tree) => tree.structure.set_root(page),
+            Opened::Hash(index) => index.structure.set_root(page),
+            Opened::Heap(heap) => heap.structure.set_root(page),
+        }
+    }
+
+    /// Where the swip of its root is.
+    pub(crate) fn anchor(&self) -> Anchor {
+        match self {
+            Opened::Tree(tree) => tree.structure.anchor(),
+            Opened::Hash(index) => index.structure.anchor(),
+            Opened::Heap(heap) => heap.structure.anchor(),
+        }
+    }
+
+    /// Whether somebody wants it to be left alone.
+    pub(crate) fn is_resting(&self) -> bool {
+        match self {
+            Opened::Tree(tree) => tree.is_resting(),
+            Opened::Hash(index) => index.is_resting(),
+            Opened::Heap(heap) => heap.is_resting(),
+        }
+    }
+
+    /// Holds of it besides this one.
+    pub(crate) fn others(&self) -> usize {
+        let holds = match self {
+            Opened::Tree(tree) => Arc::strong_count(tree),
+            Opened::Hash(index) => Arc::strong_count(index),
+            Opened::Heap(heap) => Arc::strong_count(heap),
+        };
+        holds - 1
+    }
+
+    /// Splits and merges since it was opened; only trees count them.
+    pub(crate) fn tally(&self) -> (u64, u64) {
+        let Opened::Tree(tree) = self else { return (0, 0) };
+        let counters = tree.structure.counters();
+        let splits = counters.leaf_splits + counters.inner_splits;
+        (splits, counters.leaf_merges + counters.inner_merges)
+    }
+
+    /// Frees all its pages; nothing happens if somebody else holds it.
+    pub(crate) fn destroy(self) -> Result<(), PoolError> {
+        match self {
+            Opened::Tree(tree) => {
+                Arc::into_inner(tree).map_or(Ok(()), |tree| tree.structure.destroy())
+            }
+            // There is none; but the compiler must know, or it compiles what follows.
+            Opened::Hash(_) | Opened::Heap(_) if M::TREES_ONLY => Ok(()),
+            Opened::Hash(index) => {
+                Arc::into_inner(index).map_or(Ok(()), |index| index.structure.destroy())
+            }
+            Opened::Heap(heap) => {
+                Arc::into_inner(heap).map_or(Ok(()), |heap| heap.structure.destroy())
+            }
+        }
+    }
+}

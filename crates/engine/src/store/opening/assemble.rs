@@ -1,0 +1,203 @@
+//! A store over opened files: the pool, what recovery leaves to undo, the first checkpoint,
+//! threads.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use millpond_base::PageId;
+
+use crate::io::{Device, PageStore, SpillFile};
+use crate::lock::{LockManager, LockOptions};
+use crate::log::Log;
+use crate::pool::mini_transaction::PageSpace;
+use crate::pool::{Latching, Pages, Pool, PoolStrategy, Workers};
+use crate::store::catalog::Catalog;
+use crate::store::checkpointer::{self, Checkpointer};
+use crate::store::error::Error;
+use crate::store::named::{Named, name_trees};
+use crate::store::opening::builder::{Builder, Prepared, leave_as_found};
+use crate::store::opening::log_open::Logged;
+use crate::store::opening::log_salvage::undo_failed;
+use crate::store::opening::undo;
+use crate::store::options::Options;
+use crate::store::options::budget::Budget;
+use crate::store::options::choices::TranslationMode;
+use crate::store::store::Store;
+use crate::txn::TransactionManager;
+
+/// How long a commit with `Durability::Group` waits for others at most.
+const GROUP_DELAY: Duration = Duration::from_micros(200);
+
+impl<M: PoolStrategy> Store<M> {
+    /// As [`Builder::file`], opened.
+    ///
+    /// # Errors
+    /// As [`Builder::open`].
+    pub fn open(path: &Path, options: &Options) -> Result<Arc<Store<M>>, Error> {
+        Builder::file(path, options).open()
+    }
+
+    /// As [`Builder::device`], opened.
+    ///
+    /// # Errors
+    /// As [`Builder::open`].
+    pub fn open_on(device: Arc<dyn Device>, options: &Options) -> Result<Arc<Store<M>>, Error> {
+        Builder::device(device, options).open()
+    }
+
+    /// As [`Builder::devices`], opened.
+    ///
+    /// # Errors
+    /// As [`Builder::open`].
+    pub fn open_on_devices(
+        device: Arc<dyn Device>,
+        log: Arc<dyn Device>,
+        options: &Options,
+    ) -> Result<Arc<Store<M>>, Error> {
+        Builder::devices(device, log, options).open()
+    }
+
+    /// Options whose budget has a page table if, and only if, there is one.
+    pub(in crate::store) fn adapted(options: &Options) -> Options {
+        let translation =
+            if M::SWIZZLES { TranslationMode::Swizzled } else { TranslationMode::Hashed };
+        options.clone().lab(|lab| lab.translation = translation)
+    }
+
+    pub(crate) fn start(prepared: Prepared, options: &Options) -> Result<Arc<Store<M>>, Error> {
+        let pages = prepared.pages.clone();
+        let is_logged = prepared.logged.is_some();
+        let started = Self::assemble(prepared, options);
+        if started.is_err() && !is_logged {
+            leave_as_found(&pages);
+        }
+        started.map(Arc::new)
+    }
+
+    fn assemble(prepared: Prepared, options: &Options) -> Result<Store<M>, Error> {
+        let Prepared { pages, mut logged, plan, publisher, spill } = prepared;
+        let log = logged.as_ref().map(|logged| logged.log.clone());
+        let mut pool = Builder::pool::<M>(options, &plan, pages.clone())?;
+        if let Some(logged) = &logged {
+            pool = pool.logged(logged.log.clone());
+            let orphans = logged.orphans.iter().copied().collect();
+            pool.set_space(PageSpace::new(pages.taken_words(), orphans));
+        }
+        let pool = Arc::new(pool);
+        let workers = Workers::start(pool.clone())?;
+        let catalog = match pages.catalog_root() {
+            Some(root) => Some(Catalog::open(pool.clone(), root)?),
+            None if pages.is_read_only() => None,
+            None => Some(Catalog::create(pool.clone())?),
+        };
+        let mut named = Named { catalog, open: HashMap::new(), gone: (0, 0) };
+        let next_tx = logged.as_ref().map_or(1, |logged| logged.next_tx);
+        let has_locks = options.locks && !options.read_only && !M::TREES_ONLY;
+        let txns = transaction_manager(&plan.budget, log, has_locks, next_tx, spill);
+        let checkpointer = match &mut logged {
+            Some(logged) => {
+                let root = named.catalog.as_ref().map(Catalog::root);
+                Some(Self::begin_log(&pool, &pages, logged, &txns, &mut named, root, options)?)
+            }
+            None => None,
+        };
+        let named = Arc::new(Mutex::new(named));
+        name_trees(&txns, &named);
+        let mut store = Store {
+            pool,
+            pages,
+            named,
+            shrinking: Mutex::default(),
+            gate: Arc::default(),
+            house: None,
+            checkpointing: None,
+            checkpointer,
+            txns,
+            recovery: logged.and_then(|logged| logged.recovery),
+            workers: Some(workers),
+            publisher,
+            durability: options.durability,
+            plan,
+            opened: Instant::now(),
+            alone: (!M::Latching::THREADS).then(|| std::thread::current().id()),
+            is_open: true,
+        };
+        if let Some(publisher) = &store.publisher {
+            // From now on others can look at it.
+            publisher.maybe_publish(|| store.stats());
+        }
+        if let Some(checkpointer) = &store.checkpointer {
+            store.checkpointing = Some(checkpointer::start(checkpointer.clone())?);
+        }
+        if !options.read_only {
+            store.house = Some(store.keep_house(options.background_merge)?);
+        }
+        Ok(store)
+    }
+
+    /// Ends a recovery, if there was one, and takes the first checkpoint: from then on the store is
+    /// what its log makes of it.
+    fn begin_log(
+        pool: &Arc<Pool<M>>,
+        pages: &Arc<PageStore>,
+        logged: &mut Logged,
+        txns: &Arc<TransactionManager>,
+        named: &mut Named<M>,
+        catalog_root: Option<PageId>,
+        options: &Options,
+    ) -> Result<Arc<Checkpointer<M>>, Error> {
+        if let Some(recovery) = &mut logged.recovery {
+            let started = Instant::now();
+            let mut tree_of = |owner| named.tree_of(pool, owner);
+            let watch = &options.recovery_watch;
+            let undone = undo::undo(&logged.log, &logged.losers, &mut tree_of, watch)
+                .map_err(|error| undo_failed(error, &logged.log, pages.log_position()))?;
+            recovery.undone = undone.records;
+            recovery.freed = undo::free_orphan(pool, pages, &undone.kept)?;
+            recovery.elapsed += started.elapsed();
+        } else if !logged.orphans.is_empty() {
+            // When they were to be freed, before the store was closed, a page could not be read.
+            undo::free_orphan(pool, pages, &HashSet::new())?;
+        }
+        if logged.recovery.is_none()
+            && let (Some(root), None) = (catalog_root, pages.catalog_root())
+        {
+            // The superblock will say where it is.
+            pool.run(|mtr| {
+                mtr.attached(root);
+                Ok(())
+            })?;
+        }
+        let checkpointer = Arc::new(Checkpointer {
+            pool: pool.clone(),
+            pages: pages.clone(),
+            log: logged.log.clone(),
+            txns: txns.clone(),
+            catalog_root,
+            gap_bytes: options.log_gap,
+            redo: Mutex::default(),
+            pins: Mutex::default(),
+        });
+        checkpointer.take()?;
+        Ok(checkpointer)
+    }
+}
+
+fn transaction_manager(
+    budget: &Budget,
+    log: Option<Arc<Log>>,
+    has_locks: bool,
+    next: u64,
+    spill: Option<Arc<SpillFile>>,
+) -> Arc<TransactionManager> {
+    let options = LockOptions::default().memory_bytes(budget.lock_bytes as usize);
+    let locks = has_locks.then(|| Arc::new(LockManager::new(options)));
+    let both = budget.version_bytes as usize;
+    // What is taken back is read once, from the newest to the oldest: little of it is worth memory.
+    // Without a file it is in memory or nowhere, as the store's pages are.
+    let undo_bytes = if spill.is_some() { both / 4 } else { budget.total() as usize };
+    let versions = (both - both / 4, undo_bytes, spill);
+    Arc::new(TransactionManager::new(log, locks, next, GROUP_DELAY, versions))
+}

@@ -1,0 +1,322 @@
+//! The one way to open a store, for users and for measurements alike.
+//!
+//! ```text
+//! Builder       what to open, and with which options
+//! Prepared      files and log are open, pages are redone; no combination yet
+//! Store<M>      pool, catalog, undo, threads (`assemble.rs`)
+//! ```
+//! Opening checks the options before it touches a file, and gives the file back closed as it was
+//! if anything behind it fails.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use millpond_policies::contract::Shape;
+
+use crate::btree::{InnerKind, LeafKind, OverflowKind};
+use crate::io::simulated::planted::{Bug, is_planted};
+use crate::io::{CreateError, Device, FileDevice, OpenError, PageStore, SpillFile, real_path};
+use crate::page::{PageSize, PageType};
+use crate::pool::{Evictors, Pool, PoolOptions, PoolStrategy, Reclamation};
+use crate::store::combinations::host_for;
+use crate::store::error::Error;
+use crate::store::error::lab::LabError;
+use crate::store::opening::log_open::{self, Logged};
+use crate::store::opening::log_salvage::Names;
+use crate::store::options::choices::{EvictionMode, ReclamationMode};
+use crate::store::options::memory_limit::SystemRoots;
+use crate::store::options::{Options, PAGE_SIZE_DEFAULT, Plan};
+use crate::store::stats::stat_file::{PUBLISH_PERIOD, Publisher};
+use crate::store::store::Store;
+use crate::{hash_index, heap};
+
+/// Where a store is.
+enum Place {
+    /// In a file, with its log beside it.
+    File(PathBuf),
+    /// On a device, without a log.
+    Device(Arc<dyn Device>),
+    /// On two devices.
+    Devices { data: Arc<dyn Device>, log: Arc<dyn Device> },
+}
+
+/// How a store is opened or, if there is none and the options allow that, created.
+pub struct Builder<'o> {
+    place: Place,
+    options: &'o Options,
+    names: Names,
+}
+
+impl<'o> Builder<'o> {
+    fn new(place: Place, options: &'o Options) -> Builder<'o> {
+        // Ids are found in errors, not names, unless `admin` gives them.
+        Builder { place, options, names: |_| BTreeMap::new() }
+    }
+
+    /// A store in the file at `path`, with its log beside it if the options ask for one.
+    pub fn file(path: &Path, options: &'o Options) -> Builder<'o> {
+        Builder::new(Place::File(path.to_path_buf()), options)
+    }
+
+    /// A store on any device: memory, a faulty or a slow one. It has no log, and its statistics are
+    /// not published.
+    pub fn device(device: Arc<dyn Device>, options: &'o Options) -> Builder<'o> {
+        Builder::new(Place::Device(device), options)
+    }
+
+    /// A store on a device for the data and one for the log.
+    pub fn devices(
+        data: Arc<dyn Device>,
+        log: Arc<dyn Device>,
+        options: &'o Options,
+    ) -> Builder<'o> {
+        Builder::new(Place::Devices { data, log }, options)
+    }
+
+    /// Names structures in errors of a damaged log by `names`.
+    #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
+    pub(crate) fn naming(self, names: Names) -> Builder<'o> {
+        Builder { names, ..self }
+    }
+
+    /// Opens the store in the combination `M`, whatever translation, latching and recording the
+    /// options name. It is recovered if it was not closed.
+    ///
+    /// # Errors
+    /// [`Error`]: options, file, policy or memory will not do; `M` has no log and one was asked for
+    /// on a device of its own.
+    pub fn open<M: PoolStrategy>(self) -> Result<Arc<Store<M>>, Error> {
+        let options = Store::<M>::adapted(self.options);
+        let prepared = match self.place {
+            Place::File(path) => Prepared::file(&path, &options, !M::TREES_ONLY, self.names)?,
+            Place::Device(device) => Prepared::device(device, &options)?,
+            Place::Devices { .. } if M::TREES_ONLY => {
+                return Err(LabError::NoTransactions.into());
+            }
+            Place::Devices { data, log } => Prepared::devices(data, log, &options, self.names)?,
+        };
+        Store::start(prepared, &options)
+    }
+
+    /// A pool in the combination `M` over `pages`, as the options ask for, with all kinds of pages
+    /// registered. [`Builder::open`] uses it, and so do measurements of trees that have no catalog.
+    ///
+    /// # Errors
+    /// [`Error`]: the policy, or its memory, will not do.
+    pub fn pool<M: PoolStrategy>(
+        options: &Options,
+        plan: &Plan,
+        pages: Arc<PageStore>,
+    ) -> Result<Pool<M>, Error> {
+        let shape = Shape { frames: plan.budget.frames, pages_dense: None, seed: plan.seed.0 };
+        let hosted = host_for::<M::Hook>(&plan.policy, &shape, options.lab.hit_delivery)?;
+        let pool = Pool::<M>::open(pool_options(options, plan), pages, hosted)?;
+        register_kinds(&pool);
+        Ok(pool)
+    }
+}
+
+/// Tells the pool of every kind of page that structures have.
+pub fn register_kinds<M: PoolStrategy>(pool: &Pool<M>) {
+    pool.register(PageType::BTREE_INNER, &InnerKind);
+    pool.register(PageType::BTREE_LEAF, &LeafKind);
+    pool.register(PageType::OVERFLOW, &OverflowKind);
+    for (page_type, kind) in hash_index::KINDS.into_iter().chain(heap::KINDS) {
+        pool.register(page_type, kind);
+    }
+}
+
+/// A page store and what its options come to: what does not depend on the combination.
+pub(crate) struct Prepared {
+    pub(in crate::store) pages: Arc<PageStore>,
+    pub(in crate::store) logged: Option<Logged>,
+    pub(in crate::store) plan: Plan,
+    pub(in crate::store) publisher: Option<Arc<Publisher>>,
+    pub(in crate::store) spill: Option<Arc<SpillFile>>,
+}
+
+fn page_size_of(options: &Options) -> Option<PageSize> {
+    options.page_size.and_then(PageSize::of_store)
+}
+
+fn new_page_size(options: &Options) -> Result<PageSize, Error> {
+    let bytes = u64::from(PAGE_SIZE_DEFAULT);
+    match page_size_of(options) {
+        Some(size) => Ok(size),
+        None => Ok(PageSize::new(bytes).map_err(CreateError::from)?),
+    }
+}
+
+impl Prepared {
+    /// Opens or creates the store in the file at `path`, with its log beside it if `may_log`.
+    pub(crate) fn file(
+        path: &Path,
+        options: &Options,
+        may_log: bool,
+        names: Names,
+    ) -> Result<Prepared, Error> {
+        options.check()?;
+        let path = &real_path(path);
+        if may_log && options.log && !options.read_only {
+            return Prepared::logged_file(path, options, names);
+        }
+        let file = options.file_options();
+        let length = std::fs::metadata(path).map_or(0, |meta| meta.len());
+        if length == 0 && !options.may_create() {
+            return Err(Error::NoStore { path: path.to_path_buf() });
+        }
+        let pages = if length == 0 {
+            let device = FileDevice::create(path, &file)?;
+            options.check_device(&device)?;
+            device.sync_directory()?;
+            PageStore::create_on(Arc::new(device), new_page_size(options)?)?
+        } else {
+            let device = FileDevice::open(path, &file)?;
+            options.check_device(&device)?;
+            let opened =
+                PageStore::open_on(Arc::new(device), page_size_of(options), options.read_only);
+            opened.map_err(needs_log)?
+        };
+        let publisher = || Arc::new(Publisher::new(path, PUBLISH_PERIOD));
+        let publisher = (!options.read_only).then(publisher);
+        Ok(Prepared::over(pages, None, options, publisher)?.spill_beside(path, options))
+    }
+
+    /// Lets what does not fit into memory go to a file beside the store, which is locked by now.
+    fn spill_beside(self, path: &Path, options: &Options) -> Prepared {
+        if options.read_only {
+            return self;
+        }
+        Prepared { spill: Some(SpillFile::beside(path, options.spill_max)), ..self }
+    }
+
+    fn logged_file(path: &Path, options: &Options, names: Names) -> Result<Prepared, Error> {
+        let file = options.file_options();
+        let length = std::fs::metadata(path).map_or(0, |meta| meta.len());
+        if length == 0 && !options.may_create() {
+            return Err(Error::NoStore { path: path.to_path_buf() });
+        }
+        let device = if length == 0 {
+            FileDevice::create(path, &file)?
+        } else {
+            FileDevice::open(path, &file)?
+        };
+        options.check_device(&device)?;
+        device.sync_directory()?;
+        let log = |empty| log_open::log_file(path, empty, options);
+        let (pages, logged) = open_or_create(Arc::new(device), log, options, names)?;
+        let publisher = Arc::new(Publisher::new(path, PUBLISH_PERIOD));
+        let prepared = Prepared::over(pages, Some(logged), options, Some(publisher))?;
+        Ok(prepared.spill_beside(path, options))
+    }
+
+    /// Opens or creates the store on `device`, with its log on another one.
+    #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
+    pub(crate) fn devices(
+        device: Arc<dyn Device>,
+        log: Arc<dyn Device>,
+        options: &Options,
+        names: Names,
+    ) -> Result<Prepared, Error> {
+        options.check()?;
+        let (pages, logged) = open_or_create(device, |_| Ok(log.clone()), options, names)?;
+        Prepared::over(pages, Some(logged), options, None)
+    }
+
+    /// Opens or creates the store on `device`.
+    pub(crate) fn device(device: Arc<dyn Device>, options: &Options) -> Result<Prepared, Error> {
+        options.check()?;
+        let pages = if device.length() > 0 {
+            PageStore::open_on(device, page_size_of(options), options.read_only)
+                .map_err(needs_log)?
+        } else if options.may_create() {
+            PageStore::create_on(device, new_page_size(options)?)?
+        } else {
+            return Err(Error::NoStore { path: device.path().to_path_buf() });
+        };
+        Prepared::over(pages, None, options, None)
+    }
+
+    fn over(
+        pages: PageStore,
+        logged: Option<Logged>,
+        options: &Options,
+        publisher: Option<Arc<Publisher>>,
+    ) -> Result<Prepared, Error> {
+        let page_size = pages.page_size().bytes() as u32;
+        // Nothing is set aside for a log that is not there.
+        let options = options.clone().log(logged.is_some());
+        match options.plan(&SystemRoots::default(), Some(page_size)) {
+            Ok(plan) => {
+                let (pages, spill) = (Arc::new(pages), None);
+                Ok(Prepared { pages, logged, plan, publisher, spill })
+            }
+            Err(error) => {
+                if logged.is_none() {
+                    leave_as_found(&pages);
+                }
+                Err(error.into())
+            }
+        }
+    }
+}
+
+fn open_or_create(
+    device: Arc<dyn Device>,
+    log: impl Fn(bool) -> Result<Arc<dyn Device>, Error>,
+    options: &Options,
+    names: Names,
+) -> Result<(PageStore, Logged), Error> {
+    // A small store whose superblock is lost looks like one that was never made. Its log knows.
+    let is_lost = || {
+        let may_be = device.length() > 0 && !is_planted(Bug::LostStoreMadeAnew);
+        may_be && log(false).is_ok_and(log_open::was_in_use)
+    };
+    if !PageStore::is_unmarked(&*device)? || is_lost() {
+        return log_open::open(device, log, page_size_of(options), options, names);
+    }
+    if !options.may_create() {
+        return Err(Error::NoStore { path: device.path().to_path_buf() });
+    }
+    log_open::create(device, log(true)?, new_page_size(options)?, options)
+}
+
+/// A store that only its log makes whole was opened without it.
+fn needs_log(error: OpenError) -> Error {
+    match error {
+        OpenError::NeedsRecovery { path } => Error::MustRecover { path },
+        other => other.into(),
+    }
+}
+
+/// Closes a store to which nothing was written.
+pub(crate) fn leave_as_found(pages: &PageStore) {
+    if let Err(error) = pages.close(pages.catalog_root()) {
+        tracing::warn!(%error, "a store that could not be opened could not be closed either");
+    }
+}
+
+pub(crate) fn pool_options(options: &Options, plan: &Plan) -> PoolOptions {
+    let (lab, defaults) = (&options.lab, PoolOptions::new(plan.budget.frames));
+    PoolOptions {
+        reclamation: match lab.reclamation {
+            ReclamationMode::Epoch => Reclamation::Epoch,
+            ReclamationMode::Version => Reclamation::Version,
+        },
+        evictors: match options.eviction {
+            EvictionMode::Worker => Evictors::Workers,
+            EvictionMode::Threads(threads) => Evictors::Threads(threads.get()),
+            EvictionMode::Adaptive(most) => Evictors::Adaptive { most: most.get() },
+        },
+        batch: lab.batch.unwrap_or(defaults.batch),
+        background_writer: lab.background_writer && !options.read_only,
+        prefault: options.prefault,
+        nodes: options.numa_nodes,
+        sample_period: lab.latency_sample_period,
+        references_per_tick: lab.references_per_tick,
+        attempts_max: lab.attempts_max,
+        seed: plan.seed.0,
+        ..defaults
+    }
+}

@@ -1,0 +1,22 @@
+//! What a store is opened with: options, the choices among strategies, the policy, and what all of
+//! it amounts to in frames.
+pub mod budget;
+pub mod choices;
+pub mod memory_limit;
+// `Options` has a file of its own name, as everything else has.
+#[allow(clippy::module_inception)]
+mod options;
+pub mod own_policy;
+pub mod policy_choice;
+pub mod recovery_watch;
+
+pub use choices::{
+    ChoiceError, DirectIo, EvictionMode, HitDelivery, LatchingMode, ReclamationMode, Submission,
+    TranslationMode,
+};
+pub use options::{
+    LAB_FRAMES_MIN, LOG_GAP_DEFAULT, Lab, Options, OptionsError, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX,
+    PAGE_SIZE_MIN, PAGE_SIZE_TINY, PARALLEL_MAX, POLICY_DEFAULT, Plan, SPILL_MAX_DEFAULT,
+};
+pub use own_policy::OwnPolicies;
+pub use recovery_watch::RecoveryWatch;

@@ -1,0 +1,9 @@
+//! Statistics: counted, published in a file, read from it.
+pub(crate) mod census;
+pub mod stat_file;
+// `Stats` has a file of its own name, as everything else has.
+#[allow(clippy::module_inception)]
+mod stats;
+
+pub use stat_file::{Freshness, Published, Publisher};
+pub use stats::{Latency, Stats};

@@ -1,0 +1,327 @@
+//! The structures of a store by name: opened once and shared, created, dropped.
+
+use std::sync::Arc;
+
+use crate::pool::PoolStrategy;
+use crate::store::catalog::Catalog;
+use crate::store::entry::{Entry, Structure, TypeNames};
+use crate::store::error::Error;
+use crate::store::handle::{StoreHandle, StoreHashIndex, StoreHeap, StoreTree};
+use crate::store::named::Named;
+use crate::store::opened::Opened;
+use crate::store::store::Store;
+
+impl<M: PoolStrategy> Store<M> {
+    /// What has that name, which must be a `kind`; `None` if nothing has it.
+    fn find(&self, name: &str, kind: Structure) -> Result<Option<Opened<M>>, Error> {
+        self.may_read()?;
+        self.find_in(&mut self.named(), name, kind)
+    }
+
+    fn find_in(
+        &self,
+        named: &mut Named<M>,
+        name: &str,
+        kind: Structure,
+    ) -> Result<Option<Opened<M>>, Error> {
+        if let Some(open) = named.open.get(name) {
+            expect(name, open.kind(), kind)?;
+            return Ok(Some(open.clone()));
+        }
+        let Some(entry) = named.entry(name)? else { return Ok(None) };
+        expect(name, entry.structure, kind)?;
+        let opened = Opened::open(&self.pool, name, &entry)?;
+        named.open.insert(name.to_string(), opened.clone());
+        Ok(Some(opened))
+    }
+
+    /// What has that name, which must exist.
+    fn existing(&self, name: &str, kind: Structure) -> Result<Opened<M>, Error> {
+        self.find(name, kind)?.ok_or_else(|| missing(name, kind))
+    }
+
+    /// A new structure of that name.
+    fn create(&self, name: &str, kind: Structure) -> Result<Opened<M>, Error> {
+        self.may_write()?;
+        self.named().create(&self.pool, name, kind, &TypeNames::default())
+    }
+
+    /// What has that name, with keys and values of these types as far as either is known; it is
+    /// made if nothing has.
+    fn found_or_new(
+        &self,
+        name: &str,
+        kind: Structure,
+        types: &TypeNames,
+    ) -> Result<Opened<M>, Error> {
+        self.may_read()?;
+        // Found or made under one lock: another thread may make or drop the same name.
+        let mut named = self.named();
+        if let Some(opened) = self.find_in(&mut named, name, kind)? {
+            if *types != TypeNames::default()
+                && let Some(catalog) = &named.catalog
+            {
+                expect_types(name, catalog.types(name)?, types)?;
+            }
+            return Ok(opened);
+        }
+        if self.is_read_only() {
+            return Err(missing(name, kind));
+        }
+        named.create(&self.pool, name, kind, types)
+    }
+
+    fn as_tree(self: &Arc<Self>, name: &str, opened: Opened<M>) -> Result<StoreTree<M>, Error> {
+        match opened {
+            Opened::Tree(tree) => Ok(StoreHandle::new(self.clone(), tree)),
+            other => Err(other_kind(name, other.kind(), Structure::Tree)),
+        }
+    }
+
+    fn as_hash_index(
+        self: &Arc<Self>,
+        name: &str,
+        opened: Opened<M>,
+    ) -> Result<StoreHashIndex<M>, Error> {
+        match opened {
+            Opened::Hash(index) => Ok(StoreHandle::new(self.clone(), index)),
+            other => Err(other_kind(name, other.kind(), Structure::Hash)),
+        }
+    }
+
+    fn as_heap(self: &Arc<Self>, name: &str, opened: Opened<M>) -> Result<StoreHeap<M>, Error> {
+        match opened {
+            Opened::Heap(heap) => Ok(StoreHandle::new(self.clone(), heap)),
+            other => Err(other_kind(name, other.kind(), Structure::Heap)),
+        }
+    }
+
+    /// The tree of that name; it is made if there is none.
+    ///
+    /// # Errors
+    /// [`Error`]: the name cannot be or is another structure's, or the store failed.
+    pub fn tree(self: &Arc<Self>, name: &str) -> Result<StoreTree<M>, Error> {
+        self.tree_of(name, &TypeNames::default())
+    }
+
+    /// The tree of that name, with keys and values of these types; it is made if there is none.
+    ///
+    /// # Errors
+    /// [`Error::OtherType`], or as [`Store::tree`].
+    pub fn tree_of(self: &Arc<Self>, name: &str, types: &TypeNames) -> Result<StoreTree<M>, Error> {
+        self.as_tree(name, self.found_or_new(name, Structure::Tree, types)?)
+    }
+
+    /// The tree of that name.
+    ///
+    /// # Errors
+    /// [`Error::NoTree`], or as [`Store::tree`].
+    pub fn open_tree(self: &Arc<Self>, name: &str) -> Result<StoreTree<M>, Error> {
+        self.as_tree(name, self.existing(name, Structure::Tree)?)
+    }
+
+    /// A new, empty tree.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], or as [`Store::tree`].
+    pub fn create_tree(self: &Arc<Self>, name: &str) -> Result<StoreTree<M>, Error> {
+        self.as_tree(name, self.create(name, Structure::Tree)?)
+    }
+
+    /// The hash index of that name; it is made if there is none.
+    ///
+    /// # Errors
+    /// As [`Store::tree`].
+    pub fn hash_index(self: &Arc<Self>, name: &str) -> Result<StoreHashIndex<M>, Error> {
+        self.hash_index_of(name, &TypeNames::default())
+    }
+
+    /// The hash index of that name, with keys and values of these types; it is made if there is
+    /// none.
+    ///
+    /// # Errors
+    /// As [`Store::tree_of`].
+    pub fn hash_index_of(
+        self: &Arc<Self>,
+        name: &str,
+        types: &TypeNames,
+    ) -> Result<StoreHashIndex<M>, Error> {
+        self.as_hash_index(name, self.found_or_new(name, Structure::Hash, types)?)
+    }
+
+    /// The hash index of that name.
+    ///
+    /// # Errors
+    /// [`Error::NoStructure`], or as [`Store::tree`].
+    pub fn open_hash_index(self: &Arc<Self>, name: &str) -> Result<StoreHashIndex<M>, Error> {
+        self.as_hash_index(name, self.existing(name, Structure::Hash)?)
+    }
+
+    /// A new, empty hash index.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], or as [`Store::tree`].
+    pub fn create_hash_index(self: &Arc<Self>, name: &str) -> Result<StoreHashIndex<M>, Error> {
+        self.as_hash_index(name, self.create(name, Structure::Hash)?)
+    }
+
+    /// The heap of that name; it is made if there is none.
+    ///
+    /// # Errors
+    /// As [`Store::tree`].
+    pub fn heap(self: &Arc<Self>, name: &str) -> Result<StoreHeap<M>, Error> {
+        self.heap_of(name, &TypeNames::default())
+    }
+
+    /// The heap of that name, with records of this type; it is made if there is none.
+    ///
+    /// # Errors
+    /// As [`Store::tree_of`].
+    pub fn heap_of(self: &Arc<Self>, name: &str, types: &TypeNames) -> Result<StoreHeap<M>, Error> {
+        self.as_heap(name, self.found_or_new(name, Structure::Heap, types)?)
+    }
+
+    /// The heap of that name.
+    ///
+    /// # Errors
+    /// [`Error::NoStructure`], or as [`Store::tree`].
+    pub fn open_heap(self: &Arc<Self>, name: &str) -> Result<StoreHeap<M>, Error> {
+        self.as_heap(name, self.existing(name, Structure::Heap)?)
+    }
+
+    /// A new, empty heap.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], or as [`Store::tree`].
+    pub fn create_heap(self: &Arc<Self>, name: &str) -> Result<StoreHeap<M>, Error> {
+        self.as_heap(name, self.create(name, Structure::Heap)?)
+    }
+
+    /// What the keys and values of a name are, as far as that is known.
+    ///
+    /// # Errors
+    /// The catalog cannot be read.
+    pub fn types(&self, name: &str) -> Result<TypeNames, Error> {
+        self.may_read()?;
+        let named = self.named();
+        named.catalog.as_ref().map_or(Ok(TypeNames::default()), |catalog| catalog.types(name))
+    }
+
+    /// What the catalog knows of a name.
+    ///
+    /// # Errors
+    /// [`Error::NoTree`], or the catalog cannot be read.
+    pub fn entry(&self, name: &str) -> Result<Entry, Error> {
+        self.may_read()?;
+        self.named().entry(name)?.ok_or_else(|| missing(name, Structure::Tree))
+    }
+
+    /// Removes a structure, which must be a `kind`, and gives all its pages back. Nobody may have
+    /// a handle of it; transactions that have read it are waited for, since they would find another
+    /// tree of its name otherwise.
+    ///
+    /// # Errors
+    /// [`Error::NoTree`] or [`Error::NoStructure`], [`Error::OtherKind`], [`Error::TreeInUse`], a
+    /// lock was not to be had, or the store failed.
+    pub fn drop_structure(&self, name: &str, kind: Structure) -> Result<(), Error> {
+        self.may_write()?;
+        loop {
+            let owner = self.owner_to_drop(name, kind)?;
+            let drop = || self.drop_now(name, kind, owner);
+            let dropped = if M::TREES_ONLY || kind != Structure::Tree {
+                drop()
+            } else {
+                // Not with the names locked: those that are waited for may look for one.
+                self.txns.alone_with(owner, drop).map_err(Error::from).flatten()
+            };
+            if dropped? {
+                if let Some(locks) = self.txns.locks() {
+                    locks.forget_tree(owner);
+                }
+                return Ok(());
+            }
+        }
+    }
+
+    /// The owner's id of what has that name, which must be a `kind` without handles.
+    fn owner_to_drop(&self, name: &str, kind: Structure) -> Result<u32, Error> {
+        // The background merge shall not be taken for a handle.
+        let _gate = self.keep_from_merging()?;
+        let named = self.named();
+        let entry = named.entry(name)?.ok_or_else(|| missing(name, kind))?;
+        expect(name, entry.structure, kind)?;
+        match named.open.get(name).map_or(0, |opened| opened.others()) {
+            0 => Ok(entry.owner),
+            handles => Err(Error::TreeInUse { name: name.to_string(), handles }),
+        }
+    }
+
+    /// Removes what has that name; `false`, and nothing changed, if it is no more that of `owner`.
+    fn drop_now(&self, name: &str, kind: Structure, owner: u32) -> Result<bool, Error> {
+        let _gate = self.keep_from_merging()?;
+        let mut named = self.named();
+        let entry = named.entry(name)?.ok_or_else(|| missing(name, kind))?;
+        if entry.owner != owner {
+            return Ok(false);
+        }
+        let opened = match named.open.remove(name) {
+            None => Opened::open(&self.pool, name, &entry)?,
+            Some(opened) if opened.others() > 0 => {
+                let handles = opened.others();
+                named.open.insert(name.to_string(), opened);
+                return Err(Error::TreeInUse { name: name.to_string(), handles });
+            }
+            Some(opened) => opened,
+        };
+        let removed =
+            named.catalog.as_ref().map_or(Ok(false), |catalog| catalog.remove(name, &entry));
+        if let Err(error) = removed {
+            // It keeps its anchor: a second one would make a second swip to its root.
+            named.open.insert(name.to_string(), opened);
+            return Err(error);
+        }
+        let (splits, merges) = opened.tally();
+        named.gone = (named.gone.0 + splits, named.gone.1 + merges);
+        opened.destroy()?;
+        Ok(true)
+    }
+
+    /// All names and what they stand for, in order.
+    ///
+    /// # Errors
+    /// The catalog cannot be read.
+    pub fn catalog(&self) -> Result<Vec<(String, Entry)>, Error> {
+        self.may_read()?;
+        self.named().catalog.as_ref().map_or(Ok(Vec::new()), Catalog::list)
+    }
+}
+
+fn other_kind(name: &str, found: Structure, wanted: Structure) -> Error {
+    Error::OtherKind { name: name.to_string(), found, wanted }
+}
+
+fn expect(name: &str, found: Structure, wanted: Structure) -> Result<(), Error> {
+    if found == wanted { Ok(()) } else { Err(other_kind(name, found, wanted)) }
+}
+
+/// What is known of both must be the same.
+fn expect_types(name: &str, found: TypeNames, wanted: &TypeNames) -> Result<(), Error> {
+    let pairs = [("keys", found.key, &wanted.key), ("values", found.value, &wanted.value)];
+    for (what, found, wanted) in pairs {
+        if let (Some(found), Some(wanted)) = (found, wanted)
+            && found != *wanted
+        {
+            let (name, wanted) = (name.to_string(), wanted.clone());
+            return Err(Error::OtherType { name, what, found, wanted });
+        }
+    }
+    Ok(())
+}
+
+fn missing(name: &str, wanted: Structure) -> Error {
+    let name = name.to_string();
+    match wanted {
+        Structure::Tree => Error::NoTree { name },
+        Structure::Hash | Structure::Heap => Error::NoStructure { name, wanted },
+    }
+}
