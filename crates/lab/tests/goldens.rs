@@ -234,7 +234,7 @@ impl Tally {
     }
 
     /// Adds a line to the file that `MILLPOND_GOLDEN_SUMMARY` names, if it names one: what
-    /// `docs/fidelity.md` shows.
+    /// `docs/reports/fidelity/golden.md` shows.
     fn report(&self, what: &str, (policy, oracle, name, params, per_mille): &Gate) {
         println!("{policy}: {} cells of {oracle} {name}({params})", self.cells);
         let Some(path) = std::env::var_os("MILLPOND_GOLDEN_SUMMARY") else { return };

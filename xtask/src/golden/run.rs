@@ -1,4 +1,4 @@
-//! Runs the golden tests and the published tables, and rewrites what `docs/fidelity.md` shows.
+//! Runs the golden tests and the published tables, and rewrites the report that shows them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,14 +10,14 @@ use super::agreement::table;
 use super::page::{BEGIN, END, replace};
 use crate::tree::root;
 
-const PAGE: &str = "docs/fidelity.md";
+const PAGE: &str = "docs/reports/fidelity/golden.md";
 
 const USAGE: &str = "\
 usage: cargo xtask golden [--quick]
 
   Runs the golden tests over every trace, then the tables that papers print, and puts the results
-  into docs/fidelity.md. Real traces are looked for in traces/ and ../shared/traces/; where they
-  are not, their part is skipped and the page stays as it is.
+  into docs/reports/fidelity/golden.md. Real traces are looked for in traces/ and ../shared/traces/;
+  where they are not, their part is skipped and the page stays as it is.
 
   --quick   short traces only; prints the results and leaves the page alone
 ";

@@ -1,8 +1,8 @@
 //! The tables that papers print, beside what the simulator gives: Markdown on standard output.
 //!
-//! `cargo xtask golden` runs it and puts the result into `docs/fidelity.md`. With `--quick` only
-//! the traces that ship with Millpond, and small synthetic ones, are run. Tables whose trace is
-//! not there are left out, and said to be.
+//! `cargo xtask golden` runs it and puts the result into `docs/reports/fidelity/golden.md`. With
+//! `--quick` only the traces that ship with Millpond, and small synthetic ones, are run. Tables
+//! whose trace is missing are left out and named as skipped.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)] // its output is what it is for
 
