@@ -4,7 +4,7 @@
 //! 1. A checkpoint is taken, and from then on the log keeps what a recovery from it reads: other
 //!    checkpoints may follow, but forget nothing of that.
 //! 2. The pages that are in use as the checkpoint has it are copied as they are on storage, in
-//!    steps of 1 MiB, without a latch or a lock: whoever reads and writes goes on.
+//!    steps of 1 MiB, without a latch or a lock: readers and writers go on.
 //! 3. The log is made durable, and copied from what the checkpoint needs to its durable end. Here
 //!    the backup is cut: it holds what had been appended to the log when the last page was copied.
 //! 4. The copy gets a superblock that names that checkpoint, and is what a crash leaves. Opening it
@@ -14,7 +14,7 @@
 //! By the rules of `recovery/README.md`. A copied page either was written by nobody between the
 //! checkpoint's first step and its copy, or it was.
 //! - If not: it was clean at that step or its image is in the log behind `redo` (rules 1 and 2.1);
-//!   if it was clean, the synchronisation behind made durable what was copied, and whatever was
+//!   if it was clean, the sync that followed made durable what was copied, and whatever was
 //!   changed since begins with an image that the log has (L3). That is rule 5.
 //! - If so: it was dirty, or being written, at or after that step, so all its records since it was
 //!   last clean, the first of them an image, begin at or behind `redo`. They end before its

@@ -2,7 +2,7 @@
 //!
 //! Until then it lies beside the target, as `TARGET-partial` and `TARGET-partial-log`. Whatever
 //! goes wrong removes both; a process that dies leaves them, and a later backup to the same place
-//! says so, because it cannot know whether the other one is still at it.
+//! reports them, because it cannot know whether the other one still runs.
 
 use std::ffi::OsString;
 use std::fs::{self, File};

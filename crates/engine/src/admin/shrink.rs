@@ -197,7 +197,8 @@ impl<M: PoolStrategy> Shrinking<'_, '_, M> {
                 self.store.flush()?;
                 let pages = self.store.pages();
                 pages.forget_tail()?;
-                // Whoever finds the store not closed shall not think that it was cut off.
+                // A process that finds the store not closed must not take it for one that was cut
+                // off.
                 pages.set_log_position(Lsn(0), pages.catalog_root())?;
                 pages.cut_off()?
             }

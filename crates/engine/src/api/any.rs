@@ -34,7 +34,9 @@ macro_rules! any {
 /// Evaluates `$body` for whatever the enum holds.
 macro_rules! each {
     ($name:ident, $any:expr, $held:ident => $body:expr) => {
-        $crate::store::combinations::with_user_combinations! { each_arms! { $name, $any, $held => $body } }
+        $crate::store::combinations::with_user_combinations! {
+            each_arms! { $name, $any, $held => $body }
+        }
     };
 }
 macro_rules! each_arms {
@@ -49,7 +51,9 @@ pub(crate) use {each, each_arms};
 /// The same, putting the result into the variant of `$to` for the same combination.
 macro_rules! turn {
     ($name:ident => $to:ident, $any:expr, $held:ident => $body:expr) => {
-        $crate::store::combinations::with_user_combinations! { turn_arms! { $name => $to, $any, $held => $body } }
+        $crate::store::combinations::with_user_combinations! {
+            turn_arms! { $name => $to, $any, $held => $body }
+        }
     };
 }
 macro_rules! turn_arms {
@@ -64,7 +68,9 @@ pub(crate) use {turn, turn_arms};
 /// The same for a `$body` that is an `Option`.
 macro_rules! turn_some {
     ($name:ident => $to:ident, $any:expr, $held:ident => $body:expr) => {
-        $crate::store::combinations::with_user_combinations! { turn_some_arms! { $name => $to, $any, $held => $body } }
+        $crate::store::combinations::with_user_combinations! {
+            turn_some_arms! { $name => $to, $any, $held => $body }
+        }
     };
 }
 macro_rules! turn_some_arms {
@@ -105,7 +111,9 @@ pub(crate) use {both, both_arms};
 /// for one of the laboratory's.
 macro_rules! by_combination {
     ($combination:expr, $body:expr, else $other:expr) => {
-        $crate::store::combinations::with_user_combinations! { by_combination_arms! { $combination, $body, else $other } }
+        $crate::store::combinations::with_user_combinations! {
+            by_combination_arms! { $combination, $body, else $other }
+        }
     };
 }
 macro_rules! by_combination_arms {

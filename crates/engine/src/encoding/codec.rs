@@ -170,7 +170,7 @@ impl Default for Buffer {
 }
 
 impl Buffer {
-    /// So many bytes fit without an allocation.
+    /// The number of bytes that fit without an allocation.
     pub const INLINE: usize = 64;
 
     /// Empty.

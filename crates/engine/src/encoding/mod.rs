@@ -1,7 +1,9 @@
 //! How typed keys and values become bytes: order-preserving keys, ranges of keys, values.
 pub mod codec;
 pub mod key;
+mod key_numbers;
 pub mod key_range;
+mod key_strings;
 mod key_tuples;
 pub mod value;
 

@@ -151,7 +151,7 @@ impl<M: PoolStrategy> Catalog<Pool<M>> {
     }
 
     /// Moves the root below `anchor`, of the structure `name`, to a page below `bound`, unless it
-    /// is there. Answers where it is then.
+    /// is there. Returns where it is then.
     ///
     /// # Errors
     /// The catalog or the root cannot be read.
@@ -187,6 +187,7 @@ impl<M: PoolStrategy> Catalog<Pool<M>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::entry::TYPE_NAME_MAX;
 
     #[test]
     fn an_entry_comes_back_as_it_was_and_anything_else_is_refused() {

@@ -28,7 +28,8 @@ const PERIOD: Duration = Duration::from_millis(20);
 /// Writers are not held up for less of the log than this, and eight checkpoints.
 const LEAST_GAP: u64 = 256 << 10;
 
-/// A transaction that is as old as so many gaps of the log is said to keep much of it.
+/// A transaction that is older than this number of gaps keeps so much of the log that it is
+/// reported.
 const KEPT_GAPS: u64 = 4;
 
 /// What a checkpoint is taken of.
@@ -73,7 +74,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
         self.redo.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a checkpoint; answers where recovery would begin.
+    /// Takes a checkpoint; returns where recovery would begin.
     ///
     /// # Errors
     /// Log or data could not be made durable. The last checkpoint stands.
@@ -105,7 +106,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
         Ok((taken, pin))
     }
 
-    /// Gives the free end of the data file back. Answers bytes.
+    /// Gives the free end of the data file back; returns its bytes.
     ///
     /// # Errors
     /// A backup is under way; or as [`Checkpointer::take_here`].
@@ -121,7 +122,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
         Ok(self.pages.cut_off()?)
     }
 
-    /// Gives back of the log what is not needed. Answers bytes.
+    /// Gives back of the log what is not needed; returns its bytes.
     ///
     /// # Errors
     /// The log could not be cut.

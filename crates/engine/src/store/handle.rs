@@ -224,8 +224,8 @@ impl<M: PoolStrategy, S> StoreHandle<M, S> {
         work(&self.open.structure).map_err(Into::into)
     }
 
-    /// Keeps the background merge from the structure. Nothing is held meanwhile: whoever has this
-    /// may call anything.
+    /// Keeps the background merge from the structure. Nothing is held meanwhile: the caller may
+    /// call anything.
     fn rest(&self) -> Result<Rest<'_>, PoolError> {
         self.open.resting.fetch_add(1, Ordering::AcqRel);
         let rest = Rest(&self.open.resting);

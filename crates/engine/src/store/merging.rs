@@ -25,7 +25,7 @@ const STEP: u32 = 32;
 const QUIET: u64 = 100_000;
 /// Pages that must have come free in leaves before a pass is worth while.
 const PAGES_LEAST: u64 = 4;
-/// And one in so many leaves: so few that what waits adds less than two percent to the tree.
+/// And one leaf in this number: so few that what waits adds less than two percent to the tree.
 const PART: u64 = 64;
 
 /// How far the merge of a tree is.
@@ -49,7 +49,8 @@ impl Progress {
 pub(crate) struct Merging<M: PoolStrategy> {
     pool: Arc<Pool<M>>,
     named: Arc<Mutex<Named<M>>>,
-    /// Held while a tree is worked on: whoever drops one, or wants one at rest, takes it first.
+    /// Held while a tree is worked on: a thread that drops one, or wants one at rest, takes it
+    /// first.
     gate: Arc<Mutex<()>>,
     /// By the owner's id.
     progress: HashMap<u32, Progress>,
@@ -77,7 +78,7 @@ impl<M: PoolStrategy> Merging<M> {
         self.is_left
     }
 
-    /// Does what can be done now, after a second in which others made so many references.
+    /// Does what can be done now, after a second in which others made `references`.
     pub(crate) fn round(&mut self, references: u64, is_over: &dyn Fn() -> bool) {
         self.is_left = true;
         if references > QUIET {
@@ -143,7 +144,7 @@ fn step<M: PoolStrategy>(
             true
         }
         Err(error) => {
-            // Whoever needs these pages will meet the error; here it is a reason to stop.
+            // Operations that need these pages meet the error; here it is a reason to stop.
             tracing::debug!(%error, "leaves of '{name}' could not be merged");
             progress.under_way = false;
             true

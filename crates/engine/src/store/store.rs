@@ -49,9 +49,9 @@ pub struct Store<M: PoolStrategy> {
     pub(in crate::store) pool: Arc<Pool<M>>,
     pub(in crate::store) pages: Arc<PageStore>,
     pub(in crate::store) named: Arc<Mutex<Named<M>>>,
-    /// Held by whoever moves pages, so that one thread does.
+    /// Held by the thread that moves pages: there is one at a time.
     pub(crate) shrinking: Mutex<()>,
-    /// Held by whoever drops a structure, and by the housekeeping while it works on a tree.
+    /// Held by a thread that drops a structure, and by the housekeeping while it works on a tree.
     pub(in crate::store) gate: Arc<Mutex<()>>,
     pub(in crate::store) house: Option<Housekeeping>,
     pub(in crate::store) checkpointing: Option<Housekeeping>,
@@ -203,7 +203,7 @@ impl<M: PoolStrategy> Store<M> {
         }
     }
 
-    /// What a transaction's commit promises unless it says so itself.
+    /// The durability of commits of transactions whose options state none.
     pub fn durability(&self) -> Durability {
         self.durability
     }

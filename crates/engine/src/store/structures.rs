@@ -222,7 +222,7 @@ impl<M: PoolStrategy> Store<M> {
     ///
     /// # Errors
     /// [`Error::NoTree`] or [`Error::NoStructure`], [`Error::OtherKind`], [`Error::TreeInUse`], a
-    /// lock was not to be had, or the store failed.
+    /// lock was unavailable, or the store failed.
     pub fn drop_structure(&self, name: &str, kind: Structure) -> Result<(), Error> {
         self.may_write()?;
         loop {

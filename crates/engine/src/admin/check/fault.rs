@@ -136,7 +136,7 @@ fn by(parent: &Option<PageId>) -> String {
     }
 }
 
-/// What is wrong, without the page, which is said anyway.
+/// Describes what is wrong, without the page, which the report names anyway.
 fn unreadable(error: &ReadError) -> String {
     match error {
         ReadError::Checksum { stored, computed, .. } => {

@@ -33,7 +33,7 @@ pub struct CheckOptions<'a> {
     pub problems_max: usize,
     /// The page size, where neither superblock nor free map tell it.
     pub page_size: Option<PageSize>,
-    /// Is told from time to time how far the check is, and answers whether to go on.
+    /// Receives the progress of the check from time to time; returning `false` stops the check.
     pub progress: Option<&'a mut dyn FnMut(Progress) -> bool>,
 }
 
@@ -101,7 +101,7 @@ pub fn check_store(
             root,
             types: TypeNames::default(),
         }),
-        // A store that was never closed has no catalog yet: that it was not closed is said.
+        // A store that was never closed has no catalog yet; the report says that it was not closed.
         None if superblock.is_some_and(|block| !block.clean) => {}
         None => walk.findings.add(PageId(0), None, Fault::NoCatalog),
     }

@@ -124,7 +124,7 @@ impl<'w, 's> Sweep<'w, 's> {
         self.walk.store.page_size()
     }
 
-    /// Compares what is known of `page` without reading it; answers whether it has to be read.
+    /// Compares what is known of `page` without reading it; returns whether it has to be read.
     fn pass(&mut self, page: PageId) -> bool {
         let taken = self.taken(page.0);
         let map = free_map::map_page(self.size(), self.group);

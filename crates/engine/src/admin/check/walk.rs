@@ -20,7 +20,7 @@ use crate::pool::{Kind, Swip};
 use crate::store::entry::Structure;
 use crate::{hash_index, heap};
 
-/// Problems, of which so many are kept.
+/// Problems, of which a limited number is kept.
 pub(crate) struct Findings {
     pub(crate) problems: Vec<Problem>,
     pub(crate) left_out: u64,
@@ -55,7 +55,7 @@ impl Bits {
         word.is_some_and(|word| word >> (page.0 % 64) & 1 != 0)
     }
 
-    /// Sets the bit; answers whether it was clear.
+    /// Sets the bit; returns whether it was clear.
     pub(crate) fn set(&mut self, page: PageId) -> bool {
         let Some(word) = self.words.get_mut((page.0 / 64) as usize) else { return false };
         let bit = 1 << (page.0 % 64);

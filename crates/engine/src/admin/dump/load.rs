@@ -26,8 +26,8 @@ pub trait Loader {
         Ok(())
     }
 
-    /// Loads rows whose keys ascend into the tree `name`, which is made if it is not there;
-    /// answers how many.
+    /// Loads rows whose keys ascend into the tree `name`, which is created if it does not
+    /// exist; returns their number.
     ///
     /// # Errors
     /// The store's.

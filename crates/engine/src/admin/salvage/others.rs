@@ -146,7 +146,7 @@ impl Other {
     }
 
     /// Gives the entries of a bucket or data page to `sink`, those of a bucket if `wanted` wants
-    /// their hashes; answers how many.
+    /// their hashes; returns their number.
     fn give(
         &self,
         page: View<'_>,
@@ -178,8 +178,8 @@ fn is_directory(bytes: &[u8]) -> bool {
 }
 
 impl Saver<'_> {
-    /// Gives all entries of the structure at `root` to `sink`; answers how many, and how many
-    /// ranges are lost.
+    /// Gives all entries of the structure at `root` to `sink`; returns their number, and that of
+    /// the ranges that are lost.
     pub(super) fn walk_other(
         &mut self,
         other: &mut Other,

@@ -31,8 +31,8 @@ pub(super) fn fills_a_gap(gaps: &[(u32, Fences)], owner: u32, fences: &Fences) -
 }
 
 impl Saver<'_> {
-    /// All sound leaves that no walk reached, that are not free, and of which `wanted` says so,
-    /// given their owner and fences; by owner and key.
+    /// All sound leaves that no walk reached, that are not free, and that `wanted` accepts by their
+    /// owner and fences; by owner and key.
     pub(super) fn scan(&mut self, wanted: impl Fn(u32, &Fences) -> bool) -> Vec<Leaf> {
         let mut leaves = Vec::new();
         self.each_candidate(&mut |page, view, bytes| {
@@ -94,7 +94,7 @@ impl Saver<'_> {
         result.ok().map(|()| self.reader.bytes(0).to_vec())
     }
 
-    /// Gives the entries of a leaf that was found to `sink`; answers how many.
+    /// Gives the entries of a leaf that was found to `sink`; returns their number.
     pub(super) fn found_leaf(
         &mut self,
         source: &Source,

@@ -92,8 +92,8 @@ impl<'s> Saver<'s> {
         self.lose(Some(&source.name), bad.page, bad.fault, Lost::Keys(fences));
     }
 
-    /// Gives all entries of the tree at `root` to `sink`, in order; answers how many, and how
-    /// many ranges or values are lost.
+    /// Gives all entries of the tree at `root` to `sink`, in order; returns their number, and
+    /// that of the ranges and values that are lost.
     pub(super) fn walk(
         &mut self,
         source: &Source,
@@ -161,7 +161,7 @@ impl<'s> Saver<'s> {
         losses
     }
 
-    /// Gives the entries of a leaf to `sink`; answers how many values are lost.
+    /// Gives the entries of a leaf to `sink`; returns the number of values that are lost.
     pub(super) fn leaf(
         &mut self,
         source: &Source,

@@ -2,9 +2,9 @@
 //! was asked for, the store as it was at the damage.
 //!
 //! `recovery/examine.rs` argues when that can be had, and `log/cut.rs` in which order the log is
-//! cut so that a crash may come amid it. Everything is looked at before anything is written. Once
+//! cut so that a crash may interrupt it. Everything is looked at before anything is written. Once
 //! the log is cut, the store is one that a crash left, and opening it is what it always is: so a
-//! salvage that was cut short is begun anew, or has become an ordinary recovery.
+//! salvage that was interrupted is repeated, or has become an ordinary recovery.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,8 +39,8 @@ fn is_damage(error: &LogError) -> bool {
     )
 }
 
-/// The log on `device` failed with `error` when `store`, which was closed, was opened. Answers what
-/// to say of a new log in its place, if that was asked for.
+/// The log on `device` failed with `error` when `store`, which was closed, was opened. Returns
+/// the report of a new log in its place, if that was asked for.
 ///
 /// # Errors
 /// It was not asked for, or it is another store's log, or another version's.

@@ -119,7 +119,7 @@ impl Budget {
         parts.iter().fold(0, |sum, part| sum.saturating_add(*part))
     }
 
-    /// What so many frames cost.
+    /// Returns the bytes that `frames` frames cost.
     ///
     /// # Errors
     /// [`BudgetError::Unbounded`].

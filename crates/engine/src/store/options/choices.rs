@@ -86,7 +86,7 @@ choice! {
         /// Policies made for it serve all threads at once, others sit under a mutex.
         #[default]
         Auto = "auto",
-        /// Under a mutex, taken at each hit that the policy has to hear of: its order is exact.
+        /// Under a mutex, taken at each hit that the policy has to receive: its order is exact.
         Exact = "exact",
         /// Under a mutex that hits take by the batch, and only if it is free: they are heard late,
         /// and some not at all. Policies that do not hear hits sit as with `auto`.
@@ -110,7 +110,7 @@ choice! {
     /// How threads keep out of each other's way (leanstore IV-F).
     #[derive(Default, Hash)]
     pub enum LatchingMode {
-        /// Readers look at versions and begin anew when one changed.
+        /// Readers validate versions and restart when one changed.
         #[default]
         Optimistic = "optimistic",
         /// Readers latch every page that they pass.
@@ -138,11 +138,11 @@ pub enum EvictionMode {
     /// The thread that needs a frame; dirty pages are written in the background.
     #[default]
     Worker,
-    /// So many threads, which keep some frames free ahead of need; they sleep while there are
-    /// enough.
+    /// This number of threads, which keep some frames free ahead of need; they sleep while there
+    /// are enough.
     Threads(NonZeroU32),
-    /// At most so many threads, no more of them awake than demand asks for. A thread that needs a
-    /// frame while all of them are at work evicts, too.
+    /// At most this number of threads, no more of them awake than demand asks for. A thread that
+    /// needs a frame while all of them are at work evicts, too.
     Adaptive(NonZeroU32),
 }
 

@@ -1,4 +1,4 @@
-//! How much memory this process may use: the machine's, or less where a control group says so.
+//! How much memory this process may use: the machine's, or less where a control group limits it.
 //!
 //! A container sees all of the machine's memory in `/proc/meminfo` and is killed long before it
 //! has used it. Its limit stands in files of its control group, and of every group above, each of
@@ -42,7 +42,7 @@ impl Default for SystemRoots {
 pub struct MemoryLimit {
     /// In bytes.
     pub bytes: u64,
-    /// The file that says so.
+    /// The file that states the limit.
     pub source: PathBuf,
 }
 
@@ -60,7 +60,7 @@ impl SystemRoots {
     /// A quarter and not more, because a store is embedded: the program around it has its own
     /// data, it may open a second store, and to be killed is worse than to miss. A quarter and
     /// not some fixed amount, because most users never set it. It is a bound: frames that are not
-    /// needed are never touched, unless `prefault` says so.
+    /// needed are never touched, unless `prefault` asks for it.
     pub fn default_memory(&self) -> u64 {
         self.memory_limit().map_or(DEFAULT_MEMORY_UNKNOWN, |limit| limit.bytes / 4)
     }

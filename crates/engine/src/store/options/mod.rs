@@ -2,11 +2,14 @@
 //! it amounts to in frames.
 pub mod budget;
 pub mod choices;
+mod error;
+mod lab;
 pub mod memory_limit;
 // `Options` has a file of its own name, as everything else has.
 #[allow(clippy::module_inception)]
 mod options;
 pub mod own_policy;
+mod plan;
 pub mod policy_choice;
 pub mod recovery_watch;
 
@@ -14,9 +17,12 @@ pub use choices::{
     ChoiceError, DirectIo, EvictionMode, HitDelivery, LatchingMode, ReclamationMode, Submission,
     TranslationMode,
 };
+pub use error::OptionsError;
+pub use lab::Lab;
 pub use options::{
-    LAB_FRAMES_MIN, LOG_GAP_DEFAULT, Lab, Options, OptionsError, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX,
-    PAGE_SIZE_MIN, PAGE_SIZE_TINY, PARALLEL_MAX, POLICY_DEFAULT, Plan, SPILL_MAX_DEFAULT,
+    LAB_FRAMES_MIN, LOG_GAP_DEFAULT, Options, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN,
+    PAGE_SIZE_TINY, PARALLEL_MAX, POLICY_DEFAULT, SPILL_MAX_DEFAULT,
 };
 pub use own_policy::OwnPolicies;
+pub use plan::Plan;
 pub use recovery_watch::RecoveryWatch;

@@ -4,17 +4,13 @@
 //! checked together when the store is opened, or by [`Options::check`]: setters never fail, so that
 //! they chain.
 
-use millpond_base::Seed;
-
 use crate::io::{self, FileDevice, FileOptions};
 use crate::recovery::Progress;
-use crate::store::options::budget::{Budget, BudgetError, Demand};
-use crate::store::options::choices::{
-    DirectIo, EvictionMode, HitDelivery, LatchingMode, ReclamationMode, Submission, TranslationMode,
-};
+use crate::store::options::choices::{DirectIo, EvictionMode, Submission};
+use crate::store::options::error::OptionsError;
+use crate::store::options::lab::Lab;
 use crate::store::options::memory_limit::SystemRoots;
 use crate::store::options::own_policy::OwnPolicies;
-use crate::store::options::policy_choice::{PolicyChoice, PolicyError};
 use crate::store::options::recovery_watch::RecoveryWatch;
 use crate::txn::Durability;
 
@@ -34,61 +30,6 @@ pub const PAGE_SIZE_TINY: u32 = 512;
 pub const PARALLEL_MAX: u32 = 64;
 /// The fewest frames with [`Lab::frames`].
 pub const LAB_FRAMES_MIN: u32 = 8;
-
-/// Options that cannot be.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OptionsError {
-    /// Not a page size.
-    #[error(
-        "page_size cannot be {page_size}: choose a power of two from {least} to {PAGE_SIZE_MAX}"
-    )]
-    PageSize {
-        /// The size given, in bytes.
-        page_size: u32,
-        /// The least there is, in bytes.
-        least: u32,
-    },
-    /// The policy cannot be.
-    #[error(transparent)]
-    Policy(#[from] PolicyError),
-    /// The memory does not suffice.
-    #[error(transparent)]
-    Budget(#[from] BudgetError),
-    /// A number is out of its range.
-    #[error("{knob} cannot be {value}: choose a number from {least} to {most}")]
-    OutOfRange {
-        /// Which number.
-        knob: &'static str,
-        /// The number given.
-        value: u32,
-        /// The least it can be.
-        least: u32,
-        /// The most it can be.
-        most: u32,
-    },
-    /// Without latches there may be one thread only, and eviction has threads of its own.
-    #[error(
-        "latching = none is for one thread, and eviction = {eviction} starts more: set eviction \
-         = worker"
-    )]
-    NotAlone {
-        /// The eviction asked for.
-        eviction: EvictionMode,
-    },
-    /// `direct_io = on`, and the file system cannot.
-    #[error(
-        "the file system cannot bypass the page cache, and direct_io = on asks for it: set \
-         direct_io = auto, or move the store"
-    )]
-    NoDirectIo,
-    /// `submission = uring`, and the kernel does not allow it.
-    #[error(
-        "the kernel does not allow io_uring, and submission = uring asks for it: set submission \
-         = auto, or allow it (sysctl kernel.io_uring_disabled, or the container's seccomp rules)"
-    )]
-    NoUring,
-}
 
 /// How a store is opened.
 ///
@@ -122,7 +63,7 @@ pub struct Options {
     pub eviction: EvictionMode,
     /// Touch all memory when the store is opened, instead of when it is needed. Default: no.
     pub prefault: bool,
-    /// Divide the pool among so many NUMA nodes, 1 to 64. Default: as many as the machine has.
+    /// Number of NUMA nodes to divide the pool among, 1 to 64. Default: as many as the machine has.
     pub numa_nodes: Option<u32>,
     /// Open for reading only; the store must exist. Default: no.
     pub read_only: bool,
@@ -137,14 +78,14 @@ pub struct Options {
     /// Whether transactions lock what they read and write. Without, they see each other's changes.
     /// Default: yes.
     pub locks: bool,
-    /// When a transaction's commit is durable, unless the transaction says so itself. Default:
-    /// when the call returns. Calls outside transactions are always `async`.
+    /// When a transaction's commit is durable, unless the transaction's own options state it.
+    /// Default: when the call returns. Calls outside transactions are always `async`.
     pub durability: Durability,
     /// Bytes of log that a recovery may have to read, about: checkpoints are begun at half of it,
     /// and writers wait for them at the whole. Default: 512 MiB.
     pub log_gap: u64,
     /// Bytes that the file beside the store may have that takes what entries were, for snapshots
-    /// and for transactions that may be taken back, if that does not fit into memory: the file of
+    /// and for transactions that may be rolled back, if that does not fit into memory: the file of
     /// the store's name with `-spill` behind. It is made when it is needed, and removed when the
     /// store is closed. 0: there is none; snapshots are lost instead, and transactions that change
     /// too much fail. A store in memory has none. Default: 16 GiB.
@@ -164,66 +105,6 @@ pub const LOG_GAP_DEFAULT: u64 = 512 << 20;
 
 /// [`Options::spill_max`](Options#structfield.spill_max) unless it is set.
 pub const SPILL_MAX_DEFAULT: u64 = 16 << 30;
-
-/// What only measurements and tests turn: strategies that are worse, or fixed for good reasons.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct Lab {
-    /// How page ids become frames.
-    pub translation: TranslationMode,
-    /// How threads keep out of each other's way.
-    pub latching: LatchingMode,
-    /// Where the replacement policy sits.
-    pub hit_delivery: HitDelivery,
-    /// What protects optimistic readers of an evicted page.
-    pub reclamation: ReclamationMode,
-    /// So many frames, whatever they cost, instead of a memory number. At least 8.
-    pub frames: Option<u32>,
-    /// Allow pages from 512 bytes, so that small tests have deep trees.
-    pub tiny_pages: bool,
-    /// Frames that evictor threads keep ready, and victims that a worker looks for at once, 1 to
-    /// 4096. Default: the pool's own.
-    pub batch: Option<u32>,
-    /// Whether a thread writes dirty pages in the background. Default: yes.
-    pub background_writer: bool,
-    /// References by which the clock of policies that count references moves at once, 1 to 65,536.
-    /// With 1 it is exact, and a word that all threads write at each reference. Default: 1.
-    pub references_per_tick: u32,
-    /// Record bytes of a segment of a new log. Default: the log's own, 4 MiB.
-    pub log_segment: Option<u64>,
-    /// Whether page references can be recorded, at a price for each.
-    pub records: bool,
-    /// One lookup, insert or scan in so many is timed; 0: none. Default: 64.
-    pub latency_sample_period: u32,
-    /// An operation that has begun anew so often, 16 to 1,000,000 times, and still misses a page
-    /// fails, and nothing is held for it: so a policy shows whether operations get on by its
-    /// choices alone.
-    /// Default: none fails, and pages are held for one that does not get its path together.
-    pub attempts_max: Option<u32>,
-    /// Seed of every random choice.
-    pub seed: u64,
-}
-
-impl Default for Lab {
-    fn default() -> Self {
-        Lab {
-            translation: TranslationMode::default(),
-            latching: LatchingMode::default(),
-            hit_delivery: HitDelivery::default(),
-            reclamation: ReclamationMode::default(),
-            frames: None,
-            tiny_pages: false,
-            batch: None,
-            background_writer: true,
-            references_per_tick: 1,
-            log_segment: None,
-            records: false,
-            latency_sample_period: 64,
-            attempts_max: None,
-            seed: 1,
-        }
-    }
-}
 
 impl Default for Options {
     fn default() -> Self {
@@ -362,122 +243,12 @@ impl Options {
     pub fn check(&self) -> Result<(), OptionsError> {
         self.plan(&SystemRoots::default(), None).map(drop)
     }
-
-    /// What the options come to for a store with pages of so many bytes, or for a new one.
-    ///
-    /// # Errors
-    /// [`OptionsError`] for the first thing that cannot be.
-    pub fn plan(
-        &self,
-        system: &SystemRoots,
-        store_page_size: Option<u32>,
-    ) -> Result<Plan, OptionsError> {
-        if let Some(page_size) = self.page_size {
-            self.check_page_size(page_size)?;
-        }
-        self.check_threads()?;
-        let page_size = store_page_size.or(self.page_size).unwrap_or(PAGE_SIZE_DEFAULT);
-        let policy = self.own_policies.choose(&self.policy)?;
-        let memory = self.memory.unwrap_or_else(|| system.default_memory());
-        let demand = Demand {
-            page_size,
-            translation: self.lab.translation,
-            policy: &policy,
-            log_bytes: if self.log { log_buffer(memory, page_size) } else { 0 },
-            lock_bytes: if self.locks { lock_bytes(memory) } else { 0 },
-            version_bytes: if self.locks { version_bytes(memory) } else { 0 },
-        };
-        let budget = match self.lab.frames {
-            Some(frames) => Budget::of_frames(frames, &demand)?,
-            None => Budget::split(memory, &demand)?,
-        };
-        let own_policies = self.own_policies.clone();
-        Ok(Plan { page_size, policy, own_policies, budget, seed: Seed(self.lab.seed) })
-    }
-
-    fn check_page_size(&self, page_size: u32) -> Result<(), OptionsError> {
-        let least = if self.lab.tiny_pages { PAGE_SIZE_TINY } else { PAGE_SIZE_MIN };
-        if page_size.is_power_of_two() && (least..=PAGE_SIZE_MAX).contains(&page_size) {
-            return Ok(());
-        }
-        Err(OptionsError::PageSize { page_size, least })
-    }
-
-    fn check_threads(&self) -> Result<(), OptionsError> {
-        let lab = &self.lab;
-        if let Some(nodes) = self.numa_nodes {
-            in_range("numa_nodes", nodes, 1, PARALLEL_MAX)?;
-        }
-        if let Some(frames) = lab.frames {
-            in_range(
-                "lab.frames",
-                frames,
-                LAB_FRAMES_MIN,
-                crate::store::options::budget::FRAMES_MAX,
-            )?;
-        }
-        if let Some(batch) = lab.batch {
-            in_range("lab.batch", batch, 1, 4096)?;
-        }
-        if let Some(attempts) = lab.attempts_max {
-            in_range("lab.attempts_max", attempts, 16, 1_000_000)?;
-        }
-        in_range("lab.references_per_tick", lab.references_per_tick, 1, 1 << 16)?;
-        if let EvictionMode::Threads(threads) | EvictionMode::Adaptive(threads) = self.eviction {
-            in_range("the number of eviction threads", threads.get(), 1, PARALLEL_MAX)?;
-            if lab.latching == LatchingMode::None {
-                return Err(OptionsError::NotAlone { eviction: self.eviction });
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Bytes of a log's buffer: a thirty-second of the memory, but enough for the longest record, which
-/// is about eight pages and takes a quarter of it at most.
-fn log_buffer(memory: u64, page_size: u32) -> u64 {
-    const MOST: u64 = 4 << 20;
-    let least = (64 * u64::from(page_size)).max(128 << 10);
-    let wanted = (memory / 32).clamp(1, MOST);
-    // A power of two.
-    (1 << wanted.ilog2()).max(least)
-}
-
-/// Bytes that all locks may take.
-fn lock_bytes(memory: u64) -> u64 {
-    (memory / 32).clamp(64 << 10, 64 << 20)
-}
-
-/// Bytes that versions for snapshots and the undo of transactions may take.
-fn version_bytes(memory: u64) -> u64 {
-    (memory / 32).max(128 << 10)
-}
-
-fn in_range(knob: &'static str, value: u32, least: u32, most: u32) -> Result<(), OptionsError> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(OptionsError::OutOfRange { knob, value, least, most })
-}
-
-/// What [`Options`] come to for one store.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// Bytes of a page.
-    pub page_size: u32,
-    /// The policy, looked up and checked.
-    pub policy: PolicyChoice,
-    /// Where it was looked up first.
-    pub own_policies: OwnPolicies,
-    /// Who gets how much memory.
-    pub budget: Budget,
-    /// Seed of every random choice.
-    pub seed: Seed,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::options::LatchingMode;
 
     #[test]
     fn the_defaults_open_a_store_on_this_machine() {

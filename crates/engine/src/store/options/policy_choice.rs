@@ -128,7 +128,7 @@ impl PolicyChoice {
         (self.host)(&self.spec, shape, mode, any)
     }
 
-    /// Bytes that the policy's state takes at most beside a pool of so many frames: list nodes,
+    /// Bytes that the policy's state takes at most beside a pool of `frames` frames: list nodes,
     /// ghosts and the index of ghosts. `None` if its parameters let it keep ghosts without bound.
     pub fn state_bytes(&self, frames: u32) -> Option<u64> {
         let ghosts = (self.ghosts_max)(frames);

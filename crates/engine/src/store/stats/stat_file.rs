@@ -6,7 +6,7 @@
 //! an old version or a new one and never half of one. It is not synced: after a crash of the
 //! machine there is nothing that it could be right about.
 //!
-//! The [`Publisher`] has no thread and no timer: whoever comes by anyhow (the background writer)
+//! The [`Publisher`] has no thread and no timer: a thread that runs anyhow (the background writer)
 //! calls [`Publisher::maybe_publish`], which looks at the clock and mostly does nothing. A store
 //! that has nothing to do sleeps, and its file then rests although it is right; so a reader must
 //! not take age for death. It asks the system instead whether the process still lives: pid and

@@ -1,0 +1,62 @@
+//! Options that are refused.
+
+use crate::store::options::budget::BudgetError;
+use crate::store::options::choices::EvictionMode;
+use crate::store::options::policy_choice::PolicyError;
+
+use crate::store::options::options::*;
+
+/// Options that cannot be.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OptionsError {
+    /// Not a page size.
+    #[error(
+        "page_size cannot be {page_size}: choose a power of two from {least} to {PAGE_SIZE_MAX}"
+    )]
+    PageSize {
+        /// The size given, in bytes.
+        page_size: u32,
+        /// The least there is, in bytes.
+        least: u32,
+    },
+    /// The policy cannot be.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The memory does not suffice.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+    /// A number is out of its range.
+    #[error("{knob} cannot be {value}: choose a number from {least} to {most}")]
+    OutOfRange {
+        /// Which number.
+        knob: &'static str,
+        /// The number given.
+        value: u32,
+        /// The least it can be.
+        least: u32,
+        /// The most it can be.
+        most: u32,
+    },
+    /// Without latches there may be one thread only, and eviction has threads of its own.
+    #[error(
+        "latching = none is for one thread, and eviction = {eviction} starts more: set eviction \
+         = worker"
+    )]
+    NotAlone {
+        /// The eviction asked for.
+        eviction: EvictionMode,
+    },
+    /// `direct_io = on`, and the file system cannot.
+    #[error(
+        "the file system cannot bypass the page cache, and direct_io = on asks for it: set \
+         direct_io = auto, or move the store"
+    )]
+    NoDirectIo,
+    /// `submission = uring`, and the kernel does not allow it.
+    #[error(
+        "the kernel does not allow io_uring, and submission = uring asks for it: set submission \
+         = auto, or allow it (sysctl kernel.io_uring_disabled, or the container's seccomp rules)"
+    )]
+    NoUring,
+}

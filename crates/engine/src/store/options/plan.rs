@@ -1,0 +1,126 @@
+//! What options amount to for one store: its page size, its policy, its frames.
+
+use millpond_base::Seed;
+
+use crate::store::options::budget::{Budget, Demand};
+use crate::store::options::choices::{EvictionMode, LatchingMode};
+use crate::store::options::memory_limit::SystemRoots;
+use crate::store::options::own_policy::OwnPolicies;
+use crate::store::options::policy_choice::PolicyChoice;
+
+use crate::store::options::error::OptionsError;
+use crate::store::options::options::*;
+
+impl Options {
+    /// Returns what the options amount to for a store with pages of `store_page_size` bytes, or for
+    /// a new one.
+    ///
+    /// # Errors
+    /// [`OptionsError`] for the first thing that cannot be.
+    pub fn plan(
+        &self,
+        system: &SystemRoots,
+        store_page_size: Option<u32>,
+    ) -> Result<Plan, OptionsError> {
+        if let Some(page_size) = self.page_size {
+            self.check_page_size(page_size)?;
+        }
+        self.check_threads()?;
+        let page_size = store_page_size.or(self.page_size).unwrap_or(PAGE_SIZE_DEFAULT);
+        let policy = self.own_policies.choose(&self.policy)?;
+        let memory = self.memory.unwrap_or_else(|| system.default_memory());
+        let demand = Demand {
+            page_size,
+            translation: self.lab.translation,
+            policy: &policy,
+            log_bytes: if self.log { log_buffer(memory, page_size) } else { 0 },
+            lock_bytes: if self.locks { lock_bytes(memory) } else { 0 },
+            version_bytes: if self.locks { version_bytes(memory) } else { 0 },
+        };
+        let budget = match self.lab.frames {
+            Some(frames) => Budget::of_frames(frames, &demand)?,
+            None => Budget::split(memory, &demand)?,
+        };
+        let own_policies = self.own_policies.clone();
+        Ok(Plan { page_size, policy, own_policies, budget, seed: Seed(self.lab.seed) })
+    }
+
+    fn check_page_size(&self, page_size: u32) -> Result<(), OptionsError> {
+        let least = if self.lab.tiny_pages { PAGE_SIZE_TINY } else { PAGE_SIZE_MIN };
+        if page_size.is_power_of_two() && (least..=PAGE_SIZE_MAX).contains(&page_size) {
+            return Ok(());
+        }
+        Err(OptionsError::PageSize { page_size, least })
+    }
+
+    fn check_threads(&self) -> Result<(), OptionsError> {
+        let lab = &self.lab;
+        if let Some(nodes) = self.numa_nodes {
+            in_range("numa_nodes", nodes, 1, PARALLEL_MAX)?;
+        }
+        if let Some(frames) = lab.frames {
+            in_range(
+                "lab.frames",
+                frames,
+                LAB_FRAMES_MIN,
+                crate::store::options::budget::FRAMES_MAX,
+            )?;
+        }
+        if let Some(batch) = lab.batch {
+            in_range("lab.batch", batch, 1, 4096)?;
+        }
+        if let Some(attempts) = lab.attempts_max {
+            in_range("lab.attempts_max", attempts, 16, 1_000_000)?;
+        }
+        in_range("lab.references_per_tick", lab.references_per_tick, 1, 1 << 16)?;
+        if let EvictionMode::Threads(threads) | EvictionMode::Adaptive(threads) = self.eviction {
+            in_range("the number of eviction threads", threads.get(), 1, PARALLEL_MAX)?;
+            if lab.latching == LatchingMode::None {
+                return Err(OptionsError::NotAlone { eviction: self.eviction });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of a log's buffer: a thirty-second of the memory, but enough for the longest record, which
+/// is about eight pages and takes a quarter of it at most.
+fn log_buffer(memory: u64, page_size: u32) -> u64 {
+    const MOST: u64 = 4 << 20;
+    let least = (64 * u64::from(page_size)).max(128 << 10);
+    let wanted = (memory / 32).clamp(1, MOST);
+    // A power of two.
+    (1 << wanted.ilog2()).max(least)
+}
+
+/// Bytes that all locks may take.
+fn lock_bytes(memory: u64) -> u64 {
+    (memory / 32).clamp(64 << 10, 64 << 20)
+}
+
+/// Bytes that versions for snapshots and the undo of transactions may take.
+fn version_bytes(memory: u64) -> u64 {
+    (memory / 32).max(128 << 10)
+}
+
+fn in_range(knob: &'static str, value: u32, least: u32, most: u32) -> Result<(), OptionsError> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(OptionsError::OutOfRange { knob, value, least, most })
+}
+
+/// What [`Options`] come to for one store.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Bytes of a page.
+    pub page_size: u32,
+    /// The policy, looked up and checked.
+    pub policy: PolicyChoice,
+    /// Where it was looked up first.
+    pub own_policies: OwnPolicies,
+    /// Who gets how much memory.
+    pub budget: Budget,
+    /// Seed of every random choice.
+    pub seed: Seed,
+}
