@@ -25,7 +25,7 @@ use millpond_base::{FrameId, Lsn, PageId, Reason};
 use millpond_policies::contract::Shape;
 
 use crate::btree::{Detached, InnerKind, LeafKind, OverflowKind};
-use crate::io::simulated::planted::{Bug, is_planted};
+use crate::io::simulated::planted::planted;
 use crate::io::{CreateError, Device, FileDevice, OpenError, PageStore, SpillFile, real_path};
 use crate::lock::{LockManager, LockOptions};
 use crate::log::Log;
@@ -332,7 +332,7 @@ fn open_or_create(
 ) -> Result<(PageStore, Logged), Error> {
     // A small store whose superblock is lost looks like one that was never made. Its log knows.
     let is_lost = || {
-        let may_be = device.length() > 0 && !is_planted(Bug::LostStoreMadeAnew);
+        let may_be = device.length() > 0 && !planted!(LostStoreRecreated);
         may_be && log(false).is_ok_and(log_open::was_in_use)
     };
     if !PageStore::is_unmarked(&*device)? || is_lost() {

@@ -8,7 +8,7 @@ use millpond_base::Lsn;
 
 use crate::btree::Detached;
 use crate::io::SpillFile;
-use crate::io::simulated::planted::{Bug, is_planted};
+use crate::io::simulated::planted::planted;
 use crate::lock::{LockError, LockManager, LockMode, LockOwner};
 use crate::log::{Log, LogError};
 use crate::pool::PoolError;
@@ -313,13 +313,23 @@ impl TransactionManager {
         if self.versions.snapshot_epoch().is_none() {
             return Ok(work());
         }
-        if is_planted(Bug::VersionAfterChange) {
-            let done = work();
-            let _writing = self.put_version(tree, key, &mut look)?;
-            return Ok(done);
-        }
+        planted!(VersionAfterChange, return self.version_after(tree, key, &mut look, work));
         let _writing = self.put_version(tree, key, &mut look)?;
         Ok(work())
+    }
+
+    /// Puts the version after the change, which is a planted bug.
+    #[cfg(feature = "planted")]
+    fn version_after<R>(
+        &self,
+        tree: u32,
+        key: &[u8],
+        look: &mut Look<'_, '_>,
+        work: impl FnOnce() -> R,
+    ) -> Result<R, TxnError> {
+        let done = work();
+        let _writing = self.put_version(tree, key, look)?;
+        Ok(done)
     }
 
     #[cold]
@@ -395,7 +405,7 @@ impl TransactionManager {
         trees: &mut dyn Trees,
     ) -> Result<(), TxnError> {
         self.calls.settle()?;
-        let forgotten = usize::from(is_planted(Bug::WriterNotGathered));
+        let forgotten = usize::from(planted!(WriterNotCaptured));
         for active in self.active.all().into_iter().skip(forgotten) {
             active.changes_of_other()?.put_versions(&self.versions, snapshot_epoch, trees)?;
         }
@@ -465,9 +475,7 @@ impl TransactionManager {
     /// Makes the commit that ends at `end` as durable as was asked for.
     pub(super) fn make_durable(&self, end: Lsn, durability: Durability) -> Result<(), LogError> {
         let Some(log) = &self.log else { return Ok(()) };
-        if is_planted(Bug::CommitDoesNotWait) {
-            return Ok(());
-        }
+        planted!(CommitDoesNotWait, return Ok(()));
         match durability {
             Durability::Sync => log.wait_commit(end, self.group_delay),
             Durability::Group => log.wait_group(end, self.group_delay),

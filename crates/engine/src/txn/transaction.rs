@@ -17,7 +17,7 @@ use std::time::Duration;
 use millpond_base::Lsn;
 
 use crate::btree::{Applied, BTree, Before, Condition, Detached, Undo, Updated, WriteError};
-use crate::io::simulated::planted::{Bug, is_planted};
+use crate::io::simulated::planted::planted;
 use crate::lock::{LockMode, LockOwner};
 use crate::log::Record;
 use crate::pool::mini_transaction::kind;
@@ -481,9 +481,7 @@ impl Transaction {
             self.manager.promise(end);
         }
         self.release();
-        if is_planted(Bug::StampAfterLocks) {
-            self.stamp_late();
-        }
+        planted!(StampAfterLocks, self.stamp_late());
         let durable = match end {
             Some(end) => self.manager.make_durable(end, self.options.durability),
             None if is_promise => self.manager.keep_promises(),
@@ -508,21 +506,23 @@ impl Transaction {
             return Ok(());
         }
         self.undo_to(0, &tree_of)?;
-        if is_planted(Bug::AbortNotStamped)
-            && let Some(active) = &self.scratch.active
-        {
-            active.changes().forget_stamp();
-        }
+        planted!(AbortNotStamped, self.forget_stamp());
         self.end(kind::ABORT, &tree_of);
         self.release();
-        if is_planted(Bug::StampAfterLocks) {
-            self.stamp_late();
-        }
+        planted!(StampAfterLocks, self.stamp_late());
         Ok(())
     }
 
-    /// Tells snapshots of the end when others may have ended since: only a planted bug wants that.
-    #[cold]
+    /// Leaves the versions of an abort without a commit timestamp, which is a planted bug.
+    #[cfg(feature = "planted")]
+    fn forget_stamp(&self) {
+        if let Some(active) = &self.scratch.active {
+            active.changes().forget_stamp();
+        }
+    }
+
+    /// Stamps the versions after the locks are released, which is a planted bug.
+    #[cfg(feature = "planted")]
     fn stamp_late(&self) {
         std::thread::yield_now();
         if let Some(active) = &self.scratch.active {

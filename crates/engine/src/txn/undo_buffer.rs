@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::btree::{BTree, Before, Detached};
-use crate::io::simulated::planted::{Bug, is_planted};
+use crate::io::simulated::planted::unless_planted;
 use crate::pool::{Pages, PoolError};
 use crate::txn::before_image::{BeforeImage, find};
 use crate::txn::error::TxnError;
@@ -309,9 +309,7 @@ impl UndoBuffer {
         }
         let done = end();
         self.is_over = true;
-        if !is_planted(Bug::StampAfterLocks) {
-            self.end_writer(versions);
-        }
+        unless_planted!(StampAfterLocks, self.end_writer(versions));
         done
     }
 
@@ -322,7 +320,8 @@ impl UndoBuffer {
         }
     }
 
-    /// Its versions never get a place: only a planted bug wants that.
+    /// Leaves its versions without a commit timestamp, which is a planted bug.
+    #[cfg(feature = "planted")]
     pub(super) fn forget_stamp(&mut self) {
         self.stamp = None;
     }

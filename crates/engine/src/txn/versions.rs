@@ -38,7 +38,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::thread::Thread;
 use std::time::Instant;
 
-use crate::io::simulated::planted::{Bug, is_planted};
+use crate::io::simulated::planted::planted;
 use crate::io::{SpillError, SpillFile};
 use crate::lock::TreeName;
 use crate::pool::borrowed::pages_borrowed;
@@ -381,8 +381,7 @@ impl Versions {
         match chain {
             [.., earlier, last] => {
                 let is_older = newest < earlier.stamp.place();
-                last.stamp.place() < COMMITTING
-                    && (is_older || is_planted(Bug::VersionDroppedEarly))
+                last.stamp.place() < COMMITTING && (is_older || planted!(VersionDroppedEarly))
             }
             _ => false,
         }
