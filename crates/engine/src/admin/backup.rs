@@ -47,7 +47,7 @@ use std::time::{Duration, Instant};
 use millpond_base::{Lsn, PageId};
 
 use crate::io::copy::{CopyError as PageCopyError, PageCopy};
-use crate::io::simulated::planted::{Bug, is_planted};
+use crate::io::simulated::planted::planted;
 use crate::io::{AlignedBuffer, Device};
 use crate::log::copy::{CopyError as LogCopyError, LogCopy};
 use crate::pool::{PoolError, PoolStrategy};
@@ -183,7 +183,7 @@ impl<M: PoolStrategy> Store<M> {
         let root = checkpoint.catalog_root;
         let mut pages = self.pages().copy_pages(checkpoint.taken, checkpoint.pages);
         let copy_records = || checkpointer.log.copy(taken.kept).map_err(PoolError::Log);
-        let early = is_planted(Bug::BackupLogFirst).then(copy_records).transpose()?;
+        let early = planted!(BackupLogFirst).then(copy_records).transpose()?;
         copy_pages(&mut pages, data, &mut buffer, watch)?;
         // Behind the last page: rule of the header, what was written is in what is copied now.
         let mut records = early.map_or_else(copy_records, Ok)?;

@@ -20,7 +20,7 @@ use super::store_error::CloseError;
 use super::store_error::CreateError;
 use super::store_error::OpenError;
 use super::store_error::ReadError;
-use crate::io::simulated::planted::{Bug, is_planted};
+use crate::io::simulated::planted::planted;
 use crate::page::superblock::{Superblock, SuperblockError};
 use crate::page::{PageHeader, PageSize, free_map};
 
@@ -103,7 +103,7 @@ impl PageStore {
     /// If the device fails.
     pub fn is_unmarked(device: &dyn Device) -> Result<bool, DeviceError> {
         let length = device.length();
-        let is_longer = length > FIRST_BYTES && !is_planted(Bug::LostStoreMadeAnew);
+        let is_longer = length > FIRST_BYTES && !planted!(LostStoreRecreated);
         if length < HEAD as u64 || is_longer {
             return Ok(length == 0);
         }
@@ -120,7 +120,7 @@ impl PageStore {
             let begin = used.map_or(offset + first as u64, |used| used.start);
             used = Some(begin..offset + last as u64 + 1);
         }
-        let Some(used) = used.filter(|_| !is_planted(Bug::LostStoreMadeAnew)) else {
+        let Some(used) = used.filter(|_| !planted!(LostStoreRecreated)) else {
             return Ok(true);
         };
         // The page size is not known: it may have been created with any.

@@ -27,7 +27,7 @@ use super::store::PageStore;
 use super::store_error::AllocateError;
 use super::store_error::OpenError;
 use super::store_error::SyncError;
-use crate::io::simulated::planted::{Bug, is_planted};
+use crate::io::simulated::planted::unless_planted;
 use crate::page::PageSize;
 use crate::page::superblock::Superblock;
 
@@ -118,9 +118,7 @@ impl PageStore {
             ..superblock
         };
         write_superblock(&*self.device, &open)?;
-        if !is_planted(Bug::SuperblockNotSynchronised) {
-            self.sync_now(|| self.device.sync())?;
-        }
+        unless_planted!(SuperblockNotSynced, self.sync_now(|| self.device.sync())?);
         *anchor = Anchor { log_position: position, catalog_root };
         Ok(())
     }

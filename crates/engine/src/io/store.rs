@@ -41,7 +41,7 @@ use super::store_error::FreeError;
 use super::store_error::ReadError;
 use super::store_error::SyncError;
 use super::store_error::WriteError;
-use crate::io::simulated::planted::{Bug, is_planted};
+use crate::io::simulated::planted::planted;
 use crate::page::superblock::Superblock;
 use crate::page::{PageHeader, PageSize, free_map};
 
@@ -402,9 +402,7 @@ impl PageStore {
         }
         let (path, offset) = (self.path().to_path_buf(), self.offset_of(page));
         if stored == computed || stored == PageHeader::checksum_of(found, bytes) {
-            if is_planted(Bug::OtherPageAccepted) {
-                return Ok(());
-            }
+            planted!(OtherPageAccepted, return Ok(()));
             return Err(ReadError::Misplaced { path, page, offset, found });
         }
         Err(ReadError::Checksum { path, page, offset, stored, computed })

@@ -22,7 +22,7 @@ use super::ring::Consumer;
 use super::segments::Segments;
 use super::shared::Shared;
 use super::shared::locked;
-use crate::io::simulated::planted::{Bug, is_planted};
+use crate::io::simulated::planted::{planted, unless_planted};
 use crate::io::{AlignedBuffer, DeviceError, WriteRequest};
 
 /// How long a leader waits for as many others as the round before had.
@@ -316,7 +316,7 @@ impl Shared {
             .collect();
         let mut parts: Vec<Part<'_>> =
             headers.iter().map(|(at, parts)| (*at..at + BLOCK, parts.as_slice())).collect();
-        if !parts.is_empty() && !is_planted(Bug::SlotNotNamedFirst) {
+        if !parts.is_empty() && !planted!(SlotNotNamedFirst) {
             self.submit_parts(&parts)?;
             parts.clear();
         }
@@ -335,9 +335,7 @@ impl Shared {
         let device = self.segments.device();
         device.write_batch(&mut requests);
         requests.into_iter().try_for_each(|request| request.result)?;
-        if !is_planted(Bug::LogNotSynchronised) {
-            device.sync_ranges(&ranges)?;
-        }
+        unless_planted!(LogNotSynced, device.sync_ranges(&ranges)?);
         let bytes = ranges.iter().map(|range| range.end - range.start).sum();
         Counters::add(&self.counters.bytes_written, bytes);
         Counters::add(&self.counters.syncs, 1);

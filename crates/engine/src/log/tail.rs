@@ -29,7 +29,7 @@ use super::segments::Segments;
 use super::window::AHEAD;
 use super::window::Window;
 use crate::io::AlignedBuffer;
-use crate::io::simulated::planted::{Bug, is_planted};
+use crate::io::simulated::planted::unless_planted;
 
 /// Bytes that may have been under way if the log had a larger buffer before.
 const UNDER_WAY_LEAST: usize = 4 << 20;
@@ -101,24 +101,30 @@ pub(super) fn find(
     if let Some(offset) = segments.damaged_header().filter(|_| reaches_limit(&mut window, end)) {
         return Err(LogError::DamagedSegment { path: path(), offset, at: Lsn(end) });
     }
-    if !is_planted(Bug::LogTailNotCleared) {
-        let torn = is_torn.then_some(end);
-        let headers: Vec<u64> = torn.into_iter().chain(starts.iter().copied()).collect();
-        if !headers.is_empty() {
-            clear(segments, &headers)?;
-            segments.device().sync().map_err(LogError::Prepare)?;
-        }
-        wipe(segments, end, buffer_bytes)?;
-    }
-    if !is_planted(Bug::LogTailNotWrittenAgain) {
-        write_again(segments, known.min(end), end)?;
-    }
+    let headers: Vec<u64> = is_torn.then_some(end).into_iter().chain(starts.clone()).collect();
+    unless_planted!(LogTailNotCleared, clear_tail(segments, &headers, end, buffer_bytes)?);
+    unless_planted!(LogTailNotWrittenAgain, write_again(segments, known.min(end), end)?);
     // Inside a block, what lies behind the end is zeros unless something was under way there. At
     // the beginning of a block there may be anything, such as a segment's former contents.
     let is_cut = !starts.is_empty() || (is_torn && !end.is_multiple_of(BLOCK));
     let until = Lsn(behind.until.max(end));
     let cut = is_cut.then_some(Cut { records: starts.len() as u64, until });
     Ok(Tail { end: Lsn(end), cut })
+}
+
+/// Zeros what lies behind `end`: the headers of the records at `headers`, durably, and then the
+/// rest.
+fn clear_tail(
+    segments: &Segments,
+    headers: &[u64],
+    end: u64,
+    buffer_bytes: usize,
+) -> Result<(), LogError> {
+    if !headers.is_empty() {
+        clear(segments, headers)?;
+        segments.device().sync().map_err(LogError::Prepare)?;
+    }
+    wipe(segments, end, buffer_bytes)
 }
 
 /// Whether the record at `end`, which is not whole, may lie in a segment that has no slot.

@@ -29,7 +29,7 @@ use std::ptr::NonNull;
 use millpond_base::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use millpond_base::{FrameId, Lsn, PageId};
 
-use crate::io::simulated::planted::{Bug, dawdle, is_planted};
+use crate::io::simulated::planted::planted;
 use crate::pool::latch::Latch;
 
 /// Bytes from the start of a frame to its page. A model checker's atomics are larger.
@@ -221,12 +221,16 @@ impl FrameHeader {
     /// end between them, and be neither at either look.
     #[inline]
     pub fn is_dirty_or_writing(&self) -> bool {
-        if is_planted(Bug::FlagsReadApart) {
-            let is_dirty = self.is_dirty();
-            dawdle(Bug::FlagsReadApart);
-            return is_dirty || self.is_writing();
-        }
+        planted!(FlagsReadApart, return self.flags_read_apart());
         self.flags.load(Ordering::Acquire) & (DIRTY | WRITING) != 0
+    }
+
+    /// Reads the flags one after the other, which is a planted bug.
+    #[cfg(feature = "planted")]
+    fn flags_read_apart(&self) -> bool {
+        let is_dirty = self.is_dirty();
+        planted!(FlagsReadApart, dawdle);
+        is_dirty || self.is_writing()
     }
 
     /// Whether a copy of the page is on its way to storage.
@@ -314,11 +318,7 @@ impl FrameHeader {
             if was_clean {
                 self.set_rec_lsn(tail);
             }
-            if is_planted(Bug::DirtyNotAtomic) {
-                dawdle(Bug::DirtyNotAtomic);
-                self.flags.fetch_or(DIRTY, Ordering::Release);
-                return was_clean;
-            }
+            planted!(DirtyNotAtomic, return self.dirty_not_atomic(was_clean));
             let new = old | DIRTY;
             match self.flags.compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return was_clean,
@@ -326,6 +326,14 @@ impl FrameHeader {
             }
         }
         false
+    }
+
+    /// Sets the dirty flag whatever the flags are by now, which is a planted bug.
+    #[cfg(feature = "planted")]
+    fn dirty_not_atomic(&self, was_clean: bool) -> bool {
+        planted!(DirtyNotAtomic, dawdle);
+        self.flags.fetch_or(DIRTY, Ordering::Release);
+        was_clean
     }
 
     /// recLSN: where the records begin without which the page, dirty or being written, could not

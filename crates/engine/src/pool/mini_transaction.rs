@@ -19,7 +19,7 @@ use std::ptr::NonNull;
 
 use millpond_base::{Lsn, PageId};
 
-use crate::io::simulated::planted::{Bug, dawdle, is_planted};
+use crate::io::simulated::planted::planted;
 use crate::log::{Log, Record};
 use crate::page::change::OrphanRoot;
 use crate::page::{View, change};
@@ -114,7 +114,7 @@ struct ChangedPage {
 impl ChangedPage {
     /// Whether it was given back before its record, which must not be.
     fn is_gone(&self) -> bool {
-        is_planted(Bug::FreedBeforeRecord) && matches!(self.how, ChangeKind::Freed)
+        planted!(FreedBeforeRecord) && matches!(self.how, ChangeKind::Freed)
     }
 }
 
@@ -315,7 +315,7 @@ impl<M: PoolStrategy> Pool<M> {
         if changes.place(frame).is_none() {
             let tail = self.log().map_or(Lsn(0), Log::tail);
             let was_clean = header.begin_logged_change(tail);
-            let how = if was_clean && !is_planted(Bug::NoFullImage) {
+            let how = if was_clean && !planted!(NoFullImage) {
                 ChangeKind::Image
             } else {
                 ChangeKind::Noted { notes: Notes::default(), before: None }
@@ -351,20 +351,14 @@ impl<M: PoolStrategy> Pool<M> {
     /// Answers where the record begins; 0 if there was nothing to log.
     pub(crate) fn log_changes(&self, mut changes: Box<ChangeSet>) -> Lsn {
         self.compose(&mut changes);
-        if is_planted(Bug::FreedBeforeRecord) {
-            let gone = changes.pages.iter().filter(|changed| changed.is_gone());
-            gone.for_each(|changed| self.free_page(changed.frame));
-            dawdle(Bug::FreedBeforeRecord);
-        }
+        planted!(FreedBeforeRecord, self.free_early(&changes));
         let Some(log) = self.log() else { return Lsn(0) };
         let mut at = Lsn(0);
         if !changes.body.is_empty() {
             let (kind, tx, prev) = match changes.actor {
                 Actor::Itself => (kind::PAGES, 0, Lsn(0)),
                 Actor::Transaction { tx, prev } => (kind::UPDATE, tx, prev),
-                Actor::Undo { .. } if is_planted(Bug::UndoLoggedAsOther) => {
-                    (kind::PAGES, 0, Lsn(0))
-                }
+                Actor::Undo { .. } if planted!(UndoLoggedAsOther) => (kind::PAGES, 0, Lsn(0)),
                 Actor::Undo { tx, prev, .. } => (kind::COMPENSATION, tx, prev),
             };
             let record = Record { kind, tx, prev, parts: &[&changes.body] };
@@ -409,9 +403,7 @@ impl<M: PoolStrategy> Pool<M> {
                     }
                     scratch.clear();
                     self.view(changed.frame).copy_to(0, self.page_size, scratch);
-                    self.unswizzle_all(changed.frame, scratch, |_| {
-                        !is_planted(Bug::SwipLoggedAsPointer)
-                    });
+                    self.unswizzle_all(changed.frame, scratch, |_| !planted!(SwipLoggedAsPointer));
                     let start = body.len();
                     change::put_image(body, page, scratch);
                     self.counters().add(Counter::LogImages, 1);
@@ -439,7 +431,7 @@ impl<M: PoolStrategy> Pool<M> {
         match actor {
             Actor::Itself => {}
             Actor::Transaction { .. } => change::put_undo(body, undo),
-            Actor::Undo { .. } if is_planted(Bug::NoUndoNext) => {}
+            Actor::Undo { .. } if planted!(NoUndoNext) => {}
             Actor::Undo { next, .. } => change::put_undo_next(body, *next),
         }
     }
@@ -468,7 +460,7 @@ impl<M: PoolStrategy> Pool<M> {
             }
             let same = |at: usize| {
                 before.get(at..at + 8) == scratch.get(at..at + 8)
-                    && (swips.binary_search(&at).is_ok() || is_planted(Bug::StaleSwipNotLogged))
+                    && (swips.binary_search(&at).is_ok() || planted!(StaleSwipNotLogged))
             };
             let mut others = Vec::new();
             if let Some(kind) = self.kind(self.view(changed.frame)) {
@@ -506,10 +498,18 @@ impl<M: PoolStrategy> Pool<M> {
         }
     }
 
+    /// Frees pages before the record, which is a planted bug.
+    #[cfg(feature = "planted")]
+    fn free_early(&self, changes: &ChangeSet) {
+        let gone = changes.pages.iter().filter(|changed| changed.is_gone());
+        gone.for_each(|changed| self.free_page(changed.frame));
+        planted!(FreedBeforeRecord, dawdle);
+    }
+
     /// Says in the page of `frame`, which is latched exclusively, which record was the last.
     fn set_page_lsn(&self, frame: NonNull<FrameHeader>, lsn: Lsn) {
         if let Some(place) = self.bytes(frame).get_mut(8..16)
-            && !is_planted(Bug::PageLsnNotSet)
+            && !planted!(PageLsnNotSet)
         {
             place.copy_from_slice(&lsn.0.to_le_bytes());
         }
@@ -522,7 +522,7 @@ impl<M: PoolStrategy> Pool<M> {
         for id in (0..self.frames()).map(millpond_base::FrameId) {
             let Some(header) = self.memory.header(id) else { continue };
             if header.is_dirty_or_writing()
-                && (header.is_dirty() || !is_planted(Bug::WritingCountsAsClean))
+                && (header.is_dirty() || !planted!(WritingCountsAsClean))
             {
                 bound = bound.min(header.rec_lsn());
             }

@@ -2,7 +2,7 @@
 
 use millpond_base::{FrameId, PageId, Reason};
 
-use crate::io::simulated::planted::{Bug, is_planted};
+use crate::io::simulated::planted::planted;
 use crate::io::{PageRead, PageStore, PageWrite};
 use crate::pool::error::{PoolError, StorageError};
 
@@ -107,12 +107,7 @@ impl Storage for PageStore {
             .map(|PageIn { page, bytes, result, .. }| PageRead::tagged(*page, bytes, result))
             .collect();
         PageStore::read_batch(self, &mut batch);
-        if is_planted(Bug::ReadsOutOfOrder) {
-            let mut order: Vec<usize> = (0..batch.len()).collect();
-            order.sort_by_key(|at| batch[*at].page);
-            let results: Vec<_> = order.iter().map(|at| batch[*at].result.clone()).collect();
-            batch.iter_mut().zip(results).for_each(|(read, result)| read.result = result);
-        }
+        planted!(ReadsOutOfOrder, disorder(&mut batch));
         for PageRead { result, tag: place, .. } in batch {
             *place = result.map_err(failed);
         }
@@ -136,4 +131,13 @@ impl Storage for PageStore {
     fn free(&self, page: PageId) -> Result<(), PoolError> {
         PageStore::free(self, page).map_err(failed)
     }
+}
+
+/// Gives the results of a batch of reads to other pages of the batch.
+#[cfg(feature = "planted")]
+fn disorder<T>(batch: &mut [PageRead<'_, T>]) {
+    let mut order: Vec<usize> = (0..batch.len()).collect();
+    order.sort_by_key(|at| batch[*at].page);
+    let results: Vec<_> = order.iter().map(|at| batch[*at].result.clone()).collect();
+    batch.iter_mut().zip(results).for_each(|(read, result)| read.result = result);
 }

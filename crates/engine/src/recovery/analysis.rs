@@ -10,7 +10,7 @@ use super::error::RecoveryError;
 use super::index::PageIndex;
 use super::progress::Phase;
 use super::progress::Progress;
-use crate::io::simulated::planted::{Bug, is_planted};
+use crate::io::simulated::planted::planted;
 use crate::log::{Header, Log};
 use crate::page::change::{Section, sections};
 use crate::pool::mini_transaction::{PageSpace, kind};
@@ -172,7 +172,7 @@ impl Pass {
             let section = section.map_err(|bad| RecoveryError::Body { at, byte: bad.at })?;
             check_page(at, &section)?;
             self.pages(at, &section);
-            if is_behind && !is_planted(Bug::MapNotReplayed) {
+            if is_behind && !planted!(MapNotReplayed) {
                 self.space(&section);
             }
             if let Section::UndoNext { lsn } = section {

@@ -21,7 +21,7 @@ use millpond_base::{Lsn, PageId};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::error::RecoveryError;
-use crate::io::simulated::planted::{Bug, is_planted};
+use crate::io::simulated::planted::planted;
 use crate::log::{Log, LogError, Record};
 use crate::page::change::{OrphanRoot, put_varint, take_varint};
 use crate::pool::mini_transaction::kind;
@@ -80,7 +80,7 @@ impl Checkpoint {
             let is_last = bodies.peek().is_none();
             let kind = if is_last { kind::CHECKPOINT } else { kind::CHECKPOINT_PART };
             let appended = log.append(&Record { kind, tx: 0, prev, parts: &[body] });
-            if is_last && !is_planted(Bug::CheckpointNotDurable) {
+            if is_last && !planted!(CheckpointNotDurable) {
                 log.wait_durable(appended.end)?;
             }
             prev = appended.start;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use millpond_base::{Lsn, PageId};
 
 use crate::io::PageStore;
-use crate::io::simulated::planted::{Bug, is_planted};
+use crate::io::simulated::planted::{planted, unless_planted};
 use crate::log::Log;
 use crate::pool::{Pool, PoolError, PoolStrategy};
 use crate::recovery::{Active, Checkpoint};
@@ -100,9 +100,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
         let pin = Pin { checkpointer: self, number };
         let taken = self.take_locked(&mut last)?;
         self.pins().insert(number, taken.kept);
-        if is_planted(Bug::BackupLogNotKept) {
-            self.pins().remove(&number);
-        }
+        planted!(BackupLogNotKept, self.pins().remove(&number));
         Ok((taken, pin))
     }
 
@@ -141,16 +139,17 @@ impl<M: PoolStrategy> Checkpointer<M> {
         self.pins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Makes durable what has been written to the data file.
+    fn sync_data(&self) -> Result<(), Error> {
+        self.pool.storage_recorder().note_dsync(self.log.tail());
+        Ok(self.pages.sync()?)
+    }
+
     /// Takes a checkpoint; `last` is where the last one says that recovery begins.
     fn take_locked(&self, last: &mut Lsn) -> Result<Taken, Error> {
-        let mut redo = self.pool.redo_bound();
-        if !is_planted(Bug::DataNotSynchronised) {
-            self.pool.storage_recorder().note_dsync(self.log.tail());
-            self.pages.sync()?;
-        }
-        if is_planted(Bug::RedoBoundAfterSync) {
-            redo = self.pool.redo_bound();
-        }
+        let redo = self.pool.redo_bound();
+        unless_planted!(DataNotSynced, self.sync_data()?);
+        let redo = if planted!(RedoBoundAfterSync) { self.pool.redo_bound() } else { redo };
         let mut checkpoint = self.pool.space_at_tail(|begin, space| Checkpoint {
             redo: redo.min(begin),
             begin,
@@ -160,7 +159,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
         });
         let under_way = self.txns.active().settled();
         let had_records = under_way.into_iter().filter(|(_, last)| *last != Lsn(0));
-        let had_records = had_records.filter(|_| !is_planted(Bug::ActiveNotNoted));
+        let had_records = had_records.filter(|_| !planted!(ActiveNotRecorded));
         checkpoint.active = had_records.map(|(tx, last)| Active { tx, last }).collect();
         checkpoint.next_tx = self.txns.active().next_id();
         checkpoint.pages = self.pages.pages();
@@ -170,9 +169,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
         let at = checkpoint.write(&self.log).map_err(PoolError::Log)?;
         self.pages.set_log_position(at, self.catalog_root)?;
         let mut kept = checkpoint.redo.min(checkpoint.begin);
-        if !is_planted(Bug::LogForgottenEarly) {
-            kept = kept.min(oldest);
-        }
+        unless_planted!(LogForgottenEarly, kept = kept.min(oldest));
         let pinned = self.pins().values().min().copied().unwrap_or(kept);
         self.log.forget_before(kept.min(pinned));
         *last = checkpoint.redo;

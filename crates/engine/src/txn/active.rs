@@ -22,7 +22,7 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use millpond_base::Lsn;
 
-use crate::io::simulated::planted::{Bug, dawdle, is_planted};
+use crate::io::simulated::planted::{planted, unless_planted};
 use crate::pool::{PoolError, borrowed};
 use crate::txn::undo_buffer::UndoBuffer;
 
@@ -117,7 +117,7 @@ impl<'a> Step<'a> {
     /// Ends it: its record, if there was one, is at `at`.
     #[inline]
     pub(super) fn end(self, at: Lsn) {
-        dawdle(Bug::StepNotAwaited);
+        planted!(StepNotAwaited, dawdle);
         if at != Lsn(0) {
             self.0.last.store(at.0, Ordering::Release);
         }
@@ -229,9 +229,7 @@ impl ActiveTable {
     /// Those that are under way, with their last records as of a moment after the call began.
     pub fn settled(&self) -> Vec<(u64, Lsn)> {
         let all = self.all();
-        if !is_planted(Bug::StepNotAwaited) {
-            all.iter().for_each(|active| active.settle());
-        }
+        unless_planted!(StepNotAwaited, all.iter().for_each(|active| active.settle()));
         let under_way = all.iter().filter(|active| !active.over.load(Ordering::Acquire));
         under_way.map(|active| (active.tx, active.last())).collect()
     }

@@ -1,47 +1,49 @@
-//! When a writer ended.
+//! Commit timestamps: where in the order of commits a writer ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const PENDING: u64 = u64::MAX;
-/// What is not smaller is no place yet.
+/// A timestamp that is not smaller is none yet.
 pub(super) const COMMITTING: u64 = u64::MAX - 1;
 
-/// When a writer ended.
+/// The commit timestamp of a writer, shared by all its versions.
 #[derive(Debug)]
 pub(crate) struct CommitStamp(AtomicU64);
 
 impl CommitStamp {
-    /// Of a writer under way.
+    /// The stamp of an active writer.
     pub(crate) fn new() -> Arc<CommitStamp> {
         CommitStamp::at(PENDING)
     }
 
-    /// Of a writer that ended at `place`.
-    pub(super) fn at(place: u64) -> Arc<CommitStamp> {
-        Arc::new(CommitStamp(AtomicU64::new(place)))
+    /// The stamp of a writer that ended at `timestamp`.
+    pub(super) fn at(timestamp: u64) -> Arc<CommitStamp> {
+        Arc::new(CommitStamp(AtomicU64::new(timestamp)))
     }
 
-    /// Its place in the order of commits; larger than all of them if it is under way.
-    pub(super) fn place(&self) -> u64 {
+    /// The commit timestamp; larger than all others if the writer is active.
+    pub(super) fn timestamp(&self) -> u64 {
         loop {
             match self.0.load(Ordering::SeqCst) {
-                // It has drawn its place, and will have written it in a moment.
+                // The writer has drawn its timestamp, and stores it in a moment.
                 COMMITTING => std::thread::yield_now(),
-                place => return place,
+                timestamp => return timestamp,
             }
         }
     }
 
-    /// The same, if the writer is over.
+    /// The commit timestamp, or `None` if the writer is active.
     pub(super) fn ended(&self) -> Option<u64> {
-        Some(self.place()).filter(|place| *place < COMMITTING)
+        Some(self.timestamp()).filter(|timestamp| *timestamp < COMMITTING)
     }
 
-    /// The writer is over, at the next place of `clock`.
+    /// Ends the writer at the next timestamp of `clock`.
     pub(super) fn end(&self, clock: &AtomicU64) {
-        self.0.store(COMMITTING, Ordering::SeqCst);
-        let place = clock.fetch_add(1, Ordering::SeqCst) + 1;
-        self.0.store(place, Ordering::SeqCst);
+        let before = self.0.swap(COMMITTING, Ordering::SeqCst);
+        debug_assert_eq!(before, PENDING, "a writer ends once");
+        let timestamp = clock.fetch_add(1, Ordering::SeqCst) + 1;
+        assert!(timestamp < COMMITTING, "commit timestamps are used up");
+        self.0.store(timestamp, Ordering::SeqCst);
     }
 }

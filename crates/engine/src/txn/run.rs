@@ -3,11 +3,11 @@
 //!
 //! ```text
 //! block: length of its first key, 4 bytes · that key's sum, 8 bytes · that key · versions
-//! version: key · 0, place of the writer's end, or 1 + number of a writer under way · value
-//! value: 0, or 1 and its bytes, or 2 and the number of a large one, which lies apart in the file
+//! version: key · 0, commit timestamp, or 1 + number of a writer that was active · value
+//! value: 0, or 1 and its bytes, or 2 and the number of a large one, in blocks of its own
 //! ```
-//! In memory is where the blocks and large values are, and the stamps of writers that were under
-//! way when the run was written. That is 24 bytes for a block of up to 256 KiB, however long its
+//! In memory are the offsets of the blocks and large values, and the stamps of writers that were
+//! active when the run was written. That is 24 bytes for a block of up to 256 KiB, however long its
 //! keys are: a binary search reads the blocks' first keys from the file. A run is immutable;
 //! several of them are merged into a larger one.
 
@@ -21,9 +21,9 @@ use crate::io::{Blocks, SpillError, SpillFile};
 use crate::page::change::{put_bytes, put_varint, take_bytes, take_varint};
 use crate::txn::before_image::{BeforeImage, Pieces};
 use crate::txn::commit_stamp::CommitStamp;
-use crate::txn::versions::Version;
+use crate::txn::version::Version;
 
-/// Bytes in memory that a run is charged with, besides what lies in the file.
+/// Bytes in memory that a run is charged with, besides its content.
 const RUN_BYTES: usize = 256;
 /// Bytes before a block's first key: its length and its sum.
 const HEAD: usize = 12;
@@ -32,7 +32,7 @@ const START: usize = 256;
 /// Bytes in memory that a stamp is charged with.
 const STAMP_BYTES: usize = 48;
 
-/// Bytes of a block of a run that was merged so many times.
+/// Bytes of a block of a run of this level.
 fn block_bytes(level: u32) -> usize {
     (16 << 10) << (2 * level.min(2))
 }
@@ -44,12 +44,12 @@ pub(super) type Keyed = (Arc<[u8]>, Version);
 pub(super) struct Run {
     blocks: Blocks,
     last: Box<[u8]>,
-    /// Of writers that were under way.
+    /// Stamps of writers that were active.
     stamps: Vec<Arc<CommitStamp>>,
     large: Vec<Arc<Pieces>>,
     /// How many runs were merged into it, as a logarithm.
     pub(super) level: u32,
-    /// What it takes in memory.
+    /// Bytes that it takes in memory.
     pub(super) bytes: usize,
 }
 
@@ -70,6 +70,7 @@ impl RunWriter {
 
     /// Appends a version. Keys come in order.
     pub(super) fn push(&mut self, key: &[u8], version: &Version) -> Result<(), SpillError> {
+        debug_assert!(self.run.blocks.is_empty() || *self.last <= *key, "keys come in order");
         if self.buffer.is_empty() {
             self.buffer.extend_from_slice(&(key.len() as u32).to_le_bytes());
             self.buffer.extend_from_slice(&xxh3_64(key).to_le_bytes());
@@ -78,9 +79,9 @@ impl RunWriter {
         key.clone_into(&mut self.last);
         put_bytes(&mut self.buffer, key);
         match version.stamp.ended() {
-            Some(place) => {
+            Some(timestamp) => {
                 put_varint(&mut self.buffer, 0);
-                put_varint(&mut self.buffer, place);
+                put_varint(&mut self.buffer, timestamp);
             }
             None => {
                 let stamps = &mut self.run.stamps;
@@ -114,7 +115,7 @@ impl RunWriter {
         self.run.blocks.push(&self.buffer)?;
         self.run.bytes += Blocks::EACH;
         self.buffer.clear();
-        // A large value is not kept room for.
+        // The room for a large value is not kept.
         self.buffer.shrink_to(block_bytes(2));
         Ok(())
     }
@@ -148,7 +149,7 @@ impl From<StoredValue<'_>> for BeforeImage {
     }
 }
 
-/// The next version of a block; `None` at its end, or if it makes no sense.
+/// Takes the next version off a block; `None` at its end, or if it does not decode.
 fn take<'b>(run: &'b Run, rest: &mut &'b [u8]) -> Option<Stored<'b>> {
     let key = take_bytes(rest)?;
     let stamp = match take_varint(rest)? {
@@ -166,19 +167,19 @@ fn take<'b>(run: &'b Run, rest: &mut &'b [u8]) -> Option<Stored<'b>> {
     Some((key, stamp, before))
 }
 
-/// The first key of a block of which `start` are the first bytes; or how many bytes it takes to
-/// see it.
+/// Returns the first key of a block of which `start` are the first bytes, or else the number of
+/// bytes that it takes to see it.
 fn first_key(start: &[u8]) -> Result<&[u8], usize> {
     let (len, rest) = start.split_first_chunk::<4>().ok_or(HEAD)?;
     let (sum, rest) = rest.split_first_chunk::<8>().ok_or(HEAD)?;
     let len = u32::from_le_bytes(*len) as usize;
     let key = rest.get(..len).ok_or(HEAD + len)?;
-    // Bytes that were changed make no key: more are wanted than there are.
+    // A key whose sum does not match is none: more bytes are wanted than there are.
     if xxh3_64(key) == u64::from_le_bytes(*sum) { Ok(key) } else { Err(usize::MAX) }
 }
 
 impl Run {
-    /// How many blocks, the first ones, have a first key of which `is_it` holds.
+    /// Returns the number of blocks, counted from the first, whose first key satisfies `is_it`.
     fn blocks_of(&self, is_it: impl Fn(&[u8]) -> bool) -> Result<usize, SpillError> {
         let (mut from, mut to, mut start) = (0, self.blocks.len(), Vec::new());
         while from < to {
@@ -205,7 +206,7 @@ impl Run {
         Ok(self.blocks_of(|first| first < key)?.saturating_sub(1))
     }
 
-    /// Reads a block, and answers its versions.
+    /// Reads a block into `out` and returns its versions.
     fn versions<'b>(&self, block: usize, out: &'b mut Vec<u8>) -> Result<&'b [u8], SpillError> {
         self.blocks.read(block, out)?;
         let Ok(first) = first_key(out) else { return Err(self.blocks.damaged(block)) };
@@ -247,9 +248,9 @@ pub(super) struct RunCursor {
     forward: bool,
     lower: Bound<Vec<u8>>,
     upper: Bound<Vec<u8>>,
-    /// Blocks that were not read yet.
+    /// Blocks that are not read yet.
     blocks: std::ops::Range<usize>,
-    /// Read, and not taken; the next one last.
+    /// Versions that were read and not taken; the next one last.
     at_hand: Vec<Keyed>,
     bytes: Vec<u8>,
 }

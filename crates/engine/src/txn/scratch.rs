@@ -1,9 +1,10 @@
-//! What a transaction works with, and leaves to the next one of its thread.
+//! Transaction scratch: the lists and the lock owner that a transaction leaves to the next one of
+//! its thread.
 //!
-//! A transaction of a few operations takes some microseconds, and making its lists and its locks'
-//! owner anew would be a good part of that. So the threads' slots keep one kit each.
+//! A transaction of a few operations takes some microseconds, and allocating its lists and its lock
+//! owner would be a good part of that. So each thread's slot keeps one scratch.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use crate::lock::LockOwner;
 use crate::txn::active::Active;
@@ -16,7 +17,7 @@ const ROOM_KEPT: usize = 64 << 10;
 pub(super) struct TxnScratch {
     /// Its locks.
     pub(super) owner: Option<LockOwner>,
-    /// Its entry in the table of those under way, or that of one that is over.
+    /// Its entry in the transaction table, or that of one that is over.
     pub(super) active: Option<Arc<Active>>,
     /// Lengths of the undo list that it was rolled back to.
     pub(super) rollbacks: Vec<usize>,
@@ -25,11 +26,29 @@ pub(super) struct TxnScratch {
 }
 
 impl TxnScratch {
-    /// As the next transaction wants it. Its locks are given back already.
+    /// Prepares it for the next transaction. Its locks are released already.
     pub(super) fn clear(&mut self) {
         self.rollbacks.clear();
         self.rollbacks.shrink_to(ROOM_KEPT / size_of::<usize>());
         self.room.clear();
         self.room.shrink_to(ROOM_KEPT);
+    }
+}
+
+/// The scratch of a thread, in cache lines of its own.
+#[derive(Default)]
+#[repr(align(128))]
+pub(super) struct ScratchSlot(Mutex<Option<TxnScratch>>);
+
+impl ScratchSlot {
+    /// Locks the slot; `None` if it is in use. A closure that panicked has left a scratch that is
+    /// whole: its locks are released on the way out, and nothing else in it is of the call.
+    #[inline]
+    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, Option<TxnScratch>>> {
+        match self.0.try_lock() {
+            Ok(kept) => Some(kept),
+            Err(TryLockError::Poisoned(kept)) => Some(kept.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }

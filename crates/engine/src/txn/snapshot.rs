@@ -8,10 +8,12 @@ use crate::btree::BTree;
 use crate::page::Scratch;
 use crate::pool::Pages;
 use crate::txn::before_image::{BeforeImage, Unread};
+use crate::txn::bulk_modified::Visible;
 use crate::txn::error::TxnError;
-use crate::txn::manager::{TransactionManager, Trees};
-use crate::txn::snapshot_range::SnapshotRange;
-use crate::txn::versions::{Before, Counts, Reader, Window};
+use crate::txn::manager::TransactionManager;
+use crate::txn::snapshot_reader::Reader;
+use crate::txn::trees::Trees;
+use crate::txn::version::{Before, Window};
 
 /// What was committed when it was begun. It waits for nobody and keeps nobody waiting; what others
 /// change meanwhile is kept for it (`versions.rs`).
@@ -71,9 +73,9 @@ impl Snapshot {
         })
     }
 
-    /// What of a tree counts.
-    fn counts(&self, tree: u32) -> Result<Counts, TxnError> {
-        self.manager.versions().is_steady(&self.reader, tree).map_err(|error| match error {
+    /// Returns what of a tree is visible.
+    fn visible(&self, tree: u32) -> Result<Visible, TxnError> {
+        self.manager.versions().visible(&self.reader, tree).map_err(|error| match error {
             // Only here is it known what users call it.
             TxnError::TreeBulkModified { tree } => {
                 let named = self.manager.locks().map(|locks| locks.tree_name(tree.id));
@@ -87,13 +89,13 @@ impl Snapshot {
     pub(super) fn seen(&self, tree: u32, key: &[u8]) -> Result<Option<Before>, TxnError> {
         let versions = self.manager.versions();
         let seen = versions.seen(&self.reader, tree, key)?;
-        let counts = self.counts(tree)?;
-        versions.is_whole(&self.reader)?;
-        Ok(match (seen, counts) {
-            (Some((_, ended)), Counts::VersionsTo(last)) if ended > last => Some(None),
+        let visible = self.visible(tree)?;
+        versions.check_lost(&self.reader)?;
+        Ok(match (seen, visible) {
+            (Some((_, ended)), Visible::VersionsTo(last)) if ended > last => Some(None),
             (Some((before, _)), _) => Some(before),
-            (None, Counts::VersionsTo(_)) => Some(None),
-            (None, Counts::All) => None,
+            (None, Visible::VersionsTo(_)) => Some(None),
+            (None, Visible::All) => None,
         })
     }
 
@@ -108,26 +110,16 @@ impl Snapshot {
     ) -> Result<(bool, bool), TxnError> {
         let versions = self.manager.versions();
         let more = versions.window(&self.reader, tree, bounds, how, out)?;
-        let counts = self.counts(tree)?;
-        versions.is_whole(&self.reader)?;
-        if let Counts::VersionsTo(last) = counts {
+        let visible = self.visible(tree)?;
+        versions.check_lost(&self.reader)?;
+        if let Visible::VersionsTo(last) = visible {
             for (_, (before, ended)) in out.iter_mut() {
                 if *ended > last {
                     *before = None;
                 }
             }
         }
-        Ok((more, counts == Counts::All))
-    }
-
-    /// The entries between two bounds.
-    pub fn range<'t, P: Pages>(
-        self: &Arc<Self>,
-        tree: &'t BTree<P>,
-        lower: Bound<&[u8]>,
-        upper: Bound<&[u8]>,
-    ) -> SnapshotRange<'t, P> {
-        SnapshotRange::new(self.clone(), tree, lower, upper)
+        Ok((more, visible == Visible::All))
     }
 }
 

@@ -15,7 +15,7 @@ use crate::btree::{BTree, Cursor, Entry};
 use crate::pool::Pages;
 use crate::txn::error::TxnError;
 use crate::txn::snapshot::Snapshot;
-use crate::txn::versions::{Before, Window};
+use crate::txn::version::{Before, Window};
 
 /// Versions that are looked up at once.
 const WINDOW: usize = 256;
@@ -52,6 +52,18 @@ struct End<'t, P: Pages> {
     found: Window,
     shown: Shown,
     held: (Arc<[u8]>, Arc<[u8]>),
+}
+
+impl Snapshot {
+    /// The entries between two bounds.
+    pub fn range<'t, P: Pages>(
+        self: &Arc<Self>,
+        tree: &'t BTree<P>,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+    ) -> SnapshotRange<'t, P> {
+        SnapshotRange::new(self.clone(), tree, lower, upper)
+    }
 }
 
 fn borrowed(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {

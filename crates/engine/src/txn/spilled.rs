@@ -1,12 +1,12 @@
 //! The versions of one tree: in memory, and in runs in the spill file.
 //!
 //! # Rules
-//! 1. What is in the runs is older than what is in memory, and the runs are in the order of their
-//!    age. So of the versions of a key the oldest come first, as in memory.
-//! 2. A writer may put a second version of a key when the first one was spilled. It lies behind the
-//!    first one, of the same stamp; so no snapshot ever sees it.
-//! 3. Runs change under the latch of the tree's versions, by whoever holds the one mutex of those
-//!    who spill. They are merged outside of that latch: what is merged does not change.
+//! 1. The versions in the runs are older than those in memory, and the runs are in the order of
+//!    their age. So of the versions of a key the oldest come first, as in memory.
+//! 2. A writer may put a second version of a key when the first one was spilled. It follows the
+//!    first one, with the same stamp; so no snapshot ever sees it.
+//! 3. The list of runs changes under the latch of the tree's versions, and only by the holder of the
+//!    mutex of spilling. Runs are merged outside that latch: a run does not change.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -16,9 +16,10 @@ use std::sync::{Arc, RwLock};
 use crate::io::{SpillError, SpillFile};
 use crate::txn::commit_stamp::COMMITTING;
 use crate::txn::run::{Run, RunCursor, RunWriter};
-use crate::txn::versions::{Seen, Version, Window, unpoisoned};
+use crate::txn::unpoisoned::unpoisoned;
+use crate::txn::version::{Seen, Version, Window};
 
-/// Runs of a kind that are merged to one of the next.
+/// Runs of a level that are merged to one of the next.
 const FAN_IN: usize = 8;
 
 type Map = BTreeMap<Arc<[u8]>, Vec<Version>>;
@@ -36,36 +37,37 @@ pub(super) struct TreeVersions {
     pub(super) chains: RwLock<Chains>,
     /// How many chains and runs there are.
     pub(super) len: AtomicUsize,
-    /// What the versions in memory take.
+    /// Bytes that the versions in memory take.
     pub(super) bytes: AtomicUsize,
 }
 
-/// Snapshots that there are, and a place that those which begin from now on do not lie before.
+/// The read timestamps of the snapshots, and a timestamp that later snapshots do not precede.
 pub(super) struct Horizon {
-    pub(super) places: Vec<u64>,
-    pub(super) place: u64,
+    pub(super) read_timestamps: Vec<u64>,
+    pub(super) now: u64,
 }
 
 impl Horizon {
-    /// Keeps of a chain what some snapshot may need.
+    /// Removes from a chain the versions that no snapshot may need.
     fn keep(&self, chain: &mut Vec<Version>) {
         let mut since = 0;
         chain.retain(|version| {
-            let place = version.stamp.place();
-            let first = self.places.partition_point(|reader| *reader < since);
-            let is_needed = place >= COMMITTING
-                || place > self.place
-                || self.places.get(first).is_some_and(|reader| *reader < place);
-            since = place;
+            let ended = version.stamp.timestamp();
+            debug_assert!(since <= ended, "the versions of a key are in commit order");
+            let first = self.read_timestamps.partition_point(|reader| *reader < since);
+            let is_needed = ended >= COMMITTING
+                || ended > self.now
+                || self.read_timestamps.get(first).is_some_and(|reader| *reader < ended);
+            since = ended;
             is_needed
         });
     }
 }
 
-/// The first version whose writer ended behind `place`.
-pub(super) fn seen_in(chain: &[Version], place: u64) -> Option<Seen> {
-    let seen = chain.iter().map(|version| (version, version.stamp.place()));
-    let (version, ended) = seen.into_iter().find(|(_, ended)| *ended > place)?;
+/// Returns the first version whose writer ended after `read_timestamp`.
+pub(super) fn seen_in(chain: &[Version], read_timestamp: u64) -> Option<Seen> {
+    let seen = chain.iter().map(|version| (version, version.stamp.timestamp()));
+    let (version, ended) = seen.into_iter().find(|(_, ended)| *ended > read_timestamp)?;
     Some((version.before.clone(), ended))
 }
 
@@ -74,22 +76,22 @@ impl Chains {
         self.map.len() + self.runs.len()
     }
 
-    /// What a snapshot at `place` sees of `key`.
-    pub(super) fn seen(&self, key: &[u8], place: u64) -> Result<Option<Seen>, SpillError> {
+    /// Returns what a snapshot at `timestamp` sees of `key`.
+    pub(super) fn seen(&self, key: &[u8], timestamp: u64) -> Result<Option<Seen>, SpillError> {
         for run in &self.runs {
-            if let Some(found) = run.find(key, |stamp| stamp.place() > place)? {
-                let ended = found.stamp.place();
+            if let Some(found) = run.find(key, |stamp| stamp.timestamp() > timestamp)? {
+                let ended = found.stamp.timestamp();
                 return Ok(Some((found.before, ended)));
             }
         }
-        Ok(self.map.get(key).and_then(|chain| seen_in(chain, place)))
+        Ok(self.map.get(key).and_then(|chain| seen_in(chain, timestamp)))
     }
 
-    /// Appends what a snapshot at `place` sees of keys between the bounds, as
+    /// Appends what a snapshot at `timestamp` sees of keys between the bounds, as
     /// [`Versions::window`](crate::txn::versions::Versions::window) does.
     pub(super) fn window(
         &self,
-        place: u64,
+        timestamp: u64,
         (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
         (forward, limit): (bool, usize),
         out: &mut Window,
@@ -113,10 +115,10 @@ impl Chains {
             for run in &mut runs {
                 run.take(&key, &mut chain)?;
             }
-            let mut seen = seen_in(&chain, place);
+            let mut seen = seen_in(&chain, timestamp);
             if let Some((at, last)) = head.filter(|(at, _)| **at == key) {
                 debug_assert_eq!(at, &key);
-                seen = seen.or_else(|| seen_in(last, place));
+                seen = seen.or_else(|| seen_in(last, timestamp));
                 head = step();
             }
             if let Some(seen) = seen {
@@ -130,7 +132,8 @@ impl Chains {
 }
 
 impl TreeVersions {
-    /// Moves what is in memory to the file; answers what that gives and takes in memory.
+    /// Moves the versions in memory to the file. Returns the bytes of memory that this frees and
+    /// takes.
     pub(super) fn spill(&self, file: &Arc<SpillFile>) -> Result<(usize, usize), SpillError> {
         let mut chains = unpoisoned(self.chains.write());
         let mut writer = RunWriter::new(file, 0);
@@ -147,8 +150,8 @@ impl TreeVersions {
         Ok((self.bytes.swap(0, Ordering::Relaxed), taken))
     }
 
-    /// Merges the newest runs while there are enough of a kind, or all of them; answers what that
-    /// gives and takes in memory.
+    /// Merges the newest runs while there are enough of a level, or `all` of them. Returns the bytes
+    /// of memory that this frees and takes.
     pub(super) fn merge(
         &self,
         file: &Arc<SpillFile>,
@@ -170,7 +173,7 @@ impl TreeVersions {
             let mut chains = unpoisoned(self.chains.write());
             let now = chains.runs.get(from..).unwrap_or(&[]);
             if now.len() != same || !now.iter().zip(merging).all(|(a, b)| Arc::ptr_eq(a, b)) {
-                // The era is over, and they are gone.
+                // The snapshot epoch is over, and they are gone.
                 break;
             }
             given += merging.iter().map(|run| run.bytes).sum::<usize>();
@@ -185,7 +188,7 @@ impl TreeVersions {
         Ok((given, taken))
     }
 
-    /// Forgets everything; answers how many bytes in memory that gives.
+    /// Forgets everything. Returns the bytes of memory that this frees.
     pub(super) fn clear(&self) -> usize {
         let mut chains = unpoisoned(self.chains.write());
         let runs = chains.runs.drain(..).map(|run| run.bytes).sum::<usize>();

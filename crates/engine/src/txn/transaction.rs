@@ -12,91 +12,22 @@
 
 use std::ops::Bound;
 use std::sync::Arc;
-use std::time::Duration;
 
 use millpond_base::Lsn;
 
-use crate::btree::{Applied, BTree, Before, Condition, Detached, Undo, Updated, WriteError};
-use crate::io::simulated::planted::{Bug, is_planted};
+use crate::btree::{Applied, BTree, Condition, Detached, Updated, WriteError};
+use crate::io::simulated::planted::planted;
 use crate::lock::{LockMode, LockOwner};
 use crate::log::Record;
 use crate::pool::mini_transaction::kind;
 use crate::pool::{Actor, Pages, PoolError};
 use crate::txn::error::TxnError;
 use crate::txn::manager::TransactionManager;
+use crate::txn::options::{Durability, Isolation, TxnOptions};
 use crate::txn::scratch::TxnScratch;
-use crate::txn::undo_list::Newest;
-
-/// When a commit is durable. Whatever it is, a crash loses the last commits at most, never one
-/// before another that it keeps, and never a part of one.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Durability {
-    /// When the call returns. Commits that come at the same time share a flush: where there was
-    /// company at the last one, the next waits for it for no longer than a flush takes.
-    #[default]
-    Sync,
-    /// When the call returns, which may wait for 0.2 ms for others to share the flush with, if
-    /// there was company at the last one, however long a flush takes.
-    Group,
-    /// A moment after the call returned: a crash loses the commits of the last flush interval.
-    Async,
-    /// As `Async`; for loads that are begun again after a crash anyway.
-    Bulk,
-}
-
-/// What a transaction sees of others.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Isolation {
-    /// As if they ran one after the other: what it read stays as it was until its end.
-    #[default]
-    Serializable,
-    /// Only what is committed, which may be something else a moment later.
-    ReadCommitted,
-}
-
-/// How a transaction shall be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub struct TxnOptions {
-    /// When its commit is durable.
-    pub durability: Durability,
-    /// What it sees of others.
-    pub isolation: Isolation,
-    /// How long it waits for a lock; `None`: as long as the store's options say.
-    pub wait_max: Option<Duration>,
-}
-
-impl TxnOptions {
-    /// With this durability.
-    #[must_use]
-    pub fn durability(self, durability: Durability) -> TxnOptions {
-        TxnOptions { durability, ..self }
-    }
-
-    /// With this isolation.
-    #[must_use]
-    pub fn isolation(self, isolation: Isolation) -> TxnOptions {
-        TxnOptions { isolation, ..self }
-    }
-
-    /// Waiting so long for a lock.
-    #[must_use]
-    pub fn wait_max(self, wait_max: Duration) -> TxnOptions {
-        TxnOptions { wait_max: Some(wait_max), ..self }
-    }
-}
-
-/// A moment in a transaction that it can go back to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Savepoint {
-    tx: u64,
-    changes: usize,
-    /// Rollbacks so far: a savepoint behind one that was gone back to is gone.
-    epoch: u64,
-}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+pub(super) enum State {
     Running,
     Failed,
     Over,
@@ -105,16 +36,16 @@ enum State {
 /// A transaction under way. Whoever holds it ends it: to drop it leaves locks behind, since the
 /// trees that it changed are needed to undo it.
 pub struct Transaction {
-    manager: Arc<TransactionManager>,
+    pub(super) manager: Arc<TransactionManager>,
     options: TxnOptions,
-    tx: u64,
+    pub(super) tx: u64,
     /// Its last record.
-    last: Lsn,
-    state: State,
+    pub(super) last: Lsn,
+    pub(super) state: State,
     /// Whether it is in the table of those under way, as its kit says.
     is_entered: bool,
     /// Without locks there is no owner in it.
-    scratch: TxnScratch,
+    pub(super) scratch: TxnScratch,
 }
 
 impl Transaction {
@@ -153,7 +84,7 @@ impl Transaction {
         self.changes_len() > 0
     }
 
-    fn running(&self) -> Result<(), TxnError> {
+    pub(super) fn running(&self) -> Result<(), TxnError> {
         if self.state == State::Running { Ok(()) } else { Err(TxnError::Failed) }
     }
 
@@ -323,9 +254,7 @@ impl Transaction {
                 if let Some(gone) = gone {
                     undo.took(undo_room, tree.owner(), gone);
                 }
-                if at != Lsn(0) {
-                    self.last = at;
-                }
+                add_record(&mut self.last, at);
                 Ok((existed, applied))
             }
             Err(error) => Err(failed(error)),
@@ -382,9 +311,7 @@ impl Transaction {
             Ok((updated, at)) => {
                 step.end(at);
                 undo.noted(start, self.last);
-                if at != Lsn(0) {
-                    self.last = at;
-                }
+                add_record(&mut self.last, at);
                 Ok(updated)
             }
             Err(error) => Err(failed(error)),
@@ -404,66 +331,6 @@ impl Transaction {
         }
     }
 
-    /// A moment to go back to.
-    pub fn savepoint(&self) -> Savepoint {
-        let epoch = self.scratch.rollbacks.len() as u64;
-        Savepoint { tx: self.tx, changes: self.changes_len(), epoch }
-    }
-
-    /// Takes back what was changed since `savepoint`. Locks stay.
-    ///
-    /// # Errors
-    /// [`TxnError::NoSavepoint`], or a change could not be taken back: the transaction can only be
-    /// aborted then.
-    pub fn rollback_to<'t, P: Pages>(
-        &mut self,
-        savepoint: &Savepoint,
-        tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
-    ) -> Result<(), TxnError> {
-        self.running()?;
-        let since = self.scratch.rollbacks.get(savepoint.epoch as usize..).unwrap_or(&[]);
-        let is_gone = since.iter().any(|changes| *changes < savepoint.changes);
-        if savepoint.tx != self.tx || savepoint.changes > self.changes_len() || is_gone {
-            return Err(TxnError::NoSavepoint);
-        }
-        let undone = self.undo_to(savepoint.changes, tree_of);
-        self.scratch.rollbacks.push(savepoint.changes);
-        if undone.is_err() {
-            self.state = State::Failed;
-        }
-        undone
-    }
-
-    fn undo_to<'t, P: Pages>(
-        &mut self,
-        changes: usize,
-        tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
-    ) -> Result<(), TxnError> {
-        while self.changes_len() > changes {
-            let Some(active) = &self.scratch.active else { break };
-            let mut changes = active.changes();
-            let Some(Newest { prev, large, undo }) = changes.undo.newest()? else { break };
-            let no_tree = TxnError::NoTree { tx: self.tx, owner: undo.owner };
-            let tree = tree_of(undo.owner).ok_or(no_tree)?;
-            let actor = Actor::Undo { tx: self.tx, prev: self.last, next: prev };
-            let applied = active.step(|| {
-                let applied = take_back(tree, actor, &undo, large);
-                let at = applied.as_ref().map_or(Lsn(0), |applied| applied.0);
-                (applied, at)
-            });
-            // A change that could not be taken back stays in the list, and is tried again.
-            let (at, gone) = applied?;
-            changes.undo.pop();
-            if at != Lsn(0) {
-                self.last = at;
-            }
-            if let Some(gone) = gone {
-                free(tree, gone);
-            }
-        }
-        Ok(())
-    }
-
     /// Ends the transaction; its changes stay.
     ///
     /// # Errors
@@ -481,9 +348,7 @@ impl Transaction {
             self.manager.promise(end);
         }
         self.release();
-        if is_planted(Bug::StampAfterLocks) {
-            self.stamp_late();
-        }
+        planted!(StampAfterLocks, self.stamp_late());
         let durable = match end {
             Some(end) => self.manager.make_durable(end, self.options.durability),
             None if is_promise => self.manager.keep_promises(),
@@ -508,21 +373,23 @@ impl Transaction {
             return Ok(());
         }
         self.undo_to(0, &tree_of)?;
-        if is_planted(Bug::AbortNotStamped)
-            && let Some(active) = &self.scratch.active
-        {
-            active.changes().forget_stamp();
-        }
+        planted!(AbortNotStamped, self.forget_stamp());
         self.end(kind::ABORT, &tree_of);
         self.release();
-        if is_planted(Bug::StampAfterLocks) {
-            self.stamp_late();
-        }
+        planted!(StampAfterLocks, self.stamp_late());
         Ok(())
     }
 
-    /// Tells snapshots of the end when others may have ended since: only a planted bug wants that.
-    #[cold]
+    /// Leaves the versions of an abort without a commit timestamp, which is a planted bug.
+    #[cfg(feature = "planted")]
+    fn forget_stamp(&self) {
+        if let Some(active) = &self.scratch.active {
+            active.changes().forget_stamp();
+        }
+    }
+
+    /// Stamps the versions after the locks are released, which is a planted bug.
+    #[cfg(feature = "planted")]
     fn stamp_late(&self) {
         std::thread::yield_now();
         if let Some(active) = &self.scratch.active {
@@ -570,7 +437,7 @@ impl Transaction {
     }
 
     /// Changes that are not taken back.
-    fn changes_len(&self) -> usize {
+    pub(super) fn changes_len(&self) -> usize {
         match &self.scratch.active {
             Some(active) if self.is_entered => active.changes().undo.len(),
             _ => 0,
@@ -607,30 +474,18 @@ fn failed<E: Into<TxnError>>(error: E) -> TxnError {
     error.into()
 }
 
-/// Makes an entry what it was; answers where the record begins, and what large value had to go for
-/// it. `large` is the one that comes back.
-fn take_back<P: Pages>(
-    tree: &BTree<P>,
-    actor: Actor,
-    undo: &Undo<'_>,
-    large: Option<&Detached>,
-) -> Result<(Lsn, Option<Detached>), TxnError> {
-    let key = undo.key;
-    let applied = match (undo.before, large) {
-        (_, Some(large)) => tree.attach_as(actor, key, large)?,
-        (Before::Absent, _) => tree.write_as(actor, key, None, Condition::Present, None)?,
-        (Before::Value(value), _) => {
-            tree.write_as(actor, key, Some(value), Condition::Always, None)?
-        }
-        (Before::Part { offset, bytes }, _) => tree.patch_as(actor, key, offset, bytes)?,
-        (Before::Large(value), None) => tree.attach_as(actor, key, &tree.detached(value)?)?,
-    };
-    Ok((applied.at, applied.gone))
+/// Makes the record at `at` the last one of a transaction; 0: there was nothing to log.
+#[inline]
+pub(super) fn add_record(last: &mut Lsn, at: Lsn) {
+    if at != Lsn(0) {
+        assert!(at > *last, "the LSNs of a transaction's records grow");
+        *last = at;
+    }
 }
 
 /// Frees a large value that is no longer needed. If that fails, what is left of its pages is freed
 /// when the store is opened the next time.
-fn free<P: Pages>(tree: &BTree<P>, large: Detached) {
+pub(super) fn free<P: Pages>(tree: &BTree<P>, large: Detached) {
     if let Err(error) = tree.free_detached(large) {
         tracing::warn!(%error, "the pages of a large value could not be freed");
     }

@@ -11,13 +11,14 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::btree::{BTree, Before, Detached};
-use crate::io::simulated::planted::{Bug, is_planted};
+use crate::io::simulated::planted::unless_planted;
 use crate::pool::{Pages, PoolError};
 use crate::txn::before_image::{BeforeImage, find};
+use crate::txn::commit_stamp::CommitStamp;
 use crate::txn::error::TxnError;
-use crate::txn::manager::Trees;
+use crate::txn::trees::{Trees, TreesBy};
 use crate::txn::undo_list::{UndoList, UndoRoom};
-use crate::txn::versions::{CommitStamp, Versions};
+use crate::txn::versions::Versions;
 
 /// Bytes of keys and values of a transaction that are looked through at once, at least.
 const AT_ONCE: usize = 1 << 20;
@@ -309,9 +310,7 @@ impl UndoBuffer {
         }
         let done = end();
         self.is_over = true;
-        if !is_planted(Bug::StampAfterLocks) {
-            self.end_writer(versions);
-        }
+        unless_planted!(StampAfterLocks, self.end_writer(versions));
         done
     }
 
@@ -322,37 +321,9 @@ impl UndoBuffer {
         }
     }
 
-    /// Its versions never get a place: only a planted bug wants that.
+    /// Leaves its versions without a commit timestamp, which is a planted bug.
+    #[cfg(feature = "planted")]
     pub(super) fn forget_stamp(&mut self) {
         self.stamp = None;
-    }
-}
-
-/// The trees that a transaction changed.
-struct TreesBy<F>(F);
-
-impl<'t, P: Pages + 't, F: Fn(u32) -> Option<&'t BTree<P>>> TreesBy<F> {
-    fn tree(&self, owner: u32) -> Result<&'t BTree<P>, TxnError> {
-        (self.0)(owner).ok_or(TxnError::NoTree { tx: 0, owner })
-    }
-}
-
-impl<'t, P: Pages + 't, F: Fn(u32) -> Option<&'t BTree<P>>> Trees for TreesBy<F> {
-    fn value(&mut self, owner: u32, key: &[u8]) -> Result<Option<Vec<u8>>, TxnError> {
-        Ok(self.tree(owner)?.get_owned(key)?)
-    }
-
-    fn large(&mut self, owner: u32, value: &Detached) -> Result<Vec<u8>, TxnError> {
-        Ok(self.tree(owner)?.read_detached(value)?)
-    }
-
-    fn large_from(
-        &mut self,
-        owner: u32,
-        value: &Detached,
-        (offset, max): (u64, usize),
-        out: &mut Vec<u8>,
-    ) -> Result<(), TxnError> {
-        Ok(self.tree(owner)?.read_detached_from(value, offset, max, out)?)
     }
 }

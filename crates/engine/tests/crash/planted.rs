@@ -17,7 +17,7 @@ use crate::subject::Subject;
 
 /// Bugs of the log, which show sooner where there is nothing else.
 const OF_THE_LOG: [Bug; 4] = [
-    Bug::LogNotSynchronised,
+    Bug::LogNotSynced,
     Bug::LogTailNotCleared,
     Bug::SlotNotNamedFirst,
     Bug::LogTailNotWrittenAgain,

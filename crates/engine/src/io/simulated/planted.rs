@@ -2,80 +2,81 @@
 //! go wrong.
 //!
 //! A campaign that finds nothing is worth as much as what it would have found. So each rule on
-//! which recovery rests, and each check of what is read, has a place here that breaks it: with the
-//! feature `planted`, a test chooses one of them with `plant`, for the whole process. Without the
-//! feature, which nobody but `cargo xtask crash --planted` turns on, `is_planted` is the constant
-//! `false`, and nothing of this is left in the program.
+//! which recovery rests, and each check of what is read, has a bug here that breaks it: with the
+//! feature `planted`, a test chooses one of them with `plant`, for the whole process. In the engine,
+//! `planted!(X, …)` and `unless_planted!(X, …)` mark where bug `X` departs from the correct code.
+//! Without the feature, which only `cargo xtask crash --planted` turns on, both leave the correct
+//! code and nothing else in the program.
 
 /// What is done wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Bug {
-    /// A commit that promises to be durable returns before it is.
+    /// A synchronous commit returns before it is durable.
     CommitDoesNotWait = 1,
-    /// The log counts what it wrote as durable without synchronising it.
-    LogNotSynchronised,
-    /// Whole records behind the log's end are left, and valid again when new ones reach up to them.
+    /// The log counts what it wrote as durable without syncing it.
+    LogNotSynced,
+    /// Whole records behind the log's end are left, and become valid when new ones reach them.
     LogTailNotCleared,
-    /// A slot of the log that gets another segment is named so together with the first records in
-    /// it, so that a crash may leave records in a slot that nobody finds.
+    /// The header of a log slot that is reused is written together with the first records in it, so
+    /// that a crash may leave records in a slot that recovery does not find.
     SlotNotNamedFirst,
-    /// What an opened log found is not written again.
+    /// The records that an opened log found are not written again.
     LogTailNotWrittenAgain,
     /// A page is written before the log records that changed it.
     PageBeforeLog,
-    /// A page does not say which record changed it last.
+    /// The page LSN is not set.
     PageLsnNotSet,
-    /// The first record about a page that was clean says only what changed.
+    /// The first record about a page that was clean holds the change only, not the full image.
     NoFullImage,
-    /// A record that undoes another one does not say what is to be undone next.
+    /// A CLR has no undo-next LSN.
     NoUndoNext,
-    /// What undoes a change is logged as a change that nobody made for a transaction.
+    /// An undo is logged as a change outside transactions instead of a CLR.
     UndoLoggedAsOther,
-    /// A checkpoint looks for the oldest dirty page after it synchronised the data.
+    /// A checkpoint looks for the oldest dirty page after it synced the data.
     RedoBoundAfterSync,
     /// A checkpoint takes a page that is being written for clean.
     WritingCountsAsClean,
-    /// Whether a page is dirty and whether it is being written are looked at one after the other.
+    /// The dirty flag and the flag of a write are read one after the other.
     FlagsReadApart,
-    /// A page gets dirty by a change that takes it for one that is being written, whether or not
-    /// that write is over by then.
+    /// A change takes a page for one that is being written and marks it dirty even if that write is
+    /// over by then.
     DirtyNotAtomic,
-    /// A checkpoint does not synchronise the data.
-    DataNotSynchronised,
+    /// A checkpoint does not sync the data.
+    DataNotSynced,
     /// The superblock names a checkpoint that is not durable.
     CheckpointNotDurable,
-    /// The log forgets what only the checkpoint before can do without: the superblock that names
-    /// the new one is not synchronised.
-    SuperblockNotSynchronised,
-    /// The log forgets what a transaction under way needs to be undone.
+    /// The superblock that names a checkpoint is not synced before the log forgets what the
+    /// checkpoint before needs.
+    SuperblockNotSynced,
+    /// The log forgets what an active transaction needs to be undone.
     LogForgottenEarly,
     /// A checkpoint does not wait for a record that is being appended.
     StepNotAwaited,
-    /// A checkpoint knows of no transactions.
-    ActiveNotNoted,
-    /// A page that is freed can be used again before the record that says so.
+    /// A checkpoint has no table of active transactions.
+    ActiveNotRecorded,
+    /// A page that is freed can be used again before the record that frees it.
     FreedBeforeRecord,
     /// Recovery takes the map of pages in use from the checkpoint.
     MapNotReplayed,
-    /// Recovery forgets the roots that hang below nothing.
-    HangingNotRestored,
+    /// Recovery forgets the orphan roots.
+    OrphansNotRestored,
     /// Recovery undoes nothing.
     LosersNotUndone,
     /// A swip in a full image is logged as the pointer that it is.
     SwipLoggedAsPointer,
-    /// A swip whose bytes were there before, in something else, is not logged.
+    /// A swip whose bytes were there before, as part of something else, is not logged.
     StaleSwipNotLogged,
-    /// A call outside a transaction looks what an entry was after it changed it.
+    /// A call outside a transaction reads the before image of an entry after it changed it.
     VersionAfterChange,
-    /// Who begins the first snapshot forgets one of the transactions under way.
-    WriterNotGathered,
-    /// A version is dropped that a snapshot needs which is not the newest.
+    /// The first snapshot of an epoch does not capture the versions of one active transaction.
+    WriterNotCaptured,
+    /// A version is dropped that a snapshot other than the newest needs.
     VersionDroppedEarly,
-    /// What snapshots need of a transaction that took its changes back never gets a place.
+    /// The versions of a transaction that rolled back never get a commit timestamp.
     AbortNotStamped,
-    /// A commit gets its place among those of others after it gave its locks back.
+    /// A commit gets its commit timestamp after it released its locks.
     StampAfterLocks,
     /// While a backup copies pages, the log forgets what the copy needs.
     BackupLogNotKept,
@@ -83,21 +84,21 @@ pub enum Bug {
     BackupLogFirst,
     /// The results of a batch of reads are those of other pages of the batch.
     ReadsOutOfOrder,
-    /// A node of a tree need not cover the keys that its parent says.
+    /// The fences of a tree node are not compared with those in its parent.
     FencesNotCompared,
-    /// A page that could not be read ahead is taken as it is.
+    /// A page whose read ahead failed is used as it is.
     ReadAheadErrorSwallowed,
-    /// A sound page is accepted for any other.
+    /// A page with a valid checksum is accepted for any other page.
     OtherPageAccepted,
-    /// A store whose superblock is zeros is made anew.
-    LostStoreMadeAnew,
+    /// A store whose superblock is zeros is created again.
+    LostStoreRecreated,
 }
 
 impl Bug {
     /// All of them.
     pub const ALL: [Bug; 38] = [
         Bug::CommitDoesNotWait,
-        Bug::LogNotSynchronised,
+        Bug::LogNotSynced,
         Bug::LogTailNotCleared,
         Bug::SlotNotNamedFirst,
         Bug::LogTailNotWrittenAgain,
@@ -110,20 +111,20 @@ impl Bug {
         Bug::WritingCountsAsClean,
         Bug::FlagsReadApart,
         Bug::DirtyNotAtomic,
-        Bug::DataNotSynchronised,
+        Bug::DataNotSynced,
         Bug::CheckpointNotDurable,
-        Bug::SuperblockNotSynchronised,
+        Bug::SuperblockNotSynced,
         Bug::LogForgottenEarly,
         Bug::StepNotAwaited,
-        Bug::ActiveNotNoted,
+        Bug::ActiveNotRecorded,
         Bug::FreedBeforeRecord,
         Bug::MapNotReplayed,
-        Bug::HangingNotRestored,
+        Bug::OrphansNotRestored,
         Bug::LosersNotUndone,
         Bug::SwipLoggedAsPointer,
         Bug::StaleSwipNotLogged,
         Bug::VersionAfterChange,
-        Bug::WriterNotGathered,
+        Bug::WriterNotCaptured,
         Bug::VersionDroppedEarly,
         Bug::AbortNotStamped,
         Bug::StampAfterLocks,
@@ -133,7 +134,7 @@ impl Bug {
         Bug::FencesNotCompared,
         Bug::ReadAheadErrorSwallowed,
         Bug::OtherPageAccepted,
-        Bug::LostStoreMadeAnew,
+        Bug::LostStoreRecreated,
     ];
 
     /// Those of the read path: they show when reads go wrong, and not after a crash.
@@ -142,35 +143,71 @@ impl Bug {
         Bug::FencesNotCompared,
         Bug::ReadAheadErrorSwallowed,
         Bug::OtherPageAccepted,
-        Bug::LostStoreMadeAnew,
+        Bug::LostStoreRecreated,
     ];
 }
+
+/// Whether a bug is planted, or what is done instead if it is.
+///
+/// `planted!(X)` is the condition, the constant `false` without the feature `planted`;
+/// `planted!(X, work)` does `work` if bug `X` is planted, and is nothing without the feature;
+/// `planted!(X, dawdle)` widens the race in which the bug shows.
+macro_rules! planted {
+    ($bug:ident) => {
+        $crate::io::simulated::planted::is_planted($crate::io::simulated::planted::Bug::$bug)
+    };
+    ($bug:ident, dawdle) => {
+        #[cfg(feature = "planted")]
+        $crate::io::simulated::planted::dawdle($crate::io::simulated::planted::Bug::$bug);
+    };
+    ($bug:ident, $work:expr) => {
+        #[cfg(feature = "planted")]
+        if $crate::io::simulated::planted::planted!($bug) {
+            $work;
+        }
+    };
+}
+
+/// Does `work` unless a bug is planted that leaves it out: `unless_planted!(X, work)` is `work;`
+/// without the feature `planted`.
+macro_rules! unless_planted {
+    ($bug:ident, $work:expr) => {
+        #[cfg(feature = "planted")]
+        if !$crate::io::simulated::planted::planted!($bug) {
+            $work;
+        }
+        #[cfg(not(feature = "planted"))]
+        $work;
+    };
+}
+
+pub(crate) use {planted, unless_planted};
 
 #[cfg(feature = "planted")]
 static PLANTED: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(0);
 
-/// Whether `bug` is to be made.
+/// Whether `bug` is planted.
 #[cfg(feature = "planted")]
 pub(crate) fn is_planted(bug: Bug) -> bool {
     PLANTED.load(std::sync::atomic::Ordering::Relaxed) == bug as u8
 }
 
-/// Whether `bug` is to be made: no.
+/// Whether `bug` is planted: no.
 #[cfg(not(feature = "planted"))]
 #[inline(always)]
 pub(crate) const fn is_planted(_: Bug) -> bool {
     false
 }
 
-/// If `bug` is to be made, makes the moment longer in which it shows: threads seldom meet there.
-#[inline(always)]
+/// Widens the race in which `bug` shows, if it is planted: threads seldom meet there.
+#[cfg(feature = "planted")]
 pub(crate) fn dawdle(bug: Bug) {
     if is_planted(bug) {
         std::thread::sleep(std::time::Duration::from_micros(50));
     }
 }
 
-/// Has this bug made from now on, and no other, by all stores of the process; `None`: none.
+/// Plants `bug`, and no other, in all stores of the process; `None` plants nothing.
 #[cfg(feature = "planted")]
 pub fn plant(bug: Option<Bug>) {
     PLANTED.store(bug.map_or(0, |bug| bug as u8), std::sync::atomic::Ordering::Relaxed);

@@ -22,7 +22,7 @@ use std::ptr::NonNull;
 use millpond_base::{FrameId, Lsn, Mark, PageId, PageKind};
 use millpond_policies::contract::{Access, GhostHit, HitHook, HitOn};
 
-use crate::io::simulated::planted::{Bug, is_planted};
+use crate::io::simulated::planted::planted;
 use crate::log::Log;
 use crate::page::{PageHeader, PageType};
 use crate::pool::borrowed::back_off;
@@ -483,7 +483,7 @@ impl<M: PoolStrategy> Pool<M> {
             let Some(frame) = self.memory.frame(frame) else { continue };
             here.count(Counter::Reads);
             here.add(Counter::BytesRead, self.page_size as u64);
-            let result = if is_planted(Bug::ReadAheadErrorSwallowed) { Ok(()) } else { result };
+            let result = if planted!(ReadAheadErrorSwallowed) { Ok(()) } else { result };
             if result.and_then(|()| self.verify(frame, page)).is_err() {
                 // Whoever needs the page will meet the error.
                 self.give_back(frame);

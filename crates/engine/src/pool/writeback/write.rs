@@ -16,7 +16,7 @@ use millpond_base::sync::Mutex;
 use millpond_base::{FrameId, Lsn, Mark, PageId, Reason};
 
 use crate::io::AlignedBuffer;
-use crate::io::simulated::planted::{Bug, is_planted};
+use crate::io::simulated::planted::planted;
 use crate::log::Log;
 use crate::page::{PageHeader, View};
 use crate::pool::buffer_pool::{Evictors, Pool, PoolStrategy, locked};
@@ -203,9 +203,7 @@ impl<M: PoolStrategy> Pool<M> {
         else {
             return Ok(());
         };
-        if is_planted(Bug::PageBeforeLog) {
-            return Ok(());
-        }
+        planted!(PageBeforeLog, return Ok(()));
         Ok(log.wait_durable(last)?)
     }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use millpond_policies::contract::Shape;
 
 use crate::btree::{InnerKind, LeafKind, OverflowKind};
-use crate::io::simulated::planted::{Bug, is_planted};
+use crate::io::simulated::planted::planted;
 use crate::io::{CreateError, Device, FileDevice, OpenError, PageStore, SpillFile, real_path};
 use crate::page::{PageSize, PageType};
 use crate::pool::{Evictors, Pool, PoolOptions, PoolStrategy, Reclamation};
@@ -270,7 +270,7 @@ fn open_or_create(
 ) -> Result<(PageStore, Logged), Error> {
     // A small store whose superblock is lost looks like one that was never made. Its log knows.
     let is_lost = || {
-        let may_be = device.length() > 0 && !is_planted(Bug::LostStoreMadeAnew);
+        let may_be = device.length() > 0 && !planted!(LostStoreRecreated);
         may_be && log(false).is_ok_and(log_open::was_in_use)
     };
     if !PageStore::is_unmarked(&*device)? || is_lost() {

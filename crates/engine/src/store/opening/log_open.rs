@@ -6,7 +6,7 @@ use std::sync::Arc;
 use millpond_base::Lsn;
 
 use crate::btree::apply_redo_note;
-use crate::io::simulated::planted::{Bug, is_planted};
+use crate::io::simulated::planted::planted;
 use crate::io::{Device, FileDevice, OpenError, PageStore, beside};
 use crate::log::{Log, LogError, LogOptions, Tail};
 use crate::page::PageSize;
@@ -174,7 +174,7 @@ fn recover(
         "the store was recovered up to the end of its log"
     );
     let orphans = analysis.space.orphans().iter().map(|(page, root)| (*page, *root));
-    let orphans = orphans.filter(|_| !is_planted(Bug::HangingNotRestored)).collect();
+    let orphans = orphans.filter(|_| !planted!(OrphansNotRestored)).collect();
     let next_tx = analysis.next_tx;
     let recovery = Recovery {
         records: analysis.records,
@@ -185,7 +185,7 @@ fn recover(
         elapsed: started.elapsed(),
         ..Recovery::default()
     };
-    let losers = analysis.losers.into_iter().filter(|_| !is_planted(Bug::LosersNotUndone));
+    let losers = analysis.losers.into_iter().filter(|_| !planted!(LosersNotUndone));
     let (log, losers, recovery) = (Arc::new(log), losers.collect(), Some(recovery));
     Ok(Logged { log, losers, orphans, next_tx, recovery })
 }

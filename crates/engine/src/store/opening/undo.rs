@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use millpond_base::{Lsn, Mark, PageId};
 
-use crate::btree::{BTree, Before, Condition, Undo};
+use crate::btree::{BTree, Undo};
 use crate::hash_index::HashIndex;
 use crate::heap::Heap;
 use crate::io::{AlignedBuffer, PageStore};
@@ -20,7 +20,7 @@ use crate::recovery::{Loser, Phase, Progress};
 use crate::store::error::Error;
 use crate::store::opened::OpenTree;
 use crate::store::options::recovery_watch::RecoveryWatch;
-use crate::txn::TxnError;
+use crate::txn::{TxnError, undo_one};
 
 /// A tree that is open, by the id that its pages carry.
 pub(crate) type TreeOf<'f, M> = dyn FnMut(u32) -> Result<Option<OpenTree<M>>, Error> + 'f;
@@ -64,7 +64,7 @@ pub(crate) fn undo<M: PoolStrategy>(
         if let Some(undo) = undo {
             let tree = tree_of(undo.owner)?.ok_or(TxnError::NoTree { tx, owner: undo.owner })?;
             let actor = Actor::Undo { tx, prev, next: behind };
-            let done = take_back(tree.structure(), actor, &undo, &mut undone.kept)?;
+            let done = undo_and_free(tree.structure(), actor, &undo, &mut undone.kept)?;
             last.insert(tx, if done == Lsn(0) { prev } else { done });
             undone.records += 1;
         }
@@ -73,19 +73,13 @@ pub(crate) fn undo<M: PoolStrategy>(
     Ok(undone)
 }
 
-fn take_back<M: PoolStrategy>(
+fn undo_and_free<M: PoolStrategy>(
     tree: &BTree<Pool<M>>,
     actor: Actor,
     undo: &Undo<'_>,
     kept: &mut HashSet<u64>,
 ) -> Result<Lsn, Error> {
-    let key = undo.key;
-    let applied = match undo.before {
-        Before::Absent => tree.write_as(actor, key, None, Condition::Present, None)?,
-        Before::Value(value) => tree.write_as(actor, key, Some(value), Condition::Always, None)?,
-        Before::Part { offset, bytes } => tree.patch_as(actor, key, offset, bytes)?,
-        Before::Large(large) => tree.attach_as(actor, key, &tree.detached(large)?)?,
-    };
+    let applied = undo_one(tree, actor, undo, None)?;
     // It is undone. What cannot be freed hangs, and holds nobody up.
     if let Some(gone) = applied.gone {
         let stamp = gone.stamp();

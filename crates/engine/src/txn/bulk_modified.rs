@@ -1,0 +1,114 @@
+//! Bulk-modified trees: those that a call empties or loads as a whole, without a version per entry.
+//!
+//! A snapshot that began before the end of such a call does not find in the pages what it has to
+//! see. Three cases are told apart. The tree was empty: then the snapshot sees an empty tree, apart
+//! from versions. Or the call put versions of all entries first, in the snapshot's epoch: then the
+//! snapshot sees those. Or neither: then the tree is unreadable for the snapshot.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{RwLock, RwLockWriteGuard};
+
+use crate::lock::TreeName;
+use crate::txn::error::TxnError;
+use crate::txn::snapshot_reader::Reader;
+use crate::txn::unpoisoned::unpoisoned;
+
+/// The end of a bulk modification that is not over.
+const RUNNING: u64 = u64::MAX;
+
+/// A bulk modification of a tree.
+struct BulkModified {
+    /// Commit timestamp of its end: snapshots of an earlier one do not see the tree as it was.
+    until: u64,
+    /// The snapshot epoch in which versions of all entries were put first; 0: in none.
+    snapshot_epoch: u64,
+    /// The tree was empty.
+    was_empty: bool,
+}
+
+/// What of a tree is visible to a snapshot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Visible {
+    /// Its pages, and the versions in place of what changed since.
+    All,
+    /// Versions up to this commit timestamp. The tree was empty then, and was filled by a bulk
+    /// modification: nothing in its pages, and no later version, is visible.
+    VersionsTo(u64),
+}
+
+/// The bulk modifications that some snapshot may have to know.
+#[derive(Default)]
+pub(super) struct BulkModifiedTrees {
+    by_tree: RwLock<HashMap<u32, Vec<BulkModified>>>,
+    /// Trees with a bulk modification, read without the latch.
+    trees: AtomicUsize,
+}
+
+impl BulkModifiedTrees {
+    fn write(&self) -> RwLockWriteGuard<'_, HashMap<u32, Vec<BulkModified>>> {
+        unpoisoned(self.by_tree.write())
+    }
+
+    /// Begins a bulk modification of `tree`, which is locked as a whole.
+    pub(super) fn begin(&self, tree: u32, snapshot_epoch: u64, was_empty: bool) {
+        let mut by_tree = self.write();
+        let all = by_tree.entry(tree).or_default();
+        assert!(all.iter().all(|each| each.until != RUNNING), "the tree is locked as a whole");
+        all.push(BulkModified { until: RUNNING, snapshot_epoch, was_empty });
+        self.trees.store(by_tree.len(), Ordering::SeqCst);
+    }
+
+    /// Ends the bulk modification of `tree` at `timestamp`. It is forgotten if there are no
+    /// snapshots.
+    pub(super) fn end(&self, tree: u32, timestamp: u64, has_snapshots: bool) {
+        debug_assert!(timestamp < RUNNING, "a commit timestamp");
+        let mut by_tree = self.write();
+        let all = by_tree.entry(tree).or_default();
+        // The tree is locked as a whole, so at most one is not over.
+        if let Some(running) = all.iter_mut().find(|each| each.until == RUNNING) {
+            running.until = timestamp;
+        }
+        if !has_snapshots {
+            all.retain(|each| each.until == RUNNING);
+        }
+        by_tree.retain(|_, all| !all.is_empty());
+        self.trees.store(by_tree.len(), Ordering::SeqCst);
+    }
+
+    /// Returns what of `tree` is visible to `reader`, which has read pages and versions already.
+    ///
+    /// # Errors
+    /// [`TxnError::TreeBulkModified`].
+    pub(super) fn visible(&self, reader: &Reader, tree: u32) -> Result<Visible, TxnError> {
+        let mut visible = Visible::All;
+        if self.trees.load(Ordering::SeqCst) == 0 {
+            return Ok(visible);
+        }
+        let by_tree = unpoisoned(self.by_tree.read());
+        for each in by_tree.get(&tree).into_iter().flatten() {
+            if reader.timestamp >= each.until {
+                continue;
+            }
+            if each.was_empty {
+                visible = match visible {
+                    Visible::VersionsTo(earlier) if earlier < each.until => visible,
+                    _ => Visible::VersionsTo(each.until),
+                };
+            } else if each.snapshot_epoch != reader.snapshot_epoch {
+                return Err(TxnError::TreeBulkModified { tree: TreeName { id: tree, name: None } });
+            }
+        }
+        Ok(visible)
+    }
+
+    /// Forgets what concerns only snapshots that began before `oldest`.
+    pub(super) fn forget_before(&self, oldest: u64) {
+        let mut by_tree = self.write();
+        by_tree.retain(|_, all| {
+            all.retain(|each| each.until > oldest);
+            !all.is_empty()
+        });
+        self.trees.store(by_tree.len(), Ordering::SeqCst);
+    }
+}

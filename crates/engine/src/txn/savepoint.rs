@@ -1,0 +1,79 @@
+//! Savepoints, and the rollback to one of them or of the whole transaction.
+
+use millpond_base::Lsn;
+
+use crate::btree::BTree;
+use crate::pool::{Actor, Pages};
+use crate::txn::error::TxnError;
+use crate::txn::transaction::{State, Transaction, add_record, free};
+use crate::txn::undo::undo_one;
+use crate::txn::undo_list::Newest;
+
+/// A point in a transaction that it can roll back to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Savepoint {
+    tx: u64,
+    changes: usize,
+    /// Rollbacks so far: a rollback to an earlier savepoint invalidates this one.
+    epoch: u64,
+}
+
+impl Transaction {
+    /// Returns a savepoint at the present state of the transaction.
+    pub fn savepoint(&self) -> Savepoint {
+        let epoch = self.scratch.rollbacks.len() as u64;
+        Savepoint { tx: self.tx, changes: self.changes_len(), epoch }
+    }
+
+    /// Undoes what was changed since `savepoint`. Locks stay.
+    ///
+    /// # Errors
+    /// [`TxnError::NoSavepoint`], or a change could not be undone: the transaction can only be
+    /// aborted then.
+    pub fn rollback_to<'t, P: Pages>(
+        &mut self,
+        savepoint: &Savepoint,
+        tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
+    ) -> Result<(), TxnError> {
+        self.running()?;
+        let since = self.scratch.rollbacks.get(savepoint.epoch as usize..).unwrap_or(&[]);
+        let is_gone = since.iter().any(|changes| *changes < savepoint.changes);
+        if savepoint.tx != self.tx || savepoint.changes > self.changes_len() || is_gone {
+            return Err(TxnError::NoSavepoint);
+        }
+        let undone = self.undo_to(savepoint.changes, tree_of);
+        self.scratch.rollbacks.push(savepoint.changes);
+        if undone.is_err() {
+            self.state = State::Failed;
+        }
+        undone
+    }
+
+    pub(super) fn undo_to<'t, P: Pages>(
+        &mut self,
+        changes: usize,
+        tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
+    ) -> Result<(), TxnError> {
+        while self.changes_len() > changes {
+            let Some(active) = &self.scratch.active else { break };
+            let mut changes = active.changes();
+            let Some(Newest { prev, large, undo }) = changes.undo.newest()? else { break };
+            let no_tree = TxnError::NoTree { tx: self.tx, owner: undo.owner };
+            let tree = tree_of(undo.owner).ok_or(no_tree)?;
+            let actor = Actor::Undo { tx: self.tx, prev: self.last, next: prev };
+            let applied = active.step(|| {
+                let applied = undo_one(tree, actor, &undo, large);
+                let at = applied.as_ref().map_or(Lsn(0), |applied| applied.at);
+                (applied, at)
+            });
+            // A change that could not be undone stays in the list, and is tried again.
+            let applied = applied?;
+            changes.undo.pop();
+            add_record(&mut self.last, applied.at);
+            if let Some(gone) = applied.gone {
+                free(tree, gone);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,68 @@
+//! How the versions and the undo lists of a store read its trees.
+
+use crate::btree::{BTree, Detached};
+use crate::pool::{Pages, PoolError};
+use crate::txn::before_image::Found;
+use crate::txn::error::TxnError;
+
+/// What a key's entry is.
+pub type Look<'l, 't> = dyn FnMut(bool) -> Result<Option<Found<'t>>, PoolError> + 'l;
+
+/// Takes keys, and for each what says what its entry is.
+pub type Each<'e> = dyn FnMut(&[u8], &mut Look<'_, '_>) -> Result<(), PoolError> + 'e;
+
+/// The trees of a store, for whoever has to read what a transaction changed.
+pub trait Trees {
+    /// The value of `key` in the tree whose pages carry the id `owner`, as it is now.
+    ///
+    /// # Errors
+    /// There is no such tree, or it cannot be read.
+    fn value(&mut self, owner: u32, key: &[u8]) -> Result<Option<Vec<u8>>, TxnError>;
+
+    /// A large value that such a tree had, and that hangs now.
+    ///
+    /// # Errors
+    /// As [`Trees::value`].
+    fn large(&mut self, owner: u32, value: &Detached) -> Result<Vec<u8>, TxnError>;
+
+    /// Up to `max` bytes of such a value from `offset`, at least one, into `out`.
+    ///
+    /// # Errors
+    /// As [`Trees::value`].
+    fn large_from(
+        &mut self,
+        owner: u32,
+        value: &Detached,
+        range: (u64, usize),
+        out: &mut Vec<u8>,
+    ) -> Result<(), TxnError>;
+}
+
+/// The trees that a transaction changed.
+pub(super) struct TreesBy<F>(pub(super) F);
+
+impl<'t, P: Pages + 't, F: Fn(u32) -> Option<&'t BTree<P>>> TreesBy<F> {
+    fn tree(&self, owner: u32) -> Result<&'t BTree<P>, TxnError> {
+        (self.0)(owner).ok_or(TxnError::NoTree { tx: 0, owner })
+    }
+}
+
+impl<'t, P: Pages + 't, F: Fn(u32) -> Option<&'t BTree<P>>> Trees for TreesBy<F> {
+    fn value(&mut self, owner: u32, key: &[u8]) -> Result<Option<Vec<u8>>, TxnError> {
+        Ok(self.tree(owner)?.get_owned(key)?)
+    }
+
+    fn large(&mut self, owner: u32, value: &Detached) -> Result<Vec<u8>, TxnError> {
+        Ok(self.tree(owner)?.read_detached(value)?)
+    }
+
+    fn large_from(
+        &mut self,
+        owner: u32,
+        value: &Detached,
+        (offset, max): (u64, usize),
+        out: &mut Vec<u8>,
+    ) -> Result<(), TxnError> {
+        Ok(self.tree(owner)?.read_detached_from(value, offset, max, out)?)
+    }
+}

@@ -1,0 +1,31 @@
+//! A version of an entry: its before image, and the commit stamp of the writer that changed it.
+
+use std::sync::Arc;
+
+use crate::txn::before_image::BeforeImage;
+use crate::txn::commit_stamp::CommitStamp;
+
+/// Bytes charged for a version besides key and value.
+const VERSION_BYTES: usize = 160;
+
+/// The before image of an entry; `None` if there was no entry.
+pub(crate) type Before = Option<BeforeImage>;
+
+/// What an entry was before a writer changed it.
+pub(super) struct Version {
+    pub(super) before: Before,
+    pub(super) stamp: Arc<CommitStamp>,
+}
+
+impl Version {
+    /// Bytes that are charged for it as a version of `key`.
+    pub(super) fn bytes(&self, key: &[u8]) -> usize {
+        VERSION_BYTES + key.len() + self.before.as_ref().map_or(0, BeforeImage::bytes)
+    }
+}
+
+/// A before image, and the commit timestamp of the writer that replaced it.
+pub(crate) type Seen = (Before, u64);
+
+/// Versions of a range of keys, in order.
+pub(crate) type Window = Vec<(Arc<[u8]>, Seen)>;

@@ -1,0 +1,261 @@
+//! The memory of the versions: those that do not fit are spilled, those that no snapshot needs are
+//! dropped, and if neither suffices, the oldest snapshot is lost.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::io::{SpillError, SpillFile};
+use crate::txn::commit_stamp::COMMITTING;
+use crate::txn::error::TxnError;
+use crate::txn::spilled::Horizon;
+use crate::txn::unpoisoned::unpoisoned;
+use crate::txn::versions::{Readers, Versions};
+
+impl Versions {
+    /// Moves versions to the spill file until the rest fits; returns `false` if that fails.
+    #[cold]
+    pub(super) fn spill(&self) -> bool {
+        let Some(file) = &self.spill else { return false };
+        let _spilling = unpoisoned(self.spilling.lock());
+        let mut is_merged = false;
+        // Other writers add versions meanwhile, which may exceed the limit by themselves. These
+        // are spilled, too: a writer that is over the limit waits for this mutex.
+        while self.bytes() > self.limit {
+            let moved = match self.spill_trees(file, is_merged) {
+                // One run of a tree takes less memory than many.
+                Ok(0) if !std::mem::replace(&mut is_merged, true) => continue,
+                moved => moved,
+            };
+            if let Err(error) = &moved {
+                tracing::warn!(%error, "versions for snapshots cannot be spilled");
+            }
+            if !moved.is_ok_and(|moved| moved > 0) {
+                break;
+            }
+        }
+        self.bytes() <= self.limit
+    }
+
+    /// Moves versions to the spill file, first those of the trees that have most, and merges runs
+    /// where there are many, or `all` of them. Returns the bytes of memory that this freed.
+    fn spill_trees(&self, file: &Arc<SpillFile>, all: bool) -> Result<usize, SpillError> {
+        debug_assert!(self.spilling.try_lock().is_err(), "the caller holds the mutex of spilling");
+        let mut trees: Vec<_> = unpoisoned(self.trees.read()).values().cloned().collect();
+        trees.sort_by_key(|tree| std::cmp::Reverse(tree.bytes.load(Ordering::Relaxed)));
+        let mut moved = 0;
+        for tree in trees {
+            if self.bytes() <= self.limit / 2 {
+                break;
+            }
+            let (given, taken) = tree.spill(file)?;
+            self.charge((given, taken));
+            self.charge(tree.merge(file, &self.horizon(), all)?);
+            moved += given;
+        }
+        Ok(moved)
+    }
+
+    /// Charges `taken` bytes and credits `given` ones.
+    fn charge(&self, (given, taken): (usize, usize)) {
+        self.bytes.fetch_add(taken, Ordering::Relaxed);
+        let before = self.bytes.fetch_sub(given, Ordering::Relaxed);
+        debug_assert!(before >= given, "versions are charged before they are dropped");
+    }
+
+    /// The snapshots that there are now.
+    fn horizon(&self) -> Horizon {
+        let timestamps = unpoisoned(self.read_timestamps.lock());
+        debug_assert!(timestamps.is_sorted(), "snapshots are in the order of their begin");
+        let now = self.clock.load(Ordering::SeqCst);
+        Horizon { read_timestamps: timestamps.clone(), now }
+    }
+
+    /// Drops from the spill file what no snapshot needs.
+    fn merge_all_runs(&self) {
+        let Some(file) = &self.spill else { return };
+        let _spilling = unpoisoned(self.spilling.lock());
+        let (horizon, trees) = (self.horizon(), unpoisoned(self.trees.read()).clone());
+        for tree in trees.values() {
+            match tree.merge(file, &horizon, true) {
+                Ok(changed) => self.charge(changed),
+                Err(error) => tracing::debug!(%error, "the spill file keeps what is not needed"),
+            }
+        }
+    }
+
+    /// Fails if versions exceed their memory and cannot be spilled: the first snapshot cannot begin.
+    pub(super) fn fits(&self, readers: &mut Readers) -> Result<(), TxnError> {
+        if self.bytes() > self.limit {
+            self.collect(readers);
+            // Another writer's versions may exceed the limit until it has spilled them.
+            self.spill();
+        }
+        match self.bytes() {
+            bytes if bytes > self.limit => {
+                Err(TxnError::SnapshotTooLarge { bytes, limit: self.limit })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Drops all versions.
+    pub(super) fn clear(&self) {
+        for tree in unpoisoned(self.trees.write()).values() {
+            self.bytes.fetch_sub(tree.clear(), Ordering::Relaxed);
+        }
+    }
+
+    /// Drops the versions that no snapshot needs (rule 5).
+    pub(super) fn collect(&self, readers: &mut Readers) {
+        let timestamps: Vec<u64> = readers.all.iter().map(|reader| reader.timestamp).collect();
+        debug_assert!(timestamps.is_sorted(), "snapshots are in the order of their begin");
+        let trees: Vec<_> = unpoisoned(self.trees.read()).values().cloned().collect();
+        for tree in trees {
+            let (mut freed, mut chains) = (0, unpoisoned(tree.chains.write()));
+            chains.map.retain(|key, chain| {
+                let mut since = 0;
+                chain.retain(|version| {
+                    let ended = version.stamp.timestamp();
+                    debug_assert!(since <= ended, "the versions of a key are in commit order");
+                    let first = timestamps.partition_point(|reader| *reader < since);
+                    let needed = ended >= COMMITTING
+                        || timestamps.get(first).is_some_and(|reader| *reader < ended);
+                    since = ended;
+                    freed += if needed { 0 } else { version.bytes(key) };
+                    needed
+                });
+                !chain.is_empty()
+            });
+            tree.len.store(chains.len(), Ordering::SeqCst);
+            tree.bytes.fetch_sub(freed, Ordering::Relaxed);
+            self.bytes.fetch_sub(freed, Ordering::Relaxed);
+        }
+        let oldest = timestamps.first().copied().unwrap_or(u64::MAX);
+        self.bulk_modified.forget_before(oldest);
+        readers.kept = self.bytes();
+    }
+
+    /// Loses snapshots, the oldest first, until versions fit their memory (rule 8).
+    #[cold]
+    pub(super) fn make_room(&self) {
+        // The thread that begins a snapshot checks the memory itself afterwards.
+        let Ok(mut readers) = self.readers.try_lock() else { return };
+        self.forget_over(&mut readers);
+        self.collect(&mut readers);
+        while self.bytes() > self.limit && !readers.all.is_empty() {
+            let oldest = readers.all.remove(0);
+            self.set_read_timestamps(&readers);
+            oldest.lost.store(true, Ordering::SeqCst);
+            let (caller, thread) = (oldest.caller, oldest.thread_name());
+            let (age, limit) = (oldest.begun.elapsed(), self.limit);
+            tracing::warn!(
+                "the snapshot that thread '{thread}' began at {caller} {age:.1?} ago is lost: what \
+                 was changed since takes more than {limit} bytes of memory, and cannot be spilled. \
+                 Was it forgotten?"
+            );
+            if readers.all.is_empty() {
+                self.end_epoch();
+            } else {
+                self.collect(&mut readers);
+                self.merge_all_runs();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::Location;
+
+    use super::*;
+    use crate::txn::before_image::BeforeImage;
+    use crate::txn::commit_stamp::CommitStamp;
+
+    /// Snapshots begin and end while others put versions: what is dropped was charged before.
+    #[test]
+    fn the_bytes_of_versions_are_never_fewer_than_none() {
+        const LIMIT: usize = 1 << 30;
+        let versions = Versions::new(LIMIT, None);
+        let (mut most, mut lost) = (0, 0);
+        std::thread::scope(|scope| {
+            let write = |writer: u8| {
+                let versions = &versions;
+                scope.spawn(move || {
+                    for n in 0..20_000u32 {
+                        let stamp = CommitStamp::new();
+                        for key in 0..8u8 {
+                            versions.put(7, &[writer, key], &stamp, Some(&n.to_le_bytes()));
+                        }
+                        versions.end_writer(&stamp);
+                    }
+                })
+            };
+            let writers = [write(0), write(1)];
+            while writers.iter().any(|writer| !writer.is_finished()) {
+                let reader = versions.begin(Location::caller(), |_| Ok(()));
+                most = most.max(versions.bytes());
+                match reader {
+                    Ok(reader) => versions.end(&reader),
+                    Err(_) => lost += 1,
+                }
+                most = most.max(versions.bytes());
+            }
+        });
+        assert!(most < LIMIT, "{most} bytes");
+        assert_eq!(lost, 0);
+        versions.clear();
+        assert_eq!(versions.bytes(), 0);
+    }
+
+    /// The memory that spilled versions take does not grow with the keys: a snapshot was lost that
+    /// way when the file had room for hundreds of times as much.
+    #[test]
+    fn a_snapshot_outlives_many_changes_of_entries_with_long_keys() {
+        let folder = tempfile::tempdir().unwrap();
+        let spill = SpillFile::beside(&folder.path().join("s"), 1 << 30);
+        let versions = Versions::new(100 << 10, Some(spill));
+        let reader = versions.begin(Location::caller(), |_| Ok(())).unwrap();
+        let key = |n: u32| {
+            let mut key = vec![b'k'; 1000];
+            key[992..996].copy_from_slice(&n.wrapping_mul(2_654_435_761).to_be_bytes());
+            key
+        };
+        for n in 0..40_000u32 {
+            let stamp = CommitStamp::new();
+            versions.put(7, &key(n), &stamp, Some(&n.to_le_bytes()));
+            versions.end_writer(&stamp);
+        }
+        versions.check_lost(&reader).unwrap();
+        for n in (0..40_000).step_by(501) {
+            let seen = versions.seen(&reader, 7, &key(n)).unwrap();
+            let Some((Some(BeforeImage::Here(value)), _)) = seen else { panic!("{n} is not seen") };
+            assert_eq!(*value, n.to_le_bytes());
+        }
+        assert!(versions.seen(&reader, 7, &key(40_000)).unwrap().is_none());
+        versions.end(&reader);
+    }
+
+    /// A thread that had spilled found the memory exceeded again, by long versions of the others.
+    #[test]
+    fn no_snapshot_is_lost_to_versions_that_are_put_while_others_are_spilled() {
+        let folder = tempfile::tempdir().unwrap();
+        let spill = SpillFile::beside(&folder.path().join("s"), 1 << 30);
+        let versions = Versions::new(64 << 10, Some(spill));
+        let reader = versions.begin(Location::caller(), |_| Ok(())).unwrap();
+        std::thread::scope(|scope| {
+            for writer in 0..4u8 {
+                let versions = &versions;
+                scope.spawn(move || {
+                    for n in 0..400u32 {
+                        let stamp = CommitStamp::new();
+                        let key = [&[writer][..], &n.to_be_bytes()].concat();
+                        versions.put(7, &key, &stamp, Some(&[writer; 100 << 10]));
+                        versions.end_writer(&stamp);
+                    }
+                });
+            }
+        });
+        versions.check_lost(&reader).unwrap();
+        versions.end(&reader);
+    }
+}
