@@ -24,12 +24,12 @@ use std::time::{Duration, Instant, SystemTime};
 use millpond_base::{FrameId, Lsn, PageId, Reason};
 use millpond_policies::contract::Shape;
 
-use crate::btree::{Detached, InnerKind, LeafKind, OverflowKind};
+use crate::btree::Detached;
 use crate::io::simulated::planted::{Bug, is_planted};
 use crate::io::{CreateError, Device, FileDevice, OpenError, PageStore, SpillFile, real_path};
 use crate::lock::{LockManager, LockOptions};
 use crate::log::Log;
-use crate::page::{PageSize, PageType};
+use crate::page::PageSize;
 use crate::pool::mini_transaction::PageSpace;
 use crate::pool::stats::counters::Timing;
 use crate::pool::{
@@ -53,7 +53,7 @@ use crate::store::options::{Options, PAGE_SIZE_DEFAULT, Plan};
 use crate::store::stat_file::{PUBLISH_PERIOD, Publisher};
 use crate::store::undo;
 use crate::txn::{Durability, Snapshot, TransactionManager, Trees, TxnError};
-use crate::{hash_index, heap};
+use crate::{btree, hash_index, heap};
 
 /// How long a commit with `Durability::Group` waits for others at most.
 const GROUP_DELAY: Duration = Duration::from_micros(200);
@@ -447,10 +447,8 @@ impl<M: PoolStrategy> Store<M> {
             let orphans = logged.orphans.iter().copied().collect();
             pool.set_space(PageSpace::new(pages.taken_words(), orphans));
         }
-        pool.register(PageType::BTREE_INNER, &InnerKind);
-        pool.register(PageType::BTREE_LEAF, &LeafKind);
-        pool.register(PageType::OVERFLOW, &OverflowKind);
-        for (page_type, kind) in hash_index::KINDS.into_iter().chain(heap::KINDS) {
+        let kinds = btree::KINDS.into_iter().chain(hash_index::KINDS).chain(heap::KINDS);
+        for (page_type, kind) in kinds {
             pool.register(page_type, kind);
         }
         let pool = Arc::new(pool);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use millpond_base::{Lsn, Mark, PageId};
 
-use crate::btree::{BTree, Before, Condition, Undo};
+use crate::btree::{BTree, Before, NewValue, Undo, WriteCondition, WriteContext, WriteRequest};
 use crate::hash_index::HashIndex;
 use crate::heap::Heap;
 use crate::io::{AlignedBuffer, PageStore};
@@ -80,14 +80,18 @@ fn take_back<M: PoolStrategy>(
     kept: &mut HashSet<u64>,
 ) -> Result<Lsn, Error> {
     let key = undo.key;
-    let applied = match undo.before {
-        Before::Absent => tree.write_as(actor, key, None, Condition::Present, None)?,
-        Before::Value(value) => tree.write_as(actor, key, Some(value), Condition::Always, None)?,
-        Before::Part { offset, bytes } => tree.patch_as(actor, key, offset, bytes)?,
-        Before::Large(large) => tree.attach_as(actor, key, &tree.detached(large)?)?,
+    let set = |value| {
+        let request = WriteRequest::new(key, value, WriteCondition::Always);
+        tree.write(request.within(WriteContext::of(actor)))
+    };
+    let outcome = match undo.before {
+        Before::Absent => set(NewValue::Removed)?,
+        Before::Value(value) => set(NewValue::Bytes(value))?,
+        Before::Part { offset, bytes } => tree.overwrite_part(actor, key, offset, bytes)?,
+        Before::Large(large) => tree.attach(actor, key, &tree.detached(large)?)?,
     };
     // It is undone. What cannot be freed hangs, and holds nobody up.
-    if let Some(gone) = applied.gone {
+    if let Some(gone) = outcome.gone {
         let stamp = gone.stamp();
         match tree.free_detached(gone) {
             Err(error) if error.is_about_a_page() => {
@@ -97,7 +101,7 @@ fn take_back<M: PoolStrategy>(
             done => done?,
         }
     }
-    Ok(applied.at)
+    Ok(outcome.at)
 }
 
 /// Frees all that hangs below nothing but the values with the stamps `kept`; answers how many roots
