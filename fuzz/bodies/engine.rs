@@ -10,10 +10,9 @@ use std::sync::{Arc, LazyLock};
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
 use millpond::internals::admin::dump::{DumpWriter, Form};
 use millpond::internals::admin::salvage::salvage;
-use millpond::internals::btree::{InnerKind, LeafKind, OverflowKind, StoredNode, check_page};
+use millpond::internals::btree::{self, StoredNode, check_page};
 use millpond::internals::io::{MemoryDevice, PageStore};
 use millpond::internals::page::{PageBuffer, PageHeader, PageSize};
-use millpond::internals::pool::Kind;
 use millpond::{Db, Error, Options, RawTree};
 use millpond_base::PageId;
 
@@ -184,8 +183,7 @@ pub fn page(data: &[u8]) {
     let len = data.len().min(PAGE);
     page.bytes_mut()[..len].copy_from_slice(&data[..len]);
     drop(check_page(page.view()));
-    let kinds: [&dyn Kind; 3] = [&InnerKind, &LeafKind, &OverflowKind];
-    for kind in kinds {
+    for (_, kind) in btree::KINDS {
         let mut visited = 0;
         kind.swips(page.view(), &mut |at| {
             assert!(at % 8 == 0 && at + 8 <= PAGE, "a swip at byte {at}");

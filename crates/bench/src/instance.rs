@@ -6,9 +6,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::internals::btree::{InnerKind, LeafKind, OverflowKind};
+use millpond::internals::btree;
 use millpond::internals::io::{Device, FileDevice, MemoryDevice, PageStore, SlowDevice};
-use millpond::internals::page::{PageSize, PageType};
+use millpond::internals::page::PageSize;
 use millpond::internals::pool::recording::recorder::Recorder;
 use millpond::internals::pool::{
     Evictors, Optimistic, Pool, PoolOptions, PoolStrategy, Reclamation, StorageRecorder, Unlatched,
@@ -417,9 +417,9 @@ impl<M: PoolStrategy> PoolInstance<M> {
             host_for::<M::Hook>(&plan.policy, &shape, self.setup.options.lab.hit_delivery)?;
         let options = pool_options(&self.setup, frames);
         let pool = Arc::new(Pool::<M>::open(options, pages.clone(), delivered)?);
-        pool.register(PageType::BTREE_INNER, &InnerKind);
-        pool.register(PageType::BTREE_LEAF, &LeafKind);
-        pool.register(PageType::OVERFLOW, &OverflowKind);
+        for (page_type, kind) in btree::KINDS {
+            pool.register(page_type, kind);
+        }
         let workers = Workers::start(pool.clone())?;
         let store = match TreeStore::open(pool, roots) {
             Ok(store) => store.with_scan_hints(self.setup.scan_hints),

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use millpond::internals::btree::{BulkOptions, Condition};
+use millpond::internals::btree::{BulkOptions, WriteCondition};
 use millpond::internals::io::Device;
 use millpond::internals::pool::PoolStrategy;
 use millpond::internals::store::Store as EngineStore;
@@ -198,10 +198,10 @@ impl<M: PoolStrategy> TxnSession<M> {
         table: TableId,
         key: &[u8],
         value: Option<&[u8]>,
-        condition: Condition,
+        condition: WriteCondition<'_>,
     ) -> Result<bool, DbStoreError> {
         let written = self.within(table, |tx, tree| tx.write(tree, key, value, condition))?;
-        Ok(written.1)
+        Ok(written.applied)
     }
 }
 
@@ -338,7 +338,7 @@ impl<M: PoolStrategy> Session for TxnSession<M> {
             let tree = tree_of(&self.trees, table)?;
             return Ok(tree.btree().insert(key, value).map_err(Error::from)?);
         }
-        self.write(table, key, Some(value), Condition::Absent)
+        self.write(table, key, Some(value), WriteCondition::Absent)
     }
 
     #[inline]
@@ -348,7 +348,7 @@ impl<M: PoolStrategy> Session for TxnSession<M> {
             tree.btree().upsert(key, value).map_err(Error::from)?;
             return Ok(());
         }
-        self.write(table, key, Some(value), Condition::Always).map(drop)
+        self.write(table, key, Some(value), WriteCondition::Always).map(drop)
     }
 
     #[inline]
@@ -371,7 +371,7 @@ impl<M: PoolStrategy> Session for TxnSession<M> {
             let tree = tree_of(&self.trees, table)?;
             return Ok(tree.btree().remove(key).map_err(Error::from)?);
         }
-        self.write(table, key, None, Condition::Present)
+        self.write(table, key, None, WriteCondition::Present)
     }
 
     fn scan(

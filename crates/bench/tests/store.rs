@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use millpond::Options;
-use millpond::internals::btree::{InnerKind, LeafKind, OverflowKind};
+use millpond::internals::btree;
 use millpond::internals::io::{MemoryDevice, PageStore};
-use millpond::internals::page::{PageSize, PageType};
+use millpond::internals::page::PageSize;
 use millpond::internals::pool::stats::counters::Counter;
 use millpond::internals::pool::{Optimistic, Pool, PoolOptions, PoolStrategy, Twin, Workers};
 use millpond::internals::store::HitDelivery;
@@ -43,9 +43,9 @@ impl Visit for Thrash {
         let delivered = host_for::<M::Hook>(&policy, &shape, HitDelivery::Auto).unwrap();
         let options = PoolOptions { batch: 2, ..PoolOptions::new(self.frames) };
         let pool = Arc::new(Pool::<M>::open(options, pages, delivered).unwrap());
-        pool.register(PageType::BTREE_INNER, &InnerKind);
-        pool.register(PageType::BTREE_LEAF, &LeafKind);
-        pool.register(PageType::OVERFLOW, &OverflowKind);
+        for (page_type, kind) in btree::KINDS {
+            pool.register(page_type, kind);
+        }
         let workers = Workers::start(pool.clone()).unwrap();
         let store = TreeStore::new(pool.clone());
         check_contract(&store, Seed(11), 1500).unwrap();

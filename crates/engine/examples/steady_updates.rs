@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use millpond::internals::btree::{BulkOptions, Condition};
+use millpond::internals::btree::{BulkOptions, WriteCondition};
 use millpond::internals::pool::stats::counters::Counter;
 use millpond::internals::store::combinations::SwizzledWatt;
 use millpond::internals::store::{Store, StoreTree, StoreTxn};
@@ -128,7 +128,7 @@ fn update(
         random.fill(&mut value);
         loop {
             let mut tx = StoreTxn::begin(store, options)?;
-            let written = tx.write(tree, &key, Some(&value), Condition::Always);
+            let written = tx.write(tree, &key, Some(&value), WriteCondition::Always);
             match written.and_then(|_| tx.commit()) {
                 Err(error) if error.is_retriable() => {}
                 done => break done?,

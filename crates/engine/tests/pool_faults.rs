@@ -3,13 +3,11 @@
 
 use std::sync::Arc;
 
-use millpond::internals::btree::{
-    BTree, InnerKind, LeafKind, OverflowKind, WriteError as TreeError,
-};
+use millpond::internals::btree::{self, BTree, WriteError as TreeError};
 use millpond::internals::io::{
     AllocateError, Device, Faults, FaultyDevice, MemoryDevice, PageStore, ReadError, WriteError,
 };
-use millpond::internals::page::{PageSize, PageType};
+use millpond::internals::page::PageSize;
 use millpond::internals::pool::{
     Evictors, HostedPolicy, Optimistic, Pool, PoolError, PoolOptions, PoolStrategy, Workers,
 };
@@ -37,9 +35,9 @@ fn pool_over(store: &Arc<PageStore>, options: PoolOptions) -> Arc<Pool<Default_>
     let hosted =
         HostedPolicy::exact::<LeanEvict>(&Spec::parse("lean-evict").unwrap(), &shape).unwrap();
     let pool = Pool::open(options, store.clone(), hosted).unwrap();
-    pool.register(PageType::BTREE_INNER, &InnerKind);
-    pool.register(PageType::BTREE_LEAF, &LeafKind);
-    pool.register(PageType::OVERFLOW, &OverflowKind);
+    for (page_type, kind) in btree::KINDS {
+        pool.register(page_type, kind);
+    }
     Arc::new(pool)
 }
 

@@ -21,8 +21,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use millpond::internals::btree::{BTree, InnerKind, LeafKind, OverflowKind};
-use millpond::internals::page::PageType;
+use millpond::internals::btree::{self, BTree};
 use millpond::internals::pool::stats::counters::Counter;
 use millpond::internals::pool::{
     Evictors, HostedPolicy, Latched, Latching, Optimistic, Pool, PoolOptions, PoolStrategy, State,
@@ -162,9 +161,9 @@ fn work<M: PoolStrategy>(tree: &Tree<M>, me: u8, threads: u8, mut mine: Map, see
 }
 
 fn built<M: PoolStrategy>(pool: &Arc<Pool<M>>, random: &mut fastrand::Rng) -> (Tree<M>, Map) {
-    pool.register(PageType::BTREE_INNER, &InnerKind);
-    pool.register(PageType::BTREE_LEAF, &LeafKind);
-    pool.register(PageType::OVERFLOW, &OverflowKind);
+    for (page_type, kind) in btree::KINDS {
+        pool.register(page_type, kind);
+    }
     let tree = BTree::create(pool.clone(), 1).unwrap();
     let mut map = Map::new();
     for n in 0..KEYS {

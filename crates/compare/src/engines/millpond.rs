@@ -15,10 +15,10 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use millpond::Options;
-use millpond::internals::btree::{BTree, register};
+use millpond::internals::btree::{self, BTree};
 use millpond::internals::io::{FileOptions, PageStore};
 use millpond::internals::page::PageSize;
-use millpond::internals::pool::{Kind, Pool, PoolOptions, Workers};
+use millpond::internals::pool::{Pool, PoolOptions, Workers};
 use millpond::internals::store::combinations::{WattHook, host_for};
 use millpond::internals::store::options::memory_limit::SystemRoots;
 use millpond::internals::store::{HitDelivery, Lab};
@@ -99,10 +99,8 @@ impl Engine for Millpond {
         };
         let store = Arc::new(store);
         let pool = Arc::new(open_pool(store.clone(), settings)?);
-        for (page_type, kind) in register() {
-            // A handful of empty structs, for the life of the program.
-            let kind: &'static Arc<dyn Kind> = Box::leak(Box::new(kind));
-            pool.register(page_type, &**kind);
+        for (page_type, kind) in btree::KINDS {
+            pool.register(page_type, kind);
         }
         let workers = Workers::start(pool.clone())?;
         let roots = match store.catalog_root() {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::sync::Arc;
 
-use millpond::internals::btree::{BTree, InnerKind, LeafKind, OverflowKind};
-use millpond::internals::page::{PageSize, PageType};
+use millpond::internals::btree::{self, BTree};
+use millpond::internals::page::PageSize;
 use millpond::internals::pool::{
     HostedPolicy, Latching, Optimistic, Pages, Pool, PoolOptions, PoolStrategy, Storage,
 };
@@ -66,9 +66,9 @@ where
     let shape = Shape { frames: options.frames, pages_dense: None, seed: 3 };
     let hosted = HostedPolicy::exact::<LeanEvict>(&Spec::parse("lean-evict")?, &shape)?;
     let pool = Pool::open(options, storage, hosted)?;
-    pool.register(PageType::BTREE_INNER, &InnerKind);
-    pool.register(PageType::BTREE_LEAF, &LeafKind);
-    pool.register(PageType::OVERFLOW, &OverflowKind);
+    for (page_type, kind) in btree::KINDS {
+        pool.register(page_type, kind);
+    }
     Ok(Arc::new(pool))
 }
 

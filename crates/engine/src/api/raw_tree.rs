@@ -11,7 +11,7 @@ use std::panic::Location;
 use crate::api::any::*;
 use crate::api::scan_count::ScanCount;
 use crate::api::tree::Tree;
-use crate::btree::{BulkOptions, Entry as BytesEntry, Limits, Report, TreeStats, ValueRef};
+use crate::btree::{BulkOptions, Entry as BytesEntry, Limits, Lookup, Report, TreeStats, ValueRef};
 use crate::encoding::key::Key;
 use crate::encoding::key_range::KeyRange;
 use crate::encoding::value::Value;
@@ -89,11 +89,7 @@ impl RawTree {
     /// The store failed; so for everything that reads.
     pub fn get_with<R>(&self, key: &[u8], f: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
         let mut scratch = Scratch::default();
-        let found = self.find(key, &mut scratch)?;
-        Ok(found.map(|large| match &large {
-            None => f(scratch.bytes()),
-            Some(large) => f(large),
-        }))
+        Ok(self.find(key, &mut scratch)?.map(&scratch, f))
     }
 
     /// Hands the value of `key` itself to `f`, where it lies in its page, and answers with what
@@ -136,7 +132,7 @@ impl RawTree {
     }
 
     /// As [`BTree::get_scratch`](crate::btree::BTree::get_scratch).
-    fn find(&self, key: &[u8], scratch: &mut Scratch) -> Result<Option<Option<Vec<u8>>>, Error> {
+    fn find(&self, key: &[u8], scratch: &mut Scratch) -> Result<Lookup<Vec<u8>>, Error> {
         each!(AnyTree, &self.any, tree => {
             tree.read_key(GET, key, |tree| tree.get_scratch(key, scratch))
         })
@@ -148,8 +144,11 @@ impl RawTree {
     /// As [`RawTree::get_with`].
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let mut scratch = Scratch::default();
-        let found = self.find(key, &mut scratch)?;
-        Ok(found.map(|large| large.unwrap_or_else(|| scratch.bytes().to_vec())))
+        Ok(match self.find(key, &mut scratch)? {
+            Lookup::Missing => None,
+            Lookup::Inline => Some(scratch.bytes().to_vec()),
+            Lookup::Overflow(value) => Some(value),
+        })
     }
 
     /// Puts the value of `key` into `out`; `false`, and `out` empty, if there is no such key.

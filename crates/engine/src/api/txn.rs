@@ -7,7 +7,7 @@ use crate::api::any::*;
 use crate::api::db::Db;
 use crate::api::raw_tree::{RawEntry, RawTree};
 use crate::api::tree::Tree;
-use crate::btree::Condition;
+use crate::btree::{WriteCondition, WriteOutcome};
 use crate::encoding::key::Key;
 use crate::encoding::value::Value;
 use crate::store::error::Error;
@@ -251,8 +251,8 @@ impl Txn {
         tree: &RawTree,
         key: &[u8],
         value: Option<&[u8]>,
-        condition: Condition,
-    ) -> Result<(bool, bool), Error> {
+        condition: WriteCondition<'_>,
+    ) -> Result<WriteOutcome, Error> {
         of_tree!(self, tree, tx, tree => tx.write(tree, key, value, condition))
     }
 
@@ -261,7 +261,7 @@ impl Txn {
     /// # Errors
     /// As [`Txn::get`], or a key or value that is too long; so for everything that writes.
     pub fn put(&mut self, tree: &RawTree, key: &[u8], value: &[u8]) -> Result<bool, Error> {
-        Ok(self.write(tree, key, Some(value), Condition::Always)?.0)
+        Ok(self.write(tree, key, Some(value), WriteCondition::Always)?.existed)
     }
 
     /// Inserts an entry; `false`, and nothing changed, if the key is there already.
@@ -274,7 +274,7 @@ impl Txn {
         key: &[u8],
         value: &[u8],
     ) -> Result<bool, Error> {
-        Ok(self.write(tree, key, Some(value), Condition::Absent)?.1)
+        Ok(self.write(tree, key, Some(value), WriteCondition::Absent)?.applied)
     }
 
     /// Replaces the value of a key; `false`, and nothing changed, if the key is not there.
@@ -282,7 +282,7 @@ impl Txn {
     /// # Errors
     /// As [`Txn::put`].
     pub fn replace(&mut self, tree: &RawTree, key: &[u8], value: &[u8]) -> Result<bool, Error> {
-        Ok(self.write(tree, key, Some(value), Condition::Present)?.1)
+        Ok(self.write(tree, key, Some(value), WriteCondition::Present)?.applied)
     }
 
     /// Removes an entry; answers whether there was one.
@@ -290,7 +290,7 @@ impl Txn {
     /// # Errors
     /// As [`Txn::put`].
     pub fn delete(&mut self, tree: &RawTree, key: &[u8]) -> Result<bool, Error> {
-        Ok(self.write(tree, key, None, Condition::Present)?.1)
+        Ok(self.write(tree, key, None, WriteCondition::Present)?.applied)
     }
 
     /// Hands the entries of a range of keys to `f`, in order, until it answers `false`. The whole

@@ -11,8 +11,8 @@ use millpond_base::{Mark, PageId};
 use crate::btree::kind::is_swip;
 use crate::btree::node::layout::*;
 use crate::btree::node::search::hint_distance;
-use crate::btree::overflow::{BODY, STAMP, data_max, fan_out, level_for, used};
 use crate::btree::tree::BTree;
+use crate::btree::value::layout::{BODY, STAMP, data_max, fan_out, level_for, used};
 use crate::page::{PageBuffer, PageHeader, PageType, View};
 use crate::pool::{ANCHOR_SWIP, Pages, PoolError, Read};
 

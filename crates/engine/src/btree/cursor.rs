@@ -11,8 +11,10 @@ use std::ops::Bound;
 
 use crate::btree::descend::Seek;
 use crate::btree::fetch::{Batch, LEAVES_MAX, Wish};
+use crate::btree::lookup::Lookup;
 use crate::btree::node::layout::{Node, Span, Value};
 use crate::btree::tree::BTree;
+use crate::page::Scratch;
 use crate::pool::{Pages, PoolError};
 
 /// Leaves of a scan that go by before more than one is copied at once.
@@ -407,16 +409,16 @@ impl<P: Pages> Cursor<'_, P> {
                 return Ok(true);
             }
             // It was replaced: what is there now counts.
-            let mut scratch = crate::page::Scratch::default();
+            let mut scratch = Scratch::default();
             reference = match self.tree.look(&self.key, &mut scratch)? {
-                None => return Ok(false),
-                Some(None) => {
+                Lookup::Missing => return Ok(false),
+                Lookup::Inline => {
                     self.value_len = scratch.bytes().len() as u64;
                     self.large = Some(scratch.bytes().to_vec());
                     self.valid = true;
                     return Ok(true);
                 }
-                Some(other) => other,
+                Lookup::Overflow(other) => Some(other),
             };
         }
         Ok(false)

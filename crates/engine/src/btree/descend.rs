@@ -1,12 +1,12 @@
-//! Ways down the tree.
+//! Descents from the anchor to a node.
 
 use millpond_base::{AccessKind, Mark, PageId};
 
 use crate::btree::node::layout::{LEVEL, Node};
 use crate::btree::tree::{BTree, corrupt, mark};
-use crate::pool::{MiniTransaction, Pages, PoolError, Read, Try, Write};
+use crate::pool::{Anchor, MiniTransaction, Pages, PoolError, Read, Try, Write};
 
-/// Which keys are sought.
+/// Which node of a level a descent leads to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Seek<'k> {
     /// The node that covers this key.
@@ -18,7 +18,7 @@ pub(crate) enum Seek<'k> {
 }
 
 impl Seek<'_> {
-    /// Which child of an inner node.
+    /// Returns which child of an inner node leads there.
     #[inline(always)]
     pub(crate) fn child(self, node: Node<'_>) -> usize {
         match self {
@@ -29,11 +29,11 @@ impl Seek<'_> {
     }
 }
 
-/// Where a walk over leaves goes on that came to `page` by `key`: at its upper fence, which lies
-/// ahead in a sound tree.
+/// Returns the key at which a walk over nodes continues that reached `page` by `key`: its upper
+/// fence, which is above `key` in a sound tree.
 ///
 /// # Errors
-/// It does not, and the walk would never end.
+/// The fence is not above `key`, and the walk would never end.
 pub(crate) fn ahead(
     page: PageId,
     key: &[u8],
@@ -45,14 +45,14 @@ pub(crate) fn ahead(
     }
 }
 
-/// A leaf whose fences are not those of its place.
+/// The error of a node whose fences do not enclose the key that led to it.
 #[cold]
 pub(crate) fn astray(page: PageId) -> PoolError {
     let what = "its fences are not around the key that led to it".to_string();
     PoolError::Corrupt { page, what }
 }
 
-/// A node on some level, and where its parent refers to it.
+/// A node on some level, and its place in its parent.
 pub(crate) struct Place<'o, P: Pages> {
     /// `None`: the node is the root.
     pub(crate) parent: Option<Read<'o, P>>,
@@ -62,7 +62,7 @@ pub(crate) struct Place<'o, P: Pages> {
     pub(crate) depth: u8,
 }
 
-/// A node that is not what its parent says.
+/// Ends the attempt: the node is not the one its parent describes, unless it changed meanwhile.
 #[cold]
 fn wrong<P: Pages, T>(node: &Read<'_, P>) -> Try<T> {
     let page = node.header().page().unwrap_or_default();
@@ -71,7 +71,7 @@ fn wrong<P: Pages, T>(node: &Read<'_, P>) -> Try<T> {
 }
 
 impl<P: Pages> BTree<P> {
-    /// The root, and its level, which counts after validation.
+    /// Returns the root, and its level, which is valid once the root was validated.
     #[inline(always)]
     pub(crate) fn root_node<'o>(
         &self,
@@ -89,7 +89,7 @@ impl<P: Pages> BTree<P> {
         Ok((root, level))
     }
 
-    /// The leaf that covers `key`, to read.
+    /// Returns the leaf that covers `key`, to be read optimistically.
     #[inline(always)]
     pub(crate) fn leaf_for<'o>(
         &self,
@@ -105,7 +105,7 @@ impl<P: Pages> BTree<P> {
             level -= 1;
             let child = node.child(at, mark(AccessKind::Read, level == 0, depth))?;
             if level == 0 {
-                // Header and slots at once, not one miss after the other.
+                // Header and slots together, not one cache miss after the other.
                 child.view().prefetch(0, 384);
             }
             if !Node::is_node(child.view(), level) {
@@ -116,7 +116,7 @@ impl<P: Pages> BTree<P> {
         Ok(node)
     }
 
-    /// The leaf that covers `key`, latched exclusively.
+    /// Returns the leaf that covers `key`, latched exclusively.
     #[inline(always)]
     pub(crate) fn leaf_to_write<'o>(
         &self,
@@ -144,7 +144,7 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// The node of level `level` on the way to `seek`; `None` if the tree is not that high.
+    /// Returns the node of level `level` on the path to `seek`; `None` if the tree is not that high.
     pub(crate) fn place<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
@@ -172,7 +172,7 @@ impl<P: Pages> BTree<P> {
         Ok(Some(place))
     }
 
-    /// Child `index` of a node that is read, checked to be a node of `level`.
+    /// Returns child `index` of a node that is read, checked to be a node of `level`.
     pub(crate) fn child_node<'o>(
         &self,
         parent: &Read<'o, P>,
@@ -184,7 +184,7 @@ impl<P: Pages> BTree<P> {
         if Node::is_node(child.view(), level) { Ok(child) } else { wrong(&child) }
     }
 
-    /// Child `index` of a node that is held, held too.
+    /// Returns child `index` of a node that is latched exclusively, latched exclusively too.
     pub(crate) fn child_held<'o>(
         &self,
         parent: &Write<'o, P>,
@@ -192,12 +192,15 @@ impl<P: Pages> BTree<P> {
         level: u8,
         depth: u8,
     ) -> Try<Write<'o, P>> {
+        debug_assert_eq!(Node::of(parent.view()).level(), level.saturating_add(1));
+        debug_assert!(index <= Node::inner(parent.view()).count());
         let at = Node::inner(parent.view()).child_at(index);
         sound(parent.child_exclusive(at, mark(AccessKind::Write, level == 0, depth))?, level)
     }
 }
 
-/// A node that is held: it must be what its parent says, and make sense.
+/// Checks a node that is latched exclusively: type and level are those its parent states, and its
+/// header is consistent.
 #[inline]
 pub(crate) fn sound<P: Pages>(node: Write<'_, P>, level: u8) -> Try<Write<'_, P>> {
     let view = node.view();
@@ -205,4 +208,12 @@ pub(crate) fn sound<P: Pages>(node: Write<'_, P>, level: u8) -> Try<Write<'_, P>
         return Ok(node);
     }
     Err(corrupt(node.id(), "the header of a tree node makes no sense"))
+}
+
+/// Returns an anchor, latched exclusively.
+pub(crate) fn held_anchor<'o, P: Pages>(
+    mtr: &'o MiniTransaction<'o, P>,
+    anchor: Anchor,
+) -> Try<Write<'o, P>> {
+    Read::anchor(mtr, anchor)?.upgrade()
 }

@@ -1,10 +1,8 @@
-//! What the pool is told of the tree's page types: where their swips are.
-
-use std::sync::Arc;
+//! The kinds of the tree's page types, through which the pool finds swips and verifies loads.
 
 use crate::btree::node::edit::reference_at;
 use crate::btree::node::layout::{INNER_SLOT, KIND, LAST_CHILD, LEVEL, Node, Value};
-use crate::btree::overflow::{BODY, STAMP, data_max, fan_out, held_in_root, level_for, used};
+use crate::btree::value::layout::{BODY, STAMP, data_max, fan_out, held_in_root, level_for, used};
 use crate::io::simulated::planted::planted;
 use crate::page::{PageHeader, PageType, View};
 use crate::pool::Kind;
@@ -14,7 +12,7 @@ use crate::pool::kind::verify_header;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InnerKind;
 
-/// Leaves: values in overflow pages hang below them.
+/// Leaves: they hold the swips of the roots of values in overflow pages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LeafKind;
 
@@ -22,17 +20,15 @@ pub struct LeafKind;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OverflowKind;
 
-/// Page types and their kinds, for the pool.
-pub fn register() -> Vec<(PageType, Arc<dyn Kind>)> {
-    vec![
-        (PageType::BTREE_INNER, Arc::new(InnerKind)),
-        (PageType::BTREE_LEAF, Arc::new(LeafKind)),
-        (PageType::OVERFLOW, Arc::new(OverflowKind)),
-    ]
-}
+/// Page types that hold swips, and their kinds: to be registered with a pool before use.
+pub const KINDS: [(PageType, &dyn Kind); 3] = [
+    (PageType::BTREE_INNER, &InnerKind),
+    (PageType::BTREE_LEAF, &LeafKind),
+    (PageType::OVERFLOW, &OverflowKind),
+];
 
-/// Whether a page of a tree, of whatever type, has a swip at byte `at`; a page that is no sound
-/// node has none.
+/// Whether a page of a tree, of any type, has a swip at byte `at`; a page that is no sound node has
+/// none.
 pub(crate) fn is_swip(page: View<'_>, at: usize) -> bool {
     let mut found = false;
     let mut visit = |swip| {
@@ -48,7 +44,7 @@ pub(crate) fn is_swip(page: View<'_>, at: usize) -> bool {
     found
 }
 
-/// What fences say, short enough for a message.
+/// Formats a fence, short enough for a message.
 fn shown(fence: Option<&[u8]>) -> String {
     const SHOWN: usize = 32;
     let Some(fence) = fence else { return "none".to_string() };
@@ -56,7 +52,7 @@ fn shown(fence: Option<&[u8]>) -> String {
     format!("\"{}{more}\"", fence[..fence.len().min(SHOWN)].escape_ascii())
 }
 
-/// That a node covers the keys from `lower` up to `upper`.
+/// Verifies that a node covers the keys from `lower` up to `upper`.
 fn verify_fences(node: Node<'_>, lower: &[u8], upper: Option<&[u8]>) -> Result<(), String> {
     let (own_lower, own_upper) = (node.lower_bytes(), node.upper_bytes());
     let fits = own_lower == lower && own_upper.as_deref() == upper;
@@ -72,7 +68,8 @@ fn verify_fences(node: Node<'_>, lower: &[u8], upper: Option<&[u8]>) -> Result<(
     ))
 }
 
-/// That `page` is part of the value with that stamp, with so many bytes or swips in it.
+/// Verifies that `page` is part of the value with that stamp and, if the number is known, how many
+/// bytes or swips it holds.
 fn verify_overflow(page: View<'_>, stamp: u64, expected: Option<u64>) -> Result<(), String> {
     if page.u64(STAMP) != stamp {
         return Err("it is part of another value".to_string());

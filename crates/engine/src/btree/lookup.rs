@@ -5,9 +5,9 @@
 //! written that other threads read.
 //!
 //! [`BTree::read`] copies nothing: once the leaf was read, it is latched in shared mode at the
-//! version that was read, and the closure sees the value where it lies. The attempt is over by then
-//! and its epoch left, so that the closure may use the store; what would need the leaf for itself
-//! fails instead of waiting for ever ([`PoolError::Held`]).
+//! version that was read, and the closure sees the value in its page. The attempt is over by then
+//! and its epoch left, so that the closure may use the store; an operation that needs the leaf in
+//! exclusive mode fails instead of waiting for ever ([`PoolError::Held`]).
 
 use crate::btree::node::edit::{Reference, reference_at};
 use crate::btree::node::layout::{Node, Value};
@@ -15,27 +15,46 @@ use crate::btree::tree::{BTree, corrupt};
 use crate::page::Scratch;
 use crate::pool::{Pages, PoolError, Shared};
 
-/// Bytes of a value that are asked for before its leaf is latched; what follows in a larger one is
-/// fetched ahead by the processor itself.
+/// Bytes of a value that are prefetched before its leaf is latched; the rest of a larger one is
+/// prefetched by the processor itself.
 const AHEAD: usize = 512;
 
-enum Found {
+/// The result of a look-up that copies inline values to a scratch buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lookup<V> {
+    /// There is no such key.
     Missing,
+    /// The value is in its leaf; its bytes are in the scratch buffer.
     Inline,
-    Overflow(Reference),
+    /// The value is in overflow pages.
+    Overflow(V),
 }
 
+impl<V: AsRef<[u8]>> Lookup<V> {
+    /// Returns what `f` makes of the value, `scratch` being the look-up's; `None` if there is no
+    /// such key.
+    #[inline]
+    pub fn map<R>(&self, scratch: &Scratch, f: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        match self {
+            Lookup::Missing => None,
+            Lookup::Inline => Some(f(scratch.bytes())),
+            Lookup::Overflow(value) => Some(f(value.as_ref())),
+        }
+    }
+}
+
+/// The result of a look-up that latches the leaf of an inline value.
 enum Held<'t> {
     Missing,
     Inline(Shared<'t>),
     Overflow(Reference),
 }
 
-/// A value to look at.
+/// A value that is borrowed from its page, or a copy of one in overflow pages.
 pub(crate) enum ValueRef<'t> {
-    /// Where it lies, in a leaf that is latched.
+    /// In its leaf, which is latched in shared mode.
     InLeaf(Shared<'t>),
-    /// It lay in pages of its own, and was put together.
+    /// A copy of a value in overflow pages.
     Whole(Vec<u8>),
 }
 
@@ -50,7 +69,7 @@ impl ValueRef<'_> {
 }
 
 impl<P: Pages> BTree<P> {
-    /// What `f` makes of the value of `key`; `None` if there is no such key.
+    /// Returns what `f` makes of the value of `key`; `None` if there is no such key.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -58,11 +77,11 @@ impl<P: Pages> BTree<P> {
     pub fn get<R>(&self, key: &[u8], f: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, PoolError> {
         let mut scratch = Scratch::default();
         loop {
-            match self.find(key, &mut scratch) {
-                Ok(Found::Missing) => return Ok(None),
-                Ok(Found::Inline) => return Ok(Some(f(scratch.bytes()))),
+            match self.look(key, &mut scratch) {
+                Ok(Lookup::Missing) => return Ok(None),
+                Ok(Lookup::Inline) => return Ok(Some(f(scratch.bytes()))),
                 Err(error) => return Err(error),
-                Ok(Found::Overflow(reference)) => {
+                Ok(Lookup::Overflow(reference)) => {
                     if let Some(value) = self.read_whole(key, reference)? {
                         return Ok(Some(f(&value)));
                     }
@@ -71,10 +90,10 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// The value of `key`: in `scratch` if the inner option is `None`; if not, it lay in pages of
-    /// its own. The outer option is `None` if there is no such key.
+    /// Looks `key` up; an inline value is copied to `scratch`, one in overflow pages is read as a
+    /// whole.
     ///
-    /// What [`BTree::get`] does, but not generic: for code that is to be compiled here.
+    /// As [`BTree::get`], but not generic, so that it is compiled in this crate.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -82,24 +101,24 @@ impl<P: Pages> BTree<P> {
         &self,
         key: &[u8],
         scratch: &mut Scratch,
-    ) -> Result<Option<Option<Vec<u8>>>, PoolError> {
+    ) -> Result<Lookup<Vec<u8>>, PoolError> {
         loop {
-            match self.find(key, scratch)? {
-                Found::Missing => return Ok(None),
-                Found::Inline => return Ok(Some(None)),
-                Found::Overflow(reference) => {
+            match self.look(key, scratch)? {
+                Lookup::Missing => return Ok(Lookup::Missing),
+                Lookup::Inline => return Ok(Lookup::Inline),
+                Lookup::Overflow(reference) => {
                     if let Some(value) = self.read_whole(key, reference)? {
-                        return Ok(Some(Some(value)));
+                        return Ok(Lookup::Overflow(value));
                     }
                 }
             }
         }
     }
 
-    /// What `f` makes of the value of `key`, which it sees where it lies, without a copy; `None` if
-    /// there is no such key. A value in overflow pages is put together first.
+    /// Returns what `f` makes of the value of `key`, which it sees in its page, without a copy;
+    /// `None` if there is no such key. A value in overflow pages is copied first.
     ///
-    /// `f` runs once, under the leaf's shared latch: it keeps writers of the leaf waiting, but no
+    /// `f` runs once, under the leaf's shared latch: it blocks writers of the leaf, but no
     /// readers. If it panics, the latch is released. It may use the tree; a write to the same leaf
     /// or to one beside it, and the first read of another value in overflow pages below the leaf,
     /// fail with [`PoolError::Held`].
@@ -111,7 +130,8 @@ impl<P: Pages> BTree<P> {
         Ok(self.hold(key)?.map(|value| f(value.bytes())))
     }
 
-    /// What [`BTree::read`] hands out: not generic, for code that is to be compiled here.
+    /// Returns the value that [`BTree::read`] shows. Not generic, so that it is compiled in this
+    /// crate.
     pub(crate) fn hold(&self, key: &[u8]) -> Result<Option<ValueRef<'_>>, PoolError> {
         loop {
             match self.find_held(key)? {
@@ -135,7 +155,7 @@ impl<P: Pages> BTree<P> {
         Ok(self.get(key, |value| out.extend_from_slice(value))?.is_some())
     }
 
-    /// A copy of the value of `key`.
+    /// Returns a copy of the value of `key`.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -157,23 +177,28 @@ impl<P: Pages> BTree<P> {
         })
     }
 
-    /// Not inlined: it is the whole descent, and callers bring many closures.
+    /// Looks `key` up; an inline value is copied to `scratch`. Not inlined: it is the whole descent,
+    /// and there are many callers' closures.
     #[inline(never)]
-    fn find(&self, key: &[u8], scratch: &mut Scratch) -> Result<Found, PoolError> {
+    pub(crate) fn look(
+        &self,
+        key: &[u8],
+        scratch: &mut Scratch,
+    ) -> Result<Lookup<Reference>, PoolError> {
         self.pages.run(|mtr| {
             let leaf = self.leaf_for(mtr, key)?;
             let node = Node::leaf(leaf.view());
             let (i, equal) = node.lower_bound(key);
             if !equal {
                 leaf.validate()?;
-                return Ok(Found::Missing);
+                return Ok(Lookup::Missing);
             }
             match node.value(i) {
                 Value::Inline(span) => {
                     let copied = node.view.copy_out(span.at, span.len, scratch);
                     leaf.validate()?;
                     if copied {
-                        Ok(Found::Inline)
+                        Ok(Lookup::Inline)
                     } else {
                         let page = leaf.header().page().unwrap_or_default();
                         Err(corrupt(page, "a value reaches beyond its page"))
@@ -182,13 +207,14 @@ impl<P: Pages> BTree<P> {
                 Value::Overflow(at) => {
                     let reference = reference_at(node.view, at);
                     leaf.validate()?;
-                    Ok(Found::Overflow(reference))
+                    Ok(Lookup::Overflow(reference))
                 }
             }
         })
     }
 
-    /// The same with the value held in its leaf. Not inlined, as [`BTree::find`] is not.
+    /// Looks `key` up; the leaf of an inline value is latched in shared mode. Not inlined, as
+    /// [`BTree::look`] is not.
     #[inline(never)]
     fn find_held(&self, key: &[u8]) -> Result<Held<'_>, PoolError> {
         let pages: &P = &self.pages;
@@ -202,7 +228,7 @@ impl<P: Pages> BTree<P> {
             }
             match node.value(i) {
                 Value::Inline(span) => {
-                    // The processor does not look ahead past the latch.
+                    // The processor does not prefetch past the latch.
                     node.view.prefetch(span.at, span.len.min(AHEAD));
                     let page = leaf.header().page().unwrap_or_default();
                     match leaf.share(pages, span.at, span.len)? {
@@ -219,21 +245,11 @@ impl<P: Pages> BTree<P> {
         })
     }
 
-    /// The reference of `key`'s value, if it is in overflow pages.
+    /// Returns the reference of `key`'s value, if it is in overflow pages.
     pub(crate) fn find_reference(&self, key: &[u8]) -> Result<Option<Reference>, PoolError> {
-        Ok(self.look(key, &mut Scratch::default())?.flatten())
-    }
-
-    /// The value of `key`, if it is there: in `scratch`, or in overflow pages.
-    pub(crate) fn look(
-        &self,
-        key: &[u8],
-        scratch: &mut Scratch,
-    ) -> Result<Option<Option<Reference>>, PoolError> {
-        Ok(match self.find(key, scratch)? {
-            Found::Missing => None,
-            Found::Inline => Some(None),
-            Found::Overflow(reference) => Some(Some(reference)),
-        })
+        match self.look(key, &mut Scratch::default())? {
+            Lookup::Missing | Lookup::Inline => Ok(None),
+            Lookup::Overflow(reference) => Ok(Some(reference)),
+        }
     }
 }

@@ -3,47 +3,44 @@
 //! Written once, over [`crate::pool::Pages`], so that it runs on the buffer pool and on the
 //! in-memory twin alike.
 
-mod bulk;
-mod change;
 mod check;
-mod compact;
+mod counters;
 mod cursor;
 mod descend;
 mod error;
 mod fetch;
 mod kind;
 mod lookup;
-mod merge;
 mod node;
-mod note;
-mod overflow;
-mod patch;
 mod range;
-mod range_delete;
-mod shift;
-mod split;
 mod stats;
 mod stored;
-mod stream;
+mod structure;
 mod tree;
-mod undo;
-mod write_as;
+mod value;
+mod write;
 
-pub use bulk::BulkOptions;
-pub use change::Updated;
 pub use check::{Report, Violation, check_page};
+pub use counters::Counters;
 pub use cursor::Cursor;
 pub use error::{BulkError, StreamError, WriteError};
-pub use kind::{InnerKind, LeafKind, OverflowKind, register};
+pub use kind::{InnerKind, KINDS, LeafKind, OverflowKind};
+pub use lookup::Lookup;
 #[cfg(not(test))]
 pub(crate) use lookup::ValueRef;
-pub use note::{LargeValue, apply_redo_note};
 pub use range::{Entry, Range};
-pub use stats::{Counters, LevelStats, TreeStats};
+pub use stats::{LevelStats, TreeStats};
 pub use stored::{
     Fences, LargePart, StoredChild, StoredNode, StoredValue, overflow_data, overflow_parts,
 };
-pub use stream::ValueReader;
+pub use structure::bulk::BulkOptions;
 pub use tree::{BTree, Limits};
-pub use undo::{Before, Undo};
-pub use write_as::{Applied, Condition, Detached};
+pub use value::large::{Detached, LargeValue};
+pub use value::stream::ValueReader;
+pub(crate) use write::patch::Patch;
+pub use write::redo_note::apply_redo_note;
+pub use write::request::{
+    NewValue, RootFate, UpdateOutcome, Updated, WriteCondition, WriteContext, WriteOutcome,
+    WriteRequest,
+};
+pub use write::undo::{Before, Undo};

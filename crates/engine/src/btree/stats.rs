@@ -1,74 +1,10 @@
 //! What a tree counts, and what a walk finds out about it.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
 use crate::btree::descend::{Seek, ahead};
 use crate::btree::node::layout::{Node, OVERFLOW, stride};
 use crate::btree::tree::BTree;
 use crate::page::{PageBuffer, PageHeader};
 use crate::pool::{Pages, PoolError};
-
-/// Counters of changes of shape; none is touched by an ordinary operation.
-#[derive(Debug, Default)]
-pub(crate) struct Tally {
-    leaf_splits: AtomicU64,
-    inner_splits: AtomicU64,
-    leaf_merges: AtomicU64,
-    inner_merges: AtomicU64,
-    grown: AtomicU64,
-    shrunk: AtomicU64,
-    shifts: AtomicU64,
-    loosened: AtomicU64,
-}
-
-/// How often a tree changed its shape since it was opened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
-    /// Leaves cut in two.
-    pub leaf_splits: u64,
-    /// Inner nodes cut in two.
-    pub inner_splits: u64,
-    /// Leaves that went into their neighbours.
-    pub leaf_merges: u64,
-    /// Inner nodes that went into their neighbours.
-    pub inner_merges: u64,
-    /// Levels that the tree won.
-    pub grown: u64,
-    /// Levels that the tree lost.
-    pub shrunk: u64,
-    /// Full leaves that evened out with a neighbour instead of being cut.
-    pub shifts: u64,
-    /// Bytes that came free in leaves, by splits in the middle and by removals, about: what a
-    /// background merge may give back, if no inserts fill them.
-    pub loosened: u64,
-}
-
-impl Tally {
-    pub(crate) fn split(&self, leaf: bool) {
-        if leaf { &self.leaf_splits } else { &self.inner_splits }.fetch_add(1, Relaxed);
-    }
-
-    pub(crate) fn merged(&self, leaf: bool, pages: u64) {
-        if leaf { &self.leaf_merges } else { &self.inner_merges }.fetch_add(pages, Relaxed);
-    }
-
-    /// So many bytes came free in leaves.
-    pub(crate) fn loosened(&self, bytes: u64) {
-        self.loosened.fetch_add(bytes, Relaxed);
-    }
-
-    pub(crate) fn grown(&self) {
-        self.grown.fetch_add(1, Relaxed);
-    }
-
-    pub(crate) fn shrunk(&self) {
-        self.shrunk.fetch_add(1, Relaxed);
-    }
-
-    pub(crate) fn shifted(&self) {
-        self.shifts.fetch_add(1, Relaxed);
-    }
-}
 
 /// The nodes of one level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -122,21 +58,6 @@ impl TreeStats {
 }
 
 impl<P: Pages> BTree<P> {
-    /// How often the tree changed its shape since it was opened.
-    pub fn counters(&self) -> Counters {
-        let t = &self.tally;
-        Counters {
-            leaf_splits: t.leaf_splits.load(Relaxed),
-            inner_splits: t.inner_splits.load(Relaxed),
-            leaf_merges: t.leaf_merges.load(Relaxed),
-            inner_merges: t.inner_merges.load(Relaxed),
-            grown: t.grown.load(Relaxed),
-            shrunk: t.shrunk.load(Relaxed),
-            shifts: t.shifts.load(Relaxed),
-            loosened: t.loosened.load(Relaxed),
-        }
-    }
-
     /// Walks the whole tree, node by node, and says what it is made of. Each node is seen as it
     /// is at some moment; nothing is latched between two of them.
     ///
@@ -177,7 +98,7 @@ impl<P: Pages> BTree<P> {
                         stats.value_bytes += reference.len;
                         stats.overflow_values += 1;
                         stats.overflow_pages +=
-                            crate::btree::overflow::pages_of(node.view.len(), reference.len);
+                            crate::btree::value::layout::pages_of(node.view.len(), reference.len);
                     }
                 }
                 len => stats.value_bytes += u64::from(len),

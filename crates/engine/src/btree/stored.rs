@@ -6,7 +6,7 @@
 
 use crate::btree::check::{Violation, check_page};
 use crate::btree::node::layout::{KIND, LEVEL, Node, Value};
-use crate::btree::overflow::{BODY, STAMP, data_max, fan_out, level_for, used};
+use crate::btree::value::layout::{BODY, STAMP, data_max, fan_out, level_for, used};
 use crate::page::{PageType, View};
 use crate::pool::Swip;
 

@@ -1,49 +1,53 @@
-//! The tree itself: what a handle holds, and the limits that a page size sets.
+//! The tree itself: the fields of a handle, and the limits that a page size sets.
 //!
 //! # Synchronisation
 //!
 //! Readers validate versions and restart (leanstore IV-F, IV-I). A writer descends like a reader
-//! and latches only its leaf. If the leaf has no room, or gets too empty, the writer lets go and
-//! comes again, latching parent and node (and a sibling, for a merge). Latches are waited for only
-//! downwards and, among the children of a latched parent, from left to right.
+//! and latches only its leaf. If the leaf has no room, or gets too empty, the writer releases it
+//! and descends again, latching parent and node (and a sibling, for a merge). Latches are waited
+//! for only downwards and, among the children of a latched parent, from left to right.
 //!
-//! The root keeps its page: it grows by moving its content into a new child, and shrinks by
-//! taking over that of its only child. So the anchor's swip changes only when the pool moves the
-//! root in or out of memory, or to another page so that the store can shrink (`pool/moving.rs`).
+//! The root keeps its page: the tree grows by moving the root's content into a new child, and
+//! shrinks by moving that of its only child into the root. So the anchor's swip changes only when
+//! the pool loads or evicts the root, or moves it to another page so that the store can shrink
+//! (`pool/moving.rs`).
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use millpond_base::{Mark, PageId, PageKind};
+use millpond_base::{AccessKind, Mark, PageId, PageKind};
 
-use crate::btree::node::edit::Edit;
-use crate::btree::node::layout::{INNER_SLOT, LEAF_SLOT, REFERENCE_ROOM, SLOTS_HINTED};
-use crate::btree::stats::Tally;
+use crate::btree::counters::{Counters, Tally};
+use crate::btree::error::WriteError;
+use crate::btree::node::edit::{Edit, put_swip};
+use crate::btree::node::layout::{INNER_SLOT, LEAF_SLOT, LEVEL, REFERENCE_ROOM, SLOTS_HINTED};
 use crate::page::PageType;
-use crate::pool::{Anchor, Jump, MiniTransaction, NewPage, Pages, PoolError, Read, Try};
+use crate::pool::{
+    ANCHOR_SWIP, Anchor, Jump, MiniTransaction, NewPage, Pages, PoolError, Read, Swip, Try, Write,
+};
 
 /// Most bytes of a value.
 pub(crate) const VALUE_MAX: u64 = 1 << 30;
 
-/// What fits into a tree of some page size.
+/// The limits of keys and values at some page size.
 ///
 /// Both fences of a node and an entry of the longest key always fit on its page: a key gets a third
-/// of it. So a leaf that is full can be cut until the entry to come has one to itself, and an inner
-/// node until the separator to come has. The value of an entry that would take more than a quarter
-/// of the page goes to overflow pages.
+/// of it. So a full leaf can be split until the entry to insert has one to itself, and an inner node
+/// until the separator to insert has. The value of an entry that would take more than a quarter of
+/// the page is stored in overflow pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Most bytes of a key: 1275 at a page size of 4096, 2641 at 8192.
     pub key_max: usize,
-    /// Most bytes of a key and its value together that stay in a leaf; a larger value goes to
-    /// overflow pages.
+    /// Most bytes of a key and its value together that are stored in a leaf; a larger value is
+    /// stored in overflow pages.
     pub inline_max: usize,
     /// Most bytes of a value.
     pub value_max: u64,
 }
 
 impl Limits {
-    /// The limits at a page size in bytes.
+    /// Returns the limits at a page size in bytes.
     pub const fn of(page_size: usize) -> Limits {
         let room = page_size - SLOTS_HINTED;
         Limits {
@@ -62,14 +66,14 @@ pub struct BTree<P: Pages> {
     pub(crate) limits: Limits,
     pub(crate) tally: Tally,
     root: AtomicU64,
-    /// Where the next [`BTree::compact`] begins.
+    /// The key at which the next [`BTree::compact`] starts.
     compact_from: Mutex<Vec<u8>>,
-    /// Level of the root when it was last seen; only marks depend on it.
+    /// Level of the root when it was last read: a hint, on which only marks depend.
     height: AtomicU8,
 }
 
 impl<P: Pages> BTree<P> {
-    /// A new, empty tree whose pages belong to `owner`.
+    /// Creates an empty tree whose pages belong to `owner`.
     ///
     /// # Errors
     /// No memory or no page for its root.
@@ -84,10 +88,10 @@ impl<P: Pages> BTree<P> {
         Ok(BTree::with(pages, owner, anchor, root))
     }
 
-    /// The tree whose root is the page `root`.
+    /// Opens the tree whose root is the page `root`.
     ///
     /// # Errors
-    /// No memory. A root that is no node is found out by the first operation.
+    /// No memory. A root that is no node is reported by the first operation.
     pub fn open(pages: Arc<P>, owner: u32, root: PageId) -> Result<BTree<P>, PoolError> {
         let anchor = pages.anchor_of(owner, root)?;
         Ok(BTree::with(pages, owner, anchor, root))
@@ -100,38 +104,59 @@ impl<P: Pages> BTree<P> {
         BTree { pages, anchor, owner, limits, tally, root, compact_from, height }
     }
 
-    /// The page of the root.
+    /// Returns the page of the root.
     pub fn root(&self) -> PageId {
         PageId(self.root.load(Ordering::Acquire))
     }
 
-    /// The root moved to `page`.
+    /// Records that the root moved to `page`.
     pub(crate) fn set_root(&self, page: PageId) {
         self.root.store(page.0, Ordering::Release);
     }
 
-    /// The id that the tree's pages carry.
+    /// Returns the owner id in the headers of the tree's pages.
     pub fn owner(&self) -> u32 {
         self.owner
     }
 
-    /// The memory that holds its pages.
+    /// Returns the memory that holds its pages.
     pub fn pages(&self) -> &Arc<P> {
         &self.pages
     }
 
-    /// Where its root's swip is.
+    /// Returns the anchor, which holds its root's swip.
     pub fn anchor(&self) -> Anchor {
         self.anchor
     }
 
-    /// What fits.
+    /// Returns the limits of keys and values.
     pub fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// Removes every entry and gives every page but the root back: the tree is empty, and one leaf
-    /// high, if nobody writes to it meanwhile.
+    /// Returns how often the tree changed its structure since it was opened.
+    pub fn counters(&self) -> Counters {
+        self.tally.counters()
+    }
+
+    /// Whether an entry of this size is stored in a leaf.
+    pub(crate) fn fits_inline(&self, key: &[u8], value: u64) -> bool {
+        (key.len() as u64).saturating_add(value) <= self.limits.inline_max as u64
+    }
+
+    /// Checks the lengths of a key and of its value against the limits.
+    pub(crate) fn check_sizes(&self, key: &[u8], value: u64) -> Result<(), WriteError> {
+        if key.len() > self.limits.key_max {
+            return Err(WriteError::KeyTooLong { len: key.len(), max: self.limits.key_max });
+        }
+        if value > self.limits.value_max {
+            return Err(WriteError::ValueTooLong { len: value, max: self.limits.value_max });
+        }
+        Ok(())
+    }
+
+    /// Removes every entry and frees every page but the root; returns the number of entries. The
+    /// tree is one leaf afterwards, if no other thread writes to it meanwhile.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -147,15 +172,11 @@ impl<P: Pages> BTree<P> {
         self.clear()?;
         self.pages.run(|mtr| {
             let mut anchor = Read::anchor(mtr, self.anchor)?.upgrade()?;
-            let root = anchor.child_exclusive(crate::pool::ANCHOR_SWIP, Mark::WRITE)?;
-            if root.view().u8(crate::btree::node::layout::LEVEL) != 0 {
+            let root = anchor.child_exclusive(ANCHOR_SWIP, Mark::WRITE)?;
+            if root.view().u8(LEVEL) != 0 {
                 return Err(corrupt(root.id(), "still an inner node after all was removed"));
             }
-            crate::btree::node::edit::put_swip(
-                anchor.page_mut(),
-                crate::pool::ANCHOR_SWIP,
-                crate::pool::Swip::NULL,
-            );
+            put_swip(anchor.page_mut(), ANCHOR_SWIP, Swip::NULL);
             root.free();
             Ok(())
         })?;
@@ -163,6 +184,7 @@ impl<P: Pages> BTree<P> {
         Ok(())
     }
 
+    /// Locks the key at which the next [`BTree::compact`] starts.
     pub(crate) fn compact_from(&self) -> MutexGuard<'_, Vec<u8>> {
         match self.compact_from.lock() {
             Ok(from) => from,
@@ -170,12 +192,13 @@ impl<P: Pages> BTree<P> {
         }
     }
 
+    /// Returns the level of the root when it was last read.
     #[inline(always)]
     pub(crate) fn height_hint(&self) -> u8 {
         self.height.load(Ordering::Relaxed)
     }
 
-    /// Notes the root's level, once it is known.
+    /// Records the root's level, once it was read.
     #[inline(always)]
     pub(crate) fn see_height(&self, level: u8) {
         if self.height_hint() != level {
@@ -183,24 +206,25 @@ impl<P: Pages> BTree<P> {
         }
     }
 
+    /// Allocates the page of a node of `level`, latched exclusively.
     pub(crate) fn new_page<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
         level: u8,
-    ) -> Try<crate::pool::Write<'o, P>> {
+    ) -> Try<Write<'o, P>> {
         let kind = if level == 0 { PageType::BTREE_LEAF } else { PageType::BTREE_INNER };
         mtr.allocate(NewPage { owner: self.owner, kind, level })
     }
 }
 
-/// What a reference to a node says of itself.
+/// Returns the mark of a reference to a node.
 #[inline(always)]
-pub(crate) fn mark(mtr: millpond_base::AccessKind, leaf: bool, depth: u8) -> Mark {
+pub(crate) fn mark(access: AccessKind, leaf: bool, depth: u8) -> Mark {
     let kind = if leaf { PageKind::BTREE_LEAF } else { PageKind::BTREE_INNER };
-    Mark::of(mtr).with_kind(kind, depth)
+    Mark::of(access).with_kind(kind, depth)
 }
 
-/// The attempt fails: the store is damaged.
+/// Ends the attempt with an error: the store is damaged.
 #[cold]
 pub(crate) fn corrupt(page: PageId, what: &str) -> Jump {
     Jump::failed(PoolError::Corrupt { page, what: what.to_string() })

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use millpond_base::PageId;
 
-use crate::btree::BTree;
+use crate::btree::{BTree, Patch};
 use crate::page::PageType;
 use crate::pool::{Anchor, Moved, Pages, Pool, PoolError, PoolStrategy};
 use crate::store::entry::{ENTRY, Entry, ROOT, Structure, TypeNames};
@@ -164,18 +164,20 @@ impl<M: PoolStrategy> Catalog<Pool<M>> {
         let pool = self.tree.pages();
         loop {
             let mut tries = 0;
-            let gone = (Some(Moved::Nothing), None);
-            let patched = self.tree.patch(name.as_bytes(), ROOT, &gone, |mtr| {
+            let patched = self.tree.patch(name.as_bytes(), ROOT, |mtr| {
                 tries += 1;
                 if tries > Pool::<M>::MOVE_TRIES {
-                    return Ok((None, (Some(Moved::Busy), None)));
+                    return Ok(Patch { bytes: None, result: (Some(Moved::Busy), None) });
                 }
                 let (moved, root) = pool.move_root(mtr, anchor, bound)?;
-                Ok((root.map(|root| root.0.to_le_bytes()), (moved, root)))
+                let bytes = root.map(|root| root.0.to_le_bytes());
+                Ok(Patch { bytes, result: (moved, root) })
             });
             match patched {
-                Ok((Some(moved), root)) => return Ok((moved, root)),
-                Ok((None, _)) => pool.make_frames(1)?,
+                Ok(Some((Some(moved), root))) => return Ok((moved, root)),
+                Ok(Some((None, _))) => pool.make_frames(1)?,
+                // The structure was dropped meanwhile.
+                Ok(None) => return Ok((Moved::Nothing, None)),
                 // A closure of this thread looks at one of the pages.
                 Err(PoolError::Held { .. }) => return Ok((Moved::Busy, None)),
                 Err(error) => return Err(error),

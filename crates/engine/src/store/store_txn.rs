@@ -3,7 +3,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use crate::btree::{BTree, Condition};
+use crate::btree::{BTree, WriteCondition, WriteOutcome};
 use crate::pool::{Pool, PoolStrategy};
 use crate::store::error::Error;
 use crate::store::error::lab::LabError;
@@ -118,8 +118,8 @@ impl<M: PoolStrategy> StoreTxn<M> {
         tree: &StoreTree<M>,
         key: &[u8],
         value: Option<&[u8]>,
-        condition: Condition,
-    ) -> Result<(bool, bool), Error> {
+        condition: WriteCondition<'_>,
+    ) -> Result<WriteOutcome, Error> {
         self.check(tree)?;
         self.trees.keep(tree.held());
         self.tx.write(tree.btree(), key, value, condition).map_err(failed)

@@ -59,10 +59,7 @@ impl Snapshot {
             let value = before.map(|before| self.whole(&before)).transpose()?;
             return Ok(value.map(|value| f(&value)));
         }
-        Ok(found.map(|large| match &large {
-            None => f(scratch.bytes()),
-            Some(large) => f(large),
-        }))
+        Ok(found.map(&scratch, f))
     }
 
     /// All of a value that there was.

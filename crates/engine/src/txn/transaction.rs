@@ -15,7 +15,10 @@ use std::sync::Arc;
 
 use millpond_base::Lsn;
 
-use crate::btree::{Applied, BTree, Condition, Detached, Updated, WriteError};
+use crate::btree::{
+    BTree, Detached, NewValue, UpdateOutcome, Updated, WriteCondition, WriteContext, WriteError,
+    WriteOutcome, WriteRequest,
+};
 use crate::io::simulated::planted::planted;
 use crate::lock::{LockMode, LockOwner};
 use crate::log::Record;
@@ -208,8 +211,8 @@ impl Transaction {
         }
     }
 
-    /// Sets the value of `key`, or removes it, if `condition` holds. Answers whether the key was
-    /// there, and whether anything was changed.
+    /// Sets the value of `key`, or removes it, if `condition` holds. The value in overflow pages
+    /// that it replaces is kept until the transaction has ended: `gone` of the outcome is `None`.
     ///
     /// # Errors
     /// [`TxnError`]; nothing was changed.
@@ -218,8 +221,8 @@ impl Transaction {
         tree: &BTree<P>,
         key: &[u8],
         value: Option<&[u8]>,
-        condition: Condition,
-    ) -> Result<(bool, bool), TxnError> {
+        condition: WriteCondition<'_>,
+    ) -> Result<WriteOutcome, TxnError> {
         self.running()?;
         self.lock_key(tree.owner(), key, LockMode::X)?;
         let actor = Actor::Transaction { tx: self.tx, prev: self.last };
@@ -240,22 +243,21 @@ impl Transaction {
         let undo = &mut changes.undo;
         let (start, step) = (undo.end(), active.begin_step());
         // Taken apart where it lies: what is moved as a whole waits for its parts to be written.
-        let made = match large.take() {
-            None => tree.write_as(actor, key, value, condition, Some(undo.room())),
-            Some(large) => {
-                let attached = tree.place_as(actor, key, large, condition, Some(undo.room()));
-                attached.map_err(WriteError::from)
-            }
+        let request = WriteRequest::new(key, NewValue::of(value), condition)
+            .within(WriteContext::with_undo(actor, undo.room()));
+        let written = match large.take() {
+            None => tree.write(request),
+            Some(large) => tree.write_detached(request, large).map_err(WriteError::from),
         };
-        match made {
-            Ok(Applied { existed, applied, at, gone }) => {
+        match written {
+            Ok(WriteOutcome { existed, applied, at, gone }) => {
                 step.end(at);
                 undo.noted(start, self.last);
                 if let Some(gone) = gone {
                     undo.took(undo_room, tree.owner(), gone);
                 }
                 add_record(&mut self.last, at);
-                Ok((existed, applied))
+                Ok(WriteOutcome { existed, applied, at, gone: None })
             }
             Err(error) => Err(failed(error)),
         }
@@ -283,7 +285,7 @@ impl Transaction {
             Ok(Updated::Large) => {
                 let Some(mut value) = tree.get(key, <[u8]>::to_vec)? else { return Ok(None) };
                 once(&mut value);
-                self.write(tree, key, Some(&value), Condition::Always)?;
+                self.write(tree, key, Some(&value), WriteCondition::Always)?;
             }
             Err(error) => return Err(error),
         }
@@ -307,8 +309,9 @@ impl Transaction {
         changes.before_write((self.manager.versions(), self.manager.undo_room()), tree, key)?;
         let undo = &mut changes.undo;
         let (start, step) = (undo.end(), active.begin_step());
-        match tree.update_as(actor, key, (Some(undo.room()), room), f) {
-            Ok((updated, at)) => {
+        let context = WriteContext::with_undo(actor, undo.room());
+        match tree.update_inline(key, context, room, f) {
+            Ok(UpdateOutcome { updated, at }) => {
                 step.end(at);
                 undo.noted(start, self.last);
                 add_record(&mut self.last, at);

@@ -5,7 +5,10 @@
 //! operation runs as [`Actor::Undo`]: its log record is a CLR, which is never undone and names the
 //! record that is to be undone next.
 
-use crate::btree::{Applied, BTree, Before, Condition, Detached, Undo, WriteError};
+use crate::btree::{
+    BTree, Before, Detached, NewValue, Undo, WriteCondition, WriteContext, WriteError,
+    WriteOutcome, WriteRequest,
+};
 use crate::pool::{Actor, Pages};
 
 /// Restores the entry that `undo` describes and logs that as a CLR for `actor`.
@@ -21,17 +24,19 @@ pub fn undo_one<P: Pages>(
     actor: Actor,
     undo: &Undo<'_>,
     large: Option<&Detached>,
-) -> Result<Applied, WriteError> {
+) -> Result<WriteOutcome, WriteError> {
     debug_assert!(matches!(actor, Actor::Undo { .. }), "an undo is logged as a CLR");
     debug_assert_eq!(tree.owner(), undo.owner, "the undo record is of another tree");
     let key = undo.key;
+    let set = |value| {
+        let request = WriteRequest::new(key, value, WriteCondition::Always);
+        tree.write(request.within(WriteContext::of(actor)))
+    };
     match (undo.before, large) {
-        (_, Some(large)) => Ok(tree.attach_as(actor, key, large)?),
-        (Before::Absent, _) => tree.write_as(actor, key, None, Condition::Present, None),
-        (Before::Value(value), _) => {
-            tree.write_as(actor, key, Some(value), Condition::Always, None)
-        }
-        (Before::Part { offset, bytes }, _) => Ok(tree.patch_as(actor, key, offset, bytes)?),
-        (Before::Large(value), None) => Ok(tree.attach_as(actor, key, &tree.detached(value)?)?),
+        (_, Some(large)) => Ok(tree.attach(actor, key, large)?),
+        (Before::Absent, _) => set(NewValue::Removed),
+        (Before::Value(value), _) => set(NewValue::Bytes(value)),
+        (Before::Part { offset, bytes }, _) => Ok(tree.overwrite_part(actor, key, offset, bytes)?),
+        (Before::Large(value), None) => Ok(tree.attach(actor, key, &tree.detached(value)?)?),
     }
 }

@@ -1,6 +1,6 @@
 //! Pages that are not what they should be.
 
-use millpond::internals::btree::{BTree, InnerKind, LeafKind, OverflowKind, check_page};
+use millpond::internals::btree::{self, BTree, InnerKind, LeafKind, check_page};
 use millpond::internals::page::{PageBuffer, PageType};
 use millpond::internals::pool::{Kind, Pages, Read};
 
@@ -48,8 +48,7 @@ fn sound_pages_have_no_violations_and_any_bytes_make_no_panic() {
                 damaged.bytes_mut()[at] = random.u8(..);
             }
             check_page(damaged.view());
-            let kinds: [&dyn Kind; 3] = [&InnerKind, &LeafKind, &OverflowKind];
-            for kind in kinds {
+            for (_, kind) in btree::KINDS {
                 let mut visited = 0;
                 kind.swips(damaged.view(), &mut |at| {
                     assert!(at + 8 <= 1024 && at % 8 == 0);

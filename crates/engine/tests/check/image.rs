@@ -7,7 +7,7 @@ use std::sync::Arc;
 use millpond::Structure;
 use millpond::TypeNames;
 use millpond::internals::admin::check::{CheckOptions, Fault, Named, Report, Roots, check_store};
-use millpond::internals::btree::{BTree, InnerKind, LeafKind, OverflowKind, StoredNode};
+use millpond::internals::btree::{self, BTree, StoredNode};
 use millpond::internals::hash_index::{self, HashIndex};
 use millpond::internals::heap::{self, Heap};
 use millpond::internals::io::{MemoryDevice, PageStore};
@@ -68,10 +68,8 @@ fn make(size: PageSize) -> (Arc<MemoryDevice>, Arc<PageStore>, Arc<Pool<Swizzled
     let hosted = HostedPolicy::exact::<LeanEvict>(&spec, &shape).unwrap();
     let options = PoolOptions { background_writer: false, ..PoolOptions::new(64) };
     let pool = Arc::new(Pool::<Swizzled>::open(options, store.clone(), hosted).unwrap());
-    pool.register(PageType::BTREE_INNER, &InnerKind);
-    pool.register(PageType::BTREE_LEAF, &LeafKind);
-    pool.register(PageType::OVERFLOW, &OverflowKind);
-    for (page_type, kind) in hash_index::KINDS.into_iter().chain(heap::KINDS) {
+    let kinds = btree::KINDS.into_iter().chain(hash_index::KINDS).chain(heap::KINDS);
+    for (page_type, kind) in kinds {
         pool.register(page_type, kind);
     }
     (device, store, pool)

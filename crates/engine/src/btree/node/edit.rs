@@ -238,8 +238,8 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// Notes where an insert went, so that a split can tell ascending from random inserts.
-    pub(crate) fn note_insert(&mut self, at: usize) {
+    /// Records the slot of an insert, so that a split can tell ascending from random inserts.
+    pub(crate) fn count_insert(&mut self, at: usize) {
         let last = usize::from(self.node().view.u16(LAST_INSERT));
         let streak = self.node().view.u8(STREAK) as i8;
         let next = if at == last + 1 {

@@ -246,6 +246,12 @@ impl<'a> Node<'a> {
         (self.view.len() - self.slots()).saturating_sub(self.free())
     }
 
+    /// Whether so little of the node is in use that it is to be merged with a neighbour: less than
+    /// three tenths.
+    pub(crate) fn is_thin(self) -> bool {
+        self.count() == 0 || self.used() * 10 < (self.view.len() - self.slots()) * 3
+    }
+
     #[inline(always)]
     pub(crate) fn slot(self, i: usize) -> usize {
         self.slots() + i * stride(self.leaf)

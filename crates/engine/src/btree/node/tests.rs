@@ -111,7 +111,7 @@ fn a_cut_in_the_middle_halves_the_bytes_and_one_at_an_edge_follows_the_inserts()
     edit.init(b"a", Some(b"z"));
     let mut n = 0u32;
     while edit.insert(n as usize, format!("k{n:05}").as_bytes(), &Payload::Inline(&[1; 90])) {
-        edit.note_insert(n as usize);
+        edit.count_insert(n as usize);
         n += 1;
     }
     let node = Node::leaf(View::of(edit.bytes()));

@@ -14,10 +14,9 @@ use std::sync::Arc;
 
 use millpond_policies::contract::Shape;
 
-use crate::btree::{InnerKind, LeafKind, OverflowKind};
 use crate::io::simulated::planted::planted;
 use crate::io::{CreateError, Device, FileDevice, OpenError, PageStore, SpillFile, real_path};
-use crate::page::{PageSize, PageType};
+use crate::page::PageSize;
 use crate::pool::{Evictors, Pool, PoolOptions, PoolStrategy, Reclamation};
 use crate::store::combinations::host_for;
 use crate::store::error::Error;
@@ -29,7 +28,7 @@ use crate::store::options::memory_limit::SystemRoots;
 use crate::store::options::{Options, PAGE_SIZE_DEFAULT, Plan};
 use crate::store::stats::stat_file::{PUBLISH_PERIOD, Publisher};
 use crate::store::store::Store;
-use crate::{hash_index, heap};
+use crate::{btree, hash_index, heap};
 
 /// Where a store is.
 enum Place {
@@ -119,10 +118,8 @@ impl<'o> Builder<'o> {
 
 /// Tells the pool of every kind of page that structures have.
 pub fn register_kinds<M: PoolStrategy>(pool: &Pool<M>) {
-    pool.register(PageType::BTREE_INNER, &InnerKind);
-    pool.register(PageType::BTREE_LEAF, &LeafKind);
-    pool.register(PageType::OVERFLOW, &OverflowKind);
-    for (page_type, kind) in hash_index::KINDS.into_iter().chain(heap::KINDS) {
+    let kinds = btree::KINDS.into_iter().chain(hash_index::KINDS).chain(heap::KINDS);
+    for (page_type, kind) in kinds {
         pool.register(page_type, kind);
     }
 }

@@ -79,9 +79,9 @@ fn undo_and_free<M: PoolStrategy>(
     undo: &Undo<'_>,
     kept: &mut HashSet<u64>,
 ) -> Result<Lsn, Error> {
-    let applied = undo_one(tree, actor, undo, None)?;
+    let outcome = undo_one(tree, actor, undo, None)?;
     // It is undone. What cannot be freed hangs, and holds nobody up.
-    if let Some(gone) = applied.gone {
+    if let Some(gone) = outcome.gone {
         let stamp = gone.stamp();
         match tree.free_detached(gone) {
             Err(error) if error.is_about_a_page() => {
@@ -91,7 +91,7 @@ fn undo_and_free<M: PoolStrategy>(
             done => done?,
         }
     }
-    Ok(applied.at)
+    Ok(outcome.at)
 }
 
 /// Frees all that hangs below nothing but the values with the stamps `kept`; answers how many roots

@@ -187,6 +187,6 @@ fn clear_leaf<P: Pages>(leaf: &mut Write<'_, P>, start: Bound<&[u8]>, end: Bound
             edit.remove(*i);
         }
     }
-    let thin = crate::btree::change::is_thin(Node::leaf(leaf.view()));
+    let thin = Node::leaf(leaf.view()).is_thin();
     Step { page: leaf.id(), removed: doomed.len() as u64, next, large: None, thin }
 }

@@ -197,7 +197,7 @@ pub(crate) fn link<P: Pages>(
     let (left, right) = (left.swip(), right.swip());
     let mut edit = Edit::inner(parent.page_mut());
     edit.insert(index, separator, &Payload::Child(left));
-    edit.note_insert(index);
+    edit.count_insert(index);
     edit.set_child(index + 1, right);
 }
 

@@ -1,13 +1,13 @@
-//! What the log says about a change of one entry, and how to do it again.
+//! Physiological redo records of changes of one entry, and redo.
 //!
-//! A note is what a leaf's page needs to become what it became: the same edit, done to the same
-//! bytes. All that moves entries between pages is logged by the pool as bytes instead.
+//! A redo note names the edit that was done to a leaf's page; redo does the same edit to the same
+//! bytes. Whatever moves entries between pages is logged by the pool as bytes instead.
 //!
 //! ```text
-//!  1  insert          place, key, payload     and remembers where, for the next split
-//!  2  insert          place, key, payload     in the place of one that was removed
-//!  3  remove          place
-//!  4  overwrite       place, offset, bytes    a part of an inline value
+//!  1  insert          slot, key, payload     counted, for the next split
+//!  2  insert          slot, key, payload     in place of an entry that was removed
+//!  3  remove          slot
+//!  4  overwrite       slot, offset, bytes    a part of an inline value
 //!
 //! payload:  0, bytes  |  1, page of the root, length, stamp
 //! ```
@@ -16,53 +16,38 @@
 use millpond_base::PageId;
 
 use crate::btree::node::edit::{Edit, Payload, Reference};
-use crate::btree::node::layout::Node;
+use crate::btree::node::layout::{KIND, Node};
+use crate::btree::value::large::LargeValue;
 use crate::page::change::{put_bytes, put_varint, take_bytes, take_varint};
 use crate::page::{PageType, View};
 use crate::pool::Swip;
 
 const INSERT: u8 = 1;
-const PUT_BACK: u8 = 2;
+const REINSERT: u8 = 2;
 const REMOVE: u8 = 3;
 const OVERWRITE: u8 = 4;
 
 const INLINE: u8 = 0;
 const LARGE: u8 = 1;
 
-/// A value in pages of its own, as the log names it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LargeValue {
-    /// The root of its pages.
-    pub root: PageId,
-    /// Bytes.
-    pub len: u64,
-    /// Drawn when it was written.
-    pub stamp: u64,
+/// Where an entry was inserted.
+#[derive(Clone, Copy)]
+pub(crate) struct Insertion {
+    /// Its slot.
+    pub(crate) at: usize,
+    /// Whether the leaf counts it among its recent inserts ([`Edit::count_insert`]).
+    pub(crate) counts: bool,
 }
 
-impl LargeValue {
-    pub(crate) fn put(&self, out: &mut Vec<u8>) {
-        put_varint(out, self.root.0);
-        put_varint(out, self.len);
-        put_varint(out, self.stamp);
-    }
-
-    pub(crate) fn take(bytes: &mut &[u8]) -> Option<LargeValue> {
-        let root = PageId(take_varint(bytes)?);
-        Some(LargeValue { root, len: take_varint(bytes)?, stamp: take_varint(bytes)? })
-    }
-}
-
-/// Writes the note of an insert at `at`; `root` is the page of a value in pages of its own.
-/// `counts`: whether the leaf remembers where it went.
+/// Writes the note of an insert; `root` is the page of the root of a value in overflow pages.
 pub(crate) fn insert(
     out: &mut Vec<u8>,
-    (at, counts): (usize, bool),
+    Insertion { at, counts }: Insertion,
     key: &[u8],
     payload: &Payload<'_>,
     root: PageId,
 ) {
-    out.push(if counts { INSERT } else { PUT_BACK });
+    out.push(if counts { INSERT } else { REINSERT });
     put_varint(out, at as u64);
     put_bytes(out, key);
     match payload {
@@ -92,30 +77,28 @@ pub(crate) fn overwrite(out: &mut Vec<u8>, at: usize, offset: usize, bytes: &[u8
     put_bytes(out, bytes);
 }
 
-/// Does to `page` what `note` says was done to it; `false` if that cannot be, because the page is
-/// not what it was then.
+/// Redoes the edit that `note` names on `page`; `false` if it is impossible, because the page is not
+/// in the state that it had before the edit.
 pub fn apply_redo_note(page: &mut [u8], note: &[u8]) -> bool {
     let node = Node::of(View::of(page));
-    node.view.u8(crate::btree::node::layout::KIND) == PageType::BTREE_LEAF.0
-        && node.is_sound()
-        && redo(page, note).is_some()
+    node.view.u8(KIND) == PageType::BTREE_LEAF.0 && node.is_sound() && redo(page, note).is_some()
 }
 
 fn redo(page: &mut [u8], mut note: &[u8]) -> Option<()> {
-    let (&mtr, rest) = note.split_first()?;
+    let (&op, rest) = note.split_first()?;
     note = rest;
     let at = usize::try_from(take_varint(&mut note)?).ok()?;
     let count = Node::leaf(View::of(page)).count();
     let mut edit = Edit::leaf(page);
-    match mtr {
-        INSERT | PUT_BACK if at <= count => {
+    match op {
+        INSERT | REINSERT if at <= count => {
             let key = take_bytes(&mut note)?;
             let payload = take_payload(&mut note)?;
             if !edit.insert(at, key, &payload) {
                 return None;
             }
-            if mtr == INSERT {
-                edit.note_insert(at);
+            if op == INSERT {
+                edit.count_insert(at);
             }
             Some(())
         }
@@ -148,12 +131,13 @@ fn take_payload<'a>(note: &mut &'a [u8]) -> Option<Payload<'a>> {
     }
 }
 
-/// The part in which two values of one length differ: its offset, and its end.
+/// Returns the part in which two values of one length differ: its offset, and its end.
 pub(crate) fn differing(old: &[u8], new: &[u8]) -> (usize, usize) {
+    debug_assert_eq!(old.len(), new.len());
     let len = old.len().min(new.len());
     let (old, new) = (&old[..len], &new[..len]);
     let start = common(old, new);
-    // What the two have in common at their ends, of what is left.
+    // Of the rest, what the two have in common at their ends.
     let (old, new) = (&old[start..], &new[start..]);
     let mut end = old.len();
     while let (Some((rest, a)), Some((_, b))) =
@@ -171,7 +155,7 @@ pub(crate) fn differing(old: &[u8], new: &[u8]) -> (usize, usize) {
     (start, start + end)
 }
 
-/// How many bytes at the beginning two slices of one length have in common.
+/// Returns the length of the common prefix of two slices of one length.
 fn common(a: &[u8], b: &[u8]) -> usize {
     let (words, _) = a.as_chunks::<8>();
     let (others, _) = b.as_chunks::<8>();
@@ -181,6 +165,7 @@ fn common(a: &[u8], b: &[u8]) -> usize {
             return at * 8 + (differ.trailing_zeros() / 8) as usize;
         }
     }
+    debug_assert_eq!(a.len(), b.len());
     let begin = words.len() * 8;
     begin + a[begin..].iter().zip(&b[begin..]).take_while(|(a, b)| a == b).count()
 }
@@ -199,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_to_a_leaf_is_done_again_to_the_byte() {
+    fn redo_of_a_leafs_edits_gives_the_same_bytes() {
         let mut random = fastrand::Rng::with_seed(3);
         let (mut page, mut other) = (leaf(), leaf());
         for round in 0..3000 {
@@ -217,9 +202,9 @@ mod tests {
             };
             match random.u8(0..3) {
                 0 | 1 if !found && edit.node().free() >= edit.entry_len(key.len(), &payload) => {
-                    insert(&mut note, (at, true), &key, &payload, PageId(70));
+                    insert(&mut note, Insertion { at, counts: true }, &key, &payload, PageId(70));
                     assert!(edit.insert(at, &key, &payload));
-                    edit.note_insert(at);
+                    edit.count_insert(at);
                 }
                 2 if count > 0 => {
                     let i = random.usize(0..count);
@@ -251,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn values_differ_where_they_do() {
+    fn the_differing_part_is_the_smallest() {
         assert_eq!(differing(b"abcdef", b"abXdYf"), (2, 5));
         assert_eq!(differing(b"aaa", b"aaa"), (3, 3));
         assert_eq!(differing(b"aaa", b"aba"), (1, 2));

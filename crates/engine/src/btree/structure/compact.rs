@@ -10,11 +10,11 @@ use std::ops::Range;
 use millpond_base::PageId;
 
 use crate::btree::descend::{Place, Seek, ahead, sound};
-use crate::btree::merge::LOADS_MAX;
 use crate::btree::node::edit::{Edit, Payload};
 use crate::btree::node::layout::{LAST_CHILD, Node, common};
 use crate::btree::node::split::separator;
-use crate::btree::split::{adopt_all, copy_body};
+use crate::btree::structure::merge::LOADS_MAX;
+use crate::btree::structure::split::{adopt_all, copy_body};
 use crate::btree::tree::BTree;
 use crate::page::{PAGE_HEADER, PageBuffer};
 use crate::pool::{Jump, MiniTransaction, Pages, PoolError, Swip, Try, Write};

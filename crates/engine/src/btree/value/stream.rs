@@ -1,20 +1,21 @@
-//! Large values as streams.
+//! Large values as streams: reading one piece by piece, and building one out of a source.
 
 use std::io::{self, SeekFrom};
 
-use crate::btree::change::When;
-use crate::btree::error::{StreamError, WriteError};
+use crate::btree::error::StreamError;
+use crate::btree::lookup::Lookup;
 use crate::btree::node::edit::Reference;
-use crate::btree::overflow::{Built, data_max};
 use crate::btree::tree::BTree;
+use crate::btree::value::large::Detached;
+use crate::btree::value::layout::data_max;
 use crate::page::Scratch;
 use crate::pool::{Pages, PoolError};
 
 /// Bytes that a reader fetches at once.
 const CHUNK: usize = 64 << 10;
 
-/// A value, read piece by piece. Nothing is held between two calls: if the value is changed or
-/// removed meanwhile, the next read that fetches fails, with a [`StreamError::Changed`] inside.
+/// A value, read piece by piece. No latch is held between two calls: if the value is changed or
+/// removed meanwhile, the next read that fetches fails with a [`StreamError::Changed`] inside.
 pub struct ValueReader<'t, P: Pages> {
     tree: &'t BTree<P>,
     key: Vec<u8>,
@@ -23,27 +24,27 @@ pub struct ValueReader<'t, P: Pages> {
     len: u64,
     at: u64,
     chunk: Vec<u8>,
-    /// Place of the chunk's first byte in the value.
+    /// Offset of the chunk's first byte in the value.
     chunk_at: u64,
 }
 
-/// A value that was read out of a stream, and is no entry's yet.
+/// A value that was read out of a source, and that no entry has yet.
 pub(crate) enum Streamed {
     Inline(Vec<u8>),
-    Built(Built),
+    Detached(Detached),
 }
 
-/// A value that is being read out of a source of the user's: freed if that panics.
-struct Unfinished<'t, P: Pages> {
-    tree: &'t BTree<P>,
-    built: Built,
+/// A value that is being read out of a source of the user's: freed on drop, if that panics.
+struct Unfinished<'v, P: Pages> {
+    tree: &'v BTree<P>,
+    value: &'v Detached,
     is_over: bool,
 }
 
 impl<P: Pages> Drop for Unfinished<'_, P> {
     fn drop(&mut self) {
         if !self.is_over
-            && let Err(error) = self.tree.free_below(&self.built)
+            && let Err(error) = self.tree.free_below(self.value)
         {
             tracing::warn!(%error, "the pages of a value whose source panicked are lost");
         }
@@ -51,42 +52,27 @@ impl<P: Pages> Drop for Unfinished<'_, P> {
 }
 
 impl<P: Pages> BTree<P> {
-    /// The value of `key` as a stream; `None` if there is no such key.
+    /// Opens the value of `key` as a stream; `None` if there is no such key.
     ///
     /// # Errors
     /// The memory behind the tree failed.
     pub fn reader(&self, key: &[u8]) -> Result<Option<ValueReader<'_, P>>, PoolError> {
         let mut scratch = Scratch::default();
         let (reference, chunk) = match self.look(key, &mut scratch)? {
-            None => return Ok(None),
-            Some(Some(reference)) => (Some(reference), Vec::new()),
-            Some(None) => (None, scratch.bytes().to_vec()),
+            Lookup::Missing => return Ok(None),
+            Lookup::Inline => (None, scratch.bytes().to_vec()),
+            Lookup::Overflow(reference) => (Some(reference), Vec::new()),
         };
         let len = reference.map_or(chunk.len() as u64, |reference| reference.len);
         let key = key.to_vec();
         Ok(Some(ValueReader { tree: self, key, reference, len, at: 0, chunk, chunk_at: 0 }))
     }
 
-    /// Inserts or replaces a value of `len` bytes that comes out of `source`, page by page;
-    /// answers whether there was one. Nobody sees it before it is complete.
-    ///
-    /// # Errors
-    /// The source failed or ended early, key or value are too long, or the memory behind the tree
-    /// failed; nothing is changed then.
-    pub fn upsert_from(
-        &self,
-        key: &[u8],
-        len: u64,
-        source: &mut impl io::Read,
-    ) -> Result<bool, StreamError> {
-        let value = self.read_streamed(key, len, source)?;
-        Ok(self.upsert_streamed(key, value)?)
-    }
-
     /// Reads a value of `len` bytes for `key` out of `source`; no entry is changed.
     ///
     /// # Errors
-    /// As [`BTree::upsert_from`].
+    /// The source failed or ended early, key or value are too long, or the memory behind the tree
+    /// failed; no page of the value is left then.
     pub(crate) fn read_streamed(
         &self,
         key: &[u8],
@@ -104,63 +90,51 @@ impl<P: Pages> BTree<P> {
                 Err(StreamError::Short { read: read as u64, len })
             };
         }
-        let built = self.begin_value(len)?;
-        let mut unfinished = Unfinished { tree: self, built, is_over: false };
-        let written = self.write_all(&built, page, source);
+        let value = self.begin_value(len)?;
+        let mut unfinished = Unfinished { tree: self, value: &value, is_over: false };
+        let written = self.write_all(&value, page, source);
         unfinished.is_over = true;
+        drop(unfinished);
         if let Err(error) = written {
-            self.free_below(&built)?;
+            self.free_below(&value)?;
             return Err(error);
         }
-        Ok(Streamed::Built(built))
+        Ok(Streamed::Detached(value))
     }
 
-    /// Makes the value `key`'s; answers whether there was one.
-    ///
-    /// # Errors
-    /// As [`BTree::insert`].
-    pub(crate) fn upsert_streamed(&self, key: &[u8], value: Streamed) -> Result<bool, WriteError> {
-        match value {
-            Streamed::Inline(value) => self.upsert(key, &value),
-            Streamed::Built(built) => {
-                Ok(self.change_built(key, &built, When::Always, None)?.existed)
-            }
-        }
-    }
-
-    /// Gives back what a value took that is not wanted.
+    /// Frees the pages of a value that no entry will have.
     ///
     /// # Errors
     /// The memory behind the tree failed.
     pub(crate) fn discard_streamed(&self, value: Streamed) -> Result<(), PoolError> {
         match value {
             Streamed::Inline(_) => Ok(()),
-            Streamed::Built(built) => self.free_below(&built),
+            Streamed::Detached(value) => self.free_below(&value),
         }
     }
 
     fn write_all(
         &self,
-        built: &Built,
+        value: &Detached,
         page: usize,
         source: &mut impl io::Read,
     ) -> Result<(), StreamError> {
         let mut part = vec![0; page];
         let mut offset = 0;
-        while offset < built.len {
-            let wanted = usize::try_from(built.len - offset).unwrap_or(page).min(page);
+        while offset < value.len {
+            let wanted = usize::try_from(value.len - offset).unwrap_or(page).min(page);
             let read = fill(source, &mut part[..wanted], offset)?;
             if read < wanted {
-                return Err(StreamError::Short { read: offset + read as u64, len: built.len });
+                return Err(StreamError::Short { read: offset + read as u64, len: value.len });
             }
-            self.write_part(built, offset, &part[..wanted])?;
+            self.write_part(value, offset, &part[..wanted])?;
             offset += wanted as u64;
         }
         Ok(())
     }
 }
 
-/// Reads until `out` is full or the source ends.
+/// Reads until `out` is full or the source ends; `before` bytes of it were read already.
 fn fill(source: &mut impl io::Read, out: &mut [u8], before: u64) -> Result<usize, StreamError> {
     let mut read = 0;
     while read < out.len() {
@@ -185,7 +159,7 @@ impl<P: Pages> ValueReader<'_, P> {
         self.len == 0
     }
 
-    /// The bytes at hand from the present place on; fetches some if there are none.
+    /// Returns the fetched bytes from the present offset on; fetches some if there are none.
     fn chunk(&mut self) -> Result<&[u8], StreamError> {
         let inside = self.at.checked_sub(self.chunk_at).and_then(|d| usize::try_from(d).ok());
         let have = inside.is_some_and(|from| from < self.chunk.len());
@@ -197,6 +171,7 @@ impl<P: Pages> ValueReader<'_, P> {
                 return Err(StreamError::Changed);
             }
         }
+        debug_assert!(self.at >= self.chunk_at || self.at >= self.len);
         let from = usize::try_from(self.at.saturating_sub(self.chunk_at)).unwrap_or(usize::MAX);
         Ok(self.chunk.get(from..).unwrap_or(&[]))
     }
@@ -218,8 +193,8 @@ impl<P: Pages> io::Seek for ValueReader<'_, P> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let target = match to {
             SeekFrom::Start(at) => Some(at),
-            SeekFrom::End(actor) => self.len.checked_add_signed(actor),
-            SeekFrom::Current(actor) => self.at.checked_add_signed(actor),
+            SeekFrom::End(offset) => self.len.checked_add_signed(offset),
+            SeekFrom::Current(offset) => self.at.checked_add_signed(offset),
         };
         match target {
             Some(at) => {

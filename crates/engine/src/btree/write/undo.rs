@@ -1,49 +1,49 @@
-//! How a transaction's change of one entry is taken back.
+//! Undo of a transaction's write to one entry: its form in the log and in undo buffers.
 //!
 //! ```text
 //! owner of the tree, then
-//!  1  was not there     key
-//!  2  was               key, bytes of the value
-//!  3  was large         key, page of the root, length, stamp
-//!  4  was otherwise     key, offset, bytes: a part of an inline value
+//!  1  absent before     key
+//!  2  inline before     key, bytes of the value
+//!  3  large before      key, page of the root, length, stamp
+//!  4  part before       key, offset, bytes: a part of an inline value
 //! ```
-//! It is logical: the key's entry may be in another leaf by then. The transaction's lock on the
-//! key makes sure that nobody else changed the entry meanwhile.
+//! Undo is logical: the key's entry may be in another leaf when it is applied. The transaction's
+//! lock on the key guarantees that no other thread changed the entry meanwhile.
 
-use crate::btree::note::LargeValue;
+use crate::btree::value::large::LargeValue;
 use crate::page::change::{put_bytes, put_varint, take_bytes, take_varint};
 
 const ABSENT: u8 = 1;
-const WAS: u8 = 2;
+const INLINE: u8 = 2;
 const LARGE: u8 = 3;
 const PART: u8 = 4;
 
-/// What an entry was before.
+/// The before-image of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Before<'a> {
-    /// There was none.
+    /// There was no entry.
     Absent,
     /// An inline value.
     Value(&'a [u8]),
-    /// A value in pages of its own, which hang now.
+    /// A value in overflow pages, which is an orphan now.
     Large(LargeValue),
-    /// An inline value of the same length, which held these bytes there.
+    /// An inline value of the same length, of which these bytes differed.
     Part {
-        /// Where in the value.
+        /// Offset in the value.
         offset: usize,
-        /// What was there.
+        /// The bytes before.
         bytes: &'a [u8],
     },
 }
 
-/// How a change is taken back.
+/// The undo of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Undo<'a> {
-    /// The tree.
+    /// Owner id of the tree.
     pub owner: u32,
     /// The key.
     pub key: &'a [u8],
-    /// What its entry was.
+    /// The before-image of its entry.
     pub before: Before<'a>,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Undo<'a> {
         put_varint(out, u64::from(self.owner));
         out.push(match self.before {
             Before::Absent => ABSENT,
-            Before::Value(_) => WAS,
+            Before::Value(_) => INLINE,
             Before::Large(_) => LARGE,
             Before::Part { .. } => PART,
         });
@@ -69,7 +69,7 @@ impl<'a> Undo<'a> {
         }
     }
 
-    /// Reads what [`Undo::put`] wrote; `None` if it makes no sense.
+    /// Reads what [`Undo::put`] wrote; `None` if it is malformed.
     pub fn read(mut bytes: &'a [u8]) -> Option<Undo<'a>> {
         let rest = &mut bytes;
         let owner = u32::try_from(take_varint(rest)?).ok()?;
@@ -78,7 +78,7 @@ impl<'a> Undo<'a> {
         let key = take_bytes(rest)?;
         let before = match op {
             ABSENT => Before::Absent,
-            WAS => Before::Value(take_bytes(rest)?),
+            INLINE => Before::Value(take_bytes(rest)?),
             LARGE => Before::Large(LargeValue::take(rest)?),
             PART => {
                 let offset = usize::try_from(take_varint(rest)?).ok()?;
@@ -96,7 +96,7 @@ mod tests {
     use millpond_base::PageId;
 
     #[test]
-    fn an_undo_comes_back_as_it_was_and_anything_else_is_refused() {
+    fn an_undo_is_read_as_it_was_written_and_a_cut_one_is_refused() {
         let large = LargeValue { root: PageId(1 << 40), len: 1 << 29, stamp: u64::MAX };
         for before in [
             Before::Absent,

@@ -8,7 +8,7 @@
 use crate::btree::node::edit::{Edit, Payload};
 use crate::btree::node::layout::{INNER_SLOT, Node, common, rest_of};
 use crate::btree::node::split::separator;
-use crate::btree::split::{adopt_all, copy_body};
+use crate::btree::structure::split::{adopt_all, copy_body};
 use crate::btree::tree::BTree;
 use crate::page::PageBuffer;
 use crate::pool::{MiniTransaction, Pages, Swip, Try, Write};

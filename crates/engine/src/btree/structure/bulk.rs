@@ -11,7 +11,7 @@ use crate::btree::node::layout::{
     INNER_SLOT, LEAF_SLOT, Node, REFERENCE_ROOM, common, rest_of, slots_at,
 };
 use crate::btree::node::split::separator;
-use crate::btree::split::copy_body;
+use crate::btree::structure::split::copy_body;
 use crate::btree::tree::BTree;
 use crate::page::PageBuffer;
 use crate::pool::{MiniTransaction, Pages, PoolError, Try};
@@ -184,11 +184,11 @@ impl<P: Pages> BTree<P> {
         let fits = inline.all(|row| edit.push(&row.key, &Payload::Inline(&row.value)));
         edit.finish();
         let fail = |error| BulkError::Write { row: at, error };
-        let attached = fits
+        let appended = fits
             && self
-                .attach(&draft, fence.unwrap_or(&[]), fence.is_some())
+                .append_leaf(&draft, fence.unwrap_or(&[]), fence.is_some())
                 .map_err(|error| fail(error.into()))?;
-        if !attached {
+        if !appended {
             return Err(BulkError::NotEmpty);
         }
         for row in rows.iter().filter(|row| row.large) {
@@ -199,9 +199,9 @@ impl<P: Pages> BTree<P> {
 
     /// Puts the draft into the last leaf and, unless it is the end, an empty leaf behind it;
     /// `false` if that leaf is not empty, or not the one that the draft follows.
-    fn attach(&self, draft: &PageBuffer, fence: &[u8], more: bool) -> Result<bool, PoolError> {
+    fn append_leaf(&self, draft: &PageBuffer, fence: &[u8], more: bool) -> Result<bool, PoolError> {
         loop {
-            match self.pages.run(|mtr| self.attach_attempt(mtr, draft, fence, more))? {
+            match self.pages.run(|mtr| self.append_attempt(mtr, draft, fence, more))? {
                 Step::Done => return Ok(true),
                 Step::Disturbed => return Ok(false),
                 Step::ParentFull(bytes) => self.make_room(fence, 1, bytes, false)?,
@@ -209,7 +209,7 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    fn attach_attempt<'o>(
+    fn append_attempt<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
         draft: &PageBuffer,
@@ -243,7 +243,7 @@ impl<P: Pages> BTree<P> {
             return Ok(Step::Disturbed);
         }
         Edit::leaf(next.page_mut()).init(fence, None);
-        crate::btree::split::link(&mut parent, index, fence, &last, &next);
+        crate::btree::structure::split::link(&mut parent, index, fence, &last, &next);
         mtr.adopt(next.swip(), &parent);
         Ok(Step::Done)
     }

@@ -5,11 +5,10 @@
 //! the parent thin: the same again, one level up, to the root, which takes over the content of
 //! its only child.
 
-use crate::btree::change::is_thin;
 use crate::btree::descend::{Place, Seek, sound};
 use crate::btree::node::edit::{Edit, Payload, put_swip};
 use crate::btree::node::layout::{LAST_CHILD, Node, common, rest_of, stride};
-use crate::btree::split::{adopt_all, copy_body};
+use crate::btree::structure::split::{adopt_all, copy_body};
 use crate::btree::tree::BTree;
 use crate::page::{PAGE_HEADER, PageBuffer};
 use crate::pool::{Jump, MiniTransaction, Pages, PoolError, Swip, Try, Write};
@@ -148,7 +147,7 @@ impl<P: Pages> BTree<P> {
             node.validate()?;
             return Ok(Step::Top);
         };
-        let thin = is_thin(Node::of(node.view()));
+        let thin = Node::of(node.view()).is_thin();
         node.validate()?;
         drop(node);
         if !thin {
@@ -161,7 +160,7 @@ impl<P: Pages> BTree<P> {
         for left_index in pairs.into_iter().flatten() {
             let left = self.child_held(&parent, left_index, level, depth)?;
             let right = self.child_held(&parent, left_index + 1, level, depth)?;
-            if !is_thin(Node::of(left.view())) && !is_thin(Node::of(right.view())) {
+            if !Node::of(left.view()).is_thin() && !Node::of(right.view()).is_thin() {
                 return Ok(Step::Fine);
             }
             if self.merge_pair(mtr, &mut parent, left_index, left, right) {

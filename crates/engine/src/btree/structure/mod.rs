@@ -1,0 +1,8 @@
+//! Structural changes: splits, merges, shifts, and what is built of them.
+
+pub(crate) mod bulk;
+mod compact;
+mod merge;
+mod range_delete;
+mod shift;
+mod split;

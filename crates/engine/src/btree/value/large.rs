@@ -1,0 +1,62 @@
+//! Names of values in overflow pages, where no leaf entry refers to them.
+
+use millpond_base::PageId;
+
+use crate::page::change::{put_varint, take_varint};
+use crate::pool::Anchor;
+
+/// A value in overflow pages, as the log names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LargeValue {
+    /// The root of its pages.
+    pub root: PageId,
+    /// Bytes.
+    pub len: u64,
+    /// Drawn when the value was written; no other value has it.
+    pub stamp: u64,
+}
+
+impl LargeValue {
+    /// Appends it to `out`.
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.root.0);
+        put_varint(out, self.len);
+        put_varint(out, self.stamp);
+    }
+
+    /// Takes what [`LargeValue::put`] wrote off the front of `bytes`; `None` if it is cut short.
+    pub(crate) fn take(bytes: &mut &[u8]) -> Option<LargeValue> {
+        let root = PageId(take_varint(bytes)?);
+        Some(LargeValue { root, len: take_varint(bytes)?, stamp: take_varint(bytes)? })
+    }
+}
+
+/// A value in overflow pages below an anchor of its own: an orphan that no entry refers to, to be
+/// attached to one or to be freed. While it is written, its pages are those written so far.
+pub struct Detached {
+    pub(crate) anchor: Anchor,
+    pub(crate) len: u64,
+    pub(crate) stamp: u64,
+}
+
+impl Detached {
+    /// `value`, whose root's swip is in `anchor`.
+    pub(crate) fn below(anchor: Anchor, value: LargeValue) -> Detached {
+        Detached { anchor, len: value.len, stamp: value.stamp }
+    }
+
+    /// Returns its stamp, which no other value has.
+    pub fn stamp(&self) -> u64 {
+        self.stamp
+    }
+
+    /// Returns its length in bytes.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether it is empty, which it never is.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}

@@ -1,0 +1,485 @@
+//! Applying one write request.
+//!
+//! A write is one attempt: the leaf is latched, the key's entry is read, and either everything is
+//! done under that one latch, or nothing is and the attempt returns what is missing: a split, an
+//! anchor for overflow pages that are to be freed, or a comparison with a value in overflow pages.
+//!
+//! Overflow pages are written before their entry exists, below an anchor of their own; the entry
+//! takes over their root's swip. In the same way the pages of a value that is replaced or removed
+//! are moved below an anchor, and freed from there afterwards.
+
+use millpond_base::PageId;
+
+use crate::btree::descend::held_anchor;
+use crate::btree::node::edit::{Edit, Payload, Reference, put_swip, reference_at};
+use crate::btree::node::layout::{Node, Span, Value};
+use crate::btree::tree::{BTree, corrupt};
+use crate::btree::value::large::{Detached, LargeValue};
+use crate::btree::value::layout::{orphan_value, set_word};
+use crate::btree::write::redo_note;
+use crate::btree::write::request::{
+    NewValue, RootFate, WriteCondition, WriteOutcome, WriteRequest,
+};
+use crate::btree::write::undo::{Before, Undo};
+use crate::pool::{
+    ANCHOR_STAMP, ANCHOR_SWIP, Actor, Anchor, MiniTransaction, Pages, PoolError, Swip, Try, Write,
+};
+
+/// A write request that is being applied.
+struct Pending<'r, 'a> {
+    request: &'r mut WriteRequest<'a>,
+    /// The anchor for the overflow pages of the entry's old value, once one is needed.
+    trash: Option<Anchor>,
+    /// The old value, once its pages are below that anchor.
+    gone: Option<LargeValue>,
+}
+
+/// How an attempt ended.
+enum Step {
+    Done(Done),
+    /// The leaf has no room.
+    Split(Need),
+    /// The old value's pages need an anchor.
+    Trash,
+    /// It is not known yet whether this value equals the expected one.
+    Compare(Reference),
+}
+
+/// An attempt that ended without an obstacle.
+struct Done {
+    existed: bool,
+    applied: bool,
+    /// The leaf may be merged with a neighbour.
+    thin: bool,
+}
+
+/// The room that a leaf lacks.
+struct Need {
+    bytes: usize,
+    /// For a key that is not there yet.
+    is_new: bool,
+}
+
+/// What an entry's new value needs: the anchor that holds its root's swip, latched, and its name.
+struct Attaching<'o, 'a, P: Pages> {
+    anchor: Write<'o, P>,
+    value: &'a Detached,
+}
+
+/// The old value of an entry, which is in overflow pages, and the latched anchor for them.
+struct Detaching<'o, P: Pages> {
+    trash: Write<'o, P>,
+    reference: Reference,
+}
+
+impl Step {
+    fn refused(existed: bool) -> Step {
+        Step::Done(Done { existed, applied: false, thin: false })
+    }
+
+    fn applied(existed: bool) -> Step {
+        Step::Done(Done { existed, applied: true, thin: false })
+    }
+}
+
+impl<P: Pages> BTree<P> {
+    /// Applies a write, and splits and merges leaves for it as needed. The old value goes to `old`
+    /// if the write has no actor; the caller frees what is `gone`.
+    pub(crate) fn apply<'a>(
+        &self,
+        request: &mut WriteRequest<'a>,
+        mut old: Option<&mut Vec<u8>>,
+    ) -> Result<WriteOutcome, PoolError> {
+        debug_assert!(request.key.len() <= self.limits.key_max || request.value.is_removal());
+        let actor = request.context.actor;
+        let mut pending = Pending { request, trash: None, gone: None };
+        let result = loop {
+            match self.apply_once(&mut pending, old.as_deref_mut()) {
+                Ok(Some(done)) => break Ok(done),
+                Ok(None) => {}
+                Err(error) => break Err(error),
+            }
+        };
+        let gone = pending.gone.zip(pending.trash);
+        let gone = gone.map(|(value, anchor)| Detached::below(anchor, value));
+        let mut outcome = match (result, pending.trash) {
+            (Ok(done), _) => done,
+            (Err(error), None) => return Err(error),
+            (Err(error), Some(trash)) => {
+                gone.map_or_else(|| self.free_any_below(trash), |gone| self.free_below(&gone))?;
+                return Err(error);
+            }
+        };
+        debug_assert!(gone.is_none() || outcome.existed);
+        debug_assert!(gone.is_none() || outcome.applied);
+        if let (Some(gone), Some(old)) = (&gone, old)
+            && actor == Actor::Itself
+        {
+            self.read_below(gone, old)?;
+        }
+        if let (None, Some(trash)) = (&gone, pending.trash) {
+            done_anyway(actor, self.free_any_below(trash))?;
+        }
+        outcome.gone = gone;
+        Ok(outcome)
+    }
+
+    /// One attempt, and what it turned out to need; `None` if it is to be repeated.
+    fn apply_once(
+        &self,
+        pending: &mut Pending<'_, '_>,
+        mut old: Option<&mut Vec<u8>>,
+    ) -> Result<Option<WriteOutcome>, PoolError> {
+        let key = pending.request.key;
+        let (step, at) =
+            self.pages.run_logged(|mtr| self.attempt(mtr, pending, old.as_deref_mut()))?;
+        match step {
+            Step::Done(Done { existed, applied, thin }) => {
+                if thin {
+                    done_anyway(pending.request.context.actor, self.merge(key))?;
+                }
+                Ok(Some(WriteOutcome { existed, applied, at, gone: None }))
+            }
+            Step::Split(Need { bytes, is_new }) => {
+                self.split(key, bytes, is_new)?;
+                Ok(None)
+            }
+            Step::Trash => {
+                pending.trash = Some(self.empty_anchor()?);
+                Ok(None)
+            }
+            Step::Compare(reference) => {
+                let condition = pending.request.condition;
+                let WriteCondition::Equals(expected) = condition else { return Ok(None) };
+                match self.read_whole(key, reference)? {
+                    Some(value) if value == expected => {
+                        pending.request.condition = WriteCondition::Stamp(reference.stamp);
+                        let done = self.apply_once(pending, old)?;
+                        // A value that changed meanwhile is compared again.
+                        pending.request.condition = condition;
+                        Ok(done.filter(|outcome| outcome.applied))
+                    }
+                    Some(_) => Ok(Some(WriteOutcome::refused(true))),
+                    None => Ok(None),
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn attempt<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        pending: &mut Pending<'_, '_>,
+        old: Option<&mut Vec<u8>>,
+    ) -> Try<Step> {
+        let key = pending.request.key;
+        let leaf = self.leaf_to_write(mtr, key)?;
+        let node = Node::leaf(leaf.view());
+        let (i, existed) = node.lower_bound(key);
+        debug_assert!(i <= node.count());
+        if !existed {
+            let wanted = matches!(
+                pending.request.condition,
+                WriteCondition::Always | WriteCondition::Absent
+            ) && !pending.request.value.is_removal();
+            if !wanted {
+                return Ok(Step::refused(existed));
+            }
+            return self.attempt_insert(mtr, leaf, i, pending);
+        }
+        match (pending.request.condition, node.value(i)) {
+            (WriteCondition::Always | WriteCondition::Present, _) => {}
+            (WriteCondition::Absent, _) => return Ok(Step::refused(existed)),
+            (WriteCondition::Stamp(stamp), Value::Overflow(at)) => {
+                if reference_at(node.view, at).stamp != stamp {
+                    return Ok(Step::refused(existed));
+                }
+            }
+            (WriteCondition::Stamp(_), Value::Inline(_)) => return Ok(Step::refused(existed)),
+            (WriteCondition::Equals(expected), Value::Inline(span)) => {
+                if leaf.page().get(span.at..span.end()) != Some(expected) {
+                    return Ok(Step::refused(existed));
+                }
+            }
+            (WriteCondition::Equals(expected), Value::Overflow(at)) => {
+                let reference = reference_at(node.view, at);
+                if reference.len != expected.len() as u64 {
+                    return Ok(Step::refused(existed));
+                }
+                return Ok(Step::Compare(reference));
+            }
+        }
+        self.attempt_replace(mtr, leaf, i, pending, old)
+    }
+
+    #[inline]
+    fn attempt_insert<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        mut leaf: Write<'o, P>,
+        i: usize,
+        pending: &mut Pending<'_, '_>,
+    ) -> Try<Step> {
+        let (key, value) = (pending.request.key, pending.request.value);
+        let attaching = attaching(mtr, value)?;
+        let payload = payload_for(&attaching, value);
+        let bytes = Node::leaf(leaf.view()).need(key.len(), &payload);
+        if Node::leaf(leaf.view()).free() < bytes {
+            return Ok(Step::Split(Need { bytes, is_new: true }));
+        }
+        let root = root_of(mtr, &payload);
+        let insertion = redo_note::Insertion { at: i, counts: true };
+        let page =
+            leaf.page_mut_noted(|out| redo_note::insert(out, insertion, key, &payload, root));
+        let mut edit = Edit::leaf(page);
+        if !edit.insert(i, key, &payload) {
+            return Err(corrupt(leaf.id(), "its free room cannot be used"));
+        }
+        edit.count_insert(i);
+        self.log_undo(mtr, pending.request, Before::Absent);
+        attach(mtr, attaching, &leaf);
+        Ok(Step::applied(false))
+    }
+
+    #[inline]
+    fn attempt_replace<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        mut leaf: Write<'o, P>,
+        i: usize,
+        pending: &mut Pending<'_, '_>,
+        old: Option<&mut Vec<u8>>,
+    ) -> Try<Step> {
+        let node = Node::leaf(leaf.view());
+        let reference = match node.value(i) {
+            Value::Overflow(at) => reference_at(node.view, at),
+            Value::Inline(span) => {
+                if let Some(old) = old {
+                    old.clear();
+                    node.append(span, old);
+                }
+                if let NewValue::Bytes(value) = pending.request.value
+                    && value.len() == span.len
+                {
+                    self.overwrite(mtr, &mut leaf, i, span, pending.request, value);
+                    return Ok(Step::applied(true));
+                }
+                return self.swap_entry(mtr, leaf, i, pending, None);
+            }
+        };
+        let Some(trash) = pending.trash else { return Ok(Step::Trash) };
+        let trash = held_anchor(mtr, trash)?;
+        self.swap_entry(mtr, leaf, i, pending, Some(Detaching { trash, reference }))
+    }
+
+    /// Overwrites the inline value of entry `i`, which is in `span`, with one of the same length.
+    #[inline(always)]
+    pub(crate) fn overwrite<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        leaf: &mut Write<'o, P>,
+        i: usize,
+        span: Span,
+        request: &mut WriteRequest<'_>,
+        value: &[u8],
+    ) {
+        debug_assert_eq!(span.len, value.len());
+        if !mtr.pages().logs() && request.context.actor == Actor::Itself {
+            if let Some(place) = leaf.page_mut().get_mut(span.at..span.end()) {
+                place.copy_from_slice(value);
+            }
+            return;
+        }
+        let Some(old) = leaf.page().get(span.at..span.end()) else { return };
+        let (from, to) = redo_note::differing(old, value);
+        let (Some(old), Some(new)) = (old.get(from..to), value.get(from..to)) else { return };
+        if new.is_empty() {
+            return;
+        }
+        self.log_undo(mtr, request, Before::Part { offset: from, bytes: old });
+        let page = leaf.page_mut_noted(|out| redo_note::overwrite(out, i, from, new));
+        if let Some(place) = page.get_mut(span.at + from..span.at + to) {
+            place.copy_from_slice(new);
+        }
+    }
+
+    /// Writes the undo of a write that is certain to be applied to the log and to the caller's
+    /// undo buffer, and logs what becomes of the root that its entry names.
+    #[inline(always)]
+    fn log_undo(
+        &self,
+        mtr: &MiniTransaction<'_, P>,
+        request: &mut WriteRequest<'_>,
+        before: Before<'_>,
+    ) {
+        let context = &mut request.context;
+        if context.actor != Actor::Itself {
+            let undo = Undo { owner: self.owner, key: request.key, before };
+            match context.undo.take() {
+                None => mtr.undo(context.actor, |out| undo.put(out)),
+                Some(buffer) => {
+                    let start = buffer.len();
+                    undo.put(buffer);
+                    mtr.undo(context.actor, |out| out.extend_from_slice(&buffer[start..]));
+                }
+            }
+        }
+        match context.root {
+            RootFate::None => {}
+            RootFate::Attached(page) => mtr.attached(page),
+            RootFate::Orphaned(page, root) => mtr.orphaned(page, root),
+        }
+    }
+
+    /// Counts the room that the removal of entry `i` makes. A count is a write to memory that all
+    /// threads share, so every eighth removal from a leaf counts for eight.
+    #[inline(always)]
+    fn count_removal(&self, leaf: Node<'_>, i: usize) {
+        debug_assert!(i < leaf.count());
+        if leaf.count() % 8 == 1 {
+            self.tally.loosened(8 * leaf.entry_len_under(i, leaf.prefix_len()) as u64);
+        }
+    }
+
+    /// Logs the undo of the removal of entry `i`, which is still there; its value becomes an orphan
+    /// if it is `large`.
+    fn log_undo_of_swap(
+        &self,
+        mtr: &MiniTransaction<'_, P>,
+        leaf: &Write<'_, P>,
+        i: usize,
+        request: &mut WriteRequest<'_>,
+        large: Option<LargeValue>,
+    ) {
+        if !mtr.pages().logs() && request.context.actor == Actor::Itself {
+            return;
+        }
+        match (large, Node::leaf(leaf.view()).value(i)) {
+            (Some(large), _) => {
+                mtr.orphaned(large.root, orphan_value(large.stamp));
+                self.log_undo(mtr, request, Before::Large(large));
+            }
+            (None, Value::Inline(span)) => {
+                let value = leaf.page().get(span.at..span.end()).unwrap_or(&[]);
+                self.log_undo(mtr, request, Before::Value(value));
+            }
+            (None, Value::Overflow(_)) => debug_assert!(false, "the caller has detached it"),
+        }
+    }
+
+    /// Removes entry `i` and inserts the new one in its place; all latches are held.
+    fn swap_entry<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        mut leaf: Write<'o, P>,
+        i: usize,
+        pending: &mut Pending<'_, '_>,
+        detaching: Option<Detaching<'o, P>>,
+    ) -> Try<Step> {
+        let (key, value) = (pending.request.key, pending.request.value);
+        let attaching = attaching(mtr, value)?;
+        let node = Node::leaf(leaf.view());
+        if value.is_removal() {
+            self.count_removal(node, i);
+        } else {
+            let gained = node.entry_len_under(i, node.prefix_len());
+            let need = node.need(key.len(), &payload_for(&attaching, value));
+            if node.free() + gained < need {
+                return Ok(Step::Split(Need { bytes: need - gained, is_new: false }));
+            }
+        }
+        let large = detaching.as_ref().map(|Detaching { reference, .. }| LargeValue {
+            root: mtr.pages().page_of(reference.swip),
+            len: reference.len,
+            stamp: reference.stamp,
+        });
+        self.log_undo_of_swap(mtr, &leaf, i, pending.request, large);
+        let page = leaf.page_mut_noted(|out| redo_note::remove(out, i));
+        Edit::leaf(page).remove(i);
+        if !value.is_removal() {
+            let payload = payload_for(&attaching, value);
+            let root = root_of(mtr, &payload);
+            let insertion = redo_note::Insertion { at: i, counts: false };
+            let page =
+                leaf.page_mut_noted(|out| redo_note::insert(out, insertion, key, &payload, root));
+            Edit::leaf(page).insert(i, key, &payload);
+        }
+        attach(mtr, attaching, &leaf);
+        if let Some(Detaching { mut trash, reference }) = detaching {
+            put_swip(trash.page_mut(), ANCHOR_SWIP, reference.swip);
+            set_word(trash.page_mut(), ANCHOR_STAMP, reference.stamp);
+            mtr.adopt(reference.swip, &trash);
+            pending.gone = large;
+        }
+        let node = Node::leaf(leaf.view());
+        // Not at every removal: a leaf whose neighbours are full would try in vain each time.
+        let thin = node.is_thin() && node.count().is_multiple_of(4);
+        Ok(Step::Done(Done { existed: true, applied: true, thin }))
+    }
+}
+
+/// Logs an error of the work that follows a write on behalf of an actor, and goes on: the write is
+/// applied, and a transaction must not take it for one that is not.
+pub(crate) fn done_anyway(actor: Actor, after: Result<(), PoolError>) -> Result<(), PoolError> {
+    match after {
+        Err(error) if actor != Actor::Itself => {
+            tracing::warn!(%error, "an entry was written, but not all was tidied up after it");
+            Ok(())
+        }
+        other => other,
+    }
+}
+
+/// Latches the anchor of a new value whose pages are written.
+#[inline(always)]
+fn attaching<'o, 'a, P: Pages>(
+    mtr: &'o MiniTransaction<'o, P>,
+    value: NewValue<'a>,
+) -> Try<Option<Attaching<'o, 'a, P>>> {
+    match value {
+        NewValue::Detached(value) => {
+            Ok(Some(Attaching { anchor: held_anchor(mtr, value.anchor)?, value }))
+        }
+        NewValue::Bytes(_) | NewValue::Removed => Ok(None),
+    }
+}
+
+#[inline(always)]
+fn payload_for<'a, P: Pages>(
+    attaching: &Option<Attaching<'_, 'a, P>>,
+    value: NewValue<'a>,
+) -> Payload<'a> {
+    match (attaching, value) {
+        (Some(Attaching { anchor, value }), _) => {
+            let swip = Swip(anchor.view().u64(ANCHOR_SWIP));
+            Payload::Overflow(Reference { swip, len: value.len, stamp: value.stamp })
+        }
+        (None, NewValue::Bytes(value)) => Payload::Inline(value),
+        (None, _) => Payload::Inline(&[]),
+    }
+}
+
+/// The page of the root of a value in overflow pages.
+#[inline(always)]
+fn root_of<P: Pages>(mtr: &MiniTransaction<'_, P>, payload: &Payload<'_>) -> PageId {
+    match payload {
+        Payload::Overflow(reference) => mtr.pages().page_of(reference.swip),
+        Payload::Inline(_) | Payload::Child(_) => PageId::default(),
+    }
+}
+
+/// Clears the anchor of a value whose root's swip is in the leaf now.
+#[inline(always)]
+fn attach<P: Pages>(
+    mtr: &MiniTransaction<'_, P>,
+    attaching: Option<Attaching<'_, '_, P>>,
+    leaf: &Write<'_, P>,
+) {
+    if let Some(Attaching { mut anchor, .. }) = attaching {
+        let swip = Swip(anchor.view().u64(ANCHOR_SWIP));
+        put_swip(anchor.page_mut(), ANCHOR_SWIP, Swip::NULL);
+        mtr.adopt(swip, leaf);
+        mtr.attached(mtr.pages().page_of(swip));
+    }
+}

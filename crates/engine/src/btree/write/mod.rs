@@ -1,0 +1,12 @@
+//! Writing entries: requests and their outcome, the attempt that applies one, updates in place, and
+//! what a write leaves in the log and in the undo buffer.
+
+mod apply;
+mod in_place;
+mod operations;
+pub(crate) mod patch;
+pub(crate) mod redo_note;
+pub(crate) mod request;
+mod streamed;
+mod transactional;
+pub(crate) mod undo;

@@ -1,0 +1,141 @@
+//! The writes of one key outside transactions: insert, upsert, replace, compare-and-swap, remove.
+
+use crate::btree::error::WriteError;
+use crate::btree::tree::BTree;
+use crate::btree::value::large::Detached;
+use crate::btree::write::request::{NewValue, WriteCondition, WriteOutcome, WriteRequest};
+use crate::pool::{Pages, PoolError};
+
+impl<P: Pages> BTree<P> {
+    /// Inserts an entry; `false`, and nothing changed, if the key is there already.
+    ///
+    /// # Errors
+    /// Key or value too long, or the memory behind the tree failed.
+    pub fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool, WriteError> {
+        Ok(self.put(key, value, WriteCondition::Absent, None)?.applied)
+    }
+
+    /// Inserts an entry, or replaces the value of one; returns whether there was one.
+    ///
+    /// # Errors
+    /// As [`BTree::insert`].
+    pub fn upsert(&self, key: &[u8], value: &[u8]) -> Result<bool, WriteError> {
+        Ok(self.put(key, value, WriteCondition::Always, None)?.existed)
+    }
+
+    /// Inserts an entry, or replaces the value of one; returns the value that was replaced.
+    ///
+    /// # Errors
+    /// As [`BTree::insert`].
+    pub fn upsert_returning(
+        &self,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<Option<Vec<u8>>, WriteError> {
+        let mut old = Vec::new();
+        let outcome = self.put(key, value, WriteCondition::Always, Some(&mut old))?;
+        Ok(outcome.existed.then_some(old))
+    }
+
+    /// Replaces the value of a key; `false`, and nothing changed, if the key is not there.
+    ///
+    /// # Errors
+    /// As [`BTree::insert`].
+    pub fn replace(&self, key: &[u8], value: &[u8]) -> Result<bool, WriteError> {
+        Ok(self.put(key, value, WriteCondition::Present, None)?.applied)
+    }
+
+    /// Sets the entry of `key` to `new` if it is `expected`, where `None` is no entry. Returns
+    /// whether it was, in one step as seen by all other threads.
+    ///
+    /// # Errors
+    /// As [`BTree::insert`].
+    pub fn compare_and_swap(
+        &self,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool, WriteError> {
+        match (expected, new) {
+            (None, None) => Ok(!self.contains(key)?),
+            (None, Some(new)) => self.insert(key, new),
+            (Some(old), Some(new)) => {
+                Ok(self.put(key, new, WriteCondition::Equals(old), None)?.applied)
+            }
+            (Some(old), None) => Ok(self.take(key, WriteCondition::Equals(old), None)?.applied),
+        }
+    }
+
+    /// Removes an entry; `false` if there is none.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    pub fn remove(&self, key: &[u8]) -> Result<bool, PoolError> {
+        Ok(self.take(key, WriteCondition::Present, None)?.applied)
+    }
+
+    /// Removes an entry; returns the value that it had.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    pub fn remove_returning(&self, key: &[u8]) -> Result<Option<Vec<u8>>, PoolError> {
+        let mut old = Vec::new();
+        let outcome = self.take(key, WriteCondition::Present, Some(&mut old))?;
+        Ok(outcome.applied.then_some(old))
+    }
+
+    #[inline]
+    fn put(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        condition: WriteCondition<'_>,
+        old: Option<&mut Vec<u8>>,
+    ) -> Result<WriteOutcome, WriteError> {
+        self.check_sizes(key, value.len() as u64)?;
+        if self.fits_inline(key, value.len() as u64) {
+            let mut request = WriteRequest::new(key, NewValue::Bytes(value), condition);
+            return Ok(self.apply_and_free(&mut request, old)?);
+        }
+        let value = self.build(value)?;
+        Ok(self.put_detached(key, &value, condition, old)?)
+    }
+
+    #[inline]
+    fn take(
+        &self,
+        key: &[u8],
+        condition: WriteCondition<'_>,
+        old: Option<&mut Vec<u8>>,
+    ) -> Result<WriteOutcome, PoolError> {
+        self.apply_and_free(&mut WriteRequest::new(key, NewValue::Removed, condition), old)
+    }
+
+    /// Writes a value whose pages are built, and frees them unless the entry has them then.
+    pub(crate) fn put_detached(
+        &self,
+        key: &[u8],
+        value: &Detached,
+        condition: WriteCondition<'_>,
+        old: Option<&mut Vec<u8>>,
+    ) -> Result<WriteOutcome, PoolError> {
+        let mut request = WriteRequest::new(key, NewValue::Detached(value), condition);
+        let result = self.apply_and_free(&mut request, old);
+        self.free_below(value)?;
+        result
+    }
+
+    /// Applies a write, and frees the overflow pages that it leaves without an entry.
+    #[inline]
+    fn apply_and_free(
+        &self,
+        request: &mut WriteRequest<'_>,
+        old: Option<&mut Vec<u8>>,
+    ) -> Result<WriteOutcome, PoolError> {
+        let mut outcome = self.apply(request, old)?;
+        if let Some(gone) = outcome.gone.take() {
+            self.free_below(&gone)?;
+        }
+        Ok(outcome)
+    }
+}

@@ -1,0 +1,161 @@
+//! What a write asks for, and how it ended.
+
+use millpond_base::{Lsn, PageId};
+
+use crate::btree::value::large::Detached;
+use crate::page::change::OrphanRoot;
+use crate::pool::Actor;
+
+/// One write to the entry of a key, by one mini-transaction.
+pub struct WriteRequest<'a> {
+    /// The key.
+    pub key: &'a [u8],
+    /// The new state of its entry.
+    pub value: NewValue<'a>,
+    /// What must hold for the write to be applied.
+    pub condition: WriteCondition<'a>,
+    /// On whose behalf it is.
+    pub context: WriteContext<'a>,
+}
+
+impl<'a> WriteRequest<'a> {
+    /// A write outside any transaction.
+    #[inline(always)]
+    pub fn new(
+        key: &'a [u8],
+        value: NewValue<'a>,
+        condition: WriteCondition<'a>,
+    ) -> WriteRequest<'a> {
+        WriteRequest { key, value, condition, context: WriteContext::default() }
+    }
+
+    /// The same write in another context.
+    #[inline(always)]
+    pub fn within(self, context: WriteContext<'a>) -> WriteRequest<'a> {
+        WriteRequest { context, ..self }
+    }
+}
+
+/// The new state of an entry.
+#[derive(Clone, Copy)]
+pub enum NewValue<'a> {
+    /// It is removed.
+    Removed,
+    /// It has this value: in its leaf if it fits there, otherwise in overflow pages.
+    Bytes(&'a [u8]),
+    /// It has this value, whose overflow pages are written already.
+    Detached(&'a Detached),
+}
+
+impl<'a> NewValue<'a> {
+    /// The value, or the removal if there is none.
+    #[inline(always)]
+    pub fn of(value: Option<&'a [u8]>) -> NewValue<'a> {
+        value.map_or(NewValue::Removed, NewValue::Bytes)
+    }
+
+    /// Whether the entry is removed.
+    #[inline(always)]
+    pub(crate) fn is_removal(self) -> bool {
+        matches!(self, NewValue::Removed)
+    }
+}
+
+/// What must hold for a write to be applied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum WriteCondition<'a> {
+    /// Nothing; a removal needs an entry to remove.
+    #[default]
+    Always,
+    /// There is no such key.
+    Absent,
+    /// There is such a key.
+    Present,
+    /// The key has this value.
+    Equals(&'a [u8]),
+    /// The key has the value with this stamp, in overflow pages.
+    Stamp(u64),
+}
+
+/// On whose behalf an entry is written, and what follows from it.
+#[derive(Default)]
+pub struct WriteContext<'a> {
+    /// The transaction, the undo of one, or nobody.
+    pub actor: Actor,
+    /// What becomes of the root that the entry's value names.
+    pub root: RootFate,
+    /// Where the write's undo ([`Undo`](super::undo::Undo)) is appended, if it is applied and has
+    /// an actor.
+    pub undo: Option<&'a mut Vec<u8>>,
+}
+
+impl<'a> WriteContext<'a> {
+    /// On behalf of `actor`, without an undo buffer.
+    #[inline(always)]
+    pub fn of(actor: Actor) -> WriteContext<'a> {
+        WriteContext { actor, ..WriteContext::default() }
+    }
+
+    /// On behalf of `actor`; the write's undo is appended to `undo`.
+    #[inline(always)]
+    pub fn with_undo(actor: Actor, undo: &'a mut Vec<u8>) -> WriteContext<'a> {
+        WriteContext { actor, root: RootFate::None, undo: Some(undo) }
+    }
+
+    /// On behalf of nobody, for an entry whose value names a root.
+    pub(crate) fn root(root: RootFate) -> WriteContext<'a> {
+        WriteContext { root, ..WriteContext::default() }
+    }
+}
+
+/// What becomes of a root that an entry's value names, when the entry is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RootFate {
+    /// There is no such root.
+    #[default]
+    None,
+    /// It was an orphan, and is attached by this write.
+    Attached(PageId),
+    /// It becomes an orphan by this write.
+    Orphaned(PageId, OrphanRoot),
+}
+
+/// How a write ended.
+#[derive(Default)]
+pub struct WriteOutcome {
+    /// Whether the key was there.
+    pub existed: bool,
+    /// Whether the write was applied.
+    pub applied: bool,
+    /// Where its record begins in the log; 0 if there is none.
+    pub at: Lsn,
+    /// The value in overflow pages that the entry had, if the write was applied.
+    pub gone: Option<Detached>,
+}
+
+impl WriteOutcome {
+    /// Of a write that was not applied.
+    pub(crate) fn refused(existed: bool) -> WriteOutcome {
+        WriteOutcome { existed, ..WriteOutcome::default() }
+    }
+}
+
+/// What an update in place found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Updated {
+    /// An inline value, which was shown and updated.
+    Done,
+    /// No such key.
+    Absent,
+    /// A value in overflow pages, which was not shown: it has to be read and written.
+    Large,
+}
+
+/// How an update in place on behalf of an actor ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UpdateOutcome {
+    /// What it found.
+    pub updated: Updated,
+    /// Where its record begins in the log; 0 if there is none.
+    pub at: Lsn,
+}

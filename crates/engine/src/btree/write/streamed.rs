@@ -1,0 +1,41 @@
+//! Writing values that come out of a source.
+
+use std::io;
+
+use crate::btree::error::{StreamError, WriteError};
+use crate::btree::tree::BTree;
+use crate::btree::value::stream::Streamed;
+use crate::btree::write::request::WriteCondition;
+use crate::pool::Pages;
+
+impl<P: Pages> BTree<P> {
+    /// Inserts or replaces a value of `len` bytes that is read out of `source`, page by page;
+    /// returns whether there was one. No reader sees it before it is complete.
+    ///
+    /// # Errors
+    /// The source failed or ended early, key or value are too long, or the memory behind the tree
+    /// failed; nothing is changed then.
+    pub fn upsert_from(
+        &self,
+        key: &[u8],
+        len: u64,
+        source: &mut impl io::Read,
+    ) -> Result<bool, StreamError> {
+        let value = self.read_streamed(key, len, source)?;
+        Ok(self.upsert_streamed(key, value)?)
+    }
+
+    /// Gives the entry of `key` a value that was read out of a source; returns whether there was
+    /// an entry.
+    ///
+    /// # Errors
+    /// As [`BTree::insert`].
+    pub(crate) fn upsert_streamed(&self, key: &[u8], value: Streamed) -> Result<bool, WriteError> {
+        match value {
+            Streamed::Inline(value) => self.upsert(key, &value),
+            Streamed::Detached(value) => {
+                Ok(self.put_detached(key, &value, WriteCondition::Always, None)?.existed)
+            }
+        }
+    }
+}
