@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use millpond_base::sync::{Mutex, MutexGuard};
+use millpond_base::sync::Mutex;
 use millpond_base::{FrameId, Lsn, Mark, PageId};
 use millpond_policies::contract::{Access, Frames, HitHook, HitOn, TickSource};
 
@@ -19,7 +19,6 @@ use crate::page::change::OrphanRoot;
 use crate::page::{PageHeader, PageType, View};
 use crate::pool::epoch::{Epochs, Reclamation};
 use crate::pool::error::PoolError;
-use crate::pool::event::Event;
 use crate::pool::frame::{FRAME_HEADER_BYTES, FrameHeader, State};
 use crate::pool::guard::{Read, Write};
 use crate::pool::jump::{Jump, Try};
@@ -41,6 +40,8 @@ use crate::pool::stats::counters::{Counter, Counters};
 use crate::pool::stats::histogram::Latencies;
 use crate::pool::storage::Storage;
 use crate::pool::swip::Swip;
+use crate::pool::sync::event::Event;
+use crate::pool::sync::locked::locked;
 use crate::pool::thread_slot::thread_slot;
 use crate::pool::translation::in_flight::InFlight;
 use crate::pool::translation::page_table::PageTable;
@@ -201,13 +202,6 @@ pub(crate) struct Sleep {
     pub(crate) evictor_threads: EvictorThreads,
     /// Rung when frames became free.
     pub(crate) frames: Event,
-}
-
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    match mutex.lock() {
-        Ok(guard) => guard,
-        Err(poisoned) => poisoned.into_inner(),
-    }
 }
 
 impl<M: PoolStrategy> Pool<M> {

@@ -23,9 +23,10 @@ use crate::io::simulated::planted::{Bug, dawdle, is_planted};
 use crate::log::{Log, Record};
 use crate::page::change::OrphanRoot;
 use crate::page::{View, change};
-use crate::pool::buffer_pool::{Pool, PoolStrategy, locked};
+use crate::pool::buffer_pool::{Pool, PoolStrategy};
 use crate::pool::frame::FrameHeader;
 use crate::pool::stats::counters::Counter;
+use crate::pool::sync::locked::locked;
 
 /// Records that pool and transactions write, by their kind.
 pub mod kind {

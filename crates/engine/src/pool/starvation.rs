@@ -20,7 +20,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use millpond_base::FrameId;
 use millpond_base::sync::Mutex;
 
-use crate::pool::buffer_pool::{Pool, PoolStrategy, locked};
+use crate::pool::buffer_pool::{Pool, PoolStrategy};
+use crate::pool::sync::locked::locked;
 use crate::pool::thread_slot::OWNED;
 
 /// Attempts of an operation before it is in distress: about one for each page of a path.

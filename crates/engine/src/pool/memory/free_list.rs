@@ -9,8 +9,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use millpond_base::FrameId;
-use millpond_base::sync::{Mutex, MutexGuard};
+use millpond_base::sync::Mutex;
 
+use crate::pool::sync::locked::locked;
 use crate::pool::thread_slot::SLOTS;
 
 /// Deleted pages' frames that a thread keeps.
@@ -34,13 +35,6 @@ pub struct FreeLists {
     deleted: Box<[Mutex<Vec<Waiting>>]>,
     /// Never below the number of frames in the lists: counted before they are put there.
     free: AtomicU32,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    match mutex.lock() {
-        Ok(guard) => guard,
-        Err(poisoned) => poisoned.into_inner(),
-    }
 }
 
 /// A frame to use, and whether nobody used it before.

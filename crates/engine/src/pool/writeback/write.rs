@@ -19,13 +19,14 @@ use crate::io::AlignedBuffer;
 use crate::io::simulated::planted::{Bug, is_planted};
 use crate::log::Log;
 use crate::page::{PageHeader, View};
-use crate::pool::buffer_pool::{Evictors, Pool, PoolStrategy, locked};
+use crate::pool::buffer_pool::{Evictors, Pool, PoolStrategy};
 use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, State};
 use crate::pool::recording::storage_recorder::StorageRequest;
 use crate::pool::stats::counters::{Counter, Gauge, Timing};
 use crate::pool::storage::PageOut;
 use crate::pool::swip::Swip;
+use crate::pool::sync::locked::locked;
 
 /// Pages per vectored write.
 pub const BATCH_MAX: usize = 32;
