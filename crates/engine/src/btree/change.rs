@@ -261,7 +261,7 @@ impl<P: Pages> BTree<P> {
             if leaf.page().get(span.at..span.end()).is_none() {
                 return Err(corrupt(leaf.id(), "a value reaches beyond its page"));
             }
-            if mtr.pages().logs() {
+            if mtr.is_logged() {
                 // What `f` changes is known only afterwards.
                 let mut value = leaf.page()[span.at..span.end()].to_vec();
                 f(&mut value);
@@ -603,7 +603,7 @@ impl<P: Pages> BTree<P> {
         change: &Change<'_>,
         value: &[u8],
     ) {
-        if !mtr.pages().logs() && change.actor == Actor::Itself {
+        if !mtr.is_logged() && change.actor == Actor::Itself {
             if let Some(place) = leaf.page_mut().get_mut(span.at..span.end()) {
                 place.copy_from_slice(value);
             }
@@ -663,7 +663,7 @@ impl<P: Pages> BTree<P> {
         change: &Change<'_>,
         large: Option<LargeValue>,
     ) {
-        if !mtr.pages().logs() && change.actor == Actor::Itself {
+        if !mtr.is_logged() && change.actor == Actor::Itself {
             return;
         }
         match (large, Node::leaf(leaf.view()).value(i)) {

@@ -14,7 +14,8 @@ use millpond_base::sync::atomic::{AtomicU32, Ordering};
 use millpond_base::{FrameId, PageId};
 use millpond_policies::contract::{Host, OfferOutcome, RefusalReason};
 
-use crate::pool::buffer_pool::{Pool, PoolStrategy};
+use crate::pool::buffer_pool::Pool;
+use crate::pool::options::PoolStrategy;
 use crate::pool::replacement::eviction::LiveHost;
 use crate::pool::sync::locked::locked;
 
