@@ -25,6 +25,8 @@ use crate::pool::frame::{FRAME_HEADER_BYTES, FrameHeader};
 use crate::pool::jump::{Jump, Try};
 use crate::pool::kind::ANCHOR_SWIP;
 use crate::pool::latch::{Latch, Latching};
+use crate::pool::memory::frame_page;
+use crate::pool::mini_transaction::ChangeLog;
 use crate::pool::pages::{Anchor, MiniTransaction, Pages};
 use crate::pool::swip::Swip;
 
@@ -101,11 +103,8 @@ impl<'o, P: Pages> Read<'o, P> {
     /// The page, seen raw: what it shows counts after [`Read::validate`].
     #[inline(always)]
     pub fn view(&self) -> View<'o> {
-        // SAFETY: each frame is followed by a page of that size, aligned to 512, and stays mapped.
-        unsafe {
-            let start = self.frame.as_ptr().cast::<u8>().add(FRAME_HEADER_BYTES);
-            View::raw(start, self.mtr.pages.page_size())
-        }
+        // SAFETY: each frame is followed by a page of that size, and stays mapped.
+        unsafe { frame_page::view(self.frame, self.mtr.pages.page_size()) }
     }
 
     /// The swip at byte offset `at`.
@@ -279,10 +278,8 @@ impl<'o, P: Pages> Write<'o, P> {
         let latch: &'o Latch = unsafe { &(*frame.as_ptr()).latch };
         // The processor looks ahead past an optimistic read, but not past the exchange below: what
         // is needed next is asked for now, so that the cache misses overlap.
-        // SAFETY: each frame is followed by a page of that size, aligned to 512, and stays mapped.
-        let page: View<'o> = unsafe {
-            View::raw(frame.as_ptr().cast::<u8>().add(FRAME_HEADER_BYTES), mtr.pages.page_size())
-        };
+        // SAFETY: each frame is followed by a page of that size, and stays mapped.
+        let page: View<'o> = unsafe { frame_page::view(frame, mtr.pages.page_size()) };
         page.prefetch(0, PREFETCHED);
         if P::Latching::write(latch) {
             Ok(Write { mtr, frame, changed: false, logged: false })
@@ -320,17 +317,14 @@ impl<'o, P: Pages> Write<'o, P> {
     #[inline(always)]
     pub fn page(&self) -> &[u8] {
         // SAFETY: the page behind the frame; writers are kept out by the exclusive latch.
-        unsafe {
-            let start = self.frame.as_ptr().cast::<u8>().add(FRAME_HEADER_BYTES);
-            std::slice::from_raw_parts(start, self.mtr.pages.page_size())
-        }
+        unsafe { frame_page::bytes(self.frame, self.mtr.pages.page_size()) }
     }
 
     /// The page, to change; it counts as dirty from now on.
     #[inline(always)]
     pub fn page_mut(&mut self) -> &mut [u8] {
         self.changed = true;
-        if self.mtr.pages.logs() {
+        if self.mtr.is_logged() {
             self.log_bytes();
         } else {
             self.header().set_dirty();
@@ -338,13 +332,14 @@ impl<'o, P: Pages> Write<'o, P> {
         self.bytes_mut()
     }
 
-    /// The page, to do with it what `note` says, and nothing else: what is logged is the note, from
-    /// which the structure can do the same once more to the same page.
+    /// Returns the page, to be changed exactly as the physiological redo record describes that
+    /// `redo` writes: what is logged is that record, from which the structure can do the same once
+    /// more to the same page.
     #[inline(always)]
-    pub fn page_mut_noted(&mut self, note: impl FnOnce(&mut Vec<u8>)) -> &mut [u8] {
+    pub fn page_mut_noted(&mut self, redo: impl FnOnce(&mut Vec<u8>)) -> &mut [u8] {
         self.changed = true;
-        if self.mtr.pages.logs() {
-            self.log_note(note);
+        if self.mtr.is_logged() {
+            self.log_redo(redo);
         } else {
             self.header().set_dirty();
         }
@@ -355,17 +350,14 @@ impl<'o, P: Pages> Write<'o, P> {
     fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: the page behind the frame; the exclusive latch keeps everybody out, and
         // optimistic readers go through raw reads and validate.
-        unsafe {
-            let start = self.frame.as_ptr().cast::<u8>().add(FRAME_HEADER_BYTES);
-            std::slice::from_raw_parts_mut(start, self.mtr.pages.page_size())
-        }
+        unsafe { frame_page::bytes_mut(self.frame, self.mtr.pages.page_size()) }
     }
 
     #[inline(never)]
     fn log_bytes(&mut self) {
         if self.header().page().is_some() {
             self.logged = true;
-            self.mtr.pending.with(|changes| self.mtr.pages.about_to_change(changes, self.frame));
+            self.mtr.log_change(|pages, changes| P::Log::page_changes(pages, changes, self.frame));
         } else {
             // An anchor, which never goes to storage.
             self.header().set_dirty();
@@ -373,17 +365,19 @@ impl<'o, P: Pages> Write<'o, P> {
     }
 
     #[inline]
-    fn log_note(&mut self, note: impl FnOnce(&mut Vec<u8>)) {
+    fn log_redo(&mut self, redo: impl FnOnce(&mut Vec<u8>)) {
         self.logged = true;
-        self.mtr.pending.with(|changes| self.mtr.pages.about_to_do(changes, self.frame, note));
+        let frame = self.frame;
+        self.mtr.log_change(|pages, changes| P::Log::page_changes_by(pages, changes, frame, redo));
     }
 
     /// A page that was just allocated: it is logged as a whole.
     #[inline]
     pub(crate) fn log_new(mut self) -> Self {
-        if self.mtr.pages.logs() {
+        if self.mtr.is_logged() {
             self.logged = true;
-            self.mtr.pending.with(|changes| self.mtr.pages.made_new(changes, self.frame));
+            let frame = self.frame;
+            self.mtr.log_change(|pages, changes| P::Log::page_allocated(pages, changes, frame));
         }
         self
     }
@@ -413,9 +407,9 @@ impl<'o, P: Pages> Write<'o, P> {
     /// Gives the page back to the store; its swip is gone already.
     pub fn free(self) {
         let mtr = self.mtr;
-        if mtr.pages.logs() {
+        if mtr.is_logged() {
             let frame = self.into_frame();
-            mtr.pending.with(|changes| mtr.pages.freed_later(changes, frame));
+            mtr.log_change(|pages, changes| P::Log::page_freed(pages, changes, frame));
         } else {
             mtr.pages.free(self);
         }

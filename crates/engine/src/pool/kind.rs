@@ -4,7 +4,11 @@
 //! holds swips; page types without one have no children. That is all a structure has to give, and
 //! it may live in any crate.
 
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use crate::page::{PageHeader, PageType, View};
+use crate::pool::error::PoolError;
 
 /// The swips of one page type.
 pub trait Kind: Send + Sync {
@@ -113,6 +117,57 @@ impl Kind for AnchorKind {
             (OWNER_UNKNOWN, _) => Ok(()),
             (owner, found) if owner == found => Ok(()),
             (owner, found) => Err(format!("it belongs to structure {found}, not {owner}")),
+        }
+    }
+}
+
+/// The kinds that structures registered with a pool.
+pub(crate) struct Kinds {
+    /// The kind of each page type; once set, it stays.
+    by_type: Box<[OnceLock<&'static dyn Kind>; 256]>,
+    /// The type of a page that was found to hold swips and has no kind; 0: none was found.
+    unregistered: AtomicU8,
+}
+
+impl Kinds {
+    /// Only anchors have a kind.
+    pub(crate) fn new() -> Kinds {
+        let by_type = Box::new([const { OnceLock::new() }; 256]);
+        let kinds = Kinds { by_type, unregistered: AtomicU8::new(0) };
+        kinds.register(PageType::ANCHOR, &AnchorKind);
+        kinds
+    }
+
+    /// Sets the kind of pages of type `page_type`; the first one stays.
+    pub(crate) fn register(&self, page_type: PageType, kind: &'static dyn Kind) {
+        let _ = self.by_type[usize::from(page_type.0)].set(kind);
+    }
+
+    /// Returns the kind of `page`, or `None` if pages of its type have no swips.
+    #[inline]
+    pub(crate) fn of(&self, page: View<'_>) -> Option<&'static dyn Kind> {
+        self.by_type[usize::from(PageHeader::type_in(page).0)].get().copied()
+    }
+
+    /// Returns whether the swips of `page`, which has some, can be found. If not, that is
+    /// remembered for [`Kinds::all_registered`].
+    pub(crate) fn finds_swips_of(&self, page: View<'_>) -> bool {
+        let is_known = self.of(page).is_some();
+        if !is_known {
+            self.unregistered.store(PageHeader::type_in(page).0, Ordering::Relaxed);
+        }
+        is_known
+    }
+
+    /// Checks that no page was found whose swips cannot be found: its pointers would reach storage,
+    /// so nothing is written any more.
+    ///
+    /// # Errors
+    /// [`PoolError::Unregistered`].
+    pub(crate) fn all_registered(&self) -> Result<(), PoolError> {
+        match self.unregistered.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            page_type => Err(PoolError::Unregistered { page_type }),
         }
     }
 }

@@ -1,31 +1,37 @@
 //! The buffer pool: frames, latches, translation, replacement, write-back.
 
+pub(crate) mod allocation;
+mod anchors;
 pub(crate) mod borrowed;
 pub mod buffer_pool;
 pub mod epoch;
 pub mod error;
-mod event;
 pub mod frame;
 pub mod guard;
 pub mod jump;
 pub mod kind;
 pub mod latch;
+mod logging;
 pub mod memory;
 pub mod mini_transaction;
 mod moving;
+pub mod options;
+mod page_ids;
 pub mod pages;
+mod pool_pages;
 pub mod recording;
 pub mod replacement;
 mod starvation;
 pub mod stats;
 pub mod storage;
 pub mod swip;
+mod sync;
 pub mod thread_slot;
 pub mod translation;
 pub mod twin;
 pub mod writeback;
 
-pub use buffer_pool::{Evictors, Pool, PoolOptions, PoolStrategy};
+pub use buffer_pool::Pool;
 pub use epoch::Reclamation;
 pub use error::PoolError;
 pub use frame::{FRAME_HEADER_BYTES, FrameHeader, State};
@@ -35,6 +41,7 @@ pub use kind::{ANCHOR_STAMP, ANCHOR_SWIP, Kind, NoSwips};
 pub use latch::{Latch, Latched, Latching, Optimistic, Unlatched};
 pub use mini_transaction::Actor;
 pub use moving::{Moved, Walk};
+pub use options::{Evictors, PoolOptions, PoolStrategy};
 pub use pages::{Anchor, MiniTransaction, NewPage, Pages, References};
 pub use recording::storage_recorder::{StorageRecorder, StorageRequest, StorageSink};
 pub use replacement::evictor::Evicted;

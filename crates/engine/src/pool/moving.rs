@@ -29,11 +29,13 @@
 use millpond_base::{AccessKind, Mark, PageId, PageKind};
 
 use crate::page::{PAGE_HEADER, PageHeader, PageType, View};
-use crate::pool::buffer_pool::{Lacking, Pool, PoolStrategy};
+use crate::pool::allocation::Lacking;
+use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
 use crate::pool::guard::{Read, Write};
 use crate::pool::jump::Try;
 use crate::pool::kind::ANCHOR_SWIP;
+use crate::pool::options::PoolStrategy;
 use crate::pool::pages::{Anchor, MiniTransaction, NewPage, Pages};
 use crate::pool::swip::Swip;
 
@@ -165,7 +167,7 @@ impl<M: PoolStrategy> Pool<M> {
         let view = View::of(&seen.page);
         let above_leaves = PageHeader::type_in(view) == PageType::BTREE_INNER
             && PageHeader::read(&seen.page).level == 1;
-        let kind = self.kind(view);
+        let kind = self.kinds.of(view);
         for (index, &at) in seen.swips.iter().enumerate().skip(from) {
             let leads_on =
                 (walk.values || !above_leaves) && kind.is_some_and(|kind| kind.leads_on(view, at));
@@ -194,7 +196,7 @@ impl<M: PoolStrategy> Pool<M> {
         node.view().copy_to(0, self.page_size, &mut seen.page);
         node.validate()?;
         let view = View::of(&seen.page);
-        if let Some(kind) = self.kind(view) {
+        if let Some(kind) = self.kinds.of(view) {
             kind.swips(view, &mut |at| {
                 seen.swips.push(at);
                 true
@@ -236,7 +238,7 @@ impl<M: PoolStrategy> Pool<M> {
         let PageHeader { owner, kind, level, .. } = PageHeader::read(old.page());
         let mut new = match self.allocate_below(mtr, NewPage { owner, kind, level }, bound) {
             Ok(new) => new,
-            Err(Lacking::FrameHeader) => return Ok(None),
+            Err(Lacking::Frame) => return Ok(None),
             Err(Lacking::Id) => return Ok(Some(Moved::Full)),
         };
         if let (Some(to), Some(from)) =
@@ -244,7 +246,7 @@ impl<M: PoolStrategy> Pool<M> {
         {
             to.copy_from_slice(from);
         }
-        if let Some(kind) = self.kind(new.view()) {
+        if let Some(kind) = self.kinds.of(new.view()) {
             kind.swips(new.view(), &mut |at| {
                 mtr.adopt(Swip(new.view().u64(at)), &new);
                 true

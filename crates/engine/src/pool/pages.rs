@@ -30,7 +30,7 @@ use crate::pool::frame::FrameHeader;
 use crate::pool::guard::{Read, Write};
 use crate::pool::jump::{Jump, Try};
 use crate::pool::latch::Latching;
-use crate::pool::mini_transaction::{Actor, ChangeSet, PendingChanges};
+use crate::pool::mini_transaction::{Actor, ChangeLog, ChangeSet, PendingChanges};
 use crate::pool::starvation::PATIENCE;
 use crate::pool::swip::Swip;
 
@@ -63,6 +63,10 @@ pub trait Pages: Send + Sync + Sized + 'static {
     type Latching: Latching;
     /// What a thread keeps while it runs operations (its counters, its epoch).
     type Local: Copy;
+    /// Where the changes of mini-transactions go: a log, or nowhere ([`NoLog`]).
+    ///
+    /// [`NoLog`]: crate::pool::mini_transaction::NoLog
+    type Log: ChangeLog<Self>;
 
     /// Bytes of a page.
     fn page_size(&self) -> usize;
@@ -158,30 +162,6 @@ pub trait Pages: Send + Sync + Sized + 'static {
     /// memory must have been freed, or evicted, first.
     fn release_anchor(&self, anchor: Anchor);
 
-    /// Whether changes are logged. If not, nothing below is called.
-    #[inline(always)]
-    fn logs(&self) -> bool {
-        false
-    }
-    /// The page of `frame` is about to change, in a way that only its bytes tell.
-    fn about_to_change(&self, _: &mut ChangeSet, _: NonNull<FrameHeader>) {}
-    /// The page of `frame` is about to change as `note` says.
-    fn about_to_do(
-        &self,
-        _: &mut ChangeSet,
-        _: NonNull<FrameHeader>,
-        _: impl FnOnce(&mut Vec<u8>),
-    ) {
-    }
-    /// The page of `frame` was just allocated.
-    fn made_new(&self, _: &mut ChangeSet, _: NonNull<FrameHeader>) {}
-    /// The page of `frame` is to be freed when that is logged.
-    fn freed_later(&self, _: &mut ChangeSet, _: NonNull<FrameHeader>) {}
-    /// The attempt is over: logs what it changed as one record, and answers where that begins.
-    fn log_changes(&self, _: Box<ChangeSet>) -> Lsn {
-        Lsn(0)
-    }
-
     /// Runs attempts until one succeeds.
     ///
     /// # Errors
@@ -267,7 +247,7 @@ pub struct MiniTransaction<'p, P: Pages> {
     /// by admitting a page. A new attempt goes the same way again; what it meets there is no new
     /// reference.
     told: Cell<u64>,
-    pub(crate) pending: PendingChanges,
+    pending: PendingChanges,
 }
 
 impl<P: Pages> Drop for MiniTransaction<'_, P> {
@@ -299,7 +279,7 @@ impl<'p, P: Pages> MiniTransaction<'p, P> {
     /// Logs what was changed, and lets go of it; answers where the record begins.
     #[inline(always)]
     fn end(&self) -> Lsn {
-        if !self.pages.logs() || self.pending.is_empty() {
+        if !self.is_logged() || self.pending.is_empty() {
             return Lsn(0);
         }
         self.end_changed()
@@ -307,27 +287,40 @@ impl<'p, P: Pages> MiniTransaction<'p, P> {
 
     #[inline(never)]
     fn end_changed(&self) -> Lsn {
-        self.pending.take().map_or(Lsn(0), |changes| self.pages.log_changes(changes))
+        self.pending.take().map_or(Lsn(0), |changes| P::Log::commit(self.pages, changes))
     }
 
-    /// Says on whose behalf the attempt changes what it is about to change, and how that is undone.
+    /// Returns whether what it changes is logged.
+    #[inline(always)]
+    pub fn is_logged(&self) -> bool {
+        P::Log::is_on(self.pages)
+    }
+
+    /// Enters a change of the page of `frame`, which it holds exclusively, for its record.
+    #[inline]
+    pub(in crate::pool) fn log_change(&self, change: impl FnOnce(&'p P, &mut ChangeSet)) {
+        debug_assert!(self.is_logged());
+        self.pending.with(|changes| change(self.pages, changes));
+    }
+
+    /// Sets on whose behalf it changes what it is about to change, and how that is undone.
     #[inline]
     pub fn undo(&self, actor: Actor, undo: impl FnOnce(&mut Vec<u8>)) {
-        if self.pages.logs() {
+        if self.is_logged() {
             self.pending.with(|changes| changes.undo(actor, undo));
         }
     }
 
-    /// The root `page`, of something that `root` tells, hangs: nothing refers to it.
+    /// The root `page`, of what `root` describes, is an orphan now: nothing refers to it.
     pub fn orphaned(&self, page: PageId, root: OrphanRoot) {
-        if self.pages.logs() {
+        if self.is_logged() {
             self.pending.with(|changes| changes.orphaned(page, root));
         }
     }
 
-    /// The root `page` does not hang any longer.
+    /// The root `page` was attached: it is no orphan any longer.
     pub fn attached(&self, page: PageId) {
-        if self.pages.logs() {
+        if self.is_logged() {
             self.pending.with(|changes| changes.attached(page));
         }
     }

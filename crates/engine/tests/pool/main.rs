@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 
 use forest::{FAN_OUT, Forest};
 use millpond::internals::page::PageType;
-use millpond::internals::pool::buffer_pool::{Evictors, Pool, PoolOptions, PoolStrategy};
 use millpond::internals::pool::stats::counters::Counter;
+use millpond::internals::pool::{Evictors, Pool, PoolOptions, PoolStrategy};
 use millpond::internals::pool::{
     HostedPolicy, Kind, Latched, Latching, Optimistic, Reclamation, State, Twin, Unlatched, Workers,
 };

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use millpond::internals::page::{PageHeader, PageType};
-use millpond::internals::pool::buffer_pool::PoolOptions;
+use millpond::internals::pool::PoolOptions;
 use millpond::internals::pool::{PageOut, PoolError, Storage};
 use millpond_base::PageId;
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use millpond::internals::pool::buffer_pool::{Evictors, Pool, PoolOptions};
 use millpond::internals::pool::stats::counters::Counter;
+use millpond::internals::pool::{Evictors, Pool, PoolOptions};
 use millpond::internals::pool::{HostedPolicy, Latched, Optimistic, Workers};
 use millpond_base::Reason;
 use millpond_policies::policy::{LeanEvict, Lru, Random};

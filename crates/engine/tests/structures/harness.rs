@@ -3,10 +3,10 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use millpond::internals::pool::buffer_pool::{Pool, PoolStrategy};
 use millpond::internals::pool::{
     HostedPolicy, Latched, Latching, Optimistic, Pages, Twin, Unlatched, Workers,
 };
+use millpond::internals::pool::{Pool, PoolStrategy};
 use millpond::internals::{hash_index, heap};
 use millpond_base::Reason;
 use millpond_policies::config::Spec;

@@ -285,7 +285,7 @@ impl<P: Pages> BTree<P> {
         value: &[u8],
     ) {
         debug_assert_eq!(span.len, value.len());
-        if !mtr.pages().logs() && request.context.actor == Actor::Itself {
+        if !mtr.is_logged() && request.context.actor == Actor::Itself {
             if let Some(place) = leaf.page_mut().get_mut(span.at..span.end()) {
                 place.copy_from_slice(value);
             }
@@ -352,7 +352,7 @@ impl<P: Pages> BTree<P> {
         request: &mut WriteRequest<'_>,
         large: Option<LargeValue>,
     ) {
-        if !mtr.pages().logs() && request.context.actor == Actor::Itself {
+        if !mtr.is_logged() && request.context.actor == Actor::Itself {
             return;
         }
         match (large, Node::leaf(leaf.view()).value(i)) {

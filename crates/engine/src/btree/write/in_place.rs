@@ -48,7 +48,7 @@ impl<P: Pages> BTree<P> {
                 Value::Inline(span) => span,
             };
             inline_value(&leaf, span)?;
-            if mtr.pages().logs() {
+            if mtr.is_logged() {
                 // What `f` changes is known only afterwards.
                 let mut value = leaf.page()[span.at..span.end()].to_vec();
                 f(&mut value);

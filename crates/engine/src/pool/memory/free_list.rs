@@ -9,8 +9,10 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use millpond_base::FrameId;
-use millpond_base::sync::{Mutex, MutexGuard};
+use millpond_base::sync::Mutex;
 
+use crate::pool::memory::numa::Nodes;
+use crate::pool::sync::locked::locked;
 use crate::pool::thread_slot::SLOTS;
 
 /// Deleted pages' frames that a thread keeps.
@@ -29,18 +31,17 @@ type Waiting = (u64, FrameId);
 
 /// The free frames of a pool.
 pub struct FreeLists {
+    /// Frames of the pool: ids are below.
+    frames: u32,
+    nodes: Nodes,
+    /// One per NUMA node. A frame that may be reused at once is in that of its own node.
     partitions: Box<[Mutex<Partition>]>,
+    /// Frames that wait for their epoch, in the order in which they were given up.
     waiting: Mutex<VecDeque<Waiting>>,
+    /// Frames of pages that the thread of each slot deleted, at most [`DELETED_MAX`].
     deleted: Box<[Mutex<Vec<Waiting>>]>,
     /// Never below the number of frames in the lists: counted before they are put there.
     free: AtomicU32,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    match mutex.lock() {
-        Ok(guard) => guard,
-        Err(poisoned) => poisoned.into_inner(),
-    }
 }
 
 /// A frame to use, and whether nobody used it before.
@@ -53,15 +54,17 @@ pub struct Taken {
 }
 
 impl FreeLists {
-    /// All of `frames` frames are free, in as many equal parts as there are memory nodes.
-    pub fn new(frames: u32, nodes: u32) -> FreeLists {
-        let nodes = nodes.clamp(1, frames.max(1));
+    /// All of `frames` frames are free, in as many equal parts as there are `nodes`.
+    pub fn new(frames: u32, nodes: Nodes) -> FreeLists {
+        let parts = nodes.count().clamp(1, frames.max(1));
         let part = |node: u32| {
-            let bound = |n: u32| (u64::from(frames) * u64::from(n) / u64::from(nodes)) as u32;
+            let bound = |n: u32| (u64::from(frames) * u64::from(n) / u64::from(parts)) as u32;
             Mutex::new(Partition { fresh: bound(node), end: bound(node + 1), back: Vec::new() })
         };
         FreeLists {
-            partitions: (0..nodes).map(part).collect(),
+            frames,
+            nodes,
+            partitions: (0..parts).map(part).collect(),
             waiting: Mutex::default(),
             deleted: (0..SLOTS).map(|_| Mutex::default()).collect(),
             free: AtomicU32::new(frames),
@@ -79,29 +82,32 @@ impl FreeLists {
         self.len() == 0
     }
 
-    /// The node that frame `id` belongs to.
-    fn node_of(&self, id: FrameId, frames: u32) -> usize {
+    /// Returns the node that frame `id` belongs to.
+    fn node_of(&self, id: FrameId) -> usize {
         let nodes = self.partitions.len() as u64;
-        let node = (u64::from(id.0) * nodes) / u64::from(frames.max(1));
+        let node = (u64::from(id.0) * nodes) / u64::from(self.frames.max(1));
         // Bounds round down: the frame may belong to the next part.
-        let bound = |n: u64| u64::from(frames) * n / nodes;
+        let bound = |n: u64| u64::from(self.frames) * n / nodes;
         let node = if u64::from(id.0) >= bound(node + 1) { node + 1 } else { node };
         (node as usize).min(self.partitions.len() - 1)
     }
 
-    /// Takes a frame of memory node `node`, else of any. `oldest` is asked only if one that was
-    /// given up in an epoch is to be used.
-    pub fn take(&self, slot: usize, node: usize, oldest: impl Fn() -> u64) -> Option<Taken> {
+    /// Takes a frame for the thread with slot `slot`: of its NUMA node, else of any. Calls `oldest`
+    /// only if a frame that was given up in an epoch is to be used.
+    pub fn take(&self, slot: usize, oldest: impl Fn() -> u64) -> Option<Taken> {
         if self.is_empty() {
             return None;
         }
+        let node = self.nodes.of_thread(slot);
         let taken = self
             .own_deleted(slot, &oldest)
             .or_else(|| self.listed(node))
             .or_else(|| self.waited(&oldest))
             .or_else(|| (0..SLOTS).find_map(|other| self.own_deleted(other, &oldest)));
-        if taken.is_some() {
-            self.free.fetch_sub(1, Ordering::Relaxed);
+        if let Some(taken) = taken {
+            debug_assert!(taken.frame.0 < self.frames, "{:?} is no frame", taken.frame);
+            let before = self.free.fetch_sub(1, Ordering::Relaxed);
+            debug_assert_ne!(before, 0, "the count of free frames is never too low");
         }
         taken
     }
@@ -141,22 +147,24 @@ impl FreeLists {
         Some(Taken { frame, fresh: false })
     }
 
-    /// Gives frames back; `epoch` is that in which their pages went, 0 if they may be used at once.
-    pub fn give(&self, frames: &[FrameId], all: u32, epoch: u64) {
-        self.free.fetch_add(frames.len() as u32, Ordering::Relaxed);
+    /// Puts `frames` on the lists. `epoch` is that in which they were given up; 0: they may be
+    /// reused at once.
+    pub fn give(&self, frames: &[FrameId], epoch: u64) {
+        let before = self.free.fetch_add(frames.len() as u32, Ordering::Relaxed);
+        debug_assert!(before as usize + frames.len() <= self.frames as usize, "given back twice");
         if epoch != 0 {
             locked(&self.waiting).extend(frames.iter().map(|f| (epoch, *f)));
         } else if let [all_in_one] = &*self.partitions {
             locked(all_in_one).back.extend_from_slice(frames);
         } else {
             for frame in frames {
-                locked(&self.partitions[self.node_of(*frame, all)]).back.push(*frame);
+                locked(&self.partitions[self.node_of(*frame)]).back.push(*frame);
             }
         }
     }
 
-    /// Gives back the frame of a page that the thread of `slot` deleted.
-    pub fn give_deleted(&self, frame: FrameId, all: u32, slot: usize, epoch: u64) {
+    /// Puts the frame of a page on the lists that the thread with slot `slot` deleted.
+    pub fn give_deleted(&self, frame: FrameId, slot: usize, epoch: u64) {
         {
             let mut mine = locked(&self.deleted[slot % SLOTS]);
             if mine.len() < DELETED_MAX {
@@ -165,7 +173,7 @@ impl FreeLists {
                 return;
             }
         }
-        self.give(&[frame], all, epoch);
+        self.give(&[frame], epoch);
     }
 }
 
@@ -173,28 +181,33 @@ impl FreeLists {
 mod tests {
     use super::*;
 
+    /// Takes a frame for a thread of node `node`: pretended nodes are dealt by slot.
     fn take(lists: &FreeLists, node: usize) -> Option<u32> {
-        lists.take(0, node, || u64::MAX).map(|t| t.frame.0)
+        lists.take(node, || u64::MAX).map(|t| t.frame.0)
+    }
+
+    fn lists(frames: u32, nodes: u32) -> FreeLists {
+        FreeLists::new(frames, Nodes::find(Some(nodes)))
     }
 
     #[test]
     fn fresh_frames_come_in_ascending_order_and_returned_ones_first() {
-        let lists = FreeLists::new(4, 1);
+        let lists = lists(4, 1);
         assert_eq!((take(&lists, 0), take(&lists, 0)), (Some(0), Some(1)));
-        lists.give(&[FrameId(0)], 4, 0);
+        lists.give(&[FrameId(0)], 0);
         assert_eq!(take(&lists, 0), Some(0));
         assert_eq!((take(&lists, 0), take(&lists, 0), take(&lists, 0)), (Some(2), Some(3), None));
     }
 
     #[test]
     fn a_node_gets_its_own_frames_and_then_anybodys() {
-        let lists = FreeLists::new(10, 3);
+        let lists = lists(10, 3);
         assert_eq!(take(&lists, 1), Some(3));
         let mut rest: Vec<u32> = std::iter::from_fn(|| take(&lists, 1)).collect();
         assert_eq!(rest.len(), 9);
         assert_eq!(&rest[..2], &[4, 5]);
         for frame in 0..10 {
-            lists.give(&[FrameId(frame)], 10, 0);
+            lists.give(&[FrameId(frame)], 0);
         }
         assert!((0..3).contains(&take(&lists, 0).unwrap()));
         assert!((6..10).contains(&take(&lists, 2).unwrap()));
@@ -203,18 +216,15 @@ mod tests {
 
     #[test]
     fn what_was_given_up_in_an_epoch_waits_for_it() {
-        let lists = FreeLists::new(1, 1);
+        let lists = lists(1, 1);
         assert_eq!(take(&lists, 0), Some(0));
-        lists.give(&[FrameId(0)], 1, 5);
+        lists.give(&[FrameId(0)], 5);
         assert_eq!(lists.len(), 1);
-        assert!(lists.take(0, 0, || 5).is_none());
-        assert!(lists.take(0, 0, || 6).is_some());
-        lists.give_deleted(FrameId(0), 1, 7, 8);
-        assert!(lists.take(7, 0, || 8).is_none());
-        assert!(
-            lists.take(2, 0, || 9).is_some(),
-            "another thread's deleted page is better than none"
-        );
+        assert!(lists.take(0, || 5).is_none());
+        assert!(lists.take(0, || 6).is_some());
+        lists.give_deleted(FrameId(0), 7, 8);
+        assert!(lists.take(7, || 8).is_none());
+        assert!(lists.take(2, || 9).is_some(), "another thread's deleted page is better than none");
         assert_eq!(lists.len(), 0);
     }
 }

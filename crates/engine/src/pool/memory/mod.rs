@@ -1,4 +1,5 @@
 //! The pool's memory: the region of frames, huge pages, NUMA nodes, free lists.
+pub(in crate::pool) mod frame_page;
 pub mod free_list;
 pub mod huge;
 pub mod numa;

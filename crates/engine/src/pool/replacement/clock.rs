@@ -6,7 +6,7 @@
 //! while, and a thread may see it late by so many references of each other thread; it never goes
 //! back.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::pool::thread_slot::{SHARED, SLOTS};
 
@@ -22,14 +22,25 @@ pub(crate) struct PolicyClock {
     step: u32,
     /// References of each thread that it has not moved for.
     counted: Box<[Line]>,
+    /// Pages evicted since the pool opened, whether or not they are ticks.
+    evictions: AtomicU64,
+    /// Evictions per tick of a clock of evictions, at least 1.
+    evictions_per_tick: u64,
 }
 
 impl PolicyClock {
-    /// A clock at 0 that moves by `step` references at once.
-    pub(crate) fn new(step: u32) -> PolicyClock {
+    /// Returns a clock at 0. One of references advances by `step` references at once, one of
+    /// evictions once per `evictions_per_tick`.
+    pub(crate) fn new(step: u32, evictions_per_tick: u32) -> PolicyClock {
         let slots = if step > 1 { SLOTS } else { 0 };
         let counted = (0..slots).map(|_| Line::default()).collect();
-        PolicyClock { now: Line::default(), step: step.max(1), counted }
+        PolicyClock {
+            now: Line::default(),
+            step: step.max(1),
+            counted,
+            evictions: AtomicU64::new(0),
+            evictions_per_tick: u64::from(evictions_per_tick),
+        }
     }
 
     /// The time.
@@ -55,7 +66,22 @@ impl PolicyClock {
         self.move_on(self.step)
     }
 
-    /// The time after so many ticks.
+    /// Returns the number of evictions since the pool opened.
+    pub(crate) fn evictions(&self) -> u64 {
+        self.evictions.load(Ordering::Relaxed)
+    }
+
+    /// Counts `count` evictions, and advances by them if it `counts_evictions`.
+    pub(crate) fn count_evictions(&self, count: u32, counts_evictions: bool) {
+        let before = self.evictions.fetch_add(u64::from(count), Ordering::Relaxed);
+        if counts_evictions {
+            let per_tick = self.evictions_per_tick;
+            let ticks = (before + u64::from(count)) / per_tick - before / per_tick;
+            self.move_on(ticks as u32);
+        }
+    }
+
+    /// Returns the time after `ticks` more ticks.
     #[inline(always)]
     pub(crate) fn move_on(&self, ticks: u32) -> u32 {
         self.now.0.fetch_add(ticks, Ordering::Relaxed).wrapping_add(ticks)
@@ -68,9 +94,9 @@ mod tests {
 
     #[test]
     fn a_clock_counts_each_reference_or_so_many_at_once() {
-        let exact = PolicyClock::new(1);
+        let exact = PolicyClock::new(1, 1);
         assert_eq!([exact.reference(3), exact.reference(SHARED), exact.now()], [1, 2, 2]);
-        let coarse = PolicyClock::new(4);
+        let coarse = PolicyClock::new(4, 1);
         let times: Vec<u32> = (0..9).map(|_| coarse.reference(0)).collect();
         assert_eq!(times, [0, 0, 0, 4, 4, 4, 4, 8, 8]);
         let others: Vec<u32> = (0..4).map(|_| coarse.reference(SHARED)).collect();

@@ -5,7 +5,6 @@
 //! round meets them clean.
 
 use std::ptr::NonNull;
-use std::time::{Duration, Instant};
 
 use millpond_base::{FrameId, PageId, Reason};
 use millpond_policies::contract::{
@@ -13,11 +12,12 @@ use millpond_policies::contract::{
 };
 use millpond_policies::parts::prefetch;
 
-use crate::pool::buffer_pool::{Evictors, Pool, PoolStrategy};
+use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, IS_MODEL, State};
 use crate::pool::latch::Latching;
-use crate::pool::stats::counters::{Counter, Timing};
+use crate::pool::options::PoolStrategy;
+use crate::pool::stats::counters::Counter;
 use crate::pool::swip::Swip;
 use crate::pool::thread_slot::thread_slot;
 use crate::pool::writeback::write::BATCH_MAX;
@@ -33,18 +33,6 @@ fn steps_max(frames: u32, batch: u32) -> u32 {
         0 | 1 if !IS_MODEL => frames.saturating_mul(4).max(1 << 16),
         _ => frames.saturating_mul(2).saturating_add(64),
     }
-}
-
-/// Lets others go on: who admits a page holds its parent's latch while it waits for the seat, and
-/// comes to nothing where somebody else takes the seat over and over, and is refused that parent.
-/// To yield gives way only to who runs already; who sleeps for the seat needs time to wake up.
-fn step_aside(fruitless: u32) {
-    const YIELDS: u32 = 4;
-    const LEAST: Duration = Duration::from_micros(20);
-    if fruitless < YIELDS || IS_MODEL {
-        return millpond_base::sync::thread::yield_now();
-    }
-    std::thread::sleep(LEAST * (1 << (fruitless - YIELDS).min(5)));
 }
 
 /// One round's view of the pool.
@@ -116,7 +104,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
             latched: 0,
             looked: 0,
             is_thorough: false,
-            random: fastrand::Rng::with_seed(pool.options.seed ^ pool.evictions()),
+            random: fastrand::Rng::with_seed(pool.options.seed ^ pool.clock.evictions()),
         }
     }
 
@@ -166,7 +154,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
     fn child(&mut self, frame: NonNull<FrameHeader>, hot: bool) -> Option<FrameId> {
         let pool = self.pool;
         let view = pool.view(frame);
-        let kind = pool.kind(view)?;
+        let kind = pool.kinds.of(view)?;
         let (mut chosen, mut seen, random) = (None, 0usize, &mut self.random);
         kind.swips(view, &mut |at| {
             let word = Swip(view.u64(at));
@@ -256,7 +244,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         if header.state() != State::Hot {
             return Err(RefusalReason::Changed);
         }
-        if pool.kind(pool.view(frame)).is_some() {
+        if pool.kinds.of(pool.view(frame)).is_some() {
             let held = Held::try_new::<M::Latching>(header).ok_or(RefusalReason::Latched)?;
             let child = self.child(frame, true);
             held.unchanged();
@@ -408,102 +396,11 @@ impl<M: PoolStrategy> Pool<M> {
         Round { taken: taken.len() as u32, dirty, looked: looked.max(asked) }
     }
 
-    /// Puts the frames of evicted pages on the free list, and counts the evictions for the policy's
-    /// clock.
-    pub(crate) fn free_taken(&self, taken: &[FrameId]) {
-        self.count_evictions(taken.len() as u32);
-        self.free_frames(taken);
-    }
-
-    /// Frames whose pages are out are free.
-    fn free_frames(&self, taken: &[FrameId]) {
-        if taken.is_empty() {
-            return;
-        }
-        for header in taken.iter().filter_map(|id| self.memory.header(*id)) {
-            header.become_state(State::Free);
-        }
-        let mut epoch = 0;
-        taken.iter().for_each(|_| epoch = self.giving_up());
-        self.free.give(taken, self.frames(), epoch);
-        self.sleep.frames.signal();
-    }
-
-    /// A free frame, latched exclusively, for a page that missed.
-    pub(crate) fn frame_for(
+    /// A worker makes room itself; whether anything came of it.
+    pub(super) fn evict_here(
         &self,
         incoming: Option<(PageId, GhostHit)>,
-    ) -> Result<NonNull<FrameHeader>, PoolError> {
-        if let Some(frame) = self.take_free() {
-            self.wake_evictors();
-            return Ok(frame);
-        }
-        let started = self.latencies.start(Timing::FreeFrameTime);
-        self.counters.count(Counter::FreeFrameWaits);
-        let frame = self.wait_for(incoming, 1, || self.take_free());
-        self.latencies.stop(Timing::FreeFrameTime, started);
-        frame
-    }
-
-    /// Makes sure that about `frames` frames and page ids can be had without waiting.
-    pub(crate) fn make_room(&self, frames: u32) -> Result<(), PoolError> {
-        self.refill_ids(frames)?;
-        self.make_frames(frames)
-    }
-
-    /// Makes sure that about `frames` frames can be had without waiting.
-    pub(crate) fn make_frames(&self, frames: u32) -> Result<(), PoolError> {
-        let least = frames.min(self.frames() / 2);
-        if self.free.len() >= least {
-            // They may be waiting for a thread to leave its epoch: it needs the processor.
-            millpond_base::sync::thread::yield_now();
-            return Ok(());
-        }
-        self.wait_for(None, least, || (self.free.len() >= least).then_some(()))
-    }
-
-    /// Evicts, or waits for the evictors, until `done` has what it wants.
-    fn wait_for<T>(
-        &self,
-        mut incoming: Option<(PageId, GhostHit)>,
-        least: u32,
-        done: impl Fn() -> Option<T>,
-    ) -> Result<T, PoolError> {
-        /// Without any progress for so long, there is none to be had.
-        const PATIENCE: Duration = Duration::from_secs(10);
-        let mut deadline = Instant::now() + PATIENCE;
-        let mut fruitless = 0;
-        loop {
-            let progress = match self.options.evictors {
-                // Frames that wait for a thread to leave its epoch need no company.
-                _ if self.free.len() >= least.max(self.options.batch) => false,
-                Evictors::Workers => self.evict_here(incoming.take())?,
-                // Evictors that got nowhere, or have gone home, are helped.
-                Evictors::Threads(_) | Evictors::Adaptive { .. } => {
-                    self.wait_for_evictors(least) || self.evict_here(incoming.take())?
-                }
-            };
-            if let Some(wanted) = done() {
-                return Ok(wanted);
-            }
-            if progress {
-                deadline = Instant::now() + PATIENCE;
-                fruitless = 0;
-            } else if Instant::now() > deadline {
-                return Err(PoolError::Full { frames: self.frames() });
-            } else {
-                self.all_registered()?;
-                self.epochs.step();
-                if !self.drop_abandoned() {
-                    step_aside(fruitless);
-                }
-                fruitless += 1;
-            }
-        }
-    }
-
-    /// A worker makes room itself; whether anything came of it.
-    fn evict_here(&self, incoming: Option<(PageId, GhostHit)>) -> Result<bool, PoolError> {
+    ) -> Result<bool, PoolError> {
         let round = self.evict_round(self.options.batch, incoming);
         if round.taken > 0 && self.options.background_writer {
             // What is dirty is written behind the worker's back.

@@ -16,9 +16,10 @@ use std::time::Duration;
 use millpond_base::{FrameId, Lsn, Reason};
 use millpond_policies::contract::{Host, OfferOutcome};
 
-use crate::pool::buffer_pool::{Evictors, Pool, PoolStrategy};
+use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
 use crate::pool::frame::State;
+use crate::pool::options::{Evictors, PoolStrategy};
 use crate::pool::replacement::eviction::LiveHost;
 use crate::pool::replacement::policy_host::PolicyHost;
 

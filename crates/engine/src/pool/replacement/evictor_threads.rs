@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use millpond_base::sync::atomic::{AtomicU32, Ordering, fence};
 
-use crate::pool::event::Event;
+use crate::pool::sync::event::Event;
 
 /// Members that can be called.
 #[derive(Default)]

@@ -16,7 +16,7 @@
 
 use std::any::{Any, TypeId};
 
-use millpond_base::sync::{Mutex, MutexGuard};
+use millpond_base::sync::Mutex;
 use millpond_base::{FrameId, PageId};
 use millpond_policies::any_hook::{self, AnyHook, TooLarge};
 use millpond_policies::config::{ParamError, Spec};
@@ -26,6 +26,7 @@ use millpond_policies::contract::{
 use millpond_policies::erased::{Cold, OpenCold};
 
 use crate::pool::replacement::hit_rings::{HitRings, Noted};
+use crate::pool::sync::locked::locked;
 
 /// The seat of a policy with hot half `T`.
 pub(crate) enum PolicyHost<T: HitHook> {
@@ -42,13 +43,6 @@ pub struct HostedPolicy<T: HitHook> {
     pub(crate) policy_host: PolicyHost<T>,
     pub(crate) params: T::Params,
     pub(crate) name: &'static str,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    match mutex.lock() {
-        Ok(guard) => guard,
-        Err(poisoned) => poisoned.into_inner(),
-    }
 }
 
 macro_rules! hosted {

@@ -14,8 +14,10 @@ use millpond_base::sync::atomic::{AtomicU32, Ordering};
 use millpond_base::{FrameId, PageId};
 use millpond_policies::contract::{Host, OfferOutcome, RefusalReason};
 
-use crate::pool::buffer_pool::{Pool, PoolStrategy, locked};
+use crate::pool::buffer_pool::Pool;
+use crate::pool::options::PoolStrategy;
 use crate::pool::replacement::eviction::LiveHost;
+use crate::pool::sync::locked::locked;
 
 /// Frames with the pages that a scan loaded into them, the oldest first. Some may be outdated: the
 /// page has gone, or is wanted by others, too.

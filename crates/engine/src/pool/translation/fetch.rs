@@ -23,16 +23,16 @@ use millpond_base::{FrameId, Lsn, Mark, PageId, PageKind};
 use millpond_policies::contract::{Access, GhostHit, HitHook, HitOn};
 
 use crate::io::simulated::planted::planted;
-use crate::log::Log;
 use crate::page::{PageHeader, PageType};
 use crate::pool::borrowed::back_off;
-use crate::pool::buffer_pool::{Pool, PoolStrategy};
+use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, POLICY_LINE, State};
 use crate::pool::guard::Read;
 use crate::pool::jump::{Cold, Jump, Load, Try};
 use crate::pool::kind::{ANCHOR_STAMP, NoSwips};
 use crate::pool::latch::Latching;
+use crate::pool::options::PoolStrategy;
 use crate::pool::recording::storage_recorder::StorageRequest;
 use crate::pool::stats::counters::{Counter, Gauge, Timing};
 use crate::pool::storage::PageIn;
@@ -58,9 +58,11 @@ impl<M: PoolStrategy> Pool<M> {
         match jump {
             Jump::Restart => back_off(attempt).map(|()| false),
             Jump::Cold(cold) => match *cold {
-                Cold::Load(load) => self.all_registered().and_then(|()| self.load(&load, attempt)),
+                Cold::Load(load) => {
+                    self.kinds.all_registered().and_then(|()| self.load(&load, attempt))
+                }
                 Cold::Room(frames) => {
-                    self.all_registered().and_then(|()| self.make_room(frames)).map(|()| true)
+                    self.kinds.all_registered().and_then(|()| self.make_room(frames)).map(|()| true)
                 }
                 Cold::Failed(error) => Err(error),
             },
@@ -110,7 +112,10 @@ impl<M: PoolStrategy> Pool<M> {
             .and_then(|frame| self.read_into(frame, load.page).map(|()| frame));
         match arrived {
             Ok(frame) => {
-                self.hold_for_starving(thread_slot(), self.header(frame).id(), attempt);
+                if self.options.attempts_max.is_none() {
+                    let id = self.header(frame).id();
+                    self.starvation.hold(&self.memory, thread_slot(), id, attempt);
+                }
                 let arrived = Arrived { frame, ghost_hit, prefetched: false };
                 self.attach_or_leave(load, arrived).map(|()| true)
             }
@@ -149,7 +154,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// Notes that the page of `frame`, which nobody sees yet, was read.
     fn record_read(&self, frame: NonNull<FrameHeader>) {
         if self.storage_recorder.is_on() {
-            let tail = self.log().map_or(Lsn(0), Log::tail);
+            let tail = self.redo.tail();
             let header = PageHeader::read(self.bytes(frame));
             let request = StorageRequest::of(&header, Mark::READ, tail, Lsn(0));
             self.storage_recorder.note(std::iter::once(request));
@@ -159,7 +164,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// A page from storage must hold no pointers: they would be followed.
     fn verify(&self, frame: NonNull<FrameHeader>, page: PageId) -> Result<(), PoolError> {
         let view = self.view(frame);
-        let Some(kind) = self.kind(view) else { return Ok(()) };
+        let Some(kind) = self.kinds.of(view) else { return Ok(()) };
         let pages = self.storage.pages();
         let mut bad = None;
         kind.swips(view, &mut |at| {
@@ -240,7 +245,7 @@ impl<M: PoolStrategy> Pool<M> {
             && self.knows_swips_of(parent);
         let result = match is_it {
             true => self.fits(frame, page, (parent, at)).map_err(Jump::failed),
-            false => Err(self.all_registered().map_or_else(Jump::failed, |()| Jump::Restart)),
+            false => Err(self.kinds.all_registered().map_or_else(Jump::failed, |()| Jump::Restart)),
         };
         if result.is_ok() {
             header.set_unverified(false);
@@ -279,10 +284,11 @@ impl<M: PoolStrategy> Pool<M> {
         (parent, at): (NonNull<FrameHeader>, usize),
     ) -> Result<(), PoolError> {
         let (above, view) = (self.view(parent), self.view(frame));
-        let mut said = self.kind(above).map_or(Ok(()), |kind| kind.verify_child(above, at, view));
+        let mut said =
+            self.kinds.of(above).map_or(Ok(()), |kind| kind.verify_child(above, at, view));
         if PageHeader::type_in(above) == PageType::ANCHOR && said.is_ok() {
             let stamp = above.u64(ANCHOR_STAMP);
-            said = match (self.kind(view), stamp) {
+            said = match (self.kinds.of(view), stamp) {
                 (kind, 0) => kind.map_or(Ok(()), |kind| kind.verify_root(view)),
                 (kind, stamp) => kind.unwrap_or(&NoSwips).verify_stamp(view, stamp),
             };
@@ -301,7 +307,7 @@ impl<M: PoolStrategy> Pool<M> {
         child: NonNull<FrameHeader>,
     ) -> Option<usize> {
         let view = self.view(parent);
-        let kind = self.kind(view)?;
+        let kind = self.kinds.of(view)?;
         let at = kind.find(view, word.0, self.view(child));
         debug_assert!(at.is_none_or(|at| view.u64(at) == word.0), "guess {guess}");
         at.filter(|at| view.u64(*at) == word.0)
@@ -320,7 +326,7 @@ impl<M: PoolStrategy> Pool<M> {
         let fits = Swip(self.view(parent).u64(at)) == Swip::evicted(page);
         if !fits || !self.knows_swips_of(parent) {
             self.in_flight.arrive(page, arrived);
-            return Err(self.all_registered().map_or_else(Jump::failed, |()| Jump::Restart));
+            return Err(self.kinds.all_registered().map_or_else(Jump::failed, |()| Jump::Restart));
         }
         if arrived.prefetched {
             self.counters.count(Counter::PrefetchHits);

@@ -15,10 +15,11 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::ptr::NonNull;
 
 use millpond_base::PageId;
-use millpond_base::sync::{Arc, Condvar, Mutex, MutexGuard};
+use millpond_base::sync::{Arc, Condvar, Mutex};
 use millpond_policies::contract::GhostHit;
 
 use crate::pool::frame::FrameHeader;
+use crate::pool::sync::locked::locked;
 
 /// A loaded page that nobody can reach yet.
 #[derive(Clone, Copy, Debug)]
@@ -101,13 +102,6 @@ impl Table {
                 matches!(loads.get(page), Some(InFlightLoad::Ready(_))) && seen.insert(*page)
             });
         }
-    }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    match mutex.lock() {
-        Ok(guard) => guard,
-        Err(poisoned) => poisoned.into_inner(),
     }
 }
 

@@ -9,12 +9,13 @@ use std::ptr::NonNull;
 use millpond_base::{FrameId, Mark, PageId};
 use millpond_policies::contract::{Access, Hit, HitHook, HitOn, TickSource};
 
-use crate::pool::buffer_pool::{Pool, PoolStrategy};
+use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, State};
 use crate::pool::guard::{Read, Write};
 use crate::pool::jump::{Jump, Load, Try};
 use crate::pool::latch::Latching;
+use crate::pool::options::PoolStrategy;
 use crate::pool::pages::MiniTransaction;
 use crate::pool::stats::counters::Counter;
 use crate::pool::swip::Swip;

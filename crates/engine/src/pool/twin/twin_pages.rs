@@ -16,11 +16,13 @@ use millpond_base::{Mark, PageId};
 use crate::page::PageHeader;
 use crate::pool::borrowed::back_off;
 use crate::pool::error::PoolError;
-use crate::pool::frame::{FRAME_HEADER_BYTES, FrameHeader};
+use crate::pool::frame::FrameHeader;
 use crate::pool::guard::{Read, Write};
 use crate::pool::jump::{Cold, Jump, Try};
 use crate::pool::kind::ANCHOR_SWIP;
 use crate::pool::latch::Latching;
+use crate::pool::memory::frame_page;
+use crate::pool::mini_transaction::NoLog;
 use crate::pool::pages::{Anchor, MiniTransaction, NewPage, Pages, References};
 use crate::pool::swip::Swip;
 use crate::pool::translation::resolve::null_swip;
@@ -101,8 +103,7 @@ impl<L: Latching> Twin<L> {
                 millpond_base::sync::thread::yield_now();
             }
             frame.as_ref().set_page(Some(id));
-            let page = frame.cast::<u8>().add(FRAME_HEADER_BYTES).as_ptr();
-            let page = std::slice::from_raw_parts_mut(page, self.page_size);
+            let page = frame_page::bytes_mut(frame, self.page_size);
             page.fill(0);
             let (kind, level) = (new.kind, new.level);
             let lsn = millpond_base::Lsn(0);
@@ -115,6 +116,7 @@ impl<L: Latching> Twin<L> {
 impl<L: Latching> Pages for Twin<L> {
     type Latching = L;
     type Local = ();
+    type Log = NoLog;
 
     #[inline(always)]
     fn page_size(&self) -> usize {
@@ -233,11 +235,7 @@ impl<L: Latching> Pages for Twin<L> {
         // SAFETY: both were just taken; the anchor's page has room for a swip at that offset,
         // which is aligned to 8.
         unsafe {
-            anchor
-                .cast::<u8>()
-                .add(FRAME_HEADER_BYTES + ANCHOR_SWIP)
-                .cast::<u64>()
-                .write(Swip::hot(root).0.to_le());
+            frame_page::store_swip(anchor, self.page_size, ANCHOR_SWIP, Swip::hot(root));
             root.as_ref().latch.release_exclusive();
             Ok((Anchor(anchor), root.as_ref().page().unwrap_or_default()))
         }

@@ -6,8 +6,9 @@ use std::sync::atomic::Ordering;
 
 use millpond_base::sync::thread::{Builder, JoinHandle};
 
-use crate::pool::buffer_pool::{Evictors, Pool, PoolStrategy};
+use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
+use crate::pool::options::{Evictors, PoolStrategy};
 
 /// The threads of one pool.
 pub struct Workers<M: PoolStrategy> {

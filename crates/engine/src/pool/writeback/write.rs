@@ -17,15 +17,16 @@ use millpond_base::{FrameId, Lsn, Mark, PageId, Reason};
 
 use crate::io::AlignedBuffer;
 use crate::io::simulated::planted::planted;
-use crate::log::Log;
 use crate::page::{PageHeader, View};
-use crate::pool::buffer_pool::{Evictors, Pool, PoolStrategy, locked};
+use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, State};
+use crate::pool::options::{Evictors, PoolStrategy};
 use crate::pool::recording::storage_recorder::StorageRequest;
 use crate::pool::stats::counters::{Counter, Gauge, Timing};
 use crate::pool::storage::PageOut;
 use crate::pool::swip::Swip;
+use crate::pool::sync::locked::locked;
 
 /// Pages per vectored write.
 pub const BATCH_MAX: usize = 32;
@@ -126,7 +127,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// # Errors
     /// The first error of the storage; pages whose write failed are dirty again.
     pub fn write_frames(&self, frames: &[FrameId], reason: Reason) -> Result<u32, PoolError> {
-        self.all_registered()?;
+        self.kinds.all_registered()?;
         let (mut written, mut first) = (0, None);
         for batch in frames.chunks(BATCH_MAX) {
             let (count, error) = self.write_batch(batch, reason);
@@ -187,7 +188,7 @@ impl<M: PoolStrategy> Pool<M> {
         is_written: &[bool],
         rec_lsns: impl Iterator<Item = Lsn>,
     ) {
-        let tail = self.log().map_or(Lsn(0), Log::tail);
+        let tail = self.redo.tail();
         let written =
             out.iter().zip(rec_lsns).zip(is_written).filter(|(_, is_written)| **is_written);
         self.storage_recorder.note(written.map(|((out, rec_lsn), _)| {
@@ -278,7 +279,7 @@ impl<M: PoolStrategy> Pool<M> {
         let view = self.view(frame);
         view.copy_into(0, bytes);
         if M::SWIZZLES
-            && let Some(kind) = self.kind(view)
+            && let Some(kind) = self.kinds.of(view)
         {
             // The children cannot go meanwhile: that would take this page's exclusive latch.
             kind.swips(view, &mut |at| {
@@ -384,6 +385,21 @@ impl<M: PoolStrategy> Pool<M> {
             frames.retain(is_older);
         }
         Ok(written)
+    }
+
+    /// Returns a bound of the log below which no page in memory needs it: the least recLSN of all
+    /// pages that are dirty or being written, and not beyond the tail of the log as it is now.
+    pub fn redo_bound(&self) -> Lsn {
+        let mut bound = self.redo.tail();
+        for id in (0..self.frames()).map(FrameId) {
+            let Some(header) = self.memory.header(id) else { continue };
+            if header.is_dirty_or_writing()
+                && (header.is_dirty() || !planted!(WritingCountsAsClean))
+            {
+                bound = bound.min(header.rec_lsn());
+            }
+        }
+        bound
     }
 
     /// Waits for a while for pages that were given back while they were written: only then are

@@ -15,7 +15,7 @@ use std::time::Duration;
 use millpond_base::sync::atomic::{AtomicU32, Ordering, fence};
 use millpond_base::sync::{Condvar, Mutex};
 
-use crate::pool::buffer_pool::locked;
+use crate::pool::sync::locked::locked;
 
 /// Where threads sleep.
 #[derive(Default)]

@@ -1,0 +1,135 @@
+//! Pages that are created and deleted. This file needs `unsafe`.
+//!
+//! Nothing here waits: it runs under latches. A new page needs a free frame and a page id that was
+//! allocated ahead; where one is missing, the mini-transaction ends with [`Jump::room`].
+//!
+//! A page that is deleted while it is being written is gone at once, for readers and the policy,
+//! but its frame and its id are freed only when the write is complete ([`Pool::reap`]).
+
+use std::ptr::NonNull;
+
+use millpond_base::{Lsn, PageId};
+
+use crate::page::PageHeader;
+use crate::pool::buffer_pool::Pool;
+use crate::pool::frame::{FrameHeader, State};
+use crate::pool::guard::Write;
+use crate::pool::jump::{Jump, Try};
+use crate::pool::options::PoolStrategy;
+use crate::pool::pages::{MiniTransaction, NewPage};
+use crate::pool::stats::counters::Counter;
+use crate::pool::thread_slot::thread_slot;
+
+/// What is missing to create a page at a low place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Lacking {
+    /// There is no free page before that place.
+    Id,
+    /// There is no free frame.
+    Frame,
+}
+
+impl<M: PoolStrategy> Pool<M> {
+    /// Creates a page in a frame, which it returns latched exclusively.
+    pub(crate) fn fresh_page(&self, new: NewPage) -> Try<NonNull<FrameHeader>> {
+        /// What a split of a whole path may need.
+        const ROOM: u32 = 6;
+        if self.free.is_empty() {
+            return Err(Jump::room(ROOM));
+        }
+        let Some(id) = self.ids.take() else { return Err(Jump::room(ROOM)) };
+        let Some(frame) = self.take_free() else {
+            self.ids.untake(id);
+            return Err(Jump::room(ROOM));
+        };
+        self.begin_page(frame, id, new);
+        Ok(frame)
+    }
+
+    /// Creates a page with an id below `bound`, latched exclusively.
+    ///
+    /// # Errors
+    /// What is missing; nothing changed then.
+    pub(crate) fn allocate_below<'o>(
+        &'o self,
+        mtr: &'o MiniTransaction<'o, Self>,
+        new: NewPage,
+        bound: PageId,
+    ) -> Result<Write<'o, Self>, Lacking> {
+        let id = self.ids.take_below(bound).ok_or(Lacking::Id)?;
+        let Some(frame) = self.take_free() else {
+            self.ids.give(id);
+            return Err(Lacking::Frame);
+        };
+        self.begin_page(frame, id, new);
+        // SAFETY: `take_free` latched the frame for us.
+        Ok(unsafe { Write::held(mtr, frame) }.log_new())
+    }
+
+    /// Makes the free `frame`, which is latched exclusively, the new page `id`.
+    fn begin_page(&self, frame: NonNull<FrameHeader>, id: PageId, new: NewPage) {
+        let header = self.header(frame);
+        header.set_page(Some(id));
+        header.set_parent(None);
+        header.set_rec_lsn(self.redo.tail());
+        header.set_dirty();
+        let page = self.bytes(frame);
+        page.fill(0);
+        let (kind, level, owner) = (new.kind, new.level, new.owner);
+        let lsn = Lsn(0);
+        PageHeader { checksum: 0, lsn, page: id, owner, kind, level }.write(page);
+        self.counters.count(Counter::PagesAllocated);
+        self.admit_new(frame, id, kind);
+    }
+
+    /// Deletes a page; its frame is latched exclusively.
+    pub(crate) fn free_page(&self, frame: NonNull<FrameHeader>) {
+        let header = self.header(frame);
+        let Some(page) = header.page() else {
+            header.latch.release_exclusive();
+            return;
+        };
+        if !M::SWIZZLES {
+            self.table.remove(&self.memory, page, header.id());
+        }
+        let publish = || header.become_state(State::Evicted);
+        self.policy_host.forget(self.metas(), header.id(), publish);
+        header.clear_dirty();
+        header.set_parent(None);
+        self.counters.count(Counter::PagesFreed);
+        if header.is_writing() {
+            // The page id must not be reused before the write is complete.
+            header.latch.release_exclusive();
+            self.writes.defer(header.id(), page);
+            self.reap();
+            return;
+        }
+        self.finish_free(frame, page);
+    }
+
+    /// The last steps of [`Pool::free_page`], when no write is under way.
+    fn finish_free(&self, frame: NonNull<FrameHeader>, page: PageId) {
+        let header = self.header(frame);
+        header.set_page(None);
+        // A write that was under way may have failed, and made the page dirty once more.
+        header.clear_dirty();
+        header.become_state(State::Free);
+        header.latch.release_exclusive();
+        self.ids.give(page);
+        let epoch = self.giving_up();
+        self.free.give_deleted(header.id(), thread_slot(), epoch);
+    }
+
+    /// Finishes deletions that had to wait for a write.
+    pub(crate) fn reap(&self) {
+        for (id, page) in self.writes.take_deferred() {
+            let Some(frame) = self.memory.frame(id) else { continue };
+            let header = self.header(frame);
+            if header.is_writing() || !header.latch.exclusive() {
+                self.writes.defer(id, page);
+                continue;
+            }
+            self.finish_free(frame, page);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What a pool does for the log: it hands over pages without pointers, sets their LSNs, and releases
+//! them once the record about them is in the log.
+//!
+//! The rules are in `pool/mini_transaction`.
+
+use std::ptr::NonNull;
+
+use millpond_base::Lsn;
+
+use crate::io::simulated::planted::planted;
+use crate::log::Log;
+use crate::page::{PageHeader, View};
+use crate::pool::buffer_pool::Pool;
+use crate::pool::frame::FrameHeader;
+use crate::pool::mini_transaction::{ChangeLog, ChangeSet, PageCopies, PageSpace, RedoLog};
+use crate::pool::options::PoolStrategy;
+use crate::pool::stats::counters::Counter;
+
+impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
+    #[inline(always)]
+    fn is_on(pool: &Pool<M>) -> bool {
+        !M::TREES_ONLY && pool.log().is_some()
+    }
+
+    #[inline]
+    fn page_changes(pool: &Pool<M>, changes: &mut ChangeSet, frame: NonNull<FrameHeader>) {
+        let header = pool.header(frame);
+        let Some(page) = header.page() else { return };
+        debug_assert!(header.latch.is_exclusive());
+        let begin = || header.begin_logged_change(pool.redo.tail());
+        let copy = |arena: &mut Vec<u8>| {
+            pool.view(frame).copy_to(0, pool.page_size, arena);
+        };
+        changes.page_changes(frame, page, begin, copy);
+    }
+
+    #[inline]
+    fn page_changes_by(
+        pool: &Pool<M>,
+        changes: &mut ChangeSet,
+        frame: NonNull<FrameHeader>,
+        redo: impl FnOnce(&mut Vec<u8>),
+    ) {
+        let header = pool.header(frame);
+        let Some(page) = header.page() else { return };
+        debug_assert!(header.latch.is_exclusive());
+        let begin = || header.begin_logged_change(pool.redo.tail());
+        changes.page_changes_by(frame, page, begin, redo);
+    }
+
+    fn page_allocated(pool: &Pool<M>, changes: &mut ChangeSet, frame: NonNull<FrameHeader>) {
+        let Some(page) = pool.header(frame).page() else { return };
+        changes.page_allocated(frame, page);
+    }
+
+    fn page_freed(pool: &Pool<M>, changes: &mut ChangeSet, frame: NonNull<FrameHeader>) {
+        let Some(page) = pool.header(frame).page() else { return };
+        changes.page_freed(frame, page);
+    }
+
+    fn commit(pool: &Pool<M>, mut changes: Box<ChangeSet>) -> Lsn {
+        changes.compose(pool);
+        planted!(FreedBeforeRecord, free_early(pool, &changes));
+        let appended = pool.redo.append(&changes);
+        let held = || changes.pages().filter(|changed| !changed.is_gone());
+        if let Some(appended) = appended {
+            debug_assert!(appended.start < appended.end);
+            for changed in held() {
+                debug_assert!(changed.is_freed() || pool.header(changed.frame()).is_dirty());
+                pool.set_page_lsn(changed.frame(), appended.end);
+            }
+        }
+        for changed in held() {
+            if changed.is_freed() {
+                pool.free_page(changed.frame());
+            } else {
+                pool.header(changed.frame()).latch.release_exclusive();
+            }
+        }
+        changes.recycle();
+        appended.map_or(Lsn(0), |appended| appended.start)
+    }
+}
+
+impl<M: PoolStrategy> PageCopies for Pool<M> {
+    fn image(&self, frame: NonNull<FrameHeader>, copy: &mut Vec<u8>) {
+        let view = self.view(frame);
+        view.copy_to(0, self.page_size, copy);
+        if M::SWIZZLES
+            && !planted!(SwipLoggedAsPointer)
+            && let Some(kind) = self.kinds.of(view)
+        {
+            kind.swips(view, &mut |at| {
+                self.unswizzle_copy(view, copy, at);
+                true
+            });
+        }
+    }
+
+    fn after(&self, frame: NonNull<FrameHeader>, before: &[u8], copy: &mut Vec<u8>) {
+        let view = self.view(frame);
+        view.copy_to(0, self.page_size, copy);
+        if !M::SWIZZLES {
+            return;
+        }
+        let Some(kind) = self.kinds.of(view) else { return };
+        // A word that is the same, and was a swip before, means the same child, and the log has
+        // it. One that was not is what an entry left behind, as a pointer perhaps: the log may
+        // have that pointer, too, in an image.
+        let was = View::of(before);
+        let mut swips = Vec::new();
+        if let Some(kind) = self.kinds.of(was) {
+            kind.swips(was, &mut |at| {
+                swips.push(at);
+                true
+            });
+            swips.sort_unstable();
+        }
+        kind.swips(view, &mut |at| {
+            let is_same = before.get(at..at + 8) == copy.get(at..at + 8)
+                && (swips.binary_search(&at).is_ok() || planted!(StaleSwipNotLogged));
+            if !is_same {
+                self.unswizzle_copy(view, copy, at);
+            }
+            true
+        });
+    }
+
+    fn count_image(&self, bytes: u64) {
+        self.counters().add(Counter::LogImages, 1);
+        self.counters().add(Counter::LogImageBytes, bytes);
+    }
+}
+
+impl<M: PoolStrategy> Pool<M> {
+    /// Returns the log that changes are logged to, if they are.
+    #[inline(always)]
+    pub fn log(&self) -> Option<&Log> {
+        self.redo.log()
+    }
+
+    /// Calls `look` with the pages that are in use as of the end of the log, and that end.
+    pub fn space_at_tail<R>(&self, look: impl FnOnce(Lsn, &PageSpace) -> R) -> R {
+        self.redo.space_at_tail(look)
+    }
+
+    /// Sets which pages are in use; before anything is logged.
+    pub fn set_space(&self, space: PageSpace) {
+        self.redo.set_space(space);
+    }
+
+    /// Sets the LSN of the page in `frame`, which is latched exclusively: the end of the last
+    /// record about it.
+    fn set_page_lsn(&self, frame: NonNull<FrameHeader>, lsn: Lsn) {
+        let header = self.header(frame);
+        let bytes = self.bytes(frame);
+        debug_assert!(PageHeader::read(bytes).lsn < lsn, "a page's LSN grows");
+        debug_assert!(header.rec_lsn() < lsn, "its records begin before the last one ends");
+        if let Some(place) = bytes.get_mut(8..16)
+            && !planted!(PageLsnNotSet)
+        {
+            place.copy_from_slice(&lsn.0.to_le_bytes());
+        }
+    }
+}
+
+/// Frees pages before the record, which is a planted bug.
+#[cfg(feature = "planted")]
+fn free_early<M: PoolStrategy>(pool: &Pool<M>, changes: &ChangeSet) {
+    let gone = changes.pages().filter(|changed| changed.is_gone());
+    gone.for_each(|changed| pool.free_page(changed.frame()));
+    planted!(FreedBeforeRecord, dawdle);
+}

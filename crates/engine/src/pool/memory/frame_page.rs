@@ -1,0 +1,73 @@
+//! The page behind a frame's header: where it is, and the three ways to reach its bytes. This file
+//! needs `unsafe`.
+//!
+//! Frames of the pool, frames of the twin and anchors are laid out alike: a header, and the page
+//! [`FRAME_HEADER_BYTES`] behind its start.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::page::View;
+use crate::pool::frame::{FRAME_HEADER_BYTES, FrameHeader};
+use crate::pool::swip::Swip;
+
+/// Returns the address of the page behind `frame`.
+///
+/// # Safety
+/// `frame` is the header of a mapped frame or anchor.
+#[inline(always)]
+pub(crate) unsafe fn start(frame: NonNull<FrameHeader>) -> *mut u8 {
+    // SAFETY: header and page are one allocation.
+    unsafe { frame.as_ptr().cast::<u8>().add(FRAME_HEADER_BYTES) }
+}
+
+/// Returns the page behind `frame`, to be read raw: what it shows counts after validation.
+///
+/// # Safety
+/// `frame` is the header of a frame or anchor with a page of `page_size` bytes, mapped for `'a`.
+#[inline(always)]
+pub(crate) unsafe fn view<'a>(frame: NonNull<FrameHeader>, page_size: usize) -> View<'a> {
+    // SAFETY: the caller's promise; pages are aligned to 512.
+    unsafe { View::raw(start(frame), page_size) }
+}
+
+/// Returns the bytes of the page behind `frame`, to be read.
+///
+/// # Safety
+/// As [`view`], and no thread writes to the page during `'a`: the caller holds the frame's latch.
+#[inline(always)]
+pub(crate) unsafe fn bytes<'a>(frame: NonNull<FrameHeader>, page_size: usize) -> &'a [u8] {
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(start(frame), page_size) }
+}
+
+/// Returns the bytes of the page behind `frame`, to be changed.
+///
+/// # Safety
+/// As [`view`], and the caller holds the frame's latch exclusively during `'a`; optimistic readers
+/// read raw and validate.
+#[inline(always)]
+pub(crate) unsafe fn bytes_mut<'a>(frame: NonNull<FrameHeader>, page_size: usize) -> &'a mut [u8] {
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts_mut(start(frame), page_size) }
+}
+
+/// Stores the swip at byte offset `at` of the page behind `frame`, in one piece.
+///
+/// # Safety
+/// As [`bytes_mut`].
+#[inline]
+pub(crate) unsafe fn store_swip(
+    frame: NonNull<FrameHeader>,
+    page_size: usize,
+    at: usize,
+    word: Swip,
+) {
+    if at.checked_add(8).is_none_or(|end| end > page_size) || at & 7 != 0 {
+        debug_assert!(false, "a swip at byte {at}");
+        return;
+    }
+    // SAFETY: inside the page and aligned, as checked; readers load the word atomically.
+    let place = unsafe { AtomicU64::from_ptr(start(frame).add(at).cast()) };
+    place.store(word.0.to_le(), Ordering::Release);
+}

@@ -1,0 +1,67 @@
+//! What happens to the changes of mini-transactions: a pool logs them, the twin does not.
+
+use std::ptr::NonNull;
+
+use millpond_base::Lsn;
+
+use crate::pool::frame::FrameHeader;
+use crate::pool::mini_transaction::change_set::ChangeSet;
+
+/// The log of the changes that mini-transactions make to the pages of a `P`.
+///
+/// Every frame that is passed belongs to `P`, and is latched exclusively by the mini-transaction
+/// whose changes these are.
+pub trait ChangeLog<P>: 'static {
+    /// Returns whether changes are logged. If not, no other function is called.
+    fn is_on(pages: &P) -> bool;
+
+    /// The page of `frame` is about to change, in a way that shows only in its bytes.
+    fn page_changes(pages: &P, changes: &mut ChangeSet, frame: NonNull<FrameHeader>);
+
+    /// The page of `frame` is about to change exactly as the physiological redo record says that
+    /// `redo` writes.
+    fn page_changes_by(
+        pages: &P,
+        changes: &mut ChangeSet,
+        frame: NonNull<FrameHeader>,
+        redo: impl FnOnce(&mut Vec<u8>),
+    );
+
+    /// The page of `frame` was just allocated.
+    fn page_allocated(pages: &P, changes: &mut ChangeSet, frame: NonNull<FrameHeader>);
+
+    /// The page of `frame` is to be freed once that is logged.
+    fn page_freed(pages: &P, changes: &mut ChangeSet, frame: NonNull<FrameHeader>);
+
+    /// The mini-transaction is over: logs what it changed as one record, releases its pages, and
+    /// returns where the record begins.
+    fn commit(pages: &P, changes: Box<ChangeSet>) -> Lsn;
+}
+
+/// Nothing is logged.
+pub struct NoLog;
+
+impl<P> ChangeLog<P> for NoLog {
+    #[inline(always)]
+    fn is_on(_: &P) -> bool {
+        false
+    }
+
+    fn page_changes(_: &P, _: &mut ChangeSet, _: NonNull<FrameHeader>) {}
+
+    fn page_changes_by(
+        _: &P,
+        _: &mut ChangeSet,
+        _: NonNull<FrameHeader>,
+        _: impl FnOnce(&mut Vec<u8>),
+    ) {
+    }
+
+    fn page_allocated(_: &P, _: &mut ChangeSet, _: NonNull<FrameHeader>) {}
+
+    fn page_freed(_: &P, _: &mut ChangeSet, _: NonNull<FrameHeader>) {}
+
+    fn commit(_: &P, _: Box<ChangeSet>) -> Lsn {
+        Lsn(0)
+    }
+}

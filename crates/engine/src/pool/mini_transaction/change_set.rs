@@ -1,0 +1,393 @@
+//! What one mini-transaction changed so far.
+
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
+use std::ptr::NonNull;
+
+use millpond_base::{Lsn, PageId};
+
+use crate::io::simulated::planted::planted;
+use crate::log::Record;
+use crate::page::change;
+use crate::page::change::OrphanRoot;
+use crate::pool::frame::FrameHeader;
+use crate::pool::mini_transaction::kind;
+use crate::pool::mini_transaction::page_space::PageSpace;
+
+/// The transaction context of a mini-transaction: for what it changes pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Actor {
+    /// Itself: what it does is never undone.
+    #[default]
+    Itself,
+    /// A transaction, whose last record is `prev` (0: none).
+    Transaction {
+        /// Its id, not 0.
+        tx: u64,
+        /// Start of its last record.
+        prev: Lsn,
+    },
+    /// A transaction that is being undone.
+    Undo {
+        /// Its id.
+        tx: u64,
+        /// Start of its last record.
+        prev: Lsn,
+        /// What is to be undone next; 0: nothing.
+        next: Lsn,
+    },
+}
+
+/// How a page was changed.
+enum ChangeKind {
+    /// It was clean: all of it is logged (rule 3).
+    Image,
+    /// By these physiological redo records, in their order, and after the last of them in a way
+    /// that shows only in its bytes: where it has a copy of the page, `before`, no record follows.
+    Redo { records: RedoRecords, before: Option<Range<usize>> },
+    /// It was freed.
+    Freed,
+}
+
+/// Where the redo records about a page are in the arena. Hardly any page gets more than two in one
+/// mini-transaction, and so these are kept without an allocation.
+#[derive(Default)]
+struct RedoRecords {
+    first: Option<Range<usize>>,
+    second: Option<Range<usize>>,
+    /// Empty while `second` is `None`, which is `None` while `first` is.
+    others: Vec<Range<usize>>,
+}
+
+impl RedoRecords {
+    fn push(&mut self, record: Range<usize>) {
+        if self.first.is_none() {
+            self.first = Some(record);
+        } else if self.second.is_none() {
+            self.second = Some(record);
+        } else {
+            self.others.push(record);
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Range<usize>> {
+        self.first.iter().chain(&self.second).chain(&self.others)
+    }
+}
+
+/// A page that a mini-transaction changed, and holds until its record is in the log.
+pub(in crate::pool) struct ChangedPage {
+    /// Latched exclusively until the mini-transaction ends (rule 1).
+    frame: NonNull<FrameHeader>,
+    /// The page in `frame`, which stays the same while that is latched.
+    page: PageId,
+    how: ChangeKind,
+    /// The mini-transaction allocated it: the record says so, before anything else about it.
+    is_new: bool,
+}
+
+impl ChangedPage {
+    /// Returns its frame, latched exclusively.
+    pub(in crate::pool) fn frame(&self) -> NonNull<FrameHeader> {
+        self.frame
+    }
+
+    /// Returns whether it is freed at the end of the mini-transaction.
+    pub(in crate::pool) fn is_freed(&self) -> bool {
+        matches!(self.how, ChangeKind::Freed)
+    }
+
+    /// Returns whether it was freed before its record, which must not be.
+    pub(in crate::pool) fn is_gone(&self) -> bool {
+        planted!(FreedBeforeRecord) && self.is_freed()
+    }
+}
+
+enum OrphanEvent {
+    Orphaned(PageId, OrphanRoot),
+    Attached(PageId),
+}
+
+/// Copies of pages for the log, in which no pointer is left (rule 5). Their frames are latched
+/// exclusively.
+pub(in crate::pool) trait PageCopies {
+    /// Appends the page of `frame` to `copy`, with all its swips in evicted form.
+    fn image(&self, frame: NonNull<FrameHeader>, copy: &mut Vec<u8>);
+
+    /// Appends the page of `frame` to `copy`, with those swips in evicted form that are not as they
+    /// were in `before`, an earlier copy of the page.
+    fn after(&self, frame: NonNull<FrameHeader>, before: &[u8], copy: &mut Vec<u8>);
+
+    /// Counts an image of `bytes` bytes in the log.
+    fn count_image(&self, bytes: u64);
+}
+
+/// What a mini-transaction changed so far.
+#[derive(Default)]
+pub struct ChangeSet {
+    /// Each page once, in the order of their first changes.
+    pages: Vec<ChangedPage>,
+    events: Vec<OrphanEvent>,
+    actor: Actor,
+    /// How what it did is undone; empty where the actor is `Itself`.
+    undo: Vec<u8>,
+    /// Bytes of pages before they changed, and redo records; the ranges in `pages` are in here, so
+    /// it only grows until the end.
+    arena: Vec<u8>,
+    /// The body of the record; empty until it is composed, and then if nothing is to be logged.
+    body: Vec<u8>,
+    /// A page on its way into the body.
+    scratch: Vec<u8>,
+}
+
+thread_local! {
+    /// Reused again and again, so that logging allocates nothing. Always empty of changes.
+    static SPARE: Cell<Option<Box<ChangeSet>>> = const { Cell::new(None) };
+}
+
+/// The changes of one mini-transaction, if there are any.
+#[derive(Default)]
+pub(in crate::pool) struct PendingChanges(RefCell<Option<Box<ChangeSet>>>);
+
+impl PendingChanges {
+    #[inline(always)]
+    pub(in crate::pool) fn is_empty(&self) -> bool {
+        // It is not borrowed between two calls.
+        self.0.try_borrow().is_ok_and(|changes| changes.is_none())
+    }
+
+    pub(in crate::pool) fn take(&self) -> Option<Box<ChangeSet>> {
+        self.0.try_borrow_mut().ok().and_then(|mut changes| changes.take())
+    }
+
+    pub(in crate::pool) fn with<R>(&self, f: impl FnOnce(&mut ChangeSet) -> R) -> R {
+        let mut held = self.0.borrow_mut();
+        f(held.get_or_insert_with(|| SPARE.take().unwrap_or_default()))
+    }
+}
+
+impl ChangeSet {
+    fn position(&self, frame: NonNull<FrameHeader>) -> Option<usize> {
+        self.pages.iter().rposition(|changed| changed.frame == frame)
+    }
+
+    /// Enters `page`, which `frame` holds, unless it is there already, and returns where.
+    /// `begin` begins a logged change of it, and returns whether it was clean.
+    #[inline]
+    fn enter(
+        &mut self,
+        frame: NonNull<FrameHeader>,
+        page: PageId,
+        begin: impl FnOnce() -> bool,
+    ) -> usize {
+        if let Some(at) = self.position(frame) {
+            debug_assert_eq!(self.pages[at].page, page, "its frame was latched all the time");
+            debug_assert!(!self.pages[at].is_freed(), "{page:?} is changed after it was freed");
+            return at;
+        }
+        let how = if begin() && !planted!(NoFullImage) {
+            ChangeKind::Image
+        } else {
+            ChangeKind::Redo { records: RedoRecords::default(), before: None }
+        };
+        self.pages.push(ChangedPage { frame, page, how, is_new: false });
+        self.pages.len() - 1
+    }
+
+    /// The page is about to change in a way that shows only in its bytes, which `copy` appends.
+    #[inline]
+    pub(in crate::pool) fn page_changes(
+        &mut self,
+        frame: NonNull<FrameHeader>,
+        page: PageId,
+        begin: impl FnOnce() -> bool,
+        copy: impl FnOnce(&mut Vec<u8>),
+    ) {
+        let at = self.enter(frame, page, begin);
+        let ChangeSet { pages, arena, .. } = self;
+        if let Some(ChangedPage { how: ChangeKind::Redo { before: before @ None, .. }, .. }) =
+            pages.get_mut(at)
+        {
+            let start = arena.len();
+            copy(arena);
+            *before = Some(start..arena.len());
+        }
+    }
+
+    /// The page is about to change as the physiological redo record says that `redo` appends.
+    #[inline]
+    pub(in crate::pool) fn page_changes_by(
+        &mut self,
+        frame: NonNull<FrameHeader>,
+        page: PageId,
+        begin: impl FnOnce() -> bool,
+        redo: impl FnOnce(&mut Vec<u8>),
+    ) {
+        let at = self.enter(frame, page, begin);
+        let ChangeSet { pages, arena, .. } = self;
+        if let Some(ChangedPage { how: ChangeKind::Redo { records, before: None }, .. }) =
+            pages.get_mut(at)
+        {
+            let start = arena.len();
+            redo(arena);
+            records.push(start..arena.len());
+        }
+    }
+
+    /// The page was just allocated.
+    pub(in crate::pool) fn page_allocated(&mut self, frame: NonNull<FrameHeader>, page: PageId) {
+        debug_assert!(self.position(frame).is_none(), "{page:?} is not new");
+        self.pages.push(ChangedPage { frame, page, how: ChangeKind::Image, is_new: true });
+    }
+
+    /// The page is freed when that is logged.
+    pub(in crate::pool) fn page_freed(&mut self, frame: NonNull<FrameHeader>, page: PageId) {
+        match self.position(frame).and_then(|at| self.pages.get_mut(at)) {
+            Some(changed) => {
+                debug_assert!(!changed.is_freed(), "{page:?} is freed twice");
+                changed.how = ChangeKind::Freed;
+            }
+            None => {
+                let how = ChangeKind::Freed;
+                self.pages.push(ChangedPage { frame, page, how, is_new: false });
+            }
+        }
+    }
+
+    /// Sets the undo of what the mini-transaction does, on behalf of `actor`; once.
+    pub(in crate::pool) fn undo(&mut self, actor: Actor, write: impl FnOnce(&mut Vec<u8>)) {
+        self.actor = actor;
+        self.undo.clear();
+        write(&mut self.undo);
+    }
+
+    /// The root `page` became an orphan.
+    pub(in crate::pool) fn orphaned(&mut self, page: PageId, root: OrphanRoot) {
+        self.events.push(OrphanEvent::Orphaned(page, root));
+    }
+
+    /// The root `page` was attached.
+    pub(in crate::pool) fn attached(&mut self, page: PageId) {
+        self.events.push(OrphanEvent::Attached(page));
+    }
+
+    /// Returns the changed pages that are held still.
+    pub(in crate::pool) fn pages(&self) -> impl Iterator<Item = &ChangedPage> {
+        self.pages.iter()
+    }
+
+    /// Composes the body of the record.
+    pub(in crate::pool) fn compose(&mut self, copies: &impl PageCopies) {
+        let ChangeSet { pages, events, actor, undo, arena, body, scratch } = self;
+        body.clear();
+        for changed in pages.iter() {
+            changed.compose(copies, arena, scratch, body);
+        }
+        for event in events.iter() {
+            match event {
+                OrphanEvent::Orphaned(page, root) => change::put_orphaned(body, *page, *root),
+                OrphanEvent::Attached(page) => change::put_attached(body, *page),
+            }
+        }
+        if body.is_empty() {
+            return;
+        }
+        match actor {
+            Actor::Itself => {}
+            Actor::Transaction { .. } => change::put_undo(body, undo),
+            Actor::Undo { .. } if planted!(NoUndoNext) => {}
+            Actor::Undo { next, .. } => change::put_undo_next(body, *next),
+        }
+    }
+
+    /// Returns the record that was composed, but for its body; `None` if nothing is to be logged.
+    pub(super) fn record<'a>(&self, parts: &'a [&'a [u8]]) -> Option<Record<'a>> {
+        if self.body.is_empty() {
+            return None;
+        }
+        let (kind, tx, prev) = match self.actor {
+            Actor::Itself => (kind::PAGES, 0, Lsn(0)),
+            Actor::Transaction { tx, prev } => (kind::UPDATE, tx, prev),
+            Actor::Undo { .. } if planted!(UndoLoggedAsOther) => (kind::PAGES, 0, Lsn(0)),
+            Actor::Undo { tx, prev, .. } => (kind::COMPENSATION, tx, prev),
+        };
+        Some(Record { kind, tx, prev, parts })
+    }
+
+    /// Returns the body that was composed.
+    pub(super) fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Returns whether the record changes the page space.
+    pub(super) fn has_space_events(&self) -> bool {
+        !self.events.is_empty() || self.pages.iter().any(|c| c.is_new || c.is_freed())
+    }
+
+    /// Changes the page space as the record says.
+    pub(super) fn apply_to(&self, space: &mut PageSpace) {
+        for changed in &self.pages {
+            match changed.how {
+                ChangeKind::Freed => space.set(changed.page, false),
+                _ if changed.is_new => space.set(changed.page, true),
+                _ => {}
+            }
+        }
+        for event in &self.events {
+            match event {
+                OrphanEvent::Orphaned(page, root) => space.hang(*page, *root),
+                OrphanEvent::Attached(page) => space.place(*page),
+            }
+        }
+    }
+
+    /// Forgets all changes, and keeps the memory for the next mini-transaction of this thread.
+    pub(in crate::pool) fn recycle(mut self: Box<Self>) {
+        const KEPT: usize = 1 << 20;
+        self.pages.clear();
+        self.events.clear();
+        self.actor = Actor::Itself;
+        for bytes in [&mut self.undo, &mut self.arena, &mut self.body, &mut self.scratch] {
+            bytes.clear();
+            bytes.shrink_to(KEPT);
+        }
+        SPARE.set(Some(self));
+    }
+}
+
+impl ChangedPage {
+    /// Appends what is logged about it to `body`.
+    fn compose(
+        &self,
+        copies: &impl PageCopies,
+        arena: &[u8],
+        scratch: &mut Vec<u8>,
+        body: &mut Vec<u8>,
+    ) {
+        match &self.how {
+            ChangeKind::Freed => change::put_freed(body, self.page),
+            ChangeKind::Image => {
+                if self.is_new {
+                    change::put_taken(body, self.page);
+                }
+                scratch.clear();
+                copies.image(self.frame, scratch);
+                let start = body.len();
+                change::put_image(body, self.page, scratch);
+                copies.count_image((body.len() - start) as u64);
+            }
+            ChangeKind::Redo { records, before } => {
+                for record in records.iter() {
+                    let record = arena.get(record.clone()).unwrap_or(&[]);
+                    change::put_note(body, self.page, record);
+                }
+                if let Some(before) = before.as_ref().and_then(|r| arena.get(r.clone())) {
+                    scratch.clear();
+                    copies.after(self.frame, before, scratch);
+                    debug_assert_eq!(scratch.len(), before.len());
+                    change::put_difference(body, self.page, before, scratch);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The log side of a mini-transaction: what it changed, kept until its end, and then logged as one
+//! record.
+//!
+//! # Rules
+//! 1. A page that a logged mini-transaction changed stays latched until the record about it is in
+//!    the log: so the records about one page are in the order of its changes.
+//! 2. One record covers all that a mini-transaction changed. It leaves a sound structure behind
+//!    (`pool/pages.rs`, rule 2), so what is recovered from any prefix of the log is one, too.
+//! 3. The first record about a page that was clean holds all of it. So recovery needs no page from
+//!    storage, and a page that was torn while it was written does no harm.
+//! 4. A page id is freed, and reused, only after the record that frees it.
+//! 5. No pointer reaches the log: swips are logged in their evicted form.
+//! 6. What allocates or frees pages is logged under the mutex of [`PageSpace`], so that a
+//!    checkpoint finds both as they were at one place of the log.
+//!
+//! A mini-transaction itself, and where its guards come from, is in `pool/pages.rs`.
+mod change_log;
+mod change_set;
+pub mod kind;
+mod page_space;
+mod redo_log;
+
+pub use change_log::{ChangeLog, NoLog};
+pub use change_set::{Actor, ChangeSet};
+pub use page_space::PageSpace;
+pub use redo_log::RedoLog;
+
+pub(in crate::pool) use change_set::{PageCopies, PendingChanges};

@@ -1,0 +1,58 @@
+//! Which pages are allocated, and which roots are orphans, as of the end of the log.
+
+use std::collections::HashMap;
+
+use millpond_base::PageId;
+
+use crate::page::change::OrphanRoot;
+
+/// Which pages are in use, and which roots nothing refers to, as of the end of the log.
+#[derive(Debug, Default)]
+pub struct PageSpace {
+    /// One bit per page, set while it is in use; bits beyond the end are 0.
+    taken: Vec<u64>,
+    /// Roots that no structure refers to. Each is in use: freeing a page removes it here.
+    orphans: HashMap<PageId, OrphanRoot>,
+}
+
+impl PageSpace {
+    /// Returns the space with these pages in use, and these roots as orphans.
+    pub fn new(taken: Vec<u64>, orphans: HashMap<PageId, OrphanRoot>) -> PageSpace {
+        PageSpace { taken, orphans }
+    }
+
+    /// Returns the words of the map of pages in use.
+    pub fn taken(&self) -> &[u64] {
+        &self.taken
+    }
+
+    /// Returns the orphan roots, and what they are the roots of.
+    pub fn orphans(&self) -> &HashMap<PageId, OrphanRoot> {
+        &self.orphans
+    }
+
+    /// Sets whether `page` is in use.
+    pub fn set(&mut self, page: PageId, taken: bool) {
+        let at = (page.0 / 64) as usize;
+        if at >= self.taken.len() {
+            self.taken.resize(at + 1, 0);
+        }
+        let bit = 1 << (page.0 % 64);
+        if let Some(word) = self.taken.get_mut(at) {
+            *word = if taken { *word | bit } else { *word & !bit };
+        }
+        if !taken {
+            self.orphans.remove(&page);
+        }
+    }
+
+    /// Makes the root `page` an orphan.
+    pub fn hang(&mut self, page: PageId, root: OrphanRoot) {
+        self.orphans.insert(page, root);
+    }
+
+    /// The root `page` was attached: it is no orphan any more.
+    pub fn place(&mut self, page: PageId) {
+        self.orphans.remove(&page);
+    }
+}

@@ -1,0 +1,65 @@
+//! Where a pool logs the changes of its mini-transactions.
+
+use std::sync::Arc;
+
+use millpond_base::Lsn;
+use millpond_base::sync::Mutex;
+
+use crate::log::{Appended, Log};
+use crate::pool::mini_transaction::change_set::ChangeSet;
+use crate::pool::mini_transaction::page_space::PageSpace;
+use crate::pool::sync::locked::locked;
+
+/// The log of a pool, if it has one, and what is known of page ids at its end.
+#[derive(Default)]
+pub struct RedoLog {
+    /// `None`: changes are not logged.
+    log: Option<Arc<Log>>,
+    /// Changed while the record that changes it is appended, under this mutex (rule 6): so it is as
+    /// of the end of the log.
+    space: Mutex<PageSpace>,
+}
+
+impl RedoLog {
+    /// Logs to `log`.
+    pub(in crate::pool) fn to(log: Arc<Log>) -> RedoLog {
+        RedoLog { log: Some(log), space: Mutex::default() }
+    }
+
+    /// Returns the log, if changes are logged.
+    #[inline(always)]
+    pub(in crate::pool) fn log(&self) -> Option<&Log> {
+        self.log.as_deref()
+    }
+
+    /// Returns the end of the log; 0 if changes are not logged.
+    #[inline]
+    pub(in crate::pool) fn tail(&self) -> Lsn {
+        self.log().map_or(Lsn(0), Log::tail)
+    }
+
+    /// Calls `look` with the page space as of the end of the log, and that end.
+    pub(in crate::pool) fn space_at_tail<R>(&self, look: impl FnOnce(Lsn, &PageSpace) -> R) -> R {
+        let space = locked(&self.space);
+        look(self.tail(), &space)
+    }
+
+    /// Sets the page space, before anything is logged.
+    pub(in crate::pool) fn set_space(&self, space: PageSpace) {
+        *locked(&self.space) = space;
+    }
+
+    /// Appends the record that `changes` composed; `None` if there is nothing to log.
+    pub(in crate::pool) fn append(&self, changes: &ChangeSet) -> Option<Appended> {
+        let parts = [changes.body()];
+        let record = changes.record(&parts)?;
+        let log = self.log()?;
+        if !changes.has_space_events() {
+            return Some(log.append(&record));
+        }
+        let mut space = locked(&self.space);
+        let appended = log.append(&record);
+        changes.apply_to(&mut space);
+        Some(appended)
+    }
+}

@@ -1,0 +1,142 @@
+//! Page ids that were allocated in storage ahead of need.
+//!
+//! A mini-transaction creates pages while it holds latches, so it must not wait for storage: ids
+//! are allocated between mini-transactions ([`PageIds::refill`]), and taken from memory under
+//! latches ([`PageIds::take`]). The ids of deleted pages come back here, and are reused first.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use millpond_base::PageId;
+use millpond_base::sync::Mutex;
+
+use crate::pool::error::PoolError;
+use crate::pool::storage::Storage;
+use crate::pool::sync::locked::locked;
+
+/// No ceiling: each id is kept for the next new page.
+const NO_CEILING: u64 = u64::MAX;
+
+/// The page ids that a pool has allocated ahead of need.
+pub(crate) struct PageIds {
+    /// Allocates ids and frees them. Called without the lock of `ahead`, except to take an id
+    /// below a bound, which does no I/O.
+    storage: Arc<dyn Storage>,
+    /// Allocated ids that no page has, each at most once. They are taken from the end, so the
+    /// lowest of a refill is last. Mini-transactions lock it under latches: never held during I/O.
+    ahead: Mutex<Vec<PageId>>,
+    /// Ids from here on are not kept but go back to storage: while a store shrinks, what is in use
+    /// shall be below. [`NO_CEILING`] at all other times.
+    ceiling: AtomicU64,
+    /// Held by the one thread that allocates ids in storage, which may do I/O. Locked before
+    /// `ahead`, never under it, and never under a latch.
+    refilling: Mutex<()>,
+}
+
+impl PageIds {
+    /// No id was allocated yet.
+    pub(crate) fn new(storage: Arc<dyn Storage>) -> PageIds {
+        PageIds {
+            storage,
+            ahead: Mutex::default(),
+            ceiling: AtomicU64::new(NO_CEILING),
+            refilling: Mutex::default(),
+        }
+    }
+
+    /// Takes an id for a new page, or returns `None` if that would need I/O.
+    pub(crate) fn take(&self) -> Option<PageId> {
+        locked(&self.ahead).pop()
+    }
+
+    /// Takes the least id below `bound` that is free, without I/O.
+    pub(crate) fn take_below(&self, bound: PageId) -> Option<PageId> {
+        let mut ids = locked(&self.ahead);
+        let least = ids.iter().enumerate().min_by_key(|(_, id)| **id);
+        let taken = match least.map(|(at, id)| (at, *id)).filter(|(_, id)| *id < bound) {
+            Some((at, _)) => Some(ids.swap_remove(at)),
+            None => self.storage.allocate_below(bound),
+        };
+        debug_assert!(taken.is_none_or(|id| id < bound), "{taken:?} is not below {bound:?}");
+        taken
+    }
+
+    /// Puts an id back that [`PageIds::take`] returned and no page got.
+    pub(crate) fn untake(&self, id: PageId) {
+        let mut ids = locked(&self.ahead);
+        debug_assert!(!ids.contains(&id), "{id:?} is free already");
+        ids.push(id);
+    }
+
+    /// Keeps the id of a deleted page for the next new page; a surplus goes back to storage.
+    pub(crate) fn give(&self, id: PageId) {
+        const KEPT: usize = 256;
+        if id.0 >= self.ceiling.load(Ordering::Relaxed) {
+            return self.free(id);
+        }
+        let mut ids = locked(&self.ahead);
+        debug_assert!(!ids.contains(&id), "{id:?} is free already");
+        ids.push(id);
+        if ids.len() > 2 * KEPT {
+            let surplus: Vec<PageId> = ids.drain(..KEPT).collect();
+            drop(ids);
+            surplus.into_iter().for_each(|id| self.free(id));
+        }
+    }
+
+    fn free(&self, id: PageId) {
+        if let Err(error) = self.storage.free(id) {
+            tracing::warn!(%error, "a page could not be given back");
+        }
+    }
+
+    /// From now on keeps only ids below `bound` for new pages; `None`: any id.
+    pub(crate) fn set_ceiling(&self, bound: Option<PageId>) {
+        self.ceiling.store(bound.map_or(NO_CEILING, |bound| bound.0), Ordering::Relaxed);
+    }
+
+    /// Returns whether there is a ceiling.
+    pub(crate) fn has_ceiling(&self) -> bool {
+        self.ceiling.load(Ordering::Relaxed) != NO_CEILING
+    }
+
+    /// Allocates ids in storage until at least `least` are ready, or as many as a full disk has
+    /// left. The calling thread holds no latch.
+    ///
+    /// # Errors
+    /// The storage's, if it could not allocate a single id.
+    pub(crate) fn refill(&self, least: u32) -> Result<(), PoolError> {
+        const AT_ONCE: u32 = 64;
+        let enough = || locked(&self.ahead).len() >= least as usize;
+        if enough() {
+            return Ok(());
+        }
+        let _refilling = locked(&self.refilling);
+        let mut has_more = false;
+        while !enough() {
+            let mut more = Vec::new();
+            match self.storage.allocate(AT_ONCE.max(least), &mut more) {
+                // What is left of a full disk may do.
+                Err(_) if has_more => break,
+                allocated => allocated?,
+            }
+            debug_assert!(!more.is_empty(), "storage allocated nothing, and reported no error");
+            has_more = true;
+            // The lowest comes out first.
+            more.reverse();
+            let mut ids = locked(&self.ahead);
+            more.append(&mut ids);
+            *ids = more;
+        }
+        Ok(())
+    }
+
+    /// Frees all ids in storage that no page has.
+    ///
+    /// # Errors
+    /// The storage's.
+    pub(crate) fn return_all(&self) -> Result<(), PoolError> {
+        let ids = std::mem::take(&mut *locked(&self.ahead));
+        ids.into_iter().try_for_each(|id| self.storage.free(id))
+    }
+}

@@ -1,0 +1,167 @@
+//! The pool as data structures see it. This file needs `unsafe`.
+
+use std::ptr::NonNull;
+
+use millpond_base::{Mark, PageId};
+
+use crate::page::change::OrphanRoot;
+use crate::pool::buffer_pool::Pool;
+use crate::pool::error::PoolError;
+use crate::pool::frame::FrameHeader;
+use crate::pool::guard::{Read, Write};
+use crate::pool::jump::{Jump, Try};
+use crate::pool::kind::{ANCHOR_SWIP, OWNER_UNKNOWN};
+use crate::pool::mini_transaction::RedoLog;
+use crate::pool::options::PoolStrategy;
+use crate::pool::pages::{Anchor, MiniTransaction, NewPage, Pages, References};
+use crate::pool::stats::counters::Counter;
+use crate::pool::swip::Swip;
+use crate::pool::thread_slot::thread_slot;
+
+impl<M: PoolStrategy> Pages for Pool<M> {
+    type Latching = M::Latching;
+    type Local = usize;
+    type Log = RedoLog;
+
+    #[inline(always)]
+    fn page_size(&self) -> usize {
+        self.page_size
+    }
+
+    #[inline(always)]
+    fn local(&self) -> usize {
+        thread_slot()
+    }
+
+    #[inline(always)]
+    fn enter(&self, slot: usize) {
+        if let Some(epochs) = &self.epochs {
+            epochs.enter(slot);
+        }
+    }
+
+    #[inline(always)]
+    fn leave(&self, slot: usize, made: References, done: bool) {
+        if let Some(epochs) = &self.epochs {
+            epochs.leave(slot);
+        }
+        let here = self.counters.of(slot);
+        if done {
+            here.add(Counter::References, made.all());
+            here.add(Counter::LeafReferences, made.leaves());
+        } else {
+            here.count(Counter::Restarts);
+        }
+        if M::RECORDS {
+            self.recorder.leave(slot, done);
+        }
+    }
+
+    #[cold]
+    fn settle(&self, jump: Jump, attempt: u32) -> Result<bool, PoolError> {
+        self.settle_jump(jump, attempt)
+    }
+
+    #[cold]
+    fn over(&self, slot: usize) {
+        self.starvation.end(&self.memory, slot);
+    }
+
+    #[inline(always)]
+    fn child<'o>(&'o self, parent: &Read<'o, Self>, at: usize, mark: Mark) -> Try<Read<'o, Self>> {
+        self.child_of_reader(parent, at, mark)
+    }
+
+    #[inline(always)]
+    fn child_exclusive<'o>(
+        &'o self,
+        parent: &Read<'o, Self>,
+        at: usize,
+        mark: Mark,
+    ) -> Try<Write<'o, Self>> {
+        self.child_of_reader_exclusive(parent, at, mark)
+    }
+
+    fn child_of_held<'o>(
+        &'o self,
+        parent: &Write<'o, Self>,
+        at: usize,
+        mark: Mark,
+    ) -> Try<Write<'o, Self>> {
+        self.child_of_writer(parent, at, mark)
+    }
+
+    fn allocate<'o>(
+        &'o self,
+        mtr: &'o MiniTransaction<'o, Self>,
+        new: NewPage,
+    ) -> Try<Write<'o, Self>> {
+        let frame = self.fresh_page(new)?;
+        // SAFETY: `fresh_page` latched the frame for us.
+        Ok(unsafe { Write::held(mtr, frame) }.log_new())
+    }
+
+    fn free(&self, page: Write<'_, Self>) {
+        self.free_page(page.into_frame());
+    }
+
+    #[inline]
+    fn swip(&self, page: &Write<'_, Self>) -> Swip {
+        if M::SWIZZLES { Swip::hot(page.frame()) } else { Swip::evicted(page.id()) }
+    }
+
+    fn page_of(&self, word: Swip) -> PageId {
+        if !word.is_swizzled() {
+            return word.page();
+        }
+        word.frame().and_then(|frame| self.header(frame).page()).unwrap_or_default()
+    }
+
+    fn adopt(&self, word: Swip, parent: NonNull<FrameHeader>) {
+        if M::SWIZZLES
+            && word.is_swizzled()
+            && let Some(child) = word.frame()
+        {
+            self.header(child).set_parent(Some(parent));
+            self.knows_swips_of(parent);
+        }
+    }
+
+    fn is_resident(&self, word: Swip) -> bool {
+        if M::SWIZZLES {
+            return word.is_swizzled();
+        }
+        matches!(self.table.find(&self.memory, word.page()), Ok(Some(_)))
+    }
+
+    fn prefetch<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]) {
+        self.prefetch_children(parent, at);
+    }
+
+    fn anchor(&self, root: PageId) -> Result<Anchor, PoolError> {
+        Ok(Anchor(self.anchors.take(Swip::evicted(root), OWNER_UNKNOWN)?))
+    }
+
+    fn anchor_of(&self, owner: u32, root: PageId) -> Result<Anchor, PoolError> {
+        Ok(Anchor(self.anchors.take(Swip::evicted(root), owner)?))
+    }
+
+    fn anchor_new(&self, new: NewPage) -> Result<(Anchor, PageId), PoolError> {
+        let anchor = self.anchors.take(Swip::NULL, new.owner)?;
+        let root = self.run(|mtr| {
+            // SAFETY: an anchor of this pool.
+            let parent = unsafe { Write::begin(mtr, anchor) }?;
+            let root = mtr.allocate(new)?;
+            let word = root.swip();
+            self.set_swip(anchor, ANCHOR_SWIP, word);
+            mtr.adopt(word, &parent);
+            mtr.orphaned(root.id(), OrphanRoot { kind: new.kind.0, stamp: 0 });
+            Ok(root.id())
+        })?;
+        Ok((Anchor(anchor), root))
+    }
+
+    fn release_anchor(&self, anchor: Anchor) {
+        self.anchors.release(anchor.0);
+    }
+}

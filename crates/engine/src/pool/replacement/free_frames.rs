@@ -1,0 +1,195 @@
+//! Where free frames come from: the free lists, and eviction where those are empty.
+
+use std::ptr::NonNull;
+use std::time::{Duration, Instant};
+
+use millpond_base::{FrameId, PageId};
+use millpond_policies::contract::GhostHit;
+
+use crate::pool::buffer_pool::Pool;
+use crate::pool::epoch::Epochs;
+use crate::pool::error::PoolError;
+use crate::pool::frame::{FrameHeader, IS_MODEL, State};
+use crate::pool::options::{Evictors, PoolStrategy};
+use crate::pool::stats::counters::{Counter, Timing};
+use crate::pool::thread_slot::thread_slot;
+
+/// Lets other threads proceed. A thread that admits a page holds its parent's latch while it waits
+/// for the policy host, and never gets it where another thread enters the policy host over and over,
+/// and is refused that parent. To yield gives way only to threads that run already; one that sleeps
+/// for the policy host needs time to wake up.
+fn step_aside(fruitless: u32) {
+    const YIELDS: u32 = 4;
+    const LEAST: Duration = Duration::from_micros(20);
+    if fruitless < YIELDS || IS_MODEL {
+        return millpond_base::sync::thread::yield_now();
+    }
+    std::thread::sleep(LEAST * (1 << (fruitless - YIELDS).min(5)));
+}
+
+impl<M: PoolStrategy> Pool<M> {
+    /// Returns the epoch to give a frame up in; 0 if frames are reused at once.
+    pub(crate) fn giving_up(&self) -> u64 {
+        let Some(epochs) = &self.epochs else { return 0 };
+        let (epoch, stepped) = epochs.give_up();
+        if stepped {
+            self.counters.count(Counter::EpochAdvances);
+        }
+        epoch
+    }
+
+    /// Takes a frame without a page, if there is one now, and latches it exclusively.
+    pub(crate) fn take_free(&self) -> Option<NonNull<FrameHeader>> {
+        let slot = thread_slot();
+        let take = || self.free.take(slot, || self.epochs.as_ref().map_or(0, Epochs::oldest));
+        let taken = match (take(), &self.epochs) {
+            (Some(taken), _) => taken,
+            (None, Some(epochs)) if !self.free.is_empty() => {
+                // Those that are free wait for an epoch that no other thread would end.
+                epochs.step();
+                take()?
+            }
+            (None, _) => return None,
+        };
+        if taken.fresh {
+            self.memory.initialise(taken.frame);
+        }
+        let frame = self.memory.frame(taken.frame)?;
+        let header = self.header(frame);
+        // A sampling evictor, or a reader that is late, may hold it for a moment.
+        while !header.latch.exclusive() {
+            millpond_base::sync::thread::yield_now();
+        }
+        debug_assert_eq!(header.state(), State::Free);
+        debug_assert_eq!(header.page(), None);
+        debug_assert!(!header.is_dirty_or_writing(), "a free frame owes storage nothing");
+        Some(frame)
+    }
+
+    /// Puts a frame on a free list that this thread latched exclusively, and whose page the policy
+    /// does not know.
+    pub(crate) fn give_back(&self, frame: NonNull<FrameHeader>) {
+        let header = self.header(frame);
+        header.set_page(None);
+        header.set_parent(None);
+        header.clear_dirty();
+        header.become_state(State::Free);
+        self.give_back_unused(frame);
+    }
+
+    /// Puts a frame back that was only taken, and is free still.
+    pub(crate) fn give_back_unused(&self, frame: NonNull<FrameHeader>) {
+        let header = self.header(frame);
+        debug_assert_eq!(header.state(), State::Free);
+        let id = header.id();
+        header.latch.release_exclusive();
+        self.free.give(&[id], 0);
+        self.sleep.frames.signal();
+    }
+
+    /// Puts the frames of evicted pages on a free list, and counts the evictions for the policy's
+    /// clock.
+    pub(crate) fn free_taken(&self, taken: &[FrameId]) {
+        self.count_evictions(taken.len() as u32);
+        self.free_frames(taken);
+    }
+
+    /// Puts the frames of evicted pages on a free list.
+    pub(super) fn free_frames(&self, taken: &[FrameId]) {
+        if taken.is_empty() {
+            return;
+        }
+        for header in taken.iter().filter_map(|id| self.memory.header(*id)) {
+            debug_assert_eq!(header.page(), None);
+            header.become_state(State::Free);
+        }
+        let mut epoch = 0;
+        taken.iter().for_each(|_| epoch = self.giving_up());
+        self.free.give(taken, epoch);
+        self.sleep.frames.signal();
+    }
+
+    /// Returns a free frame, latched exclusively, for a page that missed; evicts if there is none.
+    ///
+    /// # Errors
+    /// [`PoolError::Full`], or a victim that could not be written.
+    pub(crate) fn frame_for(
+        &self,
+        incoming: Option<(PageId, GhostHit)>,
+    ) -> Result<NonNull<FrameHeader>, PoolError> {
+        if let Some(frame) = self.take_free() {
+            self.wake_evictors();
+            return Ok(frame);
+        }
+        let started = self.latencies.start(Timing::FreeFrameTime);
+        self.counters.count(Counter::FreeFrameWaits);
+        let frame = self.wait_for(incoming, 1, || self.take_free());
+        self.latencies.stop(Timing::FreeFrameTime, started);
+        frame
+    }
+
+    /// Makes sure that about `frames` frames and page ids are available without waiting.
+    ///
+    /// # Errors
+    /// As [`Pool::frame_for`], or storage could not allocate a page id.
+    pub(crate) fn make_room(&self, frames: u32) -> Result<(), PoolError> {
+        self.ids.refill(frames)?;
+        self.make_frames(frames)
+    }
+
+    /// Makes sure that about `frames` frames are available without waiting.
+    ///
+    /// # Errors
+    /// As [`Pool::frame_for`].
+    pub(crate) fn make_frames(&self, frames: u32) -> Result<(), PoolError> {
+        let least = frames.min(self.frames() / 2);
+        if self.free.len() >= least {
+            // They may be waiting for a thread to leave its epoch: it needs the processor.
+            millpond_base::sync::thread::yield_now();
+            return Ok(());
+        }
+        self.wait_for(None, least, || (self.free.len() >= least).then_some(()))
+    }
+
+    /// Evicts, or waits for the evictors, until `done` has what it wants.
+    fn wait_for<T>(
+        &self,
+        mut incoming: Option<(PageId, GhostHit)>,
+        least: u32,
+        done: impl Fn() -> Option<T>,
+    ) -> Result<T, PoolError> {
+        /// After this time without any progress, no frame is available.
+        const PATIENCE: Duration = Duration::from_secs(10);
+        let mut deadline = Instant::now() + PATIENCE;
+        let mut fruitless = 0;
+        loop {
+            let progress = match self.options.evictors {
+                // More frames that wait for a thread to leave its epoch would not help.
+                _ if self.free.len() >= least.max(self.options.batch) => false,
+                Evictors::Workers => self.evict_here(incoming.take())?,
+                // Evictors that made no progress, or have ended, are helped.
+                Evictors::Threads(_) | Evictors::Adaptive { .. } => {
+                    self.wait_for_evictors(least) || self.evict_here(incoming.take())?
+                }
+            };
+            if let Some(wanted) = done() {
+                return Ok(wanted);
+            }
+            if progress {
+                deadline = Instant::now() + PATIENCE;
+                fruitless = 0;
+            } else if Instant::now() > deadline {
+                return Err(PoolError::Full { frames: self.frames() });
+            } else {
+                self.kinds.all_registered()?;
+                if let Some(epochs) = &self.epochs {
+                    epochs.step();
+                }
+                if !self.drop_abandoned() {
+                    step_aside(fruitless);
+                }
+                fruitless += 1;
+            }
+        }
+    }
+}
