@@ -1,16 +1,19 @@
-//! What walks a tree, or fills one, while its leaves are merged and split without a pause.
+//! Walks, bulk loads and range removals while leaves are merged and split without a pause.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use millpond::internals::btree::BulkOptions;
 use millpond::internals::store::Combination;
-use millpond::{Db, Options, Tree};
+use millpond::{Db, Tree};
 
+use super::any_store::{Rows, TestTree};
+#[cfg(feature = "lab")]
+use super::any_store::{in_memory, with_strategies};
 use super::tiny;
 
 const KEYS: u64 = 900;
 
-/// Says that it is over, also if a panic ends it.
+/// Sets the flag when it is dropped, also by a panic.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -19,13 +22,76 @@ impl Drop for Over<'_> {
     }
 }
 
+/// A tree of numbers: a typed one of a `Db`, or any other, whose keys are the numbers' bytes.
+trait Numbers: Sync {
+    fn raw(&self) -> &dyn TestTree;
+    fn put(&self, key: u64, value: &[u8]) -> bool;
+    fn delete(&self, key: u64) -> bool;
+    fn get(&self, key: u64) -> Option<Vec<u8>>;
+    fn keys(&self) -> Box<dyn DoubleEndedIterator<Item = u64> + '_>;
+    fn len(&self) -> u64;
+}
+
+impl Numbers for Tree<u64, Vec<u8>> {
+    fn raw(&self) -> &dyn TestTree {
+        Tree::raw(self)
+    }
+
+    fn put(&self, key: u64, value: &[u8]) -> bool {
+        Tree::put(self, &key, value).unwrap()
+    }
+
+    fn delete(&self, key: u64) -> bool {
+        Tree::delete(self, &key).unwrap()
+    }
+
+    fn get(&self, key: u64) -> Option<Vec<u8>> {
+        Tree::get(self, &key).unwrap()
+    }
+
+    fn keys(&self) -> Box<dyn DoubleEndedIterator<Item = u64> + '_> {
+        Box::new(self.iter().map(|row| row.unwrap().0))
+    }
+
+    fn len(&self) -> u64 {
+        Tree::len(self).unwrap()
+    }
+}
+
+impl Numbers for Box<dyn TestTree> {
+    fn raw(&self) -> &dyn TestTree {
+        &**self
+    }
+
+    fn put(&self, key: u64, value: &[u8]) -> bool {
+        (**self).put(&key.to_be_bytes(), value).unwrap()
+    }
+
+    fn delete(&self, key: u64) -> bool {
+        (**self).delete(&key.to_be_bytes()).unwrap()
+    }
+
+    fn get(&self, key: u64) -> Option<Vec<u8>> {
+        (**self).get(&key.to_be_bytes()).unwrap()
+    }
+
+    fn keys(&self) -> Box<dyn DoubleEndedIterator<Item = u64> + '_> {
+        let rows: Rows<'_> = (**self).iter();
+        Box::new(rows.map(|row| u64::from_be_bytes(row.unwrap().0.try_into().unwrap())))
+    }
+
+    fn len(&self) -> u64 {
+        (**self).len().unwrap()
+    }
+}
+
 /// Merges leaves for as long as `work` takes.
-fn while_merging(tree: &Tree<u64, Vec<u8>>, work: impl FnOnce()) {
+fn while_merging(tree: &dyn TestTree, work: impl FnOnce()) {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !over.load(Ordering::Acquire) {
-                tree.raw().compact(7).unwrap();
+                tree.compact(7).unwrap();
             }
         });
         let _over = Over(&over);
@@ -37,61 +103,59 @@ fn stays(key: &u64) -> bool {
     key.is_multiple_of(3)
 }
 
-/// Keys that come and go, all over the tree, a fixed number of times.
-fn churn(tree: &Tree<u64, Vec<u8>>) {
+/// Inserts and removes keys all over the tree, a fixed number of times.
+fn churn(tree: &dyn Numbers) {
     for round in 0..12u64 {
         for key in (0..KEYS).map(|i| i * 7919 % KEYS).filter(|key| !stays(key)) {
             // Some values are in pages of their own.
             let len = if key % 97 == 0 { 700 } else { key as usize % 60 };
             if round % 2 == 0 {
-                tree.put(&key, vec![round as u8; len].as_slice()).unwrap();
+                tree.put(key, &vec![round as u8; len]);
             } else if key % 11 != round % 11 {
-                tree.delete(&key).unwrap();
+                tree.delete(key);
             }
         }
     }
 }
 
-/// Every way to walk the tree once: what stays is seen exactly once, and in order.
-fn walk(tree: &Tree<u64, Vec<u8>>, random: &mut fastrand::Rng) {
+/// Walks the tree once in every way: each key that stays is returned exactly once, in order.
+fn walk(tree: &dyn Numbers, random: &mut fastrand::Rng) {
     let expected: Vec<u64> = (0..KEYS).filter(stays).collect();
     let seen = |keys: Vec<u64>| {
         assert!(keys.is_sorted_by(|a, b| a < b), "{keys:?}");
         assert_eq!(keys.into_iter().filter(stays).collect::<Vec<_>>(), expected);
     };
-    seen(tree.iter().map(|row| row.unwrap().0).collect());
-    let mut back: Vec<u64> = tree.iter().rev().map(|row| row.unwrap().0).collect();
+    seen(tree.keys().collect());
+    let mut back: Vec<u64> = tree.keys().rev().collect();
     back.reverse();
     seen(back);
-    let (mut rows, mut left, mut right) = (tree.iter(), Vec::new(), Vec::new());
-    while let Some(row) = rows.next() {
-        left.push(row.unwrap().0);
-        right.extend(rows.next_back().map(|row| row.unwrap().0));
+    let (mut keys, mut left, mut right) = (tree.keys(), Vec::new(), Vec::new());
+    while let Some(key) = keys.next() {
+        left.push(key);
+        right.extend(keys.next_back());
     }
     left.extend(right.into_iter().rev());
     seen(left);
-    let len = tree.len().unwrap();
+    let len = tree.len();
     assert!((expected.len() as u64..=KEYS).contains(&len), "{len}");
     for _ in 0..50 {
         let key = random.u64(..KEYS / 3) * 3;
-        assert_eq!(tree.get(&key).unwrap(), Some(vec![key as u8; 20]));
+        assert_eq!(tree.get(key), Some(vec![key as u8; 20]));
     }
-    tree.stats().unwrap();
+    tree.raw().stats().unwrap();
     tree.raw().check().unwrap();
 }
 
-fn walks(options: Options) {
-    let db = Db::in_memory(options).unwrap();
-    let tree = db.tree::<u64, Vec<u8>>("t").unwrap();
+fn walks(tree: &dyn Numbers) {
     for key in (0..KEYS).filter(stays) {
-        tree.put(&key, [key as u8; 20].as_slice()).unwrap();
+        tree.put(key, &[key as u8; 20]);
     }
-    while_merging(&tree, || {
+    while_merging(tree.raw(), || {
         std::thread::scope(|scope| {
-            let writer = scope.spawn(|| churn(&tree));
+            let writer = scope.spawn(|| churn(tree));
             let mut random = fastrand::Rng::with_seed(1);
             loop {
-                walk(&tree, &mut random);
+                walk(tree, &mut random);
                 if writer.is_finished() {
                     break;
                 }
@@ -104,31 +168,30 @@ fn walks(options: Options) {
 #[test]
 fn walks_see_what_stays_while_leaves_are_merged_and_split() {
     for frames in [40, 400] {
-        walks(tiny(frames));
+        let db = Db::in_memory(tiny(frames)).unwrap();
+        walks(&db.tree::<u64, Vec<u8>>("t").unwrap());
     }
 }
 
 #[test]
+#[cfg(feature = "lab")]
 fn walks_see_what_stays_with_shared_latches_too() {
     let latched = Combination::ALL.iter().find(|combination| {
         combination.latching().to_string() == "latched" && !combination.records()
     });
     let latched = *latched.unwrap();
-    let options = tiny(60).policy(latched.policies()[0]);
-    walks(options.lab(|lab| {
-        lab.translation = latched.translation();
-        lab.latching = latched.latching();
-    }));
+    let store = in_memory(with_strategies(tiny(60), latched, latched.policies()[0])).unwrap();
+    walks(&store.tree("t").unwrap());
 }
 
 #[test]
-fn ranges_go_while_leaves_are_merged_and_nothing_else_does() {
+fn ranges_are_removed_while_leaves_are_merged_and_nothing_else_is() {
     let db = Db::in_memory(tiny(60)).unwrap();
     let tree = db.tree::<u64, Vec<u8>>("t").unwrap();
     for key in (0..KEYS).filter(stays) {
         tree.put(&key, [key as u8; 20].as_slice()).unwrap();
     }
-    while_merging(&tree, || {
+    while_merging(tree.raw(), || {
         let mut random = fastrand::Rng::with_seed(2);
         for round in 0..40u64 {
             let from = KEYS + random.u64(..20);
@@ -145,18 +208,15 @@ fn ranges_go_while_leaves_are_merged_and_nothing_else_does() {
     assert_eq!(tree.raw().check().unwrap().violations, []);
 }
 
-/// Merges are never necessary, and whether all that goes together is in memory at once is up to
-/// the policy: MRU keeps what came first, and so no two new neighbours.
+/// A merge needs both leaves in memory at once, and whether they are is up to the policy: MRU keeps
+/// the first pages, and so no two new neighbours. No merge is necessary.
 #[test]
 fn merging_ends_whatever_the_policy_keeps_in_memory() {
     for half in [Combination::SwizzledNoHook, Combination::SwizzledAny] {
         for policy in half.policies() {
-            let options = tiny(24).policy(policy).background_merge(false).lab(|lab| {
-                lab.translation = half.translation();
-                lab.latching = half.latching();
-                lab.records = half.records();
-            });
+            let options = tiny(24).policy(policy).background_merge(false);
             let db = Db::in_memory(options).unwrap();
+            assert_eq!(db.combination(), half);
             let tree = db.tree::<u64, Vec<u8>>("t").unwrap();
             for key in (0..KEYS).map(|i| i * 7919 % KEYS) {
                 tree.put(&key, [key as u8; 40].as_slice()).unwrap();
@@ -172,7 +232,7 @@ fn merging_ends_whatever_the_policy_keeps_in_memory() {
 }
 
 #[test]
-fn whoever_gives_the_rows_of_a_bulk_load_may_use_the_tree() {
+fn the_iterator_of_a_bulk_load_may_use_the_tree() {
     let db = Db::in_memory(tiny(200)).unwrap();
     let tree = db.tree::<u64, Vec<u8>>("t").unwrap();
     let rows = (0..KEYS).map(|key| {

@@ -2,20 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use millpond::Db;
 use millpond::internals::store::Combination;
-use millpond::{Db, Options, RawTree};
 
+use super::any_store::{TestTree, open, policy_of, with_strategies};
 use super::{assert_sound, place, tiny};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
-
-fn options(combination: Combination, policy: &str) -> Options {
-    tiny(24).policy(policy).lab(|lab| {
-        lab.translation = combination.translation();
-        lab.latching = combination.latching();
-        lab.records = combination.records();
-    })
-}
 
 fn key(random: &mut fastrand::Rng) -> Vec<u8> {
     let mut key = format!("key {:03}", random.u32(..300)).into_bytes();
@@ -28,7 +21,7 @@ fn value(random: &mut fastrand::Rng) -> Vec<u8> {
     vec![random.u8(..); len]
 }
 
-fn step(tree: &RawTree, model: &mut Model, random: &mut fastrand::Rng) {
+fn step(tree: &dyn TestTree, model: &mut Model, random: &mut fastrand::Rng) {
     let (key, value) = (key(random), value(random));
     match random.u8(..10) {
         0..3 => assert_eq!(tree.insert(&key, &value).unwrap(), model.insert(key, value)),
@@ -49,7 +42,7 @@ fn step(tree: &RawTree, model: &mut Model, random: &mut fastrand::Rng) {
             assert_eq!(found, model.get_mut(&key).map(|v| flip(v)).is_some());
         }
         8 => {
-            let rows: Vec<_> = tree.range(&key[..]..).take(5).map(Result::unwrap).collect();
+            let rows: Vec<_> = tree.rows_from(&key).take(5).map(Result::unwrap).collect();
             let expected = model.range(key..).take(5);
             assert!(rows.iter().map(|(k, v)| (k, v)).eq(expected));
         }
@@ -57,7 +50,7 @@ fn step(tree: &RawTree, model: &mut Model, random: &mut fastrand::Rng) {
     }
 }
 
-fn same(tree: &RawTree, model: &Model) {
+fn same(tree: &dyn TestTree, model: &Model) {
     let rows: Vec<_> = tree.iter().map(Result::unwrap).collect();
     assert!(rows.iter().map(|(k, v)| (k, v)).eq(model.iter()));
     let back: Vec<_> = tree.iter().rev().map(Result::unwrap).collect();
@@ -73,18 +66,18 @@ fn run(combination: Combination, policy: &str, steps: u32) {
     let mut random = fastrand::Rng::with_seed(17 + combination as u64);
     let mut models = [Model::new(), Model::new()];
     for round in 0..2 {
-        let db = Db::open(&path, options(combination, policy)).unwrap();
+        let db = open(&path, with_strategies(tiny(24), combination, policy)).unwrap();
         assert_eq!(db.combination(), combination);
-        let trees = ["one", "two"].map(|name| db.raw_tree(name).unwrap());
+        let trees = ["one", "two"].map(|name| db.tree(name).unwrap());
         for (tree, model) in trees.iter().zip(&models) {
-            same(tree, model);
+            same(&**tree, model);
         }
         for _ in 0..steps {
             let which = random.usize(..2);
-            step(&trees[which], &mut models[which], &mut random);
+            step(&*trees[which], &mut models[which], &mut random);
         }
         for (tree, model) in trees.iter().zip(&models) {
-            same(tree, model);
+            same(&**tree, model);
         }
         if round == 0 {
             db.flush().unwrap();
@@ -100,11 +93,7 @@ fn run(combination: Combination, policy: &str, steps: u32) {
 #[test]
 fn every_combination_does_what_a_map_does_while_its_pool_thrashes() {
     for combination in Combination::ALL {
-        let policy = match combination.policies() {
-            list if list.contains(&"lru") => "lru",
-            list => list[0],
-        };
-        run(*combination, policy, 1500);
+        run(*combination, policy_of(*combination), 1500);
     }
 }
 

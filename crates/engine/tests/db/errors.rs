@@ -1,9 +1,11 @@
-//! What goes wrong says so, in its own type.
+//! Each failure has an error of its own type.
+
+use std::sync::Arc;
 
 use millpond::OptionsError;
 use millpond::internals::btree::{BulkError, BulkOptions, WriteError};
-use millpond::internals::io::{OpenError, OpenFileError};
-use millpond::internals::store::{Combination, LatchingMode, TranslationMode};
+use millpond::internals::io::{Device, MemoryDevice, OpenError, OpenFileError};
+use millpond::internals::store::{Combination, LabError, LatchingMode, TranslationMode};
 use millpond::{Db, Error, Options};
 
 use super::{place, tiny};
@@ -51,8 +53,59 @@ fn options_that_cannot_be_leave_no_file_behind() {
         lab.records = true;
     });
     let wrong = error(hashed);
-    assert!(matches!(wrong, Error::Combination(_)));
+    assert!(matches!(wrong, Error::Lab(LabError::Combination(_))));
     assert_eq!(wrong.to_string().lines().count(), 1 + Combination::ALL.len());
+}
+
+/// Strategies of the laboratory, which users cannot choose.
+fn of_the_laboratory() -> [Options; 4] {
+    [
+        tiny(64).lab(|lab| lab.translation = TranslationMode::Hashed),
+        tiny(64).policy("lru").lab(|lab| lab.latching = LatchingMode::Latched),
+        tiny(64).lab(|lab| lab.latching = LatchingMode::None),
+        tiny(64).lab(|lab| lab.records = true),
+    ]
+}
+
+/// Whether a `Db` is refused for strategies of the laboratory, with what to do instead.
+fn is_refused(error: &Error) -> bool {
+    let text = error.to_string();
+    if cfg!(feature = "lab") {
+        let what_to_do = ["Store<M>", "Combination::visit", "as they are by default"];
+        matches!(error, Error::Lab(LabError::NotForUsers { .. }))
+            && what_to_do.iter().all(|part| text.contains(part))
+    } else {
+        matches!(error, Error::Lab(LabError::Combination(_)))
+            && text.lines().count() == 1 + Combination::USERS.len()
+    }
+}
+
+#[test]
+fn strategies_of_the_laboratory_open_no_db_and_leave_no_file_behind() {
+    let (dir, path) = place();
+    for options in of_the_laboratory() {
+        let device = Arc::new(MemoryDevice::new());
+        let refused = [
+            Db::open(&path, options.clone()).unwrap_err(),
+            Db::open(&path, options.clone().log(true)).unwrap_err(),
+            Db::in_memory(options.clone()).unwrap_err(),
+            Db::open_on(device.clone(), options.clone()).unwrap_err(),
+            Db::open_on_devices(device.clone(), device.clone(), options).unwrap_err(),
+        ];
+        assert!(refused.iter().all(is_refused), "{refused:?}");
+        assert_eq!((device.length(), std::fs::read_dir(dir.path()).unwrap().count()), (0, 0));
+    }
+    // A store that is there stays as it is.
+    let db = Db::open(&path, tiny(64)).unwrap();
+    db.raw_tree("t").unwrap().put(b"k", b"v").unwrap();
+    db.close().unwrap();
+    let before = std::fs::read(&path).unwrap();
+    for options in of_the_laboratory() {
+        assert!(is_refused(&Db::open(&path, options).unwrap_err()));
+    }
+    assert!(std::fs::read(&path).unwrap() == before, "not a byte was written");
+    let db = Db::open(&path, tiny(64)).unwrap();
+    assert_eq!(db.raw_tree("t").unwrap().get(b"k").unwrap(), Some(b"v".to_vec()));
 }
 
 #[test]
@@ -109,20 +162,41 @@ fn names_and_keys_have_limits() {
     assert!(matches!(error, Error::Bulk(BulkError::Order { row: 1, .. })), "{error}");
 }
 
+/// The `BTree` of a tree checks no thread: only calls of the store do.
 #[test]
+#[cfg(feature = "lab")]
 fn a_store_without_latches_is_for_one_thread() {
-    let db = Db::in_memory(tiny(64).lab(|lab| lab.latching = LatchingMode::None)).unwrap();
-    let tree = db.raw_tree("t").unwrap();
-    tree.put(b"k", b"v").unwrap();
+    use std::ops::ControlFlow;
+
+    use millpond::Structure;
+    use millpond::internals::store::Store;
+    use millpond::internals::store::combinations::SwizzledUnlatchedWatt;
+
+    let store = Store::<SwizzledUnlatchedWatt>::open_on(Arc::new(MemoryDevice::new()), &tiny(64));
+    let store = store.unwrap();
+    let tree = store.tree("t").unwrap();
+    tree.btree().upsert(b"k", b"v").unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            assert!(matches!(tree.get(b"k").unwrap_err(), Error::WrongThread));
-            assert!(matches!(tree.put(b"k", b"").unwrap_err(), Error::WrongThread));
-            assert!(matches!(tree.iter().next(), Some(Err(Error::WrongThread))));
-            assert!(matches!(db.trees().unwrap_err(), Error::WrongThread));
+            let refused = [
+                store.catalog().unwrap_err(),
+                store.entry("t").unwrap_err(),
+                store.types("t").unwrap_err(),
+                store.tree("t").err().unwrap(),
+                store.tree("new").err().unwrap(),
+                store.open_tree("t").err().unwrap(),
+                store.create_tree("new").err().unwrap(),
+                store.drop_structure("t", Structure::Tree).unwrap_err(),
+                store.flush().unwrap_err(),
+                store.checkpoint().unwrap_err(),
+                store.shrink(&mut |_| ControlFlow::Continue(())).unwrap_err(),
+            ];
+            let is_wrong = |error: &Error| matches!(error, Error::Lab(LabError::WrongThread));
+            assert!(refused.iter().all(is_wrong), "{refused:?}");
         });
     });
-    assert_eq!(tree.get(b"k").unwrap(), Some(b"v".to_vec()));
+    assert_eq!(store.catalog().unwrap().len(), 1);
+    assert_eq!(tree.btree().get_owned(b"k").unwrap(), Some(b"v".to_vec()));
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn a_log_that_has_grown_is_short_after_a_clean_close_and_grows_again() {
         assert!(log() > 16 << 20, "{} bytes while it is used", log());
         drop(tree);
         db.close().unwrap();
-        // A segment of 4 MiB, in which the end lies somewhere.
+        // A segment of 4 MiB, in which the log ends.
         assert!(log() <= (4 << 20) + (64 << 10), "{} bytes after closing", log());
     }
     let db = Db::open(&path, Options::new().memory(16 << 20)).unwrap();

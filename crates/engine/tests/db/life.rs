@@ -82,8 +82,8 @@ fn a_dropped_tree_gives_all_its_pages_back() {
     assert_eq!(free_pages(&reopen(db, &path)), free);
 }
 
-/// Runs of leaves go at once, and with them all that an inner node had, or all but one: the less
-/// fits into a node, the more often.
+/// Runs of leaves are removed at once, and with them all children of an inner node, or all but one:
+/// the fewer fit into a node, the more often.
 #[test]
 fn a_cleared_tree_is_one_leaf_whatever_its_shape_was() {
     let db = Db::in_memory(tiny(2000)).unwrap();

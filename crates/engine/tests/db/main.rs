@@ -1,10 +1,13 @@
-//! Stores as users see them: trees by name, every combination, closing and opening again.
+//! Stores as users see them: trees by name, every combination, closing and reopening.
 
+mod any_store;
 mod busy;
 mod combinations;
 mod errors;
 mod file_sizes;
 mod in_place;
+#[cfg(feature = "lab")]
+mod lab_store;
 mod life;
 mod memory;
 mod merging;
@@ -25,7 +28,7 @@ use std::path::PathBuf;
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check};
 use millpond::{Db, Options};
 
-/// A path in a directory of its own, which goes with the guard.
+/// A path in a directory of its own, which is removed with the guard.
 fn place() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store.mill");
@@ -41,13 +44,13 @@ fn tiny(frames: u32) -> Options {
     })
 }
 
-/// What a check of the closed store finds wrong with it: nothing.
+/// Checks the closed store, and panics if that finds a problem.
 fn assert_sound(path: &std::path::Path) {
     let report = check(path, CATALOG, CheckOptions::default()).unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);
 }
 
-/// Free pages of the store, once nothing is held back for new pages: after a reopening.
+/// Free pages of a store that was just opened, and so has reserved none for new pages.
 fn free_pages(db: &Db) -> u64 {
     db.stats().free_pages
 }

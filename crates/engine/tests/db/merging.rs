@@ -1,4 +1,4 @@
-//! The background merge: space that random writes waste comes back, without anybody asking.
+//! The background merge: space that random writes waste is reclaimed without a call.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn ratio(tree: &RawTree) -> f64 {
     stats.total_bytes as f64 / (stats.entries() * 128) as f64
 }
 
-/// Asks every now and then whether it is so, often enough for the slowest of machines.
+/// Polls `is_so` until it holds; returns `false` after a time that is enough for a slow machine.
 fn wait_until(mut is_so: impl FnMut() -> bool) -> bool {
     (0..5000).any(|_| {
         std::thread::sleep(Duration::from_millis(20));
@@ -32,7 +32,7 @@ fn wait_until(mut is_so: impl FnMut() -> bool) -> bool {
     })
 }
 
-/// Waits for the end of a pass after which the tree takes no more than so much of its data's room.
+/// Waits for the end of a pass after which the tree's pages are at most `most` times its data.
 fn wait_for_pass(db: &Db, tree: &RawTree, most: f64) {
     let (mut seen, mut last) = (0, 0.0);
     let packed = wait_until(|| {
@@ -46,7 +46,7 @@ fn wait_for_pass(db: &Db, tree: &RawTree, most: f64) {
 }
 
 #[test]
-fn after_random_writes_a_tree_takes_a_quarter_more_than_its_data_and_less_if_told_to() {
+fn after_random_writes_a_tree_takes_a_quarter_more_than_its_data_and_less_by_an_option() {
     let (_dir, path) = place();
     let db = Db::open(&path, options()).unwrap();
     let off = Db::in_memory(options().background_merge(false)).unwrap();
@@ -58,7 +58,7 @@ fn after_random_writes_a_tree_takes_a_quarter_more_than_its_data_and_less_if_tol
     assert!(ratio(&tree) < ratio(&same));
     let stats = db.stats();
     assert!(stats.merges > 10 && stats.background_leaves > 300, "{stats}");
-    // Two of three go, all over the tree.
+    // Two of three keys are removed, all over the tree.
     let keys = |tree: &RawTree| tree.iter().map(|row| row.unwrap().0).collect::<Vec<_>>();
     for key in keys(&tree).iter().filter(|key| key[7] % 3 != 0) {
         assert!(tree.delete(key).unwrap() && same.delete(key).unwrap());

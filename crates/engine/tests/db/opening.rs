@@ -47,7 +47,8 @@ fn resident(policy: &str, memory: Option<u64>) -> u64 {
     line.strip_suffix(" bytes").unwrap().parse().unwrap()
 }
 
-fn live_policies() -> Vec<&'static str> {
+/// All policies that a store runs, in the registry's order.
+pub(super) fn live_policies() -> Vec<&'static str> {
     struct Live(Vec<&'static str>);
     impl Visitor for Live {
         fn visit<P: Policy>(&mut self) {
@@ -69,7 +70,7 @@ fn an_empty_store_opens_with_64_mebibytes_of_the_default_memory() {
     }
 }
 
-/// Whatever the machine: a policy that touched its frames would take all of it.
+/// Independent of the machine: a policy that touched its frames would use all of it.
 #[test]
 fn an_empty_store_of_each_policy_opens_with_64_mebibytes_of_four_gibibytes() {
     let policies = live_policies();

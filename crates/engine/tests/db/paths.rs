@@ -22,7 +22,7 @@ fn names_in(dir: &Path) -> Vec<String> {
 }
 
 /// The log was made beside the link: after a clean close the store was called damaged by its own
-/// name, and after a crash what had been committed was not to be found.
+/// name, and after a crash what had been committed was missing.
 #[test]
 fn a_store_is_the_same_by_each_of_its_links() {
     let (dir, path) = place();

@@ -1,12 +1,12 @@
-//! Every policy in a pool of a few frames that several threads fight over.
+//! Every policy in a pool of a few frames under several threads.
 
 use std::collections::BTreeMap;
 use std::thread;
 
-use millpond::internals::store::{Combination, HitDelivery, LatchingMode, TranslationMode};
+use millpond::internals::store::{Combination, HitDelivery};
 use millpond::{Db, Options, RawTree};
 
-use super::{assert_sound, place, tiny};
+use super::{assert_sound, opening, place, tiny};
 
 const THREADS: u64 = 3;
 const STEPS: u32 = 250;
@@ -54,11 +54,10 @@ fn run(db: &Db, policy: &str) {
 }
 
 pub(super) fn live_policies() -> Vec<&'static str> {
-    let all = Combination::ALL.iter().filter(|c| {
-        c.translation() == TranslationMode::Hashed && c.latching() == LatchingMode::Optimistic
-    });
-    let all: Vec<_> = all.flat_map(|c| c.policies()).collect();
-    assert_eq!(all.len(), 46);
+    let all = opening::live_policies();
+    let of_users: Vec<_> = Combination::USERS.iter().flat_map(|c| c.policies()).collect();
+    assert!(all.iter().all(|policy| of_users.contains(policy)));
+    assert_eq!((all.len(), of_users.len()), (46, 46));
     all
 }
 
@@ -75,14 +74,14 @@ fn threads_fight_over_a_few_frames_and_every_policy_lets_each_of_them_get_on() {
 }
 
 #[test]
-fn policies_that_hear_of_hits_by_the_batch_do_no_worse() {
+fn policies_that_receive_their_hits_in_batches_do_no_worse() {
     for policy in Combination::SwizzledAny.policies() {
         run(&Db::in_memory(options(policy, HitDelivery::Batched, "worker")).unwrap(), policy);
     }
 }
 
 #[test]
-fn open_policies_sit_under_a_mutex_as_well() {
+fn open_policies_run_under_a_mutex_as_well() {
     for policy in ["random", "clock", "watt", "hyperbolic", "sorting-lru"] {
         run(&Db::in_memory(options(policy, HitDelivery::Exact, "worker")).unwrap(), policy);
     }

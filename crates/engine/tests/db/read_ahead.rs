@@ -81,7 +81,7 @@ fn a_scan_with_read_ahead_over_a_damaged_page_shows_right_rows_and_ends_with_an_
         assert!(tree.get(&rows.to_be_bytes()).is_err(), "the damaged page is not in the pool");
         drop(tree);
         db.close().unwrap();
-        // Nothing of the damage was written elsewhere: with that bit as it was, all is well.
+        // Nothing of the damage was written elsewhere: with that bit as it was, the store is sound.
         flip(&path, place);
         assert_sound(&path);
     }

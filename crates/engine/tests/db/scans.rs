@@ -1,4 +1,4 @@
-//! What a scan that says that it is one leaves in memory.
+//! What stays in memory during a scan that is marked as one.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ fn fill(db: &Db, name: &str, rows: u32) -> RawTree {
     tree
 }
 
-/// Looks every wanted row up; says how many pages had to be read for that.
+/// Looks every wanted row up. Returns how many pages had to be read for that.
 fn look_up(db: &Db, tree: &RawTree) -> u64 {
     let before = db.stats();
     (0..WANTED).for_each(|row| assert!(tree.get(&key(row)).unwrap().is_some()));
@@ -36,7 +36,7 @@ fn look_up(db: &Db, tree: &RawTree) -> u64 {
 }
 
 /// A store whose pool has room for all wanted rows, which are in memory, looked up twice, and for
-/// some more; its policy knows of nothing else.
+/// some more; its policy has had no other reference.
 fn with_wanted_rows(policy: &str, path: &Path) -> (Db, RawTree, RawTree) {
     let db = Db::open(path, tiny(FRAMES).policy(policy)).unwrap();
     drop((fill(&db, "wanted", WANTED), fill(&db, "scanned", SCANNED)));
@@ -102,7 +102,7 @@ fn a_scan_takes_a_few_pages_of_a_full_pool_and_then_its_own_whichever_policy_dec
 }
 
 #[test]
-fn a_scan_that_does_not_say_so_takes_what_the_policy_gives() {
+fn a_scan_without_the_hint_takes_what_the_policy_gives() {
     for policy in ["lru", "fifo", "clock", "random"] {
         let read = read_after_a_scan(policy, false);
         assert!(read > COST_MAX + 20, "{policy}: {read}");

@@ -3,10 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use millpond::internals::pool::recording::recorder::{Reference, Sink};
-use millpond::internals::store::Store;
-use millpond::internals::store::combinations::{HashedLatchedCentral, SwizzledWatt};
+#[cfg(feature = "lab")]
+use millpond::internals::store::combinations::HashedLatchedCentral;
+use millpond::internals::store::combinations::SwizzledWatt;
+use millpond::internals::store::{Combination, Store};
 use millpond::{Db, Error, Structure};
 
+use super::any_store::in_memory;
 use super::{assert_sound, place, tiny};
 
 #[test]
@@ -19,12 +22,15 @@ fn the_same_file_is_opened_by_any_combination() {
     }
     drop(tree);
     store.close().unwrap();
-    let wrong = Store::<HashedLatchedCentral>::open(&path, &tiny(32)).err().unwrap();
-    assert!(matches!(wrong, Error::PolicyFit(_)), "lean-evict does not fit: {wrong}");
-    let store = Store::<HashedLatchedCentral>::open(&path, &tiny(32).policy("lru")).unwrap();
-    assert_eq!(store.tree("t").unwrap().btree().count().unwrap(), 500);
-    assert_eq!(store.pool().policy(), "lru");
-    store.close().unwrap();
+    #[cfg(feature = "lab")]
+    {
+        let wrong = Store::<HashedLatchedCentral>::open(&path, &tiny(32)).err().unwrap();
+        assert!(matches!(wrong, Error::PolicyFit(_)), "watt does not fit: {wrong}");
+        let store = Store::<HashedLatchedCentral>::open(&path, &tiny(32).policy("lru")).unwrap();
+        assert_eq!(store.tree("t").unwrap().btree().count().unwrap(), 500);
+        assert_eq!(store.pool().policy(), "lru");
+        store.close().unwrap();
+    }
     let db = Db::open(&path, tiny(32)).unwrap();
     assert_eq!(db.raw_tree("t").unwrap().len().unwrap(), 500);
     db.close().unwrap();
@@ -58,10 +64,15 @@ impl Sink for Kept {
 
 #[test]
 fn a_store_that_was_asked_to_records_its_references_and_no_other() {
-    for records in [true, false] {
+    let all = Combination::ALL.iter().copied();
+    let all = all.filter(|c| c.records() || *c == Combination::SwizzledWatt);
+    assert_eq!(all.clone().count(), if cfg!(feature = "lab") { 2 } else { 1 });
+    for combination in all {
+        let records = combination.records();
         let options = tiny(64).background_merge(false).lab(|lab| lab.records = records);
-        let db = Db::in_memory(options).unwrap();
-        let tree = db.raw_tree("t").unwrap();
+        let db = in_memory(options).unwrap();
+        assert_eq!(db.combination(), combination);
+        let tree = db.tree("t").unwrap();
         let kept = Kept::default();
         for i in 0..200u32 {
             tree.put(&i.to_be_bytes(), &[1; 40]).unwrap();
@@ -96,7 +107,7 @@ fn leaves_are_counted_apart_from_inner_pages() {
         assert!(tree.contains(&(i * 7919 % 2000).to_be_bytes()).unwrap());
     }
     let did = db.stats().since(&before);
-    // The catalog is not asked: each lookup is a way from the root to one leaf.
+    // No lookup reads the catalog: each is a descent from the root to one leaf.
     assert_eq!(did.leaf_references, 2000);
     assert_eq!(did.references, 2000 * height);
     assert!(0 < did.leaf_misses && did.leaf_misses <= did.misses, "{did}");

@@ -9,6 +9,7 @@ use millpond::internals::store::Combination;
 use millpond::internals::store::combinations::HotHalf;
 use millpond::{Db, Error, Options, RawHashIndex, RawHeap, Structure};
 
+use super::any_store::{policy_of, with_strategies};
 use super::{assert_sound, free_pages, place, tiny};
 
 type Entries = HashMap<Vec<u8>, Vec<u8>>;
@@ -91,22 +92,13 @@ fn same(index: &RawHashIndex, entries: &Entries, heap: &RawHeap, records: &Recor
 }
 
 fn run(combination: Combination, steps: u32) {
-    let policy = match combination.policies() {
-        list if list.contains(&"lru") => "lru",
-        list => list[0],
-    };
-    let options = || {
-        tiny(24).policy(policy).lab(|lab| {
-            lab.translation = combination.translation();
-            lab.latching = combination.latching();
-            lab.records = combination.records();
-        })
-    };
+    let options = || with_strategies(tiny(24), combination, policy_of(combination));
     let (_dir, path) = place();
     let mut random = fastrand::Rng::with_seed(23 + combination as u64);
     let (mut entries, mut records) = (Entries::new(), Records::new());
     for _ in 0..2 {
         let db = Db::open(&path, options()).unwrap();
+        assert_eq!(db.combination(), combination);
         let (index, heap) = (db.raw_hash_index("index").unwrap(), db.raw_heap("heap").unwrap());
         same(&index, &entries, &heap, &records);
         for _ in 0..steps {
@@ -124,31 +116,38 @@ fn run(combination: Combination, steps: u32) {
 #[test]
 fn with_every_hot_half_indexes_and_heaps_do_what_maps_do_while_the_pool_thrashes() {
     let all = Combination::ALL.iter().filter(|combination| !combination.has_trees_only());
+    assert!(all.clone().eq(Combination::USERS));
     let halves: Vec<_> = all.clone().map(|combination| combination.hot_half()).collect();
     assert_eq!(halves, [HotHalf::Cooling, HotHalf::Nothing, HotHalf::Watt, HotHalf::Any]);
     all.for_each(|combination| run(*combination, 1500));
 }
 
 #[test]
-fn strategies_for_measuring_trees_have_trees_only_and_say_so() {
+#[cfg(feature = "lab")]
+fn stores_of_the_laboratory_refuse_everything_but_trees() {
+    use millpond::internals::store::combinations::SwizzledLatchedCooling;
+    use millpond::internals::store::{LabError, Store};
+
     let (_dir, path) = place();
     let db = Db::open(&path, tiny(32)).unwrap();
     db.create_hash_index("i").unwrap();
     db.create_heap("h").unwrap();
     db.close().unwrap();
-    let latched =
-        tiny(32).policy("lean-evict").lab(|lab| lab.latching = "latched".parse().unwrap());
-    let db = Db::open(&path, latched).unwrap();
-    assert!(db.combination().has_trees_only());
+    assert!(Combination::SwizzledLatchedCooling.has_trees_only());
+    let store = Store::<SwizzledLatchedCooling>::open(&path, &tiny(32).policy("lean-evict"));
+    let store = store.unwrap();
     let refused = [
-        db.raw_hash_index("i").unwrap_err(),
-        db.open_heap("h").unwrap_err(),
-        db.create_heap("new").unwrap_err(),
-        db.drop_structure("h", Structure::Heap).unwrap_err(),
+        store.hash_index("i").err().unwrap(),
+        store.open_heap("h").err().unwrap(),
+        store.create_heap("new").err().unwrap(),
+        store.drop_structure("h", Structure::Heap).unwrap_err(),
     ];
-    assert!(refused.iter().all(|error| matches!(error, Error::TreesOnly { .. })), "{refused:?}");
-    assert!(matches!(db.raw_tree("i").unwrap_err(), Error::OtherKind { .. }));
-    assert_eq!(db.trees().unwrap().len(), 2);
+    let is_trees_only = |error: &Error| matches!(error, Error::Lab(LabError::TreesOnly { .. }));
+    assert!(refused.iter().all(is_trees_only), "{refused:?}");
+    assert!(matches!(store.tree("i").err().unwrap(), Error::OtherKind { .. }));
+    assert_eq!(store.catalog().unwrap().len(), 2);
+    store.close().unwrap();
+    assert_sound(&path);
 }
 
 #[test]
@@ -193,7 +192,7 @@ fn wrong_kinds(db: &Db) {
 }
 
 #[test]
-fn a_dropped_index_or_heap_gives_all_its_pages_back() {
+fn a_dropped_index_or_heap_frees_all_its_pages() {
     let (_dir, path) = place();
     let reopened = || Db::open(&path, tiny(48)).unwrap();
     let db = reopened();
@@ -246,7 +245,7 @@ fn typed_indexes_and_heaps_read_what_they_wrote() {
     assert_eq!(heap.remove(ids[6]).unwrap(), Some(("n6".to_string(), 6)));
     let numbers: Vec<u64> = heap.records().unwrap().rev().map(|r| r.unwrap().1.1).collect();
     assert_eq!(numbers, (0..300).rev().filter(|i| *i != 6).collect::<Vec<_>>());
-    // Bytes that are no such value are an error that names where, and end an iteration.
+    // Bytes that are no such value are an error that names the index, and end an iteration.
     let raw = db.raw_hash_index("ages").unwrap();
     raw.clear().unwrap();
     raw.put(b"x", b"three").unwrap();
@@ -256,7 +255,7 @@ fn typed_indexes_and_heaps_read_what_they_wrote() {
 }
 
 #[test]
-fn handles_go_to_other_threads_and_lose_nothing() {
+fn handles_are_used_by_other_threads_and_lose_nothing() {
     const THREADS: u32 = 4;
     const EACH: u32 = 800;
     let (_dir, path) = place();
@@ -312,7 +311,7 @@ fn in_a_store_that_is_open_for_reading_indexes_and_heaps_are_read_and_not_writte
 }
 
 #[test]
-fn what_is_too_long_says_how_long_it_may_be() {
+fn the_error_of_what_is_too_long_names_the_limit() {
     let db = Db::in_memory(tiny(64)).unwrap();
     let (index, heap) = (db.raw_hash_index("i").unwrap(), db.raw_heap("h").unwrap());
     let (entry_max, record_max) = (index.limits().entry_max, heap.limits().record_max);
@@ -326,8 +325,8 @@ fn what_is_too_long_says_how_long_it_may_be() {
     assert!(error.to_string().contains(&record_max.to_string()), "{error}");
 }
 
-/// Makes structures until the device, on which so many pages are free, lets it no more; answers
-/// whether the last one was given back because its name could not be entered.
+/// Creates structures until the device, on which `pages` pages are free, is full. Returns whether
+/// the root of the last one was freed because the catalog had no room for its name.
 fn fill(kind: Structure, pages: usize) -> bool {
     let device = Arc::new(FaultyDevice::new(Arc::new(MemoryDevice::new()), 5));
     let db = Db::open_on(device.clone(), tiny(64).background_merge(false)).unwrap();
@@ -369,10 +368,10 @@ fn fill(kind: Structure, pages: usize) -> bool {
 }
 
 #[test]
-fn a_structure_whose_name_cannot_be_entered_gives_its_root_back() {
+fn a_structure_whose_name_does_not_fit_into_the_catalog_frees_its_root() {
     for kind in [Structure::Tree, Structure::Hash, Structure::Heap] {
-        // The names' tree takes a page for every few of them: for one of these numbers it asks for
-        // one when the structure has got the last.
+        // The catalog needs a page for every few names: with one of these numbers it needs one when
+        // the structure has allocated the last.
         let is_given_back = (150..250).any(|pages| fill(kind, pages));
         assert!(is_given_back, "a {kind} was never the one that found no room for its name");
     }

@@ -37,7 +37,7 @@ impl<'a> DecodeKey<'a> for Plain {
 
 impl PartLike<Plain> for Plain {}
 
-/// The store of the next test is as that made it.
+/// Asserts that the store has the types that the next test created it with.
 fn assert_typed(db: &Db) {
     assert_other(db.tree::<String, String>("names"), "keys", "u64", "String");
     assert_other(db.tree::<i64, String>("names"), "keys", "u64", "i64");
@@ -54,7 +54,7 @@ fn assert_typed(db: &Db) {
     db.heap::<(u8, String)>("heap").unwrap();
     assert_eq!(db.types("names").unwrap(), named("u64", "String"));
     assert_eq!(db.types("heap").unwrap(), named("", "(u8, String)"));
-    // Bytes are bytes, and whoever says so himself is believed.
+    // A raw handle and an explicit `typed` are not checked.
     let raw = db.raw_tree("names").unwrap();
     assert_eq!(raw.get(&7u64.to_be_bytes()).unwrap().as_deref(), Some(&b"Ada"[..]));
     assert!(raw.typed::<i64, Vec<u8>>().iter().next().is_some());
@@ -83,7 +83,7 @@ fn a_structure_is_made_with_types_that_are_known_by_name_only() {
     {
         let types = named(if kind == Structure::Heap { "" } else { "u64" }, "String");
         db.make(kind, name, &types).unwrap();
-        // It is there already, and stays as it is.
+        // It exists, and stays as it is.
         db.make(kind, name, &types).unwrap();
         assert_eq!(db.types(name).unwrap(), types);
         assert_other(db.make(kind, name, &named("", "u8")), "values", "String", "u8");
