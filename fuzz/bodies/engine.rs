@@ -126,8 +126,8 @@ pub static STORE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     device.to_bytes()
 });
 
-/// A store that was damaged: four bytes each say where, and what is there instead; every other
-/// page gets a sound checksum again, so that what lies behind the checksums is reached. Opening,
+/// A store that was damaged: four bytes each give a position and the byte to put there; every other
+/// page gets a valid checksum again, so that the code behind the checksums is reached. Opening,
 /// reading, writing, checking and saving give errors, and nothing else.
 pub fn damaged_store(data: &[u8]) {
     let mut bytes = STORE.clone();

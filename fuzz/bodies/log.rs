@@ -63,7 +63,7 @@ pub fn log(data: &[u8]) {
     }
 }
 
-/// Opens at `start`; a log that opens can be read, goes on, and is found again.
+/// Opens at `start`; a log that opens can be read, can be appended to, and is found again.
 fn use_log(device: &Arc<MemoryDevice>, start: Lsn) {
     let (log, tail) = match Log::open(device.clone(), ID, start, &options()) {
         Ok(opened) => opened,

@@ -1,9 +1,8 @@
 //! Errors that hold other errors.
 //!
-//! The message of an error says all of it: what failed, where, why, and what to do. So an error
-//! that says in its message what another one said does not name it as its source as well: who
-//! prints the whole chain would print it twice. Whoever needs the other error finds it in the
-//! variant.
+//! The message of an error is complete: what failed, where, why, and what to do. So an error whose
+//! message contains another error's message does not name that one as its source as well: a printed
+//! chain would contain it twice. A caller that needs the other error finds it in the variant.
 
 /// `From` for errors that become a variant of another one, whose message repeats them; see the
 /// [module](crate::errors).

@@ -21,9 +21,9 @@ pub enum SizeError {
 /// The size of a cache, as given on a command line.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Size {
-    /// So many frames.
+    /// A number of frames.
     Frames(u64),
-    /// So many bytes, divided by the page size.
+    /// A number of bytes, divided by the page size.
     Bytes(u64),
     /// A share of the trace's distinct pages, rounded up.
     Share(f64),

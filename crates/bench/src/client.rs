@@ -25,7 +25,7 @@ pub struct Done {
     pub class: u8,
     /// How many transactions, or rows, it counts for.
     pub count: u32,
-    /// How often it was rolled back and begun anew: deadlocks and waits that took too long.
+    /// How often it was rolled back and restarted: deadlocks and lock timeouts.
     pub retries: u32,
 }
 
@@ -143,7 +143,7 @@ impl Workload {
         }
     }
 
-    /// The same workload for so many threads.
+    /// The same workload for `threads` threads.
     pub fn with_threads(mut self, threads: u32) -> Workload {
         match &mut self {
             Workload::Ycsb(config) => config.threads = threads,
@@ -152,7 +152,7 @@ impl Workload {
         self
     }
 
-    /// Of so many steps one is timed, so that the clock costs less than 2 % of the step.
+    /// One step in this number is timed, so that the clock costs less than 2 % of the step.
     pub(crate) fn period(&self) -> u64 {
         match self {
             Workload::Ycsb(_) => 32,
@@ -177,7 +177,7 @@ impl Workload {
         }
     }
 
-    /// About how many bytes so many operations add.
+    /// About how many bytes `operations` operations add.
     pub fn bytes_added(&self, operations: u64) -> u64 {
         match self {
             Workload::Ycsb(config) if config.mix.insert == 0 => 0,

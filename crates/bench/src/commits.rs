@@ -2,8 +2,8 @@
 //!
 //! A durable commit can be as fast as the device makes one block durable, and no faster unless
 //! several share it. So each round of commits is paired with a probe: one 4 KiB block overwritten
-//! and synchronised, again and again, in a file in the same folder that was filled with zeros and
-//! never grows. The ratio is taken within the rounds: a slow minute of the device slows both.
+//! and synced, again and again, in a file in the same folder that was filled with zeros and never
+//! grows. The ratio is taken within the rounds: a slow minute of the device slows both.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,7 +73,7 @@ pub struct Committed {
 }
 
 impl Committed {
-    /// Commits that wrote per synchronisation of the log.
+    /// Commits that wrote per sync of the log.
     pub fn group(&self) -> f64 {
         self.written as f64 / self.counts.log_syncs.max(1) as f64
     }

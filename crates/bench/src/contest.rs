@@ -67,7 +67,7 @@ pub fn ladder(base: &Setup, workload: &Workload) -> Vec<Step> {
 }
 
 /// The steps of leanstore table I: one thread, all threads, with a warehouse for each, with memory
-/// touched beforehand, with the pool divided among `nodes` memory nodes.
+/// touched beforehand, with the pool divided among `nodes` NUMA nodes.
 pub fn affinity(base: &Setup, workload: &Workload, threads: u32, nodes: u32) -> Vec<Step> {
     let step = |name: &str, threads: u32, has_affinity: bool, prefault: bool, nodes: u32| {
         let mut setup = base.clone();
@@ -122,10 +122,10 @@ pub fn contest(
     spec: &RunSpec,
     observer: &mut dyn Observer,
 ) -> Result<Vec<StepResult>, BenchError> {
-    let mut beds: Vec<Box<dyn Instance>> = Vec::new();
+    let mut instances: Vec<Box<dyn Instance>> = Vec::new();
     for step in steps {
         observer.begin(&format!("{}: loading", step.name));
-        beds.push(prepare(&step.setup, &step.workload, observer)?);
+        instances.push(prepare(&step.setup, &step.workload, observer)?);
         if observer.stop() {
             return Err(BenchError::Stopped);
         }
@@ -136,7 +136,7 @@ pub fn contest(
         let mut of_round: Vec<Option<Outcome>> = steps.iter().map(|_| None).collect();
         for at in turns::order(seed, round, steps.len()) {
             observer.begin(&format!("round {} of {rounds}: {}", round + 1, steps[at].name));
-            match beds[at].run(spec, &mut |_| Ok(()), observer) {
+            match instances[at].run(spec, &mut |_| Ok(()), observer) {
                 Ok(outcome) if !outcome.was_stopped => of_round[at] = Some(outcome),
                 Ok(_) | Err(BenchError::Stopped) => break 'rounds,
                 Err(error) => return Err(error),
@@ -146,7 +146,7 @@ pub fn contest(
             all.extend(one);
         }
     }
-    for (step, instance) in steps.iter().zip(&beds) {
+    for (step, instance) in steps.iter().zip(&instances) {
         if let Some(report) = instance.check()?
             && !report.is_consistent()
         {
@@ -154,12 +154,12 @@ pub fn contest(
             return Err(BenchError::Drive(error.into()));
         }
     }
-    results(steps, &beds, &outcomes)
+    results(steps, &instances, &outcomes)
 }
 
 fn results(
     steps: &[Step],
-    beds: &[Box<dyn Instance>],
+    instances: &[Box<dyn Instance>],
     outcomes: &[Vec<Outcome>],
 ) -> Result<Vec<StepResult>, BenchError> {
     let of_rounds = |speed: fn(&Outcome) -> f64| -> Vec<Vec<f64>> {
@@ -180,7 +180,7 @@ fn results(
         let (cpu_to_first, cpu_to_last) = ends(&per_cpu, at).ok_or_else(none)?;
         all.push(StepResult {
             name: steps[at].name.clone(),
-            info: beds[at].info().clone(),
+            info: instances[at].info().clone(),
             rounds: rounds.clone(),
             throughput: Interval::of_rates(&speeds[at]).ok_or_else(none)?,
             to_first,

@@ -22,15 +22,15 @@ pub struct Counts {
     pub reads: u64,
     /// Pages written.
     pub writes: u64,
-    /// Operations that began anew because somebody else was faster.
+    /// Operations that restarted because another thread was faster.
     pub restarts: u64,
-    /// Hits that a batched policy was not told of.
+    /// Hits of which a batched policy was not notified.
     pub hits_lost: u64,
     /// Bytes that were appended to the log.
     pub log_bytes: u64,
     /// Bytes that were written to its device.
     pub log_written: u64,
-    /// Synchronisations of its device.
+    /// Syncs of its device.
     pub log_syncs: u64,
     /// Waits for the log to be durable.
     pub log_waits: u64,
@@ -136,7 +136,7 @@ fn ratio(references: u64, misses: u64) -> f64 {
 }
 
 /// Processor seconds of this process, all threads together; no number under valgrind, where the
-/// kernel's page that the clock is read from is not to be had.
+/// kernel's page that the clock is read from is unavailable.
 pub(crate) fn cpu_seconds() -> f64 {
     let preloaded = std::env::var("LD_PRELOAD").unwrap_or_default();
     if preloaded.contains("vgpreload") {

@@ -26,9 +26,9 @@ pub enum BenchError {
     /// Strategies that are not compiled together.
     #[error(transparent)]
     Combination(#[from] CombinationError),
-    /// A policy that cannot take its seat.
+    /// A policy that the pool cannot host.
     #[error(transparent)]
-    Seat(#[from] PolicyFitError),
+    PolicyFit(#[from] PolicyFitError),
     /// A key-value run that cannot be.
     #[error(transparent)]
     Ycsb(#[from] ycsb::ConfigError),
@@ -66,7 +66,7 @@ pub enum BenchError {
     #[error("the trace could not be recorded: {0}")]
     Record(String),
     /// The store is gone, because it could not be opened again before.
-    #[error("the store of this run is closed after an earlier failure: start the run anew")]
+    #[error("the store of this run is closed after an earlier failure: restart the run")]
     Closed,
     /// The run was stopped before anything was measured.
     #[error("stopped before anything was measured")]
@@ -85,7 +85,7 @@ impl BenchError {
             BenchError::Usage(_)
                 | BenchError::Options(_)
                 | BenchError::Combination(_)
-                | BenchError::Seat(_)
+                | BenchError::PolicyFit(_)
                 | BenchError::Ycsb(_)
                 | BenchError::Tpcc(_)
         )

@@ -1,9 +1,9 @@
 //! How fast pages are evicted while nothing else runs (watt 6.4).
 //!
-//! The workload fills the pool; then it stands still while so many threads evict a part of it:
-//! once when all pages are clean, once when all are dirty and must be written first. Then it fills
-//! the pool again. Policies take turns, in an order dealt for each round, so that ratios within a
-//! round say more than the machine's mood.
+//! The workload fills the pool; then it pauses while a number of threads evict a part of it: once
+//! when all pages are clean, once when all are dirty and must be written first. Then it fills the
+//! pool again. Policies take turns, in an order dealt for each round, so that ratios within a round
+//! say more than the machine's mood.
 
 use std::sync::Barrier;
 use std::thread;
@@ -25,13 +25,13 @@ use millpond_lab::interval::Interval;
 pub struct Evict {
     /// Threads that evict.
     pub threads: u32,
-    /// How much of the pool goes.
+    /// The share of the pool that is evicted.
     pub share: f64,
     /// Whether all pages are dirty; else all are clean.
     pub dirty: bool,
 }
 
-/// What it came to.
+/// The result of one eviction run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Out {
     /// Seconds from the first thread's start to the last one's end.
@@ -40,7 +40,7 @@ pub struct Out {
     pub evicted: Evicted,
 }
 
-/// Runs the workload, so many operations at a time, until hardly a frame is free.
+/// Runs the workload, a number of operations at a time, until hardly a frame is free.
 pub(crate) fn fill<M: PoolStrategy>(
     pool: &Pool<M>,
     mut run: impl FnMut(u64) -> Result<(), BenchError>,
@@ -66,7 +66,7 @@ pub(crate) fn fill<M: PoolStrategy>(
     )))
 }
 
-/// Evicts a part of a pool that nobody else uses.
+/// Evicts a part of a pool that no other thread uses.
 pub(crate) fn evict<M: PoolStrategy>(pool: &Pool<M>, what: &Evict) -> Result<Out, BenchError> {
     pool.flush(Reason::Recov)?;
     if what.dirty && pool.make_dirty() == 0 {
@@ -110,13 +110,13 @@ pub struct Contest {
     pub policies: Vec<String>,
     /// Numbers of threads that evict.
     pub threads: Vec<u32>,
-    /// How much of the pool goes.
+    /// The share of the pool that is evicted.
     pub share: f64,
     /// Rounds.
     pub rounds: u32,
 }
 
-/// What a policy came to, with so many threads, clean or dirty.
+/// A policy's result, for one number of threads, clean or dirty.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Speed {
     /// The bed.
@@ -127,7 +127,7 @@ pub struct Speed {
     pub per_s: Interval,
     /// The same over the first policy's, within the rounds.
     pub to_first: Interval,
-    /// What each page that went took.
+    /// The cost of each evicted page.
     pub rates: Rates,
 }
 
@@ -136,57 +136,57 @@ pub struct Speed {
 /// # Errors
 /// What loading or a run reports, or that not even one round was finished.
 pub fn contest(what: &Contest, observer: &mut dyn Observer) -> Result<Vec<Speed>, BenchError> {
-    let mut beds: Vec<Box<dyn Instance>> = Vec::new();
+    let mut instances: Vec<Box<dyn Instance>> = Vec::new();
     for policy in &what.policies {
         let mut setup = what.setup.clone();
         setup.options.policy = policy.clone();
         setup.pool = setup.pool.or(Some(millpond_base::Size::Share(0.5)));
-        beds.push(prepare(&setup, &what.workload, observer)?);
+        instances.push(prepare(&setup, &what.workload, observer)?);
     }
     let ways = what.threads.iter().flat_map(|threads| {
         [false, true].map(|dirty| Evict { threads: *threads, share: what.share, dirty })
     });
     let ways: Vec<Evict> = ways.collect();
-    let mut outs: Vec<Vec<Vec<Out>>> = vec![vec![Vec::new(); beds.len()]; ways.len()];
+    let mut outs: Vec<Vec<Vec<Out>>> = vec![vec![Vec::new(); instances.len()]; ways.len()];
     let seed = Seed(what.setup.options.lab.seed);
     'rounds: for round in 0..what.rounds {
         for (way, outs) in ways.iter().zip(&mut outs) {
             let pages = if way.dirty { "dirty" } else { "clean" };
-            for at in turns::order(seed, round, beds.len()) {
+            for at in turns::order(seed, round, instances.len()) {
                 let name = &what.policies[at];
                 let (of, threads) = (what.rounds, way.threads);
                 observer.begin(&format!("round {} of {of}: {name}, {threads}, {pages}", round + 1));
                 if observer.stop() {
                     break 'rounds;
                 }
-                outs[at].push(beds[at].evict(way, observer)?);
+                outs[at].push(instances[at].evict(way, observer)?);
             }
         }
     }
     let mut speeds = Vec::new();
     for (way, outs) in ways.iter().zip(&outs) {
-        for (instance, own) in beds.iter().zip(outs) {
+        for (instance, own) in instances.iter().zip(outs) {
             speeds.push(speed(instance.info(), way, own, &outs[0]).ok_or(BenchError::Stopped)?);
         }
     }
     Ok(speeds)
 }
 
-/// What several rounds of evicting came to.
+/// The result of several rounds of eviction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rates {
-    /// Pages that went.
+    /// Pages evicted.
     pub pages: u64,
-    /// Candidates that the policy looked at for each page that went.
+    /// Candidates that the policy examined for each evicted page.
     pub looked: f64,
-    /// Pages written for each that went.
+    /// Pages written for each evicted page.
     pub written: f64,
     /// Nanoseconds for each candidate, everything included.
     pub candidate_ns: f64,
 }
 
 impl Rates {
-    /// The rounds together, with so many threads.
+    /// The rounds together, with `threads` threads.
     pub fn of(outs: &[Out], threads: u32) -> Rates {
         let evicted = outs.iter().fold(Evicted::default(), |all, out| all + out.evicted);
         let (pages, looked) = (evicted.pages.max(1) as f64, evicted.looked as f64);

@@ -1,10 +1,10 @@
 //! How a live figure of a paper is written, on the frame of [`millpond_lab::experiment`].
 //!
-//! A figure lists its cells, each with what it needs, and runs one when it is told to. What cells
-//! share, a loaded store above all, it keeps between calls: cells come in the order in which it
-//! lists them (every second repetition backwards), so that those which share something should
-//! stand side by side. Time is the sum of loading, warm-up and measurement; the frame corrects
-//! estimates by what cells took, and leaves out last repetitions where they do not fit.
+//! A figure lists its cells, each with what it needs, and runs one on request. What cells share, a
+//! loaded store above all, it keeps between calls: cells come in the order in which it lists them
+//! (every second repetition backwards), so that those which share something should be side by side.
+//! Time is the sum of loading, warm-up and measurement; the frame corrects estimates by what cells
+//! took, and leaves out last repetitions where they do not fit.
 //!
 //! Throughput and misses per transaction over pool sizes, for some policies:
 //!
@@ -101,7 +101,7 @@ use millpond_lab::experiment::{FigureError, Watch};
 use crate::error::BenchError;
 use crate::runner::{Observer, Tick};
 
-/// Whoever watches an experiment, watching one of its live runs.
+/// The observer of an experiment, observing one of its live runs.
 pub struct Watched<'a>(pub &'a mut dyn Watch);
 
 impl Observer for Watched<'_> {

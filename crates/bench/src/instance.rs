@@ -137,8 +137,8 @@ pub trait Instance: Send {
         Err(BenchError::Usage("only a pool without transactions has an image".to_string()))
     }
 
-    /// Pages per second that the device gives to so many threads which read the data at random,
-    /// one page at a time each, past the pool; `None` where there is no device.
+    /// Pages per second that the device delivers to `depth` threads which read the data at random,
+    /// one page at a time each, bypassing the pool; `None` where there is no device.
     ///
     /// # Errors
     /// A page could not be read.
@@ -211,8 +211,8 @@ pub fn check(setup: &Setup) -> Result<(), BenchError> {
 /// every policy, in a fraction of the time that loading takes.
 ///
 /// # Errors
-/// Options that cannot be: an image goes under a pool without transactions, with pages as large as
-/// when it was made, on memory that may be slowed down.
+/// Impossible options: an image is for a pool without transactions, with pages as large as when it
+/// was created, on memory that may be slowed down.
 pub fn prepare_on(
     image: &Image,
     setup: &Setup,
@@ -221,7 +221,7 @@ pub fn prepare_on(
     let is_file = matches!(setup.device, DeviceSpec::File(_));
     if setup.engine == Engine::Twin || setup.options.log || setup.options.locks || is_file {
         return Err(BenchError::Usage(
-            "an image goes under a pool in memory, without log and locks".to_string(),
+            "an image is for a pool in memory, without log and locks".to_string(),
         ));
     }
     let plan = plan(setup, Some(64))?;
@@ -279,7 +279,7 @@ impl Visit for Prepare<'_> {
     }
 }
 
-/// What the options come to with so many frames, or with the pool's own size in bytes.
+/// Resolves the options with this number of frames, or with the pool's own size in bytes.
 pub(crate) fn plan(setup: &Setup, frames: Option<u32>) -> Result<Plan, BenchError> {
     let mut options: Options = setup.options.clone();
     options.lab.frames = frames;
@@ -298,7 +298,7 @@ struct OpenPool<M: PoolStrategy> {
 }
 
 struct PoolInstance<M: PoolStrategy> {
-    ground: Option<OpenPool<M>>,
+    open_pool: Option<OpenPool<M>>,
     /// The device without what slows it down.
     device: Arc<dyn Device>,
     /// What slows it down for the run, if anything does.
@@ -347,8 +347,13 @@ impl<M: PoolStrategy> PoolInstance<M> {
         let worker_threads = WorkerThreads::new(setup, workload);
         check_threads(worker_threads.latching, workload)?;
         let device = make_device(setup)?;
-        let mut instance =
-            PoolInstance { ground: None, device, slow: None, setup: setup.clone(), worker_threads };
+        let mut instance = PoolInstance {
+            open_pool: None,
+            device,
+            slow: None,
+            setup: setup.clone(),
+            worker_threads,
+        };
         let page_size = u64::from(instance.worker_threads.info.page_size);
         let size = match page_size {
             512 => PageSize::TINY,
@@ -356,10 +361,10 @@ impl<M: PoolStrategy> PoolInstance<M> {
         };
         let pages = Arc::new(PageStore::create_on(instance.device.clone(), size)?);
         let frames = instance.frames_to_load()?;
-        let ground = instance.open(pages, frames, &[])?;
-        instance.worker_threads.load(&ground.store, setup.load_threads)?;
-        instance.worker_threads.info.pages = ground.pages.allocated_pages();
-        instance.ground = Some(ground);
+        let open_pool = instance.open(pages, frames, &[])?;
+        instance.worker_threads.load(&open_pool.store, setup.load_threads)?;
+        instance.worker_threads.info.pages = open_pool.pages.allocated_pages();
+        instance.open_pool = Some(open_pool);
         let is_slow = matches!(setup.device, DeviceSpec::Slow(_));
         if setup.cold || is_slow || matches!(setup.pool, Some(Size::Share(_))) {
             instance.reopen(setup.pool)?;
@@ -382,11 +387,16 @@ impl<M: PoolStrategy> PoolInstance<M> {
         }
         (worker_threads.info.pages, worker_threads.info.rows) = (image.pages, image.rows);
         let device: Arc<dyn Device> = Arc::new(image.device());
-        let mut instance =
-            PoolInstance { ground: None, device, slow: None, setup: setup.clone(), worker_threads };
+        let mut instance = PoolInstance {
+            open_pool: None,
+            device,
+            slow: None,
+            setup: setup.clone(),
+            worker_threads,
+        };
         let pages = Arc::new(PageStore::open_on(instance.device_for_run()?, None, false)?);
         let frames = instance.frames(setup.pool)?;
-        instance.ground = Some(instance.open(pages, frames, &image.roots)?);
+        instance.open_pool = Some(instance.open(pages, frames, &image.roots)?);
         Ok(instance)
     }
 
@@ -404,7 +414,7 @@ impl<M: PoolStrategy> PoolInstance<M> {
         frames_for(&self.setup, &self.worker_threads, size)
     }
 
-    /// Opens trees on a pool of so many frames over `pages`.
+    /// Opens trees on a pool of `frames` frames over `pages`.
     fn open(
         &mut self,
         pages: Arc<PageStore>,
@@ -433,7 +443,7 @@ impl<M: PoolStrategy> PoolInstance<M> {
 
     /// Writes everything and closes the pages; says where the trees are.
     fn close(&mut self) -> Result<Vec<(String, PageId)>, BenchError> {
-        let OpenPool { store, workers, pages } = self.ground.take().ok_or(BenchError::Closed)?;
+        let OpenPool { store, workers, pages } = self.open_pool.take().ok_or(BenchError::Closed)?;
         let pool = store.pages().clone();
         drop(workers);
         pool.flush(Reason::Recov)?;
@@ -461,8 +471,8 @@ impl<M: PoolStrategy> PoolInstance<M> {
         Some(Arc::new(SlowDevice::new(self.device.clone(), profile, seed)))
     }
 
-    fn ground(&self) -> Result<&OpenPool<M>, BenchError> {
-        self.ground.as_ref().ok_or(BenchError::Closed)
+    fn open_pool(&self) -> Result<&OpenPool<M>, BenchError> {
+        self.open_pool.as_ref().ok_or(BenchError::Closed)
     }
 }
 
@@ -531,7 +541,7 @@ impl<M: PoolStrategy> Instance for PoolInstance<M> {
         at_start: &mut dyn FnMut(Recorders<'_>) -> Result<(), BenchError>,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, BenchError> {
-        let OpenPool { store, .. } = self.ground.as_ref().ok_or(BenchError::Closed)?;
+        let OpenPool { store, .. } = self.open_pool.as_ref().ok_or(BenchError::Closed)?;
         let pool = store.pages();
         let counts = || Some(Counts::of(pool.counters()));
         let recorders = recorders(pool);
@@ -557,23 +567,23 @@ impl<M: PoolStrategy> Instance for PoolInstance<M> {
     }
 
     fn check(&self) -> Result<Option<tpcc::Report>, BenchError> {
-        self.worker_threads.check(&self.ground()?.store)
+        self.worker_threads.check(&self.open_pool()?.store)
     }
 
     fn check_at_rest(&mut self) -> Result<Option<tpcc::Report>, BenchError> {
-        let pages = self.ground()?.pages.allocated_pages();
+        let pages = self.open_pool()?.pages.allocated_pages();
         let roots = self.close()?;
         if let DeviceSpec::File(path) = &self.setup.device {
             self.device = Arc::new(FileDevice::open(path, &self.setup.options.file_options())?);
         }
         let store = Arc::new(PageStore::open_on(self.device.clone(), None, false)?);
         let frames = u32::try_from(pages + pages / 8 + 256).unwrap_or(u32::MAX);
-        self.ground = Some(self.open(store, frames, &roots)?);
+        self.open_pool = Some(self.open(store, frames, &roots)?);
         self.check()
     }
 
     fn data_pages(&self) -> Result<u64, BenchError> {
-        Ok(self.ground()?.pages.allocated_pages())
+        Ok(self.open_pool()?.pages.allocated_pages())
     }
 
     fn image(&mut self) -> Result<Image, BenchError> {
@@ -585,11 +595,13 @@ impl<M: PoolStrategy> Instance for PoolInstance<M> {
     }
 
     fn recorders(&self) -> Recorders<'_> {
-        self.ground.as_ref().map_or(Recorders::default(), |ground| recorders(ground.store.pages()))
+        self.open_pool
+            .as_ref()
+            .map_or(Recorders::default(), |open_pool| recorders(open_pool.store.pages()))
     }
 
     fn evict(&mut self, what: &Evict, observer: &mut dyn Observer) -> Result<Out, BenchError> {
-        let OpenPool { store, .. } = self.ground.as_ref().ok_or(BenchError::Closed)?;
+        let OpenPool { store, .. } = self.open_pool.as_ref().ok_or(BenchError::Closed)?;
         fill(store.pages(), |operations| {
             let spec = RunSpec {
                 warm_up: Length::NONE,
@@ -606,7 +618,7 @@ impl<M: PoolStrategy> Instance for PoolInstance<M> {
         let device = self.device_for_run()?;
         let pages = Arc::new(PageStore::open_on(device, None, false)?);
         let frames = self.frames(pool)?;
-        self.ground = Some(self.open(pages, frames, &roots)?);
+        self.open_pool = Some(self.open(pages, frames, &roots)?);
         Ok(())
     }
 
@@ -625,7 +637,7 @@ impl<M: PoolStrategy> Instance for PoolInstance<M> {
 
 impl<M: PoolStrategy> Drop for PoolInstance<M> {
     fn drop(&mut self) {
-        self.ground = None;
+        self.open_pool = None;
         if let DeviceSpec::File(path) = &self.setup.device {
             // The file was ours alone; a leftover does no harm but for its room.
             let _ = std::fs::remove_file(path);

@@ -1,7 +1,8 @@
 //! Instructions that threads execute, by the processor's own counter.
 //!
-//! Many virtual machines have no such counter, and some systems allow nobody to read it: then
-//! nothing is counted, and results say so. What the kernel does on a thread's behalf is left out.
+//! Many virtual machines have no such counter, and some systems do not let a process read it: then
+//! nothing is counted, and results show that. What the kernel does on a thread's behalf is left
+//! out.
 
 #[cfg(target_os = "linux")]
 use perf_event::{Builder, Counter, events::Event, events::Hardware};
@@ -32,7 +33,7 @@ impl Instructions {
     }
 }
 
-/// A counter of `event` that goes on in threads which this one starts.
+/// A counter of `event` that is inherited by threads which this one starts.
 #[cfg(target_os = "linux")]
 fn count(event: impl Event) -> io::Result<Counter> {
     Builder::new(event).inherit(true).enabled(true).build()

@@ -49,7 +49,7 @@ pub enum LimitError {
 /// What helps with version 2.
 const HOW: &str = "begin with `systemd-run --user --scope -p Delegate=yes millpond …`";
 
-/// A group that this process made and entered; it leaves when this goes.
+/// A group that this process created and entered; it leaves when this is dropped.
 #[derive(Debug)]
 pub struct MemoryGroup {
     /// The group with the limit.
@@ -112,7 +112,7 @@ impl MemoryGroup {
     ) -> Result<MemoryGroup, LimitError> {
         let pid = std::process::id();
         let limited = own.join(format!("millpond-limited-{pid}"));
-        // From here on, what was made goes with the group, whatever fails.
+        // From here on, what was created is removed with the group, whatever fails.
         let group = MemoryGroup { limited, own, beside };
         fs::create_dir(&group.limited).map_err(refused(&group.limited))?;
         write(&group.limited.join(names.limit), limit)?;
@@ -187,7 +187,7 @@ impl Drop for MemoryGroup {
             return;
         }
         let _ = fs::write(self.own.join("cgroup.procs"), &pid);
-        // Version 1 keeps a group's page cache for it until told otherwise.
+        // Version 1 keeps a group's page cache until it is removed explicitly.
         let _ = fs::write(self.limited.join("memory.force_empty"), "0");
         let _ = fs::remove_dir(&self.limited);
     }

@@ -1,9 +1,9 @@
 //! Recording the page references of a run as a trace, or what it asks of storage.
 //!
-//! To encode a trace costs ten times as much as to note its references, and whoever does it takes
-//! processor time from the run. So a run writes references as they are, eight bytes each, to a
-//! file without a name beside the trace, and the trace is encoded when the run is over. If the
-//! process dies, the system takes that file away with it.
+//! Encoding a trace costs ten times as much as recording its references, and takes processor time
+//! from the run. So a run writes references as they are, eight bytes each, to a file without a name
+//! beside the trace, and the trace is encoded when the run is over. If the process dies, the system
+//! takes that file away with it.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -57,7 +57,7 @@ impl Sink for Through {
     }
 }
 
-/// Where nobody sees it, beside `path`.
+/// A hidden file beside `path`.
 fn spool_beside(path: &Path) -> Result<File, BenchError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     tempfile::tempfile_in(folder.unwrap_or(Path::new("."))).map_err(failed)
@@ -72,7 +72,7 @@ fn failed(error: impl ToString) -> BenchError {
 pub struct Kept(Arc<Mutex<Batch>>);
 
 impl Kept {
-    /// The references that came so far; those that come later are kept anew.
+    /// The references so far; later ones are collected separately.
     pub fn take(&self) -> Batch {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -88,8 +88,8 @@ impl Sink for Kept {
 
 impl Recording {
     /// Makes a trace at `path`, whose name says the format; it appears when it is finished. Only
-    /// the first `most` references are kept. With `all_attempts`, what operations referenced that
-    /// had to begin anew is written, too.
+    /// the first `most` references are kept. With `all_attempts`, the references of operations that
+    /// had to restart are written, too.
     ///
     /// # Errors
     /// The file cannot be made.
@@ -105,8 +105,8 @@ impl Recording {
         recorder.start(Box::new(Through(self.spool.clone())), self.all_attempts);
     }
 
-    /// Ends the recording, and encodes and completes the trace; says how many references it holds.
-    /// The observer hears how far it is.
+    /// Ends the recording, and encodes and completes the trace; returns how many references it
+    /// holds. The observer hears how far it is.
     ///
     /// # Errors
     /// The file could not be written.
@@ -183,7 +183,7 @@ impl StorageRecording {
         recorder.start(Box::new(ThroughFile(self.spool.clone(), Vec::new())));
     }
 
-    /// Ends the recording, and encodes and completes the trace; says how many requests it holds.
+    /// Ends the recording, and encodes and completes the trace; returns how many requests it holds.
     ///
     /// # Errors
     /// The file could not be written.

@@ -38,7 +38,7 @@ fn workload(name: &str, scale: Scale) -> Option<(Workload, u64)> {
     }
 }
 
-/// Records the trace called `name` with so many references, in pages of 4 KiB.
+/// Records the trace called `name` with this many references, in pages of 4 KiB.
 ///
 /// # Errors
 /// There is no such trace, the run failed, or `watch` asked to stop.

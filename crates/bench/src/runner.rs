@@ -1,10 +1,9 @@
 //! Threads, phases and clocks of a run: one loop for every client and every store.
 //!
-//! A thread does its steps and, after each few of them, stores its own count where nobody else
-//! writes, and looks at the phase, which hardly ever changes. One step in a few is timed
-//! (`Workload::period`). The calling thread sleeps, wakes to sample, and changes the phase.
-//! Between the warm-up and the measurement all threads stand still, so that counters can be read
-//! at one moment.
+//! A thread does its steps and, after each few of them, stores its own count in a cache line of its
+//! own, and looks at the phase, which hardly ever changes. One step in a few is timed
+//! (`Workload::period`). The calling thread sleeps, wakes to sample, and changes the phase. Between
+//! the warm-up and the measurement all threads pause, so that counters can be read at one moment.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -24,8 +23,8 @@ use crate::instructions::Instructions;
 pub enum Length {
     /// So long.
     Time(Duration),
-    /// So many operations, all threads together: every run with one thread and one seed then does
-    /// the very same work.
+    /// A number of operations, all threads together: every run with one thread and one seed then
+    /// does the very same work.
     Operations(u64),
 }
 
@@ -44,7 +43,7 @@ impl Length {
     }
 }
 
-/// How a run goes.
+/// The parameters of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RunSpec {
     /// Before anything is counted.
@@ -114,7 +113,7 @@ pub struct Outcome {
     pub latency: Histogram<u64>,
     /// Transactions by class, see [`Workload::classes`].
     pub by_class: [u64; CLASSES_MAX],
-    /// How often a transaction was rolled back and begun anew.
+    /// How often a transaction was rolled back and restarted.
     pub retries: u64,
     /// Events of the store; `None` where it has no counters.
     pub counts: Option<Counts>,
@@ -197,7 +196,7 @@ impl Shared {
     }
 }
 
-/// The longest latency that is told from longer ones, in nanoseconds: ten minutes.
+/// The longest latency that is distinguished from longer ones, in nanoseconds: ten minutes.
 const LATENCY_NS_MAX: u64 = 600_000_000_000;
 
 /// One thread's results.
@@ -322,7 +321,7 @@ impl<'a> Series<'a> {
 }
 
 /// Sleeps and samples until all threads have ended the phase; ends it when it is time to, or when
-/// the observer says so. Returns the time series, and whether the observer did.
+/// the observer asks for it. Returns the time series, and whether the observer did.
 fn watch(
     shared: &Shared,
     (length, interval, is_warm_up): (Length, Duration, bool),

@@ -74,7 +74,8 @@ impl fmt::Display for DeviceSpec {
 /// Memory that the operating system pages in and out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Paged {
-    /// Where the file is made that the memory is mapped from. It has no name and goes with the run.
+    /// The folder of the file that the memory is mapped from. The file has no name and vanishes
+    /// with the run.
     pub folder: PathBuf,
     /// Bytes that the process may use from the beginning of loading on.
     pub limit: u64,

@@ -1,8 +1,8 @@
 //! Millpond's trees as a store that the drivers of live runs speak to.
 //!
-//! One type for every memory: the in-memory twin and each compiled combination of the pool. What
-//! lies between a driver and a tree is an index into a short array; the closures are handed
-//! through, so nothing is copied, allocated or called virtually that the tree does not do itself.
+//! One type for every memory: the in-memory twin and each compiled combination of the pool. Between
+//! a driver and a tree there is an index into a short array; the closures are handed through, so
+//! nothing is copied, allocated or called virtually that the tree does not do itself.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 

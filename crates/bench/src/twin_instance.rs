@@ -20,7 +20,7 @@ use crate::worker_threads::{WorkerThreads, check_threads};
 pub(crate) struct TwinInstance<L: Latching> {
     store: TreeStore<Twin<L>>,
     worker_threads: WorkerThreads,
-    /// Behind the memory that it limits: the last thing that goes.
+    /// After the memory that it limits: it is dropped last.
     group: Option<MemoryGroup>,
 }
 

@@ -79,7 +79,7 @@ impl<M: PoolStrategy> TxnInstance<M> {
         }
     }
 
-    /// Files of the run's name are its own: what an earlier one left there goes.
+    /// Files of the run's name are its own: those that an earlier run left are removed.
     fn remove_files(&self) {
         if let DeviceSpec::File(path) = &self.setup.device {
             // That there is none is as it should be.

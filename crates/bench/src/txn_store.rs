@@ -6,11 +6,11 @@
 //!
 //! * **Calls outside a transaction** are one each.
 //! * **Updates** lock for writing before they look, so two that update one row do not deadlock.
-//! * **Scans** lock what they show and no more. Where the driver says where its scan ends, that is
-//!   one range. Where it does not, how far its visitor will go is not known, so the keys of a few
-//!   rows are looked at without a lock, as many as the driver expects; the range up to the last of
-//!   them is locked and scanned, and so on from there. What came or went between look and lock is
-//!   seen, since what is shown is what lies in the locked range.
+//! * **Scans** lock what they show and no more. Where the driver states the end of its scan, that
+//!   is one range. Where it does not, the length of the scan is not known, so the keys of a few
+//!   rows are read without a lock, as many as the driver expects; the range up to the last of them
+//!   is locked and scanned, and so on from there. What was inserted or removed between read and
+//!   lock is seen, since what is shown is what the locked range holds.
 //! * **Loading** needs no transactions: see [`TxnStore::load_with`].
 
 use std::ops::Bound;
@@ -38,7 +38,7 @@ pub struct TxnStore<M: PoolStrategy> {
 }
 
 impl<M: PoolStrategy> TxnStore<M> {
-    /// Opens the store at `path`, or creates it; its log, if it has one, lies beside it.
+    /// Opens the store at `path`, or creates it; its log, if it has one, is beside it.
     ///
     /// # Errors
     /// As [`EngineStore::open`].
@@ -155,7 +155,8 @@ impl<M: PoolStrategy> Store for TxnStore<M> {
     }
 }
 
-/// One thread's way into a [`TxnStore`]. A transaction that is open when it goes is aborted.
+/// One thread's session with a [`TxnStore`]. A transaction that is open when it is dropped is
+/// aborted.
 pub struct TxnSession<M: PoolStrategy> {
     tx: Option<StoreTxn<M>>,
     trees: Vec<StoreTree<M>>,
@@ -288,7 +289,7 @@ impl<M: PoolStrategy> Session for TxnSession<M> {
         self.is_isolated && !self.is_direct
     }
 
-    /// Only with locks: what is taken back without would take others' changes with it.
+    /// Only with locks: a rollback without them would undo others' changes, too.
     fn undoes(&self) -> bool {
         self.is_isolated()
     }

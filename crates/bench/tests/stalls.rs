@@ -19,7 +19,7 @@ fn workload() -> Workload {
     Workload::Tpcc(Config::standard(Scale { warehouses: 4, items: 2000, customers: 100 }, 2))
 }
 
-/// How a run in a pool of 1 % of the data goes; `unaided`: nothing is held for an operation.
+/// A run in a pool of 1 % of the data; `unaided`: nothing is held for an operation.
 fn pace(image: &Image, policy: &str, unaided: bool, translation: TranslationMode) -> Pace {
     let mut setup = Setup { pool: Some(Size::Share(0.01)), ..Setup::new() };
     setup.options = setup.options.policy(policy).own_policies(gilbert_stated::policies());

@@ -19,7 +19,8 @@ fn workload() -> Workload {
     Workload::Tpcc(Config::standard(Scale::tiny(1), THREADS))
 }
 
-/// Every live policy where it sits; one that hears of each hit under a mutex, by the batch, too.
+/// Every live policy with its default hit delivery; one that receives each hit under a mutex,
+/// batched, too.
 fn delivered() -> Vec<(String, HitDelivery)> {
     let registry = Registry::builtin();
     let live = registry

@@ -31,8 +31,8 @@ fn plan(update_percent: u32) -> Plan {
     }
 }
 
-/// Every policy that runs live, and some with other parameters: both ends of an access, a clock
-/// that goes fast, a batch of offers.
+/// Every policy that runs live, and some with other parameters: both ends of an access, a fast
+/// clock, a batch of offers.
 fn policies() -> Vec<&'static str> {
     let mut all: Vec<&str> = Combination::ALL
         .iter()
@@ -139,7 +139,7 @@ fn a_pool_that_threads_share_keeps_the_rules_of_the_contract_under_every_policy(
         config.mix.read -= 20;
     }
     plan.operations = (0, 1500);
-    let (mut instead, mut refused) = (0, 0);
+    let (mut children_first, mut refused) = (0, 0);
     for (i, policy) in policies().into_iter().enumerate() {
         let mut setup = plan.exact(policy);
         setup.options = setup.options.lab(|lab| {
@@ -154,10 +154,10 @@ fn a_pool_that_threads_share_keeps_the_rules_of_the_contract_under_every_policy(
         let spied = spied(&plan, setup, &mut Unwatched).unwrap();
         let lawful = judge(&spied.events).unwrap_or_else(|broken| panic!("{policy}: {broken}"));
         assert!(lawful.evicted > 300 && lawful.hits > 300, "{policy}: {lawful:?}");
-        instead += lawful.instead;
+        children_first += lawful.children_first;
         refused += lawful.refused;
     }
-    assert!(instead > 1000 && refused > 1000, "{instead} and {refused}");
+    assert!(children_first > 1000 && refused > 1000, "{children_first} and {refused}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a command can fail with, and the exit code that says so.
+//! The errors of a command, and the exit code of each.
 
 use millpond_bench::error::{BenchError, BesideError};
 use millpond_lab::curve::CurveError;

@@ -74,7 +74,7 @@ impl Output {
         }
     }
 
-    /// The table as text: where it goes to a terminal, the columns that fit.
+    /// The table as text: on a terminal, the columns that fit.
     fn fitted(&self, table: &Table) -> String {
         let width = if self.wide || self.out.is_some() { None } else { line_width() };
         let Some(width) = width else { return table.to_text() };
@@ -134,7 +134,7 @@ pub(crate) fn apart<'p>(
 
 /// A line on standard error.
 pub(crate) fn complain(line: &str) {
-    // Nobody is left to hear it when standard error is closed.
+    // There is no reader left when standard error is closed.
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 

@@ -73,7 +73,7 @@ pub(crate) struct Args {
     /// Which cache: a buffer pool, or a second tier that counts read hits or reads and writes
     #[arg(long, value_enum, default_value = "pool")]
     model: ModelArg,
-    /// Shrink the cache by so many bytes for each ghost of an out queue
+    /// Shrink the cache by this many bytes for each ghost of an out queue
     #[arg(long, default_value_t = 0, value_name = "BYTES")]
     charge_ghosts: u64,
     /// Frames to evict at a time: 1 is on demand

@@ -76,7 +76,7 @@ fn what_a_write_costs_decides_where_pages_are_written() {
     let is_watt = |row: &&Json| row["policy"].as_str().unwrap().starts_with("watt");
     let watts: Vec<&Json> = rows.iter().filter(is_watt).collect();
     assert!(watts.len() == 1 && watts[0]["policy"] == "watt", "{watts:?}");
-    // WATT is told what a write costs, and saves more of them the more they cost.
+    // WATT gets the cost of a write as a parameter, and saves more of them the more they cost.
     assert!(cost("16", "watt(write_weight=16)") < cost("0", "watt(write_weight=0)"));
 }
 

@@ -1,5 +1,5 @@
-//! The laboratory's commands as a user meets them: what cannot be is refused, and what is left out
-//! is said.
+//! The laboratory's commands as a user meets them: what is impossible is refused, and what is left
+//! out is reported.
 
 use std::io::Write;
 use std::path::PathBuf;

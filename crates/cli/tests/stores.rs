@@ -444,7 +444,7 @@ fn hash_indexes_and_heaps_are_dumped_and_loaded() {
         shop.ok(&["check", &new]);
         assert_eq!(sorted(&shop.ok(&["dump", &new])), sorted(&first));
     }
-    // With a gap, or other pages, numbers change, and somebody should know.
+    // With a gap, or other pages, numbers change, and someone should know.
     let id = first.lines().find(|line| line.ends_with("\tline 3")).unwrap();
     shop.ok(&["del", "a.db", id.split_once('\t').unwrap().0, "-t", "log"]);
     shop.ok(&["dump", "a.db", "--out", "gap.dump"]);
@@ -480,7 +480,7 @@ fn a_store_that_was_not_closed_is_recovered_and_its_log_is_printed() {
     let before = fs::read(shop.path("shop.db")).unwrap();
     let trial = shop.ok(&["recover", "shop.db", "--dry-run", "--format", "csv"]);
     assert!(trial.contains("transactions that had not ended,1"), "{trial}");
-    assert!(trial.contains("changes of theirs taken back,1"), "{trial}");
+    assert!(trial.contains("changes of theirs undone,1"), "{trial}");
     assert_eq!(fs::read(shop.path("shop.db")).unwrap(), before);
     assert_eq!(shop.ok(&["recover", "shop.db", "--format", "csv"]).lines().count(), 9);
     assert_eq!(shop.ok(&["recover", "shop.db"]), "");
@@ -620,7 +620,7 @@ fn a_store_shrinks_when_what_was_made_last_is_gone() {
     assert!(before > 3 << 20 && after < 2 << 20, "{before}, {after}: {said}");
     shop.ok(&["check", file]);
     assert_eq!(shop.ok(&["scan", file, "--tree", "rows", "--count"]).trim(), "3000");
-    // What was made before goes, and what was made last moves to where it was.
+    // The earlier dump is removed, and the last one takes its name.
     shop.ok(&["put", file, "photo", "--tree", "names", "--value-file", "photo"]);
     let rows: String = (0..9000).map(|i| format!("{i:05}\t{i:0300}\n")).collect();
     let dump = format!("@millpond-dump 1 text\n@tree last\n{rows}@end 9000\n");

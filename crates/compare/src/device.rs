@@ -1,8 +1,8 @@
 //! What a slice reads from the device.
 //!
 //! Bytes are counted by the kernel for this process, threads of the kernel that work for it
-//! included, when a request goes to the device: what the page cache answers does not count, and
-//! what is read ahead does. Requests are counted by the device, for all processes: they say how
+//! included, when a request is sent to the device: what the page cache serves does not count, and
+//! what is read ahead does. Requests are counted by the device, for all processes: they show how
 //! many bytes an engine reads at once, on a machine that does nothing else meanwhile.
 
 use std::path::Path;
@@ -24,7 +24,7 @@ pub struct Reads {
 }
 
 impl Device {
-    /// The device that `path` lies on; none where the file system has no single one.
+    /// The device that holds `path`; none where the file system has no single one.
     pub fn of(path: &Path) -> Option<Device> {
         let number = rustix::fs::stat(path).ok()?.st_dev;
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));

@@ -1,6 +1,6 @@
 //! How often this process asked for what it wrote to be on the drive.
 //!
-//! A commit that is said to be durable and flushes nothing would win any comparison. So the three
+//! A commit that claims to be durable and flushes nothing would win any comparison. So the three
 //! calls by which a Unix program flushes are defined here, in front of the C library's: each is
 //! counted and passed on to the kernel. That holds for everything in the process, the engines in
 //! shared libraries included, since the dynamic linker looks into the program first; and for
@@ -44,7 +44,7 @@ pub extern "C" fn fdatasync(file: c_int) -> c_int {
 /// The C library's `msync`, counted where it waits for the drive.
 ///
 /// # Safety
-/// None is needed: the kernel checks the range, and answers with an error.
+/// None is needed: the kernel checks the range, and returns an error.
 // SAFETY: as of `fsync`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn msync(start: *mut c_void, len: usize, flags: c_int) -> c_int {

@@ -23,7 +23,7 @@ use crate::workload::{Data, Workload};
 /// The hidden first argument of the process.
 pub const COMMAND: &str = "slice-larger-than-memory";
 
-/// What the process is told, as one argument of JSON.
+/// The parameters of the process, as one argument of JSON.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Order {
     /// The engine's name.

@@ -53,8 +53,8 @@ fn logged() -> Vec<(&'static str, Make)> {
     all
 }
 
-/// The engines among `names` whose commits can promise `commits`. Where that is that they are
-/// durable, Millpond stands there twice: the second time its commits wait for company.
+/// The engines among `names` whose commits can promise `commits`. Where they are durable, Millpond
+/// is listed twice: the second time its commits wait for a group-commit batch.
 pub fn logged_names(names: &[String], commits: Commits) -> Vec<String> {
     let mut found = Vec::new();
     for name in names.iter().filter(|name| logged().iter().any(|engine| engine.0 == **name)) {

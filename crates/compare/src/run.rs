@@ -1,8 +1,8 @@
 //! The run: rounds in which every engine has its turn with every workload.
 //!
-//! The order of the engines is dealt anew for every round, so that none always follows the same
-//! one. Engines that fail at something are out of that workload, and the reason is told; the others
-//! go on.
+//! The order of the engines is drawn again for every round, so that none always follows the same
+//! one. Engines that fail at something are out of that workload, and the reason is reported; the
+//! others continue.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -78,8 +78,8 @@ struct Run<'p> {
     /// Engines that are out, by name and workload.
     out: Vec<(&'static str, Workload)>,
     samples: Vec<Sample>,
-    /// Told of every step.
-    tell: &'p mut dyn FnMut(&str),
+    /// Receives every step.
+    report: &'p mut dyn FnMut(&str),
 }
 
 impl Plan {
@@ -112,17 +112,17 @@ impl Plan {
         }
     }
 
-    /// Runs everything below the folder `root`; `tell` hears of every step.
+    /// Runs everything below the folder `root`; `report` receives every step.
     ///
     /// # Errors
-    /// An engine that this build does not have. What fails later is told and left out.
-    pub fn run(&self, root: &Path, tell: &mut dyn FnMut(&str)) -> anyhow::Result<Vec<Sample>> {
+    /// An engine that this build does not have. What fails later is reported and left out.
+    pub fn run(&self, root: &Path, report: &mut dyn FnMut(&str)) -> anyhow::Result<Vec<Sample>> {
         let settings = self.settings(Commits::Bare);
         let is_bare = self.workloads.iter().any(|workload| workload.logged().is_none());
         let names = if is_bare { &self.engines[..] } else { &[] };
         let engines = names.iter().map(|name| roster::make(name, root, &settings));
         let engines = engines.collect::<anyhow::Result<Vec<_>>>()?;
-        let mut run = Run { plan: self, root, engines, out: vec![], samples: vec![], tell };
+        let mut run = Run { plan: self, root, engines, out: vec![], samples: vec![], report };
         run.loads();
         run.in_memory();
         if self.runs(Workload::Larger) {
@@ -140,7 +140,7 @@ impl Plan {
     }
 }
 
-/// Of the engines' slices of a workload with so many threads, in the round that has this seed. No
+/// Of the engines' slices of a workload with `threads` threads, in the round that has this seed. No
 /// other slice has it: a value that was written before is no change to an engine that looks, and
 /// needs neither log nor flush.
 fn slice_seed(round: Seed, workload: Workload, threads: u32) -> Seed {
@@ -170,7 +170,7 @@ impl Run<'_> {
         let engine = self.engines[at].name();
         match result {
             Ok((measured, bytes)) => {
-                (self.tell)(&format!(
+                (self.report)(&format!(
                     "round {:>2}  {:<14} {threads} threads  {engine:<10} {:>14.0}/s",
                     round + 1,
                     workload.name(),
@@ -180,7 +180,7 @@ impl Run<'_> {
                 self.samples.push(Sample { workload, engine, threads, round, measured, bytes });
             }
             Err(error) => {
-                (self.tell)(&format!("{engine} is out of {}: {error:#}", workload.name()));
+                (self.report)(&format!("{engine} is out of {}: {error:#}", workload.name()));
                 self.out.push((engine, workload));
             }
         }
@@ -236,12 +236,12 @@ impl Run<'_> {
         }
     }
 
-    /// Has each engine read all of its rows: what nobody has read for a minute may have left the
+    /// Has each engine read all of its rows: what was not read for a minute may have left the
     /// machine's memory.
     fn warm(&mut self, round: u32) {
         for at in self.order(round) {
             if let Err(error) = self.engines[at].warm() {
-                (self.tell)(&format!("{} was not warmed: {error:#}", self.engines[at].name()));
+                (self.report)(&format!("{} was not warmed: {error:#}", self.engines[at].name()));
             }
         }
     }
@@ -264,7 +264,7 @@ impl Run<'_> {
     fn close_all(&mut self) {
         for at in 0..self.engines.len() {
             if let Err(error) = self.engines[at].close() {
-                (self.tell)(&format!("{} did not close: {error:#}", self.engines[at].name()));
+                (self.report)(&format!("{} did not close: {error:#}", self.engines[at].name()));
                 self.out.push((self.engines[at].name(), Workload::Larger));
             }
         }
@@ -314,10 +314,10 @@ impl Run<'_> {
             match self.engines[at].load(&plan.data, workload, Seed(plan.seed)) {
                 Ok(loaded) => {
                     let (workload, rate) = (workload.name(), loaded.rate);
-                    (self.tell)(&format!("{name} loaded rows for {workload}: {rate:.0}/s"));
+                    (self.report)(&format!("{name} loaded rows for {workload}: {rate:.0}/s"));
                 }
                 Err(error) => {
-                    (self.tell)(&format!("{name} is out of {}: {error:#}", workload.name()));
+                    (self.report)(&format!("{name} is out of {}: {error:#}", workload.name()));
                     self.out.push((name, workload));
                 }
             }
@@ -339,9 +339,9 @@ impl Run<'_> {
             let loaded = self.engines[at].load_tpcc(&scale, Seed(plan.seed));
             let name = self.engines[at].name();
             match loaded {
-                Ok(loaded) => (self.tell)(&format!("{name} loaded TPC-C: {:.0}/s", loaded.rate)),
+                Ok(loaded) => (self.report)(&format!("{name} loaded TPC-C: {:.0}/s", loaded.rate)),
                 Err(error) => {
-                    (self.tell)(&format!("{name} is out of tpcc: {error:#}"));
+                    (self.report)(&format!("{name} is out of tpcc: {error:#}"));
                     self.out.push((name, Workload::Tpcc));
                 }
             }
@@ -366,12 +366,12 @@ impl Run<'_> {
             }
             match self.engines[at].check_tpcc() {
                 Ok(()) => {
-                    (self.tell)(&format!("{}: TPC-C is consistent", self.engines[at].name()));
+                    (self.report)(&format!("{}: TPC-C is consistent", self.engines[at].name()));
                 }
                 Err(error) => {
                     // Figures of a wrong run are worse than none.
                     let name = self.engines[at].name();
-                    (self.tell)(&format!("{name} is out of tpcc: {error:#}"));
+                    (self.report)(&format!("{name} is out of tpcc: {error:#}"));
                     self.samples.retain(|s| s.workload != Workload::Tpcc || s.engine != name);
                 }
             }

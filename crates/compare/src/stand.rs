@@ -149,7 +149,7 @@ impl<E: Engine> Contestant for Stand<E> {
     fn load(&mut self, data: &Data, order: Workload, seed: Seed) -> anyhow::Result<Loaded> {
         let stays = order != Workload::LoadAscending;
         if stays {
-            // What it held goes, so it need not be kept.
+            // Its data are removed, so they need not be kept.
             self.store = None;
         }
         let folder = if stays { self.folder() } else { self.root.join("passing") };

@@ -1,4 +1,4 @@
-//! A slice of a run: some threads, some seconds, so many operations.
+//! A slice of a run: some threads, some seconds, the operations that they did.
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ pub struct Timing {
     pub time: Duration,
     /// The device whose reads are counted.
     pub device: Option<Device>,
-    /// The clock is read around one operation in so many: [`PERIOD`], or 1 where an operation
+    /// The clock is read around one operation in [`PERIOD`], or around each where an operation
     /// takes so long that a thread may have to wait for the others meanwhile.
     pub period: u32,
 }
@@ -54,7 +54,7 @@ impl Measured {
     }
 }
 
-/// The clock is read around one operation in so many, unless they are slow.
+/// The clock is read around one operation in this number, unless they are slow.
 pub const PERIOD: u32 = 16;
 
 /// One thread's part.
@@ -71,7 +71,7 @@ struct Part {
 /// Runs `step` in several threads, each with a session of its own and what `make` makes for it.
 ///
 /// # Errors
-/// The first that `make`, `step` or the store answers with.
+/// The first error of `make`, `step` or the store.
 pub fn timed<S: Store, W>(
     store: &S,
     timing: &Timing,
@@ -82,7 +82,7 @@ pub fn timed<S: Store, W>(
     parts(timing.threads, |thread| {
         let prepared = store.session().map_err(anyhow::Error::from);
         let prepared = prepared.and_then(|session| Ok((session, make(thread)?)));
-        // Whoever failed is not waited for in vain.
+        // The others do not wait for a thread that failed.
         barrier.wait();
         let Ok((mut session, mut worker)) = prepared else {
             barrier.wait();
@@ -150,7 +150,7 @@ pub fn timed_scans<S: Store>(
     })
 }
 
-/// Runs `thread` in so many threads and adds up.
+/// Runs `thread` in `threads` threads and adds up the results.
 fn parts(
     threads: u32,
     thread: impl Fn(u32) -> anyhow::Result<Part> + Sync,

@@ -4,7 +4,7 @@
 //! machine for longer than a round disturbs both. The ratio of a pair is a multiplicative thing,
 //! so the interval is Student's, over the logarithms, and its middle is the geometric mean.
 
-/// A value and the interval in which the true one lies, 95 times out of 100.
+/// A value and its 95 % confidence interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Interval {
     /// The best estimate.
@@ -22,8 +22,8 @@ const T_975: [f64; 30] = [
     2.052, 2.048, 2.045, 2.042,
 ];
 
-/// Student's t quantile at 97.5 % for so many degrees of freedom, at least 1; beyond the table by
-/// the first terms of its expansion around the normal quantile (error below 0.001).
+/// Student's t quantile at 97.5 % for this number of degrees of freedom, at least 1; beyond the
+/// table by the first terms of its expansion around the normal quantile (error below 0.001).
 pub fn t_975(degrees: usize) -> f64 {
     if let Some(t) = T_975.get(degrees.max(1) - 1) {
         return *t;

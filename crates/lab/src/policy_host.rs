@@ -5,7 +5,7 @@ use millpond_policies::contract::{
     Access, EvictRequest, Frames, GhostHit, Hit, HitHook, HitOn, Host, Policy, Shape, TickSource,
 };
 
-/// A policy, seated in a host.
+/// A policy with its frames' metadata and its clock.
 pub struct PolicyHost<P: Policy> {
     policy: P,
     params: <P::Hook as HitHook>::Params,
@@ -109,7 +109,7 @@ impl<P: Policy> PolicyHost<P> {
         }
     }
 
-    /// Has the policy find `wanted` victims for `host`; says how many it took.
+    /// Has the policy find `wanted` victims for `host`; returns how many it took.
     #[inline(always)]
     pub fn evict<H: Host>(
         &mut self,

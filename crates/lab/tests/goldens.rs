@@ -167,7 +167,7 @@ const HITS: &[Gate] = &[
     ("watt(write_weight=4,age_from=1)", "WATT-simulate", WATT_WC4, "", 5.5),
 ];
 
-/// Oracles that do not work, or follow another rule, in pools smaller than so many frames:
+/// Oracles that do not work, or follow another rule, in pools smaller than this many frames:
 /// libCacheSim's small queue of a tenth then holds less than one page and admits nothing.
 const TOO_SMALL: &[(&str, &str, u32)] =
     &[("libCacheSim", "s3fifo", 20), ("caffeine", "two-queue.S3Fifo", 20)];

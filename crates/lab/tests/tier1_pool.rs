@@ -61,8 +61,8 @@ fn counts(options: &Tier1Options, source: &Memory) -> Tier1Counts {
     tier.counts()
 }
 
-/// Every update must be written and synchronised before the log has grown by the gap, and nothing
-/// is written that was not updated.
+/// Every update must be written and synced before the log has grown by the gap, and nothing is
+/// written that was not updated.
 fn assert_durable(name: &str, options: &Tier1Options, source: &Memory, rows: &Batch) {
     let mut updates: HashMap<u64, Vec<u64>> = HashMap::new();
     let mut lsn = 0;

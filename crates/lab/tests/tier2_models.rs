@@ -170,7 +170,8 @@ fn dense_and_arbitrary_page_ids_give_the_same_counts() {
 fn dirty_pages_left_at_the_end_are_not_counted_as_writes() {
     let counts = run("t2-lru", &trace("w0 w1 d0 r0 w1"), 2, 2, Model::Rw);
     assert_eq!((counts.total(), counts.unavoidable(), counts.dirty_at_end), (1, 1, 1));
-    // Page 0 is pre-clean when it goes; page 1 is dirty, and its write could have been avoided.
+    // Page 0 is pre-clean when it is evicted; page 1 is dirty, and its write could have been
+    // avoided.
     let counts = run("t2-lru", &trace("w0 w1 w2 d0 w1 r1"), 3, 1, Model::Rw);
     assert_eq!((counts.evict_writes, counts.dsync_writes, counts.preclean_writes), (3, 0, 1));
     assert_eq!((counts.storage_reads, counts.avoidable()), (0, 2));
@@ -189,7 +190,7 @@ fn pages_pass_by_only_when_the_cache_was_full() {
 #[test]
 fn an_unwanted_page_that_must_be_placed_is_the_next_victim() {
     for policy in ["lru-hints", "mq-hints", "tq", "tq-io"] {
-        // Page 0 goes for 3; then 3, 4 and 5 replace each other, and 1 and 2 stay.
+        // Page 0 is evicted for 3; then 3, 4 and 5 replace each other, and 1 and 2 stay.
         let rows = trace("w0 w1 w2 r3 r4 r5 r1 r2");
         let rw = run(policy, &rows, 6, 3, Model::Rw);
         assert_eq!((rw.evictions, rw.hits), (3, 2), "{policy}: {rw:?}");

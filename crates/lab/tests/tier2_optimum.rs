@@ -151,7 +151,7 @@ fn pro_io_evicts_a_page_that_costs_nothing_whenever_there_is_one() {
     let rows = trace("w0 r1 r2 r3 r2 w1 w0");
     let counts = run("pro-io", &rows, 4, 3, Model::Rw);
     assert_eq!((counts.avoidable(), counts.evict_writes), (0, 0));
-    // A dirty page that is due to be synchronised costs nothing, either.
+    // A dirty page that is due to be synced costs nothing, either.
     let rows = trace("w0 r1 r2 r3 r1 r2 d0 r3");
     let counts = run("pro-io", &rows, 4, 3, Model::Rw);
     assert_eq!((counts.avoidable(), counts.preclean_writes), (0, 1));

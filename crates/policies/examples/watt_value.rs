@@ -10,9 +10,9 @@ use std::time::Instant;
 
 use millpond_base::{FrameId, Mark};
 use millpond_policies::contract::{Frames, PolicySpec};
+use millpond_policies::parts::instructions::Instructions;
 use millpond_policies::parts::stamps::Stamps;
 use millpond_policies::parts::worth::{Aggregate, StampLog, Tracking, Worth, stamp};
-use millpond_policies::parts::worth_simd::Instructions;
 use millpond_policies::policy::Watt;
 
 const BATCH: usize = 64;

@@ -2,16 +2,16 @@
 //!
 //! A live pool is compiled for its hot half, and there are about twenty of them, users' own not
 //! counted: a pool with its trees, its log and its recovery for each would be absurd. So the few
-//! that matter most are compiled in, and [`AnyHook`] stands for all others: it keeps a policy's
+//! that matter most are compiled in, and [`AnyHook`] replaces all others: it keeps a policy's
 //! `Meta` as bytes in the frame's line and calls its hot half through a pointer. That costs a hit
 //! one predicted indirect call, and policies that keep nothing in the frame one predicted branch.
 //!
 //! # Why this is sound
 //!
-//! [`host`] and [`host_open`] give a cold half together with its parameters, and are `unsafe`:
-//! whoever calls them promises to show the two no other metas than those that
-//! [`HitHook::fresh`] made of these parameters. So wherever bytes are taken for a `Meta`, they are
-//! one of the right type. Parameters lie in a block of bytes of their own for the same reason.
+//! [`host`] and [`host_open`] give a cold half together with its parameters, and are `unsafe`: the
+//! caller guarantees to show the two no other metas than those that [`HitHook::fresh`] returned for
+//! these parameters. So wherever bytes are read as a `Meta`, they are one of the right type.
+//! Parameters are kept in a block of bytes of their own for the same reason.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -23,7 +23,7 @@ use crate::contract::{
     TickSource, Zeroed,
 };
 use crate::erased::{Cold, OpenCold};
-use crate::frames::Zeros;
+use crate::zeroed::Zeros;
 
 /// Bytes of a frame's line that a policy may use; a model checker's atomics are larger.
 pub const META_BYTES: usize = if cfg!(any(loom, shuttle)) { 2048 } else { 64 };
@@ -75,18 +75,18 @@ struct Block([MaybeUninit<u8>; PARAM_BYTES]);
 // SAFETY: to be called with a meta and a block that hold what the hook was made for.
 type Hook = unsafe fn(&AnyMeta, &Block, &Access);
 
-/// Parameters of [`AnyHook`]: which hot half it stands for, and that one's parameters. By default
-/// one that does nothing.
+/// Parameters of [`AnyHook`]: which hot half it calls, and that one's parameters. By default one
+/// that does nothing.
 #[derive(Clone, Copy)]
 pub struct AnyParams {
     hit: Hit,
     tick: TickSource,
     cools: bool,
-    /// Whether `touch` does anything.
-    touches: bool,
+    /// Whether `on_hit` does anything.
+    has_hook: bool,
     /// Whether zeros are a fresh meta.
     zeroed: bool,
-    touch: Hook,
+    on_hit: Hook,
     reset: Hook,
     // SAFETY: to be called with a block that holds what it was made for.
     fresh: unsafe fn(&Block) -> AnyMeta,
@@ -105,9 +105,9 @@ impl Default for AnyParams {
             hit: Hit::Nothing,
             tick: TickSource::None,
             cools: false,
-            touches: false,
+            has_hook: false,
             zeroed: true,
-            touch: nothing,
+            on_hit: nothing,
             reset: nothing,
             fresh: blank,
             block: Block([MaybeUninit::uninit(); PARAM_BYTES]),
@@ -131,7 +131,7 @@ unsafe fn meta_in<T: HitHook>(meta: &AnyMeta) -> &T::Meta {
 
 /// # Safety
 /// As [`meta_in`] and [`params_in`].
-unsafe fn touch_as<T: HitHook>(meta: &AnyMeta, block: &Block, access: &Access) {
+unsafe fn on_hit_as<T: HitHook>(meta: &AnyMeta, block: &Block, access: &Access) {
     // SAFETY: the caller's promise.
     unsafe { T::on_hit(meta_in::<T>(meta), params_in::<T>(block), access) }
 }
@@ -153,7 +153,7 @@ unsafe fn fresh_as<T: HitHook>(block: &Block) -> AnyMeta {
 }
 
 impl AnyParams {
-    /// Stands for `T` with these parameters, for the policy so named.
+    /// Erases `T` with these parameters, for the policy of this name.
     fn of<T: HitHook>(policy: &'static str, params: T::Params) -> Result<AnyParams, TooLarge> {
         fits::<T::Meta>(policy, "metadata per frame", META_BYTES)?;
         fits::<T::Params>(policy, "parameters", PARAM_BYTES)?;
@@ -166,9 +166,9 @@ impl AnyParams {
             tick: T::tick_source(&params),
             cools: T::cools(&params),
             // Lists that keep nothing in the frame have nothing to do there.
-            touches: hit != Hit::Nothing && size_of::<T::Meta>() > 0,
+            has_hook: hit != Hit::Nothing && size_of::<T::Meta>() > 0,
             zeroed: size_of::<T::Meta>() == 0 || T::zeroed(&params).is_some(),
-            touch: touch_as::<T>,
+            on_hit: on_hit_as::<T>,
             reset: reset_as::<T>,
             fresh: fresh_as::<T>,
             block,
@@ -197,9 +197,9 @@ impl HitHook for AnyHook {
 
     #[inline(always)]
     fn on_hit(meta: &AnyMeta, params: &AnyParams, access: &Access) {
-        if params.touches {
+        if params.has_hook {
             // SAFETY: `meta` was made by `fresh` of these parameters, as `host`'s caller promised.
-            unsafe { (params.touch)(meta, &params.block, access) }
+            unsafe { (params.on_hit)(meta, &params.block, access) }
         }
     }
 

@@ -2,73 +2,12 @@
 //!
 //! A simulator keeps a dense vector; a live pool keeps each frame's line in a header array with a
 //! stride of its own. [`Frames`] is the view that both hand to a policy. This file needs `unsafe`.
-//!
-//! A live pool has millions of frames, most of which hold no page for a long time: to write each
-//! one's metadata when a store opens would touch all its memory. Memory that was never written is
-//! zeros. So a hot half whose fresh `Meta` is zeros says so with [`Zeroed`], and a pool then leaves
-//! its frames alone until they are handed out.
 
 use std::marker::PhantomData;
 
 use millpond_base::FrameId;
-use millpond_base::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
-use crate::contract::HitHook;
-
-/// A type of which memory full of zeros is a value. [`zeros!`](crate::zeros) implements it for a
-/// struct.
-///
-/// # Safety
-/// Zeros in all its bytes are a valid value, unless a model checker runs.
-pub unsafe trait Zeros: Sized {}
-
-// SAFETY: it has no bytes.
-unsafe impl Zeros for () {}
-// SAFETY: it has the representation of a bool, and 0 is false.
-unsafe impl Zeros for AtomicBool {}
-// SAFETY: it has the representation of an integer; so for those that follow.
-unsafe impl Zeros for AtomicU8 {}
-// SAFETY: as above.
-unsafe impl Zeros for AtomicU32 {}
-// SAFETY: as above.
-unsafe impl Zeros for AtomicU64 {}
-// SAFETY: as above.
-unsafe impl Zeros for u8 {}
-// SAFETY: as above.
-unsafe impl Zeros for u32 {}
-// SAFETY: as above.
-unsafe impl Zeros for u64 {}
-// SAFETY: each element is a value, and there is nothing between them.
-unsafe impl<T: Zeros, const N: usize> Zeros for [T; N] {}
-
-/// Implements [`Zeros`] for a struct, all of whose fields are named and implement it:
-/// `zeros!(Meta { count, last })`.
-#[macro_export]
-macro_rules! zeros {
-    ($type:ident { $($field:ident),+ $(,)? }) => {
-        const _: () = {
-            fn has_zeros<T: $crate::frames::Zeros>(_: &T) {}
-            // A field left out does not compile, nor does one that knows no zeros.
-            #[allow(dead_code, reason = "to be compiled is its whole use")]
-            fn all_fields_have(value: &$type) {
-                let $type { $($field),+ } = value;
-                $(has_zeros($field);)+
-            }
-            // SAFETY: a struct is valid if all its fields are, and each field's type has zeros.
-            unsafe impl $crate::frames::Zeros for $type {}
-        };
-    };
-}
-
-/// Says that zeros are a valid `M`, and the same as a fresh one.
-pub struct Zeroed<M>(PhantomData<fn() -> M>);
-
-impl<M: Zeros> Zeroed<M> {
-    /// Says so of an `M`; `None` under a model checker, whose atomics are more than their bytes.
-    pub const fn fresh() -> Option<Zeroed<M>> {
-        if cfg!(any(loom, shuttle)) { None } else { Some(Zeroed(PhantomData)) }
-    }
-}
+use crate::hook::HitHook;
 
 /// A view of every frame's `Meta`: a base, a stride and a length.
 pub struct Frames<'a, T: HitHook> {
@@ -178,7 +117,9 @@ mod tests {
     use std::sync::atomic::Ordering::Relaxed;
 
     use super::*;
-    use crate::contract::Hit;
+    use millpond_base::sync::atomic::AtomicU32;
+
+    use crate::hook::Hit;
 
     struct Counts;
 

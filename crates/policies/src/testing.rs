@@ -17,7 +17,7 @@ pub(crate) struct TestFrame {
     pub cooling: bool,
     /// Why its page stays where it is.
     pub refuse: Option<RefusalReason>,
-    /// Its page stays while there is another one: the one in the last frame goes instead.
+    /// Its page stays while there is another one: the page in the last frame is evicted first.
     pub has_others_below: bool,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct TestHost {
 }
 
 impl TestHost {
-    /// So many empty frames.
+    /// `frames` empty frames.
     pub fn new(frames: u32) -> TestHost {
         let frames = vec![TestFrame::default(); frames as usize];
         TestHost { frames, gone: Vec::new(), offered: Vec::new() }
@@ -87,7 +87,7 @@ pub(crate) struct TestPool<P: Policy> {
 }
 
 impl<P: Policy> TestPool<P> {
-    /// An empty pool of so many frames.
+    /// An empty pool of `frames` frames.
     pub fn new(config: &P::Config, frames: u32) -> TestPool<P> {
         let policy = P::new(config, &Shape { frames, pages_dense: None, seed: 1 });
         let mut metas = Vec::new();
@@ -100,7 +100,7 @@ impl<P: Policy> TestPool<P> {
         TestPool::new(&Spec::parse(spec).unwrap().config().unwrap(), frames)
     }
 
-    /// One read of a page whose next use nobody knows; whether it hit.
+    /// One read of a page whose next use is unknown; whether it hit.
     pub fn reference(&mut self, page: u64) -> bool {
         self.access(page, Mark::READ, 0)
     }
@@ -153,7 +153,7 @@ impl<P: Policy> TestPool<P> {
         }
     }
 
-    /// Has so many frames evicted ahead; says how many went.
+    /// Has `frames` frames evicted ahead; returns how many were taken.
     pub fn evict(&mut self, count: u32) -> u32 {
         self.evict_for(count, None)
     }
@@ -253,7 +253,7 @@ fn is_free<P: Policy>(pool: &TestPool<P>, page: u64) -> bool {
     pool.frame_of(page).is_some_and(|f| pool.host.frames[f.index()].refuse.is_none())
 }
 
-/// Refuses all resident pages but the first so many, for this reason, or no more.
+/// Refuses all resident pages but the first `but` ones, for this reason, or none of them any more.
 fn refuse_all<P: Policy>(pool: &mut TestPool<P>, why: Option<RefusalReason>, but: usize) {
     for (at, page) in pool.pages().into_iter().enumerate() {
         pool.refuse(page, if at < but { None } else { why });

@@ -53,7 +53,7 @@ fn explain(case: &Case, records: &[u8]) -> (String, String) {
     (case.kind.info.id.to_string(), text)
 }
 
-/// `mixed`: None for the defaults alone, else every setting and so many random ones.
+/// `mixed`: None for the defaults alone, else every setting and this number of random ones.
 fn try_all(kinds: &[Kind], sizes: &[u32], mixed: Option<usize>, runs: u64, ops: usize) {
     let mut failures = Vec::new();
     for kind in kinds {
@@ -178,7 +178,7 @@ fn ghosts_are_never_more_than_stated() {
                 let mut subject = kind.make(&spec, &shape);
                 let trace = mixed_trace(u64::from(frames), 3000, pages);
                 run_plain(&kind, subject.as_mut(), frames, &trace);
-                // Each page that is still remembered says so when it misses.
+                // Each page that has a ghost reports a ghost hit when it misses.
                 let mut remembered = 0;
                 for page in (0..pages).filter(|_| kind.info.ghost_bytes > 0.0) {
                     let access = Access {

@@ -1,4 +1,4 @@
-//! The classics against slow re-statements of their papers: the same page goes, at every miss.
+//! The classics against slow re-statements of their papers: the same victim at every miss.
 
 mod model;
 mod twins;

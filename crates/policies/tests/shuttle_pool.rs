@@ -12,7 +12,7 @@ use millpond_policies::policy as p;
 
 use mock_pool::{Load, Seat, Setup, run};
 
-/// Schedules of each policy in each seat.
+/// Schedules of each policy in each kind of policy host.
 const SCHEDULES: usize = 300;
 
 const LOAD: Load =
@@ -84,7 +84,7 @@ fn lean_evict_survives_every_schedule_drawn() {
     latched::<p::LeanEvict>();
 }
 
-/// Evictors that share one sorted list, one of them sorting it anew.
+/// Evictors that share one sorted list, one of them re-sorting it.
 #[test]
 fn policies_that_sort_survive_every_schedule_drawn() {
     open::<p::SortingLru>();

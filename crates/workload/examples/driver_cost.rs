@@ -3,9 +3,9 @@
 //!
 //! `cargo run --release -p millpond-workload --example driver_cost [warehouses]`
 //!
-//! The store that does nothing answers with the same rows again and again; what is left is the
-//! driver, the closures that it passes in, and calls that are mostly inlined. Each figure is the
-//! best of nine runs: others on the machine only ever add.
+//! The store that does nothing returns the same rows again and again; what is left is the driver,
+//! the closures that it passes in, and calls that are mostly inlined. Each figure is the best of
+//! nine runs: others on the machine only ever add.
 
 use std::hint::black_box;
 use std::io::{self, Write};

@@ -118,7 +118,7 @@ pub trait Source: Send {
         Vec::new()
     }
 
-    /// The share of the trace that was read so far, 0 to 1, where that can be told.
+    /// The share of the trace that was read so far, 0 to 1, where that is known.
     fn progress(&self) -> Option<f64> {
         None
     }

@@ -122,7 +122,7 @@ impl Policy for SecondTouch {
                     self.unlink(frame);
                     taken += 1;
                 }
-                // Pinned, latched, dirty, …: somebody uses it. It counts as a reference.
+                // Pinned, latched, dirty, …: the page is in use. It counts as a reference.
                 Err(_why) => self.keep(FrameId(victim)),
             }
         }

@@ -3,7 +3,7 @@
 //!
 //! His engine is Zero, with Foster B-trees, latches and a log, on SATA flash drives and 12 cores,
 //! and his pools are of 0.1 to 30 GB over 14.3 GiB of data that grow to twice that. Here the pool
-//! with its trees runs alone, without log and locks; pages lie in memory that answers as slowly as
+//! with its trees runs alone, without log and locks; pages are in memory that is slowed down to
 //! such a drive; and data and pools are smaller at the same ratios. As in his runs, each begins
 //! with an empty pool. His last for ten minutes, which warms all pools up; below that scale the
 //! memory is fast until as many transactions have run as warm them up.

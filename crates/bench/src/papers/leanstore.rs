@@ -2,8 +2,8 @@
 //!
 //! The paper has 100 warehouses (10 GB) in memory, 41 M rows (5 GB) with a pool of a fifth of them
 //! for lookups, pages of 16 KiB, and 10 or 60 cores. Here data are smaller at the same ratios, and
-//! there are as many threads as cores. Out of memory, pages come from memory that answers as
-//! slowly as the paper's drives.
+//! there are as many threads as cores. Out of memory, pages come from memory that is slowed down to
+//! the paper's drives.
 
 use std::path::Path;
 
@@ -58,7 +58,7 @@ impl Course {
         self.scale.pick(DeviceSpec::Memory, nvme.clone(), nvme)
     }
 
-    /// A run of so many seconds after a third of that to warm up, with lean eviction in memory.
+    /// A run of `seconds` seconds after a third of that to warm up, with lean eviction in memory.
     pub fn job(self, workload: Workload, pool: Option<Size>, seconds: f64) -> Job {
         let setup = Setup::new();
         let growth = self.scale.pick(16 << 20, 128 << 20, 30 << 30);

@@ -38,9 +38,9 @@ const FIG_8: About = About {
 
 const TABLE_1: About = About {
     id: "table-1",
-    title: "Affinity, touched memory, memory nodes",
+    title: "Affinity, touched memory, NUMA nodes",
     asks: "What do a home warehouse for each thread, memory that was touched beforehand, and a \
-           pool divided among memory nodes bring?",
+           pool divided among NUMA nodes bring?",
     says: "With 60 threads, speed-ups of 33.3, 50.4, 52.7 and 56.9.",
 };
 
@@ -228,7 +228,7 @@ fn draw_table_1(rows: &Table) -> Section {
     let up = [("all together", grid.ratio(&["+numa"], &[first]))];
     let threads = f64::from(cores());
     Section {
-        note: "A machine with one memory node gains nothing by the last step: its two nodes are \
+        note: "A machine with one NUMA node gains nothing by the last step: its two nodes are \
                pretended."
             .to_string(),
         table,

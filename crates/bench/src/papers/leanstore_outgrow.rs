@@ -44,7 +44,7 @@ const POOL: &str = "pool";
 const IN_MEMORY: &str = "in memory, no limit";
 const PAGED: &str = "paged by the system";
 
-/// Until the data are so many times as large as memory.
+/// Until the data are this many times as large as memory.
 const END: f64 = 2.5;
 
 /// The figure.
@@ -153,7 +153,7 @@ impl Outgrown {
             made.map_err(|error| BenchError::Drive(Box::new(error)))?;
         }
         if what == PAGED && lies_in_memory(&self.folder) {
-            let why = format!("{} lies in memory: name a folder on a drive", self.folder.display());
+            let why = format!("{} is in memory: name a folder on a drive", self.folder.display());
             return Ok(vec![self.left_out(&why, watch)]);
         }
         let setup = self.setup(&what, u64::from(cell.repetition));
@@ -181,10 +181,10 @@ impl Outgrown {
         Row::default().with("end", "left out").with("why", why)
     }
 
-    /// What is said of the whole run, and of each of its points.
+    /// The values of the whole run, and of each of its points.
     fn rows(&self, setup: &Setup, points: &[Point], instance: &dyn Instance) -> Vec<Row> {
         let over = |point: &Point| point.data_bytes as f64 / self.limit() as f64;
-        // By time: whoever is slow has less data, and memory is full before the data alone are as
+        // By time: a slow engine has less data, and memory is full before the data alone are as
         // large as it.
         let half = points.last().map_or(0.0, |last| last.second / 2.0);
         let (late, early): (Vec<&Point>, _) = points.iter().partition(|p| p.second > half);

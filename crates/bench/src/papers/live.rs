@@ -62,7 +62,7 @@ pub enum End {
 
 /// What is made of a run.
 type Rows = fn(&Job, &End, &dyn Instance) -> Vec<Row>;
-/// What is done with a bed instead of one run.
+/// What is done with an instance instead of one run.
 type Course = fn(&Job, &mut dyn Instance, &mut dyn Observer) -> Result<Vec<Row>, BenchError>;
 
 /// What a figure does with a bed.
@@ -154,7 +154,7 @@ impl LiveFigure {
             }
             Play::Own(course) => (course(job, instance.as_mut(), observer)?, true),
         };
-        // What was broken off in the middle is not taken back without a log.
+        // An operation that was aborted in the middle is not undone without a log.
         if is_whole
             && let Some(report) = instance.check_at_rest()?
             && !report.is_consistent()
@@ -302,8 +302,8 @@ impl Figure for LiveFigure {
     }
 }
 
-/// How long a run lasts: so many seconds, after a part of that to warm up. At the quick scale it is
-/// a number of operations, so that something is measured however slow the machine is.
+/// How long a run lasts: `seconds` seconds, after a part of that to warm up. At the quick scale it
+/// is a number of operations, so that something is measured however slow the machine is.
 pub fn lengths(scale: Scale, workload: &Workload, seconds: f64, warm_up: f64) -> (Length, Length) {
     if scale == Scale::Quick {
         let operations = Length::Operations(match workload {

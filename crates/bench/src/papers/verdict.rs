@@ -1,4 +1,4 @@
-//! From ratios to verdicts: a claim holds if the whole interval says so.
+//! From ratios to verdicts: a claim holds if the whole interval is on its side.
 
 use millpond_lab::interval::Interval;
 use millpond_lab::report::Claim;
@@ -18,8 +18,8 @@ pub(super) fn listed(values: &[(&str, Option<Interval>)]) -> String {
     each.collect::<Vec<_>>().join("; ")
 }
 
-/// Whether each value lies between the bounds: no where one certainly does not, open where one may
-/// or may not.
+/// Whether each value is between the bounds: no where one certainly is not, open where one may or
+/// may not be.
 fn between(values: &[(&str, Option<Interval>)], low: f64, high: f64) -> Option<bool> {
     if values.iter().filter_map(|(_, v)| *v).any(|v| v.high <= low || v.low >= high) {
         return Some(false);

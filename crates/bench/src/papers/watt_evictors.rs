@@ -1,11 +1,11 @@
 //! WATT's isolated evictors (watt 6.3 and 6.4): evictions per second while nothing else runs, of
 //! one thread (fig. 10) and over threads (fig. 12), as ratios to RANDOM's.
 //!
-//! In each cell the workload fills a pool of half of the data and then stands still while a quarter
-//! of the pool is evicted; that several times, with all pages clean, and with all pages dirty. The
+//! In each cell the workload fills a pool of half of the data and then pauses while a quarter of
+//! the pool is evicted; that several times, with all pages clean, and with all pages dirty. The
 //! paper's pages are clean with its read-only workload and partly dirty with its others; the two
 //! ends say more than a mixture. A cell's value is the median of its rounds: an eviction of a few
-//! milliseconds is now and then interrupted by somebody else.
+//! milliseconds is now and then interrupted by another process.
 
 use millpond_base::Size;
 use millpond_lab::experiment::{About, Figure, Grid, Need, Scale};
@@ -31,7 +31,7 @@ const FIG_10: About = About {
     title: "Evictions per second of one evictor",
     asks: "How fast does one thread evict with each policy while nothing else runs, beside RANDOM, \
            and how many candidates does it look at for each page that goes?",
-    says: "Lean eviction comes to 0.31 to 0.37 of RANDOM's evictions per second, WATT to 0.68 to \
+    says: "Lean eviction reaches 0.31 to 0.37 of RANDOM's evictions per second, WATT to 0.68 to \
            0.76, hyperbolic to 0.79 to 0.85; WATT to at least twice as many as lean eviction.",
 };
 
@@ -84,7 +84,7 @@ fn job(scale: Scale, name: &str, policy: &str, axes: Vec<(&'static str, Value)>)
 /// Rounds of a cell.
 const ROUNDS: u32 = 5;
 
-/// Evicts with so many threads, several times for each kind of pages: a row for each.
+/// Evicts with `threads` threads, several times for each kind of pages: a row for each.
 fn rows(
     (job, evictors): (&Job, u32),
     kinds: &[&str],
@@ -184,8 +184,8 @@ fn claims_10(speed: &Grid) -> Vec<Claim> {
     };
     let (lean, watt) = (over(LEAN, RANDOM), over(WATT, RANDOM));
     vec![
-        claim("lean eviction comes to at most 0.37 of RANDOM's evictions", &lean, below(0.37)),
-        claim("WATT comes to at least 0.68 of them", &watt, above(0.68)),
+        claim("lean eviction reaches at most 0.37 of RANDOM's evictions", &lean, below(0.37)),
+        claim("WATT reaches at least 0.68 of them", &watt, above(0.68)),
         claim("hyperbolic to at least 0.79", &over(HYPERBOLIC, RANDOM), above(0.79)),
         claim("WATT evicts at least twice as fast as lean eviction", &over(WATT, LEAN), above(2.0)),
     ]
@@ -260,7 +260,7 @@ fn claims_12(grid: &Grid, least: &str, most: &str) -> Vec<Claim> {
     let alike = [HYPERBOLIC, LEAN, RANDOM].map(|policy| (policy, at_most(TPCC, policy, WATT)));
     vec![
         claim(
-            "clean pages: all but lean eviction are three quarters of so many times as fast with \
+            "clean pages: all but lean eviction are three quarters of N times as fast with N \
              all evictors as with one",
             &[WATT, HYPERBOLIC, RANDOM].map(grows),
             above(0.75 * threads),

@@ -4,8 +4,8 @@
 //! The paper runs 120 workers over 264 to 588 GB with 8 GB of memory. Here data and pools are
 //! smaller at its ratios of 1 : 30 to 1 : 70. Reads and writes per transaction do not depend on how
 //! fast the device is, so that they are measured over memory; overall performance is measured over
-//! memory that answers as slowly as an NVMe drive. Evictions per second of an isolated evictor
-//! (figs 10 and 12) are in `watt_evictors`.
+//! memory that is slowed down to an NVMe drive. Evictions per second of an isolated evictor (figs
+//! 10 and 12) are in `watt_evictors`.
 
 use millpond::internals::io::SlowProfile;
 use millpond::internals::store::HitDelivery;
@@ -363,7 +363,7 @@ fn draw_workers(rows: &Table) -> Section {
             below(1.0),
         ),
         claim(
-            "told by the batch, it is faster than told at each hit",
+            "with batched hits, it is faster than with exact ones",
             &over(&batched, "lru"),
             above(1.0),
         ),

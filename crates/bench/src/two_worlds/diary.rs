@@ -1,4 +1,4 @@
-//! What a live pool told its policy, and what came back, in order.
+//! The calls of a live pool to its policy, and their results, in order.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,11 +25,11 @@ pub enum Event {
         /// For which page.
         incoming: Option<PageId>,
     },
-    /// The policy offered a frame, and the pool answered.
+    /// The policy offered a frame, and the pool's outcome.
     Offered(FrameId, OfferOutcome),
-    /// The policy asked to let a frame cool, and the pool answered.
+    /// The policy asked to let a frame cool, and the pool's outcome.
     Cooled(FrameId, Cooled),
-    /// The policy asked whether a frame is dirty, and the pool answered.
+    /// The policy asked whether a frame is dirty, and the pool's result.
     Looked(FrameId, PageState),
     /// A page was loaded, or made, in a frame.
     Admitted(FrameId, PageId, Mark),
@@ -57,8 +57,8 @@ impl Diary {
         diary
     }
 
-    /// The diary of the policy that this thread made last: whoever opens a pool under a
-    /// [`Spy`](super::spy::Spy) finds that pool's.
+    /// The diary of the policy that this thread created last: after opening a pool under a
+    /// [`Spy`](super::spy::Spy) it is that pool's.
     pub fn latest() -> Option<Diary> {
         LATEST.with_borrow(Option::clone)
     }

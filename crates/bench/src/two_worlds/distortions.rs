@@ -14,26 +14,27 @@ use crate::setup::Setup;
 /// Something that a live pool does and a simulator does not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Distortion {
-    /// Nothing: one thread, a page table, page by page, each hit told at once.
+    /// Nothing: one thread, a page table, page by page, each hit delivered at once.
     None,
     /// Pages are pinned by their swizzled children.
     Swizzling,
     /// Victims are looked for by the batch, ahead of need.
     Batches,
-    /// So many threads that do nothing else look for victims by the batch, ahead of need.
+    /// This number of dedicated threads look for victims in batches, ahead of need.
     Evictors(u32),
-    /// The policy's clock of references goes by so many at a time; only for policies that have one.
+    /// The policy's clock of references advances by this many at a time; only for policies that
+    /// have one.
     CoarseTicks(u32),
-    /// The policy hears of hits by the batch and late; only for policies that hear hits.
+    /// The policy receives hits in batches and late; only for policies that receive hits.
     LateHits,
-    /// So many threads, with hits told at once.
+    /// This number of threads, with hits delivered at once.
     Threads(u32),
     /// All of them but coarse ticks: about what a store does by default.
     All(u32),
 }
 
 impl Distortion {
-    /// All there are, for so many threads.
+    /// All distortions, for `threads` threads.
     pub fn all(threads: u32) -> [Distortion; 8] {
         [
             Distortion::None,
@@ -107,7 +108,7 @@ pub struct Distorted {
     pub misses: u64,
     /// Pages written.
     pub writes: u64,
-    /// Hits that the policy was not told of.
+    /// Hits of which the policy was not notified.
     pub hits_lost: u64,
 }
 

@@ -1,7 +1,7 @@
 //! The simulator's host, fed with a live pool's refusals: it keeps its own page table, frames and
-//! clock, asks its own copy of the policy for victims, and answers each offer as the live pool did.
-//! If the policy offers another frame than it did there, or a reference hits here and missed there,
-//! the worlds differ.
+//! clock, asks its own copy of the policy for victims, and returns for each offer what the live
+//! pool returned. If the policy offers another frame than it did there, or a reference hits here
+//! and missed there, the worlds differ.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -41,7 +41,7 @@ pub struct Agreed {
     pub refusals: u64,
 }
 
-/// Answers as written down.
+/// Replays the recorded results.
 struct FedHost<'a> {
     events: &'a [Event],
     /// Events used up.
@@ -67,13 +67,13 @@ impl Host for FedHost<'_> {
     fn offer(&mut self, frame: FrameId) -> OfferOutcome {
         let same = |event: &Event| matches!(event, Event::Offered(f, _) if *f == frame);
         match self.next(same) {
-            Some(Event::Offered(_, verdict)) => {
-                match verdict {
+            Some(Event::Offered(_, outcome)) => {
+                match outcome {
                     OfferOutcome::Taken(page) => self.taken.push((frame, page)),
                     OfferOutcome::Refused(_) => self.refusals += 1,
                     OfferOutcome::EvictChildFirst(_) => {}
                 }
-                verdict
+                outcome
             }
             _ => OfferOutcome::Refused(millpond_policies::contract::RefusalReason::Changed),
         }
@@ -121,7 +121,7 @@ impl<P: Policy> Fed<P> {
         }
     }
 
-    /// Replays one line and those that belong to it; says how many.
+    /// Replays one line and those that belong to it; returns how many.
     fn step(&mut self, events: &[Event]) -> Result<usize, String> {
         match events[0] {
             Event::Referenced { page, mark, hit } => self.reference(page, mark, hit)?,
@@ -215,8 +215,8 @@ impl<P: Policy> Fed<P> {
     }
 }
 
-/// Whether the policy `spec` does in the simulator what `events` say that it did in a live pool of
-/// so many frames.
+/// Whether the policy `spec` does in the simulator what it did in a live pool of `frames` frames,
+/// according to `events`.
 ///
 /// # Errors
 /// The parameters cannot be; or, inside, where the worlds part. `None` if there is no such policy.
@@ -277,7 +277,7 @@ mod tests {
         let [referenced, admitted] = miss(3, frame);
         events.push(referenced);
         events.push(Event::Asked { wanted: 1, incoming: Some(PageId(3)) });
-        events.extend(offers.iter().map(|(f, verdict)| Event::Offered(FrameId(*f), *verdict)));
+        events.extend(offers.iter().map(|(f, outcome)| Event::Offered(FrameId(*f), *outcome)));
         events.push(admitted);
         events
     }

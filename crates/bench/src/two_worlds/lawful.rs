@@ -36,14 +36,14 @@ pub struct Lawful {
     pub forgotten: u64,
     /// Offers that were refused.
     pub refused: u64,
-    /// Offers that were answered with a child.
-    pub instead: u64,
+    /// Offers for which the pool returned a child.
+    pub children_first: u64,
     /// Hits.
     pub hits: u64,
 }
 
 #[derive(Default)]
-struct Court {
+struct Checker {
     resident: HashMap<FrameId, PageId>,
     frame_of: HashMap<PageId, FrameId>,
     /// Frames from here on were never used.
@@ -60,8 +60,8 @@ fn expect(holds: bool, rule: u32, what: &'static str) -> Result<(), Broken> {
     if holds { Ok(()) } else { Err((rule, what)) }
 }
 
-impl Court {
-    fn hear(&mut self, event: &Event) -> Result<(), Broken> {
+impl Checker {
+    fn check(&mut self, event: &Event) -> Result<(), Broken> {
         match *event {
             Event::Referenced { page, hit: true, .. } => {
                 self.seen.hits += 1;
@@ -74,7 +74,7 @@ impl Court {
                 self.taken.clear();
                 Ok(())
             }
-            Event::Offered(frame, verdict) => self.offered(frame, verdict),
+            Event::Offered(frame, outcome) => self.offered(frame, outcome),
             Event::Admitted(frame, page, _) => self.admitted(frame, page),
             Event::Forgotten(frame) => {
                 self.seen.forgotten += 1;
@@ -82,7 +82,7 @@ impl Court {
             }
             Event::Cooled(..) | Event::Looked(..) => Ok(()),
             Event::Cleaned(frame) | Event::Revived(frame) => {
-                expect(self.resident.contains_key(&frame), 12, "told of a page that is gone")
+                expect(self.resident.contains_key(&frame), 12, "notified of an absent page")
             }
         }
     }
@@ -94,10 +94,10 @@ impl Court {
         Some(page)
     }
 
-    fn offered(&mut self, frame: FrameId, verdict: OfferOutcome) -> Result<(), Broken> {
+    fn offered(&mut self, frame: FrameId, outcome: OfferOutcome) -> Result<(), Broken> {
         expect(!self.permanent.contains(&frame), 3, "refused for good, and offered again")?;
         let is_in = self.resident.contains_key(&frame);
-        match verdict {
+        match outcome {
             OfferOutcome::Taken(page) => {
                 self.seen.evicted += 1;
                 self.taken.insert(frame);
@@ -115,7 +115,7 @@ impl Court {
                 )
             }
             OfferOutcome::EvictChildFirst(child) => {
-                self.seen.instead += 1;
+                self.seen.children_first += 1;
                 expect(is_in && child != frame, 3, "a child of no page, or of itself")
             }
         }
@@ -137,21 +137,21 @@ impl Court {
     }
 }
 
-/// Whether what was told keeps the rules of the contract.
+/// Whether the recorded calls keep the rules of the contract.
 ///
 /// # Errors
 /// The first rule that is broken.
 pub fn judge(events: &[Event]) -> Result<Lawful, Unlawful> {
-    let mut court = Court::default();
+    let mut checker = Checker::default();
     for (line, event) in events.iter().enumerate() {
-        court.hear(event).map_err(|(rule, what)| Unlawful {
+        checker.check(event).map_err(|(rule, what)| Unlawful {
             line,
             event: format!("{event:?}"),
             rule,
             what,
         })?;
     }
-    Ok(court.seen)
+    Ok(checker.seen)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Two worlds: does a policy do in the live pool what it does in the simulator?
 //!
-//! - [`spy`]: a policy that writes down all that its host tells it, and all that it answers.
+//! - [`spy`]: a policy that records all calls of its host, and all results.
 //! - [`diary`]: what was written down.
 //! - [`distortions`]: what each thing that only a live pool does changes about misses.
 //! - [`lawful`]: whether the pool keeps the rules of the policy contract.

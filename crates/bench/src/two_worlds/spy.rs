@@ -1,7 +1,7 @@
-//! A policy that writes down all that its host tells it, and all that it answers.
+//! A policy that records all calls of its host, and all results.
 //!
-//! Hits reach a policy's hot half without a latch, and in no order that anybody could write down.
-//! So a [`Spy`] hears each hit centrally, too, and passes on what its policy would have heard. One
+//! Hits reach a policy's hot half without a latch, and in no order that could be recorded. So a
+//! [`Spy`] receives every hit centrally, and passes on what its policy would have received. One
 //! thread alone sees no difference; it is for one thread.
 
 use std::marker::PhantomData;
@@ -17,7 +17,7 @@ use millpond_policies::registry::{Visitor, visit_all};
 
 use super::diary::{Diary, Event};
 
-/// The hot half `T`, of which each hit is heard centrally.
+/// The hot half `T`, with each hit also delivered centrally.
 pub struct SpyHook<T>(PhantomData<T>);
 
 impl<T: HitHook> HitHook for SpyHook<T> {
@@ -51,7 +51,7 @@ impl<T: HitHook> HitHook for SpyHook<T> {
 pub struct Spy<P> {
     policy: P,
     diary: Diary,
-    /// So many of the next hits belong to a reference that is written down.
+    /// The number of next hits that belong to a reference already recorded.
     known: u32,
 }
 
@@ -168,9 +168,9 @@ struct SpyHost<'a, H: ?Sized> {
 
 impl<H: Host + ?Sized> Host for SpyHost<'_, H> {
     fn offer(&mut self, frame: FrameId) -> OfferOutcome {
-        let verdict = self.host.offer(frame);
-        self.diary.note(Event::Offered(frame, verdict));
-        verdict
+        let outcome = self.host.offer(frame);
+        self.diary.note(Event::Offered(frame, outcome));
+        outcome
     }
 
     fn cool(&mut self, frame: FrameId) -> Cooled {

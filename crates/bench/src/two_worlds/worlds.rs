@@ -35,7 +35,7 @@ pub struct Plan {
 
 impl Plan {
     /// The live pool that is most like the simulator: one thread, a page table, page by page, each
-    /// hit told at once, nothing in the background, and cold at the beginning.
+    /// hit delivered at once, nothing in the background, and cold at the beginning.
     pub fn exact(&self, policy: &str) -> Setup {
         let mut setup = Setup { pool: Some(self.pool), cold: true, ..Setup::new() };
         setup.options = setup.options.page_size(self.page_size).policy(policy);
@@ -51,7 +51,7 @@ impl Plan {
         setup
     }
 
-    /// So many operations, counted from the beginning or after the warm-up.
+    /// A number of operations, counted from the beginning or after the warm-up.
     pub fn spec(&self) -> RunSpec {
         let (warm_up, measure) = self.operations;
         RunSpec {
@@ -64,7 +64,7 @@ impl Plan {
 
 /// A run under a spy.
 pub struct Spied {
-    /// All that the pool told the policy, from when it was opened.
+    /// All calls of the pool to the policy, from when it was opened.
     pub events: Vec<Event>,
     /// The pool's frames.
     pub frames: u32,

@@ -42,11 +42,11 @@ enum Command {
     RampUp(Box<ramp_up::Args>),
     /// From a classic pool to no pool, step by step (leanstore fig. 7)
     Ladder(Box<contest::LadderArgs>),
-    /// What a home warehouse, touched memory and memory nodes bring (leanstore table I)
+    /// What a home warehouse, touched memory and NUMA nodes bring (leanstore table I)
     Affinity(Box<contest::AffinityArgs>),
     /// What locks and log cost: TPC-C without transactions, with locks, with a log, with both
     Acid(Box<contest::AcidArgs>),
-    /// Durable commits of one row, beside the device's own synchronised writes
+    /// Durable commits of one row, beside the device's own synced writes
     Commits(Box<commits::Args>),
     /// How fast policies evict while nothing else runs (watt 6.4)
     Evictors(Box<evictors::Args>),
@@ -111,10 +111,10 @@ struct Common {
     /// Record what the measurement asks of storage, as a trace for a second tier
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     record_storage: Option<PathBuf>,
-    /// Also record what operations referenced that had to begin anew
+    /// Also record the references of operations that had to restart
     #[arg(long, requires = "record", help_heading = "Results")]
     record_restarts: bool,
-    /// Record so many references at most
+    /// Record this many references at most
     #[arg(long, requires = "record", value_name = "N", help_heading = "Results")]
     record_max: Option<u64>,
 }

@@ -20,7 +20,7 @@ const EXAMPLES: &str = "Examples:
   millpond bench commits --threads 1 --log-segment 4MiB,32MiB
 
 Each round of commits is followed by one of the probe: one 4 KiB block overwritten and \
-synchronised, again and again, in a file of zeros in the same folder. Ratios are geometric means \
+synced, again and again, in a file of zeros in the same folder. Ratios are geometric means \
 over the rounds, with 95 % intervals.";
 
 #[derive(clap::Args, Debug)]

@@ -29,7 +29,7 @@ struct Rounds {
     /// Seconds of each step in each round
     #[arg(long, short, default_value = "2", value_name = "S")]
     seconds: f64,
-    /// So many operations instead of seconds
+    /// Number of operations, instead of seconds
     #[arg(long, value_name = "N", conflicts_with = "seconds")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     operations: Option<u64>,
@@ -200,7 +200,7 @@ const AFFINITY_EXAMPLES: &str = "Examples:
   millpond bench affinity --threads 8 --memory-nodes 2 --rounds 15 --json
 
 Steps: one thread; all threads; + a home warehouse for each; + memory touched beforehand; + the \
-pool divided among memory nodes (--memory-nodes pretends them where the machine has one).";
+pool divided among NUMA nodes (--memory-nodes simulates them where the machine has one).";
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFFINITY_EXAMPLES)]
@@ -209,7 +209,7 @@ pub(crate) struct AffinityArgs {
     #[arg(long, short, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
-    /// Memory nodes of the last step
+    /// NUMA nodes of the last step
     #[arg(long, default_value_t = 2, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=64))]
     memory_nodes: u32,

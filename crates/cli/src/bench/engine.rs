@@ -72,7 +72,7 @@ pub(crate) struct EngineArgs {
     /// The replacement policy: lean-evict, lru, 'watt(write_weight=2)'
     #[arg(long, short, default_value = POLICY_DEFAULT, value_name = "POLICY")]
     policy: String,
-    /// Where the policy sits: auto, exact (a mutex for each hit it hears) or batched
+    /// How the policy receives hits: auto, exact (a mutex for each hit) or batched
     #[arg(long, default_value = "auto", value_name = "HOW")]
     hit_delivery: HitDelivery,
     /// References by which the clock of policies that count them moves at once
@@ -99,7 +99,7 @@ pub(crate) struct EngineArgs {
     /// Touch the pool's memory before the run
     #[arg(long)]
     prefault: bool,
-    /// Divide the pool among so many memory nodes, real or pretended
+    /// Divide the pool among this many NUMA nodes, real or simulated
     #[arg(long, value_name = "N")]
     nodes: Option<u32>,
     /// Where evicted pages go: memory, file:PATH, or slow:nvme|sata|disk|array
@@ -116,7 +116,7 @@ pub(crate) struct EngineArgs {
     #[arg(long, default_value = "auto", value_name = "HOW")]
     submission: Submission,
     /// Log what transactions change: beside the file of --device, else in memory. Without log and
-    /// locks, as all commands measure unless told otherwise, there are trees and a pool and no
+    /// locks, the default of all commands that measure, there are trees and a pool and no
     /// transactions
     #[arg(long, value_enum, default_value = "off")]
     log: Switch,
@@ -241,7 +241,7 @@ pub(crate) struct RunArguments {
     /// Seconds of measurement
     #[arg(long, short, default_value = "10", value_name = "S")]
     seconds: f64,
-    /// So many operations instead of seconds: the same work each time
+    /// Number of operations, instead of seconds: the same work each time
     #[arg(long, value_name = "N", conflicts_with = "seconds")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     operations: Option<u64>,

@@ -40,8 +40,8 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,
-    /// Before each turn, read from the device alone for so many seconds, with as many threads:
-    /// share_of_device is what the run's reads come to beside that
+    /// Before each turn, read from the device alone for this many seconds, with as many threads:
+    /// share_of_device is the run's read rate over that one
     #[arg(long, default_value = "0", value_name = "S")]
     probe: f64,
     #[command(flatten)]

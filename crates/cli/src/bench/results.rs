@@ -61,7 +61,7 @@ impl ResultArgs {
     }
 }
 
-/// The columns that answer what a command asks: they stand first in its table.
+/// The columns that a command is about: they come first in its table.
 fn answers(command: &str) -> &'static [&'static str] {
     match command {
         "bench scan" => &["table", "pool", "mib_per_s", "rows_per_s", "reads_per_s", "hit_ratio"],

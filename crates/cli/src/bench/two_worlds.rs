@@ -23,8 +23,8 @@ const EXAMPLES: &str = "Examples:
   millpond bench two-worlds --policy all --rows 50000 --operations 100000 --csv
 
 The row 'none' is the live pool that is most like a simulator: one thread, a page table, page by \
-page, hits told at once. Its column 'worlds' says whether the simulator misses the very same \
-references: 'same'; 'same when fed', where it has to be told which victims the live pool refused \
+page, hits delivered at once. Its column 'worlds' says whether the simulator misses the very same \
+references: 'same'; 'same when fed', where it has to replay which victims the live pool refused \
 (dirty pages are); or 'differ'. The other rows turn one distortion on. 'vs_none' is the miss ratio \
 over that of the row 'none'.";
 

@@ -112,7 +112,7 @@ impl YcsbArgs {
             LoadArg::Ascending => LoadOrder::Ascending,
             LoadArg::Random => LoadOrder::Random,
         };
-        config.read = if self.touch { ReadStyle::HitHook } else { ReadStyle::Copy };
+        config.read = if self.touch { ReadStyle::FirstWord } else { ReadStyle::Copy };
         config.verify = self.verify;
         config.threads = threads;
         Ok(Workload::Ycsb(config))

@@ -24,7 +24,7 @@ Every page is read; nothing is written. Exit code 1 if anything is wrong.";
 pub(crate) struct Args {
     #[command(flatten)]
     store: StoreArgs,
-    /// List so many problems at most
+    /// List this many problems at most
     #[arg(long, value_name = "COUNT", default_value_t = 1000)]
     max_problems: usize,
     /// Bytes of a page, where the file is too damaged to tell
@@ -49,12 +49,12 @@ pub(crate) fn look(
     quiet: bool,
 ) -> Result<Report, Failure> {
     let bar = Progress::new(quiet);
-    let mut tell = |at: millpond::internals::admin::check::Progress| {
+    let mut progress = |at: millpond::internals::admin::check::Progress| {
         let share = at.done as f64 / at.pages.max(1) as f64;
         bar.show("checking", Some(share), at.done, "pages");
         !interrupt::asked()
     };
-    let options = CheckOptions { problems_max, page_size, progress: Some(&mut tell) };
+    let options = CheckOptions { problems_max, page_size, progress: Some(&mut progress) };
     let report = check(file, CATALOG, options);
     bar.finish();
     report.map_err(|error| match error {

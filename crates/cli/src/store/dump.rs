@@ -23,7 +23,7 @@ const EXAMPLES: &str = "Examples:
   millpond dump shop.db --salvage --out rescued.dump
 
 With --salvage, whatever is intact in a store that is damaged, or was not closed, is written, and \
-what was lost is said on standard error; exit code 1 if anything was, or may have been.";
+what was lost is reported on standard error; exit code 1 if anything was, or may have been.";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum DumpForm {
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Some(path) => write_whole(path, fill)?,
         None => fill(&mut BufWriter::new(io::stdout().lock()))?,
     }
-    report.as_ref().map_or(Ok(()), tell)
+    report.as_ref().map_or(Ok(()), print_report)
 }
 
 /// What is dumped.
@@ -151,7 +151,7 @@ fn save<W: Write>(store: &PageStore, dump: &mut DumpWriter<W>) -> Result<Salvage
 }
 
 /// Says what was saved and what was lost.
-fn tell(report: &SalvageReport) -> Result<(), Failure> {
+fn print_report(report: &SalvageReport) -> Result<(), Failure> {
     for loss in &report.losses {
         complain(&loss.to_string());
     }

@@ -82,7 +82,7 @@ impl Loader for Into<'_> {
         });
         if tree.is_empty()? {
             match tree.bulk_load(&mut counted, BulkOptions::default()) {
-                // Somebody else cannot have written: the store is ours.
+                // No one else can have written: the store is ours.
                 Err(Error::Bulk(BulkError::NotEmpty)) => {}
                 other => return other,
             }

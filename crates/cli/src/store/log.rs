@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// Only the records of this transaction
     #[arg(long, value_name = "ID")]
     tx: Option<u64>,
-    /// So many records at most
+    /// This many records at most
     #[arg(long, value_name = "COUNT", default_value_t = 1000)]
     limit: usize,
     #[command(flatten)]

@@ -74,7 +74,7 @@ impl Notation {
         if self.hex { Type::Hex } else { self.value_type }
     }
 
-    /// The key that `text` stands for.
+    /// The key that `text` denotes.
     pub(crate) fn key(&self, text: &str) -> Result<Vec<u8>, Failure> {
         Ok(match self.key_type() {
             Type::Text => bytes_of(text, false)?,
@@ -86,7 +86,7 @@ impl Notation {
         })
     }
 
-    /// The beginning of keys that `text` stands for.
+    /// The key prefix that `text` denotes.
     pub(crate) fn prefix(&self, text: &str) -> Result<Vec<u8>, Failure> {
         match self.key_type() {
             Type::Text | Type::Hex => self.key(text),
@@ -96,7 +96,7 @@ impl Notation {
         }
     }
 
-    /// The value that `text` stands for.
+    /// The value that `text` denotes.
     pub(crate) fn value(&self, text: &str) -> Result<Vec<u8>, Failure> {
         Ok(match self.value_type() {
             Type::Text => bytes_of(text, false)?,

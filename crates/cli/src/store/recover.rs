@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     });
     args.output.write("recover", &params, &table(&done))?;
     if args.salvage {
-        told(&done);
+        print_done(&done);
         if done.salvaged.is_some() {
             look(file, trial)?;
         }
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 fn show(bar: &crate::progress::Progress, progress: Progress) {
     let (what, unit) = match progress.phase {
         Phase::Analysis => ("reading the log", "bytes"),
-        Phase::Redo => ("making pages anew", "pages"),
+        Phase::Redo => ("redoing pages", "pages"),
         Phase::Undo => ("undoing what did not commit", "transactions"),
     };
     let share = progress.done as f64 / progress.total.max(1) as f64;
@@ -105,9 +105,9 @@ fn table(done: &Recovery) -> Table {
         ("records of the log read", done.records),
         ("bytes of the log read", done.log_bytes),
         ("bytes cut off at its end, never acknowledged", done.cut_bytes),
-        ("pages made anew", done.pages),
+        ("pages redone", done.pages),
         ("transactions that had not ended", done.losers),
-        ("changes of theirs taken back", done.undone),
+        ("changes of theirs undone", done.undone),
         ("large values and structures freed", done.freed),
         ("milliseconds", u64::try_from(done.elapsed.as_millis()).unwrap_or(u64::MAX)),
     ];
@@ -128,7 +128,7 @@ fn table(done: &Recovery) -> Table {
 }
 
 /// Says what the damage came to.
-fn told(done: &Recovery) {
+fn print_done(done: &Recovery) {
     match done.salvaged {
         None => complain("the log is sound: this was a recovery like any other"),
         Some(salvaged) if salvaged.is_new_log => complain(

@@ -42,7 +42,7 @@ pub(crate) struct Args {
     /// Up to, and without, this key
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     to: Option<String>,
-    /// So many entries at most
+    /// This many entries at most
     #[arg(long, short = 'n', value_name = "COUNT")]
     limit: Option<u64>,
     /// From the largest key down
@@ -146,7 +146,7 @@ impl Rows<'_> {
     }
 }
 
-/// Calls `each` for the rows that were asked for; answers how many.
+/// Calls `each` for the rows that were asked for; returns their number.
 fn walk(
     args: &Args,
     mut rows: Rows<'_>,
@@ -164,7 +164,7 @@ fn walk(
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    // What cannot be is said before anything is opened.
+    // Impossible options are refused before anything is opened.
     range_of(args)?;
     let db = open::open(&args.store.file, true, args.memory)?;
     let of = open::structure(&db, &args.tree)?;

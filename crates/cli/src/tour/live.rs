@@ -49,7 +49,7 @@ impl Course {
         }
     }
 
-    /// A twenty-fifth of it. So many transactions, and not so long: what they find in memory must
+    /// A twenty-fifth of it. A number of transactions, not a time: what they find in memory must
     /// not depend on the machine.
     pub(super) fn quick() -> Course {
         Course {

@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
     }
 }
 
-/// Writes all of `source` to `path`, with progress; says how many references there were. `path`
+/// Writes all of `source` to `path`, with progress; returns how many references there were. `path`
 /// appears only if the end was reached.
 pub(super) fn write_trace(
     source: &mut dyn Source,

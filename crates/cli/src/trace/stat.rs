@@ -141,7 +141,7 @@ fn described(name: &str, s: &TraceStat) -> String {
     s.notes.iter().for_each(|note| line("note", note.clone()));
     text.push_str("\n  reuse distance (other pages between two references to a page)\n");
     text.push_str(&reuse_bars(s));
-    text.push_str("\n  footprint (distinct pages after so many references)\n");
+    text.push_str("\n  footprint (distinct pages after N references)\n");
     text.push_str(&footprint_bars(s));
     for kind in &s.kinds {
         text.push_str(&format!(

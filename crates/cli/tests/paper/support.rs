@@ -39,7 +39,7 @@ pub fn of_figure(table: &Table, figure: &str) -> Vec<usize> {
     (0..table.rows.len()).filter(is_own).collect()
 }
 
-/// What stands in a column of a figure's rows, each once, sorted as text.
+/// The values in a column of a figure's rows, each once, sorted as text.
 pub fn labels(table: &Table, figure: &str, column: &str) -> Vec<String> {
     let rows = of_figure(table, figure).into_iter();
     let mut labels: Vec<String> = rows

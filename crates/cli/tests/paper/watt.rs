@@ -48,7 +48,7 @@ fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
         }
         if EVICTORS.contains(&figure.as_str()) {
             assert!(number("evictions_per_s") > 0.0 && number("evicted") > 0.0);
-            assert!(number("candidates_per_eviction") >= 1.0, "what goes was looked at");
+            assert!(number("candidates_per_eviction") >= 1.0, "victims were examined");
             let is_dirty = table.get(row, "state") == Some(&"dirty".into());
             assert!(if is_dirty { number("writes_per_eviction") >= 0.9 } else { true });
             continue;

@@ -7,9 +7,9 @@
 //!   whose databases have many readers or one writer. What is written is on disk after a sync. Each
 //!   operation is one of BerkeleyDB's; updates read and write through a cursor that keeps other
 //!   writers out. Its sessions are thus no more isolated than Millpond's.
-//! * Otherwise with log and transactions: `DB_TXN_NOSYNC`, or each commit synchronised. Writers
-//!   have a transaction each, locked page by page; reads outside are operations by themselves.
-//!   Nobody takes checkpoints but `settle`, which favours it: recovery is its users' job.
+//! * Otherwise with log and transactions: `DB_TXN_NOSYNC`, or each commit synced. Writers have a
+//!   transaction each, locked page by page; reads outside are operations by themselves. Only
+//!   `settle` takes checkpoints, which favours it: recovery is its users' job.
 //! * No compression.
 //! * A table is a file. Values are copied out, as BerkeleyDB asks of programs with threads.
 
@@ -179,7 +179,7 @@ impl Session for BerkeleyDbSession {
     }
 }
 
-/// Below this, BerkeleyDB takes a quarter more than it is told, for its own records.
+/// Below this, BerkeleyDB takes a quarter more than the configured size, for its own records.
 const CACHE_AS_TOLD: u64 = 500 << 20;
 
 impl Engine for BerkeleyDb {

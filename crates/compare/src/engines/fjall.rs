@@ -1,7 +1,7 @@
 //! fjall 3.
 //!
 //! * The cache has the given size; where memory is tight, memtables have an eighth of it.
-//! * Asynchronous as it is by default: a journal that is not synchronised by commits. Durable: the
+//! * Asynchronous as it is by default: a journal that is not synced by commits. Durable: the
 //!   journal is persisted (`SyncData`) at each commit of a session that wrote, as its documentation
 //!   has it.
 //! * Nothing is compressed: the crate is built without its compression.

@@ -267,7 +267,7 @@ impl Engine for Lmdb {
             flags |= EnvFlags::NO_READ_AHEAD;
         }
         // SAFETY: NO_SYNC weakens only what survives a crash of the machine. The files are in a
-        // folder of this run's own, which nobody else opens or changes while it is open.
+        // folder of this run's own, which no other process opens or changes while it is open.
         let env = unsafe { options.flags(flags).open(folder)? };
         Ok(Lmdb { env, tables: Names::new() })
     }

@@ -1,8 +1,8 @@
 //! Millpond as it is by default: swizzled, optimistically latched, WATT, direct I/O.
 //!
-//! The adapter stands on the trees and the pool, so that what is measured is the engine and not a
-//! translation of names. When the store is closed, a tree is made of its tables, whose root is
-//! what the store calls its catalog:
+//! The adapter uses the trees and the pool directly, so that what is measured is the engine and not
+//! a translation of names. When the store is closed, a tree of its tables is written, whose root is
+//! the store's catalog:
 //!
 //! ```text
 //! key    the table's number, 4 bytes, big-endian
@@ -153,6 +153,6 @@ fn open_pool(store: Arc<PageStore>, settings: &Settings) -> anyhow::Result<Pool<
     };
     let shape =
         Shape { frames: plan.budget.frames, pages_dense: Some(store.pages()), seed: plan.seed.0 };
-    let seated = host_for::<WattHook>(&plan.policy, &shape, HitDelivery::Auto)?;
-    Ok(Pool::open(pool, store, seated)?)
+    let host = host_for::<WattHook>(&plan.policy, &shape, HitDelivery::Auto)?;
+    Ok(Pool::open(pool, store, host)?)
 }

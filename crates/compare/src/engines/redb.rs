@@ -1,8 +1,8 @@
 //! redb 4.
 //!
 //! * The cache has the given size.
-//! * Asynchronous: `Durability::None`; every so many writes are committed durably, because redb
-//!   reuses no space before. Durable: `Durability::Immediate`.
+//! * Asynchronous: `Durability::None`; every N writes are committed durably, because redb reuses no
+//!   space before. Durable: `Durability::Immediate`.
 //! * One transaction of the driver's is one of redb's: reads see a snapshot, writers queue up.
 //!   A table is opened for every operation of a write transaction, as its borrow demands, and once
 //!   for every read transaction that uses it.

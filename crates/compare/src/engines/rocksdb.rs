@@ -4,8 +4,8 @@
 //!   direct I/O for flushes and compactions; blocks of 4 KiB; Bloom filters of 10 bits a key.
 //!   Where memory is tight, two memtables of an eighth of the cache each.
 //! * Bare: no log; memtables are flushed when the store is closed. Asynchronous as it is by
-//!   default: a log that is not synchronised by commits. Durable: `sync` in the options of each
-//!   write. No compression.
+//!   default: a log that is not synced by commits. Durable: `sync` in the options of each write. No
+//!   compression.
 //! * Sorted rows are written to a table file, which is then made part of the store.
 //! * A table is a column family. Each operation is one of RocksDB's; updates, inserts and removes
 //!   read and write under a lock that the key chooses, which is cheaper than its transactions. Its

@@ -1,6 +1,6 @@
 //! SQLite 3, built in.
 //!
-//! * Tables are `WITHOUT ROWID`, so that a row lies in the tree of its key; pages have 4096 bytes.
+//! * Tables are `WITHOUT ROWID`, so that a row is in the tree of its key; pages have 4096 bytes.
 //! * The cache belongs to a connection, so each session gets its share of the given size. A
 //!   connection outlives its session and serves the next one, which finds the cache warm.
 //! * Asynchronous: a write-ahead log and `synchronous = OFF`, no sync per commit. Durable: the same

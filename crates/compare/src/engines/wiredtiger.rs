@@ -3,8 +3,8 @@
 //! * A cache of the given size, B⁺-trees with the default pages (leaves of 32 KiB, inner pages of
 //!   4 KiB), which are checksummed. Where memory is tight, direct I/O for the data files.
 //! * Bare: without a log, its default, so what is written is on disk after a checkpoint. Otherwise
-//!   with its log, synchronised by no commit or by each, and checkpoints every minute or 512 MiB of
-//!   log. No compression.
+//!   with its log, synced by no commit or by each, and checkpoints every minute or 512 MiB of log.
+//!   No compression.
 //! * Each operation is one of WiredTiger's, committed by itself; operations that write hold a lock
 //!   that the key chooses, which is cheaper than its transactions. Its sessions are thus no more
 //!   isolated than Millpond's. leanstore IV-A runs it so, without transactions and log.
@@ -184,7 +184,7 @@ impl Session for WiredTigerSession<'_> {
         let answer = match found {
             Some(()) => {
                 let answer = change(&mut scratch);
-                // False if somebody has removed it meanwhile, which comes after then.
+                // False if another thread has removed it meanwhile, which then counts as later.
                 cursor.update(key, &scratch)?;
                 Some(answer)
             }
@@ -213,7 +213,7 @@ impl Session for WiredTigerSession<'_> {
         Ok(self.strict(table)?.scan(scan.start, upwards, visit)?)
     }
 
-    /// By the bulk loader, or row by row if somebody has the table open.
+    /// By the bulk loader, or row by row if the table is open elsewhere.
     fn load_sorted(
         &mut self,
         table: TableId,

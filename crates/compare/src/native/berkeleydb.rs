@@ -106,7 +106,7 @@ unsafe extern "C" {
     fn millpond_bdb_message(code: c_int) -> *const c_char;
 }
 
-/// A code that BerkeleyDB answered with: its own, or the system's.
+/// A code that BerkeleyDB returned: its own, or the system's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Code(c_int);
 
@@ -119,8 +119,8 @@ impl Code {
 
 impl std::fmt::Display for Code {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // SAFETY: the answer is a string with an end, for every code, and lives until the next
-        // call at least.
+        // SAFETY: the result is a string with an end, for every code, and lives until the next call
+        // at least.
         let message = unsafe { CStr::from_ptr(millpond_bdb_message(self.0)) };
         write!(to, "{} ({})", message.to_string_lossy(), self.0)
     }
@@ -137,7 +137,7 @@ fn unless(no: c_int, code: c_int) -> Result<bool, Code> {
     if code == no { Ok(false) } else { check(code).map(|()| true) }
 }
 
-/// What `open` wrote, if it answered 0.
+/// What `open` wrote, if it returned 0.
 fn opened(open: impl FnOnce(*mut *mut Raw) -> c_int) -> Result<NonNull<Raw>, Code> {
     let mut raw = ptr::null_mut();
     check(open(&mut raw))?;
@@ -149,7 +149,7 @@ fn text(words: &str) -> CString {
     CString::new(words.split('\0').next().unwrap_or("")).unwrap_or_default()
 }
 
-/// Bytes that C told of; empty ones may have no address.
+/// Bytes that C returned; empty ones may have no address.
 ///
 /// # Safety
 /// From `data` on, `len` bytes may be read for as long as `'a`.
@@ -174,8 +174,8 @@ unsafe impl Send for Environment {}
 unsafe impl Sync for Environment {}
 
 impl Environment {
-    /// An environment in the folder `home`; with `transactions`, whose commits are synchronised or
-    /// not, recovered if it has to be.
+    /// An environment in the folder `home`; with `transactions`, whose commits are synced or not,
+    /// recovered if it has to be.
     pub(crate) fn open(
         home: &Path,
         cache: u64,
@@ -295,8 +295,8 @@ impl Database {
             let (raw, at, to, room) =
                 (self.raw.as_ptr(), key.as_ptr(), value.as_mut_ptr(), value.capacity());
             let mut len = 0;
-            // SAFETY: the database is open; there is room for `room` bytes at `to`, which nobody
-            // else uses.
+            // SAFETY: the database is open; there is room for `room` bytes at `to`, which is not
+            // shared.
             let code = unsafe { millpond_bdb_get(raw, txn, at, key.len(), to, room, &mut len) };
             if code == millpond_bdb_buffer_small && len > room {
                 value.reserve(len);
@@ -305,13 +305,14 @@ impl Database {
             if !unless(millpond_bdb_not_found, code)? {
                 return Ok(false);
             }
-            // SAFETY: so many bytes have been written, or else there would not have been room.
+            // SAFETY: this number of bytes has been written, or else there would not have been
+            // room.
             unsafe { value.set_len(len.min(room)) };
             return Ok(true);
         }
     }
 
-    /// Adds a row or replaces its value; with `only_new` it answers false if there is a row.
+    /// Adds a row or replaces its value; with `only_new` it returns false if there is a row.
     #[inline]
     pub(crate) fn put(
         &self,
@@ -337,8 +338,8 @@ impl Database {
         unless(millpond_bdb_not_found, code)
     }
 
-    /// Changes a value, copied to `scratch`, while nobody else writes. With transactions there has
-    /// to be one.
+    /// Changes a value, copied to `scratch`, while no other thread writes. With transactions there
+    /// has to be one.
     pub(crate) fn update<R>(
         &self,
         txn: Option<&Txn>,
@@ -359,12 +360,13 @@ impl Database {
         // SAFETY: the value is the cursor's until it moves, and is copied here.
         scratch.extend_from_slice(unsafe { bytes(value, len) });
         let answer = change(scratch);
-        // SAFETY: the cursor is open and stands on the row; the value is copied during the call.
+        // SAFETY: the cursor is open and positioned on the row; the value is copied during the
+        // call.
         check(unsafe { millpond_bdb_cursor_replace(raw, scratch.as_ptr(), scratch.len()) })?;
         cursor.close().map(|()| Some(answer))
     }
 
-    /// Shows rows from `start` on, upwards or downwards, until `visit` answers false.
+    /// Shows rows from `start` on, upwards or downwards, until `visit` returns false.
     pub(crate) fn scan(
         &self,
         txn: Option<&Txn>,
@@ -404,7 +406,7 @@ struct Cursor<'d> {
 
 type Row<'c> = Option<(&'c [u8], &'c [u8])>;
 
-/// Where a cursor goes.
+/// Where a cursor moves to.
 #[derive(Clone, Copy)]
 enum Step {
     /// To the first key at or above this one.
@@ -442,15 +444,15 @@ impl<'d> Cursor<'d> {
         if !unless(millpond_bdb_not_found, code)? {
             return Ok(None);
         }
-        // SAFETY: key and value lie in the cursor's own memory until it moves or closes, and the
-        // answer borrows it.
+        // SAFETY: key and value are in the cursor's own memory until it moves or closes, and the
+        // result borrows it.
         Ok(Some(unsafe { (bytes(at, at_len), bytes(value, len)) }))
     }
 
     /// To the first key at or above `start`.
     fn seek(&mut self, start: &[u8]) -> Result<Row<'_>, Code> {
         match start {
-            // A cursor that stands nowhere goes to the first row.
+            // A cursor without a position moves to the first row.
             [] => self.step(true),
             start => self.go(Step::Seek, start),
         }

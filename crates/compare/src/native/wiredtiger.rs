@@ -4,8 +4,8 @@
 //! `Send` nor `Sync`. A cursor keeps its session open, and a session borrows the connection, so
 //! everything closes in the order that WiredTiger asks for.
 //!
-//! What a cursor shows lies in WiredTiger's pages until the cursor moves. Only closures see it,
-//! while the cursor is borrowed; then the cursor lets go of the page.
+//! What a cursor shows is in WiredTiger's pages until the cursor moves. Only closures see it, while
+//! the cursor is borrowed; then the cursor releases the page.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::marker::PhantomData;
@@ -79,7 +79,7 @@ unsafe extern "C" {
     fn millpond_wt_message(code: c_int) -> *const c_char;
 }
 
-/// A code that WiredTiger answered with: its own, or the system's.
+/// A code that WiredTiger returned: its own, or the system's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Code(c_int);
 
@@ -102,8 +102,8 @@ impl Code {
 
 impl std::fmt::Display for Code {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // SAFETY: the answer is a string with an end, for every code, and lives until the next
-        // call by this thread at least.
+        // SAFETY: the result is a string with an end, for every code, and lives until the next call
+        // by this thread at least.
         let message = unsafe { CStr::from_ptr(millpond_wt_message(self.0)) };
         write!(to, "{} ({})", message.to_string_lossy(), self.0)
     }
@@ -115,7 +115,7 @@ fn check(code: c_int) -> Result<(), Code> {
     if code == 0 { Ok(()) } else { Err(Code(code)) }
 }
 
-/// What `open` wrote, if it answered 0.
+/// What `open` wrote, if it returned 0.
 fn opened(open: impl FnOnce(*mut *mut Raw) -> c_int) -> Result<NonNull<Raw>, Code> {
     let mut raw = ptr::null_mut();
     check(open(&mut raw))?;
@@ -127,7 +127,7 @@ fn text(words: &str) -> CString {
     CString::new(words.split('\0').next().unwrap_or("")).unwrap_or_default()
 }
 
-/// Bytes that C told of; empty ones may have no address.
+/// Bytes that C returned; empty ones may have no address.
 ///
 /// # Safety
 /// From `data` on, `len` bytes may be read for as long as `'a`.
@@ -212,7 +212,7 @@ impl Drop for Session<'_> {
     }
 }
 
-/// A cursor over a table of raw keys and values. Between calls it stands nowhere.
+/// A cursor over a table of raw keys and values. Between calls it has no position.
 #[derive(Debug)]
 pub(crate) struct Cursor<'c> {
     raw: NonNull<Raw>,
@@ -220,7 +220,7 @@ pub(crate) struct Cursor<'c> {
 }
 
 impl Cursor<'_> {
-    /// Lets go of the page, and passes an answer on.
+    /// Releases the page, and passes a result on.
     #[inline]
     fn reset(&mut self, code: c_int) -> Result<(), Code> {
         // SAFETY: the cursor is open.
@@ -243,8 +243,8 @@ impl Cursor<'_> {
         if code != 0 {
             return self.found(code).map(|_| None);
         }
-        // SAFETY: the cursor stands on the row, whose bytes stay until it moves; it is borrowed
-        // here, and `read` cannot keep them.
+        // SAFETY: the cursor is positioned on the row, whose bytes stay until it moves; it is
+        // borrowed here, and `read` cannot keep them.
         let answer = read(unsafe { bytes(value, len) });
         self.reset(0)?;
         Ok(Some(answer))
@@ -286,7 +286,7 @@ impl Cursor<'_> {
         self.reset(if is_there { code } else { 0 }).map(|()| is_there)
     }
 
-    /// Shows rows from `start` on, upwards or downwards, until `visit` answers false.
+    /// Shows rows from `start` on, upwards or downwards, until `visit` returns false.
     pub(crate) fn scan(
         &mut self,
         start: &[u8],
@@ -302,7 +302,7 @@ impl Cursor<'_> {
             if code != 0 {
                 break;
             }
-            // SAFETY: the cursor stands on the row, whose bytes stay until it moves; it is
+            // SAFETY: the cursor is positioned on the row, whose bytes stay until it moves; it is
             // borrowed here, and `visit` cannot keep them.
             let (key, value) = unsafe { (bytes(key, key_len), bytes(value, len)) };
             if !visit(key, value) {
@@ -316,7 +316,7 @@ impl Cursor<'_> {
     /// To the first row of a scan.
     fn seek(&mut self, start: &[u8], upwards: bool) -> c_int {
         if upwards && start.is_empty() {
-            // A cursor that stands nowhere goes to the first row.
+            // A cursor without a position moves to the first row.
             return self.step(true);
         }
         let mut exact = 0;

@@ -49,7 +49,7 @@ pub enum AdviseError {
     /// No size is left.
     #[error("{0}")]
     Size(String),
-    /// Whoever watches asked to stop.
+    /// The observer asked to stop.
     #[error("stopped")]
     Stopped,
 }
@@ -57,7 +57,7 @@ pub enum AdviseError {
 /// What is asked.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AdviseOptions {
-    /// The policy that is there if nobody chooses one: what others are compared with.
+    /// The default policy: what others are compared with.
     pub default: String,
     /// Policies beside the shortlist.
     pub more: Vec<String>,
@@ -95,8 +95,8 @@ pub struct Course {
     pub parts: Vec<[f64; 2]>,
 }
 
-/// Runs the shortlist, the default and OPT over a trace and judges them. `watch` hears which
-/// share is done, and says whether to go on.
+/// Runs the shortlist, the default and OPT over a trace and judges them. `watch` receives the share
+/// that is done, and returns whether to continue.
 ///
 /// # Errors
 /// [`AdviseError`].
@@ -124,7 +124,7 @@ pub fn advise(
     let cells: Vec<(&String, u32)> =
         policies.iter().flat_map(|policy| sizes.iter().map(move |size| (policy, *size))).collect();
     let mut courses = Vec::new();
-    // As many at a time as keep the cores busy, so that stopping is heard.
+    // As many at a time as keep the cores busy, so that a request to stop is noticed.
     for some in cells.chunks(rayon::current_num_threads() * 2) {
         if !watch(some[0].0, courses.len() as f64 / cells.len() as f64) {
             return Err(AdviseError::Stopped);

@@ -1,11 +1,11 @@
-//! What is said: three lines, and the table that they come from.
+//! The advice: three lines, and the table that they are derived from.
 
 use super::measure::Course;
 use super::shortlist::{LEAN, SHORTLIST};
 use crate::interval::Interval;
 use crate::table::{Table, Value};
 
-/// How a policy stands, over all sizes.
+/// How a policy compares, over all sizes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Standing {
     /// The policy with its parameters.
@@ -33,7 +33,7 @@ pub struct Advice {
     pub sizes: Vec<u32>,
     /// What a page write costs, in page reads.
     pub write_weight: f64,
-    /// The policy that is there if nobody chooses.
+    /// The default policy.
     pub default: String,
     /// All policies, the cheapest first; `opt`, which knows the future, is among them.
     pub standings: Vec<Standing>,
@@ -41,8 +41,8 @@ pub struct Advice {
     pub courses: Vec<Course>,
 }
 
-/// Whether a ratio is 1 for all that can be told: its interval includes 1, or it is so near that
-/// nobody would notice.
+/// Whether a ratio cannot be distinguished from 1: its interval includes 1, or the difference is
+/// too small to matter.
 fn is_tie(ratio: Option<Interval>) -> bool {
     ratio.is_none_or(|r| (r.low <= 1.0 && 1.0 <= r.high) || (r.mean - 1.0).abs() < 0.003)
 }
@@ -81,7 +81,7 @@ impl Advice {
         }
     }
 
-    /// Those that are as good as the best one, for all that can be told; the best one is first.
+    /// The policies that cannot be distinguished from the best one; the best one is first.
     pub fn ties(&self) -> Vec<&str> {
         let ties = self.online().filter(|standing| is_tie(standing.over_best));
         ties.map(|standing| standing.policy.as_str()).collect()

@@ -41,8 +41,8 @@ pub struct CurveRow {
 const POINTS: u32 = 24;
 
 impl CurveTask<'_> {
-    /// Draws the curves over `trace`. `step` hears of progress (what, the share read, references
-    /// so far) and says whether to stop; a stopped run has no rows.
+    /// Draws the curves over `trace`. `step` receives the progress (what, the share read,
+    /// references so far) and returns whether to stop; a stopped run has no rows.
     ///
     /// # Errors
     /// [`CurveError`].

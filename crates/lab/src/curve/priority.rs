@@ -1,10 +1,10 @@
 //! Mattson's priority stack, for stack algorithms whose order among pages is not recency.
 //!
 //! Position *i* of the stack holds the page that a cache of *i* frames has and one of *i*−1 frames
-//! has not. On a reference the page goes to the top and the former top is carried down: at each
-//! position the page that its policy would rather evict is carried on, until the position where
-//! the referenced page was. Only positions whose page is more evictable than the carried one
-//! change, and a tree of maxima finds them without looking at the others.
+//! has not. On a reference the page moves to the top and the former top is carried down: at each
+//! position the page that its policy would rather evict is carried on, until the position where the
+//! referenced page was. Only positions whose page is more evictable than the carried one change,
+//! and a tree of maxima finds them without looking at the others.
 
 /// A page's rank among candidates: the greater, the sooner it is evicted. A page's rank changes
 /// only when the page itself is referenced.

@@ -1,7 +1,7 @@
 //! Curves of any policy from a sample of the pages.
 //!
-//! A page is in the sample when a hash of its id says so, hence with all its references or none.
-//! A cache of `size` frames behaves as one of `size × rate` frames does on a sample of that rate.
+//! A page is in the sample if a hash of its id selects it, hence with all its references or none. A
+//! cache of `size` frames behaves as one of `size × rate` frames does on a sample of that rate.
 //! Small caches take a high rate, up to 1, and large ones a low rate, so that every point costs
 //! about as much and none rests on a handful of frames. Parameters that count frames or references
 //! shrink with the sample, and rates per reference grow. The sample's misses are divided by the
@@ -71,7 +71,7 @@ impl SampledCell {
         })
     }
 
-    /// The size that the cell stands for.
+    /// The size that the cell represents.
     pub fn size(&self) -> u64 {
         self.size
     }

@@ -99,7 +99,7 @@ pub(super) fn write(
         title: experiment.title.clone(),
         note: Some(note(experiment, ran)),
         sections,
-        is_told_by_sections: true,
+        sections_only: true,
         mark: experiment.scale.mark().map(str::to_string),
         ..ReportOptions::default()
     };
@@ -123,7 +123,7 @@ fn params(experiment: &Experiment, options: &Options, ran: &Ran) -> Json {
     params
 }
 
-/// What stands at the top of the page: how much of the plan it shows.
+/// The first lines of the page: how much of the plan it shows.
 fn note(experiment: &Experiment, ran: &Ran) -> String {
     let mut text = format!("{} Scale: {}.", experiment.note, experiment.scale);
     if let Some(mark) = experiment.scale.mark() {

@@ -22,7 +22,7 @@ pub struct About {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FigureError {
-    /// Whoever watches asked to stop.
+    /// The observer asked to stop.
     #[error("stopped")]
     Stopped,
     /// Anything else; the experiment ends, and what was finished is kept.
@@ -37,7 +37,7 @@ impl FigureError {
     }
 }
 
-/// Hears how an experiment goes, and may end it.
+/// Receives the progress of an experiment, and may end it.
 pub trait Watch {
     /// Asked often, also by cells that take long: whether to stop now. What is finished is kept.
     fn stop(&self) -> bool {
@@ -54,17 +54,17 @@ pub trait Watch {
     fn say(&mut self, _line: &str) {}
 }
 
-/// Hears nothing and stops nothing.
+/// Ignores the progress and stops nothing.
 pub struct Unwatched;
 
 impl Watch for Unwatched {}
 
 /// A figure or table of a paper, as something that can be run.
 ///
-/// It is made for a [`Scale`], lists its cells, runs them as it is told to, and makes a section of
-/// a page of the rows. It may keep what several cells share (a trace, a loaded store) between
-/// calls of [`Figure::run`]: cells come in its own order, all of a repetition before the next one,
-/// and every second repetition backwards, so that what shares something is still side by side.
+/// It is created for a [`Scale`], lists its cells, runs them on request, and turns the rows into a
+/// section of a page. It may keep what several cells share (a trace, a loaded store) between calls
+/// of [`Figure::run`]: cells come in its own order, all of a repetition before the next one, and
+/// every second repetition backwards, so that what shares something is still side by side.
 pub trait Figure {
     /// What it is about.
     fn about(&self) -> About;

@@ -15,7 +15,7 @@ pub struct Need {
 }
 
 impl Need {
-    /// So many seconds, and next to nothing else.
+    /// This number of seconds, and next to nothing else.
     pub fn of_seconds(seconds: f64) -> Need {
         Need { seconds, ..Need::default() }
     }
@@ -58,7 +58,7 @@ impl fmt::Display for Need {
     }
 }
 
-/// What there is; `None` where nobody knows, or nobody cares.
+/// What there is; `None` where it is unknown, or not limited.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Room {
     /// Bytes of memory that can be had.

@@ -111,7 +111,7 @@ fn hash(experiment: &Experiment, options: &Options) -> String {
 /// Runs an experiment and writes its directory and page.
 ///
 /// # Errors
-/// [`ExperimentError`]. Cells that were finished before are kept, and `resume` goes on behind
+/// [`ExperimentError`]. Cells that were finished before are kept, and `resume` continues after
 /// them.
 pub fn run(
     experiment: &mut Experiment,
@@ -234,7 +234,7 @@ impl Runner {
         Ok(())
     }
 
-    /// A figure's cells of one repetition, up to the deadline; says how many were run.
+    /// A figure's cells of one repetition, up to the deadline; returns how many were run.
     fn figure(
         &mut self,
         experiment: &mut Experiment,

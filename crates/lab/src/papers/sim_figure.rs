@@ -82,7 +82,8 @@ impl SimFigure {
         Ok(SimFigure { about, plan, registry, library, draw: Box::new(draw), cores })
     }
 
-    /// Nanoseconds per reference, about: what samples looks at so many cache lines per miss.
+    /// Nanoseconds per reference, about: a policy that samples reads this number of cache lines per
+    /// miss.
     fn estimate(&self, policy: &str, references: u64) -> Need {
         let ns = match policy.split('(').next().unwrap_or_default() {
             "random" | "clock" | "fifo" => 15.0,

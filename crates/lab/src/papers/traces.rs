@@ -12,7 +12,7 @@ use crate::sim::{Future, Renumber};
 pub enum TraceKind {
     /// One of the generators of `millpond trace gen`, by its name.
     Generated,
-    /// Recorded from the engine, by whoever can run it.
+    /// Recorded from the engine, by a caller that can run it.
     Recorded,
 }
 
@@ -43,7 +43,7 @@ impl Recorded {
         Recorded { name: name.to_string(), repetition, batch, distinct, future }
     }
 
-    /// So many percent of its pages, in frames; at least one.
+    /// This percentage of its pages, in frames; at least one.
     pub fn frames(&self, percent: f64) -> u32 {
         (self.distinct as f64 * percent / 100.0).ceil().clamp(1.0, f64::from(u32::MAX)) as u32
     }

@@ -10,7 +10,7 @@ use crate::interval::Interval;
 /// A bar: its group, its series, its value with its interval.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bar {
-    /// What stands below the group.
+    /// The label below the group.
     pub group: String,
     /// What the legend calls it.
     pub series: String,
@@ -21,7 +21,7 @@ pub struct Bar {
 /// A plot of bars from zero upwards, side by side within each group.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct BarPlot {
-    /// What stands above it.
+    /// The title above it.
     pub title: String,
     /// A paragraph below the title, as plain text.
     pub note: String,

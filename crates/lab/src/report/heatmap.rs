@@ -10,7 +10,7 @@ use crate::interval::Interval;
 /// A table of ratios, coloured by how far each is from 1.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct HeatMap {
-    /// What stands above it.
+    /// The title above it.
     pub title: String,
     /// A paragraph below the title, as plain text.
     pub note: String,

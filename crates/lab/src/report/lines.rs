@@ -73,7 +73,7 @@ impl LinePlot {
         let ends = self.lines.iter().flat_map(|line| line.band.iter().flat_map(|b| [b.0, b.1]));
         let least = points().map(|p| p.1).fold(f64::INFINITY, f64::min);
         let most = points().map(|p| p.1).fold(0.0, f64::max);
-        // Where all stick to the top, nobody would see how they differ.
+        // Where all are near the top, their differences would be invisible.
         let zero = (!self.is_cut && least < most * HIGH).then_some(0.0);
         let y = upwards(points().map(|p| p.1).chain(ends).chain(zero));
         let mut svg = format!(

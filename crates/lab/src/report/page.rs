@@ -25,7 +25,7 @@ pub struct ReportOptions {
     /// Parts of their own, above those about the rows.
     pub sections: Vec<Section>,
     /// Whether the sections say everything, and nothing is drawn from the rows themselves.
-    pub is_told_by_sections: bool,
+    pub sections_only: bool,
     /// What is written across every plot of the sections: *smoke*, where too little was run.
     pub mark: Option<String>,
 }
@@ -46,7 +46,7 @@ pub fn render(data: &ReportData, options: &ReportOptions) -> String {
     }
     let mark = options.mark.as_deref();
     options.sections.iter().for_each(|section| html.push_str(&section.render(mark)));
-    if !options.is_told_by_sections {
+    if !options.sections_only {
         by_traces(&mut html, data, options);
     }
     table(&mut html, data);

@@ -22,7 +22,7 @@ pub struct Point {
 /// A plot of points over straight axes that need not begin at zero.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct PointPlot {
-    /// What stands above it.
+    /// The title above it.
     pub title: String,
     /// A paragraph below the title, as plain text.
     pub note: String,

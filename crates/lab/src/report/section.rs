@@ -7,7 +7,7 @@ use super::page::table_rows;
 use super::plot::Plot;
 use crate::table::Table;
 
-/// One sentence of a paper, and whether our numbers say so, too.
+/// One sentence of a paper, and whether our numbers confirm it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Claim {
     /// What the paper says, in our words.

@@ -14,7 +14,7 @@ use super::host::{COOLING, Pool};
 pub struct SimOptions {
     /// Number of frames, at least 1.
     pub frames: u32,
-    /// Page ids are dense and about so many; None: any ids, hashed tables.
+    /// The number of page ids, roughly, if they are dense; None: any ids, hashed tables.
     pub pages_dense: Option<u64>,
     /// Seed of the policy's random choices.
     pub seed: u64,
@@ -28,7 +28,7 @@ pub struct SimOptions {
 }
 
 impl SimOptions {
-    /// Demand paging with so many frames, dense ids, seed 1, no warm-up, no scan hints.
+    /// Demand paging with `frames` frames, dense ids, seed 1, no warm-up, no scan hints.
     pub fn new(frames: u32, pages_dense: Option<u64>) -> SimOptions {
         SimOptions { frames, pages_dense, seed: 1, warmup: 0, batch: 1, scan_hints: false }
     }
@@ -98,7 +98,7 @@ pub struct Stalled {
 /// References between asking for a page's table entry and looking at it.
 const AHEAD: usize = 16;
 
-/// The policy found no victim; it says so in a register, unlike [`Stalled`].
+/// The policy found no victim; fits in a register, unlike [`Stalled`].
 struct NoVictim;
 
 /// A simulation whose policy's type is forgotten.

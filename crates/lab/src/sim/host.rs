@@ -23,7 +23,7 @@ pub(super) struct Pool {
     pub flags: Vec<u8>,
     /// Frames never used yet start here; they are handed out in ascending order (rule 7).
     pub fresh: u32,
-    /// The frame freed last, or `NONE`. On demand one frame goes and is used again at once: a
+    /// The frame freed last, or `NONE`. On demand one frame is freed and used again at once: a
     /// vector's push and pop would be most of the host's share of an eviction.
     spare: u32,
     /// Frames freed before it and not used again.
@@ -153,7 +153,7 @@ impl Pool {
             self.dirty_now += 1;
         }
         if !scan && *flags & SCANNED != 0 {
-            // Somebody else wants it, too: it pollutes no more.
+            // Other references want it, too: it pollutes no more.
             *flags &= !SCANNED;
             self.scanned_now -= 1;
         }

@@ -57,7 +57,7 @@ pub fn hits_by_kind(
     let (mut part, mut hits_before) = (Batch::default(), 0);
     let mut at = 0;
     while at < trace.len() {
-        // Before the first reference that counts kinds need not be told apart.
+        // Before the first reference that counts kinds need not be distinguished.
         let end = match at < from {
             true => from.min(trace.len()),
             false => (at..trace.len()).find(|i| is_leaf(*i) != is_leaf(at)).unwrap_or(trace.len()),

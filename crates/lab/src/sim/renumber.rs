@@ -9,12 +9,12 @@ use millpond_base::PageId;
 use millpond_policies::parts::PageMap;
 use millpond_workload::trace::Batch;
 
-/// Ids below so many times the pages seen are small, rounded up to a power of two.
+/// Ids below this multiple of the pages seen, rounded up to a power of two, are small.
 const SPARSE: u64 = 8;
 /// Pages that count as seen from the beginning, so that most traces need no hash table at all.
 const HEAD_START: u64 = 1 << 20;
-/// The array comes in chunks of so many entries, made when the first of its pages is seen: memory
-/// is neither copied when ids grow nor touched for ids that never appear.
+/// The array is divided into chunks of this many entries, allocated when the first of its pages is
+/// seen: memory is neither copied when ids grow nor touched for ids that never appear.
 const CHUNK_BITS: u32 = 12;
 
 /// Dense ids, given out as pages appear.

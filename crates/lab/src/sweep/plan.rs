@@ -28,7 +28,7 @@ pub struct TraceInput {
 /// References that are simulated but not counted.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Warmup {
-    /// So many.
+    /// A number of frames.
     References(u64),
     /// A share of the trace.
     Share(f64),

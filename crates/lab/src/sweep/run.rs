@@ -39,15 +39,15 @@ pub enum SweepError {
     Plan(String),
 }
 
-/// Hears how a sweep goes.
+/// Receives the progress of a sweep.
 pub trait Observer {
     /// Asked often: whether to stop now, keeping the rows that are finished.
     fn stop(&self) -> bool {
         false
     }
 
-    /// A pass over a trace goes on: what it is for, the share that is read if it is known, and
-    /// the references simulated in all so far, over all cells.
+    /// A pass over a trace advanced: what it is for, the share that is read if it is known, and the
+    /// references simulated in all so far, over all cells.
     fn progress(&mut self, _what: &str, _share: Option<f64>, _simulated: u64) {}
 
     /// A run is done. Rows come in the order of the plan.

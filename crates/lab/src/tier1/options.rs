@@ -29,8 +29,8 @@ pub struct Tier1Options {
 }
 
 impl Tier1Options {
-    /// So many frames; DB2's dirty share of 50 %; a gap of so many logical writes; neither
-    /// read-ahead nor neighbours; 1 % free, looked after every 64 references; seed 1.
+    /// `frames` frames; DB2's dirty share of 50 %; a gap of `lsn_gap` logical writes; neither
+    /// read-ahead nor neighbours; 1 % free, refilled every 64 references; seed 1.
     pub fn new(frames: u32, lsn_gap: u64) -> Tier1Options {
         Tier1Options {
             frames,

@@ -48,7 +48,7 @@ pub(super) struct Pool {
     pub lsn: u64,
     pub evictor: Evictor,
     pub flush_neighbours: bool,
-    /// Frames written with a neighbour: the policy is to hear that they are clean.
+    /// Frames written with a neighbour: the policy is to be notified that they are clean.
     pub cleaned: Vec<u32>,
     /// Requests to storage.
     pub rows: Batch,
@@ -136,7 +136,7 @@ impl Pool {
         }
     }
 
-    /// The oldest update that is not durable: in the pool, or written and not synchronised.
+    /// The oldest update that is not durable: in the pool, or written and not synced.
     pub fn oldest_lsn(&self) -> Option<u64> {
         let here = self.dirty.front().map(|frame| self.rec_lsn[frame as usize]);
         match (here, self.sync_list.oldest()) {

@@ -151,14 +151,14 @@ impl<P: Policy> Tier1<P> {
         Ok(())
     }
 
-    /// Writes and synchronises the oldest updates where the LSN gap reached its bound, until an
-    /// eighth of it is free again.
+    /// Writes and syncs the oldest updates where the LSN gap reached its bound, until an eighth of
+    /// it is free again.
     fn bound_gap(&mut self) {
         let gap = self.options.lsn_gap;
         if self.pool.oldest_lsn().is_some_and(|oldest| self.pool.lsn - oldest >= gap) {
             let redo = self.pool.lsn - gap + gap / 8;
             self.pool.recover(redo);
-            self.tell_cleaned();
+            self.notify_cleaned();
         }
     }
 
@@ -179,11 +179,11 @@ impl<P: Policy> Tier1<P> {
     fn clean_one(&mut self) -> bool {
         self.pool.evictor = Evictor::Cleaner;
         let taken = self.policy_host.evict(&mut self.pool, 1, None);
-        self.tell_cleaned();
+        self.notify_cleaned();
         taken > 0
     }
 
-    fn tell_cleaned(&mut self) {
+    fn notify_cleaned(&mut self) {
         while let Some(frame) = self.pool.cleaned.pop() {
             if self.pool.flags[frame as usize] & RESIDENT != 0 {
                 self.policy_host.cleaned(FrameId(frame));

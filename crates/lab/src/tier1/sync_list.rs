@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use millpond_base::PageId;
 use millpond_policies::parts::PageMap;
 
-/// Pages whose writes are still to be synchronised, least recLSN first.
+/// Pages whose writes are not yet synced, least recLSN first.
 pub(super) struct SyncList {
     heap: BinaryHeap<Reverse<(u64, u64)>>,
     listed: PageMap,

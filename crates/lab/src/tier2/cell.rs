@@ -15,7 +15,7 @@ use crate::sim::Stalled;
 pub struct Tier2Options {
     /// Number of frames, at least 1.
     pub frames: u32,
-    /// Page ids are dense and about so many; None: any ids, hashed tables.
+    /// The number of page ids, roughly, if they are dense; None: any ids, hashed tables.
     pub pages_dense: Option<u64>,
     /// Seed of the policy's random choices.
     pub seed: u64,
@@ -24,7 +24,7 @@ pub struct Tier2Options {
 }
 
 impl Tier2Options {
-    /// So many frames under `model`, seed 1.
+    /// `frames` frames under `model`, seed 1.
     pub fn new(frames: u32, pages_dense: Option<u64>, model: Model) -> Tier2Options {
         Tier2Options { frames, pages_dense, seed: 1, model }
     }

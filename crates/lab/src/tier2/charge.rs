@@ -4,7 +4,7 @@ use millpond_policies::config::Spec;
 
 use crate::registry::{Entry, PolicyError};
 
-/// Bytes of a page unless something else is said.
+/// Bytes of a page by default.
 pub const PAGE_BYTES: u64 = 4096;
 
 /// Policies whose out queue is charged: the multi-queues and the type queues. ARC's ghosts are

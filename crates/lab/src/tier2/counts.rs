@@ -3,7 +3,7 @@
 /// Which cache is simulated.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Model {
-    /// Of li chapter 3: a page may pass the cache by, every write goes through to storage at once,
+    /// Of li chapter 3: a page may bypass the cache, every write goes through to storage at once,
     /// dsync requests mean nothing, and only read hits count, from when the cache is first full.
     #[default]
     Read,

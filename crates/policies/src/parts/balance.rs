@@ -48,7 +48,7 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// Empty lists; `adaptation` says whether the target moves by real or by whole steps.
+    /// Empty lists; `adaptation` selects whether the target moves by real or by whole steps.
     pub fn new(adaptation: Adaptation, shape: &Shape) -> Balance {
         Balance {
             frames: shape.frames,
@@ -132,8 +132,8 @@ impl Balance {
         if (once > 0.0 && too_long) || self.lists[AGAIN].is_empty() { ONCE } else { AGAIN }
     }
 
-    /// Offers victims by ARC's rule; says how many went. A refused page moves to the recent end of
-    /// its list, and a list whose every page was refused is passed over.
+    /// Offers victims by ARC's rule; returns how many were taken. A refused page moves to the
+    /// recent end of its list, and a list whose every page was refused is passed over.
     #[inline(always)]
     pub fn evict<H: Host + ?Sized>(
         &mut self,

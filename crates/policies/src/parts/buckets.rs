@@ -22,7 +22,7 @@ struct Bucket {
     higher: u32,
 }
 
-/// Which of the frames with the least count goes first.
+/// Which of the frames with the least count is evicted first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Oldest {
     /// The one that reached the count first.
@@ -186,7 +186,7 @@ impl Buckets {
         count
     }
 
-    /// Counts one more reference to `frame`, up to `max`, and says whether the count grew. The
+    /// Counts one more reference to `frame`, up to `max`, and returns whether the count grew. The
     /// frame becomes the last of its count in either case. Nothing happens if it is not in.
     #[inline]
     pub fn raise(&mut self, frame: u32, max: u32) -> bool {
@@ -290,8 +290,8 @@ impl Buckets {
         }
     }
 
-    /// Halves every count, rounding up. Where two counts become one, what had the lesser stands
-    /// first.
+    /// Halves every count, rounding up. Where two counts become one, the frames of the lesser count
+    /// come first.
     pub fn halve(&mut self) {
         let mut frames: Vec<(u32, u32)> = Vec::new();
         let mut at = self.least;

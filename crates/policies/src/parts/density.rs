@@ -30,9 +30,9 @@ choice! {
 
 /// No frame takes part here.
 const ABSENT: u32 = u32::MAX;
-/// More references than this are not told apart, so that products fit.
+/// Counts of references above this are treated as equal, so that products fit.
 const REFERENCES_MAX: u32 = (1 << 31) - 1;
-/// Ages above this are not told apart.
+/// Ages above this are treated as equal.
 const AGE_MAX: u64 = (1 << 32) - 1;
 /// A result that stays.
 const NEVER: u64 = u64::MAX;
@@ -89,7 +89,7 @@ pub struct Tournament {
     leaves: u32,
     search: Search,
     now: u64,
-    /// The last tick told, and the last load's moment.
+    /// The last tick received, and the last load's moment.
     tick: Tick,
     time: u64,
     last_load: u64,
@@ -145,7 +145,7 @@ impl Tournament {
         self.time
     }
 
-    /// The page in `frame` was loaded now, with so many references.
+    /// The page in `frame` was loaded now, with `count` references.
     #[inline]
     pub fn load(&mut self, frame: u32, references: u32, now: Tick) {
         let now = self.moment(now);
@@ -153,8 +153,8 @@ impl Tournament {
         self.enter(frame, references, now, now);
     }
 
-    /// `frame` takes part with what is known of it, anew or for the first time. `now` must not be
-    /// before any moment told so far.
+    /// `frame` takes part with what is known of it, again or for the first time. `now` must not be
+    /// before any moment received so far.
     #[inline]
     fn enter(&mut self, frame: u32, references: u32, loaded: u64, now: u64) {
         self.close_gap(Some(frame));

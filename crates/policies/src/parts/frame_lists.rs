@@ -82,7 +82,7 @@ impl<const N: usize> FrameLists<N> {
         }
     }
 
-    /// `frame` was refused: it goes to the back of its list, which counts the refusal.
+    /// `frame` was refused: moves it to the back of its list, which counts the refusal.
     #[inline(always)]
     pub fn pass_over(&mut self, frame: FrameId, refused: &mut [u32; N]) {
         refused[self.list_of(frame)] += 1;
@@ -120,8 +120,8 @@ impl<const N: usize> FrameLists<N> {
 }
 
 impl FrameLists<2> {
-    /// The list to offer a victim from: `wanted`, unless so many of its frames were refused
-    /// already as it has; then the other one; then none.
+    /// The list to offer a victim from: `wanted`, unless all of its frames were refused already;
+    /// then the other one; then none.
     #[inline(always)]
     pub fn source(&self, wanted: usize, refused: &[u32; 2]) -> Option<usize> {
         [wanted, 1 - wanted].into_iter().find(|&list| refused[list] < self.len(list))

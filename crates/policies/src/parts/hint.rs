@@ -6,7 +6,7 @@ use millpond_base::{Mark, Reason};
 /// from "a write will follow" to "a read will follow" (li 3.3.1, 5.5.2).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Hint {
-    /// The page goes up into the first tier: it will not be read here soon.
+    /// The page moves up into the first tier: it will not be read here soon.
     Read,
     /// The page was written to bound recovery: it stays hot above.
     Recov,
@@ -51,7 +51,7 @@ pub struct ColdStart {
 }
 
 impl ColdStart {
-    /// The start of an empty cache of so many frames.
+    /// The start of an empty cache of `frames` frames.
     pub fn new(frames: u32) -> ColdStart {
         ColdStart { resident: 0, frames, is_over: false }
     }

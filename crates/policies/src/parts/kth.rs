@@ -1,9 +1,9 @@
 //! Frames in the order of their K-th last reference, with correlated references and history.
 //!
-//! The machine behind the LRU-K family. A frame knows its last K references. Frames that know
-//! fewer are *below* and go first. The others are in a heap by their K-th last reference, which
-//! is lazy: a hit writes the frame's own stamps only, and a key that lags behind is brought up
-//! when it comes to the top. Keys never fall, so the least true key is found.
+//! The machine behind the LRU-K family. A frame knows its last K references. Frames that know fewer
+//! are *below* and are evicted first. The others are in a heap by their K-th last reference, which
+//! is lazy: a hit writes the frame's own stamps only, and a key that lags behind is brought up when
+//! it reaches the top. Keys never fall, so the least true key is found.
 //!
 //! References that follow each other closely are one reference (the correlated reference period
 //! of O'Neil et al.): a frame in its period waits in a list by recency, is spared, and its
@@ -24,18 +24,18 @@ use crate::contract::{EvictRequest, Host, Shape};
 /// The order among frames that know fewer than K references.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Below {
-    /// The one that was loaded first goes first.
+    /// The one that was loaded first is evicted first.
     Fifo,
-    /// The one that was referenced least recently goes first.
+    /// The one that was referenced least recently is evicted first.
     Lru,
 }
 
 /// Which references are correlated with the one before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Period {
-    /// Those that come no more than so many references after it; 0 for none.
+    /// Those that come no more than this number of references after it; 0 for none.
     References(u64),
-    /// Those to the so many pages that were referenced last; 0 for none.
+    /// Those to this number of most recently referenced pages; 0 for none.
     Pages(u32),
 }
 
@@ -242,7 +242,7 @@ impl Kth {
         }
     }
 
-    /// Offers frames until the goal is reached; says how many were taken. A refusal is a
+    /// Offers frames until the request is met; returns how many were taken. A refusal is a
     /// reference.
     #[inline(always)]
     pub fn evict<H: Host + ?Sized>(&mut self, request: &EvictRequest, host: &mut H) -> u32 {

@@ -23,7 +23,7 @@ pub struct LirSets {
 }
 
 impl LirSets {
-    /// Empty sets, with room for about so many ghosts.
+    /// Empty sets, with room for about `ghosts` ghosts.
     pub fn new(shape: &Shape, ghosts: u64) -> LirSets {
         LirSets {
             stack: RecencyStack::new(shape.frames, shape.pages_dense, ghosts),
@@ -101,9 +101,9 @@ impl LirSets {
         }
     }
 
-    /// Offers HIR frames, then LIR frames, each at most once; says how many went. `gone` hears of
-    /// each; one that is HIR and in the stack leaves a ghost there. A refused HIR frame moves to
-    /// the end of the queue, a refused LIR frame to the top of the stack.
+    /// Offers HIR frames, then LIR frames, each at most once; returns how many were taken. `gone`
+    /// receives each; one that is HIR and in the stack leaves a ghost there. A refused HIR frame
+    /// moves to the end of the queue, a refused LIR frame to the top of the stack.
     #[inline(always)]
     pub fn evict<H: Host + ?Sized>(
         &mut self,

@@ -231,8 +231,9 @@ impl List {
         Some(node)
     }
 
-    /// Offers the frames of this list from the front until the goal is reached: one that went is
-    /// taken out, and `gone` hears of it, a refused one moves to the back. Says how many went.
+    /// Offers the frames of this list from the front until the request is met: one that was taken
+    /// is unlinked and passed to `gone`, a refused one moves to the back. Returns how many were
+    /// taken.
     #[inline(always)]
     pub fn evict<H: Host + ?Sized>(
         &mut self,

@@ -58,8 +58,8 @@ impl Slot {
     }
 }
 
-/// The hash table. A page lies in the first slot, from that of its hash on and around the end,
-/// that was empty when it came; no slot between is empty as long as it is there.
+/// The hash table. A page is in the first slot, from that of its hash on and around the end, that
+/// was empty when it was inserted; no slot between is empty as long as it is there.
 struct Hashed {
     slots: Vec<Slot>,
     len: usize,
@@ -135,7 +135,7 @@ impl Hashed {
         found
     }
 
-    /// Empties slot `at`: what lies behind it and could lie here, or nearer to here, moves up.
+    /// Empties slot `at`: entries behind it that could be here, or nearer to here, move up.
     #[inline]
     fn empty(&mut self, at: usize) {
         let (mut hole, mut from, mask) = (at, at, self.mask());
@@ -145,7 +145,7 @@ impl Hashed {
             if slot.value().is_none() {
                 break;
             }
-            // It may move unless its own slot lies after the hole, around the end.
+            // It may move unless its own slot is after the hole, around the end.
             let home = hash(slot.page) as usize & mask;
             if from.wrapping_sub(home) & mask >= from.wrapping_sub(hole) & mask {
                 self.slots[hole] = slot;
@@ -162,8 +162,8 @@ impl Hashed {
 }
 
 impl PageMap {
-    /// A map for about `entries` pages. With `pages_dense`, ids are dense and about so many; the
-    /// array grows when there are more.
+    /// A map for about `entries` pages. With `pages_dense`, ids are dense and that is about their
+    /// number; the array grows when there are more.
     pub fn new(pages_dense: Option<u64>, entries: usize) -> PageMap {
         let is_dense = pages_dense.is_some();
         let mut dense = Vec::new();

@@ -93,8 +93,8 @@ pub fn take_mark(mark: &AtomicBool) -> bool {
     set
 }
 
-/// Goes where `hand` points: a marked frame loses its mark and stays, another is offered, and
-/// marked if it is refused for what `marks` says. Says how many were taken.
+/// Follows `hand`: a marked frame loses its mark and stays, another is offered, and marked if it is
+/// refused for what `marks` says. Returns how many were taken.
 #[inline(always)]
 pub fn second_chance<H: Host + ?Sized>(
     frames: Frames<'_, MarkOnHit>,

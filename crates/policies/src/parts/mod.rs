@@ -8,6 +8,7 @@ pub mod frame_lists;
 pub mod ghosts;
 pub mod heap;
 pub mod hint;
+pub mod instructions;
 pub mod kth;
 pub mod late;
 pub mod lir_sets;

@@ -5,7 +5,7 @@
 //! for `life` requests sinks one queue. The out queue remembers the counts of pages that left.
 //!
 //! Invariants: (1) a resident frame is in exactly one queue, (2) within a queue above the lowest,
-//! expiry times ascend from the front, and none lies before `due`, (3) a bit of `occupied` is set
+//! expiry times ascend from the front, and none is before `due`, (3) a bit of `occupied` is set
 //! exactly for the queues that are not empty, (4) the out queue never exceeds its bound.
 
 use millpond_base::{FrameId, PageId};
@@ -202,8 +202,8 @@ impl MultiQueue {
         self.queues[word * 64 + bits.trailing_zeros() as usize].front()
     }
 
-    /// Offers the least recent pages of the lowest queues; says how many went. A refused page goes
-    /// to the back of its queue.
+    /// Offers the least recent pages of the lowest queues; returns how many were taken. A refused
+    /// page moves to the back of its queue.
     #[inline]
     pub fn evict<H: Host + ?Sized>(
         &mut self,

@@ -1,10 +1,10 @@
-//! The loop by which most policies evict: one candidate after another, until the goal is reached.
+//! The loop by which most policies evict: one candidate after another, until the request is met.
 
 use millpond_base::{FrameId, PageId};
 
 use crate::contract::{EvictRequest, Host, RefusalReason};
 
-/// Offers one frame of `state` after another; says how many were taken. `candidate` names the
+/// Offers one frame of `state` after another; returns how many were taken. `candidate` names the
 /// next one, or None when there is nothing left to offer; `taken` unlinks the frame that went,
 /// which need not be the offered one; `refused` puts the offered one where it is not the next
 /// candidate again, if another can be.
@@ -20,9 +20,9 @@ pub fn offer_in_turn<S: ?Sized, H: Host + ?Sized>(
     offer_from_queue(request, host, state, candidate, taken, refused, |_, _| ())
 }
 
-/// The same from an order that hits do not change. There a page with pages below it in the pool,
-/// any of which goes in its place, would be the next candidate again, a root for ever: each victim
-/// would be drawn at random. `stayed` puts it elsewhere.
+/// The same from an order that hits do not change. There an inner page with swizzled children, one
+/// of which is evicted in its place, would be the next candidate again, a root for ever: each
+/// victim would be drawn at random. `stayed` moves it elsewhere.
 #[inline(always)]
 pub fn offer_from_queue<S: ?Sized, H: Host + ?Sized>(
     request: &EvictRequest,
@@ -56,7 +56,7 @@ pub fn offer_from_queue<S: ?Sized, H: Host + ?Sized>(
     count
 }
 
-/// Offers the frames that `draw` names, of a policy that keeps no books of them; says how many
+/// Offers the frames that `draw` names, of a policy that keeps no books of them; returns how many
 /// were taken.
 #[inline(always)]
 pub fn offer_drawn<H: Host + ?Sized>(
@@ -67,7 +67,7 @@ pub fn offer_drawn<H: Host + ?Sized>(
     offer_in_turn(request, host, &mut (), |()| Some(draw()), |(), _, _| (), |(), _, _| ())
 }
 
-/// The same where `draw` gives so many at a time. No more are drawn than are offered, unless the
+/// The same where `draw` returns several at a time. No more are drawn than are offered, unless the
 /// host has enough.
 #[inline(always)]
 pub fn offer_sampled<H: Host + ?Sized, I: Iterator<Item = u32>>(

@@ -16,7 +16,7 @@ impl Position {
         self.now
     }
 
-    /// The position at `tick`. A tick that lies behind the last one counts as the last one.
+    /// The position at `tick`. A tick before the last one counts as the last one.
     #[inline(always)]
     pub fn at(&mut self, tick: Tick) -> u64 {
         let ahead = tick.wrapping_sub(self.last);

@@ -5,10 +5,10 @@ use millpond_base::{FrameId, PageId};
 use super::heap::Heap;
 use crate::contract::{EvictRequest, Host};
 
-/// A heap of victims. The frame with the least key goes first.
+/// A heap of victims. The frame with the least key is evicted first.
 ///
 /// A refused frame is set aside until the end of the eviction and keeps its key: each eviction
-/// offers a frame at most once, and so finds one that can go wherever it stands.
+/// offers a frame at most once, and so finds one that can be evicted wherever it is in the order.
 pub struct Ranking<K> {
     heap: Heap<K>,
     aside: Vec<(K, u32)>,
@@ -30,7 +30,7 @@ impl<K: Ord + Copy> Ranking<K> {
         self.heap.is_empty()
     }
 
-    /// Ranks `frame`, or ranks it anew.
+    /// Ranks `frame`, or re-ranks it.
     #[inline(always)]
     pub fn set(&mut self, frame: u32, key: K) {
         self.heap.set(frame, key);
@@ -54,9 +54,9 @@ impl<K: Ord + Copy> Ranking<K> {
         self.heap.least()
     }
 
-    /// Offers frames in order until the goal is reached. `gone` hears of each frame that went,
-    /// with its page; one that went in place of its parent need not have been ranked. Says how
-    /// many went and how many were looked at.
+    /// Offers frames in order until the request is met. `gone` receives each frame that was taken,
+    /// with its page; one that was taken in place of its parent need not have been ranked. Returns
+    /// how many were taken and how many were examined.
     #[inline]
     pub fn evict<H: Host + ?Sized>(
         &mut self,

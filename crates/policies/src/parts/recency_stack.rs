@@ -38,7 +38,7 @@ pub struct RecencyStack {
 }
 
 impl RecencyStack {
-    /// An empty stack for frames below `frames` and about so many ghosts.
+    /// An empty stack for frames below `frames` and about `ghosts` ghosts.
     pub fn new(frames: u32, pages_dense: Option<u64>, ghosts: u64) -> RecencyStack {
         RecencyStack {
             frames,

@@ -104,7 +104,7 @@ impl RetryQueue {
         }
     }
 
-    /// Offers frames, in turns, until the goal is reached; says how many were taken.
+    /// Offers frames, in turns, until the request is met; returns how many were taken.
     #[inline(always)]
     pub fn evict<H: Host + ?Sized>(&mut self, request: &EvictRequest, host: &mut H) -> u32 {
         offer_from_queue(

@@ -42,7 +42,7 @@ impl FrameSet {
         self.members.get(index as usize).copied()
     }
 
-    /// Puts `frame` in; says whether it was out.
+    /// Puts `frame` in; returns whether it was out.
     #[inline(always)]
     pub fn insert(&mut self, frame: u32) -> bool {
         let was_out = !self.has(frame);
@@ -53,7 +53,7 @@ impl FrameSet {
         was_out
     }
 
-    /// Takes `frame` out; says whether it was in.
+    /// Takes `frame` out; returns whether it was in.
     #[inline(always)]
     pub fn remove(&mut self, frame: u32) -> bool {
         let at = std::mem::replace(&mut self.place[frame as usize], OUT);

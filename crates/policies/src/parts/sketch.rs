@@ -24,7 +24,7 @@ pub struct Sketch {
 }
 
 impl Sketch {
-    /// A sketch for a pool of so many frames, halved after every `sample` references counted.
+    /// A sketch for a pool of `frames` frames, halved after every `sample` references counted.
     pub fn new(frames: u32, sample: u64) -> Sketch {
         let words = (frames as usize).next_power_of_two().max(8);
         Sketch { words: vec![0; words], counted: 0, sample: sample.max(1) }

@@ -2,7 +2,7 @@
 //!
 //! Hits write a time stamp and nothing else. When a frame is needed, all stamps are sorted once,
 //! and the list is consumed from its old end; an entry whose frame was used since is recognised by
-//! its stamp and passed over. When a good part of the list is consumed, one thread sorts anew into
+//! its stamp and passed over. When a good part of the list is consumed, one thread re-sorts into
 //! the other of two lists while the rest of the first one serves (gilbert 1.2.4.2, algorithm 1.5).
 //!
 //! The position is one word, generation and index, so that taking an entry is one addition. A
@@ -143,7 +143,7 @@ pub struct Sorted {
 }
 
 impl Sorted {
-    /// No order yet, for so many frames; sorted anew when `share` of a list is consumed.
+    /// No order yet, for `frames` frames; re-sorted when `share` of a list is consumed.
     pub fn new(frames: u32, share: f64) -> Sorted {
         let list = || (0..frames).map(|_| AtomicU64::new(0)).collect();
         Sorted {
@@ -155,7 +155,7 @@ impl Sorted {
         }
     }
 
-    /// Offers frames from the old end until the goal is reached; says how many were taken.
+    /// Offers frames from the old end until the request is met; returns how many were taken.
     #[inline(always)]
     pub fn evict<H: Host + ?Sized>(
         &self,
@@ -219,8 +219,8 @@ impl Sorted {
         Some((FrameId((entry >> 32) as u32), entry as u32))
     }
 
-    /// Sorts anew, unless another thread does or did since `seen`; says how many entries there
-    /// are then.
+    /// Re-sorts, unless another thread does or did since `seen`; returns how many entries there are
+    /// then.
     #[cold]
     fn renew(&self, seen: u64, stamps: &impl Stamps) -> Option<u32> {
         if self.sorting.swap(true, Acquire) {

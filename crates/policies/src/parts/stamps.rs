@@ -52,7 +52,7 @@ impl Default for Stamps {
     }
 }
 
-/// Where in the line a log lies.
+/// Where a log begins and ends in the line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ring {
     head: u8,
@@ -61,8 +61,8 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Two rings of so many slots side by side; what does not fit into the line is cut off the
-    /// second.
+    /// Two rings of these numbers of slots side by side; what does not fit into the line is cut off
+    /// the second.
     pub fn pair(first: usize, second: usize) -> (Ring, Ring) {
         let first = first.clamp(1, SLOTS);
         let second = second.min(SLOTS - first);
@@ -174,18 +174,18 @@ impl Stamps {
         self.state.store(LIVE, Relaxed);
     }
 
-    /// The frame holds no page, or one that somebody tries to evict.
+    /// The frame holds no page, or one that a thread tries to evict.
     #[inline(always)]
     pub fn vanish(&self) {
         self.state.store(ABSENT, Relaxed);
     }
 
-    /// The page could not be evicted and stays; unless somebody else has loaded another one since
+    /// The page could not be evicted and stays; unless another thread has loaded another one since
     /// [`Stamps::vanish`], it may be chosen again, or never again if that is `permanent`.
     #[inline(always)]
     pub fn stay(&self, permanent: bool) {
         let state = if permanent { PERMANENT } else { LIVE };
-        // Only a failed exchange means that the frame has appeared anew: nothing to do then.
+        // Only a failed exchange means that the frame holds a new page: nothing to do then.
         let _ = self.state.compare_exchange(ABSENT, state, Relaxed, Relaxed);
     }
 
@@ -195,7 +195,7 @@ impl Stamps {
         self.state.load(Relaxed) == LIVE
     }
 
-    /// Whether the frame holds a page that nobody tries to evict.
+    /// Whether the frame holds a page that no thread tries to evict.
     pub fn is_known(&self) -> bool {
         self.state.load(Relaxed) != ABSENT
     }

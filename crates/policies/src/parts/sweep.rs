@@ -1,9 +1,9 @@
 //! A clock hand that sweeps usage counts down, and stops where one is 0.
 //!
-//! The counts lie in the frames' own metadata. The hand is one counter for all threads; it hands
-//! out short runs of frames, and a thread that found its victim gives the rest of its run back if
-//! nobody claimed frames meanwhile. One thread alone thus moves it exactly frame by frame, for a
-//! fraction of the atomic additions.
+//! The counts are in the frames' own metadata. The hand is one counter for all threads; it hands
+//! out short runs of frames, and a thread that found its victim returns the rest of its run if no
+//! other thread claimed frames meanwhile. One thread alone thus moves it exactly frame by frame,
+//! for a fraction of the atomic additions.
 //!
 //! Large counts need many rounds. When a whole round found no count of 0, the rounds that cannot
 //! find one either are done at once, by subtracting from every count what they would have: the
@@ -132,7 +132,7 @@ impl Hand {
     }
 
     /// Sweeps `frames` frames until `request` is reached: subtracts `step` from counts above 0,
-    /// offers frames whose count is 0. Says how many were taken. `step` is at least 1.
+    /// offers frames whose count is 0. Returns how many were taken. `step` is at least 1.
     pub fn sweep<C: Counts, H: Host + ?Sized>(
         &self,
         frames: u32,
@@ -167,7 +167,7 @@ impl Hand {
             }
             steps += used as u32;
             if used < RUN {
-                // If somebody claimed frames since, ours stay unswept for this round.
+                // If another thread claimed frames since, ours stay unswept for this round.
                 let _ = self.at.compare_exchange(start + RUN, start + used, Relaxed, Relaxed);
             }
             if round.steps >= frames {

@@ -1,11 +1,11 @@
 //! The type queue (li 3.3.4): what `tq` and `tq-io` share.
 //!
-//! Pages whose last request was a read wait in the *low* queue, by recency; pages that were
-//! written to leave the first tier wait in the *high* queue, by the predicted position of their
-//! next read: the position of the first write since the last read, plus the mean distance between
-//! such writes and the reads that followed. The *out queue* keeps that for pages that left, and
-//! drops the one with the largest mean distance. Pages that the policy did not want, but got, are
-//! *unwanted* and go first.
+//! Pages whose last request was a read wait in the *low* queue, by recency; pages that were written
+//! to leave the first tier wait in the *high* queue, by the predicted position of their next read:
+//! the position of the first write since the last read, plus the mean distance between such writes
+//! and the reads that followed. The *out queue* keeps that for pages that left, and drops the one
+//! with the largest mean distance. Pages that the policy did not want, but got, are *unwanted* and
+//! are evicted first.
 //!
 //! All of them stand in one heap, whose key begins with the class, so that victims of every class
 //! are found alike. The write-aware order looks for clean pages first (li 5.5.2).
@@ -146,7 +146,8 @@ impl TypeQueue {
         let page = &mut self.pages[frame as usize];
         page.queue = queue;
         let class = self.class(queue, self.pages[frame as usize].is_dirty);
-        // The least key goes first: the latest expected read, and the longest there among equals.
+        // The least key is evicted first: the latest expected read, and the longest resident among
+        // equals.
         let order = if queue == Queue::High { NEVER - expected } else { 0 };
         self.ranking.set(frame, Key { class, order, sequence: self.sequence });
     }
@@ -249,7 +250,7 @@ impl TypeQueue {
         self.out.set(node, (Reverse(distance), self.sequence));
     }
 
-    /// Offers victims in order; says how many went.
+    /// Offers victims in order; returns how many were taken.
     #[inline]
     pub fn evict<H: Host + ?Sized>(&mut self, request: &EvictRequest, host: &mut H) -> u32 {
         self.start.evicting();

@@ -19,7 +19,7 @@ config! {
         f_root: u32 = 25, in 0..=COUNT_MAX;
         /// F of a root's child.
         f_root_1: u32 = 10, in 0..=COUNT_MAX;
-        /// F of what lies deeper.
+        /// F of deeper pages.
         f_deep: u32 = 5, in 0..=COUNT_MAX;
         /// R of a page outside B-trees: what a reference adds, or sets its count to.
         r: u32 = 5, in 0..=COUNT_MAX;
@@ -27,7 +27,7 @@ config! {
         r_root: u32 = 5, in 0..=COUNT_MAX;
         /// R of a root's child.
         r_root_1: u32 = 2, in 0..=COUNT_MAX;
-        /// R of what lies deeper.
+        /// R of deeper pages.
         r_deep: u32 = 1, in 0..=COUNT_MAX;
         /// S: what a pass of the hand takes.
         s: u32 = 1, in 1..=COUNT_MAX;

@@ -1,8 +1,8 @@
 //! GCLOCK's cold half: a hand that wears down usage counts, whatever a reference does to them.
 //!
-//! What a reference does, and by which weights, is the policy's idea and stands in its file as a
-//! [`UsageRule`], the hot half. Here is what all of them have in common: the sweep, and that a
-//! refusal may count as a reference.
+//! What a reference does, and by which weights, is the policy's idea and is in its file as a
+//! [`UsageRule`], the hot half. This file has what all of them have in common: the sweep, and that
+//! a refusal may count as a reference.
 
 use millpond_base::FrameId;
 use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};

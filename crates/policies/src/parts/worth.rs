@@ -10,8 +10,8 @@
 
 use millpond_base::Mark;
 
+use super::instructions::{Instructions, Terms};
 use super::stamps::{Copied, Lanes, Ring, SLOTS, Stamps, greatest_product};
-use super::worth_simd::{Instructions, Terms, values};
 
 choice! {
     /// What is logged where.
@@ -54,7 +54,7 @@ impl Default for Tracking {
 }
 
 impl Tracking {
-    /// Logs so many accesses and writes, cut down to what a line holds.
+    /// A log of these numbers of accesses and writes, cut down to what a line holds.
     pub fn new(log: StampLog, accesses: u32, writes: u32) -> Tracking {
         let writes = if log == StampLog::Bit { 0 } else { writes };
         let (first, second) = Ring::pair(accesses as usize, writes as usize);
@@ -165,7 +165,7 @@ impl Worth {
         self
     }
 
-    /// What [`Worth::values`] computes with.
+    /// The instruction set that `Worth::values` uses.
     #[inline(always)]
     pub fn instructions(&self) -> Instructions {
         self.instructions
@@ -204,13 +204,6 @@ impl Worth {
     #[inline(always)]
     fn weight(&self) -> f32 {
         self.write_weight + if self.tracking.log == StampLog::Strict { 1.0 } else { 0.0 }
-    }
-
-    /// The values at `now` of the pages with the logs `line(0)`, `line(1)`, …: as many as
-    /// `values` has room for, and to the bit what [`Worth::value`] says of each.
-    #[inline]
-    pub fn values<'a>(&self, now: u32, values: &mut [f32], line: impl Fn(usize) -> &'a Stamps) {
-        self::values(self, now, values, line);
     }
 
     /// The page's value at `now`: +∞ if it was referenced then and ages begin at 0.

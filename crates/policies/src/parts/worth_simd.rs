@@ -13,80 +13,27 @@
 //! The line is written by others at any time. It is read by one instruction of assembly: to the
 //! language, some relaxed loads, which is what [`Stamps::copy`] does one by one.
 
-// Where there is only the portable way, nobody asks for its terms.
-#![cfg_attr(any(loom, shuttle, miri, tsan, not(target_arch = "x86_64")), allow(dead_code))]
-
+#[cfg(all(target_arch = "x86_64", not(any(loom, shuttle, miri, tsan))))]
+use super::instructions::Instructions;
 use super::stamps::Stamps;
 use super::worth::Worth;
 
-/// What values are computed with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Instructions {
-    /// What every machine of the target has.
-    Portable,
-    /// AVX2: eight stamps at a time, as in watt's listing 3.
-    Avx2,
-    /// AVX-512: a whole line at a time.
-    Avx512,
-}
-
-impl Instructions {
-    /// All there are.
-    pub const ALL: [Instructions; 3] =
-        [Instructions::Portable, Instructions::Avx2, Instructions::Avx512];
-
-    /// Whether this machine has them. Model checkers and interpreters have none but the portable.
-    pub fn are_here(self) -> bool {
-        match self {
-            Instructions::Portable => true,
-            #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle, miri, tsan))))]
-            Instructions::Avx2 => is_x86_feature_detected!("avx2"),
-            #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle, miri, tsan))))]
-            Instructions::Avx512 => is_x86_feature_detected!("avx512f"),
-            #[cfg(not(all(target_arch = "x86_64", not(any(loom, shuttle, miri, tsan)))))]
-            Instructions::Avx2 | Instructions::Avx512 => false,
+impl Worth {
+    /// The values at `now` of the pages with the logs `line(0)`, `line(1)`, …: as many as
+    /// `values` has room for, and to the bit what [`Worth::value`] returns for each.
+    #[inline]
+    pub fn values<'a>(&self, now: u32, values: &mut [f32], line: impl Fn(usize) -> &'a Stamps) {
+        #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle, miri, tsan))))]
+        match self.instructions() {
+            // SAFETY: `Worth` names only instructions that were found on this machine.
+            Instructions::Avx2 => return unsafe { x86::by_avx2(self, now, values, line) },
+            // SAFETY: as above.
+            Instructions::Avx512 => return unsafe { x86::by_avx512(self, now, values, line) },
+            Instructions::Portable => {}
         }
-    }
-
-    /// The widest of this machine.
-    pub fn best() -> Instructions {
-        let widest_first = Instructions::ALL.into_iter().rev();
-        widest_first.into_iter().find(|set| set.are_here()).unwrap_or(Instructions::Portable)
-    }
-}
-
-/// What the value of each line needs of its log's shape, and of the clock besides now.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Terms {
-    /// The tick that ages are taken at.
-    pub(super) aged_from: u32,
-    /// What the second ring's value counts.
-    pub(super) weight: f32,
-    /// The lanes of each ring.
-    pub(super) lanes: [u16; 2],
-    /// The lane of each ring's slot 0, as a bit; none if stamps of now are not invaluable, or
-    /// nothing is logged.
-    pub(super) firsts: [u32; 2],
-}
-
-/// Values the lines `line(0)`, `line(1)`, …, as many as `values` has room for.
-#[inline]
-pub(super) fn values<'a>(
-    worth: &Worth,
-    now: u32,
-    values: &mut [f32],
-    line: impl Fn(usize) -> &'a Stamps,
-) {
-    #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle, miri, tsan))))]
-    match worth.instructions() {
-        // SAFETY: `Worth` names only instructions that were found on this machine.
-        Instructions::Avx2 => return unsafe { x86::by_avx2(worth, now, values, line) },
-        // SAFETY: as above.
-        Instructions::Avx512 => return unsafe { x86::by_avx512(worth, now, values, line) },
-        Instructions::Portable => {}
-    }
-    for (at, value) in values.iter_mut().enumerate() {
-        *value = worth.value(line(at), now);
+        for (at, value) in values.iter_mut().enumerate() {
+            *value = self.value(line(at), now);
+        }
     }
 }
 
@@ -229,14 +176,6 @@ mod x86 {
             let found = reads + terms.weight * writes;
             *value = if is_now & terms.heads(heads) != 0 { f32::INFINITY } else { found };
         }
-    }
-}
-
-impl Terms {
-    /// The lanes of both rings' heads.
-    #[inline(always)]
-    fn heads(&self, heads: [u8; 2]) -> u32 {
-        (self.firsts[0] << (heads[0] & 15)) | (self.firsts[1] << (heads[1] & 15))
     }
 }
 

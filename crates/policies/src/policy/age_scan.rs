@@ -1,8 +1,8 @@
 //! `age-scan`: a hand walks over the pool and throws out what is older than a threshold.
 //!
-//! **Idea** — LRU without a list: stamp pages when they are used, walk over the memory from time
-//! to time, and take whatever was not used for long enough. Which of the old ones goes first does
-//! not matter much.
+//! **Idea** — LRU without a list: stamp pages when they are used, walk over the memory from time to
+//! time, and take whatever was not used for long enough. Which of the old ones is evicted first
+//! does not matter much.
 //!
 //! **Source** — watt 2.1, on what WiredTiger does; WiredTiger's description of its eviction.
 //!
@@ -41,8 +41,8 @@ use crate::parts::sorted::{ABSENT, Candidate, LastStamp, LastStamps, Sorted, Sta
 config! {
     /// Parameters of [`AgeScan`].
     pub struct AgeScanConfig {
-        /// References since a page's last use that make it old; a part of the pool's frames, or
-        /// so many.
+        /// References since a page's last use that make it old; a part of the pool's frames, or a
+        /// number.
         age: Part = Part::Times(1.0);
         /// Frames that the hand passes at a time.
         walk: u32 = 300, in 1..=1_000_000_000, counts frames;

@@ -131,7 +131,7 @@ mod tests {
         // T2 = 1 2, T1 = 4 5, B1 = 3.
         assert_eq!((pool.pages(), pool.policy.balance.target()), (vec![1, 2, 4, 5], 0.0));
         assert!(!pool.reference(3));
-        // p = 1: of T1 = 4 5, the 4 goes, and 3 is in T2.
+        // p = 1: of T1 = 4 5, the 4 is evicted, and 3 is in T2.
         assert_eq!((pool.pages(), pool.policy.balance.target()), (vec![1, 2, 3, 5], 1.0));
         pool.reference(6);
         // |T1| = 1 is not above p: T2 gives 1.

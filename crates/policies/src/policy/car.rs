@@ -18,8 +18,8 @@
 //!
 //! **Deviations** — None from the source; as there, p adapts after a frame was reclaimed. Hits
 //! equal the Caffeine simulator's in every cell; libCacheSim's CAR falls below LRU on OLTP where
-//! the paper reports a gain, and is no oracle. A refused frame goes round once more in its clock;
-//! a clock whose frames were all refused yields to the other one.
+//! the paper reports a gain, and is no oracle. A refused frame gets one more round of its clock; a
+//! clock whose frames were all refused yields to the other one.
 //!
 //! **Defaults** — `adaptation=integer`: as the one credible oracle has it. The paper does not say
 //! whether p is whole.

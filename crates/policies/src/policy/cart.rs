@@ -18,9 +18,9 @@
 //!
 //! **Deviations** — A marked S page becomes L when |T1| ≥ min(p + 1, |B1|) in the paper and when
 //! |T1| ≥ max(p + 1, |B1|) in the Caffeine simulator, the only other implementation; `filter`
-//! chooses. With `max` hits equal Caffeine's in every cell. A refused frame goes round once more
-//! in its clock; a clock whose frames were all refused yields to the other one. What a host takes
-//! instead of the offered frame becomes a ghost by its filter bit: S in B1, L in B2.
+//! chooses. With `max` hits equal Caffeine's in every cell. A refused frame gets one more round of
+//! its clock; a clock whose frames were all refused yields to the other one. A child that the host
+//! takes in place of the offered frame becomes a ghost by its filter bit: S in B1, L in B2.
 //!
 //! **Defaults** — `filter=max` and `adaptation=integer`: as the oracle has it.
 
@@ -81,15 +81,15 @@ impl Cart {
         }
     }
 
-    /// The hand of the second clock: what was used goes back to the first one.
+    /// The hand of the second clock: a frame that was used returns to the first one.
     #[inline(always)]
     fn rescue(&mut self, at: FrameId) {
         self.clocks.move_to(FIRST, at);
         self.widen_left();
     }
 
-    /// The hand of the first clock meets a frame that was used: it goes round, and may pass the
-    /// filter.
+    /// The hand of the first clock meets a frame that was used: it stays for another round, and may
+    /// pass the filter.
     #[inline(always)]
     fn go_round(&mut self, at: FrameId) {
         self.clocks.move_to_back(at);
@@ -105,7 +105,8 @@ impl Cart {
         }
     }
 
-    /// The hand of the first clock meets a long-term frame that was not used: it goes over.
+    /// The hand of the first clock meets a long-term frame that was not used: it moves to the
+    /// second clock.
     #[inline(always)]
     fn go_over(&mut self, at: FrameId) {
         self.clocks.move_to(SECOND, at);
@@ -134,7 +135,7 @@ impl Cart {
         false
     }
 
-    /// Takes `frame` out; says whether its page was long-term.
+    /// Takes `frame` out; returns whether its page was long-term.
     fn unlink(&mut self, frame: FrameId) -> bool {
         self.clocks.remove(frame);
         let is_long = self.is_long[frame.index()];

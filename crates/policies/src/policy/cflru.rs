@@ -1,7 +1,8 @@
-//! `cflru`: the least recent clean page goes first, if it is cold enough.
+//! `cflru`: the least recent clean page is evicted first, if it is cold enough.
 //!
 //! **Idea** — Dropping a clean page costs a read later; dropping a dirty one costs a write now as
-//! well. Among the coldest pages, the *clean-first window*, a clean one goes before any dirty one.
+//! well. Among the coldest pages, the *clean-first window*, a clean one is evicted before any dirty
+//! one.
 //!
 //! **Source** — watt 2.2, after Park et al. 2006 (CFLRU).
 //!
@@ -177,7 +178,7 @@ impl Cflru {
             if host.state(FrameId(frame)) != PageState::Dirty {
                 return Some(frame);
             }
-            // Its write was not told to us: the host batches or drops hits.
+            // The policy did not receive its write: the host batches or drops hits.
             self.flags[frame as usize] |= DIRTY;
             self.clean.remove(&mut self.clean_links, frame);
         }

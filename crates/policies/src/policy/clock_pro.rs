@@ -9,8 +9,8 @@
 //! **State** — The circle of hot frames, cold frames and ghosts with its three hands; a mark beside
 //! each frame; the target number of cold frames.
 //!
-//! **Invariants** — Those of `parts::pro_clock`: (1) The circle holds exactly the resident frames,
-//! hot or cold, and the ghosts. (2) Each hand stands at the oldest node of its kind. (3) There are
+//! **Invariants** — Those of `parts::pro_clock`: (1) The clock holds exactly the resident frames,
+//! hot or cold, and the ghosts. (2) Each hand points at the oldest node of its kind. (3) There are
 //! at most `nonresident` ghosts. (4) The target is within its bounds.
 //!
 //! **Cost** — Hit: set a mark, no latch. Miss: one look-up among the ghosts. Admit and evict: walks
@@ -20,12 +20,11 @@
 //! rule of the authors' program that a page is not promoted where no unused hot page older than it
 //! is left. Like the Caffeine simulator it keeps a target number of cold frames, and with
 //! `nonresident=2x` its hits equal Caffeine's in every cell. The authors' program keeps a credit
-//! instead, worked off at later uses, gives up used cold pages whose test period is over, and
-//! skips repeated references. With its adaptation off (`adaptive=false,cold_min=5%`) hits are
-//! within 2.2 % of its, in most cells within 0.5 %. With it on they are within 2.6 %, but for two
-//! sizes each of backf and zigzag, where its program hits far less (22 times where ours does
-//! 1262). A refused frame goes to the head of the circle; where all
-//! cold frames were refused, the hot hand gives.
+//! instead, worked off at later uses, evicts used cold pages whose test period is over, and skips
+//! repeated references. With its adaptation off (`adaptive=false,cold_min=5%`) hits are within 2.2
+//! % of its, in most cells within 0.5 %. With it on they are within 2.6 %, but for two sizes each
+//! of backf and zigzag, where its program hits far less (22 times where ours does 1262). A refused
+//! frame moves to the head of the clock; where all cold frames were refused, the hot hand gives.
 //!
 //! **Defaults** — `cold_min=1%`, at least two frames, `cold_max=99%`, `nonresident=1x` and
 //! `adaptive=true`: the authors' program with its adaptation on.

@@ -8,8 +8,8 @@
 //!
 //! **State** — That of CLOCK-Pro, and beside each frame whether it was demoted.
 //!
-//! **Invariants** — Those of `parts::pro_clock`: (1) The circle holds exactly the resident frames,
-//! hot or cold, and the ghosts. (2) Each hand stands at the oldest node of its kind. (3) There are
+//! **Invariants** — Those of `parts::pro_clock`: (1) The clock holds exactly the resident frames,
+//! hot or cold, and the ghosts. (2) Each hand points at the oldest node of its kind. (3) There are
 //! at most `nonresident` ghosts. (4) The target is within its bounds, and demoted pages are
 //! counted.
 //!
@@ -17,7 +17,7 @@
 //! of the hands, amortised a constant. 11 bytes per frame, 21 per ghost.
 //!
 //! **Deviations** — None known: hits equal those of the Caffeine simulator, the only other
-//! implementation, in every cell. A refused frame goes to the head of the circle; where all cold
+//! implementation, in every cell. A refused frame moves to the head of the clock; where all cold
 //! frames were refused, the hot hand gives.
 //!
 //! **Defaults** — `cold_min=1%`, at least two frames, `cold_max=50%` and `nonresident=1x`: the

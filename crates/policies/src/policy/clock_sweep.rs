@@ -1,7 +1,7 @@
 //! `clock-sweep`: PostgreSQL's buffer replacement, a CLOCK with usage counts up to five.
 //!
-//! **Idea** — A few bits of frequency, bounded so that the hand never needs more than six rounds:
-//! a pin adds one up to the bound, a pass of the hand takes one, and 0 goes.
+//! **Idea** — A few bits of frequency, bounded so that the hand never needs more than six rounds: a
+//! pin adds one up to the bound, a pass of the hand subtracts one, and a frame at 0 is evicted.
 //!
 //! **Source** — PostgreSQL, src/backend/storage/buffer/README and freelist.c: the clock-sweep
 //! algorithm and its greatest usage count.

@@ -19,8 +19,8 @@
 //! neither do we: rounds that can find no victim are skipped
 //! ([`parts::sweep`](crate::parts::sweep)), and counts stop at 2³⁰.
 //!
-//! **Defaults** — F 25/25/10/5 and R 5/5/2/1 for other pages, roots, their children and what lies
-//! deeper, S 1, `variant=fix-full`: as gilbert runs it. His *x2* is F 50/50/25/10, R 10/10/5/2.
+//! **Defaults** — F 25/25/10/5 and R 5/5/2/1 for other pages, roots, their children and deeper
+//! pages, S 1, `variant=fix-full`: as gilbert runs it. His *x2* is F 50/50/25/10, R 10/10/5/2.
 
 use millpond_base::sync::atomic::{AtomicU32, Ordering::Relaxed};
 

@@ -16,9 +16,9 @@
 //! share leaves at least one frame to HIR.
 //!
 //! **Cost** — Hit: relink in one to three lists, central. Miss: one look-up among the ghosts.
-//! Admit: link, and prune what lies below the new bottom. Evict: unlink, the frame's place in S
-//! goes to a ghost, O(1); pruning and demotions are paid for by what was pushed. 26 bytes per
-//! frame, 28 per ghost.
+//! Admit: link, and prune what is below the new bottom. Evict: unlink, a ghost takes the frame's
+//! place in S, O(1); pruning and demotions are paid for by what was pushed. 26 bytes per frame, 28
+//! per ghost.
 //!
 //! **Deviations** — No independent result was at hand, nor the paper itself: the definition is that
 //! of a published re-implementation (cacheus), from which the rest is inferred. The share moves by

@@ -1,4 +1,4 @@
-//! `fifo`: the page that was loaded first goes first.
+//! `fifo`: the page that was loaded first is evicted first.
 //!
 //! **Idea** — What came lately is likelier to be wanted again than what came long ago; and keeping
 //! that order costs nothing on a hit.
@@ -13,11 +13,11 @@
 //! **Cost** — Hit: nothing. Admit: link. Evict: unlink, O(1); a refusal relinks. 9 bytes per
 //! frame, no ghosts.
 //!
-//! **Deviations** — One alternation instead of one per thread: an evictor holds the seat anyway.
-//! Explicitly dropped frames leave their queue at once instead of being flagged and skipped. A
-//! turn's length is rounded down to whole frames, at least one. A page that stays since a page
-//! below it goes in its place counts as new. From libCacheSim, Caffeine and the reference model:
-//! none, they know no refusals.
+//! **Deviations** — One alternation instead of one per thread: an evictor holds the latch of its
+//! policy host anyway. Explicitly dropped frames leave their queue at once instead of being flagged
+//! and skipped. A turn's length is rounded down to whole frames, at least one. A page that stays
+//! because a child is evicted in its place counts as new. From libCacheSim, Caffeine and the
+//! reference model: none, they know no refusals.
 //!
 //! **Defaults** — `queue_checks=1%`, `retry_checks=100%`: gilbert's alternation. Frames refused
 //! for good are not offered again, as he advises.

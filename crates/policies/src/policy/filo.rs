@@ -1,4 +1,4 @@
-//! `filo`: the page that was loaded last goes first.
+//! `filo`: the page that was loaded last is evicted first.
 //!
 //! **Idea** — A table scan touches each page once: throwing away the newest page keeps the rest of
 //! the pool as it was. For anything else it is about the worst that can be done.

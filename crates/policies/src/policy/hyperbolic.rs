@@ -161,8 +161,8 @@ impl OpenPolicy for Hyperbolic {
             for (candidate, frame) in sample.iter_mut().zip(drawn) {
                 *candidate = Candidate::of(frames, frame, request.now);
             }
-            // Whoever is refused gives way to the next of the sample: hot frames among many that
-            // are pinned would never be the least of one.
+            // A refused frame gives way to the next of the sample: hot frames among many that are
+            // pinned would never be the least of one.
             for offered in 0..size {
                 let (mut least, mut place) = (sample[offered], offered);
                 for (at, &other) in sample[..size].iter().enumerate().skip(offered + 1) {

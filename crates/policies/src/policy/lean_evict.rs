@@ -1,7 +1,8 @@
-//! `lean-evict`: random pages cool in a queue; who is not touched while cooling, goes.
+//! `lean-evict`: random pages cool in a queue; a page that is not referenced while cooling is
+//! evicted.
 //!
-//! **Idea** — Do not track what is hot, find out what is cold: put random pages on probation. A
-//! hot page costs nothing per hit, a page on probation is saved by its first hit.
+//! **Idea** — Do not track what is hot, find out what is cold: move random pages into a cooling
+//! stage. A hot page costs nothing per hit; a cooling page is saved by its first hit.
 //!
 //! **Source** — leanstore III-B, IV-C; gilbert 1.2.15, algorithm 1.16; watt 4.1.
 //!
@@ -28,7 +29,7 @@
 //! **Defaults** — `cooling=10%` and `refill=continuous` (leanstore VI-B); gilbert runs
 //! `cooling=2.5%,refill=half`, watt's simulations `cooling=30%`. `second_chance=true` is the other
 //! form in the WATT authors' simulator: a page that is hit keeps its place in the queue and is
-//! saved when it comes to the front.
+//! saved when it reaches the front.
 
 use millpond_base::FrameId;
 
@@ -53,7 +54,7 @@ choice! {
 config! {
     /// Parameters of [`LeanEvict`].
     pub struct LeanEvictConfig {
-        /// The cooling stage: how much of the pool is on probation, at least one frame.
+        /// The cooling stage: how much of the pool is cooling, at least one frame.
         cooling: Part = Part::Times(0.1);
         /// When the cooling stage is filled up.
         refill: Refill = Refill::Continuous;
@@ -219,7 +220,7 @@ impl LeanEvict {
         }
     }
 
-    /// Fills the stage up if it is time; says how many frames were looked at.
+    /// Fills the stage up if it is time; returns how many frames were looked at.
     #[inline(always)]
     fn fill<H: Host + ?Sized>(&mut self, steps_max: u32, host: &mut H) -> u32 {
         let (target, mut steps) = (self.target(), 0);

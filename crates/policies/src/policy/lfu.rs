@@ -19,7 +19,7 @@
 //! of them. Agrees with libCacheSim, Caffeine and the reference model hit for hit.
 //!
 //! **Defaults** — `tie=recency`, the least recent first; `frame` is gilbert's scan, which meets the
-//! lowest frame first. `count=cached`: a page that left starts anew.
+//! lowest frame first. `count=cached`: a page that was evicted restarts at zero.
 
 use millpond_base::FrameId;
 

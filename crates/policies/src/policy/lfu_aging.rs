@@ -15,7 +15,7 @@
 //! per frame. 12 bytes per frame and a little per distinct count, no ghosts.
 //!
 //! **Deviations** — Halves round up, so that no count becomes 0. Where two counts become one, the
-//! pages with the lesser go first, whatever their recency. Refusals as in `lfu`.
+//! pages with the lesser are evicted first, whatever their recency. Refusals as in `lfu`.
 //!
 //! **Defaults** — `a_max=10`: the sources leave it open; ours is low enough to act on database
 //! traces. `max_refs`, Arlitt's bound of a single count, is off.

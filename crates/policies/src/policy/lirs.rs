@@ -15,17 +15,17 @@
 //! than its limit, unless the LIR frames alone are more.
 //!
 //! **Cost** — Hit: relink in one to three lists, central. Miss: one look-up among the ghosts.
-//! Admit: link, and prune what lies below the new bottom. Evict: unlink, the frame's place in S
-//! goes to a ghost, O(1); pruning is paid for by what was pushed. 25 bytes per frame, 28 per ghost.
+//! Admit: link, and prune what is below the new bottom. Evict: unlink, a ghost takes the frame's
+//! place in S, O(1); pruning is paid for by what was pushed. 25 bytes per frame, 28 per ghost.
 //!
-//! **Deviations** — As in the authors' program, and not in their paper: references to the page
-//! used last change nothing; S has a limit, above which its oldest HIR entry is dropped. Theirs is
-//! found by a walk from the bottom, ours by a chain of the HIR entries. `hirs_min=2,stack=2500x`
-//! (or 2x, 3x) is their program; hits are the same in every cell. The Caffeine simulator and
-//! libCacheSim limit the ghosts instead of the stack (2c and c), take an Lhirs of at least 1, and
-//! do not skip repeats: they differ by design. Where the queue is empty (frames were dropped or
-//! evicted ahead) the oldest LIR page goes, without a ghost, for it would lie below the bottom. A
-//! refused HIR frame moves to the end of Q, a refused LIR frame to the top of S.
+//! **Deviations** — As in the authors' program, and not in their paper: references to the page used
+//! last change nothing; S has a limit, above which its oldest HIR entry is dropped. Theirs is found
+//! by a walk from the bottom, ours by a chain of the HIR entries. `hirs_min=2,stack=2500x` (or 2x,
+//! 3x) is their program; hits are the same in every cell. The Caffeine simulator and libCacheSim
+//! limit the ghosts instead of the stack (2c and c), take an Lhirs of at least 1, and do not skip
+//! repeats: they differ by design. Where the queue is empty (frames were dropped or evicted ahead)
+//! the oldest LIR page is evicted without a ghost, which would be below the bottom. A refused HIR
+//! frame moves to the end of Q, a refused LIR frame to the top of S.
 //!
 //! **Defaults** — `hirs=1%` and `stack=1.5x`: luan 4.8; `hirs_min=2`: the authors' program. In a
 //! pool of one frame the only frame is HIR.
@@ -210,7 +210,7 @@ mod tests {
         // 1 and 2 are LIR; 3 was HIR and is a ghost now.
         assert_eq!(pool.pages(), [1, 2, 4]);
         pool.reference(3);
-        // 4 left the queue; 3 is LIR; 1 is HIR and goes next.
+        // 4 left the queue; 3 is LIR; 1 is HIR and is evicted next.
         assert_eq!(pool.pages(), [1, 2, 3]);
         pool.reference(5);
         assert_eq!(pool.pages(), [2, 3, 5]);

@@ -1,7 +1,7 @@
 //! `lrd-v1`: least reference density.
 //!
 //! **Idea** — Pages are as useful as they are dense with references: how many there were per
-//! reference to any page since the page was loaded. The least dense one goes.
+//! reference to any page since the page was loaded. The least dense one is evicted.
 //!
 //! **Source** — gilbert 1.2.12, 1.2.12.1, algorithm 1.14 (after Effelsberg and Härder 1984).
 //!

@@ -1,7 +1,7 @@
 //! `lrd-v2`: least reference density, with ageing.
 //!
-//! **Idea** — As `lrd-v1`, but old references fade: in regular intervals every count is lowered,
-//! so that a page that was used much for a while goes when that is over.
+//! **Idea** — As `lrd-v1`, but old references fade: in regular intervals every count is lowered, so
+//! that a page that was used much for a while is evicted when that is over.
 //!
 //! **Source** — gilbert 1.2.12, 1.2.12.2, algorithm 1.14 (after Effelsberg and Härder 1984).
 //!
@@ -91,7 +91,7 @@ impl Ageing {
         if circle - times <= circle / 256 { 0 } else { times as u32 }
     }
 
-    /// What is left of a count after so many ageings.
+    /// What is left of a count after `times` ageings.
     fn aged(&self, count: u32, times: u32) -> u32 {
         if self.aging == Aging::Subtract {
             return count.saturating_sub((self.by * f64::from(times)).min(4e9) as u32);

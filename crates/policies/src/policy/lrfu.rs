@@ -1,7 +1,7 @@
 //! `lrfu`: least recently/frequently used, one scale from LRU to LFU.
 //!
 //! **Idea** — Every past reference counts for something, the less the longer ago: (1/2)^(λx) for x
-//! references ago. The page with the least sum goes. λ = 0 is LFU, λ = 1 is LRU.
+//! references ago. The page with the least sum is evicted. λ = 0 is LFU, λ = 1 is LRU.
 //!
 //! **Source** — luan 4.7, after Lee et al., IEEE Transactions on Computers (2001).
 //!

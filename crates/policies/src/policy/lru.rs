@@ -1,7 +1,7 @@
 //! `lru`: least recently used, by one list.
 //!
-//! **Idea** — What was used lately will be used soon: the page whose last reference lies farthest
-//! back goes.
+//! **Idea** — What was used lately will be used soon: the page whose last reference is farthest
+//! back is evicted.
 //!
 //! **Source** — gilbert 1.2.4.1; luan 4.1.
 //!

@@ -1,4 +1,4 @@
-//! `lru-k`: the page whose K-th last reference lies farthest back goes.
+//! `lru-k`: the page whose K-th last reference is farthest back is evicted.
 //!
 //! **Idea** — One reference says little: a scan makes it, too. The distance to the K-th last one
 //! tells pages that are used often from pages that were used once, and forgets old fame.
@@ -19,15 +19,15 @@
 //! 8 more with a period; 8 (K − 1) + 28 bytes per ghost.
 //!
 //! **Deviations** — gilbert keeps all K·n references in one list, which gives the same victims in
-//! O(1) but cannot take a page back in the middle, as a history must; his pseudo-references are
-//! the list of the frames below. A refused frame counts as referenced now, as with him. He found
-//! that the list stalls an engine whose pool is smaller than the data (1.3.4): once nearly all
-//! frames know K references, the page loaded last is the next to go. Here a call offers no more
-//! frames than the host lets it look at, and a live pool refuses what it holds for an operation in
-//! distress. History is bounded by a number of ghosts, not by an age, as luan does it. With a
-//! correlated period, frames below are ordered by the end of their period; if every frame is in its
-//! period, the one referenced least recently goes. Times count what the policy is told: hits,
-//! loads, refusals. From libCacheSim, WATT and the reference model, K = 2, with and without
+//! O(1) but cannot insert a returning page in the middle, as a history must; his pseudo-references
+//! are the list of the frames below. A refused frame counts as referenced now, as with him. He
+//! found that the list stalls an engine whose pool is smaller than the data (1.3.4): once nearly
+//! all frames know K references, the page loaded last is the next victim. Here a call offers no
+//! more frames than the host lets it examine, and a live pool refuses what its starvation guard
+//! holds for an operation. History is bounded by a number of ghosts, not by an age, as luan does
+//! it. With a correlated period, frames below are ordered by the end of their period; if every
+//! frame is in its period, the one referenced least recently goes. Times count the policy's events:
+//! hits, loads, refusals. From libCacheSim, WATT and the reference model, K = 2, with and without
 //! history: none. For K = 3 the reference model is `below=lru`.
 //!
 //! **Defaults** — `k=2` (the catalog, luan); `below=fifo` (gilbert; libCacheSim, too);

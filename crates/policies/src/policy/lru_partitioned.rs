@@ -14,8 +14,8 @@
 //! **Cost** — Hit: relink, central. Admit: link. Evict: unlink, O(parts) if parts are empty, else
 //! O(1). 8 bytes per frame, no ghosts.
 //!
-//! **Deviations** — What is reproduced is the choice of victims; a seat with one latch does not
-//! gain from the parts. Parts give victims in turn: watt does not say how Oracle chooses among
+//! **Deviations** — What is reproduced is the choice of victims; a policy host with one latch does
+//! not gain from the parts. Parts give victims in turn: watt does not say how Oracle chooses among
 //! them. A part that is empty is passed over. With one part it is `lru`.
 //!
 //! **Defaults** — `parts=8`, as the catalog has it; no more parts than frames.

@@ -1,7 +1,8 @@
-//! `lru-wsr`: LRU that gives a dirty page one more round before it goes.
+//! `lru-wsr`: LRU that gives a dirty page one more round before it is evicted.
 //!
 //! **Idea** — Writing a page back costs more than reading one again. A dirty page at the cold end
-//! is spared once; if nobody touched it by the time it comes round, it was cold, and goes.
+//! is spared once; if it was not referenced by the time it is there again, it was cold, and is
+//! evicted.
 //!
 //! **Source** — watt 2.2, after Jung et al. 2008 (LRU-WSR).
 //!

@@ -107,7 +107,7 @@ impl Mq {
         self.queues[queue].remove(&mut self.links, frame.0);
     }
 
-    /// A reference ends: time goes on, and the front of each queue sinks if it expired.
+    /// A reference ends: time advances, and the front of each queue sinks if it expired.
     #[inline(always)]
     fn adjust(&mut self) {
         self.now += 1;

@@ -1,4 +1,4 @@
-//! `mru`: the page that was used last goes first.
+//! `mru`: the page that was used last is evicted first.
 //!
 //! **Idea** — In a loop that is larger than the pool, the page used just now is the one wanted
 //! farthest in the future.
@@ -45,7 +45,7 @@ config! {
     }
 }
 
-/// The hot half: every unfix is told centrally.
+/// The hot half: the policy receives every unfix centrally.
 pub struct UnfixHook;
 
 impl HitHook for UnfixHook {

@@ -1,7 +1,7 @@
-//! `opt`: Bélády's MIN, the offline bound: whoever is needed last, goes.
+//! `opt`: Bélády's MIN, the offline bound: the page that is needed last is evicted.
 //!
-//! **Idea** — With the future known, evicting the page whose next reference lies farthest ahead
-//! costs the fewest misses that any demand-paging policy can have.
+//! **Idea** — With the future known, evicting the page whose next reference is farthest ahead costs
+//! the fewest misses that any demand-paging policy can have.
 //!
 //! **Source** — gilbert 1.1; leanstore VI-B; Bélády 1966.
 //!
@@ -123,7 +123,7 @@ impl Policy for Opt {
         if !self.bypass || self.ranking.len() < self.dirty.len() {
             return true;
         }
-        // A page that is never referenced again is not worth a frame, whoever is in it.
+        // A page that is never referenced again is not worth a frame, whichever page is in it.
         let farthest = self.ranking.first().map_or(0, |(key, _)| key);
         access.next != NEVER && again(access.next) > farthest
     }

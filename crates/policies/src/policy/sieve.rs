@@ -141,7 +141,7 @@ mod tests {
     fn survivors_stay_and_the_hand_goes_on_from_the_victim() {
         let mut pool = TestPool::<Sieve>::of("sieve", 4);
         pool.run([1, 2, 3, 4, 1, 3]);
-        // The hand passes 1, takes 2; then passes 3, takes 4; then 5, which nobody used.
+        // The hand passes 1, takes 2; then passes 3, takes 4; then 5, which was not used.
         pool.reference(5);
         assert_eq!(pool.pages(), [1, 3, 4, 5]);
         pool.reference(6);

@@ -35,7 +35,7 @@ use crate::parts::sorted::{ABSENT, LastStamp, LastStamps, Sorted};
 config! {
     /// Parameters of [`SortingLru`].
     pub struct SortingLruConfig {
-        /// Share of the sorted list that is consumed before it is sorted anew.
+        /// Share of the sorted list that is consumed before it is re-sorted.
         resort: Share = Share(0.75), in Share(0.0)..=Share(1.0);
     }
 }

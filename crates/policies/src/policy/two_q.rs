@@ -20,7 +20,7 @@
 //! reclaimed for it, as in libCacheSim and Caffeine, whose hits are equal in every cell; a model
 //! that removes it afterwards differs by up to 0.12 %. A refused frame moves to the recent end of
 //! its list; a list whose frames were all refused, or that is empty, yields to the other one. A
-//! page of A1in that stays since a page below it goes in its place is in use, and moves to Am.
+//! page of A1in that stays because a child is evicted in its place is in use, and moves to Am.
 //!
 //! **Defaults** — `kin=25%`, `kout=50%`: the authors' (luan 4.6).
 

@@ -23,7 +23,7 @@
 //! raises all four of a page's counters, not only the least of them, so that estimates err upwards
 //! a little more. There is no jitter against crafted collisions, and the window does not adapt.
 //! Ties are won by the page that is in the main cache. A refused frame moves to the recent end of
-//! its list; where the loser is refused the winner goes, then whoever can.
+//! its list; where the loser is refused the winner is evicted, then any page that can be.
 //!
 //! **Defaults** — `window=1%`, `protected=80%`, `sample=10`: the paper's.
 

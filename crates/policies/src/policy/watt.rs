@@ -1,4 +1,4 @@
-//! `watt`: write-aware timestamp tracking: of a few random pages, the one worth least goes.
+//! `watt`: write-aware timestamp tracking: of a few random pages, the one worth least is evicted.
 //!
 //! **Idea** — A page is worth its access frequency, and nobody knows over which span to measure
 //! it: so measure over every span that the last few timestamps delimit, and believe the highest.
@@ -7,14 +7,14 @@
 //! **Source** — watt 3 (tracking, value, refinements), 4.3 (parameters, variants), 5 (fast form).
 //!
 //! **State** — One cache line of stamps beside each frame, in two rings: accesses and writes. The
-//! clock is the host's: a tick per so many evictions, an *epoch*. A random generator.
+//! clock is the host's: one tick per fixed number of evictions, an *epoch*. A random generator.
 //!
-//! **Invariants** — (1) A resident frame is known, unless somebody is offering it just now. (2) A
-//! ring holds the last stamps of its kind, at most one per epoch, youngest at its head; hits that
-//! race may lose or misplace one, which watt 5 accepts. (3) Where one frame is wanted, the least
-//! valued of the sample that can go goes; where more are wanted, no candidate above the sample's
-//! least value is taken, unless nothing else can be. (4) A frame that was refused for good is not
-//! offered again while its page stays.
+//! **Invariants** — (1) A resident frame is known, unless a thread is offering it at that moment.
+//! (2) A ring holds the last stamps of its kind, at most one per epoch, youngest at its head; hits
+//! that race may lose or misplace one, which watt 5 accepts. (3) Where one frame is wanted, the
+//! least valued of the sample that can be evicted is; where more are wanted, no candidate above the
+//! sample's least value is taken, unless nothing else can be. (4) A frame that was refused for good
+//! is not offered again while its page stays.
 //!
 //! **Cost** — Hit: one comparison, and two stores if the epoch is new; no latch. Admit: 64 bytes
 //! written. Evict: `sample` cache lines, and where more than one frame is wanted `candidates` more,
@@ -34,6 +34,9 @@
 //! **Defaults** — watt 4.3: 8 accesses, 4 writes, samples of 8, 4 epochs per cache replacement,
 //! dampening 0.1, maximum, write weight 4; `candidates=64` as in its listing 2, whose 64 epochs
 //! are `epochs=64`. A page of the current epoch is worth +∞ (`age_from=0`).
+//!
+//! Long because one policy is one file: the sample, the pass that is drawn ahead and the twin by
+//! the paper's listing, which the tests hold it to, have no other user.
 
 use std::marker::PhantomData;
 
@@ -49,10 +52,10 @@ use crate::parts::Random as Generator;
 use crate::parts::stamps::{Ring, SLOTS, Stamps};
 use crate::parts::worth::{Aggregate, StampLog, Tracking, Worth, stamp};
 
-/// How quickly the clock goes: epochs per replacement of the whole cache.
+/// How quickly the clock advances: epochs per replacement of the whole cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Epochs {
-    /// So many.
+    /// A number of epochs.
     PerReplacement(u32),
     /// One per eviction.
     Max,
@@ -295,7 +298,7 @@ struct Pass {
     frames: [u32; PASS],
     values: [f32; PASS],
     len: usize,
-    /// The first one whose line nobody asked for.
+    /// The first one whose line was not prefetched.
     unasked: usize,
     /// The generator's state before the draws, where its owner must still be; after the sample;
     /// after the candidates.
@@ -482,7 +485,8 @@ impl<C: WattClock, H: Host + ?Sized> Hunt<'_, C, H> {
                 self.taken += 1;
                 return true;
             }
-            // `Absent` may be said of a child that was to go first: it is no reason to forget.
+            // `Absent` may be said of a child that was to are evicted first: it is no reason to
+            // forget.
             Err(why) => stamps.stay(!why.is_temporary()),
         }
         self.has_enough = self.host.has_enough();

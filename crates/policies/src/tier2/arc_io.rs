@@ -1,8 +1,8 @@
 //! `arc-io`: ARC that looks for clean pages first, by the type of their last request.
 //!
-//! **Idea** — As ARC, but a clean page goes before every dirty one: from the recency list before
-//! the frequency list, and within each those first whose last request foretells a write: READ,
-//! then RECOV, REPLACE, SYNCH.
+//! **Idea** — As ARC, but a clean page is evicted before every dirty one: from the recency list
+//! before the frequency list, and within each those first whose last request foretells a write:
+//! READ, then RECOV, REPLACE, SYNCH.
 //!
 //! **Source** — li 5.5.2, algorithm 5.3.
 //!

@@ -16,9 +16,9 @@
 //! frame, no ghosts.
 //!
 //! **Deviations** — The cold start ends when the cache is first full, for good; the source tests
-//! each time whether it is full, which is the same where frames are never freed. A page that is
-//! not wanted, but admitted, goes to the victim's end, as in the cold start. A refused frame moves
-//! to the recent end.
+//! each time whether it is full, which is the same where frames are never freed. A page that is not
+//! wanted, but admitted, enters at the victim's end, as in the cold start. A refused frame moves to
+//! the recent end.
 //!
 //! **Defaults** — No parameters. A write without a reason counts as REPLACE.
 

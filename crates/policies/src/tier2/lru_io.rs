@@ -1,8 +1,9 @@
 //! `lru-io`: clean pages first, by the type of their last request, then LRU among dirty ones.
 //!
-//! **Idea** — A clean page costs no write when it goes, and none to come back if it is written
-//! next. So clean pages go before dirty ones, and among them those first whose last request
-//! foretells a write: READ, then RECOV, REPLACE, SYNCH. Dirty pages go by recency.
+//! **Idea** — A clean page costs no write when it is evicted, and none to come back if it is
+//! written next. So clean pages are evicted before dirty ones, and among them those first whose
+//! last request foretells a write: READ, then RECOV, REPLACE, SYNCH. Dirty pages are evicted by
+//! recency.
 //!
 //! **Source** — li 5.5.2, algorithm 5.2.
 //!

@@ -1,4 +1,4 @@
-//! `min-rw`: offline, the page whose next read lies farthest ahead, without passing pages by.
+//! `min-rw`: offline, the page whose next read is farthest ahead, without passing pages by.
 //!
 //! **Idea** — Bélády's rule for a cache that sees writes, too: keep what will be read soonest. It
 //! has the fewest reads and, blind to who is dirty, many writes.
@@ -11,8 +11,8 @@
 //!
 //! **Cost** — Hit, admit, evict: O(log n). 28 bytes per frame, no ghosts.
 //!
-//! **Deviations** — Among pages that are never read again the one that was requested longest ago
-//! goes. A refused frame keeps its place.
+//! **Deviations** — Among pages that are never read again the one that was requested longest ago is
+//! evicted. A refused frame keeps its place.
 //!
 //! **Defaults** — No parameters.
 
@@ -27,7 +27,7 @@ use crate::contract::{
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::Ranking;
 
-/// The page whose next read lies farthest ahead.
+/// The page whose next read is farthest ahead.
 pub struct MinRw {
     ranking: Ranking<(Reverse<u64>, u64)>,
     now: u64,

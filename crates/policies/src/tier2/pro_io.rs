@@ -2,7 +2,7 @@
 //!
 //! **Idea** — Evicting a page costs a write if it is dirty, unless that write is due anyway, and a
 //! read if it is read before it is written. Evicting a page that costs nothing is always right;
-//! when each costs something, the page whose next request lies farthest ahead goes.
+//! when each costs something, the page whose next request is farthest ahead is evicted.
 //!
 //! **Source** — li 5.4, 5.5.1, algorithm 5.1.
 //!
@@ -16,8 +16,8 @@
 //! eviction, and for the victim. 33 bytes per frame, no ghosts.
 //!
 //! **Deviations** — The source's case B2b (some pages cost two, some one) is decided by distance,
-//! as there; it is not known to be optimal. Among pages that cost nothing the one needed last
-//! goes: any is as good (theorem 5.2). In a host that knows no pre-clean pages they count as
+//! as there; it is not known to be optimal. Among pages that cost nothing the one needed last is
+//! evicted: any is as good (theorem 5.2). In a host that knows no pre-clean pages they count as
 //! dirty. A refused frame keeps its place.
 //!
 //! **Defaults** — No parameters.

@@ -9,13 +9,13 @@
 //! it sinks one queue; an out queue of counts.
 //!
 //! **Invariants** — (1) A resident frame is in exactly one queue. (2) Expiry times ascend in each
-//! queue above the lowest. (3) The bit of a queue says whether it is empty. (4) The out queue never
-//! exceeds its bound.
+//! queue above the lowest. (3) The bit of a queue returns whether it is empty. (4) The out queue
+//! never exceeds its bound.
 //!
 //! **Cost** — Hit: relink; all queues are looked at only when some page is due to sink. Evict: the
 //! lowest queue by a bit set. 24 bytes per frame; 32 per ghost.
 //!
-//! **Deviations** — Reads and writes both count as uses. A refused frame goes to the back of its
+//! **Deviations** — Reads and writes both count as uses. A refused frame moves to the back of its
 //! queue.
 //!
 //! **Defaults** — 80 queues of one frequency each, life 20 million requests, out queue as large as

@@ -1,9 +1,10 @@
 //! `t2-opt`: offline, the most read hits that any second tier can have.
 //!
 //! **Idea** — Bélády's rule where only reads count and a page may pass by: of the cached pages and
-//! the requested one, the one goes whose next read lies farthest ahead. That is the source's rule,
-//! and nearly the best there is; a page that is written before it is read could come back with
-//! that write for nothing, so that `rule=exact` lets it go first and has the most read hits of all.
+//! the requested one, the one is evicted whose next read is farthest ahead. That is the source's
+//! rule, and nearly the best there is; a page that is written before it is read could come back
+//! with that write for nothing, so that `rule=exact` lets it are evicted first and has the most
+//! read hits of all.
 //!
 //! **Source** — li 3.4.1 (OPT).
 //!
@@ -32,9 +33,9 @@ use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{ColdStart, Ranking};
 
 choice! {
-    /// Which page goes.
+    /// Which page is evicted.
     pub enum T2OptRule {
-        /// The one whose next read lies farthest ahead (li 3.4.1).
+        /// The one whose next read is farthest ahead (li 3.4.1).
         Read = "read",
         /// The same, but pages that are written before they are read first.
         Exact = "exact",
@@ -44,7 +45,7 @@ choice! {
 config! {
     /// The parameters of the second tier's optimum.
     pub struct T2OptConfig {
-        /// Which page goes.
+        /// Which page is evicted.
         rule: T2OptRule = T2OptRule::Read;
     }
 }

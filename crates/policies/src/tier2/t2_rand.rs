@@ -1,6 +1,7 @@
 //! `t2-rand`: a uniformly random page, below a first tier.
 //!
-//! **Idea** — The point of comparison that costs nothing: every page is taken in, any page goes.
+//! **Idea** — The point of comparison that costs nothing: every page is admitted, any page is
+//! evicted.
 //!
 //! **Source** — li 3.4.1 (RAND).
 //!

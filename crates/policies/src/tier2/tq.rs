@@ -1,9 +1,9 @@
-//! `tq`: the type queue: what was read goes first, what was written to make room stays.
+//! `tq`: the type queue: what was read is evicted first, what was written to make room stays.
 //!
-//! **Idea** — The type of a page's last request says what its next one will be. A page that was
-//! read is in the first tier now: low priority, by recency. A page that was written to make room
-//! will be read here: high priority, and the one goes first whose next read is predicted to lie
-//! farthest ahead, from the mean distance between such writes and the reads that followed.
+//! **Idea** — The type of a page's last request predicts its next one. A page that was read is in
+//! the first tier now: low priority, by recency. A page that was written to make room will be read
+//! here: high priority, and the one is evicted first whose next read is predicted to be farthest
+//! ahead, from the mean distance between such writes and the reads that followed.
 //!
 //! **Source** — li 3.3.4, algorithm 3.2.
 //!
@@ -20,8 +20,8 @@
 //! recent end (the text says LRU); a running average is the mean of all distances; a page in the
 //! out queue that is written again before it was read comes back with its first write's position
 //! (only the first write counts); equal predictions go in order of arrival. While the cache fills,
-//! READ and RECOV pages enter the low queue. A page that is not wanted, but admitted, goes before
-//! the low queue. A refused frame keeps its place.
+//! READ and RECOV pages enter the low queue. A page that is not wanted, but admitted, is evicted
+//! before the low queue. A refused frame keeps its place.
 //!
 //! **Defaults** — Out queue as large as the cache: li 3.4.1. A write without a reason counts as
 //! REPLACE.

@@ -10,11 +10,11 @@
 //! **Invariants** — (1) Exactly the resident frames are ranked. (2) A frame's class is the one of
 //! its queue and its state. (3) The out queue never exceeds its bound.
 //!
-//! **Cost** — As `tq`; a page that becomes dirty or clean is ranked anew. 76 bytes per frame, 84
-//! per ghost.
+//! **Cost** — As `tq`; a page that becomes dirty or clean is re-ranked. 76 bytes per frame, 84 per
+//! ghost.
 //!
-//! **Deviations** — Those of `tq`. A page that is not wanted, but admitted, goes before all others
-//! of its state.
+//! **Deviations** — Those of `tq`. A page that is not wanted, but admitted, is evicted before all
+//! others of its state.
 //!
 //! **Defaults** — Out queue as large as the cache: li 3.4.1. A write without a reason counts as
 //! REPLACE.

@@ -7,9 +7,9 @@ use millpond_base::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Se
 /// `Header::page` of a frame without one.
 pub const NO_PAGE: u64 = u64::MAX;
 
-/// One frame. `page`, `resident`, `permanent` and `parent` change only under the latch; `dirty`
-/// is set by whoever has the frame pinned; `children` has a lock of its own, and grows only under
-/// the latch.
+/// One frame. `page`, `resident`, `permanent` and `parent` change only under the latch; `dirty` is
+/// set by the thread that has the frame pinned; `children` has a lock of its own, and grows only
+/// under the latch.
 #[derive(Default)]
 pub struct Header {
     /// Even: unlatched. Odd: latched. Each change of the page moves it on by two.

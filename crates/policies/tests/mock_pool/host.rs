@@ -1,4 +1,4 @@
-//! The pool as an evicting policy sees it: every answer under the frame's try-latch.
+//! The pool as an evicting policy sees it: every call holds the frame's try-latch.
 
 use millpond_base::sync::atomic::Ordering::SeqCst;
 
@@ -8,8 +8,8 @@ use millpond_policies::contract::{Cooled, HitHook, Host, OfferOutcome, PageState
 use super::header::NO_PAGE;
 use super::pool::Pool;
 
-/// One eviction's view of the pool. What it took goes to the free list only after `evict`
-/// returned, so that an open policy has unlinked a frame before it is admitted again.
+/// One eviction's view of the pool. What it took enters the free list only after `evict` returned,
+/// so that an open policy has unlinked a frame before it is admitted again.
 pub struct LiveHost<'a, T: HitHook> {
     pub pool: &'a Pool<T>,
     pub taken: Vec<FrameId>,

@@ -1,4 +1,4 @@
-//! A small threaded buffer pool that seats any policy as the contract says.
+//! A small threaded buffer pool that hosts any policy as the contract requires.
 
 mod header;
 mod host;

@@ -1,4 +1,4 @@
-//! The three seats of a cold half in a live pool.
+//! The three kinds of policy host in a live pool: exact, batched, open.
 
 use millpond_base::FrameId;
 use millpond_base::sync::Mutex;
@@ -8,20 +8,20 @@ use millpond_policies::erased::{Cold, OpenCold};
 /// Hits that a thread keeps to itself before it drains them.
 pub const RING: usize = 8;
 
-/// A hit not told yet: the frame, its version then, and the access.
+/// A hit not delivered yet: the frame, its version then, and the access.
 pub type Told = (FrameId, u64, Access);
 
 /// Where the cold half sits.
 pub enum PolicyHost<T: HitHook> {
-    /// Under a mutex, told of every hit at once: order is exact, each hit pays.
+    /// Under a mutex, notified of every hit at once: order is exact, each hit pays.
     Exact(Mutex<Box<dyn Cold<T>>>),
-    /// Under a mutex, told of hits by the batch, and late.
+    /// Under a mutex, notified of hits in batches, and late.
     Batched(Mutex<Box<dyn Cold<T>>>),
     /// Used by all threads at once.
     Open(Box<dyn OpenCold<T>>),
 }
 
-/// Calls the cold half, whatever the seat.
+/// Calls the cold half, whatever the kind of host.
 macro_rules! hosted {
     ($policy_host:expr, $cold:ident => $call:expr) => {
         match $policy_host {
@@ -63,7 +63,7 @@ impl<T: HitHook> PolicyHost<T> {
         hosted!(self, cold => cold.forget(frames, frame));
     }
 
-    /// Revives, if `still` holds once the seat is had.
+    /// Revives, if `still` holds once the latch is acquired.
     pub fn revive(&self, frames: Frames<'_, T>, frame: FrameId, still: impl FnOnce() -> bool) {
         hosted!(self, cold => {
             if still() {
@@ -72,7 +72,7 @@ impl<T: HitHook> PolicyHost<T> {
         });
     }
 
-    /// Tells of a clean page, if `still` holds once the seat is had.
+    /// Notifies the policy of a clean page, if `still` holds once the latch is acquired.
     pub fn cleaned(&self, frames: Frames<'_, T>, frame: FrameId, still: impl FnOnce() -> bool) {
         hosted!(self, cold => {
             if still() {
@@ -81,7 +81,7 @@ impl<T: HitHook> PolicyHost<T> {
         });
     }
 
-    /// Tells of a hit, at once or later. `is_still` says whether a frame is what it was.
+    /// Tells of a hit, at once or later. `is_still` returns whether a frame is what it was.
     pub fn hit(
         &self,
         frames: Frames<'_, T>,
@@ -107,7 +107,7 @@ impl<T: HitHook> PolicyHost<T> {
                     Err(_) => drop(ring.remove(0)),
                 }
             }
-            // An open policy hears of hits through its hot half only.
+            // An open policy receives hits through its hot half only.
             PolicyHost::Open(_) => {}
         }
     }
@@ -137,7 +137,7 @@ impl<T: HitHook> PolicyHost<T> {
     }
 }
 
-/// Rule 4: a hit is told only of a frame that is still what it was when it was hit.
+/// Rule 4: a hit is delivered only if the frame is still what it was when it was hit.
 fn tell<T: HitHook>(
     cold: &mut dyn Cold<T>,
     frames: Frames<'_, T>,

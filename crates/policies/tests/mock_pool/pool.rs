@@ -1,4 +1,4 @@
-//! The pool: table, frames, free list, seat. A page is loaded once however many threads ask.
+//! The pool: table, frames, free list, policy host. A page is loaded once however many threads ask.
 
 use millpond_base::sync::atomic::Ordering::SeqCst;
 use std::collections::HashMap;
@@ -156,7 +156,7 @@ impl<T: HitHook> Pool<T> {
             return Some(version);
         }
         let latched = header.latch_at(version)?;
-        // What cools again before the seat is had needs no reviving.
+        // A frame that cools again before the latch is acquired needs no reviving.
         header.cooling.store(false, SeqCst);
         let version = latched.changed();
         let still = || header.is_still(version) && !header.cooling.load(SeqCst);
@@ -177,7 +177,7 @@ impl<T: HitHook> Pool<T> {
         }
     }
 
-    /// Drains what a thread has not told yet.
+    /// Delivers the hits that a thread still buffers.
     pub fn drain(&self, ring: &mut Vec<Told>) {
         let still = |f: FrameId, v: u64| self.headers[f.index()].is_still(v);
         self.policy_host.drain(self.frames(), ring, still);
@@ -208,7 +208,8 @@ impl<T: HitHook> Pool<T> {
         let publish = || header.resident.store(true, SeqCst);
         self.policy_host.admit(self.frames(), frame, access, ghost_hit, publish);
         self.swizzle(frame, access.page.0);
-        // In the table before the latch goes: whoever takes the page out must find it there.
+        // In the table before the latch is released: a thread that evicts the page must find it
+        // there.
         let mut table = self.table.lock().expect("no thread panicked");
         table.insert(access.page.0, Place::In(frame));
         drop(table);
@@ -315,8 +316,8 @@ impl<T: HitHook> Pool<T> {
         self.policy_host.cleaned(self.frames(), frame, || header.is_still(version));
     }
 
-    /// Drops `page`, if it is there and nobody needs it. The frame is free only after the policy
-    /// has forgotten it.
+    /// Drops `page`, if it is resident and not pinned. The frame is free only after the policy has
+    /// forgotten it.
     pub fn drop_page(&self, page: u64) {
         let Some(Place::In(frame)) = self.find(page) else { return };
         let header = &self.headers[frame.index()];

@@ -18,7 +18,7 @@ pub struct Load {
     pub pages: u64,
     /// 1: all pages alike; more: the low numbers are referenced more often.
     pub skew: i32,
-    /// Of 16 references, so many drop the page instead.
+    /// The number of references in 16 that drop the page instead.
     pub drops: u32,
     /// Whether one more thread evicts ahead.
     pub evicts_ahead: bool,

@@ -47,7 +47,7 @@ pub enum Op {
     Unswizzle { child: u8 },
     /// A page will never go.
     Permanent { frame: u8 },
-    /// From now on so many in 256 offers meet a page that changes meanwhile, or vanishes.
+    /// From now on this number in 256 offers meet a page that changes meanwhile, or is dropped.
     Trouble { changes: u8, vanishes: u8 },
 }
 

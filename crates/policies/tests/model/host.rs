@@ -1,4 +1,4 @@
-//! The model's frames, and what it answers to a policy that evicts.
+//! The model's frames, and what it returns to a policy that evicts.
 
 use millpond_base::{FrameId, PageId};
 use millpond_policies::contract::{Cooled, Host, OfferOutcome, PageState, RefusalReason};
@@ -17,7 +17,7 @@ pub struct Frame {
     /// Its write was begun and has not ended.
     pub writing: bool,
     pub cooling: bool,
-    /// It was dropped while the policy evicted; the policy hears of it afterwards.
+    /// It was dropped while the policy evicted; the policy is notified afterwards.
     pub vanished: bool,
     pub parent: Option<u32>,
     pub children: Vec<u32>,
@@ -35,23 +35,23 @@ pub struct ModelHost {
     pub frames: Vec<Frame>,
     pub takes_dirty: bool,
     pub may_offer_absent: bool,
-    /// So many in 256 offers meet a page that changes meanwhile.
+    /// The number in 256 offers that meet a page that changes meanwhile.
     pub changes: u8,
-    /// So many meet one that is dropped meanwhile.
+    /// The number that meet one that is dropped meanwhile.
     pub vanishes: u8,
     pub random: fastrand::Rng,
     /// The frames that this eviction took.
     pub taken: Vec<FrameId>,
     /// Frames whose page vanished during this eviction.
     pub vanished: Vec<FrameId>,
-    /// Cooling frames that were hit during this eviction; the policy hears of it afterwards.
+    /// Cooling frames that were hit during this eviction; the policy is notified afterwards.
     pub revived: Vec<FrameId>,
     /// Top-level questions of this eviction: offers that are not a child's, and coolings.
     pub offers: u64,
     pub coolings: u64,
     /// What the policy did wrong.
     pub fault: Option<String>,
-    /// A hash of every question and answer so far.
+    /// A hash of every call and its result so far.
     pub log: u64,
     following: bool,
 }

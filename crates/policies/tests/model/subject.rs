@@ -10,7 +10,7 @@ use millpond_policies::registry::{Visitor, visit_all};
 
 /// A policy together with its frames' metadata.
 pub trait Subject {
-    /// What a hit does: the hot half, and the cold half if it must hear of it.
+    /// What a hit does: the hot half, and the cold half if it receives hits.
     fn hit(&mut self, frame: FrameId, access: &Access);
     fn revive(&mut self, frame: FrameId);
     fn wants(&mut self, access: &Access) -> bool;
@@ -139,8 +139,8 @@ impl Kind {
         (self.check_spec)(spec)
     }
 
-    /// Whether it looks at frames by number, and so may offer one that holds no page. Policies
-    /// that hear every hit know which frames are resident, and so do those of the other families.
+    /// Whether it examines frames by number, and so may offer one that holds no page. Policies that
+    /// receive every hit know which frames are resident, and so do those of the other families.
     pub fn may_offer_absent(&self) -> bool {
         const BY_NUMBER: &[&str] =
             &["loop", "sorting-lru", "sorting-lru-k", "age-scan", "lrd-v1", "lrd-v2", "t2-rand"];

@@ -46,8 +46,8 @@ pub struct World<'a> {
     pub checks: bool,
 }
 
-/// Carries out `ops` and empties the pool; the log of all that the policy asked and answered.
-/// Says what the policy did wrong, a panic included.
+/// Carries out `ops` and empties the pool; returns the log of all calls and their results, or what
+/// the policy did wrong, a panic included.
 pub fn drive(case: &Case, ops: &[Op]) -> Result<u64, String> {
     let run = || -> Result<u64, String> {
         let mut world = World::new(case, ops);
@@ -160,7 +160,7 @@ impl<'a> World<'a> {
         self.check()
     }
 
-    /// Operations that the policy does not hear of, but for a page that was cleaned.
+    /// Operations of which the policy is not notified, but for a page that was cleaned.
     fn arrange(&mut self, op: &Op) {
         let at = |frame: u8| u32::from(frame) % self.case.frames;
         match *op {
@@ -306,8 +306,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Evicts at least one frame: there is one that can go, so the policy must find it, the
-    /// sooner the less stands in its way.
+    /// Evicts at least one frame: there is one that can be evicted, so the policy must find it, the
+    /// sooner the fewer frames are refused.
     fn evict_surely(
         &mut self,
         frames: u32,
@@ -397,7 +397,7 @@ impl<'a> World<'a> {
         held.is_resident() && held.pins == 0 && held.children.is_empty()
     }
 
-    /// The page in `frame` is dropped, if nobody needs it.
+    /// The page in `frame` is dropped, if it is not pinned.
     fn drop_page(&mut self, frame: u32) {
         if !self.can_drop(frame) {
             return;
@@ -438,7 +438,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Nothing stands in the way any more: every page must go, and none may be lost.
+    /// Nothing is refused any more: every page must be evicted, and none may be lost.
     pub fn drain(&mut self) -> Result<(), String> {
         self.step(&Op::UnfixAll)?;
         (self.host.changes, self.host.vanishes) = (0, 0);

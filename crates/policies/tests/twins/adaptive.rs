@@ -36,7 +36,7 @@ impl ArcTwin {
         }
     }
 
-    /// Case IV: a page that nobody remembers.
+    /// Case IV: a page without a ghost.
     fn make_room(&mut self) -> Option<u64> {
         let in_cache = self.t1.len() + self.t2.len();
         let all = in_cache + self.b1.len() + self.b2.len();

@@ -57,7 +57,7 @@ pub struct LruKTwin {
     pub k: usize,
     /// References are known of pages that left, too.
     pub remembers: bool,
-    /// Among pages with fewer than K references the first loaded goes, else the least recent.
+    /// Among pages with fewer than K references the first loaded is evicted, else the least recent.
     pub below_fifo: bool,
     pub now: u64,
     pub times: HashMap<u64, Vec<u64>>,

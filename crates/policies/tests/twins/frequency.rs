@@ -24,7 +24,7 @@ impl LrfuTwin {
         let value = |p: &(u64, f64, u64)| p.1 * self.weight(self.now - p.2);
         let mut least = 0;
         for (i, page) in self.pages.iter().enumerate() {
-            // Equal values: the least recent goes.
+            // Equal values: the least recent is evicted.
             let (this, that) = (value(page), value(&self.pages[least]));
             if this < that || this == that && page.2 < self.pages[least].2 {
                 least = i;
@@ -61,7 +61,8 @@ pub enum Combine {
 }
 
 /// WATT (VLDB 2023, section 3) with a sample of all pages. Many pages can be worth the same, and
-/// the paper does not say which of them goes: so this twin judges a victim instead of naming one.
+/// the paper does not define which of them is evicted: so this twin judges a victim instead of
+/// naming one.
 pub struct WattTwin {
     pub frames: usize,
     /// Evictions of one epoch.

@@ -4,17 +4,17 @@
 //!
 //! 1. `PAR1` at the start: Parquet (looked at before decompression).
 //! 2. `oracleGeneral` in the name (as libCacheSim calls its files): that format.
-//! 3. Bytes that are no text: oracleGeneral if the records make sense as such (time never goes
-//!    back, next accesses lie ahead), else unknown.
+//! 3. Bytes that are no text: oracleGeneral if the records make sense as such (time never
+//!    decreases, next accesses are ahead), else unknown.
 //! 4. Columns chosen by the caller: CSV.
 //! 5. Text with commas (or `.csv` in the name): MSR Cambridge by its seven columns, SPC by its
 //!    five, else CSV if a header names a page column.
 //! 6. Words: a header that names a page makes it CSV. One word per line is text (a lone `*` among
-//!    them makes it LIRS), a word and an operation is text. Four numbers are `.lis` if the name
-//!    says so, or the third is always 0 and the fourth never decreases. **Two numbers** could be a
-//!    page and a flag, a time and a page, a page and a size, or an extent: only `.extents` in the
-//!    name decides; otherwise the error asks for `--trace-format`: a wrong guess would be a wrong
-//!    result that looks right.
+//!    them makes it LIRS), a word and an operation is text. Four numbers are `.lis` if the file
+//!    name ends so, or the third is always 0 and the fourth never decreases. **Two numbers** could
+//!    be a page and a flag, a time and a page, a page and a size, or an extent: only `.extents` in
+//!    the name decides; otherwise the error asks for `--trace-format`: a wrong guess would be a
+//!    wrong result that looks right.
 
 use std::path::Path;
 

@@ -6,10 +6,10 @@ use super::number::{shown, whole};
 
 /// Turns id tokens into page numbers.
 ///
-/// The first id of a trace decides: if it is a number, all must be, and a later one that is not
-/// is damage, not a name. If it is none (or the caller says so), *all* ids go through a
-/// dictionary and are numbered from 0 by first appearance, so that names and numbers in one file
-/// never meet on one page. The dictionary is as large as the trace's distinct ids.
+/// The first id of a trace decides: if it is a number, all must be, and a later one that is not is
+/// damage, not a name. If it is none (or the caller requests it), *all* ids go through a dictionary
+/// and are numbered from 0 by first appearance, so that names and numbers in one file never meet on
+/// one page. The dictionary is as large as the trace's distinct ids.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
     mode: Mode,

@@ -1,6 +1,6 @@
 //! A trace file as a stream of decompressed bytes in one large buffer.
 //!
-//! Compression is told by its magic number, never by the file's name alone. A damaged or cut
+//! Compression is recognised by its magic number, never by the file's name alone. A damaged or cut
 //! stream does not end the data silently: the bytes before the damage are handed out, and the
 //! request for more is the error, so that it names the record that could not be read.
 

@@ -5,7 +5,7 @@
 //! *               the end of a phase; no reference
 //! ```
 //!
-//! Reads and writes are not told apart in it, so a second column is an error.
+//! It does not distinguish reads from writes, so a second column is an error.
 
 use crate::trace::Batch;
 

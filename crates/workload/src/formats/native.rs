@@ -323,7 +323,7 @@ fn word_value(name: &str, word: &[u8]) -> Result<i64, String> {
     Ok(reason as i64)
 }
 
-/// Runs a piece of the Parquet decoder. It answers some damaged files with a panic instead of an
+/// Runs a piece of the Parquet decoder. It panics on some damaged files instead of returning an
 /// error; to a user both are a corrupt file.
 fn guarded<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));

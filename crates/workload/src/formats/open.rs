@@ -39,7 +39,7 @@ pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Box<dyn Sou
     from_input(Input::open(path)?, options)
 }
 
-/// Opens a trace that `reader` delivers; `name` stands for the file in messages and detection.
+/// Opens a trace that `reader` delivers; `name` is the file's name in messages and detection.
 ///
 /// Every format but Parquet can be read so, compressed or not.
 ///

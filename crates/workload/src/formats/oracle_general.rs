@@ -118,8 +118,8 @@ impl Source for OracleGeneral {
     }
 }
 
-/// Whether `data`, the beginning of a file, can be oracleGeneral: time never goes back, and each
-/// next access lies behind its own record or is none.
+/// Whether `data`, the beginning of a file, can be oracleGeneral: time never decreases, and each
+/// next access is behind its own record or is none.
 pub(crate) fn fits(data: &[u8], is_whole_file: bool) -> bool {
     let (records, left) = data.as_chunks::<RECORD>();
     // A cut file is for the reader to complain about, if there is enough of it to tell.

@@ -7,9 +7,9 @@
 //! depth h   the last `leaves` pages     leaves   (kind B-tree leaf)
 //! ```
 //!
-//! A look-up reads a path; an update writes its leaf at the end of the path; a scan follows a
-//! path and goes on through the following leaves, marked as a scan. Leaves are chosen by Zipf
-//! rank, and ranks are spread over the leaves by a random permutation.
+//! A look-up reads a path; an update writes its leaf at the end of the path; a scan follows a path
+//! and continues through the following leaves, marked as a scan. Leaves are chosen by Zipf rank,
+//! and ranks are spread over the leaves by a random permutation.
 
 use millpond_base::{Mark, PageKind, Seed};
 
@@ -109,7 +109,7 @@ impl References for Btree {
     }
 }
 
-/// First page and number of pages of each level of a tree with so many leaves.
+/// First page and number of pages of each level of a tree with `leaves` leaves.
 fn levels(leaves: u64, fanout: u64) -> Vec<(u64, u64)> {
     let mut widths = vec![leaves];
     let mut width = leaves;

@@ -4,11 +4,11 @@
 //! pages in their order, a run at a time and again from the beginning, and (in `dynzipf-rw`)
 //! writes by Zipf rank. References of the scans carry the scan mark.
 //!
-//! Every `shuffle-every` references, one rank of the hotter half, each in its turn, changes
-//! places with a random page of the colder half. The turn goes by a golden-section stride, so
-//! that neighbouring ranks change at different times and the shares of the hottest pages depend
-//! little on the seed. The paper gives no numbers for shuffle or scan: the defaults are tuned to
-//! its table 2 (references, pages, share of writes, hot pages, top ten).
+//! Every `shuffle-every` references, one rank of the hotter half, each in its turn, changes places
+//! with a random page of the colder half. The turn follows a golden-section stride, so that
+//! neighbouring ranks change at different times and the shares of the hottest pages depend little
+//! on the seed. The paper gives no numbers for shuffle or scan: the defaults are tuned to its table
+//! 2 (references, pages, share of writes, hot pages, top ten).
 
 use millpond_base::{Mark, Seed};
 

@@ -121,7 +121,7 @@ pub const GENERATORS: &[GeneratorInfo] = &[
             param("theta", "0.6", "Zipf exponent among the pages that are not hot", THETA),
             param("writes", "5.7%", "share of writes, at most 30 %", ParamKind::Share),
         ],
-        source: "watt 4.1, table 2 (synthetic: the original trace is not to be had)",
+        source: "watt 4.1, table 2 (synthetic: the original trace is unavailable)",
     },
     GeneratorInfo {
         id: "sequential",

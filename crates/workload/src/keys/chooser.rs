@@ -118,7 +118,7 @@ impl Chooser {
         self.scramble.row(rank.min(self.rows - 1), self.rows)
     }
 
-    /// Whether [`Chooser::draw`] answers ages instead of row numbers.
+    /// Whether [`Chooser::draw`] returns ages instead of row numbers.
     #[inline]
     pub fn draws_ages(&self) -> bool {
         matches!(self.ranks, Ranks::Latest(_))

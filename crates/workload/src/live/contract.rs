@@ -1,8 +1,8 @@
 //! Whether a store keeps the promises of the trait: one check for every adapter.
 //!
-//! An adapter that answers wrongly would not crash a benchmark but falsify it. So each is held
-//! against a model first: random operations on keys that share prefixes and on values of all
-//! lengths, empty ones included, every answer compared; bulk loading; and threads that fight over
+//! An adapter that returns wrong results would not crash a benchmark but falsify it. So each is
+//! held against a model first: random operations on keys that share prefixes and on values of all
+//! lengths, empty ones included, every result compared; bulk loading; and threads that fight over
 //! the same keys, where no update may be lost and each insert and remove has one winner.
 
 use std::collections::BTreeMap;
@@ -21,10 +21,10 @@ pub enum Breach<E: Error + 'static> {
     /// An operation failed that has no reason to.
     #[error("the store failed: {0}")]
     Store(#[from] E),
-    /// An answer differs from the model's.
-    #[error("step {step}, {operation} with key {key:02x?}: the answer is wrong")]
+    /// A result differs from the model's.
+    #[error("step {step}, {operation} with key {key:02x?}: the result is wrong")]
     Answer {
-        /// How manieth operation of the check it was.
+        /// The number of the operation within the check.
         step: u32,
         /// The operation.
         operation: &'static str,
@@ -73,7 +73,7 @@ pub fn check_contract<S: Store>(store: &S, seed: Seed, steps: u32) -> Result<(),
     check_races(store, race)
 }
 
-/// A session and what it must answer.
+/// A session and what it must return.
 struct Checker<'s, S> {
     session: &'s mut S,
     table: TableId,
@@ -253,7 +253,7 @@ fn check_races<S: Store>(store: &S, table: TableId) -> Result<(), Breach<S::Erro
     expect("removes of the same rows", removed, rounds)
 }
 
-/// How often `operation` was told true, of [`ROUNDS`] calls in each of two threads.
+/// How often `operation` returned true, of [`ROUNDS`] calls in each of two threads.
 fn wins<S: Store>(
     store: &S,
     operation: impl Fn(&mut S::Session<'_>, u32) -> Result<bool, S::Error> + Sync,

@@ -13,7 +13,7 @@ pub struct ScanTotal {
     pub sum: u64,
 }
 
-/// Scans `table` from its first row on until its end, or until `go_on` answers false; it is asked
+/// Scans `table` from its first row on until its end, or until `go_on` returns false; it is called
 /// after every 4096 rows with what has been seen so far.
 pub fn full_scan<S: Session>(
     session: &mut S,

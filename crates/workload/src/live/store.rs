@@ -9,8 +9,8 @@
 //!   allocation, no copy that the driver did not ask for. An engine that has to copy (a C
 //!   library's buffer, a version chain) copies into its session.
 //! * **Each operation is atomic by itself**, [`Session::update`] in particular: it reads and writes
-//!   one value with nobody else's write in between. That is all that the drivers rely on while an
-//!   engine has no transactions; what follows from it is written with the TPC-C driver.
+//!   one value without another write in between. That is all that the drivers rely on while an
+//!   engine has no transactions; the TPC-C driver documents what follows from it.
 //! * **Transactions are hooks.** [`Session::begin`], [`Session::commit`] and [`Session::rollback`]
 //!   do nothing unless an engine needs them. The drivers call them around every transaction, so
 //!   that engines which cannot work outside of one (LMDB, SQLite) need no guesses.
@@ -28,7 +28,7 @@ use std::error::Error;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TableId(pub u32);
 
-/// What a transaction is going to do, told before its first operation.
+/// What a transaction is going to do, announced before its first operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// It only reads.
@@ -37,7 +37,7 @@ pub enum Access {
     Write,
 }
 
-/// Which way a scan goes.
+/// The direction of a scan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// From the first key at or above the start upwards.
@@ -49,23 +49,23 @@ pub enum Direction {
 /// How far a scan will go, as far as the driver knows: a hint for prefetching and admission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
-    /// About so many rows.
+    /// About this many rows.
     Rows(u32),
     /// To the end of the table.
     Whole,
 }
 
-/// A scan: where it starts, which way it goes and how far.
+/// A scan: its start, its direction and its length.
 #[derive(Clone, Copy, Debug)]
 pub struct Scan<'k> {
     /// The first key, if it exists; else its neighbour in the scan's direction.
     pub start: &'k [u8],
     /// Which way.
     pub direction: Direction,
-    /// A hint; the visitor's answer alone ends a scan.
+    /// A hint; only the visitor's result ends a scan.
     pub extent: Extent,
     /// A hint, too: no row at this key or behind it, in the scan's direction, is wanted. A store
-    /// may stop before it, or go on until the visitor says so.
+    /// may stop before it, or continue until the visitor stops it.
     pub end: Option<&'k [u8]>,
 }
 
@@ -126,7 +126,7 @@ pub trait Session {
     /// What the operations fail with.
     type Error: Error + Send + Sync + 'static;
 
-    /// Whether nobody else's writes are seen between [`Session::begin`] and [`Session::commit`].
+    /// Whether no writes of others are seen between [`Session::begin`] and [`Session::commit`].
     ///
     /// Where it is false, drivers order their writes so that others see only whole things, and
     /// look twice where that is not enough.
@@ -138,8 +138,8 @@ pub trait Session {
         Self::ISOLATED
     }
 
-    /// Whether [`Session::rollback`] takes back what was written. Drivers then write before they
-    /// know whether they will roll back, as a transaction would.
+    /// Whether [`Session::rollback`] undoes what was written. Drivers then write before they know
+    /// whether they will roll back, as a transaction would.
     #[inline]
     fn undoes(&self) -> bool {
         false
@@ -174,7 +174,7 @@ pub trait Session {
         false
     }
 
-    /// Shows the value of `key` to `read` and returns its answer; `None` if there is no such key.
+    /// Shows the value of `key` to `read` and returns its result; `None` if there is no such key.
     fn get<R>(
         &mut self,
         table: TableId,
@@ -188,8 +188,8 @@ pub trait Session {
     /// Adds a row or replaces its value, whatever its length was.
     fn put(&mut self, table: TableId, key: &[u8], value: &[u8]) -> Result<(), Self::Error>;
 
-    /// Lets `change` alter the bytes of a value in place, atomically as far as other operations
-    /// on this key go, and returns its answer; `None` if there is no such key.
+    /// Lets `change` alter the bytes of a value in place, atomically with respect to other
+    /// operations on this key, and returns its result; `None` if there is no such key.
     fn update<R>(
         &mut self,
         table: TableId,
@@ -197,10 +197,10 @@ pub trait Session {
         change: impl FnMut(&mut [u8]) -> R,
     ) -> Result<Option<R>, Self::Error>;
 
-    /// Removes a row. False if there is none: of two threads that remove a row, one is told true.
+    /// Removes a row. False if there is none: of two threads that remove a row, one gets true.
     fn remove(&mut self, table: TableId, key: &[u8]) -> Result<bool, Self::Error>;
 
-    /// Shows rows in order to `visit`, key and value, until it answers false or the table ends.
+    /// Shows rows in order to `visit`, key and value, until it returns false or the table ends.
     ///
     /// Rows that others add or remove meanwhile may or may not be seen, unless the session is
     /// isolated; no row is seen twice, and none that stays is missed.
@@ -213,9 +213,9 @@ pub trait Session {
 
     /// Fills an empty table with rows in ascending order of their keys; returns how many.
     ///
-    /// `next` overwrites key and value with the next row and answers true, or answers false
-    /// after the last. An engine with a bulk loader overrides this; here rows are inserted, a
-    /// thousand to a transaction, and no transaction may be open.
+    /// `next` overwrites key and value with the next row and returns true, or returns false after
+    /// the last. An engine with a bulk loader overrides this; here rows are inserted, a thousand to
+    /// a transaction, and no transaction may be open.
     fn load_sorted(
         &mut self,
         table: TableId,

@@ -1,4 +1,4 @@
-//! The footprint over time: distinct pages after so many references.
+//! The footprint over time: distinct pages after N references.
 
 use serde::Serialize;
 

@@ -1,9 +1,9 @@
 //! Reuse distances: how many other pages are referenced between two references to one page.
 //!
-//! Exact, by a Fenwick tree over the last positions of all pages (after Bennett and Kruskal,
-//! 1975): the distance is the number of pages whose last position lies behind this page's. When
-//! the positions run out, the pages are renumbered in order, so memory grows with the distinct
-//! pages and not with the trace. A reference costs O(log pages).
+//! Exact, by a Fenwick tree over the last positions of all pages (after Bennett and Kruskal, 1975):
+//! the distance is the number of pages whose last position is behind this page's. When the
+//! positions run out, the pages are renumbered in order, so memory grows with the distinct pages
+//! and not with the trace. A reference costs O(log pages).
 
 use serde::Serialize;
 

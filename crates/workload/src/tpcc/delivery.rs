@@ -140,7 +140,7 @@ mod tests {
         // A worker without company need not look, and another district is not concerned.
         assert_eq!(alone.claim(&mut session, 1, 4).unwrap(), Some(oldest));
         assert_eq!(one_of_two.claim(&mut session, 1, 5).unwrap(), Some(oldest + 1));
-        // An order belongs to whoever removed it.
+        // An order belongs to the worker that removed it.
         assert_eq!(alone.claim(&mut session, 1, 4).unwrap(), Some(oldest + 1));
     }
 }

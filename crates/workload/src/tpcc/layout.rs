@@ -89,7 +89,7 @@ number!(
     I64, i64, 8
 );
 
-/// A text field: at most so many bytes, padded with zeros.
+/// A text field of at most `len` bytes, padded with zeros.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Text {
     at: usize,

@@ -24,16 +24,16 @@
 //!
 //! **Without transactions.** A store that has none still gets a run that ends consistent, whatever
 //! the interleaving, because of three rules. Counters and sums (D_NEXT_O_ID, the YTDs, balances,
-//! stock) are read and changed in one atomic update of one row. What other transactions find by
-//! is inserted after what they then expect to find. And the only rollbacks are those of the 1 %
-//! of NewOrders with an unknown item, which is noticed before anything is written. What is lost
+//! stock) are read and changed in one atomic update of one row. What other transactions find by is
+//! inserted after what they then expect to find. And the only rollbacks are those of the 1 % of
+//! NewOrders with an unknown item, which is noticed before anything is written. What is lost
 //! without isolation is the view of one moment: an OrderStatus may show a balance from before a
-//! delivery and the lines from after it. Stores that isolate say so ([`Session::ISOLATED`]), and
-//! those that take back what was written ([`Session::undoes`]) get NewOrders to roll back that have
+//! delivery and the lines from after it. Stores that isolate declare it ([`Session::ISOLATED`]),
+//! and those that undo what was written ([`Session::undoes`]) get NewOrders to roll back that have
 //! written all but their last line.
 //!
 //! **Where it departs from the specification**: no terminals, so no think times and no reported
-//! text (the data for it is read, and goes into [`Worker::digest`]); dates are logical times;
+//! text (the data for it is read, and enters [`Worker::digest`]); dates are logical times;
 //! StockLevel draws its district, as workers have none; the loading constant of last names is
 //! fixed. A district of fewer than 1000 customers ([`Scale::tiny`]) has as many last names.
 //!

@@ -1,8 +1,8 @@
 //! NewOrder (clause 2.4): a customer orders 5 to 15 items.
 //!
-//! One order in a hundred ends with an item that does not exist and is rolled back. All items
-//! are read before anything is written, so that this needs no undo. Where there is one
-//! ([`Session::undoes`]), the order is entered up to that item, and taken back as a whole.
+//! One order in a hundred ends with an item that does not exist and is rolled back. All items are
+//! read before anything is written, so that this needs no undo. Where there is one
+//! ([`Session::undoes`]), the order is entered up to that item, and rolled back as a whole.
 //!
 //! Without isolation others must not find half an order. So it is inserted from the inside out:
 //! lines, order, index, and the new-order row last, from which Delivery starts.
@@ -131,7 +131,7 @@ impl Worker {
             let (dist, quantity, is_brand) =
                 change::<Stock, S, _>(session, self.tables.stock, &key, |row| {
                     let quantity = take(row, line.quantity, is_remote);
-                    // A brand is original only if both texts say so.
+                    // A brand is original only if both texts contain the word.
                     let is_brand = *is_original && original.find(Stock::DATA.get(row)).is_some();
                     (Stock::dist(row, d), quantity, is_brand)
                 })?;

@@ -93,7 +93,8 @@ layout! {
 }
 
 layout! {
-    /// HISTORY; key: who wrote it, and its how manieth row it is (the table has no key of its own).
+    /// HISTORY; key: the worker that wrote it, and the row's number among that worker's (the table
+    /// has no key of its own).
     History, "history";
     /// H_C_ID.
     C_ID: U32,

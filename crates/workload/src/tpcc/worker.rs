@@ -16,7 +16,7 @@ use super::tables::Tables;
 use crate::generate::Random;
 use crate::live::{Access, DriveError, Session};
 
-/// After so many rollbacks a step gives up and reports the store's error.
+/// The number of rollbacks after which a step gives up and reports the store's error.
 const RETRIES_MAX: u32 = 10_000;
 
 /// A TPC-C run.
@@ -111,9 +111,9 @@ pub(super) struct Outcome {
 /// its transaction: equal seeds then leave equal stores behind, byte by byte, on every engine,
 /// and no clock is read.
 ///
-/// **The digest** ([`Worker::digest`]) takes in what a terminal would be shown. It keeps the
-/// reads from being optimised away, and tells whether two engines gave one worker, alone on its
-/// store, the same answers.
+/// **The digest** ([`Worker::digest`]) takes in what a terminal would be shown. It keeps the reads
+/// from being optimised away, and shows whether two engines returned the same results to one
+/// worker, alone on its store.
 #[derive(Clone, Debug)]
 pub struct Worker {
     pub(super) tables: Tables,

@@ -11,7 +11,7 @@ use crate::trace::TraceError;
 /// Bytes collected before they go to the system.
 const BUFFER: usize = 256 << 10;
 
-/// A file or stream being written, compressed if its name says so.
+/// A file or stream being written, compressed if its name ends so.
 pub(crate) struct Output {
     path: PathBuf,
     encoder: Encoder,

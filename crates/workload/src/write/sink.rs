@@ -110,7 +110,7 @@ fn format_of_name(name: &str) -> Option<Format> {
     }
 }
 
-/// Writes all that `source` has to `sink` and completes it; says how many references there were.
+/// Writes all that `source` has to `sink` and completes it; returns how many references there were.
 ///
 /// # Errors
 /// Whatever either reports. The target then does not appear under its name.

@@ -30,10 +30,10 @@ pub enum UpdateStyle {
 /// What a read does with the value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadStyle {
-    /// Copies it into memory of the worker's, as a client would that goes on to use it.
+    /// Copies it into memory of the worker's, as a client would that uses it afterwards.
     Copy,
     /// Looks at its first word only: what a zero-copy store can do at best.
-    HitHook,
+    FirstWord,
 }
 
 /// Shares of the operations, in parts of their sum.

@@ -8,7 +8,7 @@ use crate::generate::Random;
 use crate::keys::Chooser;
 use crate::live::{Access, DriveError, Scan, Session, TableId};
 
-/// After so many rollbacks a step gives up and reports the store's error.
+/// The number of rollbacks after which a step gives up and reports the store's error.
 const RETRIES_MAX: u32 = 10_000;
 
 /// What a step did.
@@ -133,7 +133,7 @@ impl Worker {
     }
 
     /// A number that follows from everything that was read so far, in order: equal for two stores
-    /// that gave the same answers to the same worker. Zero-copy reads add only the first word.
+    /// that returned the same results to the same worker. Zero-copy reads add only the first word.
     pub fn digest(&self) -> u64 {
         self.digest
     }

@@ -38,7 +38,8 @@ pub(super) struct Quasi {
 }
 
 impl Quasi {
-    /// Empty lists for so many frames; `excludes`: frames that will never go are not retried.
+    /// Empty lists for `frames` frames; `excludes`: frames that can never be evicted are not
+    /// retried.
     pub fn new(frames: u32, excludes: bool) -> Quasi {
         Quasi {
             links: Links::new(frames),
@@ -87,7 +88,7 @@ impl Quasi {
         Some(frame)
     }
 
-    /// Offers candidates until the goal is reached, or as many as the host lets a call look at.
+    /// Offers candidates until the request is met, or as many as the host lets a call examine.
     pub fn evict<H: Host + ?Sized>(&mut self, request: &EvictRequest, host: &mut H) -> u32 {
         let (mut taken, mut steps) = (0, 0);
         while taken < request.frames && steps < request.steps_max {

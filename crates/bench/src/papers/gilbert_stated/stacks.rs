@@ -10,13 +10,13 @@ use millpond_policies::info::{Age, Class, Family, Info, References, Tier};
 
 use super::quasi::Quasi;
 
-/// The page that was loaded last goes first (gilbert 1.2.3).
+/// The page that was loaded last is evicted first (gilbert 1.2.3).
 pub struct Filo(Quasi);
 
-/// The page that was unfixed last goes first (gilbert 1.2.5.1).
+/// The page that was unfixed last is evicted first (gilbert 1.2.5.1).
 pub struct Mru(Quasi);
 
-/// The hot half of [`Mru`]: every unfix is told.
+/// The hot half of [`Mru`]: the policy receives every unfix.
 pub struct Unfix;
 
 impl HitHook for Unfix {

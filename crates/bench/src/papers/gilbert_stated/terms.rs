@@ -9,7 +9,7 @@ pub const PREFIX: &str = "stated-";
 /// The policies.
 pub const STATED: [&str; 5] =
     ["stated-mru", "stated-filo", "stated-lru-k", "stated-lru-k(k=3)", "stated-lru-k(k=4)"];
-/// Attempts at an operation after which it stands still: some hundred times what a path takes.
+/// Attempts at an operation after which it counts as stalled: some hundred times what a path takes.
 pub const ATTEMPTS_MAX: u32 = 1000;
 
 /// The policies for a store's options: no store knows them otherwise.

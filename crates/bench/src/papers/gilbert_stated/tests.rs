@@ -49,13 +49,13 @@ where
     let pages = vec![None; FRAMES as usize];
     let mut host = Refusing { pages, refused: Vec::new(), offered: Vec::new() };
     let mut random = fastrand::Rng::with_seed(9);
-    let is_told = <P::Hook as HitHook>::HIT == Hit::Central;
+    let is_central = <P::Hook as HitHook>::HIT == Hit::Central;
     for _ in 0..20_000 {
         let page = (random.f64().powi(3) * 200.0) as u64;
         let access =
             Access { page: PageId(page), mark: Mark::READ, now: 0, next: NEVER, next_read: NEVER };
         if let Some(at) = host.pages.iter().position(|held| *held == Some(page)) {
-            if is_told {
+            if is_central {
                 policy.hit(frames, FrameId(at as u32), &access);
             }
             continue;

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 /// Whatever went wrong; it ends the program, which prints it.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// A renumbered trace, and its future once somebody asked for it.
+/// A renumbered trace, and its future once it was asked for.
 pub struct Arena {
     registry: Registry,
     batch: Batch,
@@ -104,7 +104,7 @@ impl Arena {
     }
 }
 
-/// Where a trace lies, if it is there at all.
+/// The path of a trace, if the file exists.
 fn find(name: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folders = [root.join("traces"), root.join("../shared/traces")];

@@ -2,7 +2,7 @@
 
 use super::markdown::table;
 
-/// One sentence of a paper, and whether our numbers say so, too.
+/// One sentence of a paper, and whether our numbers confirm it.
 pub struct Claim {
     /// The paper's statement, in our words.
     pub text: &'static str,

@@ -64,7 +64,7 @@ pub fn section(_is_quick: bool) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// A warm-up, then a marked scan of a table that nobody else uses.
+/// A warm-up, then a marked scan of a table that is used by nothing else.
 fn scanned() -> Result<Arena, Failure> {
     let mut source = generate("probabilistic", &parse_params(BEFORE)?, Seed(1))?;
     let mut batch = Batch::default();

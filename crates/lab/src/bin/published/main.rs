@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints every section as it is ready; how long each took goes to standard error.
+/// Prints every section as it is ready; how long each took is printed to standard error.
 fn run(is_quick: bool) -> Result<(), Failure> {
     let sections: [(&str, Section); 4] = [
         ("hit ratios on real traces", hits::section),

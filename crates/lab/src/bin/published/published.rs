@@ -2,7 +2,7 @@
 
 /// A published table for one trace.
 pub struct Published {
-    /// What stands above it.
+    /// The title above it.
     pub title: &'static str,
     /// Where it was printed.
     pub source: &'static str,
@@ -29,7 +29,7 @@ pub enum Unit {
     Hits,
 }
 
-/// One policy's published numbers, and what of ours stands for it.
+/// One policy's published numbers, and which policies of ours correspond to it.
 pub struct Column {
     /// The policy, as the source calls it.
     pub name: &'static str,
@@ -41,7 +41,7 @@ pub struct Column {
     pub is_reproducible: bool,
 }
 
-/// A column that stands for one policy of ours, or for the best of several.
+/// A column that corresponds to one policy of ours, or to the best of several.
 pub const fn column(
     name: &'static str,
     values: &'static [f64],
@@ -50,7 +50,7 @@ pub const fn column(
     Column { name, values, ours, is_reproducible: true }
 }
 
-/// A column that nobody could reproduce from what was published.
+/// A column that cannot be reproduced from what was published.
 pub const fn doubtful(
     name: &'static str,
     values: &'static [f64],

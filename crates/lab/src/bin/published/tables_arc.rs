@@ -1,12 +1,12 @@
-//! The tables of the ARC paper (FAST 2003) for the traces that are to be had.
+//! The tables of the ARC paper (FAST 2003) for the traces that are available.
 
 use super::published::{Published, Unit, column, doubtful};
 
 /// LIRS without a limit on its stack to speak of, as its authors' program has it.
 const LIRS: &[&str] = &["lirs(stack=2500x)"];
 
-// What stands for tuning off line. The grids for P12 are small: each entry costs ten runs over
-// thirteen million references.
+// The grids that replace tuning off line. The grids for P12 are small: each entry costs ten runs
+// over thirteen million references.
 
 const TWO_Q_OLTP: &[&str] = &[
     "2q(kin=5%,kout=50%)",
@@ -148,7 +148,7 @@ pub const P12: Published = Published {
 
 const TABLE_VIII: &str = "Megiddo and Modha, ARC, FAST 2003, table VIII";
 
-/// Table VIII: LRU and ARC at 32,768 pages, for the traces that are to be had.
+/// Table VIII: LRU and ARC at 32,768 pages, for the traces that are available.
 pub const AT_32768: [Published; 4] = [
     Published {
         title: "P2",

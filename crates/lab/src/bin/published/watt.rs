@@ -1,6 +1,6 @@
 //! WATT's evaluation (VLDB 2023), on traces made after its table 2.
 //!
-//! Its own traces are not to be had. Zipf and dynamic Zipf can be made again; the TPC-E trace is
+//! Its own traces are unavailable. Zipf and dynamic Zipf can be generated again; the TPC-E trace is
 //! only imitated, and there is none for TPC-C.
 
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! From ratios to verdicts: a claim holds if the whole interval says so.
+//! From ratios to verdicts: a claim holds if the whole interval is on its side.
 
 use crate::experiment::Grid;
 use crate::interval::Interval;

@@ -28,8 +28,8 @@ pub fn experiment(scale: Scale, record: Record) -> Result<Experiment, PolicyErro
         paper: "watt",
         title: "WATT (Vöhringer and Leis, VLDB 2023), repeated".to_string(),
         note: "TPC-C and key-value traces are recorded from this engine, Zipf and dynamic Zipf \
-               made as the paper describes, TPC-E imitated: the paper's own traces are not to be \
-               had. Each repetition has traces and draws of its own; intervals are over them, at \
+               generated as the paper describes, TPC-E imitated: the paper's own traces are \
+               unavailable. Each repetition has traces and draws of its own; intervals are over them, at \
                95 %."
             .to_string(),
         scale,

@@ -1,27 +1,15 @@
-//! The clock of CLOCK-Pro: hot pages, cold pages and ghosts in one circle, and three hands.
-//!
-//! Everything enters at the head. Each hand stands at the oldest node of its kind: the hot hand at
-//! a hot frame, the cold hand at a resident cold frame, the test hand at a node in its test period
-//! (a cold frame, or a ghost, which always is). A node that the hot hand passes is no longer in
-//! test: it was not used again while a hot page older than it was neither. Hands only move towards
-//! the head and pass each node once, so that their walks are paid for by what entered.
-//!
-//! A node is a frame, or a ghost that took the place of the frame its page left.
-//!
-//! Invariants: (1) the counts are those of the nodes' kinds; (2) no node older than a hand is of
-//! the hand's kind, once [`ProClock::settle`] was called; (3) there are at most `ghosts_max`
-//! ghosts, and the map finds each; (4) the target is within its bounds.
+//! The clock: its nodes and their counts, admission, eviction, ghosts.
 
 use millpond_base::sync::atomic::Ordering::Relaxed;
 use millpond_base::{FrameId, PageId};
 
-use super::list::{Links, List, NIL};
-use super::map::PageMap;
-use super::mark::{MarkHook, take_mark};
+use super::super::list::{Links, List, NIL};
+use super::super::map::PageMap;
+use super::super::mark::{MarkHook, take_mark};
 use crate::contract::{EvictRequest, Frames, Host};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+pub(super) enum Kind {
     Out,
     Hot,
     Cold,
@@ -30,11 +18,11 @@ enum Kind {
 }
 
 impl Kind {
-    fn is_cold_frame(self) -> bool {
+    pub(super) fn is_cold_frame(self) -> bool {
         matches!(self, Kind::Cold | Kind::ColdInTest)
     }
 
-    fn is_in_test(self) -> bool {
+    pub(super) fn is_in_test(self) -> bool {
         matches!(self, Kind::ColdInTest | Kind::Ghost)
     }
 }
@@ -68,28 +56,28 @@ pub struct ProClockOptions {
     pub target: ColdTarget,
 }
 
-/// Three hands on one circle.
+/// Three hands on one clock.
 pub struct ProClock {
-    frames: u32,
-    rule: ColdTarget,
-    cold_min: u32,
-    cold_max: u32,
-    target: u32,
-    ghosts_max: u64,
-    links: Links,
-    list: List,
-    kind: Vec<Kind>,
-    is_demoted: Vec<bool>,
-    demoted: u32,
-    hot: u32,
-    cold: u32,
-    in_test: u32,
-    hand_hot: u32,
-    hand_cold: u32,
-    hand_test: u32,
-    map: PageMap,
-    pages: Vec<PageId>,
-    free: Vec<u32>,
+    pub(super) frames: u32,
+    pub(super) rule: ColdTarget,
+    pub(super) cold_min: u32,
+    pub(super) cold_max: u32,
+    pub(super) target: u32,
+    pub(super) ghosts_max: u64,
+    pub(super) links: Links,
+    pub(super) list: List,
+    pub(super) kind: Vec<Kind>,
+    pub(super) is_demoted: Vec<bool>,
+    pub(super) demoted: u32,
+    pub(super) hot: u32,
+    pub(super) cold: u32,
+    pub(super) in_test: u32,
+    pub(super) hand_hot: u32,
+    pub(super) hand_cold: u32,
+    pub(super) hand_test: u32,
+    pub(super) map: PageMap,
+    pub(super) pages: Vec<PageId>,
+    pub(super) free: Vec<u32>,
 }
 
 impl ProClock {
@@ -142,12 +130,12 @@ impl ProClock {
 
     /// The node after `node` towards the head; after the head, the oldest.
     #[inline(always)]
-    fn after(&self, node: u32) -> u32 {
+    pub(super) fn after(&self, node: u32) -> u32 {
         self.links.next(node).or(self.list.front()).unwrap_or(NIL)
     }
 
     #[inline(always)]
-    fn set_kind(&mut self, node: u32, kind: Kind) {
+    pub(super) fn set_kind(&mut self, node: u32, kind: Kind) {
         let old = std::mem::replace(&mut self.kind[node as usize], kind);
         self.hot -= u32::from(old == Kind::Hot);
         self.cold -= u32::from(old.is_cold_frame());
@@ -157,8 +145,8 @@ impl ProClock {
         self.in_test += u32::from(kind.is_in_test());
     }
 
-    /// Takes `node` out of the circle; hands that stood there move on.
-    fn unlink(&mut self, node: u32) {
+    /// Removes `node` from the clock; hands that pointed at it move on.
+    pub(super) fn unlink(&mut self, node: u32) {
         let next = self.after(node);
         let next = if next == node { NIL } else { next };
         for hand in [&mut self.hand_hot, &mut self.hand_cold, &mut self.hand_test] {
@@ -170,17 +158,17 @@ impl ProClock {
         self.set_kind(node, Kind::Out);
     }
 
-    fn push_head(&mut self, node: u32, kind: Kind) {
+    pub(super) fn push_head(&mut self, node: u32, kind: Kind) {
         self.list.push_back(&mut self.links, node);
         self.set_kind(node, kind);
     }
 
-    fn move_to_head(&mut self, node: u32, kind: Kind) {
+    pub(super) fn move_to_head(&mut self, node: u32, kind: Kind) {
         self.unlink(node);
         self.push_head(node, kind);
     }
 
-    fn drop_ghost(&mut self, node: u32) {
+    pub(super) fn drop_ghost(&mut self, node: u32) {
         self.unlink(node);
         let slot = node - self.frames;
         self.map.remove(self.pages[slot as usize]);
@@ -188,149 +176,26 @@ impl ProClock {
     }
 
     /// Whether `frame` was demoted; it no longer is.
-    fn take_demoted(&mut self, frame: u32) -> bool {
+    pub(super) fn take_demoted(&mut self, frame: u32) -> bool {
         let was = std::mem::replace(&mut self.is_demoted[frame as usize], false);
         self.demoted -= u32::from(was);
         was
     }
 
-    fn raise_target(&mut self, by: u32) {
+    pub(super) fn raise_target(&mut self, by: u32) {
         self.target = self.target.saturating_add(by).min(self.cold_max);
     }
 
-    fn lower_target(&mut self, by: u32) {
+    pub(super) fn lower_target(&mut self, by: u32) {
         self.target = self.target.saturating_sub(by).max(self.cold_min);
     }
 
     /// A demoted page was found to have been used.
-    fn demoted_was_used(&mut self) {
+    pub(super) fn demoted_was_used(&mut self) {
         if self.rule == ColdTarget::Utility {
             let demoted = self.demoted + 1;
             self.lower_target((self.map.len() as u32 / demoted).max(1));
         }
-    }
-
-    /// Ends the test period of `node`, if it is in one; a ghost goes with it.
-    fn end_test(&mut self, frames: Frames<'_, MarkHook>, node: u32) {
-        let used = match self.kind[node as usize] {
-            Kind::ColdInTest => {
-                self.set_kind(node, Kind::Cold);
-                frames.meta(FrameId(node)).load(Relaxed)
-            }
-            Kind::Ghost => {
-                self.drop_ghost(node);
-                false
-            }
-            _ => return,
-        };
-        match (self.rule, used) {
-            (ColdTarget::Tests, true) => self.raise_target(1),
-            (ColdTarget::Tests, false) => self.lower_target(1),
-            _ => {}
-        }
-    }
-
-    /// Moves the hot hand to the oldest hot frame, and the others to the oldest of their kinds.
-    pub fn settle(&mut self, frames: Frames<'_, MarkHook>) {
-        self.settle_cold();
-        self.settle_hot(frames);
-        self.settle_test();
-    }
-
-    fn settle_cold(&mut self) {
-        if self.cold == 0 {
-            self.hand_cold = NIL;
-            return;
-        }
-        let mut at = self.start(self.hand_cold);
-        while !self.kind[at as usize].is_cold_frame() {
-            at = self.after(at);
-        }
-        self.hand_cold = at;
-    }
-
-    fn settle_hot(&mut self, frames: Frames<'_, MarkHook>) {
-        if self.hot == 0 {
-            self.hand_hot = NIL;
-            return;
-        }
-        let mut at = self.start(self.hand_hot);
-        while self.kind[at as usize] != Kind::Hot {
-            let passed = at;
-            at = self.after(at);
-            self.end_test(frames, passed);
-        }
-        self.hand_hot = at;
-        self.settle_test();
-    }
-
-    fn settle_test(&mut self) {
-        if self.in_test == 0 {
-            self.hand_test = NIL;
-            return;
-        }
-        let mut at = self.start(self.hand_test);
-        while !self.kind[at as usize].is_in_test() {
-            at = self.after(at);
-        }
-        self.hand_test = at;
-    }
-
-    /// Where a hand goes on: where it stands, or at the oldest node.
-    fn start(&self, hand: u32) -> u32 {
-        if hand == NIL { self.list.front().unwrap_or(NIL) } else { hand }
-    }
-
-    /// Looks for a hot frame that was not used and is older than `trigger`, and demotes it;
-    /// whether there was one.
-    fn run_hot(&mut self, frames: Frames<'_, MarkHook>, trigger: u32) -> bool {
-        let mut demoted = false;
-        while self.hand_hot != trigger && self.hand_hot != NIL && !demoted {
-            let at = self.hand_hot;
-            if self.kind[at as usize] == Kind::Hot {
-                if take_mark(frames.meta(FrameId(at))) {
-                    self.move_to_head(at, Kind::Hot);
-                } else {
-                    self.move_to_head(at, Kind::Cold);
-                    self.is_demoted[at as usize] = true;
-                    self.demoted += 1;
-                    demoted = true;
-                }
-                continue;
-            }
-            let was_used = at < self.frames
-                && self.is_demoted[at as usize]
-                && frames.meta(FrameId(at)).load(Relaxed);
-            if was_used {
-                self.take_demoted(at);
-                self.demoted_was_used();
-            }
-            self.hand_hot = self.after(at);
-            self.end_test(frames, at);
-        }
-        self.settle_hot(frames);
-        demoted
-    }
-
-    /// A node in test was used: whether it may become hot. Demotes hot frames as the target asks.
-    fn may_promote(&mut self, frames: Frames<'_, MarkHook>, node: u32) -> bool {
-        let kind = self.kind[node as usize];
-        if !kind.is_in_test() {
-            return false;
-        }
-        match self.rule {
-            ColdTarget::Tests => self.raise_target(1),
-            ColdTarget::Utility if kind == Kind::Ghost => {
-                self.raise_target((self.demoted / (self.map.len() as u32).max(1)).max(1));
-            }
-            _ => {}
-        }
-        while self.hot >= self.frames - self.target {
-            if !self.kind[node as usize].is_in_test() || !self.run_hot(frames, node) {
-                return false;
-            }
-        }
-        true
     }
 
     /// The page was loaded into `frame`; `remembered` if it had a ghost when it missed.
@@ -360,28 +225,8 @@ impl ProClock {
         self.settle(frames);
     }
 
-    /// One step of the cold hand, at a frame that was used.
-    fn spare_cold(&mut self, frames: Frames<'_, MarkHook>, at: u32) {
-        let in_test = self.kind[at as usize] == Kind::ColdInTest;
-        let kind = if in_test {
-            if self.may_promote(frames, at) { Kind::Hot } else { Kind::ColdInTest }
-        } else {
-            if self.take_demoted(at) {
-                self.demoted_was_used();
-            }
-            Kind::ColdInTest
-        };
-        take_mark(frames.meta(FrameId(at)));
-        self.take_demoted(at);
-        self.move_to_head(at, kind);
-        self.settle_cold();
-        if self.hand_hot == NIL {
-            self.settle_hot(frames);
-        }
-    }
-
     /// `frame` was taken and held `page`.
-    fn taken(&mut self, frames: Frames<'_, MarkHook>, frame: FrameId, page: PageId) {
+    pub(super) fn taken(&mut self, frames: Frames<'_, MarkHook>, frame: FrameId, page: PageId) {
         self.take_demoted(frame.0);
         if self.kind[frame.index()] == Kind::ColdInTest && self.ghosts_max > 0 {
             self.leave_ghost(frame, page);
@@ -401,7 +246,7 @@ impl ProClock {
     }
 
     /// A ghost of `page` takes the place of `frame`.
-    fn leave_ghost(&mut self, frame: FrameId, page: PageId) {
+    pub(super) fn leave_ghost(&mut self, frame: FrameId, page: PageId) {
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.pages[slot as usize] = page;

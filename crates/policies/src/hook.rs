@@ -1,0 +1,167 @@
+//! The hot half of a policy: what a hit does to a frame's own metadata, and what a reference is.
+
+use millpond_base::{Mark, PageId, Tick};
+
+use crate::zeroed::Zeroed;
+
+/// `Access::next` of a page that is never referenced again.
+pub const NEVER: u64 = u64::MAX;
+
+/// One reference to a page, as a policy sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// The page.
+    pub page: PageId,
+    /// Operation, write reason, page kind, depth, scan.
+    pub mark: Mark,
+    /// The host's clock, as [`HitHook::TICK`] asks.
+    pub now: Tick,
+    /// Position in the trace of the page's next reference, or [`NEVER`]. Known only to policies
+    /// with [`PolicySpec::NEEDS_FUTURE`](crate::contract::PolicySpec::NEEDS_FUTURE); 0 otherwise.
+    pub next: u64,
+    /// The same for the page's next *read*.
+    pub next_read: u64,
+}
+
+/// What a hit costs, which decides how a live pool must deliver hits to the policy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hit {
+    /// A hit changes nothing.
+    Nothing,
+    /// Only the frame's own metadata is touched, without a latch.
+    Meta,
+    /// The policy itself receives every hit: a latch per hit, or a batch.
+    Central,
+}
+
+/// Which clock a policy wants in [`Access::now`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TickSource {
+    /// None: `now` is 0.
+    None,
+    /// One tick per reference.
+    PerAccess,
+    /// One tick per
+    /// [`PolicySpec::evictions_per_tick`](crate::contract::PolicySpec::evictions_per_tick)
+    /// evictions.
+    PerEviction,
+}
+
+/// Which end of an access counts as the reference (gilbert 1.2.8).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HitOn {
+    /// The fix, that is, the beginning. Loading a page is not a hit.
+    Fix,
+    /// The unfix, that is, the end. The loading access has one, too.
+    Unfix,
+    /// Both.
+    Both,
+}
+
+/// What a policy remembers of a page that missed; only the policy interprets the number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GhostHit(pub u32);
+
+impl GhostHit {
+    /// The page has no ghost.
+    pub const NONE: GhostHit = GhostHit(0);
+}
+
+/// The hot half: what a hit does to its frame.
+pub trait HitHook: Send + Sync + 'static {
+    /// The metadata kept beside each frame; concurrent hits share it, hence atomics inside.
+    type Meta: Default + Send + Sync;
+    /// Run-time parameters of the hit path, read once when a store or a simulation opens.
+    type Params: Copy + Default + Send + Sync;
+    /// What a hit costs.
+    const HIT: Hit;
+    /// Which clock is wanted.
+    const TICK: TickSource = TickSource::None;
+    /// Whether the policy cools frames ([`Host::cool`]), so that a hit may have to revive one.
+    const COOLS: bool = false;
+    /// Whether [`PolicySpec::hit_on`](crate::contract::PolicySpec::hit_on) may return anything but
+    /// [`HitOn::Fix`].
+    const UNFIX: bool = false;
+    /// Whether [`HitHook::on_hit`] reads [`Access::page`]. If not, a host need not look the page
+    /// up.
+    const READS_PAGE: bool = true;
+
+    /// Whether [`HitHook::on_hit`] would change nothing. A live pool calls this first, without
+    /// [`Access::page`], and does nothing more if it is true: the case of nearly every hit should
+    /// be recognised here, in few instructions. It is not called for policies with a clock of
+    /// references.
+    #[inline(always)]
+    fn is_noop(_meta: &Self::Meta, _params: &Self::Params, _access: &Access) -> bool {
+        false
+    }
+
+    /// The frame was hit.
+    #[inline(always)]
+    fn on_hit(_meta: &Self::Meta, _params: &Self::Params, _access: &Access) {}
+
+    /// A page was just loaded into the frame by this access; earlier metadata is discarded.
+    #[inline(always)]
+    fn reset(_meta: &Self::Meta, _params: &Self::Params, _access: &Access) {}
+
+    /// What a hit costs under these parameters; never more than [`HitHook::HIT`]. This and the next
+    /// three differ from the constants only where the hot half is chosen at run time
+    /// ([`AnyHook`](crate::any_hook::AnyHook)); elsewhere they are compiled away.
+    #[inline(always)]
+    fn hit_cost(_params: &Self::Params) -> Hit {
+        Self::HIT
+    }
+
+    /// Which clock is wanted under these parameters.
+    #[inline(always)]
+    fn tick_source(_params: &Self::Params) -> TickSource {
+        Self::TICK
+    }
+
+    /// Whether frames cool under these parameters.
+    #[inline(always)]
+    fn cools(_params: &Self::Params) -> bool {
+        Self::COOLS
+    }
+
+    /// A frame's `Meta` before its first page is loaded.
+    #[inline(always)]
+    fn fresh(_params: &Self::Params) -> Self::Meta {
+        Self::Meta::default()
+    }
+
+    /// Whether memory full of zeros equals what [`HitHook::fresh`] returns under these parameters.
+    /// A live pool then writes no frame's `Meta` when it opens; else it writes all of them, which
+    /// touches its whole memory. `Zeroed::fresh()` is that statement for types with
+    /// [`zeros!`](crate::zeros).
+    fn zeroed(_params: &Self::Params) -> Option<Zeroed<Self::Meta>> {
+        None
+    }
+}
+
+/// The hot half of policies that keep nothing in the frame and receive every hit centrally.
+pub struct CentralHook;
+
+impl HitHook for CentralHook {
+    type Meta = ();
+    type Params = ();
+    const HIT: Hit = Hit::Central;
+}
+
+/// The same with a clock of references.
+pub struct TimedCentralHook;
+
+impl HitHook for TimedCentralHook {
+    type Meta = ();
+    type Params = ();
+    const HIT: Hit = Hit::Central;
+    const TICK: TickSource = TickSource::PerAccess;
+}
+
+/// The hot half of policies that a hit never reaches.
+pub struct NoHook;
+
+impl HitHook for NoHook {
+    type Meta = ();
+    type Params = ();
+    const HIT: Hit = Hit::Nothing;
+}
