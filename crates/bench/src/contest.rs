@@ -71,8 +71,8 @@ pub fn ladder(base: &Setup, workload: &Workload) -> Vec<Step> {
 pub fn affinity(base: &Setup, workload: &Workload, threads: u32, nodes: u32) -> Vec<Step> {
     let step = |name: &str, threads: u32, has_affinity: bool, prefault: bool, nodes: u32| {
         let mut setup = base.clone();
-        setup.options.prefault = prefault;
-        setup.options.numa_nodes = Some(nodes);
+        setup.options.lab.prefault = prefault;
+        setup.options.lab.numa_nodes = Some(nodes);
         let mut workload = workload.with_threads(threads);
         if let Workload::Tpcc(config) = &mut workload {
             config.has_affinity = has_affinity;
@@ -93,7 +93,7 @@ pub fn affinity(base: &Setup, workload: &Workload, threads: u32, nodes: u32) -> 
 pub fn acid(base: &Setup, workload: &Workload) -> Vec<Step> {
     let step = |name: &str, log: bool, locks: bool| {
         let mut setup = base.clone();
-        setup.options = setup.options.log(log).locks(locks);
+        setup.options = setup.options.lab(|lab| lab.log = log).lab(|lab| lab.locks = locks);
         // Files of their own.
         if let DeviceSpec::File(path) = &mut setup.device {
             let mut own = std::mem::take(path).into_os_string();

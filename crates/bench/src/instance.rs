@@ -165,7 +165,7 @@ pub fn prepare(
 ) -> Result<Box<dyn Instance>, BenchError> {
     observer.begin(&format!("loading {} into {}", workload.name(), setup.engine));
     let latching = setup.options.lab.latching;
-    let has_transactions = setup.options.log || setup.options.locks;
+    let has_transactions = setup.options.lab.log || setup.options.lab.locks;
     let is_slow = matches!(setup.device, DeviceSpec::Slow(_)) && setup.engine == Engine::Pool;
     if setup.warms_up_fast && (!is_slow || has_transactions) {
         return Err(BenchError::Usage(
@@ -219,7 +219,7 @@ pub fn prepare_on(
     workload: &Workload,
 ) -> Result<Box<dyn Instance>, BenchError> {
     let is_file = matches!(setup.device, DeviceSpec::File(_));
-    if setup.engine == Engine::Twin || setup.options.log || setup.options.locks || is_file {
+    if setup.engine == Engine::Twin || setup.options.lab.log || setup.options.lab.locks || is_file {
         return Err(BenchError::Usage(
             "an image is for a pool in memory, without log and locks".to_string(),
         ));
@@ -326,15 +326,15 @@ fn pool_options(setup: &Setup, frames: u32) -> PoolOptions {
         ReclamationMode::Epoch => Reclamation::Epoch,
         ReclamationMode::Version => Reclamation::Version,
     };
-    pool.evictors = match options.eviction {
+    pool.evictors = match options.lab.eviction {
         EvictionMode::Worker => Evictors::Workers,
         EvictionMode::Threads(threads) => Evictors::Threads(threads.get()),
         EvictionMode::Adaptive(most) => Evictors::Adaptive { most: most.get() },
     };
     pool.batch = lab.batch.unwrap_or(pool.batch);
     pool.background_writer = lab.background_writer;
-    pool.prefault = options.prefault;
-    pool.nodes = options.numa_nodes;
+    pool.prefault = options.lab.prefault;
+    pool.nodes = options.lab.numa_nodes;
     pool.sample_period = lab.latency_sample_period;
     pool.references_per_tick = lab.references_per_tick;
     pool.attempts_max = lab.attempts_max;

@@ -117,7 +117,7 @@ impl Setup {
     pub fn new() -> Setup {
         Setup {
             engine: Engine::Pool,
-            options: Options::new().log(false).locks(false),
+            options: Options::new().lab(|lab| lab.log = false).lab(|lab| lab.locks = false),
             pool: None,
             device: DeviceSpec::Memory,
             warms_up_fast: false,

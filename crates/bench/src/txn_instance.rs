@@ -65,7 +65,7 @@ impl<M: PoolStrategy> TxnInstance<M> {
             return Ok(TxnStore::open(path, &options)?);
         }
         let [data, log] = [0, 1].map(|at| self.device(at, slowed));
-        let log = options.log.then_some(log);
+        let log = options.lab.log.then_some(log);
         Ok(TxnStore::open_on(data, log, &options)?)
     }
 

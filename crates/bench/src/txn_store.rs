@@ -64,7 +64,7 @@ impl<M: PoolStrategy> TxnStore<M> {
 
     fn of(store: Arc<EngineStore<M>>, options: &Options) -> TxnStore<M> {
         let (trees, is_loading) = (Mutex::default(), AtomicBool::new(false));
-        TxnStore { trees, is_loading, is_isolated: options.locks, store }
+        TxnStore { trees, is_loading, is_isolated: options.lab.locks, store }
     }
 
     /// The store itself.

@@ -50,9 +50,9 @@ impl WorkerThreads {
             pages: 0,
             rows: 0,
             load_s: 0.0,
-            log: options.log,
-            locks: options.locks,
-            durability: match options.log {
+            log: options.lab.log,
+            locks: options.lab.locks,
+            durability: match options.lab.log {
                 true => format!("{:?}", options.durability).to_lowercase(),
                 false => String::new(),
             },

@@ -70,7 +70,7 @@ fn a_pool_smaller_than_its_data_misses_and_one_that_fits_does_not() {
     let counts = run(fits.as_mut(), &operations(300)).counts.unwrap();
     assert_eq!((counts.misses, counts.reads, counts.hit_ratio()), (0, 0, 1.0));
     let mut setup = Setup { pool: Some(Size::Share(0.2)), ..Setup::new() };
-    setup.options.eviction = "threads(1)".parse().unwrap();
+    setup.options.lab.eviction = "threads(1)".parse().unwrap();
     let mut small = prepare(&setup, &workload, &mut Unwatched).unwrap();
     let counts = run(small.as_mut(), &operations(300)).counts.unwrap();
     assert!(counts.misses > 0 && counts.reads > 0 && counts.hit_ratio() < 1.0, "{counts:?}");
@@ -163,7 +163,7 @@ fn a_fast_warm_up_is_not_slowed_down_and_what_is_measured_is() {
     for wrong in [
         Setup { device: DeviceSpec::Memory, ..setup.clone() },
         Setup { engine: Engine::Twin, ..setup.clone() },
-        Setup { options: setup.options.clone().log(true), ..setup },
+        Setup { options: setup.options.clone().lab(|lab| lab.log = true), ..setup },
     ] {
         let refused = prepare(&wrong, &lookups(1), &mut Unwatched).err();
         assert!(matches!(refused, Some(BenchError::Usage(_))), "{refused:?}");

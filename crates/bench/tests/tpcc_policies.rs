@@ -82,7 +82,12 @@ fn with_transactions_what_reached_the_devices_is_consistent_under_every_policy()
     for (i, (policy, hit_delivery)) in delivered().into_iter().enumerate() {
         let mut setup = Setup { pool: Some(Size::Share(0.1)), ..Setup::new() };
         let eviction = ["worker", "threads(1)", "adaptive(2)"][i % 3].parse().unwrap();
-        setup.options = setup.options.log(true).locks(true).policy(&*policy).eviction(eviction);
+        setup.options = setup
+            .options
+            .lab(|lab| lab.log = true)
+            .lab(|lab| lab.locks = true)
+            .policy(&*policy)
+            .lab(|lab| lab.eviction = eviction);
         setup.options = setup.options.lab(|lab| lab.hit_delivery = hit_delivery);
         let mut instance = prepare(&setup, &workload(), &mut Unwatched).unwrap();
         let loaded =

@@ -37,14 +37,14 @@ fn options(frames: u32) -> Options {
 }
 
 fn in_memory(options: &Options) -> TestStore {
-    let log = options.log.then(|| Arc::new(MemoryDevice::new()) as Arc<dyn Device>);
+    let log = options.lab.log.then(|| Arc::new(MemoryDevice::new()) as Arc<dyn Device>);
     TestStore::open_on(Arc::new(MemoryDevice::new()), log, options).unwrap()
 }
 
 #[test]
 fn a_store_with_transactions_keeps_the_contract_with_and_without_log_and_locks() {
     for (log, locks) in [(true, true), (true, false), (false, true)] {
-        let store = in_memory(&options(64).log(log).locks(locks));
+        let store = in_memory(&options(64).lab(|lab| lab.log = log).lab(|lab| lab.locks = locks));
         check_contract(&store, Seed(7), 1500).unwrap();
         assert!(store.counts().reads > 0, "it never thrashed");
         assert_eq!(store.counts().log_bytes > 0, log);
@@ -152,7 +152,7 @@ fn tpcc_stays_consistent_with_any_number_of_threads_and_rolls_back_what_it_wrote
 #[test]
 fn without_locks_one_thread_and_without_a_log_many_stay_consistent() {
     for (log, locks, threads) in [(true, false, 1), (false, true, 3)] {
-        let store = in_memory(&options(400).log(log).locks(locks));
+        let store = in_memory(&options(400).lab(|lab| lab.log = log).lab(|lab| lab.locks = locks));
         let scale = Scale::tiny(1);
         load(&store, scale);
         let did = drive(&store, &tpcc::Config::standard(scale, threads), Seed(6), 300);
@@ -210,7 +210,11 @@ fn operations(n: u64) -> RunSpec {
 #[test]
 fn a_logged_bed_is_reopened_and_strategies_without_transactions_say_so() {
     let mut setup = Setup { pool: Some(Size::Share(0.5)), ..Setup::new() };
-    setup.options = setup.options.log(true).locks(true).durability(Durability::Group);
+    setup.options = setup
+        .options
+        .lab(|lab| lab.log = true)
+        .lab(|lab| lab.locks = true)
+        .durability(Durability::Group);
     let workload = Workload::Tpcc(tpcc::Config::standard(Scale::tiny(1), 1));
     let mut instance = prepare(&setup, &workload, &mut Unwatched).unwrap();
     let outcome = instance.run(&operations(50), &mut |_| Ok(()), &mut Unwatched).unwrap();
@@ -244,7 +248,7 @@ fn read_trace(path: &Path) -> Batch {
 fn what_a_run_asks_of_storage_is_a_trace_for_a_second_tier() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("storage.parquet");
-    let options = options(150).log_gap(1 << 20).background_merge(false);
+    let options = options(150).log_gap(1 << 20).lab(|lab| lab.background_merge = false);
     let devices: [Arc<dyn Device>; 2] = [0, 1].map(|_| Arc::new(MemoryDevice::new()) as _);
     let open = || {
         let [data, log] = devices.clone();

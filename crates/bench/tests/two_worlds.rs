@@ -149,7 +149,7 @@ fn a_pool_that_threads_share_keeps_the_rules_of_the_contract_under_every_policy(
             lab.hit_delivery = if i % 2 == 0 { HitDelivery::Exact } else { HitDelivery::Batched };
         });
         if i % 3 == 0 {
-            setup.options.eviction = "threads(2)".parse().unwrap();
+            setup.options.lab.eviction = "threads(2)".parse().unwrap();
         }
         let spied = spied(&plan, setup, &mut Unwatched).unwrap();
         let lawful = judge(&spied.events).unwrap_or_else(|broken| panic!("{policy}: {broken}"));

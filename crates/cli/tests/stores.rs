@@ -289,7 +289,7 @@ fn damage_is_found_named_and_survived() {
 #[test]
 fn a_store_without_a_log_that_was_not_closed_is_not_opened_but_saved() {
     let shop = Shop::new();
-    let options = millpond::Options::new().log(false);
+    let options = millpond::Options::new().lab(|lab| lab.log = false);
     let db = millpond::Db::open(shop.path("run.db"), options).unwrap();
     let tree = db.raw_tree("t").unwrap();
     for i in 0..5000u32 {

@@ -104,7 +104,7 @@ impl Course {
         let page_size = self.scale.pick(4096, 4096, 8192);
         let options = setup.options.policy(policy).page_size(page_size);
         // As with him, the thread that misses finds the victim.
-        let options = options.eviction(EvictionMode::Worker);
+        let options = options.lab(|lab| lab.eviction = EvictionMode::Worker);
         let sata = DeviceSpec::Slow(SlowProfile::SATA);
         let device = self.scale.pick(DeviceSpec::Memory, sata.clone(), sata);
         let time = |ms| Length::Time(Duration::from_millis(ms));

@@ -140,8 +140,8 @@ impl LiveFigure {
         let mut setup = job.setup.clone();
         setup.options.lab.seed = u64::from(repetition);
         let has_image = setup.engine == Engine::Pool
-            && !setup.options.log
-            && !setup.options.locks
+            && !setup.options.lab.log
+            && !setup.options.lab.locks
             && !matches!(setup.device, DeviceSpec::File(_));
         let mut instance = match has_image {
             true => prepare_on(&*self.image(job, repetition, observer)?, &setup, &job.workload)?,

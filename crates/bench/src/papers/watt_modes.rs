@@ -38,7 +38,7 @@ pub(super) fn figure(scale: Scale, loaded: &Loaded) -> LiveFigure {
                 seconds: scale.pick(0.05, 1.5, 300.0),
             };
             let mut job = shape.job(name, WATT, vec![("mode", mode.into())]);
-            job.setup.options.eviction = mode.parse().unwrap_or(EvictionMode::Worker);
+            job.setup.options.lab.eviction = mode.parse().unwrap_or(EvictionMode::Worker);
             jobs.push(job);
         }
     }

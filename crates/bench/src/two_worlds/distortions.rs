@@ -79,7 +79,7 @@ impl Distortion {
             _ => None,
         };
         if let Some(threads) = evictors {
-            setup.options.eviction = EvictionMode::Threads(threads);
+            setup.options.lab.eviction = EvictionMode::Threads(threads);
         }
         setup.options = setup.options.lab(|lab| {
             if is_all || self == Distortion::Swizzling {

@@ -39,7 +39,7 @@ impl Plan {
     pub fn exact(&self, policy: &str) -> Setup {
         let mut setup = Setup { pool: Some(self.pool), cold: true, ..Setup::new() };
         setup.options = setup.options.page_size(self.page_size).policy(policy);
-        setup.options.eviction = EvictionMode::Worker;
+        setup.options.lab.eviction = EvictionMode::Worker;
         setup.options = setup.options.lab(|lab| {
             lab.translation = TranslationMode::Hashed;
             lab.batch = Some(1);

@@ -157,14 +157,14 @@ impl EngineArgs {
     pub(crate) fn setup_of_steps(&self) -> Result<Setup, Failure> {
         let mut options = Options::new().page_size(self.page_size).policy(self.policy.as_str());
         options.own_policies = crate::own::live();
-        options.direct_io = self.direct_io;
-        options.submission = self.submission;
-        options.eviction = self.eviction;
-        options.prefault = self.prefault;
-        options.numa_nodes = self.nodes;
+        options.lab.direct_io = self.direct_io;
+        options.lab.submission = self.submission;
+        options.lab.eviction = self.eviction;
+        options.lab.prefault = self.prefault;
+        options.lab.numa_nodes = self.nodes;
         options = options
-            .log(self.log == Switch::On)
-            .locks(self.locks == Switch::On)
+            .lab(|lab| lab.log = self.log == Switch::On)
+            .lab(|lab| lab.locks = self.locks == Switch::On)
             .durability(self.durability());
         if let Some(bytes) = self.log_gap {
             options = options.log_gap(bytes);

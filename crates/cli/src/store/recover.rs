@@ -49,7 +49,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.output.check([&args.store.file])?;
     let file = &args.store.file;
-    let options = Options::new().create_if_missing(false).salvage_log(args.salvage);
+    let options = Options::new().create_if_missing(false).lab(|lab| lab.salvage_log = args.salvage);
     let options = options.memory(args.memory.unwrap_or(256 << 20));
     let bar = Arc::new(crate::progress::Progress::new(args.quiet));
     let shown = bar.clone();

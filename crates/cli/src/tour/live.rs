@@ -126,7 +126,8 @@ pub(super) fn run(path: &Path, course: &Course, quiet: bool) -> Result<Report, F
 
 fn open(path: &Path, memory: u64) -> Result<DbStore, Failure> {
     // Without a log, as the page's figures always were: what one costs is `bench acid`'s to say.
-    let options = Options::new().memory(memory).log(false).locks(false);
+    let options =
+        Options::new().memory(memory).lab(|lab| lab.log = false).lab(|lab| lab.locks = false);
     DbStore::open(path, options).map_err(failed)
 }
 

@@ -123,7 +123,7 @@ impl<M: PoolStrategy> Store<M> {
             .memory(plan.budget.total())
             .own_policies(plan.own_policies.clone())
             .policy(plan.policy.spec.to_string())
-            .background_merge(false)
+            .lab(|lab| lab.background_merge = false)
             .lab(|lab| lab.frames = Some(plan.budget.frames.min(FRAMES_MAX)));
         Store::<M>::open_on_devices(data.clone(), log, &options)?.close()?;
         if let Some(damage) = first_damaged(data.clone(), &copied.unsound)? {

@@ -68,6 +68,17 @@ impl Db {
         Db::start(combination, Builder::file(path.as_ref(), &options))
     }
 
+    /// Opens the store in the file at `path` although its log may be damaged before its end: the
+    /// store is recovered as it was at the damage, and what was committed behind it is lost. Where
+    /// that cannot be, nothing is changed. A log that is sound is recovered as by [`Db::open`].
+    /// [`Db::recovery`] says what was given up.
+    ///
+    /// # Errors
+    /// As [`Db::open`], or the damage, if no sound store can be had.
+    pub fn open_salvaging(path: impl AsRef<Path>, options: Options) -> Result<Db, Error> {
+        Db::open(path, options.lab(|lab| lab.salvage_log = true))
+    }
+
     /// A new store in memory: the file, too, is memory, so that everything is gone afterwards.
     /// What [`Options::memory`] says is for the pool; the file comes on top.
     ///

@@ -165,7 +165,7 @@ impl fmt::Display for LogDamage {
         if self.was_closed {
             return f.write_str(
                 ", but the store was closed and is whole without it: `millpond recover FILE \
-                 --salvage` (in programs `Options::salvage_log`) makes a new log, and nothing is \
+                 --salvage` (in programs `Db::open_salvaging`) makes a new log, and nothing is \
                  lost",
             );
         }
@@ -177,7 +177,7 @@ impl fmt::Display for LogDamage {
         match &self.obstacle {
             Some(obstacle) => write!(f, ". The store cannot be recovered up to there: {obstacle}"),
             None => f.write_str(
-                ". `millpond recover FILE --salvage` (in programs `Options::salvage_log`) recovers \
+                ". `millpond recover FILE --salvage` (in programs `Db::open_salvaging`) recovers \
                  the store as it was before the damage, if no page on storage is newer: copy both \
                  files first, or restore a backup",
             ),

@@ -6,7 +6,7 @@ use millpond_base::Lsn;
 
 use crate::recovery::LostRecords;
 
-/// What opening with [`Options::salvage_log`](crate::Options#structfield.salvage_log) gave up.
+/// What [`Db::open_salvaging`](crate::Db::open_salvaging) gave up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Salvaged {

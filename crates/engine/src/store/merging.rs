@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_tree_that_wants_to_rest_is_left_alone_until_it_does_no_more() {
-        let options = Options::new().memory(8 << 20).background_merge(false);
+        let options = Options::new().memory(8 << 20).lab(|lab| lab.background_merge = false);
         let store =
             Store::<SwizzledWatt>::open_on(Arc::new(MemoryDevice::new()), &options).unwrap();
         let (tree, mut merging) = (store.tree("t").unwrap(), store.merging());

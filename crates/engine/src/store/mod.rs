@@ -5,7 +5,7 @@
 //!
 //! Each store that is open for writing has a thread of its own. Once a second it lets the file grow
 //! ahead of need, publishes statistics, and, when the store has little to do, merges leaves that
-//! random inserts and removals left badly filled: [`Options::background_merge`].
+//! random inserts and removals left badly filled: [`Lab::background_merge`].
 pub mod catalog;
 pub(crate) mod checkpointer;
 pub mod combinations;

@@ -17,7 +17,7 @@ use crate::store::options::Options;
 use crate::store::store::Store;
 
 const ROWS: u32 = 20_000;
-const THIS: &str = "db::read_path::reading_in_memory_writes_to_no_frame";
+const THIS: &str = "store::read_path::reading_in_memory_writes_to_no_frame";
 
 struct Reads {
     policy: String,
@@ -28,8 +28,10 @@ impl Visit for Reads {
     type Output = ();
 
     fn visit<M: PoolStrategy>(self) {
-        let mut options =
-            Options::new().memory(32 << 20).policy(&self.policy).background_merge(false);
+        let mut options = Options::new()
+            .memory(32 << 20)
+            .policy(&self.policy)
+            .lab(|lab| lab.background_merge = false);
         options.lab.background_writer = false;
         let store = Store::<M>::open_on(Arc::new(MemoryDevice::new()), &options).unwrap();
         let tree = store.tree("t").unwrap();

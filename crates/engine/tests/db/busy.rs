@@ -214,7 +214,7 @@ fn ranges_are_removed_while_leaves_are_merged_and_nothing_else_is() {
 fn merging_ends_whatever_the_policy_keeps_in_memory() {
     for half in [Combination::SwizzledNoHook, Combination::SwizzledAny] {
         for policy in half.policies() {
-            let options = tiny(24).policy(policy).background_merge(false);
+            let options = tiny(24).policy(policy).lab(|lab| lab.background_merge = false);
             let db = Db::in_memory(options).unwrap();
             assert_eq!(db.combination(), half);
             let tree = db.tree::<u64, Vec<u8>>("t").unwrap();

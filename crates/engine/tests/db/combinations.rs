@@ -109,7 +109,7 @@ fn any_policy_with_a_compiled_hot_half_replaces_pages() {
 #[test]
 fn evictor_threads_and_epochs_do_what_a_map_does() {
     let (_dir, path) = place();
-    let options = tiny(32).eviction("threads(2)".parse().unwrap());
+    let options = tiny(32).lab(|lab| lab.eviction = "threads(2)".parse().unwrap());
     let options = options.lab(|lab| lab.reclamation = "epoch".parse().unwrap());
     let db = Db::open(&path, options).unwrap();
     let (tree, mut model) = (db.raw_tree("t").unwrap(), Model::new());

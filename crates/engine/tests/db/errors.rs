@@ -87,7 +87,7 @@ fn strategies_of_the_laboratory_open_no_db_and_leave_no_file_behind() {
         let device = Arc::new(MemoryDevice::new());
         let refused = [
             Db::open(&path, options.clone()).unwrap_err(),
-            Db::open(&path, options.clone().log(true)).unwrap_err(),
+            Db::open(&path, options.clone().lab(|lab| lab.log = true)).unwrap_err(),
             Db::in_memory(options.clone()).unwrap_err(),
             Db::open_on(device.clone(), options.clone()).unwrap_err(),
             Db::open_on_devices(device.clone(), device.clone(), options).unwrap_err(),

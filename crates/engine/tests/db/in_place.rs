@@ -193,7 +193,8 @@ fn no_closure_sees_a_torn_value_or_a_change_and_no_write_is_lost() {
 
 #[test]
 fn with_evictor_threads_and_epochs_closures_see_no_torn_value_either() {
-    let options = Options::new().page_size(4096).eviction("threads(2)".parse().unwrap());
+    let options =
+        Options::new().page_size(4096).lab(|lab| lab.eviction = "threads(2)".parse().unwrap());
     let options = options.lab(|lab| lab.reclamation = "epoch".parse().unwrap());
     closures_look_while_others_write(options);
 }

@@ -140,7 +140,7 @@ fn a_store_is_locked_while_its_process_lives_and_recovered_after_it_was_killed()
     child.kill().unwrap();
     child.wait().unwrap();
     // Without its log it is refused, with it recovered.
-    for without in [tiny(32).log(false), tiny(32).read_only(true)] {
+    for without in [tiny(32).lab(|lab| lab.log = false), tiny(32).read_only(true)] {
         let error = Db::open(&path, without).unwrap_err();
         assert!(matches!(error, Error::MustRecover { .. }), "{error}");
     }
@@ -154,13 +154,13 @@ fn a_store_is_locked_while_its_process_lives_and_recovered_after_it_was_killed()
 #[test]
 fn a_store_without_a_log_is_not_opened_again_after_its_process_was_killed() {
     let (_dir, path) = place();
-    let db = Db::open(&path, tiny(32).log(false)).unwrap();
+    let db = Db::open(&path, tiny(32).lab(|lab| lab.log = false)).unwrap();
     db.raw_tree("t").unwrap().put(b"k", b"v").unwrap();
     // Nothing closes it: as good as killed, but for the lock, which lies in the old file.
     let copy = path.with_extension("copy");
     std::fs::copy(&path, &copy).unwrap();
     for log in [true, false] {
-        let error = Db::open(&copy, tiny(32).log(log)).unwrap_err();
+        let error = Db::open(&copy, tiny(32).lab(|lab| lab.log = log)).unwrap_err();
         assert!(matches!(error, Error::Open(OpenError::NotClean { .. })), "{error}");
         assert!(error.to_string().contains("dump --salvage"), "{error}");
     }

@@ -49,7 +49,7 @@ fn wait_for_pass(db: &Db, tree: &RawTree, most: f64) {
 fn after_random_writes_a_tree_takes_a_quarter_more_than_its_data_and_less_by_an_option() {
     let (_dir, path) = place();
     let db = Db::open(&path, options()).unwrap();
-    let off = Db::in_memory(options().background_merge(false)).unwrap();
+    let off = Db::in_memory(options().lab(|lab| lab.background_merge = false)).unwrap();
     let (tree, same) = (db.raw_tree("t").unwrap(), off.raw_tree("t").unwrap());
     for tree in [&tree, &same] {
         load(tree, &mut fastrand::Rng::with_seed(1), ROWS);

@@ -121,7 +121,11 @@ fn what_is_no_file_is_refused_and_nothing_is_left_behind() {
         ("fifo", "a FIFO"),
         ("null", "a character device"),
     ] {
-        for options in [Options::new(), Options::new().log(false), Options::new().read_only(true)] {
+        for options in [
+            Options::new(),
+            Options::new().lab(|lab| lab.log = false),
+            Options::new().read_only(true),
+        ] {
             match Db::open(at(name), options) {
                 Err(Error::Open(OpenError::File(OpenFileError::NotAFile {
                     what: found, ..

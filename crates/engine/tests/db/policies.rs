@@ -33,7 +33,7 @@ fn fight(tree: &RawTree, thread: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
 }
 
 fn options(policy: &str, policy_host: HitDelivery, eviction: &str) -> Options {
-    let options = tiny(20).policy(policy).eviction(eviction.parse().unwrap());
+    let options = tiny(20).policy(policy).lab(|lab| lab.eviction = eviction.parse().unwrap());
     options.lab(|lab| lab.hit_delivery = policy_host)
 }
 

@@ -329,7 +329,7 @@ fn changes_that_meet_an_older_page_return_and_harm_no_other_tree() {
             }
         }
     }
-    let aged = grown(&Options::new().memory(16 << 20).log(true), 4000, 200);
+    let aged = grown(&Options::new().memory(16 << 20).lab(|lab| lab.log = true), 4000, 200);
     assert!(!aged.beside.is_empty());
     change_in_all_ways(&aged, aged.moved_nodes(PageType::BTREE_LEAF)[3]);
 }

@@ -69,7 +69,8 @@ fn a_store_that_was_asked_to_records_its_references_and_no_other() {
     assert_eq!(all.clone().count(), if cfg!(feature = "lab") { 2 } else { 1 });
     for combination in all {
         let records = combination.records();
-        let options = tiny(64).background_merge(false).lab(|lab| lab.records = records);
+        let options =
+            tiny(64).lab(|lab| lab.background_merge = false).lab(|lab| lab.records = records);
         let db = in_memory(options).unwrap();
         assert_eq!(db.combination(), combination);
         let tree = db.tree("t").unwrap();
@@ -96,7 +97,7 @@ fn a_store_that_was_asked_to_records_its_references_and_no_other() {
 #[test]
 fn leaves_are_counted_apart_from_inner_pages() {
     // The background merge would add references of its own.
-    let db = Db::in_memory(tiny(24).background_merge(false)).unwrap();
+    let db = Db::in_memory(tiny(24).lab(|lab| lab.background_merge = false)).unwrap();
     let tree = db.raw_tree("t").unwrap();
     for i in 0..2000u32 {
         tree.put(&i.to_be_bytes(), &[1; 40]).unwrap();

@@ -329,7 +329,7 @@ fn the_error_of_what_is_too_long_names_the_limit() {
 /// the root of the last one was freed because the catalog had no room for its name.
 fn fill(kind: Structure, pages: usize) -> bool {
     let device = Arc::new(FaultyDevice::new(Arc::new(MemoryDevice::new()), 5));
-    let db = Db::open_on(device.clone(), tiny(64).background_merge(false)).unwrap();
+    let db = Db::open_on(device.clone(), tiny(64).lab(|lab| lab.background_merge = false)).unwrap();
     let large = db.raw_tree("large").unwrap();
     device.limit_room(0);
     // All but a few pages are taken at once.
@@ -380,7 +380,7 @@ fn a_structure_whose_name_does_not_fit_into_the_catalog_frees_its_root() {
 #[test]
 fn pages_that_were_damaged_and_growth_are_counted() {
     let device = Arc::new(FaultyDevice::new(Arc::new(MemoryDevice::new()), 5));
-    let options = Options::new().memory(16 << 20).background_merge(false);
+    let options = Options::new().memory(16 << 20).lab(|lab| lab.background_merge = false);
     let db = Db::open_on(device.clone(), options.clone()).unwrap();
     let tree = db.raw_tree("t").unwrap();
     assert_eq!(db.stats().checksum_failures, 0);

@@ -96,8 +96,12 @@ fn a_request_of_several_pages_is_spoilt_page_by_page_and_the_same_seed_spoils_th
 fn store() -> (Arc<ReadFaultDevice>, Arc<MemoryDevice>) {
     let log = Arc::new(MemoryDevice::new());
     let device = Arc::new(ReadFaultDevice::new(Arc::new(MemoryDevice::new()), PAGE));
-    let db = Db::open_on_devices(device.clone(), log.clone(), options().background_merge(false))
-        .unwrap();
+    let db = Db::open_on_devices(
+        device.clone(),
+        log.clone(),
+        options().lab(|lab| lab.background_merge = false),
+    )
+    .unwrap();
     let tree = db.raw_tree("t").unwrap();
     let mut keys: Vec<u32> = (0..2000).collect();
     fastrand::Rng::with_seed(1).shuffle(&mut keys);
@@ -181,7 +185,9 @@ fn a_store_that_is_nothing_but_its_log_is_not_made_anew_when_its_superblock_is_l
 fn a_backup_names_the_page_that_it_cannot_read_and_gets_over_a_page_that_fails_once() {
     let (device, log) = store();
     // Else leaves are merged meanwhile, and a page that a backup has to read is one no more.
-    let db = Db::open_on_devices(device.clone(), log, options().background_merge(false)).unwrap();
+    let db =
+        Db::open_on_devices(device.clone(), log, options().lab(|lab| lab.background_merge = false))
+            .unwrap();
     let backup = || {
         let targets: [Arc<dyn Device>; 2] =
             [Arc::new(MemoryDevice::new()), Arc::new(MemoryDevice::new())];
@@ -216,7 +222,7 @@ fn store_of_large_values() -> (Arc<ReadFaultDevice>, Arc<MemoryDevice>) {
     let log = Arc::new(MemoryDevice::new());
     let device = Arc::new(ReadFaultDevice::new(Arc::new(MemoryDevice::new()), PAGE));
     for (life, count, length) in [(0_u8, 30, 9_000), (1, 12, 20_000)] {
-        let options = options().page_size(PAGE as u32).background_merge(false);
+        let options = options().page_size(PAGE as u32).lab(|lab| lab.background_merge = false);
         let db = Db::open_on_devices(device.clone(), log.clone(), options).unwrap();
         let tree = db.raw_tree("t").unwrap();
         for key in 0..30_u8 {

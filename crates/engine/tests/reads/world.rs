@@ -103,7 +103,10 @@ pub fn options(plan: &Plan) -> Options {
     } else {
         EvictionMode::default()
     };
-    let options = Options::new().page_size(plan.page_size).policy(plan.policy).eviction(eviction);
+    let options = Options::new()
+        .page_size(plan.page_size)
+        .policy(plan.policy)
+        .lab(|lab| lab.eviction = eviction);
     options.lab(|lab| {
         lab.tiny_pages = true;
         lab.frames = Some(plan.frames);

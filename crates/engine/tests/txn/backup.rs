@@ -368,7 +368,7 @@ fn a_backup_that_cannot_be_leaves_nothing_behind_and_says_why() {
     db.backup_to(path("copy6")).unwrap();
     db.close().unwrap();
 
-    let without = Db::open(path("a.mp"), options(100).log(false)).unwrap();
+    let without = Db::open(path("a.mp"), options(100).lab(|lab| lab.log = false)).unwrap();
     assert!(matches!(refused(&without, "copy7"), BackupError::NoLog { .. }));
     without.close().unwrap();
     let reader = Db::open(path("a.mp"), options(100).read_only(true)).unwrap();

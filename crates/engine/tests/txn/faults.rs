@@ -33,7 +33,7 @@ const NAMES: [&str; 2] = ["a", "b"];
 type Changes = Vec<(usize, Vec<u8>, Option<Vec<u8>>)>;
 
 fn options(frames: u32) -> Options {
-    Options::new().page_size(4096).background_merge(false).lab(|lab| {
+    Options::new().page_size(4096).lab(|lab| lab.background_merge = false).lab(|lab| {
         lab.frames = Some(frames);
         lab.batch = Some(2);
         lab.background_writer = false;

@@ -340,7 +340,7 @@ impl Recorder {
 }
 
 fn store(locks: bool, is_logged: bool) -> Db {
-    let options = Options::new().memory(16 << 20).page_size(512).locks(locks);
+    let options = Options::new().memory(16 << 20).page_size(512).lab(|lab| lab.locks = locks);
     let options = options.durability(Durability::Async).lab(|lab| lab.tiny_pages = true);
     if !is_logged {
         return Db::in_memory(options).unwrap();

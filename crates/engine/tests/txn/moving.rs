@@ -18,7 +18,7 @@ const PAGE: u64 = 4096;
 
 fn options(frames: u32) -> Options {
     let options = Options::new().page_size(PAGE as u32).durability(Durability::Async);
-    options.background_merge(false).log_gap(256 << 10).lab(|lab| {
+    options.lab(|lab| lab.background_merge = false).log_gap(256 << 10).lab(|lab| {
         lab.frames = Some(frames);
         lab.log_segment = Some(64 << 10);
     })
@@ -205,7 +205,7 @@ fn what_was_made_last_moves_to_where_the_first_was_dropped() {
     for log in [true, false] {
         let (data, log_device) = (Arc::new(MemoryDevice::new()), Arc::new(MemoryDevice::new()));
         let open = || {
-            let options = options(80).log(log);
+            let options = options(80).lab(|lab| lab.log = log);
             match log {
                 true => Db::open_on_devices(data.clone(), log_device.clone(), options).unwrap(),
                 false => Db::open_on(data.clone(), options).unwrap(),
@@ -284,7 +284,7 @@ fn whatever_a_store_holds_it_holds_after_its_pages_moved() {
         let (data, log_device) = (Arc::new(MemoryDevice::new()), Arc::new(MemoryDevice::new()));
         let frames = [80, 120, 600][seed as usize % 3];
         let open = || {
-            let options = options(frames).log(log);
+            let options = options(frames).lab(|lab| lab.log = log);
             match log {
                 true => Db::open_on_devices(data.clone(), log_device.clone(), options).unwrap(),
                 false => Db::open_on(data.clone(), options).unwrap(),

@@ -26,7 +26,8 @@ enum Storage {
 }
 
 fn options(storage: Storage) -> Options {
-    let options = Options::new().page_size(1024).log_gap(1 << 40).background_merge(false);
+    let options =
+        Options::new().page_size(1024).log_gap(1 << 40).lab(|lab| lab.background_merge = false);
     options.lab(|lab| {
         lab.tiny_pages = true;
         lab.frames = Some(if storage == Storage::Busy { 40 } else { 4000 });
@@ -165,7 +166,7 @@ impl Story {
     }
 
     fn open(&self, devices: &Devices, salvage: bool) -> Result<Db, Error> {
-        let options = options(self.storage).salvage_log(salvage);
+        let options = options(self.storage).lab(|lab| lab.salvage_log = salvage);
         Db::open_on_devices(devices.data.clone(), devices.log.clone(), options)
     }
 
@@ -466,7 +467,7 @@ fn a_salvage_may_be_cut_short_anywhere() {
             let data = supply.device("data", MemoryDevice::from_bytes(&story.data));
             let device = supply.device("log", MemoryDevice::from_bytes(&log));
             supply.cut_at(nth);
-            let salvage = options(Storage::Calm).salvage_log(true);
+            let salvage = options(Storage::Calm).lab(|lab| lab.salvage_log = true);
             let done = Db::open_on_devices(data, device, salvage);
             let is_over = done.is_ok() && !supply.is_off();
             drop(done);

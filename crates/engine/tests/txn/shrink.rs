@@ -7,12 +7,14 @@ use millpond::internals::io::{Device, FaultyDevice, MemoryDevice, PageStore, Pow
 use millpond::{BackupError, Db, Durability, Error, Options};
 
 fn options() -> Options {
-    Options::new().page_size(4096).durability(Durability::Async).background_merge(false).lab(
-        |lab| {
+    Options::new()
+        .page_size(4096)
+        .durability(Durability::Async)
+        .lab(|lab| lab.background_merge = false)
+        .lab(|lab| {
             lab.frames = Some(80);
             lab.log_segment = Some(64 << 10);
-        },
-    )
+        })
 }
 
 fn fill(db: &Db, name: &str, rows: u32) {
@@ -42,7 +44,7 @@ fn files_give_back_what_is_free_at_their_end_and_grow_again() {
     let path = folder.path().join("a.mp");
     let length = |name: &str| std::fs::metadata(folder.path().join(name)).unwrap().len();
     for log in [true, false] {
-        let options = options().log_gap(256 << 10).log(log);
+        let options = options().log_gap(256 << 10).lab(|lab| lab.log = log);
         let db = Db::open(&path, options.clone()).unwrap();
         fill(&db, "kept", 1000);
         fill(&db, "gone", 20_000);

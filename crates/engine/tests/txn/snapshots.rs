@@ -350,7 +350,7 @@ fn a_range_that_outlives_its_memory_still_shows_one_moment() {
 
 #[test]
 fn snapshots_need_locks_and_their_own_store() {
-    let db = Db::in_memory(Options::new().memory(16 << 20).locks(false)).unwrap();
+    let db = Db::in_memory(Options::new().memory(16 << 20).lab(|lab| lab.locks = false)).unwrap();
     let refused = db.snapshot().unwrap_err();
     assert!(matches!(refused, Error::Txn(TxnError::NoSnapshots)), "{refused}");
     let (one, other) = (memory(), memory());

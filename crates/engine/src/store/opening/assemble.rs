@@ -94,7 +94,7 @@ impl<M: PoolStrategy> Store<M> {
         };
         let mut named = Named { catalog, open: HashMap::new(), gone: (0, 0) };
         let next_tx = logged.as_ref().map_or(1, |logged| logged.next_tx);
-        let has_locks = options.locks && !options.read_only && !M::TREES_ONLY;
+        let has_locks = options.lab.locks && !options.read_only && !M::TREES_ONLY;
         let txns = transaction_manager(&plan.budget, log, has_locks, next_tx, spill);
         let checkpointer = match &mut logged {
             Some(logged) => {
@@ -132,7 +132,7 @@ impl<M: PoolStrategy> Store<M> {
             store.checkpointing = Some(checkpointer::start(checkpointer.clone())?);
         }
         if !options.read_only {
-            store.house = Some(store.keep_house(options.background_merge)?);
+            store.house = Some(store.keep_house(options.lab.background_merge)?);
         }
         Ok(store)
     }

@@ -155,7 +155,7 @@ impl Prepared {
     ) -> Result<Prepared, Error> {
         options.check()?;
         let path = &real_path(path);
-        if may_log && options.log && !options.read_only {
+        if may_log && options.lab.log && !options.read_only {
             return Prepared::logged_file(path, options, names);
         }
         let file = options.file_options();
@@ -243,7 +243,7 @@ impl Prepared {
     ) -> Result<Prepared, Error> {
         let page_size = pages.page_size().bytes() as u32;
         // Nothing is set aside for a log that is not there.
-        let options = options.clone().log(logged.is_some());
+        let options = options.clone().lab(|lab| lab.log = logged.is_some());
         match options.plan(&SystemRoots::default(), Some(page_size)) {
             Ok(plan) => {
                 let (pages, spill) = (Arc::new(pages), None);
@@ -301,15 +301,15 @@ pub(crate) fn pool_options(options: &Options, plan: &Plan) -> PoolOptions {
             ReclamationMode::Epoch => Reclamation::Epoch,
             ReclamationMode::Version => Reclamation::Version,
         },
-        evictors: match options.eviction {
+        evictors: match options.lab.eviction {
             EvictionMode::Worker => Evictors::Workers,
             EvictionMode::Threads(threads) => Evictors::Threads(threads.get()),
             EvictionMode::Adaptive(most) => Evictors::Adaptive { most: most.get() },
         },
         batch: lab.batch.unwrap_or(defaults.batch),
         background_writer: lab.background_writer && !options.read_only,
-        prefault: options.prefault,
-        nodes: options.numa_nodes,
+        prefault: options.lab.prefault,
+        nodes: options.lab.numa_nodes,
         sample_period: lab.latency_sample_period,
         references_per_tick: lab.references_per_tick,
         attempts_max: lab.attempts_max,

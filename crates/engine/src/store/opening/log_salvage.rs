@@ -54,7 +54,7 @@ pub(crate) fn closed(
     if !is_no_log && !is_damage(&error) {
         return Err(error.into());
     }
-    if !options.salvage_log {
+    if !options.lab.salvage_log {
         let found = examine(store, device, true, &LogOptions::default());
         return Err(found.map_or_else(|_| error.into(), |found| found.damage.into()));
     }
@@ -84,7 +84,7 @@ pub(crate) fn cut(
         return Err(plain(error));
     };
     let Examined { mut damage, analysis } = found;
-    let analysis = analysis.filter(|_| options.salvage_log);
+    let analysis = analysis.filter(|_| options.lab.salvage_log);
     let Some(analysis) = analysis else { return Err(damage.into()) };
     let pages = stray_pages(store, &analysis, damage.at);
     let pages_read = pages.looked_at;

@@ -1,6 +1,8 @@
 //! What only measurements and tests turn.
 
-use crate::store::options::choices::{HitDelivery, LatchingMode, ReclamationMode, TranslationMode};
+use crate::store::options::choices::{
+    DirectIo, EvictionMode, HitDelivery, LatchingMode, ReclamationMode, Submission, TranslationMode,
+};
 
 /// What only measurements and tests turn: strategies that are worse, or fixed for good reasons.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,6 +20,29 @@ pub struct Lab {
     pub frames: Option<u32>,
     /// Allow pages from 512 bytes, so that small tests have deep trees.
     pub tiny_pages: bool,
+    /// Whether to bypass the operating system's page cache. Default: where possible.
+    pub direct_io: DirectIo,
+    /// How I/O is submitted. Default: io_uring where possible.
+    pub submission: Submission,
+    /// Who evicts. Default: the thread that needs a frame.
+    pub eviction: EvictionMode,
+    /// Touch all memory when the store is opened, instead of when it is needed. Default: no.
+    pub prefault: bool,
+    /// Number of NUMA nodes to divide the pool among, 1 to 64. Default: as many as the machine has.
+    pub numa_nodes: Option<u32>,
+    /// Merge leaves that random inserts and removals left badly filled, in the background, when the
+    /// store has little else to do. Default: yes.
+    pub background_merge: bool,
+    /// Whether changes are logged, so that the store is whole after a crash and commits last.
+    /// Default: yes, beside a store in a file: its log is the file of that name with `-log` behind.
+    pub log: bool,
+    /// Whether transactions lock what they read and write. Without, they see each other's changes.
+    /// Default: yes.
+    pub locks: bool,
+    /// Whether a store whose log is damaged before its end is recovered as it was at the damage;
+    /// what was committed behind it is lost. Where that cannot be, nothing is changed. Has no
+    /// effect on a log that is sound. Default: no, opening fails.
+    pub salvage_log: bool,
     /// Frames that evictor threads keep ready, and victims that a worker looks for at once, 1 to
     /// 4096. Default: the pool's own.
     pub batch: Option<u32>,
@@ -50,6 +75,15 @@ impl Default for Lab {
             reclamation: ReclamationMode::default(),
             frames: None,
             tiny_pages: false,
+            direct_io: DirectIo::default(),
+            submission: Submission::default(),
+            eviction: EvictionMode::default(),
+            prefault: false,
+            numa_nodes: None,
+            background_merge: true,
+            log: true,
+            locks: true,
+            salvage_log: false,
             batch: None,
             background_writer: true,
             references_per_tick: 1,

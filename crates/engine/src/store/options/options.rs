@@ -1,12 +1,12 @@
 //! How a store is opened. [`Options::memory`] is what most users set, if anything.
 //!
-//! Eighteen knobs are for users; what only measurements turn lies under [`Lab`]. Values are
+//! Ten knobs are for users; what only measurements turn lies under [`Lab`]. Values are
 //! checked together when the store is opened, or by [`Options::check`]: setters never fail, so that
 //! they chain.
 
 use crate::io::{self, FileDevice, FileOptions};
 use crate::recovery::Progress;
-use crate::store::options::choices::{DirectIo, EvictionMode, Submission};
+use crate::store::options::choices::{DirectIo, Submission};
 use crate::store::options::error::OptionsError;
 use crate::store::options::lab::Lab;
 use crate::store::options::memory_limit::SystemRoots;
@@ -55,29 +55,10 @@ pub struct Options {
     /// Policies of the user's own, which [`Options::policy`](Options#structfield.policy) may name.
     /// Default: none.
     pub own_policies: OwnPolicies,
-    /// Whether to bypass the operating system's page cache. Default: where possible.
-    pub direct_io: DirectIo,
-    /// How I/O is submitted. Default: io_uring where possible.
-    pub submission: Submission,
-    /// Who evicts. Default: the thread that needs a frame.
-    pub eviction: EvictionMode,
-    /// Touch all memory when the store is opened, instead of when it is needed. Default: no.
-    pub prefault: bool,
-    /// Number of NUMA nodes to divide the pool among, 1 to 64. Default: as many as the machine has.
-    pub numa_nodes: Option<u32>,
     /// Open for reading only; the store must exist. Default: no.
     pub read_only: bool,
     /// Create the store if there is none, unless `read_only`. Default: yes.
     pub create_if_missing: bool,
-    /// Merge leaves that random inserts and removals left badly filled, in the background, when the
-    /// store has little else to do. Default: yes.
-    pub background_merge: bool,
-    /// Whether changes are logged, so that the store is whole after a crash and commits last.
-    /// Default: yes, beside a store in a file: its log is the file of that name with `-log` behind.
-    pub log: bool,
-    /// Whether transactions lock what they read and write. Without, they see each other's changes.
-    /// Default: yes.
-    pub locks: bool,
     /// When a transaction's commit is durable, unless the transaction's own options state it.
     /// Default: when the call returns. Calls outside transactions are always `async`.
     pub durability: Durability,
@@ -90,10 +71,6 @@ pub struct Options {
     /// store is closed. 0: there is none; snapshots are lost instead, and transactions that change
     /// too much fail. A store in memory has none. Default: 16 GiB.
     pub spill_max: u64,
-    /// Whether a store whose log is damaged before its end is recovered as it was at the damage;
-    /// what was committed behind it is lost. Where that cannot be, nothing is changed. Has no
-    /// effect on a log that is sound. Default: no, opening fails.
-    pub salvage_log: bool,
     /// Who is told how far a recovery is. Default: nobody.
     pub recovery_watch: RecoveryWatch,
     /// What only measurements turn.
@@ -113,20 +90,11 @@ impl Default for Options {
             page_size: None,
             policy: POLICY_DEFAULT.to_string(),
             own_policies: OwnPolicies::default(),
-            direct_io: DirectIo::default(),
-            submission: Submission::default(),
-            eviction: EvictionMode::default(),
-            prefault: false,
-            numa_nodes: None,
             read_only: false,
             create_if_missing: true,
-            background_merge: true,
-            log: true,
-            locks: true,
             durability: Durability::default(),
             log_gap: LOG_GAP_DEFAULT,
             spill_max: SPILL_MAX_DEFAULT,
-            salvage_log: false,
             recovery_watch: RecoveryWatch::default(),
             lab: Lab::default(),
         }
@@ -159,34 +127,16 @@ impl Options {
         policy: impl Into<String> => policy.into();
         /// Sets [`Options::own_policies`](#structfield.own_policies).
         own_policies: OwnPolicies => own_policies;
-        /// Sets [`Options::direct_io`](#structfield.direct_io).
-        direct_io: DirectIo => direct_io;
-        /// Sets [`Options::submission`](#structfield.submission).
-        submission: Submission => submission;
-        /// Sets [`Options::eviction`](#structfield.eviction).
-        eviction: EvictionMode => eviction;
-        /// Sets [`Options::prefault`](#structfield.prefault).
-        prefault: bool => prefault;
-        /// Sets [`Options::numa_nodes`](#structfield.numa_nodes).
-        numa_nodes: u32 => Some(numa_nodes);
         /// Sets [`Options::read_only`](#structfield.read_only).
         read_only: bool => read_only;
         /// Sets [`Options::create_if_missing`](#structfield.create_if_missing).
         create_if_missing: bool => create_if_missing;
-        /// Sets [`Options::background_merge`](#structfield.background_merge).
-        background_merge: bool => background_merge;
-        /// Sets [`Options::log`](#structfield.log).
-        log: bool => log;
-        /// Sets [`Options::locks`](#structfield.locks).
-        locks: bool => locks;
         /// Sets [`Options::durability`](#structfield.durability).
         durability: Durability => durability;
         /// Sets [`Options::log_gap`](#structfield.log_gap), in bytes.
         log_gap: u64 => log_gap;
         /// Sets [`Options::spill_max`](#structfield.spill_max), in bytes.
         spill_max: u64 => spill_max;
-        /// Sets [`Options::salvage_log`](#structfield.salvage_log).
-        salvage_log: bool => salvage_log;
     }
 
     /// Sets [`Options::recovery_watch`](#structfield.recovery_watch).
@@ -213,8 +163,8 @@ impl Options {
     pub fn file_options(&self) -> FileOptions {
         FileOptions {
             read_only: self.read_only,
-            direct: self.direct_io != DirectIo::Off,
-            submission: match self.submission {
+            direct: self.lab.direct_io != DirectIo::Off,
+            submission: match self.lab.submission {
                 Submission::Sync => io::Submission::Pread,
                 Submission::Auto | Submission::Uring => io::Submission::Uring,
             },
@@ -227,10 +177,11 @@ impl Options {
     /// # Errors
     /// [`OptionsError::NoDirectIo`] and [`OptionsError::NoUring`], when it fell back.
     pub fn check_device(&self, device: &FileDevice) -> Result<(), OptionsError> {
-        if self.direct_io == DirectIo::On && !device.is_direct() {
+        if self.lab.direct_io == DirectIo::On && !device.is_direct() {
             return Err(OptionsError::NoDirectIo);
         }
-        if self.submission == Submission::Uring && device.submission() != io::Submission::Uring {
+        if self.lab.submission == Submission::Uring && device.submission() != io::Submission::Uring
+        {
             return Err(OptionsError::NoUring);
         }
         Ok(())
@@ -284,17 +235,20 @@ mod tests {
         assert!(wrong.to_string().contains("needs at least"), "{wrong}");
         assert!(matches!(error(Options::new().policy("lur")), OptionsError::Policy(_)));
         for nodes in [0, 65] {
-            let wrong = error(Options::new().numa_nodes(nodes));
-            assert!(matches!(wrong, OptionsError::OutOfRange { knob: "numa_nodes", .. }));
+            let wrong = error(Options::new().lab(|lab| lab.numa_nodes = Some(nodes)));
+            assert!(matches!(wrong, OptionsError::OutOfRange { knob: "lab.numa_nodes", .. }));
         }
         let many = "threads(65)".parse().unwrap();
-        assert!(matches!(error(Options::new().eviction(many)), OptionsError::OutOfRange { .. }));
+        assert!(matches!(
+            error(Options::new().lab(|lab| lab.eviction = many)),
+            OptionsError::OutOfRange { .. }
+        ));
         let frames = Options::new().lab(|lab| lab.frames = Some(7));
         assert!(matches!(error(frames), OptionsError::OutOfRange { .. }));
         let batch = Options::new().lab(|lab| lab.batch = Some(0));
         assert!(matches!(error(batch), OptionsError::OutOfRange { .. }));
         let unlatched = Options::new().lab(|lab| lab.latching = LatchingMode::None);
-        let threads = unlatched.clone().eviction("threads".parse().unwrap());
+        let threads = unlatched.clone().lab(|lab| lab.eviction = "threads".parse().unwrap());
         assert!(matches!(error(threads), OptionsError::NotAlone { .. }));
         assert_eq!(unlatched.check(), Ok(()));
     }
@@ -302,15 +256,17 @@ mod tests {
     #[test]
     fn what_is_insisted_on_must_be_there_and_the_rest_falls_back() {
         let dir = tempfile::tempdir().unwrap();
-        let buffered = Options::new().direct_io(DirectIo::Off).submission(Submission::Sync);
+        let buffered = Options::new().lab(|lab| {
+            (lab.direct_io, lab.submission) = (DirectIo::Off, Submission::Sync);
+        });
         let file = buffered.file_options();
         assert_eq!((file.direct, file.submission), (false, io::Submission::Pread));
         let device = FileDevice::create(&dir.path().join("s"), &file).unwrap();
         assert_eq!(buffered.check_device(&device), Ok(()));
         assert_eq!(Options::new().check_device(&device), Ok(()));
-        let direct = Options::new().direct_io(DirectIo::On);
+        let direct = Options::new().lab(|lab| lab.direct_io = DirectIo::On);
         assert_eq!(direct.check_device(&device), Err(OptionsError::NoDirectIo));
-        let uring = Options::new().submission(Submission::Uring);
+        let uring = Options::new().lab(|lab| lab.submission = Submission::Uring);
         assert_eq!(uring.check_device(&device), Err(OptionsError::NoUring));
         assert!(direct.file_options().direct && !Options::new().file_options().read_only);
     }

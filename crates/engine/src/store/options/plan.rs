@@ -33,9 +33,9 @@ impl Options {
             page_size,
             translation: self.lab.translation,
             policy: &policy,
-            log_bytes: if self.log { log_buffer(memory, page_size) } else { 0 },
-            lock_bytes: if self.locks { lock_bytes(memory) } else { 0 },
-            version_bytes: if self.locks { version_bytes(memory) } else { 0 },
+            log_bytes: if self.lab.log { log_buffer(memory, page_size) } else { 0 },
+            lock_bytes: if self.lab.locks { lock_bytes(memory) } else { 0 },
+            version_bytes: if self.lab.locks { version_bytes(memory) } else { 0 },
         };
         let budget = match self.lab.frames {
             Some(frames) => Budget::of_frames(frames, &demand)?,
@@ -55,8 +55,8 @@ impl Options {
 
     fn check_threads(&self) -> Result<(), OptionsError> {
         let lab = &self.lab;
-        if let Some(nodes) = self.numa_nodes {
-            in_range("numa_nodes", nodes, 1, PARALLEL_MAX)?;
+        if let Some(nodes) = self.lab.numa_nodes {
+            in_range("lab.numa_nodes", nodes, 1, PARALLEL_MAX)?;
         }
         if let Some(frames) = lab.frames {
             in_range(
@@ -73,10 +73,11 @@ impl Options {
             in_range("lab.attempts_max", attempts, 16, 1_000_000)?;
         }
         in_range("lab.references_per_tick", lab.references_per_tick, 1, 1 << 16)?;
-        if let EvictionMode::Threads(threads) | EvictionMode::Adaptive(threads) = self.eviction {
+        if let EvictionMode::Threads(threads) | EvictionMode::Adaptive(threads) = self.lab.eviction
+        {
             in_range("the number of eviction threads", threads.get(), 1, PARALLEL_MAX)?;
             if lab.latching == LatchingMode::None {
-                return Err(OptionsError::NotAlone { eviction: self.eviction });
+                return Err(OptionsError::NotAlone { eviction: self.lab.eviction });
             }
         }
         Ok(())
