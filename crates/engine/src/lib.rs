@@ -55,8 +55,6 @@ pub mod internals;
 pub use admin::{
     Backup, BackupPhase, BackupProgress, LogRecord, ShrinkProgress, ShrinkWatch, Shrunk,
 };
-#[cfg(all(feature = "serde", not(test)))]
-pub use api::Postcard;
 #[cfg(not(test))]
 pub use api::{
     Db, Entries, HashIndex, Heap, Range, RawEntries, RawHashIndex, RawHeap, RawRange, RawReader,
@@ -66,6 +64,8 @@ pub use encoding::{DecodeError, Key, KeyRange, Value};
 pub use recovery::{
     LogDamage, LostRecords, Obstacle, Phase, Progress, Recovery, Salvaged, StrayPage, StrayPages,
 };
+#[cfg(feature = "serde")]
+pub use store::Postcard;
 pub use store::{
     BackupError, ChoiceError, DirectIo, Entry, Error, EvictionMode, Freshness, Latency, Options,
     OptionsError, OwnPolicies, Published, Publisher, RecoveryWatch, Stats, Structure, Submission,

@@ -16,8 +16,10 @@ pub enum Work {
     Skip(String),
 }
 
-/// Steps that cost too much for every change: long campaigns, what C++ takes long to compile.
-pub const DEEP: [&str; 5] = ["compare-all", "crash", "planted", "reads", "reads-planted"];
+/// Steps that cost too much for every change: long campaigns, and the workspace of the comparison,
+/// which compiles everything once more.
+pub const DEEP: [&str; 6] =
+    ["compare", "compare-all", "crash", "planted", "reads", "reads-planted"];
 
 /// One step.
 pub struct Step {
@@ -51,7 +53,6 @@ pub fn steps(root: &Path) -> Vec<Step> {
             "examples in the documentation",
             run(&["cargo", "test", "--workspace", "--no-fail-fast", "--doc"]),
         ),
-        step("serde", "values by serde: the engine with that feature", serde()),
         step("rustdoc", "the documentation builds without a warning", rustdoc()),
         step("api", "the engine's public functions are as few as agreed", api()),
         step("example", "a user's own policy, in a crate of its own", example(root)),
@@ -73,14 +74,6 @@ pub fn steps(root: &Path) -> Vec<Step> {
 
 fn run(words: &[&str]) -> Work {
     Work::Run(vec![Line::new(words)])
-}
-
-/// Unit tests and examples of what the engine has with the feature `serde` only.
-fn serde() -> Work {
-    let line = |kind| {
-        Line::new(&["cargo", "test", "-p", "millpond", "--features", "serde", kind, "serde_value"])
-    };
-    Work::Run(vec![line("--lib"), line("--doc")])
 }
 
 fn rustdoc() -> Work {

@@ -28,8 +28,6 @@ pub mod raw_hash_index;
 pub mod raw_heap;
 pub mod raw_tree;
 mod scan_count;
-#[cfg(feature = "serde")]
-pub mod serde_value;
 pub mod snapshot;
 pub mod tree;
 pub mod txn;
@@ -40,8 +38,6 @@ pub use heap::{Heap, Records};
 pub use raw_hash_index::{RawEntries, RawHashIndex};
 pub use raw_heap::{RawHeap, RawRecords};
 pub use raw_tree::{RawRange, RawReader, RawTree};
-#[cfg(feature = "serde")]
-pub use serde_value::Postcard;
 pub use snapshot::Snapshot;
 pub use tree::{Range, Tree};
 pub use txn::{TransactOptions, Txn};

@@ -22,6 +22,8 @@ pub mod options;
 pub(crate) mod range;
 #[cfg(test)]
 mod read_path;
+#[cfg(feature = "serde")]
+pub mod serde_value;
 mod snapshot_trees;
 pub mod stats;
 // `Store` has a file of its own name, as everything else has.
@@ -40,6 +42,8 @@ pub use options::{
     ChoiceError, DirectIo, EvictionMode, HitDelivery, Lab, LatchingMode, Options, OptionsError,
     OwnPolicies, Plan, ReclamationMode, RecoveryWatch, Submission, TranslationMode,
 };
+#[cfg(feature = "serde")]
+pub use serde_value::Postcard;
 pub use stats::{Freshness, Latency, Published, Publisher, Stats};
 pub use store::Store;
 pub use store_txn::StoreTxn;
