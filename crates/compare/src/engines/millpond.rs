@@ -23,7 +23,7 @@ use millpond::internals::store::combinations::{WattHook, host_for};
 use millpond::internals::store::memory_limit::SystemRoots;
 use millpond::internals::store::{HitDelivery, Lab};
 use millpond_base::{PageId, Reason};
-use millpond_bench::store::{TreeSession, TreeStore, TreeStoreError};
+use millpond_bench::stores::tree_store::{TreeSession, TreeStore, TreeStoreError};
 use millpond_policies::contract::Shape;
 use millpond_workload::live::{Store, TableId};
 
