@@ -3,11 +3,11 @@
 
 use std::fs;
 
-use millpond_bench::client::Workload;
 use millpond_bench::error::BenchError;
 use millpond_bench::instance::prepare;
-use millpond_bench::runner::{Length, RunSpec, Unwatched};
-use millpond_bench::setup::{Engine, Paged, Setup};
+use millpond_bench::instance::setup::{Engine, Paged, Setup};
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::runner::{Length, RunSpec, Unwatched};
 use millpond_workload::ycsb;
 
 const LIMIT: u64 = 32 << 20;

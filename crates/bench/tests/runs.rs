@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use millpond::internals::store::{LatchingMode, TranslationMode};
 use millpond_base::Size;
-use millpond_bench::client::Workload;
-use millpond_bench::contest::{affinity, contest, ladder};
 use millpond_bench::error::BenchError;
+use millpond_bench::experiments::contest::{affinity, contest, ladder};
+use millpond_bench::experiments::table::{Row, contest_row, series_rows, table};
+use millpond_bench::instance::setup::{DeviceSpec, Engine, Setup};
 use millpond_bench::instance::{Instance, Recorders, prepare, prepare_on};
-use millpond_bench::record::Recording;
-use millpond_bench::runner::{Length, Observer, RunSpec, Tick, Unwatched};
-use millpond_bench::setup::{DeviceSpec, Engine, Setup};
-use millpond_bench::table::{Row, contest_row, series_rows, table};
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::record::Recording;
+use millpond_bench::run::runner::{Length, Observer, RunSpec, Tick, Unwatched};
 use millpond_workload::formats::{self, ReadOptions};
 use millpond_workload::tpcc::{self, Scale};
 use millpond_workload::trace::{BATCH_LEN, Batch};
@@ -29,7 +29,7 @@ fn operations(n: u64) -> RunSpec {
     RunSpec { warm_up: Length::Operations(n / 4), ..RunSpec::of(Length::Operations(n)) }
 }
 
-fn run(instance: &mut dyn Instance, spec: &RunSpec) -> millpond_bench::runner::Outcome {
+fn run(instance: &mut dyn Instance, spec: &RunSpec) -> millpond_bench::run::runner::Outcome {
     instance.run(spec, &mut |_| Ok(()), &mut Unwatched).unwrap()
 }
 

@@ -3,14 +3,14 @@
 
 use millpond::internals::store::TranslationMode;
 use millpond_base::Size;
-use millpond_bench::client::Workload;
-use millpond_bench::image::Image;
+use millpond_bench::experiments::papers::gilbert_stated::{self, ATTEMPTS_MAX, STATED};
+use millpond_bench::experiments::papers::live::{End, broken_off};
+use millpond_bench::experiments::papers::stall::Pace;
+use millpond_bench::instance::image::Image;
+use millpond_bench::instance::setup::Setup;
 use millpond_bench::instance::{prepare, prepare_on};
-use millpond_bench::papers::gilbert_stated::{self, ATTEMPTS_MAX, STATED};
-use millpond_bench::papers::live::{End, broken_off};
-use millpond_bench::papers::stall::Pace;
-use millpond_bench::runner::{Length, RunSpec, Unwatched};
-use millpond_bench::setup::Setup;
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::runner::{Length, RunSpec, Unwatched};
 use millpond_workload::tpcc::{Config, Scale};
 
 const TRANSACTIONS: u64 = 150;

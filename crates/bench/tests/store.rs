@@ -13,8 +13,8 @@ use millpond::internals::store::HitDelivery;
 use millpond::internals::store::combinations::{Combination, Visit, host_for};
 use millpond::internals::store::options::policy_choice::PolicyChoice;
 use millpond_base::Seed;
-use millpond_bench::db_store::{DbStore, DbStoreError};
-use millpond_bench::store::{TABLES_MAX, TreeStore, TreeStoreError};
+use millpond_bench::stores::db_store::{DbStore, DbStoreError};
+use millpond_bench::stores::tree_store::{TABLES_MAX, TreeStore, TreeStoreError};
 use millpond_policies::contract::Shape;
 use millpond_workload::live::{Scan, Session, Store, TableId, check_contract};
 

@@ -3,10 +3,10 @@
 
 use millpond::internals::store::HitDelivery;
 use millpond_base::Size;
-use millpond_bench::client::Workload;
+use millpond_bench::instance::setup::Setup;
 use millpond_bench::instance::{Instance, prepare, prepare_on};
-use millpond_bench::runner::{Length, RunSpec, Unwatched};
-use millpond_bench::setup::Setup;
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::runner::{Length, RunSpec, Unwatched};
 use millpond_lab::registry::Registry;
 use millpond_policies::contract::Hit;
 use millpond_policies::info::Tier;

@@ -2,12 +2,12 @@
 
 use millpond::internals::store::{Combination, HitDelivery, LatchingMode, TranslationMode};
 use millpond_base::{FrameId, Size};
-use millpond_bench::client::Workload;
-use millpond_bench::runner::Unwatched;
-use millpond_bench::two_worlds::diary::Event;
-use millpond_bench::two_worlds::distortions::{Distortion, distorted};
-use millpond_bench::two_worlds::lawful::judge;
-use millpond_bench::two_worlds::worlds::{Plan, Spied, spied};
+use millpond_bench::experiments::two_worlds::diary::Event;
+use millpond_bench::experiments::two_worlds::distortions::{Distortion, distorted};
+use millpond_bench::experiments::two_worlds::lawful::judge;
+use millpond_bench::experiments::two_worlds::worlds::{Plan, Spied, spied};
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::runner::Unwatched;
 use millpond_lab::registry::Registry;
 use millpond_policies::contract::{OfferOutcome, RefusalReason};
 use millpond_workload::keys::{Distribution, Scramble};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use millpond_base::Seed;
-use millpond_bench::turns;
+use millpond_bench::run::turns;
 use millpond_workload::tpcc::Scale;
 
 use crate::engine::{Commits, Settings};

@@ -4,7 +4,7 @@
 //! - [`sim`]: the first-tier simulator: one host, any policy, monomorphised.
 //! - [`tier1`]: a simulated buffer pool that makes storage-level traces.
 //! - [`tier2`]: the second-tier simulator, with its two models.
-//! - [`policy_host`]: a policy with its frames' metadata and its clock, for other hosts.
+//! - [`policy_host`]: a policy with its frames' metadata and its clock, for every host.
 //! - [`registry`]: the policies that can be run, Millpond's and a user's own.
 //! - [`advise`]: which policy for a trace, in three lines.
 //! - [`experiment`]: the frame in which experiments of the papers run, cell by cell.

@@ -3,9 +3,8 @@
 mod tier2_util;
 
 use millpond_lab::registry::Registry;
-use millpond_lab::tier2::{
-    Model, Tier2Cell, Tier2Future, Tier2Options, Tier2Simulation, charged_frames,
-};
+use millpond_lab::sweep::charged_frames;
+use millpond_lab::tier2::{Model, Tier2Cell, Tier2Future, Tier2Options, Tier2Simulation};
 use millpond_policies::config::Spec;
 use millpond_policies::contract::Policy;
 use millpond_policies::info::Tier;

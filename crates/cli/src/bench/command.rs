@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use millpond_bench::client::Workload;
 use millpond_bench::error::BenchError;
+use millpond_bench::experiments::table::{Row, series_rows, table};
+use millpond_bench::instance::setup::Setup;
 use millpond_bench::instance::{Instance, Recorders, prepare};
-use millpond_bench::record::{Recording, StorageRecording};
-use millpond_bench::runner::{Observer, Outcome, RunSpec};
-use millpond_bench::setup::Setup;
-use millpond_bench::table::{Row, series_rows, table};
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::record::{Recording, StorageRecording};
+use millpond_bench::run::runner::{Observer, Outcome, RunSpec};
 use millpond_lab::registry::Registry;
 use millpond_lab::report::LinePlot;
 use serde_json::{Value as Json, json};

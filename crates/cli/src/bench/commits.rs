@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use millpond_base::Seed;
-use millpond_bench::commits::{Commits, Committed, commits};
 use millpond_bench::error::BenchError;
-use millpond_bench::table::{Row, table};
+use millpond_bench::experiments::commits::{Commits, Committed, commits};
+use millpond_bench::experiments::table::{Row, table};
 use serde_json::json;
 
 use super::engine::{DurabilityArg, some_seconds};

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-use millpond_bench::client::Workload;
-use millpond_bench::contest::{self as bench, Step, StepResult, contest};
-use millpond_bench::runner::{Length, RunSpec};
-use millpond_bench::setup::Setup;
-use millpond_bench::table::{Row, contest_row, table};
+use millpond_bench::experiments::contest::{self as bench, Step, StepResult, contest};
+use millpond_bench::experiments::table::{Row, contest_row, table};
+use millpond_bench::instance::setup::Setup;
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::runner::{Length, RunSpec};
 use millpond_lab::report::{Line, LinePlot};
 use serde_json::{Value as Json, json};
 

@@ -7,9 +7,9 @@ use millpond::internals::store::options::{PAGE_SIZE_DEFAULT, POLICY_DEFAULT};
 use millpond::internals::store::{HitDelivery, LatchingMode, ReclamationMode, TranslationMode};
 use millpond::{DirectIo, Durability, EvictionMode, Options, Submission};
 use millpond_base::Size;
-use millpond_bench::client::Workload;
-use millpond_bench::runner::{Length, RunSpec};
-use millpond_bench::setup::{DeviceSpec, Engine, Setup};
+use millpond_bench::instance::setup::{DeviceSpec, Engine, Setup};
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::runner::{Length, RunSpec};
 use serde_json::{Value as Json, json};
 
 use crate::error::Failure;

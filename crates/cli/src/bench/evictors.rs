@@ -1,10 +1,10 @@
 //! `millpond bench evictors`: how fast policies evict while nothing else runs (watt 6.4).
 
 use millpond::internals::store::LatchingMode;
-use millpond_bench::evictors::{Contest, Speed, contest};
+use millpond_bench::experiments::evictors::{Contest, Speed, contest};
+use millpond_bench::experiments::table::{Row, table};
 use millpond_bench::instance::check;
-use millpond_bench::setup::Setup;
-use millpond_bench::table::{Row, table};
+use millpond_bench::instance::setup::Setup;
 use millpond_policies::config::Spec;
 use serde_json::json;
 

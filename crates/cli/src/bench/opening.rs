@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use millpond::Options;
 use millpond_base::Seed;
-use millpond_bench::opening::{Opening, Openings, live_policies, openings};
-use millpond_bench::table::{Row, table};
+use millpond_bench::experiments::opening::{Opening, Openings, live_policies, openings};
+use millpond_bench::experiments::table::{Row, table};
 use millpond_policies::config::Spec;
 use serde_json::json;
 

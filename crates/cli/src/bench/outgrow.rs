@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use millpond_base::Size;
 use millpond_bench::error::BenchError;
+use millpond_bench::experiments::table::{Row, table};
 use millpond_bench::instance::{Instance, InstanceInfo, prepare};
 use millpond_bench::interval::Interval;
-use millpond_bench::runner::{Observer, Outcome, RunSpec};
-use millpond_bench::table::{Row, table};
+use millpond_bench::run::runner::{Observer, Outcome, RunSpec};
 use millpond_lab::report::{Line, LinePlot};
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use millpond_bench::runner::{Observer, Tick};
+use millpond_bench::run::runner::{Observer, Tick};
 
 use crate::interrupt;
 
@@ -65,7 +65,7 @@ impl Observer for ProgressLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use millpond_bench::counts::Counts;
+    use millpond_bench::run::counts::Counts;
 
     #[test]
     fn the_line_says_rates_not_counts() {

@@ -1,11 +1,11 @@
 //! `millpond bench ramp-up`: a cold start on slow devices, throughput over time (leanstore VI-A).
 
-use millpond_bench::client::Workload;
 use millpond_bench::error::BenchError;
+use millpond_bench::experiments::table::{Row, series_rows, table};
 use millpond_bench::instance::prepare;
-use millpond_bench::runner::{Length, Observer, RunSpec};
-use millpond_bench::setup::DeviceSpec;
-use millpond_bench::table::{Row, series_rows, table};
+use millpond_bench::instance::setup::DeviceSpec;
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::runner::{Length, Observer, RunSpec};
 use millpond_lab::report::LinePlot;
 use millpond_workload::tpcc;
 use serde_json::json;

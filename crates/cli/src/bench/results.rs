@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use millpond_bench::table::Row;
+use millpond_bench::experiments::table::Row;
 use millpond_lab::report::{Line, LinePlot};
 use millpond_lab::table::Table;
 use serde_json::Value as Json;
@@ -142,7 +142,7 @@ pub(crate) fn write_file(
         }
     };
     let output = Output { format, out: Some(path.to_path_buf()), wide: true };
-    output.write(command, params, &millpond_bench::table::table(rows))
+    output.write(command, params, &millpond_bench::experiments::table::table(rows))
 }
 
 /// A line of a plot from two columns of rows.

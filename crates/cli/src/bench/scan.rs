@@ -1,12 +1,12 @@
 //! `millpond bench scan`: two tables scanned without end, over pool sizes (leanstore VI-C).
 
 use millpond_base::Size;
-use millpond_bench::client::Workload;
 use millpond_bench::error::BenchError;
+use millpond_bench::experiments::table::{Row, table};
+use millpond_bench::instance::setup::Setup;
 use millpond_bench::instance::{Instance, prepare};
-use millpond_bench::runner::{Observer, Outcome};
-use millpond_bench::setup::Setup;
-use millpond_bench::table::{Row, table};
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::runner::{Observer, Outcome};
 use millpond_lab::report::{Line, LinePlot};
 use millpond_workload::tpcc;
 use serde_json::json;

@@ -3,10 +3,10 @@
 
 use millpond_base::Size;
 use millpond_bench::error::BenchError;
-use millpond_bench::runner::Observer;
-use millpond_bench::table::{Row, table};
-use millpond_bench::two_worlds::distortions::{Distorted, Distortion, distorted};
-use millpond_bench::two_worlds::worlds::{Plan, spied};
+use millpond_bench::experiments::table::{Row, table};
+use millpond_bench::experiments::two_worlds::distortions::{Distorted, Distortion, distorted};
+use millpond_bench::experiments::two_worlds::worlds::{Plan, spied};
+use millpond_bench::run::runner::Observer;
 use millpond_lab::registry::Registry;
 use millpond_policies::config::Spec;
 use serde_json::json;

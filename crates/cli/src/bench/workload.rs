@@ -1,7 +1,7 @@
 //! The flags that choose what is run.
 
 use clap::ValueEnum;
-use millpond_bench::client::Workload;
+use millpond_bench::run::client::Workload;
 use millpond_workload::keys::Distribution;
 use millpond_workload::tpcc::{self, Scale};
 use millpond_workload::ycsb::{self, LoadOrder, Mix, ReadStyle};

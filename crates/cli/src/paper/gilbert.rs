@@ -1,6 +1,6 @@
 //! `millpond paper gilbert`: page replacement in a live engine (Gilbert's thesis of 2020).
 
-use millpond_bench::papers::gilbert::experiment;
+use millpond_bench::experiments::papers::gilbert::experiment;
 
 use super::frame::{FrameArgs, play};
 use crate::error::Failure;

@@ -1,6 +1,6 @@
 //! `millpond paper leanstore`: the evaluation of LeanStore (ICDE 2018).
 
-use millpond_bench::papers::leanstore::experiment;
+use millpond_bench::experiments::papers::leanstore::experiment;
 
 use super::frame::{FrameArgs, play};
 use crate::error::Failure;

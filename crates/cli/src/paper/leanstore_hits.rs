@@ -1,8 +1,8 @@
 //! `millpond paper leanstore-hits`: the table of hit rates of leanstore VI-B.
 
 use clap::ValueEnum;
-use millpond_bench::hit_table::{Experiment, HitTable, LIVE, PAPER, hit_table};
-use millpond_bench::table::{Row, table};
+use millpond_bench::experiments::hit_table::{Experiment, HitTable, LIVE, PAPER, hit_table};
+use millpond_bench::experiments::table::{Row, table};
 use millpond_lab::registry::Registry;
 use millpond_lab::sim::KindHits;
 use millpond_workload::keys::Scramble;

@@ -1,7 +1,7 @@
 //! `millpond paper watt`: the evaluation of WATT (VLDB 2023).
 
-use millpond_bench::papers::watt_live;
-use millpond_bench::recorded::recorded;
+use millpond_bench::experiments::papers::watt_live;
+use millpond_bench::experiments::recorded::recorded;
 use millpond_lab::papers::watt::experiment;
 
 use super::frame::{FrameArgs, play};

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use millpond::Options;
 use millpond_base::Seed;
-use millpond_bench::client::Workload;
-use millpond_bench::db_store::DbStore;
 use millpond_bench::error::BenchError;
-use millpond_bench::runner::{self, Length, Observer, Outcome, RunSpec};
-use millpond_bench::setup::Engine;
-use millpond_bench::table::{Row, series_rows, table};
+use millpond_bench::experiments::table::{Row, series_rows, table};
+use millpond_bench::instance::setup::Engine;
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::runner::{self, Length, Observer, Outcome, RunSpec};
+use millpond_bench::stores::db_store::DbStore;
 use millpond_lab::report::{Line, LinePlot, Section};
 use millpond_lab::table::{Table, Value};
 use millpond_workload::live::{DriveError, Store};

@@ -1,7 +1,7 @@
 //! Watches a live run of the tour: its line on the screen, Ctrl-C, and its series from the first
 //! moment on, warm-up included.
 
-use millpond_bench::runner::{Observer, Tick};
+use millpond_bench::run::runner::{Observer, Tick};
 
 use crate::bench::ProgressLine;
 

@@ -10,7 +10,7 @@ use millpond_workload::formats;
 use millpond_workload::generate::{GENERATORS, generate, parse_params};
 use millpond_workload::trace::Source;
 
-use super::command::write_trace;
+use super::write_out::write_trace;
 use crate::error::Failure;
 use crate::output::{complain, print};
 use crate::sim::Reading;

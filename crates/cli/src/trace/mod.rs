@@ -4,5 +4,6 @@ mod bars;
 mod command;
 mod generate;
 mod stat;
+mod write_out;
 
 pub(crate) use command::{Args, run};

@@ -15,16 +15,14 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use millpond::Options;
-use millpond::internals::btree::{self, BTree};
+use millpond::internals::btree::BTree;
 use millpond::internals::io::{FileOptions, PageStore};
 use millpond::internals::page::PageSize;
-use millpond::internals::pool::{Pool, PoolOptions, Workers};
-use millpond::internals::store::combinations::{WattHook, host_for};
+use millpond::internals::pool::{Pool, Workers};
+use millpond::internals::store::Builder;
 use millpond::internals::store::options::memory_limit::SystemRoots;
-use millpond::internals::store::{HitDelivery, Lab};
 use millpond_base::{PageId, Reason};
-use millpond_bench::store::{TreeSession, TreeStore, TreeStoreError};
-use millpond_policies::contract::Shape;
+use millpond_bench::stores::tree_store::{TreeSession, TreeStore, TreeStoreError};
 use millpond_workload::live::{Store, TableId};
 
 use crate::engine::{Engine, Settings};
@@ -99,9 +97,6 @@ impl Engine for Millpond {
         };
         let store = Arc::new(store);
         let pool = Arc::new(open_pool(store.clone(), settings)?);
-        for (page_type, kind) in btree::KINDS {
-            pool.register(page_type, kind);
-        }
         let workers = Workers::start(pool.clone())?;
         let roots = match store.catalog_root() {
             Some(root) => read_catalog(&Tree::open(pool.clone(), CATALOG, root)?)?,
@@ -146,13 +141,5 @@ fn open_pool(store: Arc<PageStore>, settings: &Settings) -> anyhow::Result<Pool<
     let page_size = store.page_size().bytes() as u32;
     let options = Options::new().memory(settings.cache).page_size(page_size);
     let plan = options.plan(&SystemRoots::default(), Some(page_size))?;
-    let pool = PoolOptions {
-        sample_period: Lab::default().latency_sample_period,
-        seed: plan.seed.0,
-        ..PoolOptions::new(plan.budget.frames)
-    };
-    let shape =
-        Shape { frames: plan.budget.frames, pages_dense: Some(store.pages()), seed: plan.seed.0 };
-    let host = host_for::<WattHook>(&plan.policy, &shape, HitDelivery::Auto)?;
-    Ok(Pool::open(pool, store, host)?)
+    Ok(Builder::pool(&options, &plan, store)?)
 }

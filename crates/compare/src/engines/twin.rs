@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use millpond::internals::pool::{Optimistic, Twin};
-use millpond_bench::store::{TreeSession, TreeStore, TreeStoreError};
+use millpond_bench::stores::tree_store::{TreeSession, TreeStore, TreeStoreError};
 use millpond_workload::live::{Store, TableId};
 
 use super::millpond::PAGE_SIZE;

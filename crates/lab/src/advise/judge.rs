@@ -1,6 +1,7 @@
 //! Comparing courses part by part.
 
-use super::measure::{AdviseOptions, Course};
+use super::course::Course;
+use super::options::AdviseOptions;
 use super::verdict::{Advice, Standing};
 use crate::interval::Interval;
 use crate::papers::Recorded;

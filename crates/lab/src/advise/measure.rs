@@ -1,11 +1,12 @@
 //! Running the shortlist on a trace, part by part.
 
-use millpond_base::Size;
 use millpond_policies::config::{ParamError, Spec};
 use millpond_workload::trace::{Batch, Source, TraceError};
 use rayon::prelude::*;
 
+use super::course::Course;
 use super::judge::judge;
+use super::options::AdviseOptions;
 use super::shortlist::SHORTLIST;
 use super::verdict::Advice;
 use crate::papers::Recorded;
@@ -52,47 +53,6 @@ pub enum AdviseError {
     /// The observer asked to stop.
     #[error("stopped")]
     Stopped,
-}
-
-/// What is asked.
-#[derive(Clone, PartialEq, Debug)]
-pub struct AdviseOptions {
-    /// The default policy: what others are compared with.
-    pub default: String,
-    /// Policies beside the shortlist.
-    pub more: Vec<String>,
-    /// Pool sizes; none for those that make sense for the trace.
-    pub sizes: Vec<Size>,
-    /// Bytes of a page, for sizes in bytes.
-    pub page_size: u64,
-    /// What a page write costs, in page reads.
-    pub write_weight: f64,
-}
-
-impl AdviseOptions {
-    /// Beside `default`, at sizes that make sense, a write as expensive as a read.
-    pub fn new(default: &str) -> AdviseOptions {
-        AdviseOptions {
-            default: default.to_string(),
-            more: Vec::new(),
-            sizes: Vec::new(),
-            page_size: 4096,
-            write_weight: 1.0,
-        }
-    }
-}
-
-/// One policy at one size.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Course {
-    /// The policy with its parameters.
-    pub policy: String,
-    /// Frames.
-    pub size: u32,
-    /// What was counted at the end of the trace; of several seeds the first one's.
-    pub counts: Counts,
-    /// Page reads and page writes of each part of the trace, the means over the seeds.
-    pub parts: Vec<[f64; 2]>,
 }
 
 /// Runs the shortlist, the default and OPT over a trace and judges them. `watch` receives the share

@@ -4,11 +4,15 @@
 //! seems to: another hour of the same workload gives another order. So the trace is cut into parts,
 //! policies are compared part by part, and who is not better in most of them is called a tie.
 
+mod course;
 mod judge;
 mod measure;
+mod options;
 mod shortlist;
 mod verdict;
 
-pub use measure::{AdviseError, AdviseOptions, Course, advise};
+pub use course::Course;
+pub use measure::{AdviseError, advise};
+pub use options::AdviseOptions;
 pub use shortlist::{Candidate, SHORTLIST};
 pub use verdict::{Advice, Standing};

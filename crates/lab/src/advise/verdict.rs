@@ -1,6 +1,6 @@
 //! The advice: three lines, and the table that they are derived from.
 
-use super::measure::Course;
+use super::course::Course;
 use super::shortlist::{LEAN, SHORTLIST};
 use crate::interval::Interval;
 use crate::table::{Table, Value};

@@ -7,10 +7,11 @@ use millpond_workload::write::WholeFile;
 use serde_json::{Value as Json, json};
 
 use super::cell::Cell;
+use super::error::ExperimentError;
 use super::figure::Experiment;
 use super::journal::Journal;
+use super::options::Options;
 use super::plan::Plan;
-use super::run::{ExperimentError, Options};
 use crate::report::{Claim, ReportData, ReportOptions, Section, render};
 use crate::results::{ResultDir, RunInfo};
 use crate::table::Table;

@@ -12,19 +12,23 @@
 mod budget;
 mod cell;
 mod directory;
+mod error;
 mod figure;
 mod grid;
 mod journal;
 mod need;
+mod options;
 mod plan;
 mod run;
 mod scale;
 
 pub use cell::{Cell, Fields};
 pub use directory::Ran;
+pub use error::ExperimentError;
 pub use figure::{About, Experiment, Figure, FigureError, Unwatched, Watch};
 pub use grid::Grid;
 pub use need::{Need, Room, Short};
+pub use options::Options;
 pub use plan::{Plan, PlanError};
-pub use run::{ExperimentError, Options, run};
+pub use run::run;
 pub use scale::Scale;

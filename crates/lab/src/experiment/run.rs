@@ -1,105 +1,18 @@
 //! Running an experiment: cell by cell, each kept at once, within a time.
 
-use std::io;
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use serde_json::Value as Json;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::budget::Budget;
 use super::cell::Cell;
 use super::directory::{Ran, write};
+use super::error::ExperimentError;
 use super::figure::{Experiment, FigureError, Watch};
 use super::journal::Journal;
-use super::need::{Room, Short};
-use super::plan::{Plan, PlanError};
-use crate::report::ReportError;
-use crate::results::{ResultDir, ResultError, build_id};
-
-/// Why an experiment could not be run, or not to its end. What was finished is kept.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ExperimentError {
-    /// It cannot be planned as asked.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    /// The machine is too small for it.
-    #[error("`paper {paper} --scale {scale}` is refused: {short}")]
-    Short {
-        /// The paper.
-        paper: &'static str,
-        /// The scale.
-        scale: super::Scale,
-        /// What is short.
-        short: Short,
-    },
-    /// A cell failed.
-    #[error("{cell}: {error}")]
-    Cell {
-        /// The cell.
-        cell: String,
-        /// What a figure reported.
-        error: FigureError,
-    },
-    /// The result directory.
-    #[error(transparent)]
-    Result(#[from] ResultError),
-    /// The page.
-    #[error(transparent)]
-    Report(#[from] ReportError),
-    /// A file of the result directory.
-    #[error("{path}: {error}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the operating system said.
-        error: io::Error,
-    },
-}
-
-/// How an experiment is run.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Where the result directory is made.
-    pub root: PathBuf,
-    /// Ids of the figures to run; none for all of them.
-    pub figures: Vec<String>,
-    /// Take the cells that are there, and run the others.
-    pub resume: bool,
-    /// How often every cell is run at most.
-    pub repetitions: u32,
-    /// How long it may take.
-    pub budget: Option<Duration>,
-    /// What the machine has.
-    pub room: Room,
-    /// The command line that repeats it, for the page.
-    pub command_line: String,
-    /// Further parameters of which the rows depend, for the directory's name and `run.json`.
-    pub params: Json,
-}
-
-impl Options {
-    /// All figures as often and as long as the scale says, in `results`, on this machine.
-    pub fn of(scale: super::Scale) -> Options {
-        let root = PathBuf::from("results");
-        Options {
-            room: Room::here(&root),
-            root,
-            figures: Vec::new(),
-            resume: false,
-            repetitions: scale.repetitions(),
-            budget: scale.budget(),
-            command_line: String::new(),
-            params: Json::Null,
-        }
-    }
-
-    /// Whether the figure with this id is to be run.
-    pub fn wants(&self, id: &str) -> bool {
-        self.figures.is_empty() || self.figures.iter().any(|wanted| wanted == id)
-    }
-}
+use super::options::Options;
+use super::plan::Plan;
+use crate::results::{ResultDir, build_id};
 
 /// What the rows depend on beside the cells: other directories for other builds.
 fn hash(experiment: &Experiment, options: &Options) -> String {

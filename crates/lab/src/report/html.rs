@@ -1,5 +1,8 @@
 //! Text that is safe inside a page, and numbers that are read at a glance.
 
+/// The style sheet of every page and plot.
+pub(super) const STYLE: &str = include_str!("style.css");
+
 /// The text with everything that HTML would take for its own replaced.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

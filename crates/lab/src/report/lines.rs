@@ -4,8 +4,7 @@ use std::fmt::Write;
 
 use super::axis::Axis;
 use super::curves::{HEIGHT, WIDTH, across, grid, legend, name_above, series_class, upwards};
-use super::html::{escaped, short};
-use super::page::STYLE;
+use super::html::{STYLE, escaped, short};
 
 /// Values that are all above this share of the greatest have an axis that does not begin at zero.
 const HIGH: f64 = 0.6;

@@ -13,6 +13,7 @@ mod lines;
 mod page;
 mod plot;
 mod points;
+mod rows;
 mod section;
 mod tradeoff;
 

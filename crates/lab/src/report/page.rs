@@ -7,10 +7,10 @@ use serde_json::Value as Json;
 use super::curves::{curves, legend_of, name_above};
 use super::data::{ReportData, TraceData};
 use super::heatmap::heatmap;
-use super::html::escaped;
+use super::html::{STYLE, escaped};
+use super::rows::table_rows;
 use super::section::Section;
 use super::tradeoff::tradeoff;
-use crate::table::{Table, Value};
 
 /// What a report shows beside its rows.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +30,6 @@ pub struct ReportOptions {
     pub mark: Option<String>,
 }
 
-pub(super) const STYLE: &str = include_str!("style.css");
 const ROWS_MAX: usize = 2000;
 
 /// The report as one HTML page.
@@ -119,43 +118,6 @@ fn table(html: &mut String, data: &ReportData) {
         let _ = write!(html, "<p>Only the first {ROWS_MAX}; rows.parquet has them all.</p>");
     }
     html.push_str("</details>");
-}
-
-/// The rows of a table, its header among them.
-pub(super) fn table_rows(table: &Table) -> String {
-    let mut html = String::from("<tr>");
-    for column in &table.columns {
-        let _ = write!(html, "<th>{}</th>", escaped(column));
-    }
-    html.push_str("</tr>");
-    let digits: Vec<usize> = (0..table.columns.len()).map(|at| digits(table, at)).collect();
-    for row in &table.rows {
-        html.push_str("<tr>");
-        for (value, digits) in row.iter().zip(&digits) {
-            let (class, text) = match value {
-                Value::Text(text) => ("", escaped(text)),
-                Value::Float(x) if x.is_finite() => (" class=\"n\"", format!("{x:.digits$}")),
-                other => (" class=\"n\"", other.to_string()),
-            };
-            let _ = write!(html, "<td{class}>{text}</td>");
-        }
-        html.push_str("</tr>");
-    }
-    html
-}
-
-/// Digits behind the point in a column: none for whole numbers, and for others about four that say
-/// something.
-fn digits(table: &Table, column: usize) -> usize {
-    let numbers = table.rows.iter().filter_map(|row| row[column].number());
-    match numbers.map(f64::abs).fold(0.0, f64::max) {
-        _ if table.is_whole(column) => 0,
-        most if most < 1.0 => 4,
-        most if most < 10.0 => 3,
-        most if most < 100.0 => 2,
-        most if most < 10_000.0 => 1,
-        _ => 0,
-    }
 }
 
 fn runs(html: &mut String, runs: &[Json]) {

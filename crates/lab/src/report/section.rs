@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::html::escaped;
-use super::page::table_rows;
 use super::plot::Plot;
+use super::rows::table_rows;
 use crate::table::Table;
 
 /// One sentence of a paper, and whether our numbers confirm it.

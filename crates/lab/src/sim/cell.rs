@@ -1,13 +1,12 @@
 //! One simulation: a policy, its parameters, a number of frames, a seed.
 
-use millpond_base::{FrameId, Mark, PageId, Tick};
-use millpond_policies::contract::{
-    Access, EvictRequest, Frames, GhostHit, Hit, HitHook, HitOn, Policy, Shape, TickSource,
-};
+use millpond_base::{FrameId, Mark, PageId};
+use millpond_policies::contract::{Access, GhostHit, HitHook, Policy, Shape};
 use millpond_workload::trace::Batch;
 
 use super::future::Future;
 use super::host::{COOLING, Pool};
+use crate::policy_host::PolicyHost;
 
 /// What a simulation is made for.
 #[derive(Clone, Debug)]
@@ -116,17 +115,11 @@ pub trait Simulation: Send {
 
 /// A simulation of policy `P`.
 pub struct Cell<P: Policy> {
-    policy: P,
-    params: <P::Hook as HitHook>::Params,
-    hit_on: HitOn,
-    metas: Vec<<P::Hook as HitHook>::Meta>,
+    policy_host: PolicyHost<P>,
     pool: Pool,
     position: u64,
     warmup: u64,
     batch: u32,
-    now: Tick,
-    evictions_per_tick: u32,
-    until_tick: u32,
     counts: Counts,
     in_scan: bool,
 }
@@ -136,22 +129,12 @@ impl<P: Policy> Cell<P> {
     pub fn new(config: &P::Config, options: &SimOptions) -> Cell<P> {
         let shape =
             Shape { frames: options.frames, pages_dense: options.pages_dense, seed: options.seed };
-        let policy = P::new(config, &shape);
-        let evictions_per_tick = policy.evictions_per_tick().max(1);
-        let mut metas = Vec::new();
-        metas.resize_with(options.frames as usize, Default::default);
         Cell {
-            params: policy.params(),
-            hit_on: policy.hit_on(),
-            policy,
-            metas,
+            policy_host: PolicyHost::new(config, &shape),
             pool: Pool::new(options.frames, options.pages_dense, options.scan_hints),
             position: 0,
             warmup: options.warmup,
             batch: options.batch.max(1),
-            now: 0,
-            evictions_per_tick,
-            until_tick: evictions_per_tick,
             counts: Counts::default(),
             in_scan: false,
         }
@@ -159,7 +142,7 @@ impl<P: Policy> Cell<P> {
 
     /// The policy, to look at.
     pub fn policy(&self) -> &P {
-        &self.policy
+        self.policy_host.policy()
     }
 
     /// Bytes that the simulated pool itself holds: page table, frames, free list. What the policy
@@ -184,7 +167,7 @@ impl<P: Policy> Cell<P> {
     /// # Errors
     /// The invariant that is broken.
     pub fn check(&self) -> Result<(), String> {
-        self.policy.check(Frames::of(&self.metas), &self.resident())
+        self.policy_host.check(&self.resident())
     }
 
     /// One reference, for tests and tools that look at the pool in between; whether it hit.
@@ -212,16 +195,13 @@ impl<P: Policy> Cell<P> {
         next: u64,
         next_read: u64,
     ) -> Result<bool, NoVictim> {
-        if P::Hook::TICK == TickSource::PerAccess {
-            self.now = self.now.wrapping_add(1);
-        }
-        let access = Access { page, mark, now: self.now, next, next_read };
+        let access = Access { page, mark, now: self.policy_host.tick(), next, next_read };
         if mark.is_scan() != self.in_scan {
             self.scan_edge(mark.is_scan());
         }
         match self.pool.find(page) {
             Some(frame) => {
-                self.touch(frame, &access);
+                self.on_hit(frame, &access);
                 Ok(true)
             }
             None => {
@@ -232,78 +212,44 @@ impl<P: Policy> Cell<P> {
     }
 
     #[inline(always)]
-    fn touch(&mut self, frame: FrameId, access: &Access) {
-        let frames = Frames::<P::Hook>::of(&self.metas);
-        if P::Hook::COOLS && self.pool.flags[frame.index()] & COOLING != 0 {
+    fn on_hit(&mut self, frame: FrameId, access: &Access) {
+        let cooling = P::Hook::COOLS && self.pool.flags[frame.index()] & COOLING != 0;
+        if cooling {
             self.pool.flags[frame.index()] &= !COOLING;
-            self.policy.revive(frames, frame);
         }
-        if P::Hook::HIT != Hit::Nothing {
-            self.touched(frame, access);
-            if P::Hook::UNFIX && self.hit_on == HitOn::Both {
-                self.touched(frame, access);
-            }
-        }
+        self.policy_host.hit(frame, access, cooling);
         if access.mark.is_write() || self.pool.scanned_now != 0 {
             self.pool.mark(frame, access.mark.is_write(), access.mark.is_scan());
         }
     }
 
     #[inline(always)]
-    fn touched(&mut self, frame: FrameId, access: &Access) {
-        let frames = Frames::<P::Hook>::of(&self.metas);
-        P::Hook::on_hit(frames.meta(frame), &self.params, access);
-        if P::Hook::HIT == Hit::Central {
-            self.policy.hit(frames, frame, access);
-        }
-    }
-
-    #[inline(always)]
     fn on_miss(&mut self, access: &Access) -> Result<(), NoVictim> {
-        if !self.policy.wants(access) {
+        if !self.policy_host.wants(access) {
             self.counts.bypasses += 1;
             self.counts.bypassed_writes += u64::from(access.mark.is_write());
             return Ok(());
         }
-        let ghost_hit = self.policy.miss(access);
+        let ghost_hit = self.policy_host.miss(access);
         let frame = match self.pool.free_frame() {
             Some(frame) => frame,
             None => {
-                self.evict(access.page, ghost_hit)?;
+                self.evict(access.page, ghost_hit);
                 self.pool.free_frame().ok_or(NoVictim)?
             }
         };
         self.pool.load(frame, access.page, access.mark.is_write(), access.mark.is_scan());
-        let access = &Access { now: self.now, ..*access };
-        let frames = Frames::<P::Hook>::of(&self.metas);
-        P::Hook::reset(frames.meta(frame), &self.params, access);
-        self.policy.admit(frames, frame, access, ghost_hit);
-        if P::Hook::UNFIX && P::Hook::HIT != Hit::Nothing && self.hit_on != HitOn::Fix {
-            self.touched(frame, access);
-        }
+        self.policy_host.admit(frame, access, ghost_hit);
         Ok(())
     }
 
     #[inline(always)]
-    fn evict(&mut self, page: PageId, ghost_hit: GhostHit) -> Result<(), NoVictim> {
-        let frames = self.pool.frames();
-        let wanted = self.batch.min(frames);
-        let first = self.evict_scanned(wanted);
-        if first == wanted {
-            return Ok(());
+    fn evict(&mut self, page: PageId, ghost_hit: GhostHit) {
+        let wanted = self.batch.min(self.pool.frames());
+        let scanned = self.evict_scanned(wanted);
+        if scanned < wanted {
+            self.policy_host.evict(&mut self.pool, wanted - scanned, Some((page, ghost_hit)));
         }
-        let request = EvictRequest {
-            frames: wanted - first,
-            steps_max: frames.saturating_mul(4).max(1 << 16),
-            now: self.now,
-            incoming: Some((page, ghost_hit)),
-        };
-        let before = self.pool.evictions();
-        self.policy.evict(Frames::of(&self.metas), &request, &mut self.pool);
-        if P::Hook::TICK == TickSource::PerEviction {
-            self.tick((self.pool.evictions() - before) as u32);
-        }
-        Ok(())
     }
 
     /// Takes frames that only scans have referenced, if they go first: up to `wanted`, and says how
@@ -314,20 +260,10 @@ impl<P: Policy> Cell<P> {
         while taken < wanted
             && let Some(frame) = self.pool.evict_scanned()
         {
-            self.policy.forget(Frames::of(&self.metas), frame);
+            self.policy_host.forget(frame);
             taken += 1;
         }
         taken
-    }
-
-    #[inline(always)]
-    fn tick(&mut self, mut evicted: u32) {
-        while evicted >= self.until_tick {
-            evicted -= self.until_tick;
-            self.until_tick = self.evictions_per_tick;
-            self.now = self.now.wrapping_add(1);
-        }
-        self.until_tick -= evicted;
     }
 
     #[cold]
@@ -397,7 +333,6 @@ impl<P: Policy> Simulation for Cell<P> {
     }
 
     fn counts(&self) -> Counts {
-        let metas = self.metas.len() * size_of::<<P::Hook as HitHook>::Meta>();
         let mut counts = self.counts;
         if self.in_scan {
             // The trace ends inside a scan: that is its end.
@@ -409,7 +344,7 @@ impl<P: Policy> Simulation for Cell<P> {
             dirty_at_end: self.pool.dirty_now,
             evictions: self.pool.evictions(),
             offers: self.pool.offers,
-            policy_bytes: (metas + self.policy.state_bytes()) as u64,
+            policy_bytes: self.policy_host.bytes() as u64,
             ..counts
         }
     }

@@ -1,11 +1,13 @@
 //! Sweeps: traces × policies × sizes × seeds, side by side on all cores.
 
+mod charge;
 mod host;
 mod plan;
 mod row;
 mod run;
 pub(crate) mod stream;
 
+pub use charge::{PAGE_BYTES, charged_frames, is_charged};
 pub use plan::{Model, Plan, Shard, Tables, TraceInput, Warmup};
 pub use row::{Row, over_seeds, relative_misses, rows_to_table};
 pub use run::{Observer, Sweep, SweepError};

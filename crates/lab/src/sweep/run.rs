@@ -12,6 +12,7 @@ use millpond_base::Size;
 use millpond_workload::trace::{Batch, TraceError};
 use rayon::prelude::*;
 
+use super::charge::charged_frames;
 use super::host::{Host, Outlook};
 use super::plan::{Model, Plan, Slot, Tables, TraceInput, Warmup};
 use super::row::Row;
@@ -19,7 +20,6 @@ use super::stream::{ALONE_LEN, Dsyncs, Reading, STREAM_LEN, stream};
 use crate::registry::{PolicyError, Registry};
 use crate::results::memory_available;
 use crate::sim::{Renumber, SimOptions, Stalled};
-use crate::tier2::charged_frames;
 
 /// Why a sweep could not go on.
 #[derive(Debug, thiserror::Error)]

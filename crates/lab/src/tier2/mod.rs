@@ -1,12 +1,10 @@
 //! The second-tier simulator: one cache below a first tier, under two models.
 
 mod cell;
-mod charge;
 mod counts;
 mod future;
 mod host;
 
 pub use cell::{Tier2Cell, Tier2Options, Tier2Simulation};
-pub use charge::{PAGE_BYTES, charged_frames, is_charged};
 pub use counts::{Model, Tier2Counts};
 pub use future::Tier2Future;

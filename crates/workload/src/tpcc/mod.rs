@@ -45,6 +45,7 @@
 
 mod access;
 mod check;
+mod config;
 mod customer;
 mod delivery;
 mod draw;
@@ -57,15 +58,18 @@ mod order_status;
 mod payment;
 pub mod rows;
 mod scale;
+mod step;
 mod stock_level;
 mod tables;
 mod worker;
 
 pub use check::{Report, Violation, check};
+pub use config::{Config, ConfigError};
 pub use draw::{Constants, last_name, nurand};
 pub use layout::{I64, Layout, Text, U8, U16, U32, U64};
 pub use load::{load, load_items, load_warehouse};
 pub use mix::{Kind, Mix};
 pub use scale::{DISTRICTS, Scale, ScaleError};
+pub use step::Step;
 pub use tables::{Tables, tables};
-pub use worker::{Config, ConfigError, Step, Worker};
+pub use worker::Worker;

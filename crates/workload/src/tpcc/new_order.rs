@@ -12,11 +12,9 @@ use super::draw::between;
 use super::keys;
 use super::layout::Layout;
 use super::rows::{self, Customer, District, Item, OrderCustomer, OrderLine, Stock, Warehouse};
+use super::scale::LINES_MAX;
 use super::worker::{Outcome, Worker};
 use crate::live::{DriveError, Session};
-
-/// The most lines of an order.
-pub(super) const LINES_MAX: usize = 15;
 
 /// What an order asks of one item.
 #[derive(Clone, Copy, Default, Debug)]

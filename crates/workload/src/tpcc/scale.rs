@@ -2,6 +2,10 @@
 
 /// Districts of a warehouse.
 pub const DISTRICTS: u8 = 10;
+/// The most lines of an order.
+pub(super) const LINES_MAX: usize = 15;
+/// How many orders of a district a StockLevel counts as recent.
+pub(super) const ORDERS: u32 = 20;
 
 /// The cardinalities (clause 1.2.1): all of the specification's but for tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

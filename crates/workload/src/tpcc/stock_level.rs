@@ -5,11 +5,9 @@ use super::draw::between;
 use super::keys;
 use super::layout::Layout;
 use super::rows::{District, OrderLine, Stock};
+use super::scale::ORDERS;
 use super::worker::{Outcome, Worker};
 use crate::live::{DriveError, Scan, Session};
-
-/// How many orders count as recent.
-pub(super) const ORDERS: u32 = 20;
 
 /// The input of a StockLevel.
 #[derive(Clone, Copy, Debug)]

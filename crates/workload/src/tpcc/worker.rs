@@ -3,102 +3,14 @@
 use memchr::memmem::Finder;
 use millpond_base::Seed;
 
-use super::delivery::Delivery;
+use super::config::{Config, ConfigError};
 use super::draw::{Constants, ORIGINAL, Picker, between};
 use super::load::LOADED_AT;
-use super::mix::{Kind, Mix};
-use super::new_order::{LINES_MAX, NewOrder};
-use super::order_status::OrderStatus;
-use super::payment::Payment;
-use super::scale::{DISTRICTS, Scale, ScaleError};
-use super::stock_level::{ORDERS, StockLevel};
+use super::scale::{DISTRICTS, LINES_MAX, ORDERS, Scale};
 use super::tables::Tables;
 use crate::generate::Random;
-use crate::live::{Access, DriveError, Session};
 
-/// The number of rollbacks after which a step gives up and reports the store's error.
-const RETRIES_MAX: u32 = 10_000;
-
-/// A TPC-C run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Config {
-    /// How much data was loaded.
-    pub scale: Scale,
-    /// Shares of the transactions.
-    pub mix: Mix,
-    /// Whether each worker keeps to one home warehouse (leanstore table I) instead of drawing one
-    /// for every transaction. Remote payments and remote stock remain.
-    pub has_affinity: bool,
-    /// Payments by customers of another warehouse, in per cent; 15 (clause 2.5.1.2).
-    pub remote_payments: u8,
-    /// Order lines that another warehouse supplies, in per cent; 1 (clause 2.4.1.5).
-    pub remote_lines: u8,
-    /// Workers that run at the same time. With 1, what is needed only against concurrent
-    /// transactions is left out.
-    pub threads: u32,
-}
-
-impl Config {
-    /// The specification's run.
-    pub fn standard(scale: Scale, threads: u32) -> Config {
-        Config {
-            scale,
-            mix: Mix::STANDARD,
-            has_affinity: false,
-            remote_payments: 15,
-            remote_lines: 1,
-            threads,
-        }
-    }
-
-    /// Whether the run can be done.
-    pub fn validate(&self) -> Result<(), ConfigError> {
-        self.scale.validate()?;
-        if self.mix.borders()[4] == 0 {
-            return Err(ConfigError::NoTransactions);
-        }
-        if self.threads == 0 {
-            return Err(ConfigError::NoThreads);
-        }
-        Ok(())
-    }
-}
-
-/// Why a run cannot be done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ConfigError {
-    /// There is nothing to run on.
-    #[error(transparent)]
-    Scale(#[from] ScaleError),
-    /// All shares are 0.
-    #[error("the mix has no transactions")]
-    NoTransactions,
-    /// No workers.
-    #[error("a run needs at least one thread")]
-    NoThreads,
-    /// A worker's number is that of a loader.
-    #[error("worker number {thread}: numbers go to 2^31 - 1")]
-    Thread {
-        /// The number.
-        thread: u32,
-    },
-}
-
-/// The outcome of a step.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Step {
-    /// Which transaction it was.
-    pub kind: Kind,
-    /// Whether it ended in the rollback that the specification asks of 1 % of the NewOrders.
-    pub rolled_back: bool,
-    /// Districts in which a Delivery delivered nothing.
-    pub skipped: u8,
-    /// How often it was rolled back and done again because the store said so.
-    pub retries: u32,
-}
-
-/// What a transaction has to say of itself.
+/// The outcome of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Outcome {
     pub(super) rolled_back: bool,
@@ -123,8 +35,8 @@ pub struct Worker {
     pub(super) remote_payments: u64,
     pub(super) remote_lines: u64,
     pub(super) is_alone: bool,
-    borders: [u64; 5],
-    home: Option<u32>,
+    pub(super) borders: [u64; 5],
+    pub(super) home: Option<u32>,
     pub(super) thread: u32,
     /// The current transaction's logical time.
     pub(super) now: u64,
@@ -136,7 +48,7 @@ pub struct Worker {
     pub(super) customers: Vec<u32>,
     /// Items of recent orders.
     pub(super) items: Vec<u32>,
-    digest: u64,
+    pub(super) digest: u64,
 }
 
 impl Worker {
@@ -176,106 +88,6 @@ impl Worker {
     /// A number that follows from everything that the transactions read for their terminals.
     pub fn digest(&self) -> u64 {
         self.digest
-    }
-
-    /// Draws one transaction and runs it.
-    #[inline]
-    pub fn step<S: Session>(&mut self, session: &mut S) -> Result<Step, DriveError<S::Error>> {
-        let dice = self.random.below(self.borders[4]);
-        let at = self.borders.iter().take_while(|border| **border <= dice).count();
-        self.run(Kind::ALL[at.min(4)], session)
-    }
-
-    /// Runs a transaction of the given kind.
-    #[inline]
-    pub fn run<S: Session>(
-        &mut self,
-        kind: Kind,
-        session: &mut S,
-    ) -> Result<Step, DriveError<S::Error>> {
-        self.now += 1;
-        let w = match self.home {
-            Some(home) => home,
-            None => between(&mut self.random, 1, u64::from(self.scale.warehouses)) as u32,
-        };
-        match kind {
-            Kind::NewOrder => {
-                let input = NewOrder::draw(self, w);
-                self.attempt(session, kind, |me, session| me.new_order(session, &input))
-            }
-            Kind::Payment => {
-                let input = Payment::draw(self, w);
-                self.attempt(session, kind, |me, session| me.payment(session, &input))
-            }
-            Kind::OrderStatus => {
-                let input = OrderStatus::draw(self, w);
-                self.attempt(session, kind, |me, session| me.order_status(session, &input))
-            }
-            Kind::Delivery => {
-                let input = Delivery::draw(self, w);
-                self.attempt(session, kind, |me, session| me.delivery(session, &input))
-            }
-            Kind::StockLevel => {
-                let input = StockLevel::draw(self, w);
-                self.attempt(session, kind, |me, session| me.stock_level(session, &input))
-            }
-        }
-    }
-
-    /// Runs `body` in a transaction, again as long as the store asks for it.
-    #[inline]
-    fn attempt<S: Session>(
-        &mut self,
-        session: &mut S,
-        kind: Kind,
-        mut body: impl FnMut(&mut Worker, &mut S) -> Result<Outcome, DriveError<S::Error>>,
-    ) -> Result<Step, DriveError<S::Error>> {
-        let access = match kind {
-            Kind::OrderStatus | Kind::StockLevel => Access::Read,
-            Kind::NewOrder | Kind::Payment | Kind::Delivery => Access::Write,
-        };
-        let mut retries = 0;
-        loop {
-            match self.once(session, access, &mut body) {
-                Ok(Outcome { rolled_back, skipped }) => {
-                    return Ok(Step { kind, rolled_back, skipped, retries });
-                }
-                Err(DriveError::Store(error))
-                    if S::is_retriable(&error) && retries < RETRIES_MAX =>
-                {
-                    session.rollback()?;
-                    retries += 1;
-                }
-                Err(error) => {
-                    // The first error is the one to report.
-                    let _ = session.rollback();
-                    return Err(error);
-                }
-            }
-        }
-    }
-
-    #[inline]
-    fn once<S: Session>(
-        &mut self,
-        session: &mut S,
-        access: Access,
-        body: &mut impl FnMut(&mut Worker, &mut S) -> Result<Outcome, DriveError<S::Error>>,
-    ) -> Result<Outcome, DriveError<S::Error>> {
-        session.begin(access)?;
-        let shown = self.digest;
-        let ended = body(self, session).and_then(|outcome| {
-            match outcome.rolled_back {
-                true => session.rollback()?,
-                false => session.commit()?,
-            }
-            Ok(outcome)
-        });
-        if !matches!(ended, Ok(Outcome { rolled_back: false, .. })) {
-            // What came to nothing was not shown.
-            self.digest = shown;
-        }
-        ended
     }
 
     /// A random district.

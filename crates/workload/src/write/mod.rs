@@ -3,6 +3,7 @@
 //! A sink writes to a temporary file beside its target and renames it when the trace is complete,
 //! so that nothing half-written ever has the final name.
 
+mod create;
 mod csv;
 mod native;
 mod oracle_general;
@@ -11,5 +12,6 @@ mod sink;
 mod text;
 mod whole;
 
-pub use sink::{Sink, WriteOptions, convert, create};
+pub use create::{WriteOptions, create};
+pub use sink::{Sink, convert};
 pub use whole::{WholeFile, is_same_file};

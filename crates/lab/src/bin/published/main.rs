@@ -17,6 +17,7 @@ mod tables_arc;
 mod tables_other;
 mod watt;
 mod watt_claims;
+mod watt_lab;
 
 use std::process::ExitCode;
 use std::time::Instant;

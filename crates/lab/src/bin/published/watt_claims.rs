@@ -2,7 +2,7 @@
 
 use super::arena::Failure;
 use super::claims::{Claim, listed};
-use super::watt::{Lab, Measured, POLICIES, TRACES};
+use super::watt_lab::{Lab, Measured, POLICIES, TRACES};
 
 /// Where the Zipf traces are in [`TRACES`]: all but the first.
 const ZIPFS: std::ops::Range<usize> = 1..TRACES.len();

@@ -1,0 +1,23 @@
+//! What is measured: contests between instances, the papers' live figures, two worlds.
+//!
+//! - [`contest`]: several instances against each other, in interleaved rounds, with intervals.
+//! - [`table`]: results as rows.
+//! - [`commits`]: commits of one row, beside what the device does by itself.
+//! - [`evictors`]: how fast policies evict, while nothing else runs (watt 6.4).
+//! - [`opening`]: how long an empty store takes to open.
+//! - [`hit_table`]: what policies make of the engine's own references (leanstore VI-B).
+//! - [`recorded`]: traces of the engine for experiments that are simulated.
+//! - [`figure`]: how a live figure of a paper is written.
+//! - [`papers`]: the live experiments of the papers.
+//! - [`two_worlds`]: whether a policy does live what it does in the simulator.
+
+pub mod commits;
+pub mod contest;
+pub mod evictors;
+pub mod figure;
+pub mod hit_table;
+pub mod opening;
+pub mod papers;
+pub mod recorded;
+pub mod table;
+pub mod two_worlds;

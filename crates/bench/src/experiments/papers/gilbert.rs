@@ -1,0 +1,248 @@
+//! Gilbert's thesis live: throughput and miss rate of every live policy over pool sizes, with
+//! TPC-C (gilbert 1.3.4), his studies of parameters (1.2), and pointer swizzling (2.4.1).
+//!
+//! His engine is Zero, with Foster B-trees, latches and a log, on SATA flash drives and 12 cores,
+//! and his pools are of 0.1 to 30 GB over 14.3 GiB of data that grow to twice that. Here the pool
+//! with its trees runs alone, without log and locks; pages are in memory that is slowed down to
+//! such a drive; and data and pools are smaller at the same ratios. As in his runs, each begins
+//! with an empty pool. His last for ten minutes, which warms all pools up; below that scale the
+//! memory is fast until as many transactions have run as warm them up.
+
+use millpond::internals::store::TranslationMode;
+use millpond_lab::experiment::{About, Experiment, Figure, Scale};
+use millpond_lab::interval::Interval;
+use millpond_lab::registry::Registry;
+use millpond_lab::report::{Claim, Section};
+use millpond_lab::table::Table;
+use millpond_policies::info::Tier;
+
+use super::gilbert_course::{Course, UNAIDED, unaided};
+use super::gilbert_stated::{self, STATED};
+use super::gilbert_studies;
+use super::live::{LiveFigure, Loaded};
+use super::sizes::{RANDOM, Sizes};
+use super::stall::MEANS;
+use super::verdict::{above, below, claim, listed};
+use crate::run::client::Workload;
+
+/// The variants that gilbert has beside the defaults.
+const MORE: [&str; 5] = [
+    LIST_LRU_3,
+    "lru-k(k=4)",
+    "sorting-lru-k(k=3)",
+    "sorting-lru-k(k=4)",
+    "lean-evict(cooling=2.5%,refill=half)",
+];
+const LIST_LRU_3: &str = "lru-k(k=3)";
+const QUICK: [&str; 6] = [RANDOM, "lru", "mru", "sorting-lru", "lean-evict", "watt"];
+
+const ALL: About = About {
+    id: "1.29",
+    title: "Every policy over pool sizes: throughput and miss rate (figs 1.29, 1.30)",
+    asks: "How fast is TPC-C, and how often does it miss, under each policy in each pool?",
+    says: "Lists behind one latch do not scale; MRU and the list of LRU-K stall in pools smaller \
+           than the data, FILO fails in small ones; sorted time stamps are as good as lists by \
+           misses and among the fastest.",
+};
+
+const SWIZZLING: About = About {
+    id: "2.21",
+    title: "Pointer swizzling on and off",
+    asks: "What do swips change, under RANDOM, in pools of all sizes?",
+    says: "With swizzling the hit rate is higher and the throughput lower for all sizes, which \
+           the author cannot explain.",
+};
+
+/// What the terms are, for a page.
+const TERMS: &str = "Policies that begin with “stated-” are his definitions, in a pool with a \
+    page table that holds no page for an operation that does not get its path together, as are \
+    those called “unaided”: after a thousand attempts such an operation fails, and its run is \
+    stalled.";
+
+/// Sizes of the pool, in per cent of the loaded data.
+fn percents(scale: Scale) -> &'static [f64] {
+    scale.pick(
+        &[5.0, 20.0, 200.0],
+        &[1.0, 5.0, 20.0, 50.0, 100.0, 200.0],
+        &[0.7, 3.5, 7.0, 17.0, 35.0, 70.0, 105.0, 140.0, 200.0],
+    )
+}
+
+/// The policies that are run, each with its family.
+fn policies(scale: Scale) -> Vec<(String, &'static str)> {
+    let registry = Registry::builtin();
+    let live = registry.entries().iter();
+    let live = live.filter(|e| e.info.live && e.info.tier == Tier::First && !e.needs_future);
+    let mut all: Vec<_> = live.map(|e| (e.info.id.to_string(), e.info.family.name())).collect();
+    for more in MORE {
+        let id = more.split('(').next().unwrap_or(more);
+        let family = all.iter().find(|(policy, _)| policy == id).map(|(_, family)| *family);
+        all.extend(family.map(|family| (more.to_string(), family)));
+    }
+    all.retain(|(policy, _)| scale != Scale::Quick || QUICK.contains(&policy.as_str()));
+    all
+}
+
+/// The policies by family, RANDOM first in each.
+fn families(sizes: &Sizes, scale: Scale) -> Vec<(String, Vec<&str>)> {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    let known = policies(scale);
+    for policy in sizes.others(&[RANDOM]) {
+        let family = known.iter().find(|(known, _)| known == policy);
+        let name = family.map_or("other", |(_, family)| *family);
+        let is_stated = policy.starts_with(gilbert_stated::PREFIX) || policy.ends_with("unaided");
+        let name = if is_stated { "as stated" } else { name };
+        match groups.iter_mut().find(|(group, _)| group == name) {
+            Some((_, group)) => group.push(policy),
+            None => groups.push((name.to_string(), vec![RANDOM, policy])),
+        }
+    }
+    groups
+}
+
+fn every_policy(scale: Scale, loaded: &Loaded) -> LiveFigure {
+    let course = Course::new(scale);
+    let mut jobs = Vec::new();
+    for share in percents(scale) {
+        jobs.extend(policies(scale).iter().map(|(policy, _)| course.job(*share, policy)));
+        jobs.extend(course.stated(*share));
+    }
+    LiveFigure::new(ALL, jobs, loaded, draw_all)
+}
+
+fn draw_all(rows: &Table) -> Section {
+    let sizes = Sizes::of(rows);
+    let mut section = sizes.section(&families(&sizes, Scale::Standard));
+    section.note = format!(
+        "{MEANS} {TERMS} Lists are behind a mutex that every hit takes, as gilbert's are. Pages \
+         come from memory as slow as a SATA drive, except at the quick scale; at the standard \
+         scale it is slow from the end of the warm-up on."
+    );
+    section.claims = claims_all(&sizes);
+    section
+}
+
+fn claims_all(sizes: &Sizes) -> Vec<Claim> {
+    let percents = sizes.percents();
+    let (Some(least), Some(most)) = (percents.first(), percents.last()) else { return Vec::new() };
+    let faster = |above, below| sizes.faster(most, above, below);
+    let fewer = |policy| sizes.misses(least, policy, RANDOM);
+    let lists = ["lru", "slru", "lru-k", "mru"].map(|list| (list, faster(list, RANDOM)));
+    let ks = ["lru-k", LIST_LRU_3].map(|list| (list, faster(list, "lru")));
+    let few = ["lru", "sorting-lru-k", "gclock-v1", "lrd-v1", "lrd-v2"].map(|p| (p, fewer(p)));
+    let worst = ["filo", "fifo"].map(|p| (p, fewer(p)));
+    let stamps: Vec<_> =
+        percents.iter().map(|p| (*p, sizes.faster(p, "sorting-lru", "lru"))).collect();
+    let lfuda: Vec<_> = percents.iter().map(|p| (*p, sizes.faster(p, "lfuda", "lfu"))).collect();
+    let counts = ["lfu", "lrd-v1", "lrd-v2"];
+    let middle = percents.get(percents.len() / 2).copied().unwrap_or(most);
+    let counts = counts.map(|p| (p, sizes.faster(middle, p, RANDOM)));
+    let lean = [("lean-evict", faster("lean-evict", RANDOM))];
+    vec![
+        stalls(sizes),
+        claim(
+            "in the largest pool, lists behind one latch are slower than RANDOM (by 94 % with \
+               12 cores)",
+            &lists,
+            below(1.0),
+        ),
+        claim("there, the list of LRU-K is almost twice as fast as that of LRU", &ks, above(1.0)),
+        claim(
+            "sorted time stamps are faster than the list of LRU, in each pool",
+            &stamps,
+            above(1.0),
+        ),
+        claim("LFUDA is always faster than LFU", &lfuda, above(1.0)),
+        claim("in pools of middle size, LFU and LRD are among the slowest", &counts, below(1.0)),
+        claim(
+            "in the smallest pool, lists of LRU, sorted LRU-K, GCLOCK-V1 and LRD have fewer \
+               misses than RANDOM",
+            &few,
+            below(1.0),
+        ),
+        claim("there, FILO and FIFO have more", &worst, above(1.0)),
+        claim("lean eviction is slow in large pools", &lean, below(1.0)),
+    ]
+}
+
+/// Whether his definitions stall here, while what they are run under stalls nothing else.
+fn stalls(sizes: &Sizes) -> Claim {
+    let shipped = ["mru", "lru-k", "filo"];
+    let controls = UNAIDED.map(unaided);
+    let said = |policy: &str| match sizes.stalled_at(policy).as_slice() {
+        [] => format!("{policy} nowhere"),
+        at => format!("{policy} at {} %", at.join(", ")),
+    };
+    let says = "MRU and the list of LRU-K stall in pools smaller than the data, FILO in small ones";
+    let all = STATED.iter().copied().chain(controls.iter().map(String::as_str));
+    let named: Vec<&str> = all.chain(shipped).collect();
+    if !named.iter().all(|policy| sizes.policies().contains(policy)) {
+        return Claim::open(says, "not all of them were run");
+    }
+    let here = named.iter().map(|policy| said(policy)).collect::<Vec<_>>().join("; ");
+    let stalls = |policy: &str| !sizes.stalled_at(policy).is_empty();
+    let holds = STATED.iter().all(|p| stalls(p)) && !controls.iter().any(|p| stalls(p));
+    Claim::new(says, here, holds)
+}
+
+fn swizzling(scale: Scale, loaded: &Loaded) -> LiveFigure {
+    let course = Course::new(scale);
+    let mut jobs = Vec::new();
+    for share in percents(scale) {
+        for translation in [TranslationMode::Swizzled, TranslationMode::Hashed] {
+            let mut job = course.job(*share, RANDOM);
+            job.setup.options.lab.translation = translation;
+            let name = format!("{RANDOM}, {translation}");
+            job.axes = vec![("percent", (*share).into()), ("policy", name.into())];
+            jobs.push(job);
+        }
+    }
+    LiveFigure::new(SWIZZLING, jobs, loaded, draw_swizzling)
+}
+
+fn draw_swizzling(rows: &Table) -> Section {
+    let sizes = Sizes::of(rows);
+    let group = [("Swips and a page table".to_string(), sizes.policies())];
+    let mut section = sizes.section(&group);
+    let [swips, table] = [TranslationMode::Swizzled, TranslationMode::Hashed]
+        .map(|translation| format!("{RANDOM}, {translation}"));
+    let over = |ratio: fn(&Sizes, &str, &str, &str) -> Option<Interval>| -> Vec<_> {
+        let percents = sizes.percents().into_iter();
+        percents.map(|percent| (percent, ratio(&sizes, percent, &swips, &table))).collect()
+    };
+    let (speed, misses) = (over(Sizes::faster), over(Sizes::misses));
+    section.claims = vec![
+        claim("with swips the throughput is lower, in each pool", &speed, below(1.0)),
+        claim(
+            "with swips there are fewer misses, in pools smaller than the data",
+            &misses[..misses.len().saturating_sub(1)],
+            below(1.0),
+        ),
+    ];
+    section.note =
+        format!("Throughput with swips over that with a page table: {}.", listed(&speed));
+    section
+}
+
+/// The live experiment for one scale.
+pub fn experiment(scale: Scale) -> Experiment {
+    let loaded = Loaded::default();
+    let mut figures: Vec<Box<dyn Figure>> = vec![Box::new(every_policy(scale, &loaded))];
+    figures.extend(gilbert_studies::figures(scale, &loaded));
+    figures.push(Box::new(swizzling(scale, &loaded)));
+    Experiment {
+        paper: "gilbert",
+        title: "Page replacement in a live engine (Gilbert, 2020), repeated".to_string(),
+        note: format!(
+            "TPC-C on the pool and its trees, without log and locks, on {} threads. Each run \
+             begins with an empty pool over the same data, and ends with a check of TPC-C's \
+             consistency. Sizes are of the data as loaded, which grow while they run.",
+            match Course::new(scale).workload() {
+                Workload::Tpcc(config) => config.threads,
+                _ => 1,
+            }
+        ),
+        scale,
+        figures,
+    }
+}

@@ -1,0 +1,34 @@
+//! LeanStore's evaluation (ICDE 2018): in memory, over threads, out of memory.
+//!
+//! The paper has 100 warehouses (10 GB) in memory, 41 M rows (5 GB) with a pool of a fifth of them
+//! for lookups, pages of 16 KiB, and 10 or 60 cores. Here data are smaller at the same ratios, and
+//! there are as many threads as cores. Out of memory, pages come from memory that is slowed down to
+//! the paper's drives.
+
+use std::path::Path;
+
+use millpond_lab::experiment::{Experiment, Figure, Scale};
+
+use super::leanstore_course::Course;
+use super::live::Loaded;
+use super::{leanstore_hits, leanstore_memory, leanstore_outgrow, leanstore_outside};
+
+/// The experiment for one scale; what needs a file makes it in `folder`.
+pub fn experiment(scale: Scale, folder: &Path) -> Experiment {
+    let (course, loaded) = (Course { scale }, Loaded::default());
+    let mut figures: Vec<Box<dyn Figure>> = leanstore_memory::figures(course, &loaded);
+    figures.push(Box::new(leanstore_outgrow::Outgrown::new(course, folder)));
+    figures.extend(leanstore_outside::figures(course, &loaded));
+    figures.push(Box::new(leanstore_hits::Hits::new(scale)));
+    Experiment {
+        paper: "leanstore",
+        title: "LeanStore (Leis et al., ICDE 2018), repeated".to_string(),
+        note: format!(
+            "TPC-C and lookups on the pool and its trees, without log and locks, as in the paper; \
+             runs with many threads have {}. BerkeleyDB and WiredTiger are not run here.",
+            course.threads()
+        ),
+        scale,
+        figures,
+    }
+}

@@ -1,0 +1,28 @@
+//! The live experiments of the papers: what is run, and what is made of it.
+//!
+//! - [`gilbert`]: throughput and miss rate of every live policy over pool sizes (gilbert 1.2, 1.3).
+//! - [`gilbert_stated`]: those of his policies that stalled, as he states them.
+//! - [`leanstore`]: LeanStore's evaluation in memory and beyond.
+//! - [`live`]: a figure whose cells are runs of the engine.
+//! - [`stall`]: when a policy counts as stalled.
+//! - [`watt_live`]: WATT's live figures (watt 6).
+
+pub mod gilbert;
+mod gilbert_course;
+pub mod gilbert_stated;
+mod gilbert_studies;
+pub mod leanstore;
+mod leanstore_course;
+mod leanstore_hits;
+mod leanstore_memory;
+mod leanstore_outgrow;
+mod leanstore_outside;
+pub mod live;
+mod sizes;
+pub mod stall;
+mod threads;
+mod verdict;
+mod watt_evictors;
+pub mod watt_live;
+mod watt_modes;
+mod watt_runs;

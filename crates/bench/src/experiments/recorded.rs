@@ -1,0 +1,78 @@
+//! Traces of the engine for experiments that are simulated: the page references of one thread,
+//! with a pool that holds everything.
+//!
+//! One thread and a pool without misses make the references depend on the seed alone: the same
+//! seed gives the same trace on every machine.
+
+use millpond_base::Seed;
+use millpond_lab::experiment::{FigureError, Scale, Watch};
+use millpond_lab::papers::watt::{RECORDED, TPCC, YCSB};
+use millpond_workload::trace::Batch;
+use millpond_workload::ycsb::{self, LoadOrder};
+use millpond_workload::{tpcc, trace};
+
+use crate::error::BenchError;
+use crate::experiments::figure::{Watched, failed};
+use crate::instance::prepare;
+use crate::instance::setup::Setup;
+use crate::run::client::Workload;
+use crate::run::record::Kept;
+use crate::run::runner::{Length, RunSpec};
+
+/// What is run for a trace, and how many operations at a time until it is long enough.
+fn workload(name: &str, scale: Scale) -> Option<(Workload, u64)> {
+    let is_quick = scale == Scale::Quick;
+    match name {
+        TPCC => {
+            let rows = if is_quick { tpcc::Scale::tiny(1) } else { tpcc::Scale::full(1) };
+            let operations = if is_quick { 200 } else { 10_000 };
+            Some((Workload::Tpcc(tpcc::Config::standard(rows, 1)), operations))
+        }
+        YCSB => {
+            let rows = if is_quick { 5_000 } else { 400_000 };
+            let config =
+                ycsb::Config { load_order: LoadOrder::Ascending, ..ycsb::Config::watt(rows, 10) };
+            Some((Workload::Ycsb(config), RECORDED[usize::from(!is_quick)] as u64 / 2))
+        }
+        _ => None,
+    }
+}
+
+/// Records the trace called `name` with this many references, in pages of 4 KiB.
+///
+/// # Errors
+/// There is no such trace, the run failed, or `watch` asked to stop.
+pub fn recorded(
+    name: &str,
+    scale: Scale,
+    seed: u64,
+    watch: &mut dyn Watch,
+) -> Result<Batch, FigureError> {
+    let (workload, operations) = workload(name, scale)
+        .ok_or_else(|| failed(BenchError::Usage(format!("no trace is called '{name}'"))))?;
+    let length = RECORDED[usize::from(scale != Scale::Quick)];
+    let options = Setup::new().options.page_size(4096).lab(|lab| lab.seed = Seed(seed).0);
+    let setup = Setup { options, records: true, growth: 256 << 20, ..Setup::new() };
+    let mut observer = Watched(watch);
+    let mut instance = prepare(&setup, &workload, &mut observer).map_err(failed)?;
+    let (kept, mut batch) = (Kept::default(), Batch::with_capacity(length));
+    let recorder = instance.recorders().pages;
+    let no_recorder = || failed(BenchError::Usage("this pool cannot record".to_string()));
+    recorder.ok_or_else(no_recorder)?.start(Box::new(kept.clone()), false);
+    let spec = RunSpec { warm_up: Length::NONE, ..RunSpec::of(Length::Operations(operations)) };
+    while batch.len() < length {
+        let outcome = instance.run(&spec, &mut |_| Ok(()), &mut observer).map_err(failed)?;
+        if outcome.was_stopped {
+            return Err(FigureError::Stopped);
+        }
+        append(&mut batch, &kept.take(), length);
+    }
+    Ok(batch)
+}
+
+/// Appends references up to a length.
+fn append(to: &mut trace::Batch, from: &trace::Batch, length: usize) {
+    let references = from.pages.iter().zip(&from.marks);
+    let room = length.saturating_sub(to.len());
+    references.take(room).for_each(|(page, mark)| to.push(*page, *mark));
+}

@@ -1,0 +1,480 @@
+//! Threads, phases and clocks of a run: one loop for every client and every store.
+//!
+//! A thread does its steps and, after each few of them, stores its own count in a cache line of its
+//! own, and looks at the phase, which hardly ever changes. One step in a few is timed
+//! (`Workload::period`). The calling thread sleeps, wakes to sample, and changes the phase. Between
+//! the warm-up and the measurement all threads pause, so that counters can be read at one moment.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use millpond_workload::live::{DriveError, Store};
+
+use crate::error::BenchError;
+use crate::run::client::{CLASSES_MAX, Client, Clients, Done, Workload};
+use crate::run::counts::{Counts, cpu_seconds, resident_bytes};
+use crate::run::instructions::Instructions;
+
+/// How long a phase lasts.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Length {
+    /// So long.
+    Time(Duration),
+    /// A number of operations, all threads together: every run with one thread and one seed then
+    /// does the very same work.
+    Operations(u64),
+}
+
+impl Length {
+    /// Nothing at all.
+    pub const NONE: Length = Length::Operations(0);
+
+    fn share(self, threads: usize, thread: usize) -> Option<u64> {
+        match self {
+            Length::Time(_) => None,
+            Length::Operations(all) => {
+                let (all, threads) = (all as usize, threads.max(1));
+                Some((all / threads + usize::from(thread < all % threads)) as u64)
+            }
+        }
+    }
+}
+
+/// The parameters of a run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RunSpec {
+    /// Before anything is counted.
+    pub warm_up: Length,
+    /// The measurement.
+    pub measure: Length,
+    /// Time between two points of the time series.
+    pub interval: Duration,
+}
+
+impl RunSpec {
+    /// A second of warm-up and so long a measurement, with a point every second.
+    pub fn of(measure: Length) -> RunSpec {
+        let second = Duration::from_secs(1);
+        RunSpec { warm_up: Length::Time(second), measure, interval: second }
+    }
+}
+
+/// A point of the time series: what happened in one interval.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Tick {
+    /// Seconds since the phase began, at the end of the interval.
+    pub at_s: f64,
+    /// How long the interval was, in seconds.
+    pub seconds: f64,
+    /// Transactions in it.
+    pub transactions: u64,
+    /// Events of the store in it; `None` where it has no counters.
+    pub counts: Option<Counts>,
+    /// Whether it belongs to the warm-up.
+    pub is_warm_up: bool,
+}
+
+/// Who watches a run, and may end it.
+pub trait Observer {
+    /// Something began: loading, a round.
+    fn begin(&mut self, what: &str) {
+        let _ = what;
+    }
+    /// An interval ended.
+    fn tick(&mut self, tick: &Tick) {
+        let _ = tick;
+    }
+    /// Whether to end the run now.
+    fn stop(&self) -> bool {
+        false
+    }
+}
+
+/// Watches nothing and stops nothing.
+pub struct Unwatched;
+
+impl Observer for Unwatched {}
+
+/// What a run came to.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Threads.
+    pub threads: u32,
+    /// Transactions that were measured, or rows that were scanned.
+    pub transactions: u64,
+    /// Seconds of the measurement, the mean of the threads.
+    pub seconds: f64,
+    /// Transactions per second, all threads together.
+    pub throughput_per_s: f64,
+    /// Latencies of the timed steps, in nanoseconds.
+    pub latency: Histogram<u64>,
+    /// Transactions by class, see [`Workload::classes`].
+    pub by_class: [u64; CLASSES_MAX],
+    /// How often a transaction was rolled back and restarted.
+    pub retries: u64,
+    /// Events of the store; `None` where it has no counters.
+    pub counts: Option<Counts>,
+    /// Processor seconds of the process.
+    pub cpu_s: f64,
+    /// Instructions of the clients' threads, without the kernel's; `None` where the machine does
+    /// not count them.
+    pub instructions: Option<u64>,
+    /// Bytes of the process in memory at the end.
+    pub resident_bytes: Option<u64>,
+    /// The time series.
+    pub series: Vec<Tick>,
+    /// Whether it was stopped before its time.
+    pub was_stopped: bool,
+}
+
+impl Outcome {
+    /// Several rounds of one thing as one; its throughput is their mean. `None` for none.
+    pub fn of_rounds(rounds: &[Outcome]) -> Option<Outcome> {
+        let mut all = rounds.first()?.clone();
+        for round in &rounds[1..] {
+            // Cannot fail: histograms with the same bounds.
+            let _ = all.latency.add(&round.latency);
+            all.transactions += round.transactions;
+            all.seconds += round.seconds;
+            all.retries += round.retries;
+            for (sum, part) in all.by_class.iter_mut().zip(round.by_class) {
+                *sum += part;
+            }
+            all.cpu_s += round.cpu_s;
+            all.instructions = all.instructions.zip(round.instructions).map(|(sum, n)| sum + n);
+            all.resident_bytes = round.resident_bytes;
+            all.throughput_per_s += round.throughput_per_s;
+            all.was_stopped |= round.was_stopped;
+            if let (Some(sum), Some(part)) = (&mut all.counts, &round.counts) {
+                sum.add(part);
+            }
+        }
+        all.throughput_per_s /= rounds.len() as f64;
+        Some(all)
+    }
+
+    /// Latency in microseconds below which this share of the transactions stayed.
+    pub fn latency_us(&self, quantile: f64) -> f64 {
+        self.latency.value_at_quantile(quantile) as f64 / 1e3
+    }
+}
+
+const WARM_UP: u32 = 0;
+const MEASURE: u32 = 1;
+const STOP: u32 = 2;
+
+/// What all threads look at.
+struct Shared {
+    phase: AtomicU32,
+    /// Threads that have ended the phase.
+    arrived: AtomicU32,
+    failed: AtomicBool,
+    barrier: Barrier,
+    watcher: Thread,
+    cells: Box<[Cell]>,
+}
+
+/// One thread's progress, on cache lines of its own.
+#[repr(align(128))]
+#[derive(Default)]
+struct Cell(AtomicU64);
+
+impl Shared {
+    fn arrive(&self, failed: bool) {
+        if failed {
+            self.failed.store(true, Ordering::Release);
+        }
+        self.arrived.fetch_add(1, Ordering::AcqRel);
+        self.watcher.unpark();
+    }
+
+    fn transactions(&self) -> u64 {
+        self.cells.iter().map(|cell| cell.0.load(Ordering::Relaxed)).sum()
+    }
+}
+
+/// The longest latency that is distinguished from longer ones, in nanoseconds: ten minutes.
+const LATENCY_NS_MAX: u64 = 600_000_000_000;
+
+/// One thread's results.
+struct Share {
+    latency: Histogram<u64>,
+    by_class: [u64; CLASSES_MAX],
+    retries: u64,
+    transactions: u64,
+    seconds: f64,
+}
+
+impl Share {
+    fn new() -> Share {
+        // Cannot fail: the bounds lie far enough apart, and two digits are allowed. They are fixed,
+        // because a value beyond them must not make a histogram grow in the middle of a run.
+        let latency = Histogram::new_with_bounds(1, LATENCY_NS_MAX, 2).expect("valid bounds");
+        Share { latency, by_class: [0; CLASSES_MAX], retries: 0, transactions: 0, seconds: 0.0 }
+    }
+
+    #[inline(always)]
+    fn note(&mut self, done: Done) {
+        self.transactions += u64::from(done.count);
+        self.retries += u64::from(done.retries);
+        self.by_class[usize::from(done.class) % CLASSES_MAX] += u64::from(done.count);
+    }
+
+    #[inline(always)]
+    fn timed(&mut self, done: Done, took: Duration) {
+        self.note(done);
+        self.latency.saturating_record(took.as_nanos() as u64);
+    }
+}
+
+/// Steps until the phase is over.
+fn steps<C: Client, S: millpond_workload::live::Session>(
+    client: &mut C,
+    session: &mut S,
+    share: &mut Share,
+    (shared, cell, phase): (&Shared, &Cell, u32),
+    (mut left, period): (Option<u64>, u64),
+) -> Result<(), DriveError<S::Error>> {
+    while shared.phase.load(Ordering::Relaxed) <= phase {
+        let count = left.map_or(period, |left| left.min(period));
+        if count == 0 {
+            break;
+        }
+        let start = Instant::now();
+        let done = client.step(session)?;
+        share.timed(done, start.elapsed());
+        for _ in 1..count {
+            let done = client.step(session)?;
+            share.note(done);
+        }
+        cell.0.store(share.transactions, Ordering::Relaxed);
+        left = left.map(|left| left - count);
+    }
+    Ok(())
+}
+
+/// A thread's whole run.
+fn work<C: Client, S: Store>(
+    store: &S,
+    client: &mut C,
+    (shared, spec, period): (&Shared, &RunSpec, u64),
+    thread: usize,
+) -> Result<Share, DriveError<S::Error>> {
+    let (threads, cell) = (shared.cells.len(), &shared.cells[thread]);
+    let mut session = store.session().map_err(DriveError::Store);
+    let warm = match &mut session {
+        Ok(session) => {
+            let length = (spec.warm_up.share(threads, thread), period);
+            steps(client, session, &mut Share::new(), (shared, cell, WARM_UP), length)
+        }
+        Err(_) => Ok(()),
+    };
+    shared.arrive(session.is_err() || warm.is_err());
+    shared.barrier.wait();
+    shared.barrier.wait();
+    let mut session = session?;
+    warm?;
+    let mut share = Share::new();
+    let length = (spec.measure.share(threads, thread), period);
+    let start = Instant::now();
+    let result = steps(client, &mut session, &mut share, (shared, cell, MEASURE), length);
+    share.seconds = start.elapsed().as_secs_f64();
+    shared.arrive(result.is_err());
+    result.map(|()| share)
+}
+
+/// The time series of a phase while it grows.
+struct Series<'a> {
+    shared: &'a Shared,
+    counts: &'a dyn Fn() -> Option<Counts>,
+    is_warm_up: bool,
+    start: Instant,
+    /// The end of the last interval, and what had been done by then.
+    last: (Instant, u64, Option<Counts>),
+    ticks: Vec<Tick>,
+}
+
+impl<'a> Series<'a> {
+    fn new(shared: &'a Shared, counts: &'a dyn Fn() -> Option<Counts>, is_warm_up: bool) -> Self {
+        let start = Instant::now();
+        let last = (start, shared.transactions(), counts());
+        Series { shared, counts, is_warm_up, start, last, ticks: Vec::new() }
+    }
+
+    /// Ends an interval.
+    fn tick(&mut self, now: Instant, observer: &mut dyn Observer) {
+        let (before, transactions, counts) = self.last;
+        self.last = (now, self.shared.transactions(), (self.counts)());
+        let tick = Tick {
+            at_s: (now - self.start).as_secs_f64(),
+            seconds: (now - before).as_secs_f64(),
+            transactions: self.last.1.saturating_sub(transactions),
+            counts: self.last.2.zip(counts).map(|(here, before)| here.since(&before)),
+            is_warm_up: self.is_warm_up,
+        };
+        observer.tick(&tick);
+        self.ticks.push(tick);
+    }
+}
+
+/// Sleeps and samples until all threads have ended the phase; ends it when it is time to, or when
+/// the observer asks for it. Returns the time series, and whether the observer did.
+fn watch(
+    shared: &Shared,
+    (length, interval, is_warm_up): (Length, Duration, bool),
+    counts: &dyn Fn() -> Option<Counts>,
+    observer: &mut dyn Observer,
+) -> (Vec<Tick>, bool) {
+    const LOOK: Duration = Duration::from_millis(50);
+    let mut series = Series::new(shared, counts, is_warm_up);
+    let end = match length {
+        Length::Time(time) => Some(series.start + time),
+        Length::Operations(_) => None,
+    };
+    let mut was_stopped = false;
+    while (shared.arrived.load(Ordering::Acquire) as usize) < shared.cells.len() {
+        let now = Instant::now();
+        was_stopped |= observer.stop();
+        if was_stopped || shared.failed.load(Ordering::Acquire) {
+            shared.phase.store(STOP, Ordering::Relaxed);
+        } else if end.is_some_and(|end| now >= end) {
+            let next = if is_warm_up { MEASURE } else { STOP };
+            shared.phase.store(next, Ordering::Relaxed);
+        }
+        let is_over = shared.phase.load(Ordering::Relaxed) > u32::from(!is_warm_up);
+        if now >= series.last.0 + interval && !is_over {
+            series.tick(now, observer);
+        }
+        let until_end = end.map_or(LOOK, |end| end.saturating_duration_since(now));
+        let until_tick = (series.last.0 + interval).saturating_duration_since(now);
+        thread::park_timeout(if is_over { LOOK } else { LOOK.min(until_tick).min(until_end) });
+    }
+    // What is left counts as an interval if it is about one, or the only one.
+    let now = Instant::now();
+    if !is_warm_up && (series.ticks.is_empty() || now >= series.last.0 + interval / 2) {
+        series.tick(now, observer);
+    }
+    (series.ticks, was_stopped)
+}
+
+/// Runs one client per thread.
+fn run_each<C: Client, S: Store>(
+    store: &S,
+    clients: &mut [C],
+    (spec, period): (&RunSpec, u64),
+    counts: &dyn Fn() -> Option<Counts>,
+    at_start: &mut dyn FnMut() -> Result<(), BenchError>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, BenchError> {
+    let threads = clients.len();
+    let shared = Shared {
+        phase: AtomicU32::new(WARM_UP),
+        arrived: AtomicU32::new(0),
+        failed: AtomicBool::new(false),
+        barrier: Barrier::new(threads + 1),
+        watcher: thread::current(),
+        cells: (0..threads).map(|_| Cell::default()).collect(),
+    };
+    let shared = &shared;
+    // Before the threads, which it then counts, too.
+    let mut instructions = Instructions::begin();
+    thread::scope(|scope| {
+        let handles: Vec<_> = clients
+            .iter_mut()
+            .enumerate()
+            .map(|(thread, client)| {
+                scope.spawn(move || work(store, client, (shared, spec, period), thread))
+            })
+            .collect();
+        let warm = (spec.warm_up, spec.interval, true);
+        let (_, mut was_stopped) = watch(shared, warm, counts, observer);
+        shared.barrier.wait();
+        let started = at_start();
+        shared.arrived.store(0, Ordering::Release);
+        let failed = shared.failed.load(Ordering::Acquire) || started.is_err();
+        let phase = if was_stopped || failed { STOP } else { MEASURE };
+        shared.phase.store(phase, Ordering::Release);
+        shared.cells.iter().for_each(|cell| cell.0.store(0, Ordering::Relaxed));
+        let (before, cpu) = (counts(), cpu_seconds());
+        let executed = instructions.so_far();
+        shared.barrier.wait();
+        let mut series = Vec::new();
+        if phase == MEASURE {
+            let length = (spec.measure, spec.interval, false);
+            (series, was_stopped) = watch(shared, length, counts, observer);
+        }
+        let mut shares = Vec::new();
+        for handle in handles {
+            let share = handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            shares.push(share);
+        }
+        let shares = shares.into_iter().collect::<Result<Vec<Share>, _>>()?;
+        started?;
+        if phase == STOP {
+            return Err(BenchError::Stopped);
+        }
+        let counted = counts().zip(before).map(|(after, before)| after.since(&before));
+        let mut outcome = merged(&shares, cpu_seconds() - cpu);
+        (outcome.counts, outcome.series, outcome.was_stopped) = (counted, series, was_stopped);
+        let executed = instructions.so_far().zip(executed);
+        outcome.instructions = executed.map(|(all, before)| all.saturating_sub(before));
+        Ok(outcome)
+    })
+}
+
+/// What the threads did, together.
+fn merged(shares: &[Share], cpu_s: f64) -> Outcome {
+    let mut all = Share::new();
+    let mut throughput_per_s = 0.0;
+    for share in shares {
+        // Cannot fail: histograms with the same bounds.
+        let _ = all.latency.add(&share.latency);
+        all.transactions += share.transactions;
+        all.seconds += share.seconds / shares.len() as f64;
+        throughput_per_s += share.transactions as f64 / share.seconds.max(1e-9);
+        all.retries += share.retries;
+        all.by_class.iter_mut().zip(share.by_class).for_each(|(sum, part)| *sum += part);
+    }
+    Outcome {
+        threads: shares.len() as u32,
+        transactions: all.transactions,
+        seconds: all.seconds,
+        throughput_per_s,
+        latency: all.latency,
+        by_class: all.by_class,
+        retries: all.retries,
+        counts: None,
+        cpu_s,
+        instructions: None,
+        resident_bytes: resident_bytes(),
+        series: Vec::new(),
+        was_stopped: false,
+    }
+}
+
+/// Runs `clients`, one thread each, on a store that was loaded. `counts` reads the store's
+/// counters, if it has any; `at_start` is called once, while all threads stand still between the
+/// warm-up and the measurement.
+///
+/// # Errors
+/// What the first client that failed reports, or [`BenchError::Stopped`] if the observer ended the
+/// run before the measurement.
+pub fn run<S: Store>(
+    store: &S,
+    workload: &Workload,
+    clients: &mut Clients,
+    spec: &RunSpec,
+    counts: &dyn Fn() -> Option<Counts>,
+    at_start: &mut dyn FnMut() -> Result<(), BenchError>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, BenchError> {
+    let how = (spec, workload.period());
+    match clients {
+        Clients::Ycsb(all) => run_each(store, all, how, counts, at_start, observer),
+        Clients::Tpcc(all) => run_each(store, all, how, counts, at_start, observer),
+        Clients::Scan(all) => run_each(store, all, how, counts, at_start, observer),
+    }
+}

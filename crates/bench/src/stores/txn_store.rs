@@ -1,0 +1,405 @@
+//! A store with transactions as the store that the drivers of live runs speak to: each of a
+//! driver's transactions is one of the engine's, locked and logged as the store's options say.
+//!
+//! [`TreeStore`](super::tree_store::TreeStore) is the same trees without either, and that is what
+//! the price of transactions is measured against. Compiled for one combination, as that is.
+//!
+//! * **Calls outside a transaction** are one each.
+//! * **Updates** lock for writing before they look, so two that update one row do not deadlock.
+//! * **Scans** lock what they show and no more. Where the driver states the end of its scan, that
+//!   is one range. Where it does not, the length of the scan is not known, so the keys of a few
+//!   rows are read without a lock, as many as the driver expects; the range up to the last of them
+//!   is locked and scanned, and so on from there. What was inserted or removed between read and
+//!   lock is seen, since what is shown is what the locked range holds.
+//! * **Loading** needs no transactions: see [`TxnStore::load_with`].
+
+use std::ops::Bound;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use millpond::internals::btree::{BulkOptions, WriteCondition};
+use millpond::internals::io::Device;
+use millpond::internals::pool::PoolStrategy;
+use millpond::internals::store::Store as EngineStore;
+use millpond::internals::store::{StoreTree, StoreTxn};
+use millpond::{Error, Options, TxnOptions};
+use millpond_workload::live::{Access, Direction, Extent, Scan, Session, Store, TableId};
+
+use crate::run::counts::Counts;
+use crate::stores::db_store::DbStoreError;
+
+/// A store with transactions, and the trees of it that were asked for.
+pub struct TxnStore<M: PoolStrategy> {
+    trees: Mutex<Vec<StoreTree<M>>>,
+    is_loading: AtomicBool,
+    is_isolated: bool,
+    store: Arc<EngineStore<M>>,
+}
+
+impl<M: PoolStrategy> TxnStore<M> {
+    /// Opens the store at `path`, or creates it; its log, if it has one, is beside it.
+    ///
+    /// # Errors
+    /// As [`EngineStore::open`].
+    pub fn open(path: &Path, options: &Options) -> Result<TxnStore<M>, Error> {
+        Ok(TxnStore::of(EngineStore::open(path, options)?, options))
+    }
+
+    /// The same over devices; without one for a log there is none.
+    ///
+    /// # Errors
+    /// As [`EngineStore::open_on_devices`].
+    pub fn open_on(
+        data: Arc<dyn Device>,
+        log: Option<Arc<dyn Device>>,
+        options: &Options,
+    ) -> Result<TxnStore<M>, Error> {
+        let store = match log {
+            Some(log) => EngineStore::open_on_devices(data, log, options)?,
+            None => EngineStore::open_on(data, options)?,
+        };
+        Ok(TxnStore::of(store, options))
+    }
+
+    fn of(store: Arc<EngineStore<M>>, options: &Options) -> TxnStore<M> {
+        let (trees, is_loading) = (Mutex::default(), AtomicBool::new(false));
+        TxnStore { trees, is_loading, is_isolated: options.lab.locks, store }
+    }
+
+    /// The store itself.
+    pub fn store(&self) -> &Arc<EngineStore<M>> {
+        &self.store
+    }
+
+    /// What was counted since it was opened.
+    pub fn counts(&self) -> Counts {
+        let log = self.store.transactions().log().map(|log| log.counts());
+        Counts::of(self.store.pool().counters()).with_log(log)
+    }
+
+    /// Lets `load` fill the store: its sessions write without locks and transactions, and what
+    /// they wrote is made durable at the end.
+    ///
+    /// # Errors
+    /// As `load`, or the store could not be written.
+    pub fn load_with<R, E: From<Error>>(
+        &self,
+        load: impl FnOnce(&Self) -> Result<R, E>,
+    ) -> Result<R, E> {
+        self.is_loading.store(true, Ordering::Release);
+        let loaded = load(self);
+        self.is_loading.store(false, Ordering::Release);
+        let loaded = loaded?;
+        self.store.checkpoint()?;
+        Ok(loaded)
+    }
+
+    /// Closes the store: writes everything, so that it can be opened again.
+    ///
+    /// # Errors
+    /// As [`EngineStore::close`].
+    pub fn close(self) -> Result<(), Error> {
+        let TxnStore { trees, store, .. } = self;
+        drop(trees);
+        store.close()
+    }
+
+    fn trees(&self) -> MutexGuard<'_, Vec<StoreTree<M>>> {
+        self.trees.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find_or(
+        &self,
+        name: &str,
+        open: impl FnOnce(&Arc<EngineStore<M>>) -> Result<StoreTree<M>, Error>,
+    ) -> Result<TableId, Error> {
+        let mut trees = self.trees();
+        let at = match trees.iter().position(|tree| tree.name() == name) {
+            Some(at) => at,
+            None => {
+                trees.push(open(&self.store)?);
+                trees.len() - 1
+            }
+        };
+        Ok(TableId(at as u32))
+    }
+}
+
+impl<M: PoolStrategy> Store for TxnStore<M> {
+    type Error = DbStoreError;
+    type Session<'s> = TxnSession<M>;
+
+    fn create_table(&self, name: &str) -> Result<TableId, DbStoreError> {
+        Ok(self.find_or(name, |store| store.tree(name))?)
+    }
+
+    fn table(&self, name: &str) -> Result<Option<TableId>, DbStoreError> {
+        match self.find_or(name, |store| store.open_tree(name)) {
+            Ok(table) => Ok(Some(table)),
+            Err(Error::NoTree { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn session(&self) -> Result<TxnSession<M>, DbStoreError> {
+        Ok(TxnSession {
+            tx: None,
+            trees: self.trees().clone(),
+            is_direct: self.is_loading.load(Ordering::Acquire),
+            is_isolated: self.is_isolated,
+            keys: (Vec::new(), Vec::new()),
+            options: TxnOptions::default().durability(self.store.durability()),
+            store: self.store.clone(),
+        })
+    }
+}
+
+/// One thread's session with a [`TxnStore`]. A transaction that is open when it is dropped is
+/// aborted.
+pub struct TxnSession<M: PoolStrategy> {
+    tx: Option<StoreTxn<M>>,
+    trees: Vec<StoreTree<M>>,
+    /// Without transactions: to load.
+    is_direct: bool,
+    is_isolated: bool,
+    /// Room for the ends of a scan's range.
+    keys: (Vec<u8>, Vec<u8>),
+    options: TxnOptions,
+    store: Arc<EngineStore<M>>,
+}
+
+fn tree_of<M: PoolStrategy>(
+    trees: &[StoreTree<M>],
+    table: TableId,
+) -> Result<&StoreTree<M>, DbStoreError> {
+    trees.get(table.0 as usize).ok_or(DbStoreError::NoTable { table: table.0 })
+}
+
+impl<M: PoolStrategy> TxnSession<M> {
+    /// Does `work` in the transaction that is open, or in one of its own.
+    #[inline]
+    fn within<R>(
+        &mut self,
+        table: TableId,
+        work: impl FnOnce(&mut StoreTxn<M>, &StoreTree<M>) -> Result<R, Error>,
+    ) -> Result<R, DbStoreError> {
+        let tree = tree_of(&self.trees, table)?;
+        if let Some(tx) = &mut self.tx {
+            return work(tx, tree).map_err(failed);
+        }
+        let mut tx = StoreTxn::begin(&self.store, self.options)?;
+        let done = work(&mut tx, tree)?;
+        tx.commit()?;
+        Ok(done)
+    }
+
+    fn write(
+        &mut self,
+        table: TableId,
+        key: &[u8],
+        value: Option<&[u8]>,
+        condition: WriteCondition<'_>,
+    ) -> Result<bool, DbStoreError> {
+        let written = self.within(table, |tx, tree| tx.write(tree, key, value, condition))?;
+        Ok(written.applied)
+    }
+}
+
+/// Apart from the path of what succeeds.
+#[cold]
+#[inline(never)]
+fn failed(error: Error) -> DbStoreError {
+    error.into()
+}
+
+/// A bound as a range wants it.
+fn from(key: &[u8], is_included: bool) -> Bound<&[u8]> {
+    if is_included { Bound::Included(key) } else { Bound::Excluded(key) }
+}
+
+/// A part of a scan, in the order of the keys.
+type Ends<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
+
+/// Looks where `rows` rows from `start` on end; false if the table ends before.
+fn look_ahead<M: PoolStrategy>(
+    tree: &StoreTree<M>,
+    (start, is_up): (Bound<&[u8]>, bool),
+    rows: u32,
+    end: &mut Vec<u8>,
+) -> Result<bool, Error> {
+    let ends = if is_up { (start, Bound::Unbounded) } else { (Bound::Unbounded, start) };
+    let mut cursor = tree.btree().cursor_in(ends.0, ends.1).keys_only();
+    let mut more = if is_up { cursor.first()? } else { cursor.last()? };
+    for _ in 1..rows {
+        if !more {
+            break;
+        }
+        more = if is_up { cursor.next()? } else { cursor.prev()? };
+    }
+    end.clear();
+    end.extend_from_slice(cursor.key());
+    Ok(more)
+}
+
+/// Scans in parts that are locked one after the other.
+fn scan_parts<M: PoolStrategy>(
+    (tx, tree): (&mut StoreTxn<M>, &StoreTree<M>),
+    scan: Scan<'_>,
+    (start, end): (&mut Vec<u8>, &mut Vec<u8>),
+    visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+) -> Result<(), Error> {
+    let is_up = scan.direction == Direction::Ascending;
+    if let (Some(end), true) = (scan.end, is_up) {
+        let ends = (Bound::Included(scan.start), Bound::Excluded(end));
+        return tx.scan(tree, ends, visit);
+    }
+    start.clear();
+    start.extend_from_slice(scan.start);
+    let (mut is_first, mut wants_more) = (true, true);
+    loop {
+        let from_start = from(start, is_first);
+        let has_end = match scan.extent {
+            Extent::Rows(rows) => look_ahead(tree, (from_start, is_up), rows, end)?,
+            Extent::Whole => false,
+        };
+        let to = if has_end { Bound::Included(&end[..]) } else { Bound::Unbounded };
+        let mut show = |key: &[u8], value: &[u8]| {
+            wants_more = visit(key, value);
+            wants_more
+        };
+        let ends: Ends<'_> = if is_up { (from_start, to) } else { (to, from_start) };
+        if is_up {
+            tx.scan(tree, ends, &mut show)?;
+        } else {
+            tx.scan_back(tree, ends, &mut show)?;
+        }
+        if !wants_more || !has_end {
+            return Ok(());
+        }
+        std::mem::swap(start, end);
+        is_first = false;
+    }
+}
+
+impl<M: PoolStrategy> Session for TxnSession<M> {
+    type Error = DbStoreError;
+
+    fn is_isolated(&self) -> bool {
+        self.is_isolated && !self.is_direct
+    }
+
+    /// Only with locks: a rollback without them would undo others' changes, too.
+    fn undoes(&self) -> bool {
+        self.is_isolated()
+    }
+
+    fn begin(&mut self, _: Access) -> Result<(), DbStoreError> {
+        if !self.is_direct {
+            self.tx = Some(StoreTxn::begin(&self.store, self.options)?);
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), DbStoreError> {
+        match self.tx.take() {
+            Some(tx) => Ok(tx.commit()?),
+            None => Ok(()),
+        }
+    }
+
+    fn rollback(&mut self) -> Result<(), DbStoreError> {
+        match self.tx.take() {
+            Some(tx) => Ok(tx.abort()?),
+            None => Ok(()),
+        }
+    }
+
+    fn is_retriable(error: &DbStoreError) -> bool {
+        matches!(error, DbStoreError::Db(error) if error.is_retriable())
+    }
+
+    #[inline]
+    fn get<R>(
+        &mut self,
+        table: TableId,
+        key: &[u8],
+        read: impl FnMut(&[u8]) -> R,
+    ) -> Result<Option<R>, DbStoreError> {
+        if self.is_direct {
+            let tree = tree_of(&self.trees, table)?;
+            return Ok(tree.btree().get(key, read).map_err(Error::from)?);
+        }
+        self.within(table, |tx, tree| tx.get(tree, key, read))
+    }
+
+    #[inline]
+    fn insert(&mut self, table: TableId, key: &[u8], value: &[u8]) -> Result<bool, DbStoreError> {
+        if self.is_direct {
+            let tree = tree_of(&self.trees, table)?;
+            return Ok(tree.btree().insert(key, value).map_err(Error::from)?);
+        }
+        self.write(table, key, Some(value), WriteCondition::Absent)
+    }
+
+    #[inline]
+    fn put(&mut self, table: TableId, key: &[u8], value: &[u8]) -> Result<(), DbStoreError> {
+        if self.is_direct {
+            let tree = tree_of(&self.trees, table)?;
+            tree.btree().upsert(key, value).map_err(Error::from)?;
+            return Ok(());
+        }
+        self.write(table, key, Some(value), WriteCondition::Always).map(drop)
+    }
+
+    #[inline]
+    fn update<R>(
+        &mut self,
+        table: TableId,
+        key: &[u8],
+        change: impl FnMut(&mut [u8]) -> R,
+    ) -> Result<Option<R>, DbStoreError> {
+        if self.is_direct {
+            let tree = tree_of(&self.trees, table)?;
+            return Ok(tree.btree().update_in_place(key, change).map_err(Error::from)?);
+        }
+        self.within(table, |tx, tree| tx.update(tree, key, change))
+    }
+
+    #[inline]
+    fn remove(&mut self, table: TableId, key: &[u8]) -> Result<bool, DbStoreError> {
+        if self.is_direct {
+            let tree = tree_of(&self.trees, table)?;
+            return Ok(tree.btree().remove(key).map_err(Error::from)?);
+        }
+        self.write(table, key, None, WriteCondition::Present)
+    }
+
+    fn scan(
+        &mut self,
+        table: TableId,
+        scan: Scan<'_>,
+        mut visit: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), DbStoreError> {
+        let (mut start, mut end) = std::mem::take(&mut self.keys);
+        let scanned = self.within(table, |tx, tree| {
+            scan_parts((tx, tree), scan, (&mut start, &mut end), &mut visit)
+        });
+        self.keys = (start, end);
+        scanned
+    }
+
+    fn load_sorted(
+        &mut self,
+        table: TableId,
+        mut next: impl FnMut(&mut Vec<u8>, &mut Vec<u8>) -> bool,
+    ) -> Result<u64, DbStoreError> {
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        let mut rows = std::iter::from_fn(move || {
+            next(&mut key, &mut value).then(|| (key.clone(), value.clone()))
+        });
+        let rows: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)> = &mut rows;
+        let tree = tree_of(&self.trees, table)?;
+        Ok(tree.btree().bulk_load(rows, BulkOptions::default()).map_err(Error::from)?)
+    }
+}

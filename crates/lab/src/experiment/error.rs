@@ -1,0 +1,52 @@
+//! Why an experiment could not be run.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::figure::FigureError;
+use super::need::Short;
+use super::plan::PlanError;
+use super::scale::Scale;
+use crate::report::ReportError;
+use crate::results::ResultError;
+
+/// Why an experiment could not be run, or not to its end. What was finished is kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExperimentError {
+    /// It cannot be planned as asked.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The machine is too small for it.
+    #[error("`paper {paper} --scale {scale}` is refused: {short}")]
+    Short {
+        /// The paper.
+        paper: &'static str,
+        /// The scale.
+        scale: Scale,
+        /// What is short.
+        short: Short,
+    },
+    /// A cell failed.
+    #[error("{cell}: {error}")]
+    Cell {
+        /// The cell.
+        cell: String,
+        /// What a figure reported.
+        error: FigureError,
+    },
+    /// The result directory.
+    #[error(transparent)]
+    Result(#[from] ResultError),
+    /// The page.
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    /// A file of the result directory.
+    #[error("{path}: {error}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        error: io::Error,
+    },
+}

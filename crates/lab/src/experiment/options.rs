@@ -1,0 +1,52 @@
+//! How an experiment is run: where, which figures, how often, how long.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+use super::need::Room;
+use super::scale::Scale;
+
+/// How an experiment is run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where the result directory is made.
+    pub root: PathBuf,
+    /// Ids of the figures to run; none for all of them.
+    pub figures: Vec<String>,
+    /// Take the cells that are there, and run the others.
+    pub resume: bool,
+    /// How often every cell is run at most.
+    pub repetitions: u32,
+    /// How long it may take.
+    pub budget: Option<Duration>,
+    /// What the machine has.
+    pub room: Room,
+    /// The command line that repeats it, for the page.
+    pub command_line: String,
+    /// Further parameters of which the rows depend, for the directory's name and `run.json`.
+    pub params: Json,
+}
+
+impl Options {
+    /// All figures as often and as long as the scale says, in `results`, on this machine.
+    pub fn of(scale: Scale) -> Options {
+        let root = PathBuf::from("results");
+        Options {
+            room: Room::here(&root),
+            root,
+            figures: Vec::new(),
+            resume: false,
+            repetitions: scale.repetitions(),
+            budget: scale.budget(),
+            command_line: String::new(),
+            params: Json::Null,
+        }
+    }
+
+    /// Whether the figure with this id is to be run.
+    pub fn wants(&self, id: &str) -> bool {
+        self.figures.is_empty() || self.figures.iter().any(|wanted| wanted == id)
+    }
+}
