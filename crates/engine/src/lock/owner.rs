@@ -166,8 +166,8 @@ impl LockOwner {
         }
     }
 
-    /// Whether the calling thread has transactions of its own besides this one.
-    pub fn has_company(&self) -> bool {
+    /// Whether the calling thread owns transactions besides this one.
+    pub fn thread_owns_others(&self) -> bool {
         !own_transactions(Arc::as_ptr(&self.manager) as usize, self.id).is_empty()
     }
 
