@@ -20,7 +20,7 @@ use crate::btree::overflow::{Built, orphan_value, set_word};
 use crate::btree::tree::{BTree, corrupt};
 use crate::btree::undo::{Before, Undo};
 use crate::btree::write_as::{Applied, Detached};
-use crate::page::change::OrphanRoot;
+use crate::page::record_body::OrphanRoot;
 use crate::pool::{
     ANCHOR_STAMP, ANCHOR_SWIP, Actor, Anchor, MiniTransaction, Pages, PoolError, Read, Swip, Try,
     Write,

@@ -22,7 +22,7 @@ use crate::btree::node::edit::{Reference, put_swip};
 use crate::btree::node::layout::{KIND, LEVEL, Node, Value};
 use crate::btree::note::LargeValue;
 use crate::btree::tree::{BTree, corrupt};
-use crate::page::change::OrphanRoot;
+use crate::page::record_body::OrphanRoot;
 use crate::page::{PageType, View};
 use crate::pool::{
     ANCHOR_STAMP, ANCHOR_SWIP, Anchor, Jump, MiniTransaction, NewPage, Pages, PoolError, Read,

@@ -11,7 +11,7 @@
 //! key makes sure that nobody else changed the entry meanwhile.
 
 use crate::btree::note::LargeValue;
-use crate::page::change::{put_bytes, put_varint, take_bytes, take_varint};
+use crate::page::varint::{put_bytes, put_varint, take_bytes, take_varint};
 
 const ABSENT: u8 = 1;
 const WAS: u8 = 2;

@@ -10,7 +10,7 @@ use crate::btree::error::WriteError;
 use crate::btree::note::LargeValue;
 use crate::btree::overflow::{Built, set_word};
 use crate::btree::tree::BTree;
-use crate::page::change::OrphanRoot;
+use crate::page::record_body::OrphanRoot;
 use crate::pool::{ANCHOR_STAMP, Actor, Pages, PoolError};
 
 /// What must hold for a change to be made.

@@ -15,7 +15,7 @@ use millpond_base::{FrameId, Lsn, Mark, PageId};
 use millpond_policies::contract::{Access, Frames, HitHook, HitOn, TickSource};
 
 use crate::log::Log;
-use crate::page::change::OrphanRoot;
+use crate::page::record_body::OrphanRoot;
 use crate::page::{PageHeader, PageType, View};
 use crate::pool::epoch::{Epochs, Reclamation};
 use crate::pool::error::PoolError;

@@ -21,8 +21,8 @@ use millpond_base::{Lsn, PageId};
 
 use crate::io::simulated::planted::planted;
 use crate::log::{Log, Record};
-use crate::page::change::OrphanRoot;
-use crate::page::{View, change};
+use crate::page::record_body::OrphanRoot;
+use crate::page::{View, record_body};
 use crate::pool::buffer_pool::{Pool, PoolStrategy, locked};
 use crate::pool::frame::FrameHeader;
 use crate::pool::stats::counters::Counter;
@@ -394,24 +394,28 @@ impl<M: PoolStrategy> Pool<M> {
             let page = changed.page;
             match &changed.how {
                 ChangeKind::Freed => {
-                    change::put_freed(body, page);
+                    record_body::put_freed(body, page);
                     continue;
                 }
                 ChangeKind::Image => {
                     if changed.is_new {
-                        change::put_taken(body, page);
+                        record_body::put_taken(body, page);
                     }
                     scratch.clear();
                     self.view(changed.frame).copy_to(0, self.page_size, scratch);
                     self.unswizzle_all(changed.frame, scratch, |_| !planted!(SwipLoggedAsPointer));
                     let start = body.len();
-                    change::put_image(body, page, scratch);
+                    record_body::put_image(body, page, scratch);
                     self.counters().add(Counter::LogImages, 1);
                     self.counters().add(Counter::LogImageBytes, (body.len() - start) as u64);
                 }
                 ChangeKind::Noted { notes, before } => {
                     for note in notes.iter() {
-                        change::put_note(body, page, arena.get(note.clone()).unwrap_or(&[]));
+                        record_body::put_physiological(
+                            body,
+                            page,
+                            arena.get(note.clone()).unwrap_or(&[]),
+                        );
                     }
                     if let Some(before) = before.as_ref().and_then(|r| arena.get(r.clone())) {
                         self.compose_difference(changed, before, scratch, body);
@@ -421,8 +425,8 @@ impl<M: PoolStrategy> Pool<M> {
         }
         for event in events.iter() {
             match event {
-                OrphanEvent::Orphaned(page, root) => change::put_orphaned(body, *page, *root),
-                OrphanEvent::Attached(page) => change::put_attached(body, *page),
+                OrphanEvent::Orphaned(page, root) => record_body::put_orphaned(body, *page, *root),
+                OrphanEvent::Attached(page) => record_body::put_attached(body, *page),
             }
         }
         if body.is_empty() {
@@ -430,9 +434,9 @@ impl<M: PoolStrategy> Pool<M> {
         }
         match actor {
             Actor::Itself => {}
-            Actor::Transaction { .. } => change::put_undo(body, undo),
+            Actor::Transaction { .. } => record_body::put_undo(body, undo),
             Actor::Undo { .. } if planted!(NoUndoNext) => {}
-            Actor::Undo { next, .. } => change::put_undo_next(body, *next),
+            Actor::Undo { next, .. } => record_body::put_undo_next(body, *next),
         }
     }
 
@@ -475,7 +479,7 @@ impl<M: PoolStrategy> Pool<M> {
                 self.unswizzle_copy(self.view(changed.frame), scratch, at);
             }
         }
-        change::put_difference(body, changed.page, before, scratch);
+        record_body::put_difference(body, changed.page, before, scratch);
     }
 
     /// Turns the swips of a copy of the page of `frame` into their evicted form.

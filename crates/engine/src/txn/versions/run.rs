@@ -18,7 +18,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::io::{Blocks, SpillError, SpillFile};
-use crate::page::change::{put_bytes, put_varint, take_bytes, take_varint};
+use crate::page::varint::{put_bytes, put_varint, take_bytes, take_varint};
 use crate::txn::before_image::{BeforeImage, Pieces};
 use crate::txn::commit_stamp::CommitStamp;
 use crate::txn::versions::version::Version;
