@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use millpond::internals::io::{Device, FileDevice, FileOptions, MemoryDevice, PageStore};
 use millpond::internals::log::{Log, LogOptions, Record};
 use millpond::internals::page::PageSize;
-use millpond::internals::page::change::{put_image, put_note, put_undo};
+use millpond::internals::page::record_body::{put_image, put_physiological, put_undo};
 use millpond::internals::pool::mini_transaction::kind;
 use millpond::internals::recovery::{Analysis, Checkpoint, RedoOptions, redo};
 use millpond_base::{Lsn, PageId};
@@ -63,7 +63,7 @@ fn fill(store: &PageStore, log: &Log, bytes: u64) -> Result<usize, Failure> {
         let at = random.u16(32..(size - NOTE) as u16);
         note[..2].copy_from_slice(&at.to_le_bytes());
         body.clear();
-        put_note(&mut body, page, &note);
+        put_physiological(&mut body, page, &note);
         put_undo(&mut body, &note[..16]);
         log.append(&Record { kind: kind::UPDATE, tx: 1, prev: Lsn(0), parts: &[&body] });
     }

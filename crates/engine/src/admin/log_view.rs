@@ -8,7 +8,7 @@ use millpond_base::Lsn;
 
 use crate::io::{Device, FileDevice, FileOptions, OverlayDevice, PageStore};
 use crate::log::{Log, LogOptions};
-use crate::page::change::{Section, sections};
+use crate::page::record_body::{Section, sections};
 use crate::pool::mini_transaction::kind;
 use crate::recovery::Checkpoint;
 use crate::store::error::Error;
@@ -49,7 +49,7 @@ fn describe(body: &[u8]) -> String {
     let words = sections(body).map(|section| match section {
         Ok(Section::Image { page, .. }) => format!("image of page {page}"),
         Ok(Section::Difference { page, .. }) => format!("difference in page {page}"),
-        Ok(Section::Note { page, bytes }) => {
+        Ok(Section::Physiological { page, bytes }) => {
             format!("note of {} bytes on page {page}", bytes.len())
         }
         Ok(Section::Taken { page }) => format!("page {page} taken"),

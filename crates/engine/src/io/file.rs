@@ -12,12 +12,11 @@
 //! its journal each time, and a full disk would show when a page is evicted instead of when it is
 //! allocated.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, FallocateFlags, StatxFlags};
+use rustix::fs::FallocateFlags;
 
 use super::buffer::AlignedBuffer;
 use super::device::Alignment;
@@ -28,44 +27,12 @@ use super::error::DeviceError;
 use super::error::Errno;
 use super::error::OpenFileError;
 use super::error::Operation;
+use super::file_open::{FileOptions, Submission, open_file, rings, what_else};
 use super::lock;
 use super::ring::RingPool;
 
 /// Bytes of zeros written by one call while the file grows.
 const ZEROS: usize = 1 << 20;
-
-/// The largest block that direct I/O may demand; a file system that wants more is read and
-/// written through the page cache. The smallest page has this size.
-const DIRECT_BLOCK_MAX: u64 = 4096;
-
-/// How batches reach the kernel.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Submission {
-    /// One `pread` or `pwrite` after the other.
-    Pread,
-    /// io_uring, many at once.
-    #[default]
-    Uring,
-}
-
-/// How a file is opened as a device.
-#[derive(Clone, Debug)]
-pub struct FileOptions {
-    /// For reading only, shared with other readers; otherwise exclusively, also for writing.
-    pub read_only: bool,
-    /// Bypass the kernel's page cache where the file system allows it.
-    pub direct: bool,
-    /// How batches reach the kernel.
-    pub submission: Submission,
-    /// Requests of a batch that are under way at once, 1 to 4096 (io_uring only).
-    pub depth: u32,
-}
-
-impl Default for FileOptions {
-    fn default() -> FileOptions {
-        FileOptions { read_only: false, direct: true, submission: Submission::Uring, depth: 64 }
-    }
-}
 
 /// A file as a device. Holds the file's lock until it is dropped or released.
 #[derive(Debug)]
@@ -455,86 +422,5 @@ impl Device for FileDevice {
     fn release(&self) {
         // Fails for a file descriptor that is none, only; closing the file releases as well.
         let _ = lock::release(&self.file);
-    }
-}
-
-/// Opens the file, directly if wanted and possible; warns once if wanted and not possible.
-/// What is at `path` instead of a regular file. Opening some of it would wait for somebody else, or
-/// act on a device.
-fn what_else(path: &Path) -> Option<&'static str> {
-    let kind = std::fs::metadata(path).ok()?.file_type();
-    match () {
-        () if kind.is_file() => None,
-        () if kind.is_dir() => Some("a directory"),
-        () if kind.is_block_device() => Some("a block device"),
-        () if kind.is_char_device() => Some("a character device"),
-        () if kind.is_fifo() => Some("a FIFO"),
-        () if kind.is_socket() => Some("a socket"),
-        () => Some("no regular file"),
-    }
-}
-
-fn open_file(
-    path: &Path,
-    options: &FileOptions,
-    create: bool,
-) -> Result<(File, Option<Alignment>), Errno> {
-    let open = |flags: i32| {
-        let mut how = OpenOptions::new();
-        how.read(true).write(!options.read_only).create(create).custom_flags(flags);
-        how.open(path).map_err(|e| Errno::of(&e))
-    };
-    if !options.direct {
-        return Ok((open(0)?, None));
-    }
-    let why = match open(libc::O_DIRECT) {
-        Ok(file) => match direct_alignment(&file) {
-            Some(need) if need.offset <= DIRECT_BLOCK_MAX => return Ok((file, Some(need))),
-            Some(need) => format!("it wants blocks of {} bytes", need.offset),
-            None => "the file system says so".to_string(),
-        },
-        // The file system knows no direct I/O.
-        Err(Errno(libc::EINVAL)) => Errno(libc::EINVAL).to_string(),
-        Err(errno) => return Err(errno),
-    };
-    let file = open(0)?;
-    tracing::warn!(
-        "direct I/O on {} is not possible ({why}): pages go through the kernel's page cache, \
-         which takes memory of its own",
-        path.display()
-    );
-    Ok((file, None))
-}
-
-/// What direct I/O on `file` demands, `None` if it is not possible after all.
-fn direct_alignment(file: &File) -> Option<Alignment> {
-    // Safe for every drive in use, where the kernel does not say (before Linux 6.1, or tmpfs).
-    let cautious = Alignment { memory: 4096, offset: DIRECT_BLOCK_MAX };
-    let Ok(stat) = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) else {
-        return Some(cautious);
-    };
-    if stat.stx_mask & StatxFlags::DIOALIGN.bits() == 0 {
-        return Some(cautious);
-    }
-    match (stat.stx_dio_mem_align, stat.stx_dio_offset_align) {
-        (_, 0) => None,
-        (memory, offset) => {
-            Some(Alignment { memory: memory.max(1) as usize, offset: u64::from(offset) })
-        }
-    }
-}
-
-/// Rings for a file's batches, or one warning.
-fn rings(path: &Path, depth: u32) -> Option<RingPool> {
-    match RingPool::new(depth.max(1)) {
-        Ok(rings) => Some(rings),
-        Err(errno) => {
-            tracing::warn!(
-                "the kernel refuses io_uring for {} ({errno}): batches are read and written one \
-                 page after the other",
-                path.display()
-            );
-            None
-        }
     }
 }

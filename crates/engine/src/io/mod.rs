@@ -1,5 +1,7 @@
 //! Devices, submission engines and the page store.
 
+mod allocation;
+mod batch;
 mod beside;
 mod bitmap;
 pub mod buffer;
@@ -8,6 +10,7 @@ pub mod counts;
 pub mod device;
 pub mod error;
 pub mod file;
+mod file_open;
 mod lock;
 pub mod memory;
 mod open;
@@ -21,20 +24,23 @@ mod spill;
 pub mod store;
 pub mod store_error;
 
+pub use batch::{PageRead, PageWrite};
 pub use beside::{beside, real_path};
 pub use buffer::AlignedBuffer;
 pub use counts::StoreCounts;
 pub use device::{Alignment, Device, ReadRequest, WriteRequest};
 pub use error::{DeviceError, Errno, OpenFileError, Operation};
-pub use file::{FileDevice, FileOptions, Submission};
+pub use file::FileDevice;
+pub use file_open::{FileOptions, Submission};
 pub use memory::MemoryDevice;
 pub use overlay::OverlayDevice;
 pub use simulated::faulty::{Faults, FaultyDevice};
-pub use simulated::power::{Aim, Fault, PowerSupply};
+pub use simulated::plug::{Aim, Fault};
+pub use simulated::power::PowerSupply;
 pub use simulated::read_faults::{Misread, ReadFault, ReadFaultDevice, ReadFaults};
 pub use simulated::slow::{SlowDevice, SlowProfile};
 pub use spill::{Blocks, Extent, SpillError, SpillFile, spill_path};
-pub use store::{PageRead, PageStore, PageWrite};
+pub use store::PageStore;
 pub use store_error::{
     AllocateError, CloseError, CreateError, FreeError, OpenError, ReadError, SyncError, WriteError,
 };

@@ -13,7 +13,7 @@ use super::buffer::AlignedBuffer;
 use super::device::Device;
 use super::error::DeviceError;
 use super::file::FileDevice;
-use super::file::FileOptions;
+use super::file_open::FileOptions;
 use super::store::Access;
 use super::store::PageStore;
 use super::store_error::CloseError;

@@ -4,7 +4,7 @@ use millpond_base::Lsn;
 
 use super::counts::Counters;
 use super::error::LogError;
-use super::flush::GroupCommitWait;
+use super::group_commit::GroupCommitWait;
 use super::record::Appended;
 use super::record::Record;
 use super::ring::Reservation;

@@ -12,110 +12,25 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use millpond_base::Lsn;
-use millpond_base::sync::atomic::{AtomicBool, Ordering};
-use millpond_base::sync::{Condvar, Mutex, MutexGuard, thread};
+use millpond_base::sync::atomic::Ordering;
+use millpond_base::sync::{Condvar, MutexGuard, thread};
 
 use super::counts::Counters;
 use super::error::LogError;
+use super::group_commit::{GroupCommitWait, Leader, State};
+use super::locked::locked;
 use super::options::BLOCK;
 use super::ring::Consumer;
 use super::segments::Segments;
 use super::shared::Shared;
-use super::shared::locked;
 use crate::io::simulated::planted::{planted, unless_planted};
 use crate::io::{AlignedBuffer, DeviceError, WriteRequest};
-
-/// How long a leader waits for as many others as the round before had.
-#[derive(Clone, Copy)]
-pub(super) enum GroupCommitWait {
-    /// Not at all.
-    None,
-    /// As long as a flush takes, and no longer than this: who waits in vain loses no more than he
-    /// would by missing the others.
-    AsAFlush(Duration),
-    /// So long.
-    UpTo(Duration),
-}
-
-/// No group waits longer for company.
-const DELAY_MAX: Duration = Duration::from_millis(100);
 
 /// How often a leader looks again for records before its own that are being copied, and how many of
 /// these looks come without giving way to other threads. Under a model checker nothing happens
 /// until it gives way.
 const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 200 };
 const LOOKS_SPINNING: u32 = if cfg!(any(loom, shuttle)) { 0 } else { 180 };
-
-/// Who leads, who waits.
-pub(super) struct Flush {
-    state: Mutex<State>,
-    /// Waiters of even and of odd rounds.
-    rounds: [Condvar; 2],
-    /// A leader that waits for company.
-    group: Condvar,
-    leader: Mutex<Leader>,
-    /// Whether `State::poison` says anything.
-    is_poisoned: AtomicBool,
-}
-
-struct State {
-    is_led: bool,
-    /// There is a leader that has not taken its records yet.
-    is_open: bool,
-    /// End of the records that the leader has taken.
-    target: u64,
-    /// Rounds ended.
-    round: u64,
-    /// Waiters of even and of odd rounds.
-    waiting: [u32; 2],
-    /// Members of the last round.
-    last_group: u32,
-    /// What a flush takes, the last ones counting most.
-    flush_time: Duration,
-    poison: Option<LogError>,
-}
-
-impl State {
-    /// How long to wait for company.
-    fn patience(&self, group: GroupCommitWait) -> Duration {
-        match group {
-            _ if self.last_group < 2 => Duration::ZERO,
-            GroupCommitWait::None => Duration::ZERO,
-            GroupCommitWait::AsAFlush(most) => self.flush_time.min(most),
-            GroupCommitWait::UpTo(most) => most.min(DELAY_MAX),
-        }
-    }
-}
-
-/// What only the leader touches. The mutex is free whenever nobody leads, but for the background
-/// thread, which synchronises new segments under it (rule 8).
-pub(super) struct Leader {
-    consumer: Consumer,
-    /// The last block, which is not full.
-    scratch: AlignedBuffer,
-}
-
-impl Flush {
-    pub(super) fn new(consumer: Consumer) -> Flush {
-        let state = State {
-            is_led: false,
-            is_open: false,
-            target: 0,
-            round: 0,
-            waiting: [0; 2],
-            last_group: 1,
-            flush_time: Duration::ZERO,
-            poison: None,
-        };
-        Flush {
-            state: Mutex::new(state),
-            rounds: [Condvar::new(), Condvar::new()],
-            group: Condvar::new(),
-            is_poisoned: AtomicBool::new(false),
-            leader: Mutex::new(Leader { consumer, scratch: AlignedBuffer::new(BLOCK as usize) }),
-        }
-    }
-}
 
 impl Shared {
     /// Returns once everything before `end` is durable, doing it if nobody else does. A leader

@@ -8,7 +8,8 @@ use millpond_base::sync::Mutex;
 
 use super::counts::LogCounts;
 use super::error::LogError;
-use super::flush::GroupCommitWait;
+use super::group_commit::GroupCommitWait;
+use super::locked::locked;
 use super::options::BLOCK;
 use super::reader::Reader;
 use super::record::Appended;
@@ -16,7 +17,6 @@ use super::record::HEADER;
 use super::record::Header;
 use super::record::Record;
 use super::shared::Shared;
-use super::shared::locked;
 use super::window::AHEAD;
 use super::window::Window;
 use super::writer::Handle;

@@ -9,6 +9,8 @@ pub mod counts;
 mod cut;
 pub mod error;
 mod flush;
+mod group_commit;
+mod locked;
 // `Log` lives in a file of its own name, as everything else does.
 #[allow(clippy::module_inception)]
 mod log;
@@ -19,6 +21,7 @@ pub mod record;
 mod ring;
 mod segments;
 mod shared;
+mod slot_moves;
 mod slots;
 pub mod survey;
 mod tail;

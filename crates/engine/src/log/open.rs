@@ -7,7 +7,7 @@ use millpond_base::sync::Mutex;
 
 use super::counts::Counters;
 use super::error::LogError;
-use super::flush::Flush;
+use super::group_commit::Flush;
 use super::log::Log;
 use super::options::BLOCK;
 use super::options::LogOptions;
@@ -15,13 +15,13 @@ use super::record;
 use super::record::HEADER;
 use super::ring::Ring;
 use super::segments::Segments;
+use super::shared::Alarm;
 use super::shared::FIRST;
 use super::shared::Shared;
 use super::tail;
 use super::tail::Begin;
 use super::tail::Tail;
 use super::writer;
-use super::writer::Alarm;
 use crate::io::{AlignedBuffer, Device};
 
 impl Log {

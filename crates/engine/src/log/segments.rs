@@ -4,17 +4,16 @@
 //! its length, so that the log of a small store is small. What the file does not reach reads as
 //! zeros.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use millpond_base::Lsn;
 use millpond_base::sync::{Mutex, MutexGuard};
 
 use super::error::LogError;
+use super::locked::locked;
 use super::options::BLOCK;
-use super::shared::locked;
 use super::slots;
-use super::slots::SlotState;
+use super::slots::{SlotState, SlotTable, slots_in};
 use crate::io::{AlignedBuffer, Device, DeviceError};
 
 /// A log has no fewer slots than this: one being filled, one to go on in.
@@ -23,75 +22,17 @@ pub(super) const SLOTS_LEAST: usize = 2;
 /// The file grows by no less than this.
 const STEP_LEAST: u64 = 128 << 10;
 
-/// Bytes that are moved at a time.
-const COPIED: u64 = 1 << 20;
-
 /// No log gets as far as this, so that sums of positions and lengths never overflow.
 const LSN_MOST: u64 = 1 << 62;
 
 /// The slots of a log.
 pub(super) struct Segments {
-    device: Arc<dyn Device>,
+    pub(super) device: Arc<dyn Device>,
     uuid: [u8; 16],
-    size: u64,
-    table: Mutex<Table>,
+    pub(super) size: u64,
+    table: Mutex<SlotTable>,
     /// Held while the file grows: a device is made longer by one thread at a time.
-    growing: Mutex<()>,
-}
-
-struct Table {
-    /// Sequence number → slot.
-    held: BTreeMap<u64, usize>,
-    free: Vec<usize>,
-    /// Bytes of the file that may be used: it may have been made longer, and not durably so yet.
-    ready: u64,
-    /// Where the file will be ready up to; zero if it is not becoming longer.
-    promised: u64,
-    /// Slots that begin in what is ready.
-    count: usize,
-    /// Nothing before this is kept.
-    oldest: u64,
-    /// Slots whose header could not be read; they count as neither held nor free.
-    damaged: Vec<usize>,
-    /// Slots that name a segment that a lower one names, too (rule 7). They are free.
-    doubles: Vec<usize>,
-}
-
-impl Table {
-    /// That of a file of `length` bytes of which nothing else is known.
-    fn of(length: u64, size: u64) -> Table {
-        let ready = length - length % BLOCK;
-        Table {
-            held: BTreeMap::new(),
-            free: Vec::new(),
-            ready,
-            promised: 0,
-            count: Segments::slots_in(ready, size),
-            oldest: 0,
-            damaged: Vec::new(),
-            doubles: Vec::new(),
-        }
-    }
-
-    /// Takes the first free slot of the file, so that its end gets free.
-    fn take_free(&mut self) -> Option<usize> {
-        let first = self.free.iter().enumerate().min_by_key(|(_, slot)| **slot);
-        let (at, _) = first?;
-        Some(self.free.swap_remove(at))
-    }
-
-    /// The file may be used up to `ready`: slots that begin there are free.
-    fn reach(&mut self, ready: u64, size: u64) {
-        self.ready = self.ready.max(ready);
-        let count = Segments::slots_in(self.ready, size);
-        self.free.extend(self.count..count);
-        self.count = self.count.max(count);
-    }
-
-    /// Bytes of records that slot `slot` has room for in the file.
-    fn room(&self, slot: usize, size: u64) -> u64 {
-        self.ready.saturating_sub(slots::slot_offset(slot, size) + BLOCK).min(size)
-    }
+    pub(super) growing: Mutex<()>,
 }
 
 /// Where a segment lies.
@@ -123,7 +64,7 @@ impl Segments {
         }
         let make = || {
             device.grow(slots::slot_offset(0, size) + BLOCK + STEP_LEAST.min(size))?;
-            for slot in 1..Self::slots_in(device.length(), size) {
+            for slot in 1..slots_in(device.length(), size) {
                 // Whatever was there is none of ours.
                 let zeros = AlignedBuffer::new(BLOCK as usize);
                 device.write(slots::slot_offset(slot, size), &zeros)?;
@@ -135,7 +76,7 @@ impl Segments {
             device.sync()
         };
         make().map_err(LogError::Prepare)?;
-        let mut table = Table { oldest, ..Table::of(device.length(), size) };
+        let mut table = SlotTable { oldest, ..SlotTable::of(device.length(), size) };
         table.free = (1..table.count).rev().collect();
         table.held.insert(0, 0);
         let table = Mutex::new(table);
@@ -150,7 +91,7 @@ impl Segments {
         }
         device.read(0, &mut block).map_err(LogError::Read)?;
         let size = slots::read_log_header(&block, &uuid, device.path())?;
-        let mut table = Table::of(device.length(), size);
+        let mut table = SlotTable::of(device.length(), size);
         for slot in (0..table.count).rev() {
             let offset = slots::slot_offset(slot, size);
             device.read(offset, &mut block).map_err(LogError::Read)?;
@@ -173,13 +114,7 @@ impl Segments {
         Ok(Segments { device, uuid, size, table, growing: Mutex::new(()) })
     }
 
-    /// Slots whose header lies in a file of `length` bytes.
-    fn slots_in(length: u64, size: u64) -> usize {
-        (length.saturating_sub(2 * BLOCK) / (BLOCK + size)) as usize
-            + usize::from(length >= 2 * BLOCK)
-    }
-
-    fn table(&self) -> MutexGuard<'_, Table> {
+    pub(super) fn table(&self) -> MutexGuard<'_, SlotTable> {
         locked(&self.table)
     }
 
@@ -393,124 +328,6 @@ impl Segments {
         }
         self.table().reach(length, self.size);
         Ok(())
-    }
-
-    /// Gives free slots at the end of the file back, down to `slots`. Answers by how many bytes the
-    /// file is shorter.
-    ///
-    /// # Errors
-    /// If the device fails; the file is then as long as before.
-    pub(super) fn give_back(&self, slots: usize) -> Result<u64, DeviceError> {
-        let _growing = locked(&self.growing);
-        let mut given = Vec::new();
-        let (ready, end) = {
-            let mut table = self.table();
-            while table.promised == 0
-                && table.count > slots.max(SLOTS_LEAST)
-                && let Some(at) = table.free.iter().position(|slot| slot + 1 == table.count)
-            {
-                given.push(table.free.swap_remove(at));
-                table.count -= 1;
-            }
-            if given.is_empty() {
-                return Ok(0);
-            }
-            let end = slots::slot_offset(table.count, self.size);
-            (std::mem::replace(&mut table.ready, end), end)
-        };
-        let old = self.device.length();
-        if let Err(error) = self.device.shrink(end) {
-            let mut table = self.table();
-            table.count += given.len();
-            table.ready = ready;
-            table.free.append(&mut given);
-            return Err(error);
-        }
-        Ok(old - self.device.length())
-    }
-
-    /// Moves the segments from the oldest position that is kept to `end`, where the log ends, to
-    /// the beginning of the file, and cuts off what is behind. Nothing is appended any more.
-    /// Answers by how many bytes the file is shorter.
-    ///
-    /// Each segment is durable in its new slot before that slot's header names it, so a crash
-    /// leaves the old one, the new one or both, and then with the same records in them (rule 7).
-    ///
-    /// # Errors
-    /// If the device fails. The log is what it was.
-    pub(super) fn cut_back(&self, end: u64) -> Result<u64, LogError> {
-        let _growing = locked(&self.growing);
-        let oldest = self.oldest();
-        let (first, last) = (self.sequence(oldest), self.sequence(end.max(1) - 1));
-        let kept: Vec<u64> = {
-            let mut table = self.table();
-            let behind = table.held.split_off(&(last + 1));
-            table.free.extend(behind.into_values());
-            table.held.range(first..).map(|(&sequence, _)| sequence).collect()
-        };
-        let Some(&last) = kept.last() else { return Ok(0) };
-        for &sequence in &kept {
-            self.move_below(sequence, kept.len(), oldest, end)?;
-        }
-        let (old, in_last) = (self.device.length(), end.min((last + 1) * self.size));
-        let places = kept.iter().map(|&sequence| {
-            let begin = sequence * self.size;
-            let bytes = (in_last.min(begin + self.size) - begin).next_multiple_of(BLOCK);
-            Ok(self.offset(begin)? + bytes)
-        });
-        let ends: Result<Vec<u64>, LogError> = places.collect();
-        self.device.shrink(ends?.into_iter().max().unwrap_or(old)).map_err(LogError::Prepare)?;
-        Ok(old - self.device.length())
-    }
-
-    /// Moves segment `sequence` into a slot below `slots`, if it is in none; of its records, those
-    /// from `oldest` to `end` are kept.
-    fn move_below(
-        &self,
-        sequence: u64,
-        slots: usize,
-        oldest: u64,
-        end: u64,
-    ) -> Result<(), LogError> {
-        let (from, to) = {
-            let mut table = self.table();
-            let Some(&from) = table.held.get(&sequence).filter(|&&slot| slot >= slots) else {
-                return Ok(());
-            };
-            let Some(at) = table.free.iter().position(|&slot| slot < slots) else { return Ok(()) };
-            (from, table.free.swap_remove(at))
-        };
-        let begin = sequence * self.size;
-        let kept = oldest.clamp(begin, begin + self.size) / BLOCK * BLOCK
-            ..end.min(begin + self.size).next_multiple_of(BLOCK);
-        let place = |slot, lsn| slots::slot_offset(slot, self.size) + BLOCK + (lsn - begin);
-        let mut buffer = AlignedBuffer::new(COPIED.min(self.size) as usize);
-        let mut at = kept.start;
-        while at < kept.end {
-            let bytes = &mut buffer[..(kept.end - at).min(COPIED) as usize];
-            self.read(at, bytes)?;
-            self.device.write(place(to, at), bytes).map_err(LogError::Prepare)?;
-            at += bytes.len() as u64;
-        }
-        self.device.sync().map_err(LogError::Prepare)?;
-        let header = slots::slot_offset(to, self.size);
-        self.device.write(header, &self.header(sequence)).map_err(LogError::Prepare)?;
-        self.device.sync().map_err(LogError::Prepare)?;
-        let mut table = self.table();
-        table.held.insert(sequence, to);
-        table.free.push(from);
-        Ok(())
-    }
-
-    /// Takes their names from slots that name the same segment as a lower one.
-    ///
-    /// # Errors
-    /// If the device fails.
-    pub(super) fn forget_doubles(&self) -> Result<(), LogError> {
-        let doubles = std::mem::take(&mut self.table().doubles);
-        let zeros = AlignedBuffer::new(BLOCK as usize);
-        let mut offsets = doubles.into_iter().map(|slot| slots::slot_offset(slot, self.size));
-        offsets.try_for_each(|offset| self.device.write(offset, &zeros)).map_err(LogError::Prepare)
     }
 
     /// The header block of a slot that holds `sequence`.

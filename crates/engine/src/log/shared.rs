@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
 
-use millpond_base::sync::{Mutex, MutexGuard};
+use millpond_base::sync::atomic::{AtomicBool, Ordering};
+use millpond_base::sync::{Condvar, Mutex};
 
 use super::counts::Counters;
-use super::flush::Flush;
+use super::group_commit::Flush;
+use super::locked::locked;
 use super::ring::Ring;
 use super::segments::Segments;
-use super::writer::Alarm;
 
 /// LSN of the first record of a new log: a block, so that 0 is none.
 pub(super) const FIRST: u64 = super::options::BLOCK;
@@ -35,8 +37,88 @@ impl Shared {
     }
 }
 
-/// Locks `mutex`. A thread that panicked under it left the data whole: every change to them is a
-/// few plain stores.
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// What wakes the background thread.
+pub(super) struct Alarm {
+    /// The thread sleeps until somebody appends.
+    is_asleep: AtomicBool,
+    state: Mutex<Wanted>,
+    bell: Condvar,
+}
+
+#[derive(Default)]
+struct Wanted {
+    is_urgent: bool,
+    is_stopping: bool,
+}
+
+impl Alarm {
+    pub(super) fn new() -> Alarm {
+        let is_asleep = AtomicBool::new(false);
+        Alarm { is_asleep, state: Mutex::new(Wanted::default()), bell: Condvar::new() }
+    }
+
+    #[inline]
+    pub(super) fn is_asleep(&self) -> bool {
+        self.is_asleep.load(Ordering::SeqCst)
+    }
+
+    /// There is something to do again.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn rouse(&self) {
+        // One of those who saw it asleep rings.
+        if self.is_asleep.swap(false, Ordering::SeqCst) {
+            let _state = locked(&self.state);
+            self.bell.notify_one();
+        }
+    }
+
+    /// The buffer fills up.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn urge(&self) {
+        let mut state = locked(&self.state);
+        if !state.is_urgent {
+            state.is_urgent = true;
+            self.bell.notify_one();
+        }
+    }
+
+    pub(super) fn stop(&self) {
+        locked(&self.state).is_stopping = true;
+        self.bell.notify_one();
+    }
+
+    /// Sleeps until there is something to flush, then for `interval` or until it is urgent.
+    /// Returns up to where to flush, `None` to stop.
+    pub(super) fn next(&self, ring: &Ring, interval: Duration) -> Option<u64> {
+        let mut state = locked(&self.state);
+        loop {
+            if state.is_stopping {
+                return None;
+            }
+            // Asleep first, then the tail: an append is seen here, or sees that this sleeps
+            // (rule 9).
+            self.is_asleep.store(true, Ordering::SeqCst);
+            if ring.tail() > ring.durable() {
+                break;
+            }
+            state = self.bell.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.is_asleep.store(false, Ordering::SeqCst);
+        let target = ring.tail();
+        let deadline = Instant::now() + interval;
+        while !state.is_stopping && !state.is_urgent {
+            let left = deadline.saturating_duration_since(Instant::now());
+            // In a model no time passes.
+            if left.is_zero() || cfg!(any(loom, shuttle)) {
+                break;
+            }
+            let waited = self.bell.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let is_urgent = std::mem::take(&mut state.is_urgent);
+        // What is urgent is room: up to now, not up to when the interval began.
+        (!state.is_stopping).then(|| if is_urgent { ring.tail() } else { target })
+    }
 }

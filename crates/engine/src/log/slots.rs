@@ -20,6 +20,7 @@
 //! used. Each header lies in one sector, so a crash leaves the old one or the new one (rule 6): one
 //! that is neither is damage.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -128,6 +129,67 @@ pub(super) fn read_slot_header(bytes: &[u8], uuid: &[u8; 16]) -> SlotState {
         true if u32_at(sector, 8) == FORMAT => SlotState::Holds(u64_at(sector, 32)),
         _ => SlotState::Damaged,
     }
+}
+
+/// Which slot of a log's file holds which segment, and which slots are free.
+pub(super) struct SlotTable {
+    /// Sequence number → slot.
+    pub(super) held: BTreeMap<u64, usize>,
+    pub(super) free: Vec<usize>,
+    /// Bytes of the file that may be used: it may have been made longer, and not durably so yet.
+    pub(super) ready: u64,
+    /// Where the file will be ready up to; zero if it is not becoming longer.
+    pub(super) promised: u64,
+    /// Slots that begin in what is ready.
+    pub(super) count: usize,
+    /// Nothing before this is kept.
+    pub(super) oldest: u64,
+    /// Slots whose header could not be read; they count as neither held nor free.
+    pub(super) damaged: Vec<usize>,
+    /// Slots that name a segment that a lower one names, too (rule 7). They are free.
+    pub(super) doubles: Vec<usize>,
+}
+
+impl SlotTable {
+    /// That of a file of `length` bytes of which nothing else is known.
+    pub(super) fn of(length: u64, size: u64) -> SlotTable {
+        let ready = length - length % BLOCK;
+        SlotTable {
+            held: BTreeMap::new(),
+            free: Vec::new(),
+            ready,
+            promised: 0,
+            count: slots_in(ready, size),
+            oldest: 0,
+            damaged: Vec::new(),
+            doubles: Vec::new(),
+        }
+    }
+
+    /// Takes the first free slot of the file, so that its end gets free.
+    pub(super) fn take_free(&mut self) -> Option<usize> {
+        let first = self.free.iter().enumerate().min_by_key(|(_, slot)| **slot);
+        let (at, _) = first?;
+        Some(self.free.swap_remove(at))
+    }
+
+    /// The file may be used up to `ready`: slots that begin there are free.
+    pub(super) fn reach(&mut self, ready: u64, size: u64) {
+        self.ready = self.ready.max(ready);
+        let count = slots_in(self.ready, size);
+        self.free.extend(self.count..count);
+        self.count = self.count.max(count);
+    }
+
+    /// Bytes of records that slot `slot` has room for in the file.
+    pub(super) fn room(&self, slot: usize, size: u64) -> u64 {
+        self.ready.saturating_sub(slot_offset(slot, size) + BLOCK).min(size)
+    }
+}
+
+/// Slots whose header lies in a file of `length` bytes.
+pub(super) fn slots_in(length: u64, size: u64) -> usize {
+    (length.saturating_sub(2 * BLOCK) / (BLOCK + size)) as usize + usize::from(length >= 2 * BLOCK)
 }
 
 #[cfg(test)]

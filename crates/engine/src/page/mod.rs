@@ -2,14 +2,15 @@
 //! itself: formats only, no I/O.
 
 pub mod buffer;
-pub mod change;
 pub mod directory;
 pub mod edit;
 pub mod free_map;
 pub mod header;
 mod racy;
+pub mod record_body;
 pub mod size;
 pub mod superblock;
+pub mod varint;
 pub mod view;
 
 pub use buffer::PageBuffer;

@@ -24,7 +24,7 @@ use std::ptr::NonNull;
 use millpond_base::{Lsn, Mark, PageId, PageKind};
 
 use crate::page::PageType;
-use crate::page::change::OrphanRoot;
+use crate::page::record_body::OrphanRoot;
 use crate::pool::error::PoolError;
 use crate::pool::frame::FrameHeader;
 use crate::pool::guard::{Read, Write};

@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use millpond_base::{Mark, PageId};
 
-use crate::page::change::OrphanRoot;
+use crate::page::record_body::OrphanRoot;
 use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
 use crate::pool::frame::FrameHeader;

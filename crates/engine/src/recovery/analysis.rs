@@ -12,7 +12,7 @@ use super::progress::Phase;
 use super::progress::Progress;
 use crate::io::simulated::planted::planted;
 use crate::log::{Header, Log};
-use crate::page::change::{Section, sections};
+use crate::page::record_body::{Section, sections};
 use crate::pool::mini_transaction::{PageSpace, kind};
 
 /// Bytes of the log between two reports of progress.
@@ -191,7 +191,7 @@ impl Pass {
     fn pages(&mut self, at: Lsn, section: &Section<'_>) {
         match *section {
             Section::Image { page, .. } => self.index.image(page, at),
-            Section::Difference { page, .. } | Section::Note { page, .. } => {
+            Section::Difference { page, .. } | Section::Physiological { page, .. } => {
                 self.index.change(page, at);
             }
             Section::Freed { page } => self.index.free(page),

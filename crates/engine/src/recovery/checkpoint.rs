@@ -23,7 +23,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::error::RecoveryError;
 use crate::io::simulated::planted::planted;
 use crate::log::{Log, LogError, Record};
-use crate::page::change::{OrphanRoot, put_varint, take_varint};
+use crate::page::record_body::OrphanRoot;
+use crate::page::varint::{put_varint, take_varint};
 use crate::pool::mini_transaction::kind;
 
 /// The version of the encoding.

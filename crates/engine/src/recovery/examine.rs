@@ -37,7 +37,7 @@ use super::damage::StrayPages;
 use super::error::RecoveryError;
 use crate::io::{AlignedBuffer, Device, PageRead, PageStore};
 use crate::log::{Log, LogError, LogOptions};
-use crate::page::change::{Section, sections};
+use crate::page::record_body::{Section, sections};
 use crate::page::{PageHeader, PageType};
 use crate::pool::mini_transaction::kind;
 

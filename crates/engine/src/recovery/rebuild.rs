@@ -8,7 +8,7 @@ use millpond_base::{Lsn, PageId, Reason};
 use super::error::RecoveryError;
 use crate::io::{AlignedBuffer, PageStore, PageWrite};
 use crate::page::PageHeader;
-use crate::page::change::{Section, sections};
+use crate::page::record_body::{Section, sections};
 
 /// Does to a page what a structure's note says; `false`, and the page may be anything, if the note
 /// makes no sense there.
@@ -99,11 +99,11 @@ impl<'a> Rebuild<'a> {
             Section::Difference { pieces, .. } if !pieces.apply(page) => {
                 return Err("its difference is longer than a page");
             }
-            Section::Note { bytes, .. } if !(self.note)(page, bytes) => {
+            Section::Physiological { bytes, .. } if !(self.note)(page, bytes) => {
                 return Err("its note makes no sense there");
             }
             // A note says what a structure did, and none renames its pages.
-            Section::Note { .. } => {}
+            Section::Physiological { .. } => {}
             _ if PageHeader::read(page).page != piece.page => {
                 return Err("it gives the page another id");
             }

@@ -28,7 +28,7 @@ use super::rebuild::Piece;
 use super::rebuild::Rebuild;
 use crate::io::PageStore;
 use crate::log::Log;
-use crate::page::change::{Section, sections};
+use crate::page::record_body::{Section, sections};
 
 /// Bytes of a batch, about: enough that handing it over costs nothing beside applying it.
 const BATCH_BYTES: usize = 256 << 10;
@@ -201,7 +201,7 @@ impl Pass<'_> {
     fn wants(&mut self, at: Lsn, section: &Section<'_>) -> Option<(PageId, bool)> {
         let (Section::Image { page, .. }
         | Section::Difference { page, .. }
-        | Section::Note { page, .. }) = *section
+        | Section::Physiological { page, .. }) = *section
         else {
             return None;
         };

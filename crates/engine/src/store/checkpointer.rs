@@ -157,8 +157,8 @@ impl<M: PoolStrategy> Checkpointer<M> {
             orphans: space.orphans().iter().map(|(page, root)| (*page, *root)).collect(),
             ..Checkpoint::default()
         });
-        let under_way = self.txns.active().settled();
-        let had_records = under_way.into_iter().filter(|(_, last)| *last != Lsn(0));
+        let active = self.txns.active().last_records();
+        let had_records = active.into_iter().filter(|(_, last)| *last != Lsn(0));
         let had_records = had_records.filter(|_| !planted!(ActiveNotRecorded));
         checkpoint.active = had_records.map(|(tx, last)| Active { tx, last }).collect();
         checkpoint.next_tx = self.txns.active().next_id();

@@ -1,19 +1,19 @@
-//! Transactions that have written something and are not over yet.
+//! The transaction table: transactions that have written something and are not over yet.
 //!
-//! A checkpoint has to know of each of them the last record that lies before the checkpoint's own
-//! place in the log, `begin`. A transaction appends its record first and notes its place here
-//! afterwards; so whoever looks at the table waits for steps that were under way at `begin`:
+//! A checkpoint records for each of them its last LSN before the checkpoint's own LSN, `begin`. A
+//! transaction appends its record first and stores the LSN here afterwards; so the reader of the
+//! table waits for steps that were under way at `begin`:
 //!
 //! 1. A transaction enters the table before its first record.
-//! 2. Its step counter is odd while it may append a record that is not noted yet.
+//! 2. Its step counter is odd while it may append a record whose LSN is not stored yet.
 //! 3. It is marked as over after the record that ends it, and within a step.
 //!
 //! A step that began after `begin` appends behind `begin`, where recovery reads the record itself.
 //!
-//! Steps are counted by the one thread that uses the transaction, so without an exchange of memory
-//! contents: whoever has seen the log's tail behind a record has seen that its step had begun,
-//! because the place of the record was taken, by a sequentially consistent addition to the tail,
-//! after that.
+//! Only the thread that uses the transaction counts its steps, so it needs no atomic
+//! read-modify-write: a thread that has seen the log's tail behind a record has seen that its step
+//! had begun, because the record's LSN was taken, by a sequentially consistent addition to the
+//! tail, after that.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -26,15 +26,15 @@ use crate::io::simulated::planted::{planted, unless_planted};
 use crate::pool::{PoolError, borrowed};
 use crate::txn::undo_buffer::UndoBuffer;
 
-/// A transaction under way.
+/// An active transaction: an entry of the table.
 pub struct Active {
     tx: u64,
     first: AtomicU64,
     last: AtomicU64,
     steps: AtomicU64,
     over: AtomicBool,
-    /// Its own thread has this within each call that changes something.
-    changes: Mutex<UndoBuffer>,
+    /// Locked by its own thread within each call that changes something.
+    undo: Mutex<UndoBuffer>,
 }
 
 impl std::fmt::Debug for Active {
@@ -49,32 +49,32 @@ impl Active {
         self.tx
     }
 
-    /// A lower bound of its records.
+    /// A lower bound of the LSNs of its records.
     pub fn first(&self) -> Lsn {
         Lsn(self.first.load(Ordering::Acquire))
     }
 
-    /// Start of its last record that was noted; 0: none.
+    /// LSN of its last record; 0: none.
     pub fn last(&self) -> Lsn {
         Lsn(self.last.load(Ordering::Acquire))
     }
 
-    /// What it changed, for its own thread: others have this for moments.
+    /// Locks its undo buffer, for its own thread: others hold it for moments.
     #[inline]
-    pub(super) fn changes(&self) -> MutexGuard<'_, UndoBuffer> {
-        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn undo(&self) -> MutexGuard<'_, UndoBuffer> {
+        self.undo.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What it changed, for another thread. A call that the transaction is in is waited for.
+    /// Locks its undo buffer, for another thread. That waits for a call that the transaction is in.
     ///
     /// # Errors
     /// [`PoolError::Held`]: that call waits for a page that this thread lends.
-    pub(super) fn changes_of_other(&self) -> Result<MutexGuard<'_, UndoBuffer>, PoolError> {
+    pub(super) fn undo_of_other(&self) -> Result<MutexGuard<'_, UndoBuffer>, PoolError> {
         if borrowed::pages_borrowed() == 0 {
-            return Ok(self.changes());
+            return Ok(self.undo());
         }
-        borrowed::until(|| match self.changes.try_lock() {
-            Ok(changes) => Some(changes),
+        borrowed::until(|| match self.undo.try_lock() {
+            Ok(undo) => Some(undo),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         })
@@ -86,7 +86,7 @@ impl Active {
         Step::begin(self)
     }
 
-    /// Does `step`, which may append a record and answers where.
+    /// Does `step`, which may append a record and returns its LSN.
     pub(super) fn step<R>(&self, step: impl FnOnce() -> (R, Lsn)) -> R {
         let under_way = self.begin_step();
         let (result, at) = step();
@@ -94,8 +94,8 @@ impl Active {
         result
     }
 
-    /// Waits until what was under way when this was called is noted.
-    fn settle(&self) {
+    /// Waits until the LSN of a step that is under way is stored.
+    fn await_step(&self) {
         let seen = self.steps.load(Ordering::SeqCst);
         let is_same = || self.steps.load(Ordering::SeqCst) == seen;
         let mut round = 0u32;
@@ -110,20 +110,23 @@ impl Active {
     }
 }
 
-/// A step under way; over when it is dropped, also by a panic.
+/// A step; over when it is dropped, also by a panic.
 pub(super) struct Step<'a>(&'a Active);
 
 impl<'a> Step<'a> {
-    /// Ends it: its record, if there was one, is at `at`.
+    /// Ends it: its record, if there was one, has the LSN `at`.
     #[inline]
     pub(super) fn end(self, at: Lsn) {
         planted!(StepNotAwaited, dawdle);
         if at != Lsn(0) {
+            debug_assert!(at > self.0.last(), "the LSNs of a transaction's records grow");
+            debug_assert!(at >= self.0.first(), "it entered before its first record (rule 1)");
             self.0.last.store(at.0, Ordering::Release);
         }
     }
 
     fn begin(active: &'a Active) -> Step<'a> {
+        debug_assert_eq!(active.steps.load(Ordering::Relaxed) % 2, 0, "steps do not nest");
         add_one(&active.steps);
         Step(active)
     }
@@ -135,13 +138,13 @@ impl Drop for Step<'_> {
     }
 }
 
-/// Adds one to what no other thread adds to.
+/// Adds one to a counter that no other thread adds to.
 #[inline]
 fn add_one(steps: &AtomicU64) {
     steps.store(steps.load(Ordering::Relaxed) + 1, Ordering::Release);
 }
 
-/// All of them.
+/// The transaction table.
 #[derive(Debug, Default)]
 pub struct ActiveTable {
     next: AtomicU64,
@@ -154,7 +157,7 @@ impl ActiveTable {
         ActiveTable { next: AtomicU64::new(next.max(1)), active: Mutex::default() }
     }
 
-    /// An id that no transaction has had.
+    /// Draws an id that no transaction has had.
     pub fn new_id(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
@@ -168,12 +171,13 @@ impl ActiveTable {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The transaction `tx`, whose last record is `last`, writes from `first` on.
+    /// Enters transaction `tx`, whose last record is `last`. Its records begin at `first` or
+    /// behind.
     pub fn enter(&self, tx: u64, first: Lsn, last: Lsn) -> Arc<Active> {
         self.enter_again(None, tx, first, last)
     }
 
-    /// The same, with the memory of an entry that has left, unless somebody still looks at it.
+    /// The same, with the memory of an entry that has left, unless another thread still reads it.
     pub(super) fn enter_again(
         &self,
         spare: Option<Arc<Active>>,
@@ -181,60 +185,65 @@ impl ActiveTable {
         first: Lsn,
         last: Lsn,
     ) -> Arc<Active> {
-        let fresh = |changes| Active {
+        assert!(last == Lsn(0) || first <= last, "{first:?} bounds {last:?}");
+        let fresh = |undo| Active {
             tx,
             first: AtomicU64::new(first.0),
             last: AtomicU64::new(last.0),
             steps: AtomicU64::new(0),
             over: AtomicBool::new(false),
-            changes,
+            undo,
         };
         let active = match spare {
             Some(mut spare) => match Arc::get_mut(&mut spare) {
-                Some(place) => {
-                    let changes = std::mem::take(&mut place.changes);
-                    *place = fresh(changes);
-                    place.changes().clear();
+                Some(reused) => {
+                    let undo = std::mem::take(&mut reused.undo);
+                    *reused = fresh(undo);
+                    reused.undo().clear();
                     spare
                 }
                 None => Arc::new(fresh(Mutex::default())),
             },
             None => Arc::new(fresh(Mutex::default())),
         };
-        self.map().insert(tx, active.clone());
+        let other = self.map().insert(tx, active.clone());
+        assert!(other.is_none(), "transaction {tx} is in the table already");
         active
     }
 
-    /// It is over: its last record is in the log. Call it within a step.
+    /// Removes a transaction that is over: its last record is in the log. Call it within a step
+    /// (rule 3).
     pub(super) fn leave(&self, active: &Active) {
+        debug_assert_eq!(active.steps.load(Ordering::Relaxed) % 2, 1, "within a step (rule 3)");
         active.over.store(true, Ordering::Release);
-        self.map().remove(&active.tx);
+        let left = self.map().remove(&active.tx);
+        debug_assert!(left.is_some(), "transaction {} is not in the table", active.tx);
     }
 
-    /// All of them.
+    /// All entries.
     pub(super) fn all(&self) -> Vec<Arc<Active>> {
         self.map().values().cloned().collect()
     }
 
-    /// How many there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.map().len()
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Those that are under way, with their last records as of a moment after the call began.
-    pub fn settled(&self) -> Vec<(u64, Lsn)> {
+    /// Returns the active transactions with their last LSNs, as of a moment after the call began.
+    pub fn last_records(&self) -> Vec<(u64, Lsn)> {
         let all = self.all();
-        unless_planted!(StepNotAwaited, all.iter().for_each(|active| active.settle()));
-        let under_way = all.iter().filter(|active| !active.over.load(Ordering::Acquire));
-        under_way.map(|active| (active.tx, active.last())).collect()
+        unless_planted!(StepNotAwaited, all.iter().for_each(|active| active.await_step()));
+        let active = all.iter().filter(|active| !active.over.load(Ordering::Acquire));
+        active.map(|active| (active.tx, active.last())).collect()
     }
 
-    /// Where the oldest of them began; `None` if there is none.
+    /// Where the records of the oldest active transaction begin, or `None` if there is none.
     pub fn oldest(&self) -> Option<Lsn> {
         self.map().values().map(|active| active.first()).min()
     }
@@ -261,17 +270,17 @@ mod tests {
         });
         entered.recv().unwrap();
         let asking = table.clone();
-        let asker = std::thread::spawn(move || asking.settled());
+        let asker = std::thread::spawn(move || asking.last_records());
         go.send(()).unwrap();
         writer.join().unwrap();
         assert_eq!(asker.join().unwrap(), [(7, Lsn(99))]);
         assert_eq!((table.oldest(), table.next_id()), (Some(Lsn(50)), 8));
         active.step(|| (table.leave(&active), Lsn(0)));
-        assert!(table.is_empty() && table.settled().is_empty() && table.oldest().is_none());
+        assert!(table.is_empty() && table.last_records().is_empty() && table.oldest().is_none());
     }
 
     #[test]
-    fn a_transaction_that_ends_meanwhile_is_not_told_of() {
+    fn a_transaction_that_ends_meanwhile_is_not_reported() {
         let table = ActiveTable::new(1);
         let active = table.enter(table.new_id(), Lsn(1), Lsn(3));
         std::thread::scope(|scope| {
@@ -281,10 +290,10 @@ mod tests {
                     (table.leave(&active), Lsn(5))
                 });
             });
-            let told = table.settled();
-            assert!(told.is_empty() || told[0].1 == Lsn(3), "{told:?}");
+            let reported = table.last_records();
+            assert!(reported.is_empty() || reported[0].1 == Lsn(3), "{reported:?}");
             ending.join().unwrap();
         });
-        assert!(table.settled().is_empty());
+        assert!(table.last_records().is_empty());
     }
 }

@@ -1,13 +1,14 @@
-//! Which threads are within a call that writes, outside transactions: who begins the first snapshot
-//! waits for them ([`ActiveWriters::settle`]), since they may not know of it yet.
+//! Writer quiescence: which threads are within a writing call outside transactions. The thread that
+//! begins the first snapshot waits for them ([`ActiveWriters::quiesce`]), since they may not know
+//! of the snapshot yet.
 //!
 //! # Rules
-//! 1. A call is announced before it looks whether there are snapshots. Who begins the first one
-//!    says so before it looks for calls. One of the two sees the other.
-//! 2. A thread with a slot of its own counts there: how deep it is in calls within calls, and how
-//!    many outermost ones are over, so that nobody waits for a later call than he means to.
-//! 3. The others count in one of two places, and in the other one from the next `settle` on: the
-//!    first place gets empty, however many come.
+//! 1. A call is announced before it checks whether there are snapshots. The thread that begins the
+//!    first one publishes that before it checks for calls. One of the two sees the other.
+//! 2. A thread with a slot of its own counts there: the depth of its nested calls, and the
+//!    outermost calls that are over, so that `quiesce` does not wait for a later call.
+//! 3. The other threads share two counters. They count in one, and in the other from the next
+//!    `quiesce` on: the first one drains, however many calls begin.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -15,10 +16,10 @@ use std::sync::{Mutex, PoisonError};
 use crate::pool::thread_slot::{OWNED, thread_slot};
 use crate::pool::{PoolError, borrowed};
 
-/// Depth of calls within calls; what is above it counts calls.
+/// Mask of the depth of nested calls; the bits above count calls.
 const DEPTH: u64 = (1 << 16) - 1;
 
-/// Away from others.
+/// A counter in a cache line of its own.
 #[repr(align(64))]
 #[derive(Default)]
 struct Slot(AtomicU64);
@@ -29,10 +30,10 @@ pub(super) struct ActiveWriters {
     /// Of threads without a slot of their own.
     late: [AtomicU64; 2],
     phase: AtomicU64,
-    settling: Mutex<()>,
+    quiescing: Mutex<()>,
 }
 
-/// A call, until it goes.
+/// A call, which is over when this is dropped.
 pub(super) struct Call<'c> {
     count: &'c AtomicU64,
     is_owned: bool,
@@ -42,14 +43,16 @@ impl ActiveWriters {
     pub(super) fn new() -> ActiveWriters {
         let slots = (0..OWNED).map(|_| Slot::default()).collect();
         let (late, phase) = (Default::default(), AtomicU64::new(0));
-        ActiveWriters { slots, late, phase, settling: Mutex::default() }
+        ActiveWriters { slots, late, phase, quiescing: Mutex::default() }
     }
 
     /// Announces a call.
     #[inline]
     pub(super) fn enter(&self) -> Call<'_> {
         if let Some(Slot(count)) = self.slots.get(thread_slot()) {
-            // Nobody else writes there.
+            // No other thread writes there.
+            let depth = count.load(Ordering::Relaxed) & DEPTH;
+            debug_assert!(depth < DEPTH, "calls nest too deeply");
             count.store(count.load(Ordering::Relaxed) + 1, Ordering::SeqCst);
             return Call { count, is_owned: true };
         }
@@ -59,12 +62,12 @@ impl ActiveWriters {
         Call { count, is_owned: false }
     }
 
-    /// Waits until the calls are over that are under way.
+    /// Waits until the calls that are under way are over.
     ///
     /// # Errors
     /// [`PoolError::Held`]: one of them waits for a page that this thread lends.
-    pub(super) fn settle(&self) -> Result<(), PoolError> {
-        let _settling = self.settling.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn quiesce(&self) -> Result<(), PoolError> {
+        let _quiescing = self.quiescing.lock().unwrap_or_else(PoisonError::into_inner);
         for Slot(count) in &self.slots {
             let seen = count.load(Ordering::SeqCst);
             let over = || {
@@ -75,7 +78,7 @@ impl ActiveWriters {
                 borrowed::until(|| over().then_some(()))?;
             }
         }
-        // A call that drew its place earlier, and is announced there only now, sees the era.
+        // A call that chose its counter earlier, and counts there only now, sees the epoch.
         for _ in 0..2 {
             let [even, odd] = &self.late;
             let phase = self.phase.fetch_add(1, Ordering::SeqCst);
@@ -90,10 +93,12 @@ impl Drop for Call<'_> {
     #[inline]
     fn drop(&mut self) {
         if !self.is_owned {
-            self.count.fetch_sub(1, Ordering::SeqCst);
+            let before = self.count.fetch_sub(1, Ordering::SeqCst);
+            debug_assert!(before > 0, "a call that was announced");
             return;
         }
         let count = self.count.load(Ordering::Relaxed);
+        debug_assert!(count & DEPTH > 0, "a call that was announced");
         let is_last = count & DEPTH == 1;
         let after = if is_last { (count - 1).wrapping_add(DEPTH + 1) } else { count - 1 };
         self.count.store(after, Ordering::Release);
@@ -107,9 +112,9 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     #[test]
-    fn whoever_settles_waits_for_the_calls_under_way_and_for_no_other() {
+    fn quiescence_waits_for_the_calls_under_way_and_for_no_other() {
         let calls = Arc::new(ActiveWriters::new());
-        calls.settle().unwrap();
+        calls.quiesce().unwrap();
         let (entered, enter) = std::sync::mpsc::channel();
         let (go, wait) = std::sync::mpsc::channel::<()>();
         let is_over = Arc::new(AtomicBool::new(false));
@@ -122,7 +127,7 @@ mod tests {
             wait.recv().unwrap();
             over.store(true, Ordering::SeqCst);
             drop(outer);
-            // From now on there is always one under way.
+            // From now on there is always a call under way.
             let mut last = theirs.enter();
             while Arc::strong_count(&over) > 1 {
                 drop(last);
@@ -131,16 +136,16 @@ mod tests {
             drop(last);
         });
         enter.recv().unwrap();
-        let settler = {
+        let quiescer = {
             let (calls, is_over) = (calls.clone(), is_over.clone());
             std::thread::spawn(move || {
-                calls.settle().unwrap();
+                calls.quiesce().unwrap();
                 assert!(is_over.load(Ordering::SeqCst));
             })
         };
         go.send(()).unwrap();
-        settler.join().unwrap();
-        calls.settle().unwrap();
+        quiescer.join().unwrap();
+        calls.quiesce().unwrap();
         drop(is_over);
         caller.join().unwrap();
         assert!(calls.slots.iter().all(|slot| slot.0.load(Ordering::SeqCst) & DEPTH == 0));
@@ -151,15 +156,15 @@ mod tests {
         let calls = ActiveWriters::new();
         calls.late[0].fetch_add(1, Ordering::SeqCst);
         std::thread::scope(|scope| {
-            let settler = scope.spawn(|| calls.settle());
+            let quiescer = scope.spawn(|| calls.quiesce());
             while calls.phase.load(Ordering::SeqCst) == 0 {
                 std::thread::yield_now();
             }
-            // One that comes now is counted in the other place.
+            // A call that begins now counts in the other one.
             assert_eq!(calls.phase.load(Ordering::SeqCst) % 2, 1);
-            assert!(!settler.is_finished());
+            assert!(!quiescer.is_finished());
             calls.late[0].fetch_sub(1, Ordering::SeqCst);
-            settler.join().unwrap().unwrap();
+            quiescer.join().unwrap().unwrap();
         });
     }
 }

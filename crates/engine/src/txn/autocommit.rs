@@ -13,10 +13,10 @@ use crate::txn::commit_stamp::CommitStamp;
 use crate::txn::error::TxnError;
 use crate::txn::manager::TransactionManager;
 use crate::txn::trees::{Each, Look};
-use crate::txn::versions::{BulkModification, Versions};
+use crate::txn::versions::{BulkModification, VersionStore};
 
-/// Locks a key for a call outside transactions. One that is made while the thread lends a page to a
-/// closure, in which it is made perhaps, must not wait for what only that closure's end gives back.
+/// Locks a key for a call outside transactions. A call of a thread that lends a page to a closure
+/// must not wait long for what may be released only when that closure ends.
 fn lock(
     locks: &LockManager,
     owner: &mut LockOwner,
@@ -39,9 +39,9 @@ fn lock(
     }
 }
 
-/// Asks once more for the only lock of a call outside transactions, with empty hands, as long as
-/// it loses to others in a deadlock. What closes the circle may be a transaction of this thread:
-/// then nothing is won by that, and the transaction has to hear of it.
+/// Repeats the request for the only lock of a call outside transactions, without any lock held, as
+/// long as the call is the victim of a deadlock. If this thread has a transaction, that may be part
+/// of the cycle: then a retry is of no use, and the transaction gets the error.
 #[cold]
 fn lock_again(
     locks: &LockManager,
@@ -51,7 +51,7 @@ fn lock_again(
 ) -> Result<(), LockError> {
     let begun = Instant::now();
     while matches!(done, Err(LockError::Deadlock { .. }))
-        && !owner.has_company()
+        && !owner.thread_owns_others()
         && begun.elapsed() < locks.options().wait_max
     {
         owner.release_all();
@@ -72,8 +72,8 @@ fn lock_tree(
     Ok(lock_again(locks, owner, done, |owner| owner.lock_tree(tree, mode))?)
 }
 
-/// A writer that ends when this goes, also if what it does panics.
-struct Writing<'a>(&'a Versions, Arc<CommitStamp>);
+/// A writer that ends when this is dropped, also if what it does panics.
+struct Writing<'a>(&'a VersionStore, Arc<CommitStamp>);
 
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
@@ -81,7 +81,7 @@ impl Drop for Writing<'_> {
     }
 }
 
-/// Gives the locks back, also if what was done with them panics.
+/// Releases the locks, also if what was done with them panics.
 struct Release<'a>(&'a mut LockOwner);
 
 impl Drop for Release<'_> {
@@ -91,11 +91,12 @@ impl Drop for Release<'_> {
 }
 
 impl TransactionManager {
-    /// Does `work` with `key` of `tree` locked in X, as a transaction of its own would. `look` says
-    /// what the key's entry is, if there are snapshots, a large value as a whole if it is asked to.
+    /// Does `work` with `key` of `tree` locked in X, as a transaction of its own would. `look`
+    /// returns the key's entry, if there are snapshots, a large value as a whole if its argument is
+    /// `true`.
     ///
     /// # Errors
-    /// The lock was not to be had, or the log takes nothing more.
+    /// The lock is unavailable, or the log has failed.
     #[inline]
     pub fn alone<'t, R>(
         &self,
@@ -108,7 +109,7 @@ impl TransactionManager {
         self.await_room();
         let Some(locks) = &self.locks else { return Ok(work()) };
         let Some(mut guard) = self.slot().try_lock() else {
-            // A call within a call, or the slot that late threads share.
+            // A nested call, or the slot that late threads share.
             return self.alone_apart(locks, tree, key, look, work);
         };
         let scratch = guard.get_or_insert_default();
@@ -134,7 +135,7 @@ impl TransactionManager {
         self.call(tree, key, look, work)
     }
 
-    /// Does `work`, which changes `key`'s entry, for which there is a lock.
+    /// Does `work`, which changes `key`'s entry; the key is locked.
     #[inline]
     fn call<'t, R>(
         &self,
@@ -179,9 +180,9 @@ impl TransactionManager {
         Ok(writing)
     }
 
-    /// Does `work`, which changes `tree` as a whole, with all of it locked in X. `is_empty` says
-    /// whether there is nothing in it; `each` hands all entries that `work` changes to what
-    /// it is given, if snapshots need them.
+    /// Does `work`, which changes `tree` as a whole, with all of it locked in X. `is_empty` returns
+    /// whether the tree is empty; `each` calls its argument with all entries that `work` changes,
+    /// if snapshots need them.
     ///
     /// # Errors
     /// As [`TransactionManager::alone`], or `is_empty` or `each` failed.
@@ -202,11 +203,11 @@ impl TransactionManager {
         Ok(work())
     }
 
-    /// Does `work`, the end of `tree`, when no transaction has anything of it locked: none of those
-    /// that read it may find another one of its name.
+    /// Does `work`, which drops `tree`, when no transaction has a lock in it: no transaction that
+    /// read the tree may find another one of its name.
     ///
     /// # Errors
-    /// The lock was not to be had.
+    /// The lock is unavailable.
     pub fn alone_with<R>(&self, tree: u32, work: impl FnOnce() -> R) -> Result<R, TxnError> {
         let Some(locks) = &self.locks else { return Ok(work()) };
         let mut owner = LockOwner::begin(locks, self.active.new_id());
@@ -231,10 +232,10 @@ impl TransactionManager {
         })
     }
 
-    /// Waits until nobody has locked `tree` as a whole.
+    /// Waits until no owner has locked `tree` as a whole.
     ///
     /// # Errors
-    /// The lock was not to be had.
+    /// The lock is unavailable.
     pub fn wait_for_tree(&self, tree: u32) -> Result<(), TxnError> {
         let Some(locks) = &self.locks else { return Ok(()) };
         let mut owner = LockOwner::begin(locks, self.active.new_id());
@@ -242,10 +243,10 @@ impl TransactionManager {
         lock_tree(locks, release.0, tree, LockMode::IS)
     }
 
-    /// Looks, with `look`, at what is committed of `key`. `look` may run more than once.
+    /// Reads, with `look`, what is committed of `key`. `look` may run more than once.
     ///
     /// # Errors
-    /// The lock was not to be had.
+    /// The lock is unavailable.
     #[inline]
     pub fn committed<R>(
         &self,
@@ -313,16 +314,16 @@ mod tests {
             .and_then(|scratch| scratch.as_ref().map(|scratch| scratch.owner.is_some()));
         assert_eq!(kept, Some(true));
         manager.alone(7, b"key", nothing, || ()).unwrap();
-        // A transaction takes it, and gives it back.
-        let scratch = manager.take_kit();
+        // A transaction takes it, and returns it.
+        let scratch = manager.take_scratch();
         assert!(scratch.owner.is_some() && manager.slot().try_lock().unwrap().is_none());
-        manager.give_kit(scratch);
+        manager.return_scratch(scratch);
         assert!(manager.slot().try_lock().unwrap().is_some());
     }
 
-    /// A transaction holds a key that a call waits for, and wants all of the tree, at which the
-    /// call has announced itself: the call, which is younger, gives way, and comes again.
-    fn calls_come_again(
+    /// A transaction holds a key that a call waits for, and requests all of the tree, in which the
+    /// call holds an intention lock: the call, which is younger, is the victim, and retries.
+    fn calls_retry(
         call: impl Fn(&TransactionManager) -> Result<(), TxnError> + Sync,
         whole: LockMode,
     ) {
@@ -343,11 +344,11 @@ mod tests {
 
     #[test]
     fn a_plain_write_that_loses_a_deadlock_tries_again_by_itself() {
-        calls_come_again(|manager| manager.alone(7, b"key", nothing, || ()), LockMode::S);
+        calls_retry(|manager| manager.alone(7, b"key", nothing, || ()), LockMode::S);
     }
 
     #[test]
     fn a_plain_read_that_loses_a_deadlock_tries_again_by_itself() {
-        calls_come_again(|manager| manager.committed(7, b"key", || ()), LockMode::X);
+        calls_retry(|manager| manager.committed(7, b"key", || ()), LockMode::X);
     }
 }

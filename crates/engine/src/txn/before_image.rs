@@ -1,8 +1,9 @@
-//! What an entry's value was: in memory, or, if it is large, piece by piece in the spill file.
+//! Before images of entries: in memory, or, if the value is large, piece by piece in the spill
+//! file.
 //!
-//! A large value goes to the file while it is read, so that it never takes its length in memory. If
-//! it cannot, because there is no file or it is full, it is kept as any other.
-//! Of a value whose pages cannot be read the error is kept: reading that entry returns it.
+//! A large value is spilled while it is read, so that it never takes its length in memory. If that
+//! fails, because there is no file or it is full, it is kept in memory as any other. If the pages
+//! of a value cannot be read, the error is kept: reading that entry returns it.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use crate::btree::BTree;
 use crate::io::{Blocks, SpillError, SpillFile};
 use crate::pool::{Pages, PoolError};
 
-/// Bytes from which on a value goes to the file as it is read.
+/// Length from which on a value is spilled as it is read.
 const LARGE_MIN: u64 = 256 << 10;
 /// Bytes of a piece.
 const PIECE: usize = 256 << 10;
@@ -26,8 +27,8 @@ pub enum Found<'t> {
     Large(u64, Box<dyn Read + 't>),
 }
 
-/// The entry of `key`; `None` if there is none. A large value is to be read yet, unless it is
-/// wanted as a whole. Nobody may change the entry meanwhile.
+/// Returns the entry of `key`, or `None` if there is none. A large value is not read yet, unless it
+/// is wanted as a whole. The caller has locked the entry.
 ///
 /// # Errors
 /// The memory behind the tree failed.
@@ -45,14 +46,14 @@ pub fn find<'t, P: Pages>(
     Ok(tree.get_owned(key)?.map(Found::Whole))
 }
 
-/// A value that lies in the file, or that could not be read when it was to be put there.
+/// A value in the file, or one that could not be read when it was to be spilled.
 pub(super) struct Pieces {
     len: u64,
     all: Option<Blocks>,
     unreadable: Option<Arc<PoolError>>,
 }
 
-/// Why there is no having what a value was.
+/// Why a before image is unreadable.
 pub(super) enum Unread {
     /// The file.
     Spill(SpillError),
@@ -77,7 +78,7 @@ impl Pieces {
         Some(Pieces { len, all: Some(all), unreadable: None })
     }
 
-    /// What it takes in memory.
+    /// Bytes that it takes in memory.
     pub(super) fn bytes(&self) -> usize {
         LARGE_BYTES + self.all.as_ref().map_or(0, |all| all.len() * Blocks::EACH)
     }
@@ -98,7 +99,7 @@ impl Pieces {
     }
 }
 
-/// What a value was.
+/// The value of an entry before a change.
 #[derive(Clone)]
 pub(crate) enum BeforeImage {
     Here(Arc<[u8]>),
@@ -106,12 +107,12 @@ pub(crate) enum BeforeImage {
 }
 
 impl BeforeImage {
-    /// What cannot be read: who asks for it learns why.
+    /// A value that cannot be read: reading it returns `error`.
     pub(super) fn unreadable(error: Arc<PoolError>) -> BeforeImage {
         BeforeImage::Spilled(Arc::new(Pieces { len: 0, all: None, unreadable: Some(error) }))
     }
 
-    /// What `look` finds, which is asked again for all of a value that cannot be spilled.
+    /// Returns what `look` finds, which is called again for all of a value that cannot be spilled.
     pub(super) fn of<'t>(
         file: Option<&Arc<SpillFile>>,
         look: &mut dyn FnMut(bool) -> Result<Option<Found<'t>>, PoolError>,
@@ -129,7 +130,7 @@ impl BeforeImage {
         })
     }
 
-    /// The `len` bytes of `source`, in the file; `None` if that failed, or they could not be read.
+    /// Spills the `len` bytes of `source`; `None` if they could not be read or written.
     pub(super) fn spilled(
         file: &Arc<SpillFile>,
         len: u64,
@@ -138,7 +139,7 @@ impl BeforeImage {
         Some(BeforeImage::Spilled(Arc::new(Pieces::read_from(len, source, file)?)))
     }
 
-    /// What it takes in memory.
+    /// Bytes that it takes in memory.
     pub(super) fn bytes(&self) -> usize {
         match self {
             BeforeImage::Here(value) => value.len(),
@@ -146,7 +147,7 @@ impl BeforeImage {
         }
     }
 
-    /// All of it.
+    /// Reads all of it.
     pub(super) fn whole(&self) -> Result<Arc<[u8]>, Unread> {
         match self {
             BeforeImage::Here(value) => Ok(value.clone()),

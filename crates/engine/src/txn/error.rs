@@ -13,10 +13,10 @@ use crate::pool::PoolError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TxnError {
-    /// A lock was not to be had: a deadlock, or waiting took too long.
+    /// A lock is unavailable: a deadlock, or a timeout.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// A key or a value cannot be, or the memory behind the tree failed.
+    /// A key or a value is invalid, or the memory behind the tree failed.
     #[error(transparent)]
     Write(#[from] WriteError),
     /// The memory behind the tree failed.
@@ -34,10 +34,10 @@ pub enum TxnError {
     /// Snapshots need locks, and there are none.
     #[error("there are no snapshots without locks: open the store with locks")]
     NoSnapshots,
-    /// What was changed since the snapshot was begun took more memory than there is for that.
+    /// The versions since the snapshot was begun exceed their memory and the spill file.
     #[error(
-        "the snapshot that thread '{thread}' began at {caller} {age:.1?} ago is lost: what was \
-         changed since fits neither into the memory that is kept for it nor into the spill file; \
+        "the snapshot that thread '{thread}' began at {caller} {age:.1?} ago is lost: the \
+         versions since then fit neither into their memory nor into the spill file; \
          begin another one, keep it for a shorter time, or give the store more memory \
          (Options::memory) or a larger spill file (Options::spill_max)"
     )]
@@ -49,7 +49,8 @@ pub enum TxnError {
         /// How long ago.
         age: Duration,
     },
-    /// What the snapshot needs is in the spill file, which cannot be read. It is lost from then on.
+    /// A version that the snapshot needs is in the spill file, which cannot be read. The snapshot
+    /// is lost from then on.
     #[error(
         "the snapshot that was begun at {caller} is lost: {what}; drop it, and begin another one"
     )]
@@ -59,27 +60,27 @@ pub enum TxnError {
         /// What is wrong with the file.
         what: String,
     },
-    /// What an entry was when the snapshot began is in pages that cannot be read, or that hold
-    /// something else. Other entries are not concerned.
+    /// The version of an entry that the snapshot sees is in pages that cannot be read, or that hold
+    /// something else. Other entries are not affected.
     #[error("what the entry was when the snapshot began cannot be read: {0}")]
     VersionUnreadable(Arc<PoolError>),
     /// A snapshot cannot begin.
     #[error(
-        "no snapshot can begin: what transactions under way have changed takes {bytes} bytes, and \
-         there are {limit}, and no room in a spill file; try again when they are over, or give the \
+        "no snapshot can begin: the versions of what active transactions have changed take {bytes} \
+         bytes, there are {limit}, and no room in a spill file; try again when they are over, or give the \
          store more memory (Options::memory) or a larger spill file (Options::spill_max)"
     )]
     SnapshotTooLarge {
-        /// What it takes.
+        /// Bytes that the versions take.
         bytes: usize,
-        /// What there is.
+        /// Bytes of memory for them.
         limit: usize,
     },
-    /// What it takes to take the transaction back does not fit. The change was not made; the
-    /// transaction can be rolled back, aborted, or committed as it is.
+    /// The undo records of the transaction do not fit. The change was not made; the transaction can
+    /// be rolled back, aborted, or committed as it is.
     #[error(
-        "what it takes to take the transaction back needs more than the {limit} bytes of memory \
-         that there are for it, and {}; abort it, change less in one transaction, or give the store \
+        "the undo records of the transaction need more than the {limit} bytes of memory that there \
+         are for them, and {}; abort it, change less in one transaction, or give the store \
          more memory (Options::memory) or a larger spill file (Options::spill_max)",
         match error { Some(error) => error.to_string(), None => "there is no spill file".into() }
     )]
@@ -89,10 +90,10 @@ pub enum TxnError {
         /// Why it cannot be spilled; `None`: the store has no file.
         error: Option<SpillError>,
     },
-    /// What it takes to take the transaction back is in the spill file, which cannot be read.
+    /// Undo records of the transaction are in the spill file, which cannot be read.
     #[error(
-        "what it takes to take the transaction back cannot be read: {0}; drop the store and open it \
-         again: the transaction is taken back from the log then"
+        "undo records of the transaction cannot be read: {0}; drop the store and open it again: \
+         recovery rolls the transaction back"
     )]
     UndoUnreadable(SpillError),
     /// A tree was emptied or loaded while the snapshot began.
@@ -115,12 +116,12 @@ pub enum TxnError {
 }
 
 impl TxnError {
-    /// Whether a lock was waited for too long.
+    /// Whether waiting for a lock timed out.
     pub fn is_timeout(&self) -> bool {
         matches!(self, TxnError::Lock(error) if error.is_timeout())
     }
 
-    /// Whether the same transaction may well succeed if it is begun once more.
+    /// Whether the same transaction may succeed if it is restarted.
     pub fn is_retriable(&self) -> bool {
         match self {
             TxnError::Lock(error) => error.retriable(),

@@ -1,13 +1,13 @@
-//! Keeping writers from running away from checkpoints.
+//! Back-pressure: writers do not run away from checkpoints.
 //!
-//! Checkpoints let the log be used again, and bound what a recovery has to read. They are taken in
-//! the background, and a device that writes pages more slowly than the log takes records would fall
-//! behind for good. So the LSN gap, from where a recovery would begin to the log's end, is not only
-//! what checkpoints are begun for (at a half): from three quarters on whoever begins to write
-//! sleeps a moment, and at the whole of it he waits until a checkpoint has caught up.
+//! Checkpoints let the log be reused, and bound what a recovery has to read. They are taken in the
+//! background, and a device that writes pages more slowly than the log takes records would fall
+//! behind for good. So the LSN gap, from the redo LSN to the log's tail, does not only trigger
+//! checkpoints (at a half): from three quarters on a thread that begins to write sleeps a moment,
+//! and at the whole gap it waits until a checkpoint has caught up.
 //!
-//! Nobody waits under a latch. A checkpoint needs no locks, so those that a waiting transaction
-//! holds do not keep it back; and if checkpoints fail, nobody waits for them.
+//! No thread waits here under a latch. A checkpoint needs no locks, so those that a waiting
+//! transaction holds do not delay it; and if checkpoints fail, no thread waits for them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -15,20 +15,20 @@ use std::time::{Duration, Instant};
 
 use millpond_base::Lsn;
 
-/// What a writer sleeps once the gap is three quarters of what it may be.
+/// Time that a writer sleeps once the gap is three quarters of its maximum.
 const MOMENT: Duration = Duration::from_micros(100);
-/// The longest that a writer waits for a checkpoint: then something is wrong with them, and it is
-/// better to write than to hang.
+/// The longest that a writer waits for a checkpoint: after that something is wrong with
+/// checkpoints, and it is better to write than to hang.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time between two looks of one that waits.
+/// Time between two checks of a waiting writer.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How far the log's end may be from where recovery begins.
+/// The bound of the gap between the redo LSN and the log's tail.
 pub struct LogRoom {
     /// Bytes; [`u64::MAX`] if there is no bound.
     gap: AtomicU64,
     redo: AtomicU64,
-    /// Checkpoints fail: there is no use in waiting for one.
+    /// Checkpoints fail: waiting for one is of no use.
     failing: AtomicBool,
     moved: Condvar,
     moving: Mutex<()>,
@@ -45,7 +45,7 @@ impl LogRoom {
         }
     }
 
-    /// A checkpoint says that recovery begins at `redo`. From there the log may take about `gap`
+    /// Reports a checkpoint with the redo LSN `redo`. From there the log may take about `gap`
     /// bytes.
     pub fn begins_at(&self, redo: Lsn, gap: u64) {
         self.gap.store(gap, Ordering::Release);
@@ -55,13 +55,13 @@ impl LogRoom {
         self.moved.notify_all();
     }
 
-    /// A checkpoint failed.
+    /// Reports that a checkpoint failed.
     pub fn failed(&self) {
         self.failing.store(true, Ordering::Release);
         self.moved.notify_all();
     }
 
-    /// Waits until there is room for what comes behind `tail`.
+    /// Waits until there is room for records behind `tail`.
     #[inline]
     pub(super) fn wait(&self, tail: impl Fn() -> Lsn) {
         let gap = self.gap.load(Ordering::Acquire);

@@ -1,4 +1,4 @@
-//! What all transactions of a store share.
+//! The transaction manager: what all transactions of a store share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,31 +19,31 @@ use crate::txn::options::Durability;
 use crate::txn::scratch::{ScratchSlot, TxnScratch};
 use crate::txn::trees::Trees;
 use crate::txn::undo_list::UndoRoom;
-use crate::txn::versions::Versions;
+use crate::txn::versions::VersionStore;
 
-/// Log, locks, and the table of transactions under way.
+/// Log, locks, transaction table, and versions.
 pub struct TransactionManager {
     log: Option<Arc<Log>>,
     pub(super) locks: Option<Arc<LockManager>>,
     pub(super) active: ActiveTable,
     group_delay: Duration,
-    /// End of the last commit record whose transaction asked for more than `async`.
-    promised: AtomicU64,
-    /// What transactions, and calls outside of them, use one after the other, by thread.
+    /// End of the last commit record whose transaction asked for a durable commit.
+    durable_commit: AtomicU64,
+    /// Scratch of transactions, and of calls outside of them, by thread.
     scratches: Box<[ScratchSlot]>,
     room: LogRoom,
-    /// What transactions keep to be taken back.
+    /// Memory for undo records.
     undo_room: Arc<UndoRoom>,
-    pub(super) versions: Versions,
-    /// Calls outside transactions that change something.
+    pub(super) versions: VersionStore,
+    /// Writing calls outside transactions.
     pub(super) calls: ActiveWriters,
 }
 
 impl TransactionManager {
     /// A manager whose next transaction has the id `next`. Without a log nothing is durable,
-    /// without locks transactions see each other's changes. Versions for snapshots that do not
-    /// fit so many bytes of memory go to the spill file, if there is one, and so does undo that
-    /// does not fit the second number.
+    /// without locks transactions see each other's changes. Versions for snapshots beyond
+    /// `version_bytes` of memory go to the spill file, if there is one, and so do undo records
+    /// beyond `undo_bytes`.
     pub fn new(
         log: Option<Arc<Log>>,
         locks: Option<Arc<LockManager>>,
@@ -51,17 +51,17 @@ impl TransactionManager {
         group_delay: Duration,
         (version_bytes, undo_bytes, spill): (usize, usize, Option<Arc<SpillFile>>),
     ) -> TransactionManager {
-        let (active, promised) = (ActiveTable::new(next), AtomicU64::new(0));
+        let (active, durable_commit) = (ActiveTable::new(next), AtomicU64::new(0));
         let scratches = (0..SLOTS).map(|_| ScratchSlot::default()).collect();
         let undo_room = Arc::new(UndoRoom::new(undo_bytes, spill.clone()));
-        let (versions, calls) = (Versions::new(version_bytes, spill), ActiveWriters::new());
+        let (versions, calls) = (VersionStore::new(version_bytes, spill), ActiveWriters::new());
         let room = LogRoom::new();
         TransactionManager {
             log,
             locks,
             active,
             group_delay,
-            promised,
+            durable_commit,
             scratches,
             room,
             undo_room,
@@ -80,12 +80,12 @@ impl TransactionManager {
         self.locks.as_ref()
     }
 
-    /// How far the log may run ahead of checkpoints.
+    /// The bound of the log's lead over checkpoints.
     pub fn room(&self) -> &LogRoom {
         &self.room
     }
 
-    /// Waits until the log has room; to be called before something is written, under no latch.
+    /// Waits until the log has room; call it before a write, under no latch.
     #[inline]
     pub fn await_room(&self) {
         if let Some(log) = &self.log {
@@ -93,16 +93,16 @@ impl TransactionManager {
         }
     }
 
-    /// Where transactions keep how they are taken back.
+    /// Memory for undo records.
     pub(super) fn undo_room(&self) -> &Arc<UndoRoom> {
         &self.undo_room
     }
 
-    pub(super) fn versions(&self) -> &Versions {
+    pub(super) fn versions(&self) -> &VersionStore {
         &self.versions
     }
 
-    /// Transactions under way.
+    /// The transaction table.
     pub fn active(&self) -> &ActiveTable {
         &self.active
     }
@@ -112,14 +112,14 @@ impl TransactionManager {
         &self.scratches[thread_slot() % SLOTS]
     }
 
-    /// What a transaction that begins works with.
-    pub(super) fn take_kit(&self) -> TxnScratch {
+    /// Returns a scratch for a transaction that begins.
+    pub(super) fn take_scratch(&self) -> TxnScratch {
         let kept = self.slot().try_lock().and_then(|mut kept| kept.take());
         kept.unwrap_or_default()
     }
 
-    /// For the next transaction of this thread, unless another one left its own.
-    pub(super) fn give_kit(&self, mut scratch: TxnScratch) {
+    /// Keeps `scratch` for the next transaction of this thread, unless there is one already.
+    pub(super) fn return_scratch(&self, mut scratch: TxnScratch) {
         scratch.clear();
         if let Some(mut place) = self.slot().try_lock()
             && place.is_none()
@@ -128,22 +128,22 @@ impl TransactionManager {
         }
     }
 
-    /// Goes to all writers at the beginning of `snapshot_epoch`: it waits for calls under way, and
-    /// puts what transactions have changed already.
+    /// Captures the versions of all writers at the beginning of `snapshot_epoch`: waits for calls
+    /// under way, and puts the before images of what transactions have changed already.
     pub(super) fn capture_versions(
         &self,
         snapshot_epoch: u64,
         trees: &mut dyn Trees,
     ) -> Result<(), TxnError> {
-        self.calls.settle()?;
+        self.calls.quiesce()?;
         let forgotten = usize::from(planted!(WriterNotCaptured));
         for active in self.active.all().into_iter().skip(forgotten) {
-            active.changes_of_other()?.put_versions(&self.versions, snapshot_epoch, trees)?;
+            active.undo_of_other()?.put_versions(&self.versions, snapshot_epoch, trees)?;
         }
         Ok(())
     }
 
-    /// Fails once the log takes nothing more: what is changed from then on is lost.
+    /// Fails once the log has failed: what is changed from then on is lost.
     #[inline]
     pub fn is_sound(&self) -> Result<(), LogError> {
         match &self.log {
@@ -152,12 +152,12 @@ impl TransactionManager {
         }
     }
 
-    /// Where the next record will be, at least.
+    /// A lower bound of the next record's LSN.
     pub(super) fn tail(&self) -> Lsn {
         self.log.as_ref().map_or(Lsn(0), |log| log.tail())
     }
 
-    /// Makes the commit that ends at `end` as durable as was asked for.
+    /// Makes the commit whose record ends at `end` as durable as `durability` demands.
     pub(super) fn make_durable(&self, end: Lsn, durability: Durability) -> Result<(), LogError> {
         let Some(log) = &self.log else { return Ok(()) };
         planted!(CommitDoesNotWait, return Ok(()));
@@ -171,15 +171,17 @@ impl TransactionManager {
         }
     }
 
-    pub(super) fn promise(&self, end: Lsn) {
-        self.promised.fetch_max(end.0, Ordering::AcqRel);
+    /// Registers a durable commit whose record ends at `end`, before its locks are released.
+    pub(super) fn register_durable_commit(&self, end: Lsn) {
+        debug_assert!(end <= self.tail(), "the commit record is in the log");
+        self.durable_commit.fetch_max(end.0, Ordering::AcqRel);
     }
 
-    /// Waits until everything is durable that a transaction may have read and whose commit promises
-    /// to be: locks are given back before that.
-    pub(super) fn keep_promises(&self) -> Result<(), LogError> {
+    /// Waits until all registered durable commits are durable: a transaction may have read their
+    /// changes, since their locks are released before they are durable.
+    pub(super) fn await_durable_commits(&self) -> Result<(), LogError> {
         let Some(log) = &self.log else { return Ok(()) };
-        let promised = Lsn(self.promised.load(Ordering::Acquire));
-        if promised > log.durable() { log.wait_durable(promised) } else { Ok(()) }
+        let commit = Lsn(self.durable_commit.load(Ordering::Acquire));
+        if commit > log.durable() { log.wait_durable(commit) } else { Ok(()) }
     }
 }

@@ -2,34 +2,34 @@
 
 use std::time::Duration;
 
-/// When a commit is durable. Whatever it is, a crash loses the last commits at most, never one
-/// before another that it keeps, and never a part of one.
+/// When a commit is durable. With each of these, a crash loses a suffix of the commits at most, and
+/// never a part of one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Durability {
-    /// When the call returns. Commits that come at the same time share a flush: where there was
-    /// company at the last one, the next waits for it for no longer than a flush takes.
+    /// When the call returns. Commits at the same time share a flush (group commit): if the last
+    /// flush had several, the next one waits for others, for no longer than a flush takes.
     #[default]
     Sync,
-    /// When the call returns, which may wait for 0.2 ms for others to share the flush with, if
-    /// there was company at the last one, however long a flush takes.
+    /// When the call returns. If the last flush was shared, it waits up to 0.2 ms for other
+    /// commits, however long a flush takes.
     Group,
     /// A moment after the call returned: a crash loses the commits of the last flush interval.
     Async,
-    /// As `Async`; for loads that are begun again after a crash anyway.
+    /// As `Async`; for loads that are repeated after a crash anyway.
     Bulk,
 }
 
 /// What a transaction sees of others.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Isolation {
-    /// As if they ran one after the other: what it read stays as it was until its end.
+    /// As if transactions ran one after the other: what it read does not change until its end.
     #[default]
     Serializable,
     /// Only what is committed, which may be something else a moment later.
     ReadCommitted,
 }
 
-/// How a transaction shall be.
+/// The options of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct TxnOptions {
@@ -37,24 +37,24 @@ pub struct TxnOptions {
     pub durability: Durability,
     /// What it sees of others.
     pub isolation: Isolation,
-    /// How long it waits for a lock; `None`: as long as the store's options say.
+    /// How long it waits for a lock; `None`: the store's option.
     pub wait_max: Option<Duration>,
 }
 
 impl TxnOptions {
-    /// With this durability.
+    /// Sets the durability.
     #[must_use]
     pub fn durability(self, durability: Durability) -> TxnOptions {
         TxnOptions { durability, ..self }
     }
 
-    /// With this isolation.
+    /// Sets the isolation.
     #[must_use]
     pub fn isolation(self, isolation: Isolation) -> TxnOptions {
         TxnOptions { isolation, ..self }
     }
 
-    /// Waiting so long for a lock.
+    /// Sets how long it waits for a lock.
     #[must_use]
     pub fn wait_max(self, wait_max: Duration) -> TxnOptions {
         TxnOptions { wait_max: Some(wait_max), ..self }

@@ -49,6 +49,7 @@ impl Transaction {
         undone
     }
 
+    /// Undoes changes, the newest first, until `changes` of them are left.
     pub(super) fn undo_to<'t, P: Pages>(
         &mut self,
         changes: usize,
@@ -56,8 +57,8 @@ impl Transaction {
     ) -> Result<(), TxnError> {
         while self.changes_len() > changes {
             let Some(active) = &self.scratch.active else { break };
-            let mut changes = active.changes();
-            let Some(Newest { prev, large, undo }) = changes.undo.newest()? else { break };
+            let mut buffer = active.undo();
+            let Some(Newest { prev, large, undo }) = buffer.undo.newest()? else { break };
             let no_tree = TxnError::NoTree { tx: self.tx, owner: undo.owner };
             let tree = tree_of(undo.owner).ok_or(no_tree)?;
             let actor = Actor::Undo { tx: self.tx, prev: self.last, next: prev };
@@ -68,7 +69,7 @@ impl Transaction {
             });
             // A change that could not be undone stays in the list, and is tried again.
             let applied = applied?;
-            changes.undo.pop();
+            buffer.undo.pop();
             add_record(&mut self.last, applied.at);
             if let Some(gone) = applied.gone {
                 free(tree, gone);

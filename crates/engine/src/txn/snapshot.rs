@@ -8,26 +8,26 @@ use crate::btree::BTree;
 use crate::page::Scratch;
 use crate::pool::Pages;
 use crate::txn::before_image::{BeforeImage, Unread};
-use crate::txn::bulk_modified::Visible;
+
 use crate::txn::error::TxnError;
 use crate::txn::manager::TransactionManager;
-use crate::txn::snapshot_reader::Reader;
-use crate::txn::trees::Trees;
-use crate::txn::version::{Before, Window};
 
-/// What was committed when it was begun. It waits for nobody and keeps nobody waiting; what others
-/// change meanwhile is kept for it (`versions.rs`).
+use crate::txn::trees::Trees;
+use crate::txn::versions::{Before, Reader, Visible, Window};
+
+/// A consistent view of what was committed when it was begun. It takes no locks; versions of what
+/// others change meanwhile are kept for it (`versions/version_store.rs`).
 pub struct Snapshot {
     manager: Arc<TransactionManager>,
     reader: Arc<Reader>,
 }
 
 impl Snapshot {
-    /// Begins one, on behalf of `caller`, whom warnings name.
+    /// Begins a snapshot, on behalf of `caller`, whom warnings name.
     ///
     /// # Errors
-    /// There are no locks, so that no moment is known at which everything is committed; or what
-    /// writers under way have changed cannot be read, or needs too much memory.
+    /// There are no locks, so that no moment is known at which everything is committed; or the
+    /// versions of active writers cannot be read, or need too much memory.
     pub fn begin(
         manager: &Arc<TransactionManager>,
         caller: &'static Location<'static>,
@@ -42,7 +42,7 @@ impl Snapshot {
         Ok(Arc::new(Snapshot { manager: manager.clone(), reader }))
     }
 
-    /// What `f` makes of the value of `key`; `None` if there was no such key.
+    /// Calls `f` with the value of `key`; `None` if there was no such key.
     ///
     /// # Errors
     /// The memory behind the tree failed, or the snapshot is lost.
@@ -53,7 +53,7 @@ impl Snapshot {
         f: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>, TxnError> {
         let mut scratch = Scratch::default();
-        // The page first, the versions afterwards.
+        // The page first, the versions afterwards (rule 1 of versions).
         let found = tree.get_scratch(key, &mut scratch)?;
         if let Some(before) = self.seen(tree.owner(), key)? {
             let value = before.map(|before| self.whole(&before)).transpose()?;
@@ -62,7 +62,7 @@ impl Snapshot {
         Ok(found.map(&scratch, f))
     }
 
-    /// All of a value that there was.
+    /// Reads a before image.
     pub(super) fn whole(&self, before_image: &BeforeImage) -> Result<Arc<[u8]>, TxnError> {
         before_image.whole().map_err(|error| match error {
             Unread::Spill(error) => self.reader.unreadable(&error),
@@ -73,7 +73,7 @@ impl Snapshot {
     /// Returns what of a tree is visible.
     fn visible(&self, tree: u32) -> Result<Visible, TxnError> {
         self.manager.versions().visible(&self.reader, tree).map_err(|error| match error {
-            // Only here is it known what users call it.
+            // Only here the tree's name is known.
             TxnError::TreeBulkModified { tree } => {
                 let named = self.manager.locks().map(|locks| locks.tree_name(tree.id));
                 TxnError::TreeBulkModified { tree: named.unwrap_or(tree) }
@@ -82,7 +82,7 @@ impl Snapshot {
         })
     }
 
-    /// What there was of `key` in a tree; `None`: what its page said just now.
+    /// Returns what the snapshot sees of `key` in a tree, or `None` if it sees what the page said.
     pub(super) fn seen(&self, tree: u32, key: &[u8]) -> Result<Option<Before>, TxnError> {
         let versions = self.manager.versions();
         let seen = versions.seen(&self.reader, tree, key)?;
@@ -96,8 +96,8 @@ impl Snapshot {
         })
     }
 
-    /// Appends the same of the keys between two bounds; answers whether there may be more, and
-    /// whether what pages said counts at all.
+    /// Appends the versions that the snapshot sees of the keys between two bounds. Returns whether
+    /// there may be more, and whether the pages are visible at all.
     pub(super) fn window(
         &self,
         tree: u32,

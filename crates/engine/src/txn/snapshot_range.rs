@@ -1,10 +1,9 @@
-//! The entries of a snapshot between two bounds, from both ends: those of the tree's leaves, with
-//! the versions of what was changed since in their places.
+//! The entries of a snapshot between two bounds, from both ends: the tree's leaves, merged with the
+//! versions of what was changed since.
 //!
 //! A cursor copies a leaf; the versions of all keys that the leaf covers are looked up afterwards,
 //! at once, up to its fence. So a scan pays for versions once per leaf, and not at all where there
-//! are none. What lies in pages of its own is read later than its leaf: its key is looked up once
-//! more, after that.
+//! are none. A large value is read later than its leaf: its key is looked up once more, after that.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -15,19 +14,19 @@ use crate::btree::{BTree, Cursor, Entry};
 use crate::pool::Pages;
 use crate::txn::error::TxnError;
 use crate::txn::snapshot::Snapshot;
-use crate::txn::version::{Before, Window};
+use crate::txn::versions::{Before, Window};
 
-/// Versions that are looked up at once.
+/// VersionStore that are looked up at once.
 const WINDOW: usize = 256;
 
-/// What an end shows.
+/// The position of an end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shown {
     /// Nothing yet.
     Nothing,
     /// The cursor's entry.
     Entry,
-    /// What is in `held`.
+    /// The entry in `held`.
     Held,
 }
 
@@ -38,10 +37,11 @@ struct End<'t, P: Pages> {
     cursor: Cursor<'t, P>,
     forward: bool,
     keys_only: bool,
-    /// The cursor's count of looks when the versions of its leaf were last asked for.
+    /// The cursor's count of leaf copies when the versions of its leaf were last looked up.
     looks: u64,
     use_pages: bool,
-    /// Versions between `near` and `far` were not looked up yet; those up to `target` are wanted.
+    /// VersionStore between `near` and `far` were not looked up yet; those up to `target` are
+    /// wanted.
     near: Bound<Vec<u8>>,
     target: Bound<Vec<u8>>,
     far: Bound<Vec<u8>>,
@@ -55,7 +55,7 @@ struct End<'t, P: Pages> {
 }
 
 impl Snapshot {
-    /// The entries between two bounds.
+    /// Returns the entries between two bounds.
     pub fn range<'t, P: Pages>(
         self: &Arc<Self>,
         tree: &'t BTree<P>,
@@ -98,7 +98,7 @@ impl<P: Pages> End<'_, P> {
         Ok(())
     }
 
-    /// Goes to the next entry; `false` if there is none.
+    /// Moves to the next entry; `false` if there is none.
     #[inline]
     fn step(&mut self) -> Result<bool, TxnError> {
         let is_plain = self.shown == Shown::Entry && self.use_pages && !self.more;
@@ -111,11 +111,11 @@ impl<P: Pages> End<'_, P> {
         } else if self.shown != Shown::Held {
             self.move_cursor()?;
         }
-        self.settle()
+        self.merge()
     }
 
-    /// Goes to the first entry that is not behind the cursor and the versions.
-    fn settle(&mut self) -> Result<bool, TxnError> {
+    /// Moves to the next visible entry of the cursor and the versions, in key order.
+    fn merge(&mut self) -> Result<bool, TxnError> {
         loop {
             self.follow()?;
             let order = match (self.window.front(), self.cursor.is_valid()) {
@@ -145,7 +145,7 @@ impl<P: Pages> End<'_, P> {
         }
     }
 
-    /// Shows the cursor's entry; `false` if there was none at the snapshot's moment after all.
+    /// Shows the cursor's entry; `false` if the snapshot sees none.
     fn show_entry(&mut self) -> Result<bool, TxnError> {
         self.shown = Shown::Entry;
         if !self.use_pages {
@@ -162,14 +162,14 @@ impl<P: Pages> End<'_, P> {
         };
         let Some(value) = value else { return Ok(false) };
         self.held = (key.into(), value);
-        // The cursor goes on as if it were shown itself.
+        // The cursor moves on as if its own entry were shown.
         let moved = self.move_cursor();
         self.shown = Shown::Held;
         moved?;
         Ok(true)
     }
 
-    /// Looks up the versions of the leaf that the cursor has come to.
+    /// Looks up the versions of the leaf that the cursor has reached.
     fn follow(&mut self) -> Result<(), TxnError> {
         if !self.done && (self.cursor.looks() != self.looks || !self.cursor.is_valid()) {
             self.looks = self.cursor.looks();
@@ -187,7 +187,7 @@ impl<P: Pages> End<'_, P> {
         Ok(())
     }
 
-    /// Whether a fence lies before the range's end.
+    /// Whether a fence is before the range's end.
     fn is_within(&self, fence: &[u8]) -> bool {
         match &self.far {
             Bound::Unbounded => true,
@@ -221,7 +221,7 @@ impl<P: Pages> End<'_, P> {
 }
 
 /// The entries of a snapshot between two bounds. [`SnapshotRange::next`] and
-/// [`SnapshotRange::next_back`] take them off its two ends; what they answer is borrowed until the
+/// [`SnapshotRange::next_back`] take them off its two ends; what they return is borrowed until the
 /// next call.
 pub struct SnapshotRange<'t, P: Pages> {
     front: End<'t, P>,
@@ -261,13 +261,13 @@ impl<'t, P: Pages> SnapshotRange<'t, P> {
         SnapshotRange { front: end(true), back: end(false), is_over: false }
     }
 
-    /// Values in pages of their own are not read, and come out empty.
+    /// Does not read large values, which are returned empty.
     pub fn keys_only(mut self) -> Self {
         (self.front.keys_only, self.back.keys_only) = (true, true);
         self
     }
 
-    /// A large scan: the pool need not keep the leaves that it has to load for it.
+    /// Marks it as a large scan: the pool need not keep the leaves that it loads for it.
     pub fn as_scan(mut self) -> Self {
         self.front.cursor = self.front.cursor.as_scan();
         self.back.cursor = self.back.cursor.as_scan();
@@ -293,13 +293,13 @@ impl<'t, P: Pages> SnapshotRange<'t, P> {
         Ok(self.shown(false))
     }
 
-    /// What the last step came to.
+    /// Returns the entry that the last step moved to.
     pub(crate) fn shown(&self, forward: bool) -> Option<Entry<'_>> {
         let end = if forward { &self.front } else { &self.back };
         (!self.is_over).then(|| (end.key(), end.value()))
     }
 
-    /// Goes to the next entry from one of the ends; `false` if there is none.
+    /// Moves to the next entry from one of the ends; `false` if there is none.
     pub(crate) fn step(&mut self, forward: bool) -> Result<bool, TxnError> {
         if self.is_over {
             return Ok(false);

@@ -2,12 +2,12 @@
 //!
 //! # Rules
 //! 1. A key is locked before its leaf is latched: in S to be read, in X to be written. Locks are
-//!    kept to the end; reads that are only committed give theirs back at once.
-//! 2. A change that was made is in the undo list, whatever else went wrong with it. What cannot be
-//!    known to be made or not, fails the transaction.
-//! 3. The record that ends a transaction is in the log before its first lock is given back, and
-//!    before pages that it replaced are freed. So whoever saw its changes comes after it in the
-//!    log, and a crash loses only a suffix of commits.
+//!    kept to the end; with read committed, those of reads are released at once.
+//! 2. A change that was made is in the undo list, whatever else went wrong with it. If it is
+//!    unknown whether a change was made, the transaction fails.
+//! 3. The record that ends a transaction is in the log before its first lock is released, and
+//!    before pages that it replaced are freed. So a transaction that saw its changes comes after it
+//!    in the log, and a crash loses only a suffix of commits.
 //! 4. What cannot be undone stays locked. The store has to be opened again, and recovers.
 
 use std::ops::Bound;
@@ -36,26 +36,26 @@ pub(super) enum State {
     Over,
 }
 
-/// A transaction under way. Whoever holds it ends it: to drop it leaves locks behind, since the
-/// trees that it changed are needed to undo it.
+/// An active transaction. Its holder ends it: dropping it leaves locks behind, since the trees that
+/// it changed are needed to undo it.
 pub struct Transaction {
     pub(super) manager: Arc<TransactionManager>,
     options: TxnOptions,
     pub(super) tx: u64,
-    /// Its last record.
+    /// LSN of its last record; 0: none.
     pub(super) last: Lsn,
     pub(super) state: State,
-    /// Whether it is in the table of those under way, as its kit says.
+    /// Whether it is in the transaction table; its entry is in the scratch.
     is_entered: bool,
-    /// Without locks there is no owner in it.
+    /// Without locks it has no lock owner.
     pub(super) scratch: TxnScratch,
 }
 
 impl Transaction {
-    /// A new transaction.
+    /// Begins a transaction.
     pub fn begin(manager: &Arc<TransactionManager>, options: TxnOptions) -> Transaction {
         let tx = manager.active().new_id();
-        let mut scratch = manager.take_kit();
+        let mut scratch = manager.take_scratch();
         if let Some(locks) = manager.locks() {
             let owner = match &mut scratch.owner {
                 Some(owner) => {
@@ -82,7 +82,7 @@ impl Transaction {
         self.state == State::Over
     }
 
-    /// Whether it changed anything that is not taken back.
+    /// Whether it changed anything that is not undone.
     pub fn has_written(&self) -> bool {
         self.changes_len() > 0
     }
@@ -101,7 +101,7 @@ impl Transaction {
         }
     }
 
-    /// Looks at the value of `key`; `None` if there is no such key.
+    /// Calls `f` with the value of `key`; `None` if there is no such key.
     ///
     /// # Errors
     /// [`TxnError`].
@@ -122,8 +122,8 @@ impl Transaction {
         found.map_err(failed)
     }
 
-    /// Locks `key` as if to write it, so that what is read of it now can be written later without
-    /// the deadlock of two that read first.
+    /// Locks `key` in X, so that a later write of what is read now does not deadlock with another
+    /// transaction that does the same (as `SELECT … FOR UPDATE`).
     ///
     /// # Errors
     /// [`TxnError`].
@@ -132,7 +132,7 @@ impl Transaction {
         self.lock_key(tree.owner(), key, LockMode::X)
     }
 
-    /// Hands the entries between the bounds to `f`, in order, until it answers `false`.
+    /// Calls `f` with the entries between the bounds, in order, until it returns `false`.
     ///
     /// # Errors
     /// [`TxnError`].
@@ -174,7 +174,7 @@ impl Transaction {
         Ok(scanned?)
     }
 
-    /// Locks all keys between the bounds, those that are not there, too, for reading.
+    /// Locks all keys between the bounds in S, also those that are absent.
     ///
     /// # Errors
     /// [`TxnError`].
@@ -194,15 +194,15 @@ impl Transaction {
         }
     }
 
-    /// Another thread goes on with it: until that has asked for a lock here, the transaction is no
-    /// thread's own.
+    /// Releases it from its thread: until another thread requests a lock, no thread owns the
+    /// transaction.
     pub fn leave_thread(&mut self) {
         if let Some(owner) = &mut self.scratch.owner {
             owner.leave_thread();
         }
     }
 
-    /// What was read is read: where reads need not be repeatable, their locks go.
+    /// Ends a statement: with read committed, shared locks are released.
     pub fn end_statement(&mut self) {
         if self.options.isolation == Isolation::ReadCommitted
             && let Some(owner) = &mut self.scratch.owner
@@ -228,19 +228,19 @@ impl Transaction {
         let actor = Actor::Transaction { tx: self.tx, prev: self.last };
         self.enter();
         // A large value may take seconds: its pages are written before the step that checkpoints
-        // wait for, and outside the latch that whoever begins a snapshot waits for.
+        // wait for, and outside the latch that the thread waits for which begins a snapshot.
         let large = value.map(|value| tree.build_large(key, value)).transpose().map_err(failed)?;
         let mut large = large.flatten();
         let Some(active) = &self.scratch.active else { return Err(TxnError::Failed) };
-        let mut changes = active.changes();
+        let mut buffer = active.undo();
         let (versions, undo_room) = (self.manager.versions(), self.manager.undo_room());
-        if let Err(error) = changes.before_write((versions, undo_room), tree, key) {
+        if let Err(error) = buffer.before_write((versions, undo_room), tree, key) {
             if let Some(large) = large {
                 free(tree, large);
             }
             return Err(error);
         }
-        let undo = &mut changes.undo;
+        let undo = &mut buffer.undo;
         let (start, step) = (undo.end(), active.begin_step());
         // Taken apart where it lies: what is moved as a whole waits for its parts to be written.
         let request = WriteRequest::new(key, NewValue::of(value), condition)
@@ -252,9 +252,9 @@ impl Transaction {
         match written {
             Ok(WriteOutcome { existed, applied, at, gone }) => {
                 step.end(at);
-                undo.noted(start, self.last);
+                undo.record(start, self.last);
                 if let Some(gone) = gone {
-                    undo.took(undo_room, tree.owner(), gone);
+                    undo.record_detached(undo_room, tree.owner(), gone);
                 }
                 add_record(&mut self.last, at);
                 Ok(WriteOutcome { existed, applied, at, gone: None })
@@ -263,8 +263,8 @@ impl Transaction {
         }
     }
 
-    /// Lets `f` change the bytes of the value of `key`, but not how many they are; `None` if there
-    /// is no such key. `f` runs once, and must not use the store.
+    /// Lets `f` change the bytes of the value of `key` in place, not its length; `None` if there is
+    /// no such key. `f` runs once, and must not use the store.
     ///
     /// # Errors
     /// [`TxnError`]; nothing was changed.
@@ -305,15 +305,15 @@ impl Transaction {
         let TxnScratch { active: Some(active), room, .. } = &mut self.scratch else {
             return Err(TxnError::Failed);
         };
-        let mut changes = active.changes();
-        changes.before_write((self.manager.versions(), self.manager.undo_room()), tree, key)?;
-        let undo = &mut changes.undo;
+        let mut buffer = active.undo();
+        buffer.before_write((self.manager.versions(), self.manager.undo_room()), tree, key)?;
+        let undo = &mut buffer.undo;
         let (start, step) = (undo.end(), active.begin_step());
         let context = WriteContext::with_undo(actor, undo.room());
         match tree.update_inline(key, context, room, f) {
             Ok(UpdateOutcome { updated, at }) => {
                 step.end(at);
-                undo.noted(start, self.last);
+                undo.record(start, self.last);
                 add_record(&mut self.last, at);
                 Ok(updated)
             }
@@ -321,7 +321,8 @@ impl Transaction {
         }
     }
 
-    /// Enters it into the table of those under way; its kit has its entry from then on.
+    /// Enters it into the transaction table, before its first record; its scratch has the entry
+    /// from then on.
     #[inline]
     fn enter(&mut self) {
         if !self.is_entered {
@@ -334,7 +335,7 @@ impl Transaction {
         }
     }
 
-    /// Ends the transaction; its changes stay.
+    /// Commits: ends the transaction, and its changes stay.
     ///
     /// # Errors
     /// [`TxnError::Failed`]: it can only be aborted. [`TxnError::Log`]: whether it is durable is
@@ -346,15 +347,15 @@ impl Transaction {
         self.running()?;
         let has_entered = self.is_entered;
         let end = self.end(kind::COMMIT, &tree_of);
-        let is_promise = matches!(self.options.durability, Durability::Sync | Durability::Group);
-        if is_promise && let Some(end) = end {
-            self.manager.promise(end);
+        let is_durable = matches!(self.options.durability, Durability::Sync | Durability::Group);
+        if is_durable && let Some(end) = end {
+            self.manager.register_durable_commit(end);
         }
         self.release();
         planted!(StampAfterLocks, self.stamp_late());
         let durable = match end {
             Some(end) => self.manager.make_durable(end, self.options.durability),
-            None if is_promise => self.manager.keep_promises(),
+            None if is_durable => self.manager.await_durable_commits(),
             None => Ok(()),
         };
         if has_entered {
@@ -363,10 +364,10 @@ impl Transaction {
         Ok(durable?)
     }
 
-    /// Ends the transaction as if it had never been.
+    /// Aborts: undoes all changes and ends the transaction.
     ///
     /// # Errors
-    /// A change could not be taken back: what the transaction changed stays locked, and the store
+    /// A change could not be undone: what the transaction changed stays locked, and the store
     /// has to be opened again.
     pub fn abort<'t, P: Pages>(
         &mut self,
@@ -387,7 +388,7 @@ impl Transaction {
     #[cfg(feature = "planted")]
     fn forget_stamp(&self) {
         if let Some(active) = &self.scratch.active {
-            active.changes().forget_stamp();
+            active.undo().forget_stamp();
         }
     }
 
@@ -396,16 +397,19 @@ impl Transaction {
     fn stamp_late(&self) {
         std::thread::yield_now();
         if let Some(active) = &self.scratch.active {
-            active.changes().end_writer(self.manager.versions());
+            active.undo().end_writer(self.manager.versions());
         }
     }
 
-    /// Appends the last record, if there were any before it; answers where it ends.
+    /// Appends the record of kind `kind` that ends the transaction, if there were any before it.
+    /// Returns where it ends.
     fn end<'t, P: Pages + 't>(
         &mut self,
         kind: u8,
         tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
     ) -> Option<Lsn> {
+        debug_assert!(kind == kind::COMMIT || kind == kind::ABORT, "a record that ends it");
+        debug_assert_ne!(self.state, State::Over, "a transaction ends once");
         self.state = State::Over;
         if !std::mem::take(&mut self.is_entered) {
             return None;
@@ -422,16 +426,17 @@ impl Transaction {
                 (appended.map(|appended| appended.end), Lsn(0))
             })
         };
-        active.changes().end(manager.versions(), tree_of, end)
+        active.undo().end(manager.versions(), tree_of, end)
     }
 
-    /// Frees the large values that were replaced: the transaction is over.
+    /// Frees the large values that were replaced; call it when the transaction is over (rule 3).
     fn free_large<'t, P: Pages + 't>(&mut self, tree_of: impl Fn(u32) -> Option<&'t BTree<P>>) {
+        debug_assert_eq!(self.state, State::Over, "pages are freed after the commit record");
         let Some(active) = &self.scratch.active else { return };
-        let mut changes = active.changes();
-        let large = changes.undo.take_large();
-        changes.undo.clear();
-        drop(changes);
+        let mut buffer = active.undo();
+        let large = buffer.undo.take_large();
+        buffer.undo.clear();
+        drop(buffer);
         for (owner, large) in large {
             if let Some(tree) = tree_of(owner) {
                 free(tree, large);
@@ -439,23 +444,25 @@ impl Transaction {
         }
     }
 
-    /// Changes that are not taken back.
+    /// The number of changes that are not undone.
     pub(super) fn changes_len(&self) -> usize {
         match &self.scratch.active {
-            Some(active) if self.is_entered => active.changes().undo.len(),
+            Some(active) if self.is_entered => active.undo().undo.len(),
             _ => 0,
         }
     }
 
     /// Leaves the transaction as it is, for good: it could not be undone. What it changed stays
-    /// locked, and the log keeps what a recovery needs to undo it.
+    /// locked, and the log keeps what a recovery needs to undo it (rule 4).
     pub fn strand(&mut self) {
         if let Some(owner) = self.scratch.owner.take() {
             owner.strand();
         }
     }
 
+    /// Releases all locks.
     fn release(&mut self) {
+        debug_assert_eq!(self.state, State::Over, "its last record is in the log (rule 3)");
         if let Some(owner) = &mut self.scratch.owner {
             owner.release_all();
         }
@@ -465,12 +472,12 @@ impl Transaction {
 impl Drop for Transaction {
     fn drop(&mut self) {
         if self.state == State::Over {
-            self.manager.give_kit(std::mem::take(&mut self.scratch));
+            self.manager.return_scratch(std::mem::take(&mut self.scratch));
         }
     }
 }
 
-/// Apart from the path of what succeeds: errors are long, and so are results that may be one.
+/// Converts an error off the hot path: errors are large, and so are results that may hold one.
 #[cold]
 #[inline(never)]
 fn failed<E: Into<TxnError>>(error: E) -> TxnError {
@@ -486,8 +493,8 @@ pub(super) fn add_record(last: &mut Lsn, at: Lsn) {
     }
 }
 
-/// Frees a large value that is no longer needed. If that fails, what is left of its pages is freed
-/// when the store is opened the next time.
+/// Frees a large value that is no longer needed. If that fails, the rest of its pages is freed when
+/// the store is opened the next time.
 pub(super) fn free<P: Pages>(tree: &BTree<P>, large: Detached) {
     if let Err(error) = tree.free_detached(large) {
         tracing::warn!(%error, "the pages of a large value could not be freed");

@@ -5,27 +5,27 @@ use crate::pool::{Pages, PoolError};
 use crate::txn::before_image::Found;
 use crate::txn::error::TxnError;
 
-/// What a key's entry is.
+/// Returns a key's entry; a large value as a whole if the argument is `true`.
 pub type Look<'l, 't> = dyn FnMut(bool) -> Result<Option<Found<'t>>, PoolError> + 'l;
 
-/// Takes keys, and for each what says what its entry is.
+/// Takes keys, each with what reads its entry.
 pub type Each<'e> = dyn FnMut(&[u8], &mut Look<'_, '_>) -> Result<(), PoolError> + 'e;
 
-/// The trees of a store, for whoever has to read what a transaction changed.
+/// The trees of a store, as readers of an undo list need them.
 pub trait Trees {
-    /// The value of `key` in the tree whose pages carry the id `owner`, as it is now.
+    /// Returns the present value of `key` in the tree whose pages carry the id `owner`.
     ///
     /// # Errors
     /// There is no such tree, or it cannot be read.
     fn value(&mut self, owner: u32, key: &[u8]) -> Result<Option<Vec<u8>>, TxnError>;
 
-    /// A large value that such a tree had, and that hangs now.
+    /// Reads a large value that was detached from such a tree.
     ///
     /// # Errors
     /// As [`Trees::value`].
     fn large(&mut self, owner: u32, value: &Detached) -> Result<Vec<u8>, TxnError>;
 
-    /// Up to `max` bytes of such a value from `offset`, at least one, into `out`.
+    /// Reads up to `max` bytes of such a value from `offset`, at least one, into `out`.
     ///
     /// # Errors
     /// As [`Trees::value`].
@@ -38,7 +38,7 @@ pub trait Trees {
     ) -> Result<(), TxnError>;
 }
 
-/// The trees that a transaction changed.
+/// The trees that a transaction changed, by a function of their owner id.
 pub(super) struct TreesBy<F>(pub(super) F);
 
 impl<'t, P: Pages + 't, F: Fn(u32) -> Option<&'t BTree<P>>> TreesBy<F> {

@@ -1,9 +1,11 @@
-//! What a transaction has changed so far: to be taken back, and to be put where snapshots find it.
+//! The undo buffer of a transaction: what it has changed so far, to be undone, and to be put as
+//! versions for snapshots.
 //!
-//! A transaction learns of an era of snapshots (`versions.rs`) at its next call. From then on it
-//! puts what a key's entry was before it changes it first. What it changed before is put by whoever
-//! began the era, or by the transaction itself when it ends, whichever comes first: both do it
-//! under the one latch that each of the transaction's calls takes.
+//! A transaction learns of a snapshot epoch (`versions/version_store.rs`) at its next call. From
+//! then on it puts the before image of an entry before it changes it first. The before images of
+//! what it changed earlier are put by the thread that began the epoch, or by the transaction itself
+//! when it ends, whichever comes first: both do it under the one latch that each of the
+//! transaction's calls takes.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -18,25 +20,25 @@ use crate::txn::commit_stamp::CommitStamp;
 use crate::txn::error::TxnError;
 use crate::txn::trees::{Trees, TreesBy};
 use crate::txn::undo_list::{UndoList, UndoRoom};
-use crate::txn::versions::Versions;
+use crate::txn::versions::VersionStore;
 
-/// Bytes of keys and values of a transaction that are looked through at once, at least.
+/// Bytes of keys and values of a transaction that one pass over its undo list covers, at least.
 const AT_ONCE: usize = 1 << 20;
-/// Bytes that one of them takes besides.
+/// Bytes that each key takes besides.
 const KNOWN_BYTES: usize = 64;
 
-/// The changes of one transaction.
+/// The undo buffer of one transaction.
 #[derive(Default)]
 pub(super) struct UndoBuffer {
     pub(super) undo: UndoList,
-    /// Where its versions learn when it ends.
+    /// The commit stamp of its versions.
     stamp: Option<Arc<CommitStamp>>,
-    /// The last era for which everything that it changed was put.
+    /// The last snapshot epoch for which the versions of all its changes were put.
     snapshot_epoch: u64,
     is_over: bool,
 }
 
-/// What was read, or why it cannot be.
+/// What was read, or why it is unreadable.
 type MaybeRead<T> = Result<T, Arc<PoolError>>;
 
 /// Turns the error of an unreadable page into a result that is stored with the version: only
@@ -48,7 +50,7 @@ fn kept<T>(read: Result<T, TxnError>) -> Result<MaybeRead<T>, TxnError> {
     }
 }
 
-/// An entry that a change gives back.
+/// Undoes a change in a copy of its entry.
 fn apply(
     entry: &mut MaybeRead<Option<Vec<u8>>>,
     before: &Before<'_>,
@@ -68,9 +70,9 @@ fn apply(
     }
 }
 
-/// Puts what the entry of `key` was.
+/// Puts a version of `key`.
 fn put(
-    (versions, stamp): (&Versions, &Arc<CommitStamp>),
+    (versions, stamp): (&VersionStore, &Arc<CommitStamp>),
     owner: u32,
     key: &[u8],
     entry: &MaybeRead<Option<Vec<u8>>>,
@@ -83,26 +85,26 @@ fn put(
     }
 }
 
-/// What a large value that hangs is to a snapshot: the spill file has it, if there is one.
+/// Returns the before image of a large value that was detached: in the spill file, if there is one.
 fn detached(
-    (versions, trees): (&Versions, &mut dyn Trees),
+    (versions, trees): (&VersionStore, &mut dyn Trees),
     owner: u32,
     large: &Detached,
 ) -> Result<Option<BeforeImage>, TxnError> {
     if let Some(file) = versions.file()
         && let Some(before_image) =
-            BeforeImage::spilled(file, large.len(), &mut Hung::new(trees, owner, large))
+            BeforeImage::spilled(file, large.len(), &mut DetachedReader::new(trees, owner, large))
     {
         return Ok(Some(before_image));
     }
     Ok(Some(BeforeImage::Here(trees.large(owner, large)?.into())))
 }
 
-/// Bytes that are read of a hanging value at once.
+/// Bytes that are read of a detached value at once.
 const CHUNK: usize = 64 << 10;
 
-/// Reads a large value that hangs.
-struct Hung<'t> {
+/// Reads a detached large value.
+struct DetachedReader<'t> {
     trees: &'t mut dyn Trees,
     owner: u32,
     value: &'t Detached,
@@ -111,13 +113,13 @@ struct Hung<'t> {
     used: usize,
 }
 
-impl<'t> Hung<'t> {
-    fn new(trees: &'t mut dyn Trees, owner: u32, value: &'t Detached) -> Hung<'t> {
-        Hung { trees, owner, value, at: 0, chunk: Vec::new(), used: 0 }
+impl<'t> DetachedReader<'t> {
+    fn new(trees: &'t mut dyn Trees, owner: u32, value: &'t Detached) -> DetachedReader<'t> {
+        DetachedReader { trees, owner, value, at: 0, chunk: Vec::new(), used: 0 }
     }
 }
 
-impl io::Read for Hung<'_> {
+impl io::Read for DetachedReader<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.used == self.chunk.len() {
             let left = self.value.len().saturating_sub(self.at);
@@ -140,17 +142,17 @@ impl io::Read for Hung<'_> {
     }
 }
 
-/// Puts what entries were before the changes from the one numbered `from` on, until that takes much
-/// memory; answers with the number of the first change that is left.
+/// Puts versions for the changes from number `from` on, until that takes much memory. Returns the
+/// number of the first change that is left.
 ///
-/// What an entry was before its first change counts, and a change that replaced a whole value says
-/// it. Only of one that replaced a part of a value the rest is missing: it is what all later
-/// changes come to, taken back from what there is now. So with updates in place this costs as many
-/// looks through the rest of the list as what was changed has such shares of memory.
+/// The version of an entry is its before image in the first change. A change that replaced a whole
+/// value has it; one that replaced a part of a value has only that part, and the rest is what
+/// undoing all later changes makes of the present value. So with updates in place this takes a pass
+/// over the rest of the list for each such share of memory.
 fn put_some(
     undo: &UndoList,
     from: usize,
-    (versions, stamp): (&Versions, &Arc<CommitStamp>),
+    (versions, stamp): (&VersionStore, &Arc<CommitStamp>),
     trees: &mut dyn Trees,
 ) -> Result<usize, TxnError> {
     let (mut to, mut bytes, at_once) = (from, 0, AT_ONCE.max(versions.limit() / 4));
@@ -203,7 +205,7 @@ fn put_some(
     Ok(to)
 }
 
-/// A key and its tree, as one row of bytes.
+/// Encodes a tree's owner id and a key.
 fn name_entry(name: &mut Vec<u8>, owner: u32, key: &[u8]) {
     name.clear();
     name.extend_from_slice(&owner.to_le_bytes());
@@ -211,21 +213,21 @@ fn name_entry(name: &mut Vec<u8>, owner: u32, key: &[u8]) {
 }
 
 impl UndoBuffer {
-    /// As the next transaction wants it.
+    /// Prepares it for the next transaction.
     pub(super) fn clear(&mut self) {
         self.undo.clear();
         (self.stamp, self.snapshot_epoch, self.is_over) = (None, 0, false);
     }
 
-    /// Makes room for the undo of a change of `key`'s entry, and puts what that was before the
-    /// transaction, if there are snapshots.
+    /// Reserves room for the undo record of a change of `key`'s entry, and puts its version, if
+    /// there are snapshots.
     ///
     /// # Errors
     /// There is no room, or the memory behind the tree failed.
     #[inline]
     pub(super) fn before_write<P: Pages>(
         &mut self,
-        (versions, room): (&Versions, &Arc<UndoRoom>),
+        (versions, room): (&VersionStore, &Arc<UndoRoom>),
         tree: &BTree<P>,
         key: &[u8],
     ) -> Result<(), TxnError> {
@@ -239,7 +241,7 @@ impl UndoBuffer {
     #[cold]
     fn put_one<P: Pages>(
         &mut self,
-        versions: &Versions,
+        versions: &VersionStore,
         snapshot_epoch: u64,
         tree: &BTree<P>,
         key: &[u8],
@@ -258,7 +260,7 @@ impl UndoBuffer {
             return Ok(());
         }
         let mut entry = Ok(tree.get_owned(key)?);
-        // It may have been changed before the era.
+        // The transaction may have changed it before the epoch.
         self.undo.each(0, false, |(of, changed, before, large)| {
             if (of, changed) == (owner, key) {
                 let read = |large| kept(tree.read_detached(large).map_err(TxnError::from));
@@ -271,14 +273,14 @@ impl UndoBuffer {
         Ok(())
     }
 
-    /// Puts what all entries were that the transaction has changed, unless that was done in
+    /// Puts versions of all entries that the transaction has changed, unless that was done in
     /// `snapshot_epoch`.
     ///
     /// # Errors
-    /// What they were cannot be read.
+    /// Before images cannot be read.
     pub(super) fn put_versions(
         &mut self,
-        versions: &Versions,
+        versions: &VersionStore,
         snapshot_epoch: u64,
         trees: &mut dyn Trees,
     ) -> Result<(), TxnError> {
@@ -288,34 +290,37 @@ impl UndoBuffer {
         let stamp = self.stamp.get_or_insert_with(CommitStamp::new);
         let mut from = 0;
         while from < self.undo.len() {
-            from = put_some(&self.undo, from, (versions, stamp), trees)?;
+            let next = put_some(&self.undo, from, (versions, stamp), trees)?;
+            assert!(next > from, "each pass puts a version");
+            from = next;
         }
         self.snapshot_epoch = snapshot_epoch;
         Ok(())
     }
 
-    /// The transaction ends: `end` makes that so, and its changes, if they stay, are what snapshots
-    /// see that begin from now on.
+    /// Ends the transaction with `end`, which appends its last record; snapshots that begin from
+    /// now on see its changes, if they stay.
     pub(super) fn end<'t, P: Pages + 't, R>(
         &mut self,
-        versions: &Versions,
+        versions: &VersionStore,
         tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
         end: impl FnOnce() -> R,
     ) -> R {
         if let Some(snapshot_epoch) = versions.snapshot_epoch()
             && let Err(error) = self.put_versions(versions, snapshot_epoch, &mut TreesBy(tree_of))
         {
-            tracing::warn!(%error, "snapshots are lost: what was changed cannot be kept for them");
+            tracing::warn!(%error, "snapshots are lost: versions cannot be put");
             versions.lose_epoch(snapshot_epoch);
         }
+        debug_assert!(!self.is_over, "a transaction ends once");
         let done = end();
         self.is_over = true;
         unless_planted!(StampAfterLocks, self.end_writer(versions));
         done
     }
 
-    /// Its versions have a place from now on.
-    pub(super) fn end_writer(&self, versions: &Versions) {
+    /// Gives its versions their commit timestamp.
+    pub(super) fn end_writer(&self, versions: &VersionStore) {
         if let Some(stamp) = &self.stamp {
             versions.end_writer(stamp);
         }

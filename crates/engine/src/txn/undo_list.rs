@@ -1,17 +1,17 @@
-//! What a transaction keeps to take its changes back: the newest last.
+//! The undo records of a transaction, the newest last.
 //!
-//! Each change is kept in the words of the log ([`Undo`]), in chunks of some ten thousand bytes, so
-//! that a list that is used again allocates nothing. A chunk that is full is charged to the memory
-//! that all transactions together have for this, or goes to the spill file, and is read again when
-//! its changes are taken back. A large value that was replaced hangs meanwhile: what is kept of it
-//! is its place.
+//! Each change is kept as the undo record of the log ([`Undo`]), in chunks of some ten thousand
+//! bytes, so that a list that is used again allocates nothing. A chunk that is full is charged to
+//! the memory that all transactions share for undo, or is spilled, and is read again when its
+//! changes are undone. A large value that was replaced is an orphan meanwhile: its handle is kept.
 //!
 //! # Rules
-//! 1. Room for a change's undo is made before the change: what cannot be taken back is not done.
-//! 2. To take changes back needs no room in memory but for one chunk, and none in the spill file.
-//!    So a transaction can be aborted when both are full.
-//! 3. A chunk leaves the spill file when it was read. Until then what is in memory says where it
-//!    is, so that a failed read can be tried again.
+//! 1. Room for a change's undo record is reserved before the change: what cannot be undone is not
+//!    done.
+//! 2. Undo needs memory for one chunk only, and no room in the spill file. So a transaction can be
+//!    aborted when both are full.
+//! 3. A chunk leaves the spill file after it was read. Until then its extent stays in memory, so
+//!    that a failed read can be repeated.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -27,14 +27,14 @@ use crate::txn::error::TxnError;
 const CHUNK: usize = 64 << 10;
 /// What one transaction leaves of its chunk's memory to the next, in bytes.
 const KEPT: usize = 2 * CHUNK;
-/// Bytes that a change takes besides its undo: in memory, and in the file.
+/// Bytes that a change takes besides its undo record: in memory, and in the file.
 const CHANGE_BYTES: usize = size_of::<Change>();
 const STORED_BYTES: usize = 12;
 /// Bytes that a large value is charged with, and a chunk in the file.
 const LARGE_BYTES: usize = 128;
 const SPILLED_BYTES: usize = 96;
 
-/// The memory for the undo of all transactions, and where goes what does not fit.
+/// The memory for the undo records of all transactions, and the file for what does not fit.
 pub(super) struct UndoRoom {
     limit: usize,
     used: AtomicUsize,
@@ -42,7 +42,7 @@ pub(super) struct UndoRoom {
 }
 
 impl UndoRoom {
-    /// So many bytes, and a file for the rest, if there is one.
+    /// `limit` bytes of memory, and a file for the rest, if there is one.
     pub(super) fn new(limit: usize, spill: Option<Arc<SpillFile>>) -> UndoRoom {
         UndoRoom { limit, used: AtomicUsize::new(0), spill }
     }
@@ -64,15 +64,15 @@ impl UndoRoom {
     }
 }
 
-/// One change. A long transaction has millions of these: what few have is kept apart.
+/// One change. A long transaction has millions of these, so what few of them have is kept apart.
 struct Change {
-    /// Where its undo begins in the chunk.
+    /// Offset of its undo record in the chunk.
     start: u32,
-    /// The transaction's record before this change's.
+    /// LSN of the transaction's record before this change's.
     prev: Lsn,
 }
 
-/// Changes in a row.
+/// Consecutive changes.
 #[derive(Default)]
 struct Chunk {
     changes: Vec<Change>,
@@ -80,7 +80,7 @@ struct Chunk {
 }
 
 impl Chunk {
-    /// What it takes in memory.
+    /// Bytes that it takes in memory.
     fn weight(&self) -> usize {
         self.bytes.len() + self.changes.len() * CHANGE_BYTES
     }
@@ -124,12 +124,12 @@ struct Full {
     /// The number of its first change, and how many it has.
     first: usize,
     count: usize,
-    /// What it is charged with.
+    /// Bytes that it is charged with.
     charged: usize,
     body: Body,
 }
 
-/// A large value that a change took away.
+/// A large value that a change detached.
 struct Large {
     /// The change's number.
     number: usize,
@@ -138,26 +138,26 @@ struct Large {
     value: Detached,
 }
 
-/// The newest change, and how it is taken back.
+/// The newest change, with its undo record.
 pub(super) struct Newest<'l> {
-    /// The transaction's record before the change's.
+    /// LSN of the transaction's record before the change's: undo-next of the CLR.
     pub(super) prev: Lsn,
     /// The large value that the entry had.
     pub(super) large: Option<&'l Detached>,
     pub(super) undo: Undo<'l>,
 }
 
-/// A tree's owner id, a key, what its entry was before a change, and the large value that it had.
+/// A tree's owner id, a key, the before image of its entry, and the large value that it had.
 ///
 /// Of an update that kept the value's length only the bytes that differ are kept
 /// ([`Before::Part`]): the value before the change is the value after it, which is what the
-/// next change of this key found or what the tree holds now, with these bytes put back.
+/// next change of this key found or what the tree holds now, with these bytes restored.
 pub(super) type Entry<'l> = (u32, &'l [u8], Before<'l>, Option<&'l Detached>);
 
 /// What [`UndoList::each`] does with an entry.
 pub(super) type Step = Result<ControlFlow<()>, TxnError>;
 
-/// All changes of a transaction that are not taken back.
+/// All changes of a transaction that are not undone.
 #[derive(Default)]
 pub(super) struct UndoList {
     /// The oldest first.
@@ -167,7 +167,7 @@ pub(super) struct UndoList {
     newest: Chunk,
     /// In the order of their changes.
     large: Vec<Large>,
-    /// Who is to get back what is charged.
+    /// The memory that is credited with what is charged.
     room: Option<Arc<UndoRoom>>,
     stored: Vec<u8>,
 }
@@ -181,7 +181,7 @@ impl UndoList {
         self.len() == 0
     }
 
-    /// Makes room for one more change; to be called before it.
+    /// Reserves room for one more change; call it before the change (rule 1).
     ///
     /// # Errors
     /// [`TxnError::UndoTooLarge`].
@@ -190,7 +190,7 @@ impl UndoList {
         if self.newest.weight() < CHUNK { Ok(()) } else { self.fill(room) }
     }
 
-    /// The newest chunk is full.
+    /// Begins a new chunk: the newest one is full.
     #[cold]
     fn fill(&mut self, room: &Arc<UndoRoom>) -> Result<(), TxnError> {
         let (weight, count) = (self.newest.weight(), self.newest.changes.len());
@@ -205,7 +205,7 @@ impl UndoList {
             let extent = put.map_err(|error| room.too_large(Some(error)))?;
             self.newest.changes.clear();
             self.newest.bytes.clear();
-            // Too little to be worth a refusal.
+            // Too few bytes to refuse the change for.
             room.used.fetch_add(SPILLED_BYTES, Ordering::Relaxed);
             (SPILLED_BYTES, Body::Spilled(extent))
         };
@@ -215,35 +215,48 @@ impl UndoList {
         Ok(())
     }
 
+    /// Credits `bytes`.
     fn give(&self, bytes: usize) {
         if let Some(room) = &self.room {
-            room.used.fetch_sub(bytes, Ordering::Relaxed);
+            let before = room.used.fetch_sub(bytes, Ordering::Relaxed);
+            debug_assert!(before >= bytes, "undo is charged before it is credited");
         }
     }
 
-    /// Where a tree appends how a change is taken back; [`UndoList::noted`] follows.
+    /// The buffer to which a tree appends the undo record of a change; [`UndoList::record`]
+    /// follows.
     pub(super) fn room(&mut self) -> &mut Vec<u8> {
         &mut self.newest.bytes
     }
 
-    /// Where the undo of the next change will begin.
+    /// Offset in the buffer at which the next undo record will begin.
     pub(super) fn end(&self) -> usize {
         self.newest.bytes.len()
     }
 
-    /// A change is over whose undo, if it was made, was appended from `start` on.
+    /// Adds the change whose undo record was appended from `start` on. A change that was not made
+    /// appended none, and is not added.
     #[inline]
-    pub(super) fn noted(&mut self, start: usize, prev: Lsn) {
+    pub(super) fn record(&mut self, start: usize, prev: Lsn) {
+        debug_assert!(start <= self.newest.bytes.len(), "undo records are appended");
+        debug_assert!(
+            self.newest.changes.last().is_none_or(|last| last.prev <= prev),
+            "the undo list is in LSN order"
+        );
         if self.newest.bytes.len() > start {
             // A chunk is full long before its bytes need more than 32 bits.
             self.newest.changes.push(Change { start: start as u32, prev });
         }
     }
 
-    /// The last change, which is noted, took this large value away from `owner`.
+    /// Adds the large value that the last recorded change detached from the tree `owner`.
     #[cold]
-    pub(super) fn took(&mut self, room: &Arc<UndoRoom>, owner: u32, value: Detached) {
+    pub(super) fn record_detached(&mut self, room: &Arc<UndoRoom>, owner: u32, value: Detached) {
         if let Some(number) = self.len().checked_sub(1) {
+            assert!(
+                self.large.last().is_none_or(|last| last.number < number),
+                "a change detaches one large value at most"
+            );
             self.large.push(Large { number, owner, value });
             self.room.get_or_insert_with(|| room.clone());
             room.used.fetch_add(LARGE_BYTES, Ordering::Relaxed);
@@ -255,7 +268,7 @@ impl UndoList {
         self.large.get(at).map(|large| &large.value)
     }
 
-    /// Hands the changes of a chunk from the one numbered `from` on to `f`.
+    /// Calls `f` with the changes of a chunk from number `from` on.
     fn each_of(
         &self,
         (first, chunk): (usize, &Chunk),
@@ -274,11 +287,11 @@ impl UndoList {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Hands the changes from the one numbered `from` on to `f`, the oldest or the newest first,
-    /// until it breaks off.
+    /// Calls `f` with the changes from number `from` on, the oldest or the newest first, until it
+    /// breaks.
     ///
     /// # Errors
-    /// What `f` fails with, or [`TxnError::UndoUnreadable`].
+    /// `f` failed, or [`TxnError::UndoUnreadable`].
     pub(super) fn each(
         &self,
         from: usize,
@@ -321,7 +334,7 @@ impl UndoList {
         Ok(())
     }
 
-    /// The newest change, and how it is taken back; `None` if there is none.
+    /// The newest change, and how it is undone; `None` if there is none.
     ///
     /// # Errors
     /// [`TxnError::UndoUnreadable`]; nothing is lost, and the call may be repeated.
@@ -334,7 +347,7 @@ impl UndoList {
         Ok(self.newest.undo(change).map(|undo| Newest { prev, large, undo }))
     }
 
-    /// Takes the newest change off: it is taken back.
+    /// Takes the newest change off: it is undone.
     pub(super) fn pop(&mut self) {
         if let Some(change) = self.newest.changes.pop() {
             self.newest.bytes.truncate(change.start as usize);
@@ -345,14 +358,14 @@ impl UndoList {
         }
     }
 
-    /// The large values that the changes replaced or removed; they are not kept afterwards.
+    /// Takes the large values that the changes replaced or removed out of the list.
     pub(super) fn take_large(&mut self) -> impl Iterator<Item = (u32, Detached)> + use<> {
         let large = std::mem::take(&mut self.large);
         self.give(large.len() * LARGE_BYTES);
         large.into_iter().map(|large| (large.owner, large.value))
     }
 
-    /// Forgets everything, and gives memory back that only a long transaction needs.
+    /// Forgets everything, and frees memory that only a long transaction needs.
     pub(super) fn clear(&mut self) {
         drop(self.take_large());
         if !self.full.is_empty() {
@@ -380,23 +393,23 @@ mod tests {
     use super::*;
 
     fn kinds() -> [Before<'static>; 3] {
-        [Before::Absent, Before::Value(b"was"), Before::Part { offset: 3, bytes: b"xy" }]
+        [Before::Absent, Before::Value(b"old"), Before::Part { offset: 3, bytes: b"xy" }]
     }
 
     fn put(list: &mut UndoList, at: u64, before: Before<'_>) {
         let start = list.end();
         Undo { owner: at as u32, key: &at.to_be_bytes(), before }.put(list.room());
-        list.noted(start, Lsn(at));
+        list.record(start, Lsn(at));
     }
 
     #[test]
-    fn changes_come_back_in_order_and_go_from_the_newest() {
+    fn changes_are_undone_from_the_newest() {
         let mut list = UndoList::default();
         for (at, before) in kinds().into_iter().enumerate() {
             put(&mut list, at as u64, before);
         }
         // A change that was not made leaves nothing.
-        list.noted(list.end(), Lsn(9));
+        list.record(list.end(), Lsn(9));
         assert_eq!(list.len(), 3);
         for at in (0..3).rev() {
             let Newest { prev, undo, .. } = list.newest().unwrap().unwrap();
@@ -453,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_nowhere_is_refused_before_the_change_and_can_be_taken_back() {
+    fn what_fits_nowhere_is_refused_before_the_change_and_the_rest_can_be_undone() {
         let folder = tempfile::tempdir().unwrap();
         let spill = SpillFile::beside(&folder.path().join("s"), 2 * CHUNK as u64);
         for spill in [None, Some(spill)] {

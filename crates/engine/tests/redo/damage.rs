@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use millpond::internals::io::{MemoryDevice, PageStore};
 use millpond::internals::log::{Log, LogError, Record};
-use millpond::internals::page::change::{
-    OrphanRoot, put_difference, put_freed, put_image, put_note, put_orphaned, put_taken,
+use millpond::internals::page::record_body::{
+    OrphanRoot, put_difference, put_freed, put_image, put_orphaned, put_physiological, put_taken,
 };
 use millpond::internals::pool::mini_transaction::kind;
 use millpond::internals::recovery::{
@@ -105,7 +105,7 @@ fn records_that_do_not_fit_their_pages_are_named() {
     assert!(put_difference(&mut body, PageId(5), &before, &after));
     assert_eq!(damaged(&body), (PageId(5), "its difference is longer than a page"));
     body.clear();
-    put_note(&mut body, PageId(5), &[0, 200, 9]);
+    put_physiological(&mut body, PageId(5), &[0, 200, 9]);
     assert_eq!(damaged(&body), (PageId(5), "its note makes no sense there"));
     body.clear();
     put_image(&mut body, PageId(6), &page(6, 1).repeat(2));
@@ -162,7 +162,7 @@ fn bodies_of_any_bytes_are_errors_or_not_and_never_a_panic() {
         let story = Story::new();
         for _ in 0..4 {
             let mut body = image(random.u64(2..9), 3);
-            put_note(&mut body, PageId(random.u64(2..9)), &[40, 0, 1]);
+            put_physiological(&mut body, PageId(random.u64(2..9)), &[40, 0, 1]);
             for _ in 0..random.usize(0..3) {
                 let at = random.usize(0..body.len());
                 body[at] = random.u8(..);
@@ -185,7 +185,7 @@ fn each_page_is_written_once_in_as_many_passes_as_memory_asks_for() {
         for value in 0..3 {
             for id in 2..2 + pages {
                 let mut body = Vec::new();
-                put_note(&mut body, PageId(id), &[40, 0, value]);
+                put_physiological(&mut body, PageId(id), &[40, 0, value]);
                 story.record(kind::PAGES, &body);
             }
         }
@@ -205,7 +205,7 @@ fn what_was_before_a_page_was_freed_or_had_an_image_is_not_looked_at() {
     let story = Story::new();
     let mut body = Vec::new();
     // Nonsense, if anybody tried it.
-    put_note(&mut body, PageId(5), b"nonsense");
+    put_physiological(&mut body, PageId(5), b"nonsense");
     story.record(kind::PAGES, &body);
     story.record(kind::PAGES, &image(5, 1));
     story.record(kind::PAGES, &body);

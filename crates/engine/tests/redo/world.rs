@@ -7,9 +7,9 @@ use std::time::Duration;
 use millpond::internals::io::{FaultyDevice, MemoryDevice, PageStore, PageWrite};
 use millpond::internals::log::{Log, LogOptions, Record};
 use millpond::internals::page::PageSize;
-use millpond::internals::page::change::{
-    OrphanRoot, put_attached, put_difference, put_freed, put_image, put_note, put_orphaned,
-    put_taken, put_undo, put_undo_next,
+use millpond::internals::page::record_body::{
+    OrphanRoot, put_attached, put_difference, put_freed, put_image, put_orphaned,
+    put_physiological, put_taken, put_undo, put_undo_next,
 };
 use millpond::internals::pool::mini_transaction::{PageSpace, kind};
 use millpond::internals::recovery::{Active, Checkpoint, Loser};
@@ -251,7 +251,7 @@ impl World {
             for _ in 0..self.random.usize(0..3) {
                 let (at, value) = (self.random.u16(32..512), self.random.u8(..));
                 let [low, high] = at.to_le_bytes();
-                put_note(body, page, &[low, high, value]);
+                put_physiological(body, page, &[low, high, value]);
                 assert!(apply_note(&mut bytes, &[low, high, value]));
             }
             let before = bytes.clone();

@@ -2,7 +2,7 @@
 
 use millpond_base::PageId;
 
-use crate::page::change::{put_varint, take_varint};
+use crate::page::varint::{put_varint, take_varint};
 use crate::pool::Anchor;
 
 /// A value in overflow pages, as the log names it.

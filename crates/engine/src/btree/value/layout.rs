@@ -11,7 +11,7 @@
 //! follows from its offset.
 
 use crate::btree::node::layout::{KIND, LEVEL};
-use crate::page::change::OrphanRoot;
+use crate::page::record_body::OrphanRoot;
 use crate::page::{PageType, View};
 
 pub(crate) const STAMP: usize = 32;

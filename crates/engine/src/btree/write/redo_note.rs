@@ -18,7 +18,7 @@ use millpond_base::PageId;
 use crate::btree::node::edit::{Edit, Payload, Reference};
 use crate::btree::node::layout::{KIND, Node};
 use crate::btree::value::large::LargeValue;
-use crate::page::change::{put_bytes, put_varint, take_bytes, take_varint};
+use crate::page::varint::{put_bytes, put_varint, take_bytes, take_varint};
 use crate::page::{PageType, View};
 use crate::pool::Swip;
 

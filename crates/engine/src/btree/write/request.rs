@@ -3,7 +3,7 @@
 use millpond_base::{Lsn, PageId};
 
 use crate::btree::value::large::Detached;
-use crate::page::change::OrphanRoot;
+use crate::page::record_body::OrphanRoot;
 use crate::pool::Actor;
 
 /// One write to the entry of a key, by one mini-transaction.

@@ -15,7 +15,7 @@ use crate::btree::write::request::{
     NewValue, RootFate, UpdateOutcome, Updated, WriteCondition, WriteContext, WriteOutcome,
     WriteRequest,
 };
-use crate::page::change::OrphanRoot;
+use crate::page::record_body::OrphanRoot;
 use crate::pool::{ANCHOR_STAMP, Actor, Pages, PoolError};
 
 impl<P: Pages> BTree<P> {

@@ -11,7 +11,7 @@
 //! lock on the key guarantees that no other thread changed the entry meanwhile.
 
 use crate::btree::value::large::LargeValue;
-use crate::page::change::{put_bytes, put_varint, take_bytes, take_varint};
+use crate::page::varint::{put_bytes, put_varint, take_bytes, take_varint};
 
 const ABSENT: u8 = 1;
 const INLINE: u8 = 2;

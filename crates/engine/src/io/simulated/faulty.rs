@@ -21,7 +21,7 @@ use crate::io::error::{DeviceError, Errno, Operation};
 use crate::io::memory::MemoryDevice;
 use crate::io::pause;
 use crate::io::simulated::crash::{Journal, Lean, SECTOR};
-use crate::io::simulated::power::{Fault, HitHook, Plug, Turn};
+use crate::io::simulated::plug::{DeviceOperation, Fault, Plug, Turn};
 
 /// How often which fault strikes: shares of the operations, 0 to 1.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -221,8 +221,8 @@ impl FaultyDevice {
 
     /// Whether an operation other than a read may go on. Called with the state locked, so that
     /// one device's operations reach its journal in the order in which they were counted.
-    fn turn(&self, touch: HitHook) -> Turn {
-        self.plug.as_ref().map_or(Turn::Works, |plug| plug.turn(touch))
+    fn turn(&self, operation: DeviceOperation) -> Turn {
+        self.plug.as_ref().map_or(Turn::Works, |plug| plug.turn(operation))
     }
 
     fn no_power(&self, operation: Operation, offset: u64, length: u64) -> DeviceError {
@@ -242,7 +242,7 @@ impl FaultyDevice {
     ) -> Result<(), DeviceError> {
         self.delay();
         let mut state = self.state();
-        let turn = self.turn(HitHook::Sync);
+        let turn = self.turn(DeviceOperation::Sync);
         if matches!(turn, Turn::Cut | Turn::Off) {
             // Whatever landed of the writes before it is drawn with the image.
             return Err(self.no_power(Operation::Sync, 0, self.length()));
@@ -371,7 +371,7 @@ impl Device for FaultyDevice {
         let length = bytes.len() as u64;
         // Locked until the journal has the write: their order is the order of the writes.
         let mut state = self.state();
-        let verdict = match self.turn(HitHook::Write(offset)) {
+        let verdict = match self.turn(DeviceOperation::Write(offset)) {
             Turn::Works => state.judge_write(offset..offset.saturating_add(length), bytes.len()),
             Turn::Fails(Fault::Error) => state.fail_write(bytes.len()),
             Turn::Fails(Fault::DiskFull) => Verdict::Full,
@@ -420,7 +420,7 @@ impl Device for FaultyDevice {
         if needed == 0 {
             return self.inner.grow(length);
         }
-        match self.turn(HitHook::Length) {
+        match self.turn(DeviceOperation::Length) {
             Turn::Works => {}
             Turn::Fails(Fault::Error) => return Err(self.broken(Operation::Grow, old, needed)),
             Turn::Fails(Fault::DiskFull) => return Err(self.disk_full(old, needed)),
@@ -450,7 +450,7 @@ impl Device for FaultyDevice {
         if less == 0 {
             return Ok(());
         }
-        match self.turn(HitHook::Length) {
+        match self.turn(DeviceOperation::Length) {
             Turn::Works => {}
             Turn::Fails(_) => return Err(self.broken(Operation::Shrink, length, less)),
             turn @ (Turn::Cut | Turn::Off) => {

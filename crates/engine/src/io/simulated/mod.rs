@@ -3,6 +3,7 @@
 pub(in crate::io) mod crash;
 pub mod faulty;
 pub mod planted;
+pub(in crate::io) mod plug;
 pub mod power;
 pub mod read_faults;
 pub mod slow;

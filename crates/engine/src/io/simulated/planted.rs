@@ -3,10 +3,10 @@
 //!
 //! A campaign that finds nothing is worth as much as what it would have found. So each rule on
 //! which recovery rests, and each check of what is read, has a bug here that breaks it: with the
-//! feature `planted`, a test chooses one of them with `plant`, for the whole process. In the engine,
-//! `planted!(X, …)` and `unless_planted!(X, …)` mark where bug `X` departs from the correct code.
-//! Without the feature, which only `cargo xtask crash --planted` turns on, both leave the correct
-//! code and nothing else in the program.
+//! feature `planted`, a test chooses one of them with `plant`, for the whole process. In the
+//! engine, `planted!(X, …)` and `unless_planted!(X, …)` mark where bug `X` departs from the correct
+//! code. Without the feature, which only `cargo xtask crash --planted` turns on, both leave the
+//! correct code and nothing else in the program.
 
 /// What is done wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

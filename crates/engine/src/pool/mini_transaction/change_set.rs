@@ -8,8 +8,8 @@ use millpond_base::{Lsn, PageId};
 
 use crate::io::simulated::planted::planted;
 use crate::log::Record;
-use crate::page::change;
-use crate::page::change::OrphanRoot;
+use crate::page::record_body;
+use crate::page::record_body::OrphanRoot;
 use crate::pool::frame::FrameHeader;
 use crate::pool::mini_transaction::kind;
 use crate::pool::mini_transaction::page_space::PageSpace;
@@ -285,8 +285,8 @@ impl ChangeSet {
         }
         for event in events.iter() {
             match event {
-                OrphanEvent::Orphaned(page, root) => change::put_orphaned(body, *page, *root),
-                OrphanEvent::Attached(page) => change::put_attached(body, *page),
+                OrphanEvent::Orphaned(page, root) => record_body::put_orphaned(body, *page, *root),
+                OrphanEvent::Attached(page) => record_body::put_attached(body, *page),
             }
         }
         if body.is_empty() {
@@ -294,9 +294,9 @@ impl ChangeSet {
         }
         match actor {
             Actor::Itself => {}
-            Actor::Transaction { .. } => change::put_undo(body, undo),
+            Actor::Transaction { .. } => record_body::put_undo(body, undo),
             Actor::Undo { .. } if planted!(NoUndoNext) => {}
-            Actor::Undo { next, .. } => change::put_undo_next(body, *next),
+            Actor::Undo { next, .. } => record_body::put_undo_next(body, *next),
         }
     }
 
@@ -365,27 +365,27 @@ impl ChangedPage {
         body: &mut Vec<u8>,
     ) {
         match &self.how {
-            ChangeKind::Freed => change::put_freed(body, self.page),
+            ChangeKind::Freed => record_body::put_freed(body, self.page),
             ChangeKind::Image => {
                 if self.is_new {
-                    change::put_taken(body, self.page);
+                    record_body::put_taken(body, self.page);
                 }
                 scratch.clear();
                 copies.image(self.frame, scratch);
                 let start = body.len();
-                change::put_image(body, self.page, scratch);
+                record_body::put_image(body, self.page, scratch);
                 copies.count_image((body.len() - start) as u64);
             }
             ChangeKind::Redo { records, before } => {
                 for record in records.iter() {
                     let record = arena.get(record.clone()).unwrap_or(&[]);
-                    change::put_note(body, self.page, record);
+                    record_body::put_physiological(body, self.page, record);
                 }
                 if let Some(before) = before.as_ref().and_then(|r| arena.get(r.clone())) {
                     scratch.clear();
                     copies.after(self.frame, before, scratch);
                     debug_assert_eq!(scratch.len(), before.len());
-                    change::put_difference(body, self.page, before, scratch);
+                    record_body::put_difference(body, self.page, before, scratch);
                 }
             }
         }

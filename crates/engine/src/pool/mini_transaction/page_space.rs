@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use millpond_base::PageId;
 
-use crate::page::change::OrphanRoot;
+use crate::page::record_body::OrphanRoot;
 
 /// Which pages are in use, and which roots nothing refers to, as of the end of the log.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use crate::io::simulated::planted::planted;
 use crate::io::{Device, FileDevice, OpenError, PageStore, beside};
 use crate::log::{Log, LogError, LogOptions, Tail};
 use crate::page::PageSize;
-use crate::page::change::OrphanRoot;
+use crate::page::record_body::OrphanRoot;
 use crate::pool::mini_transaction::kind;
 use crate::recovery::{self, Loser, Recovery, RecoveryError, RedoOptions};
 use crate::store::error::Error;

@@ -12,7 +12,7 @@ use crate::hash_index::HashIndex;
 use crate::heap::Heap;
 use crate::io::{AlignedBuffer, PageStore};
 use crate::log::{Log, Record};
-use crate::page::change::{OrphanRoot, Section, sections};
+use crate::page::record_body::{OrphanRoot, Section, sections};
 use crate::page::{PAGE_HEADER, PageHeader, PageType};
 use crate::pool::mini_transaction::kind;
 use crate::pool::{ANCHOR_SWIP, Actor, Pages, Pool, PoolError, PoolStrategy, Read, Storage, Swip};

@@ -13,26 +13,26 @@
 //!    that reads the page first and the versions afterwards misses nothing: either the page was not
 //!    changed yet, or the version is here.
 //! 2. Of several changes of one key by one writer only the first puts a version.
-//! 3. Stamps get their timestamps in the order of commits, before the writer's locks are released. A
-//!    writer that rolls back gets one as well, when all is undone.
+//! 3. Stamps get their timestamps in the order of commits, before the writer's locks are released.
+//!    A writer that rolls back gets one as well, when all is undone.
 //! 4. A time with snapshots is a *snapshot epoch*. When one begins, no writer knows yet; so the
-//!    thread that begins it captures the versions of all writers: it waits until the calls under way
-//!    are over (writer quiescence), and puts what transactions have changed already
-//!    ([`Versions::begin`]'s `capture_versions`). A writer that begins a call afterwards sees the
-//!    epoch. Snapshots that join an epoch later find everything here.
-//! 5. A version is dropped when no read timestamp lies between the timestamp of the version before it
-//!    and its own.
+//!    thread that begins it captures the versions of all writers: it waits until the calls under
+//!    way are over (writer quiescence), and puts what transactions have changed already
+//!    ([`VersionStore::begin`]'s `capture_versions`). A writer that begins a call afterwards sees
+//!    the epoch. Snapshots that join an epoch later find everything here.
+//! 5. A version is dropped when no read timestamp lies between the timestamp of the version before
+//!    it and its own.
 //! 6. A tree that is changed as a whole (emptied, loaded) need not have versions: it is
 //!    *bulk-modified* until that is over, for snapshots that began before (`bulk_modified.rs`).
 //! 7. If versions exceed their memory, those of the trees with most of them are spilled
-//!    (`spilled.rs`, `version_memory.rs`). What remains of rule 2 there: a second version is never
+//!    (`spilled.rs`, `memory.rs`). A writer may put a second version of a key then, which is never
 //!    seen.
 //! 8. If they cannot be spilled, because the file is full or fails or there is none, the oldest
-//!    snapshot is lost: it is marked first, and what only it needed is dropped then. A reader checks
-//!    the mark after it read the versions.
-//! 9. Latches are taken in this order: readers, spilling, trees, the chains of one tree. No holder of
-//!    one waits for a page or a lock, except the thread that begins an epoch, which waits for single
-//!    calls.
+//!    snapshot is lost: it is marked first, and what only it needed is dropped then. A reader
+//!    checks the mark after it read the versions.
+//! 9. Latches are taken in this order: readers, spilling, trees, the chains of one tree. No holder
+//!    of one waits for a page or a lock, except the thread that begins an epoch, which waits for
+//!    single calls.
 
 use std::collections::HashMap;
 use std::ops::Bound;
@@ -44,13 +44,13 @@ use crate::io::SpillFile;
 use crate::io::simulated::planted::planted;
 use crate::pool::borrowed::pages_borrowed;
 use crate::txn::before_image::BeforeImage;
-use crate::txn::bulk_modified::{BulkModifiedTrees, Visible};
 use crate::txn::commit_stamp::{COMMITTING, CommitStamp};
 use crate::txn::error::TxnError;
-use crate::txn::snapshot_reader::Reader;
-use crate::txn::spilled::TreeVersions;
 use crate::txn::unpoisoned::unpoisoned;
-use crate::txn::version::{Before, Seen, Version, Window};
+use crate::txn::versions::bulk_modified::{BulkModifiedTrees, Visible};
+use crate::txn::versions::reader::Reader;
+use crate::txn::versions::spilled::TreeVersions;
+use crate::txn::versions::version::{Before, Seen, Version, Window};
 
 /// Growth since the last clean-up that is not worth another one.
 const SLACK_BYTES: usize = 64 << 10;
@@ -65,7 +65,7 @@ pub(super) struct Readers {
 }
 
 /// The versions of all trees.
-pub(crate) struct Versions {
+pub(in crate::txn) struct VersionStore {
     /// Odd while there are snapshots.
     snapshot_epoch: AtomicU64,
     /// The last commit timestamp.
@@ -98,10 +98,10 @@ fn is_empty(lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
     }
 }
 
-impl Versions {
+impl VersionStore {
     /// No versions yet; about `limit` bytes of them are kept in memory at most.
-    pub(crate) fn new(limit: usize, spill: Option<Arc<SpillFile>>) -> Versions {
-        Versions {
+    pub(in crate::txn) fn new(limit: usize, spill: Option<Arc<SpillFile>>) -> VersionStore {
+        VersionStore {
             snapshot_epoch: AtomicU64::new(0),
             clock: AtomicU64::new(1),
             newest: AtomicU64::new(0),
@@ -118,34 +118,34 @@ impl Versions {
     }
 
     /// Loses all snapshots of `snapshot_epoch`: not all versions could be put.
-    pub(super) fn lose_epoch(&self, snapshot_epoch: u64) {
+    pub(in crate::txn) fn lose_epoch(&self, snapshot_epoch: u64) {
         debug_assert_eq!(snapshot_epoch % 2, 1, "a snapshot epoch is odd");
         self.lost_epoch.store(snapshot_epoch, Ordering::SeqCst);
     }
 
     /// Fails if `reader`'s snapshot is lost: versions that it needs may be missing.
-    pub(super) fn check_lost(&self, reader: &Reader) -> Result<(), TxnError> {
+    pub(in crate::txn) fn check_lost(&self, reader: &Reader) -> Result<(), TxnError> {
         if self.lost_epoch.load(Ordering::SeqCst) == reader.snapshot_epoch {
             return Err(reader.lost());
         }
         if reader.lost.load(Ordering::SeqCst) { Err(reader.lost()) } else { Ok(()) }
     }
 
-    /// The snapshot epoch, or `None` if there are no snapshots. In an epoch, a writer puts a version
-    /// before it changes an entry.
+    /// The snapshot epoch, or `None` if there are no snapshots. In an epoch, a writer puts a
+    /// version before it changes an entry.
     #[inline]
-    pub(crate) fn snapshot_epoch(&self) -> Option<u64> {
+    pub(in crate::txn) fn snapshot_epoch(&self) -> Option<u64> {
         let snapshot_epoch = self.snapshot_epoch.load(Ordering::SeqCst);
         (snapshot_epoch % 2 == 1).then_some(snapshot_epoch)
     }
 
     /// Bytes of memory that versions may take, about.
-    pub(super) fn limit(&self) -> usize {
+    pub(in crate::txn) fn limit(&self) -> usize {
         self.limit
     }
 
     /// Bytes of memory that versions take.
-    pub(crate) fn bytes(&self) -> usize {
+    pub(in crate::txn) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
@@ -166,7 +166,7 @@ impl Versions {
     }
 
     /// Whether the writer with `stamp` has put no version of `key` yet.
-    pub(crate) fn wants(&self, tree: u32, key: &[u8], stamp: &Arc<CommitStamp>) -> bool {
+    pub(in crate::txn) fn wants(&self, tree: u32, key: &[u8], stamp: &Arc<CommitStamp>) -> bool {
         let Some(tree) = self.tree_with_versions(tree) else { return true };
         let chains = unpoisoned(tree.chains.read());
         let last = chains.map.get(key).and_then(|chain| chain.last());
@@ -174,7 +174,7 @@ impl Versions {
     }
 
     /// Puts the entry of `key` as a version, unless the writer with `stamp` has done so (rule 2).
-    pub(crate) fn put(
+    pub(in crate::txn) fn put(
         &self,
         tree: u32,
         key: &[u8],
@@ -185,12 +185,12 @@ impl Versions {
     }
 
     /// The spill file.
-    pub(super) fn file(&self) -> Option<&Arc<SpillFile>> {
+    pub(in crate::txn) fn file(&self) -> Option<&Arc<SpillFile>> {
         self.spill.as_ref()
     }
 
-    /// As [`Versions::put`], with a before image that may be in the spill file.
-    pub(super) fn put_image(
+    /// As [`VersionStore::put`], with a before image that may be in the spill file.
+    pub(in crate::txn) fn put_image(
         &self,
         tree: u32,
         key: &[u8],
@@ -246,7 +246,7 @@ impl Versions {
     }
 
     /// Ends the writer with `stamp`: snapshots that begin from now on see its changes.
-    pub(crate) fn end_writer(&self, stamp: &CommitStamp) {
+    pub(in crate::txn) fn end_writer(&self, stamp: &CommitStamp) {
         stamp.end(&self.clock);
     }
 
@@ -254,7 +254,7 @@ impl Versions {
     ///
     /// # Errors
     /// The version cannot be read from the spill file; the snapshot is lost then.
-    pub(crate) fn seen(
+    pub(in crate::txn) fn seen(
         &self,
         reader: &Reader,
         tree: u32,
@@ -269,8 +269,8 @@ impl Versions {
     /// Returns whether there may be more than the `limit` keys that were looked at.
     ///
     /// # Errors
-    /// As [`Versions::seen`].
-    pub(crate) fn window(
+    /// As [`VersionStore::seen`].
+    pub(in crate::txn) fn window(
         &self,
         reader: &Reader,
         tree: u32,
@@ -292,7 +292,7 @@ impl Versions {
     ///
     /// # Errors
     /// `capture_versions` failed, or what active writers have changed takes too much memory.
-    pub(crate) fn begin(
+    pub(in crate::txn) fn begin(
         &self,
         caller: &'static Location<'static>,
         capture_versions: impl FnOnce(u64) -> Result<(), TxnError>,
@@ -339,7 +339,7 @@ impl Versions {
     }
 
     /// Ends a snapshot.
-    pub(crate) fn end(&self, reader: &Reader) {
+    pub(in crate::txn) fn end(&self, reader: &Reader) {
         reader.over.store(true, Ordering::SeqCst);
         let mut readers = if pages_borrowed() == 0 {
             self.lock_readers()
@@ -376,7 +376,7 @@ impl Versions {
     }
 
     /// Ends the snapshot epoch: the last snapshot is over.
-    pub(super) fn end_epoch(&self) {
+    pub(in crate::txn) fn end_epoch(&self) {
         let epoch = self.snapshot_epoch.fetch_add(1, Ordering::SeqCst);
         assert_eq!(epoch % 2, 1, "a snapshot epoch is odd");
         self.clear();
@@ -387,7 +387,7 @@ impl Versions {
     ///
     /// # Errors
     /// `put_all` failed.
-    pub(crate) fn mark_bulk_modified(
+    pub(in crate::txn) fn mark_bulk_modified(
         &self,
         tree: u32,
         was_empty: bool,
@@ -410,14 +410,14 @@ impl Versions {
     ///
     /// # Errors
     /// [`TxnError::TreeBulkModified`].
-    pub(crate) fn visible(&self, reader: &Reader, tree: u32) -> Result<Visible, TxnError> {
+    pub(in crate::txn) fn visible(&self, reader: &Reader, tree: u32) -> Result<Visible, TxnError> {
         self.bulk_modified.visible(reader, tree)
     }
 }
 
 /// A bulk modification of a tree, which ends when this is dropped.
-pub(crate) struct BulkModification<'v> {
-    versions: &'v Versions,
+pub(in crate::txn) struct BulkModification<'v> {
+    versions: &'v VersionStore,
     tree: u32,
     stamp: Arc<CommitStamp>,
 }

@@ -9,23 +9,23 @@ use crate::txn::commit_stamp::CommitStamp;
 const VERSION_BYTES: usize = 160;
 
 /// The before image of an entry; `None` if there was no entry.
-pub(crate) type Before = Option<BeforeImage>;
+pub(in crate::txn) type Before = Option<BeforeImage>;
 
 /// What an entry was before a writer changed it.
-pub(super) struct Version {
-    pub(super) before: Before,
-    pub(super) stamp: Arc<CommitStamp>,
+pub(in crate::txn) struct Version {
+    pub(in crate::txn) before: Before,
+    pub(in crate::txn) stamp: Arc<CommitStamp>,
 }
 
 impl Version {
     /// Bytes that are charged for it as a version of `key`.
-    pub(super) fn bytes(&self, key: &[u8]) -> usize {
+    pub(in crate::txn) fn bytes(&self, key: &[u8]) -> usize {
         VERSION_BYTES + key.len() + self.before.as_ref().map_or(0, BeforeImage::bytes)
     }
 }
 
 /// A before image, and the commit timestamp of the writer that replaced it.
-pub(crate) type Seen = (Before, u64);
+pub(in crate::txn) type Seen = (Before, u64);
 
-/// Versions of a range of keys, in order.
-pub(crate) type Window = Vec<(Arc<[u8]>, Seen)>;
+/// VersionStore of a range of keys, in order.
+pub(in crate::txn) type Window = Vec<(Arc<[u8]>, Seen)>;

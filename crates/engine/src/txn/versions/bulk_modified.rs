@@ -11,8 +11,8 @@ use std::sync::{RwLock, RwLockWriteGuard};
 
 use crate::lock::TreeName;
 use crate::txn::error::TxnError;
-use crate::txn::snapshot_reader::Reader;
 use crate::txn::unpoisoned::unpoisoned;
+use crate::txn::versions::reader::Reader;
 
 /// The end of a bulk modification that is not over.
 const RUNNING: u64 = u64::MAX;
@@ -29,17 +29,17 @@ struct BulkModified {
 
 /// What of a tree is visible to a snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Visible {
+pub(in crate::txn) enum Visible {
     /// Its pages, and the versions in place of what changed since.
     All,
-    /// Versions up to this commit timestamp. The tree was empty then, and was filled by a bulk
+    /// VersionStore up to this commit timestamp. The tree was empty then, and was filled by a bulk
     /// modification: nothing in its pages, and no later version, is visible.
     VersionsTo(u64),
 }
 
 /// The bulk modifications that some snapshot may have to know.
 #[derive(Default)]
-pub(super) struct BulkModifiedTrees {
+pub(in crate::txn) struct BulkModifiedTrees {
     by_tree: RwLock<HashMap<u32, Vec<BulkModified>>>,
     /// Trees with a bulk modification, read without the latch.
     trees: AtomicUsize,
@@ -51,7 +51,7 @@ impl BulkModifiedTrees {
     }
 
     /// Begins a bulk modification of `tree`, which is locked as a whole.
-    pub(super) fn begin(&self, tree: u32, snapshot_epoch: u64, was_empty: bool) {
+    pub(in crate::txn) fn begin(&self, tree: u32, snapshot_epoch: u64, was_empty: bool) {
         let mut by_tree = self.write();
         let all = by_tree.entry(tree).or_default();
         assert!(all.iter().all(|each| each.until != RUNNING), "the tree is locked as a whole");
@@ -61,7 +61,7 @@ impl BulkModifiedTrees {
 
     /// Ends the bulk modification of `tree` at `timestamp`. It is forgotten if there are no
     /// snapshots.
-    pub(super) fn end(&self, tree: u32, timestamp: u64, has_snapshots: bool) {
+    pub(in crate::txn) fn end(&self, tree: u32, timestamp: u64, has_snapshots: bool) {
         debug_assert!(timestamp < RUNNING, "a commit timestamp");
         let mut by_tree = self.write();
         let all = by_tree.entry(tree).or_default();
@@ -80,7 +80,7 @@ impl BulkModifiedTrees {
     ///
     /// # Errors
     /// [`TxnError::TreeBulkModified`].
-    pub(super) fn visible(&self, reader: &Reader, tree: u32) -> Result<Visible, TxnError> {
+    pub(in crate::txn) fn visible(&self, reader: &Reader, tree: u32) -> Result<Visible, TxnError> {
         let mut visible = Visible::All;
         if self.trees.load(Ordering::SeqCst) == 0 {
             return Ok(visible);
@@ -103,7 +103,7 @@ impl BulkModifiedTrees {
     }
 
     /// Forgets what concerns only snapshots that began before `oldest`.
-    pub(super) fn forget_before(&self, oldest: u64) {
+    pub(in crate::txn) fn forget_before(&self, oldest: u64) {
         let mut by_tree = self.write();
         by_tree.retain(|_, all| {
             all.retain(|each| each.until > oldest);

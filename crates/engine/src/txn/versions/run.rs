@@ -1,4 +1,4 @@
-//! Versions of one tree that did not fit into memory: a row of blocks in the spill file, in the
+//! VersionStore of one tree that did not fit into memory: a row of blocks in the spill file, in the
 //! order of keys, and of one key from the oldest to the newest.
 //!
 //! ```text
@@ -18,10 +18,10 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::io::{Blocks, SpillError, SpillFile};
-use crate::page::change::{put_bytes, put_varint, take_bytes, take_varint};
+use crate::page::varint::{put_bytes, put_varint, take_bytes, take_varint};
 use crate::txn::before_image::{BeforeImage, Pieces};
 use crate::txn::commit_stamp::CommitStamp;
-use crate::txn::version::Version;
+use crate::txn::versions::version::Version;
 
 /// Bytes in memory that a run is charged with, besides its content.
 const RUN_BYTES: usize = 256;
@@ -250,7 +250,7 @@ pub(super) struct RunCursor {
     upper: Bound<Vec<u8>>,
     /// Blocks that are not read yet.
     blocks: std::ops::Range<usize>,
-    /// Versions that were read and not taken; the next one last.
+    /// VersionStore that were read and not taken; the next one last.
     at_hand: Vec<Keyed>,
     bytes: Vec<u8>,
 }

@@ -7,14 +7,14 @@ use std::sync::atomic::Ordering;
 use crate::io::{SpillError, SpillFile};
 use crate::txn::commit_stamp::COMMITTING;
 use crate::txn::error::TxnError;
-use crate::txn::spilled::Horizon;
 use crate::txn::unpoisoned::unpoisoned;
-use crate::txn::versions::{Readers, Versions};
+use crate::txn::versions::spilled::Horizon;
+use crate::txn::versions::version_store::{Readers, VersionStore};
 
-impl Versions {
+impl VersionStore {
     /// Moves versions to the spill file until the rest fits; returns `false` if that fails.
     #[cold]
-    pub(super) fn spill(&self) -> bool {
+    pub(in crate::txn) fn spill(&self) -> bool {
         let Some(file) = &self.spill else { return false };
         let _spilling = unpoisoned(self.spilling.lock());
         let mut is_merged = false;
@@ -83,7 +83,8 @@ impl Versions {
         }
     }
 
-    /// Fails if versions exceed their memory and cannot be spilled: the first snapshot cannot begin.
+    /// Fails if versions exceed their memory and cannot be spilled: the first snapshot cannot
+    /// begin.
     pub(super) fn fits(&self, readers: &mut Readers) -> Result<(), TxnError> {
         if self.bytes() > self.limit {
             self.collect(readers);
@@ -99,7 +100,7 @@ impl Versions {
     }
 
     /// Drops all versions.
-    pub(super) fn clear(&self) {
+    pub(in crate::txn) fn clear(&self) {
         for tree in unpoisoned(self.trees.write()).values() {
             self.bytes.fetch_sub(tree.clear(), Ordering::Relaxed);
         }
@@ -137,7 +138,7 @@ impl Versions {
 
     /// Loses snapshots, the oldest first, until versions fit their memory (rule 8).
     #[cold]
-    pub(super) fn make_room(&self) {
+    pub(in crate::txn) fn make_room(&self) {
         // The thread that begins a snapshot checks the memory itself afterwards.
         let Ok(mut readers) = self.readers.try_lock() else { return };
         self.forget_over(&mut readers);
@@ -175,7 +176,7 @@ mod tests {
     #[test]
     fn the_bytes_of_versions_are_never_fewer_than_none() {
         const LIMIT: usize = 1 << 30;
-        let versions = Versions::new(LIMIT, None);
+        let versions = VersionStore::new(LIMIT, None);
         let (mut most, mut lost) = (0, 0);
         std::thread::scope(|scope| {
             let write = |writer: u8| {
@@ -213,7 +214,7 @@ mod tests {
     fn a_snapshot_outlives_many_changes_of_entries_with_long_keys() {
         let folder = tempfile::tempdir().unwrap();
         let spill = SpillFile::beside(&folder.path().join("s"), 1 << 30);
-        let versions = Versions::new(100 << 10, Some(spill));
+        let versions = VersionStore::new(100 << 10, Some(spill));
         let reader = versions.begin(Location::caller(), |_| Ok(())).unwrap();
         let key = |n: u32| {
             let mut key = vec![b'k'; 1000];
@@ -240,7 +241,7 @@ mod tests {
     fn no_snapshot_is_lost_to_versions_that_are_put_while_others_are_spilled() {
         let folder = tempfile::tempdir().unwrap();
         let spill = SpillFile::beside(&folder.path().join("s"), 1 << 30);
-        let versions = Versions::new(64 << 10, Some(spill));
+        let versions = VersionStore::new(64 << 10, Some(spill));
         let reader = versions.begin(Location::caller(), |_| Ok(())).unwrap();
         std::thread::scope(|scope| {
             for writer in 0..4u8 {

@@ -11,20 +11,20 @@ use crate::txn::error::TxnError;
 
 /// The reader of a snapshot.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(in crate::txn) struct Reader {
     /// It sees the commits up to this timestamp.
-    pub(super) timestamp: u64,
-    pub(super) snapshot_epoch: u64,
-    pub(super) begun: Instant,
-    pub(super) caller: &'static Location<'static>,
+    pub(in crate::txn) timestamp: u64,
+    pub(in crate::txn) snapshot_epoch: u64,
+    pub(in crate::txn) begun: Instant,
+    pub(in crate::txn) caller: &'static Location<'static>,
     thread: Thread,
-    pub(super) lost: AtomicBool,
-    pub(super) over: AtomicBool,
+    pub(in crate::txn) lost: AtomicBool,
+    pub(in crate::txn) over: AtomicBool,
 }
 
 impl Reader {
     /// A reader of what is committed at `timestamp`, on behalf of `caller`.
-    pub(super) fn new(
+    pub(in crate::txn) fn new(
         timestamp: u64,
         snapshot_epoch: u64,
         caller: &'static Location<'static>,
@@ -36,13 +36,13 @@ impl Reader {
     }
 
     /// The name of the thread that began the snapshot.
-    pub(super) fn thread_name(&self) -> String {
+    pub(in crate::txn) fn thread_name(&self) -> String {
         let thread = &self.thread;
         thread.name().map_or_else(|| format!("{:?}", thread.id()), str::to_string)
     }
 
     /// The error that reports its loss.
-    pub(super) fn lost(&self) -> TxnError {
+    pub(in crate::txn) fn lost(&self) -> TxnError {
         TxnError::SnapshotLost {
             caller: self.caller.to_string(),
             thread: self.thread_name(),
@@ -52,7 +52,7 @@ impl Reader {
 
     /// Loses the snapshot to a version in the spill file that cannot be read.
     #[cold]
-    pub(super) fn unreadable(&self, error: &SpillError) -> TxnError {
+    pub(in crate::txn) fn unreadable(&self, error: &SpillError) -> TxnError {
         tracing::warn!(%error, "a snapshot is lost");
         self.lost.store(true, Ordering::SeqCst);
         TxnError::SnapshotUnreadable { caller: self.caller.to_string(), what: error.to_string() }

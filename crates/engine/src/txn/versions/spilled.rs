@@ -5,8 +5,8 @@
 //!    their age. So of the versions of a key the oldest come first, as in memory.
 //! 2. A writer may put a second version of a key when the first one was spilled. It follows the
 //!    first one, with the same stamp; so no snapshot ever sees it.
-//! 3. The list of runs changes under the latch of the tree's versions, and only by the holder of the
-//!    mutex of spilling. Runs are merged outside that latch: a run does not change.
+//! 3. The list of runs changes under the latch of the tree's versions, and only by the holder of
+//!    the mutex of spilling. Runs are merged outside that latch: a run does not change.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -15,9 +15,9 @@ use std::sync::{Arc, RwLock};
 
 use crate::io::{SpillError, SpillFile};
 use crate::txn::commit_stamp::COMMITTING;
-use crate::txn::run::{Run, RunCursor, RunWriter};
 use crate::txn::unpoisoned::unpoisoned;
-use crate::txn::version::{Seen, Version, Window};
+use crate::txn::versions::run::{Run, RunCursor, RunWriter};
+use crate::txn::versions::version::{Seen, Version, Window};
 
 /// Runs of a level that are merged to one of the next.
 const FAN_IN: usize = 8;
@@ -88,7 +88,7 @@ impl Chains {
     }
 
     /// Appends what a snapshot at `timestamp` sees of keys between the bounds, as
-    /// [`Versions::window`](crate::txn::versions::Versions::window) does.
+    /// [`VersionStore::window`](crate::txn::versions::version_store::VersionStore::window) does.
     pub(super) fn window(
         &self,
         timestamp: u64,
@@ -150,8 +150,8 @@ impl TreeVersions {
         Ok((self.bytes.swap(0, Ordering::Relaxed), taken))
     }
 
-    /// Merges the newest runs while there are enough of a level, or `all` of them. Returns the bytes
-    /// of memory that this frees and takes.
+    /// Merges the newest runs while there are enough of a level, or `all` of them. Returns the
+    /// bytes of memory that this frees and takes.
     pub(super) fn merge(
         &self,
         file: &Arc<SpillFile>,

@@ -1,27 +1,29 @@
-//! What a log record says about pages: the body of every record that changes any.
+//! The body of a log record: what the record says about pages.
 //!
-//! A body is a row of sections, each a tag of one byte and its fields. Numbers are varints, seven
-//! bits to the byte and the low ones first.
+//! A body is a sequence of sections, each a tag of one byte and its fields. Numbers are varints,
+//! seven bits to the byte and the low ones first.
 //!
 //! ```text
 //! tag                fields
 //!  1  image          page, pieces        the page is all zeros but for these pieces
-//!  2  difference     page, pieces        these pieces of the page are now so
-//!  3  note           page, n, n bytes    what the page's structure did to it, in its own words
+//!  2  difference     page, pieces        these pieces of the page are new
+//!  3  physiological  page, n, n bytes    a physiological redo record, in the structure's encoding
 //!  4  taken          page                the page is in use from now on
-//!  5  freed          page                it is not any more
-//! 10  orphaned          page, kind, stamp   the root of something that no structure refers to
-//!  7  attached         page                … until now: it is referred to, or somebody else's care
-//!  8  undo           n, n bytes          how a transaction takes this change back
-//!  9  undo next      LSN                 a compensation: what is to be undone after it
+//!  5  freed          page                the page is free from now on
+//! 10  orphaned       page, kind, stamp   an orphan root: no structure refers to it
+//!  7  attached       page                an orphan root no more: attached, or somebody else's care
+//!  8  undo           n, n bytes          the undo record of this change
+//!  9  undo next      LSN                 the record is a CLR: what is to be undone next
 //!
 //! pieces: (words to skip, words that follow, the words)…, ended by no words that follow
 //! ```
 //! Pages are compared by words of 8 bytes, since swips are such words and must change as a whole.
-//! Checksum and LSN, the first two words, are no part of an image or a difference: whoever applies
-//! a record sets the LSN, whoever writes the page the checksum.
+//! Checksum and LSN, the first two words, are no part of an image or a difference: redo sets the
+//! LSN, and the page's writer the checksum.
 
 use millpond_base::{Lsn, PageId};
+
+use super::varint::{put_bytes, put_varint, take_bytes, take_varint};
 
 /// Bytes of a word.
 const WORD: usize = 8;
@@ -32,21 +34,21 @@ const STRIDE: usize = 64;
 
 const IMAGE: u8 = 1;
 const DIFFERENCE: u8 = 2;
-const NOTE: u8 = 3;
+const PHYSIOLOGICAL: u8 = 3;
 const TAKEN: u8 = 4;
 const FREED: u8 = 5;
-const PLACED: u8 = 7;
+const ATTACHED: u8 = 7;
 const UNDO: u8 = 8;
 const UNDO_NEXT: u8 = 9;
-const HANGS: u8 = 10;
+const ORPHANED: u8 = 10;
 
-/// What a root that nothing refers to is the root of.
+/// What an orphan root is the root of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OrphanRoot {
     /// Which structure; its meaning is the structures'.
     pub kind: u8,
-    /// What the root's page says of itself, as the reference to it did when there was one: an older
-    /// page in its place would lead to pages of other structures. 0 where no reference says any.
+    /// The stamp in the root's page, as its reference had it when there was one: an older page in
+    /// its place would lead to pages of other structures. 0 where references have no stamp.
     pub stamp: u64,
 }
 
@@ -67,11 +69,11 @@ pub enum Section<'a> {
         /// What is new.
         pieces: Pieces<'a>,
     },
-    /// What a structure did to a page, as it says itself.
-    Note {
+    /// A physiological redo record: the operation of a structure on a page.
+    Physiological {
         /// Which one.
         page: PageId,
-        /// The structure's words.
+        /// In the structure's encoding.
         bytes: &'a [u8],
     },
     /// A page was allocated.
@@ -84,24 +86,24 @@ pub enum Section<'a> {
         /// Which one.
         page: PageId,
     },
-    /// A root that nothing refers to.
+    /// An orphan root: nothing refers to it.
     Orphaned {
         /// The root.
         page: PageId,
         /// What it is the root of.
         root: OrphanRoot,
     },
-    /// A root that is referred to from now on, or that somebody else takes care of.
+    /// A root that is attached from now on, or that somebody else takes care of.
     Attached {
         /// The root.
         page: PageId,
     },
-    /// How the change is taken back.
+    /// The undo record of the change.
     Undo {
-        /// In the words of the structure that changed.
+        /// In the encoding of the structure that changed.
         bytes: &'a [u8],
     },
-    /// The record is a compensation.
+    /// The record is a CLR.
     UndoNext {
         /// The record that is to be undone next; 0 if none is.
         lsn: Lsn,
@@ -110,7 +112,7 @@ pub enum Section<'a> {
 
 /// A record's body, or an image in it, that cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("a record's body makes no sense from its byte {at} on")]
+#[error("a record's body is damaged from its byte {at} on")]
 pub struct BadBody {
     /// Where.
     pub at: usize,
@@ -119,43 +121,6 @@ pub struct BadBody {
 /// Pieces of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pieces<'a>(&'a [u8]);
-
-/// Appends `value` as a varint.
-pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-/// Takes a varint off the front of `bytes`; `None` if there is none.
-pub fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let (&first, rest) = bytes.split_first()?;
-        *bytes = rest;
-        value |= u64::from(first & 0x7f) << shift;
-        if first & 0x80 == 0 {
-            return Some(value);
-        }
-    }
-    None
-}
-
-/// Takes so many bytes, as a varint says, off the front of `bytes`.
-pub fn take_bytes<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let len = usize::try_from(take_varint(bytes)?).ok()?;
-    let (taken, rest) = bytes.split_at_checked(len)?;
-    *bytes = rest;
-    Some(taken)
-}
-
-/// Appends `bytes`, their number before them.
-pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put_varint(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
-}
 
 fn put_tag(out: &mut Vec<u8>, tag: u8, page: PageId) {
     out.push(tag);
@@ -236,6 +201,8 @@ struct Writer<'a, 'o> {
 
 impl Writer<'_, '_> {
     fn piece(&mut self, from: usize, to: usize) {
+        debug_assert!(self.seen <= from, "pieces are in order");
+        debug_assert!(from < to, "a piece has words");
         put_varint(self.out, (from - self.seen) as u64);
         put_varint(self.out, (to - from) as u64);
         self.out.extend_from_slice(self.bytes.get(from * WORD..to * WORD).unwrap_or(&[]));
@@ -247,10 +214,10 @@ impl Writer<'_, '_> {
     }
 }
 
-/// Appends a structure's note about `page`.
-pub fn put_note(out: &mut Vec<u8>, page: PageId, note: &[u8]) {
-    put_tag(out, NOTE, page);
-    put_bytes(out, note);
+/// Appends a structure's physiological redo record of `page`.
+pub fn put_physiological(out: &mut Vec<u8>, page: PageId, bytes: &[u8]) {
+    put_tag(out, PHYSIOLOGICAL, page);
+    put_bytes(out, bytes);
 }
 
 /// Appends that `page` was allocated.
@@ -263,9 +230,9 @@ pub fn put_freed(out: &mut Vec<u8>, page: PageId) {
     put_tag(out, FREED, page);
 }
 
-/// Appends that nothing refers to the root `page`.
+/// Appends that the root `page` is an orphan.
 pub fn put_orphaned(out: &mut Vec<u8>, page: PageId, root: OrphanRoot) {
-    put_tag(out, HANGS, page);
+    put_tag(out, ORPHANED, page);
     root.put(out);
 }
 
@@ -276,7 +243,7 @@ impl OrphanRoot {
         put_varint(out, self.stamp);
     }
 
-    /// What is at the front of `bytes`, which is taken off; `None` if it is not all there.
+    /// Takes one off the front of `bytes`; `None` if it is not all there.
     pub(crate) fn take(bytes: &mut &[u8]) -> Option<OrphanRoot> {
         let (&kind, behind) = bytes.split_first()?;
         *bytes = behind;
@@ -284,12 +251,12 @@ impl OrphanRoot {
     }
 }
 
-/// Appends that something refers to the root `page`.
+/// Appends that the root `page` is attached.
 pub fn put_attached(out: &mut Vec<u8>, page: PageId) {
-    put_tag(out, PLACED, page);
+    put_tag(out, ATTACHED, page);
 }
 
-/// Appends how the change is taken back.
+/// Appends the undo record of the change.
 pub fn put_undo(out: &mut Vec<u8>, undo: &[u8]) {
     out.push(UNDO);
     put_bytes(out, undo);
@@ -301,7 +268,7 @@ pub fn put_undo_next(out: &mut Vec<u8>, lsn: Lsn) {
     put_varint(out, lsn.0);
 }
 
-/// The sections of a body, in order; ends after the first that makes no sense.
+/// The sections of a body, in order; ends after the first that does not decode.
 #[derive(Clone, Debug)]
 pub struct Sections<'a> {
     rest: &'a [u8],
@@ -332,11 +299,11 @@ impl<'a> Sections<'a> {
         Some(match tag {
             IMAGE => Section::Image { page, pieces: take_pieces(rest)? },
             DIFFERENCE => Section::Difference { page, pieces: take_pieces(rest)? },
-            NOTE => Section::Note { page, bytes: take_bytes(rest)? },
+            PHYSIOLOGICAL => Section::Physiological { page, bytes: take_bytes(rest)? },
             TAKEN => Section::Taken { page },
             FREED => Section::Freed { page },
-            HANGS => Section::Orphaned { page, root: OrphanRoot::take(rest)? },
-            PLACED => Section::Attached { page },
+            ORPHANED => Section::Orphaned { page, root: OrphanRoot::take(rest)? },
+            ATTACHED => Section::Attached { page },
             UNDO_NEXT => Section::UndoNext { lsn: Lsn(number) },
             _ => return None,
         })
@@ -372,7 +339,7 @@ fn take_pieces<'a>(rest: &mut &'a [u8]) -> Option<Pieces<'a>> {
 }
 
 impl Pieces<'_> {
-    /// Puts the pieces into `page`; `false` if they do not all fit, which leaves it half changed.
+    /// Writes the pieces into `page`; `false` if they do not all fit, which leaves it half changed.
     pub fn apply(&self, page: &mut [u8]) -> bool {
         self.put(page).is_some()
     }
@@ -393,7 +360,7 @@ impl Pieces<'_> {
         }
     }
 
-    /// Makes `page` what the image says, its first two words aside, which become 0.
+    /// Makes `page` the image, except for its first two words, which become 0.
     pub fn apply_image(&self, page: &mut [u8]) -> bool {
         page.fill(0);
         self.apply(page)
@@ -462,9 +429,9 @@ mod tests {
     }
 
     #[test]
-    fn all_sections_come_back_in_their_order() {
+    fn all_sections_are_read_in_their_order() {
         let mut body = Vec::new();
-        put_note(&mut body, PageId(300), b"what was done");
+        put_physiological(&mut body, PageId(300), b"what was done");
         put_taken(&mut body, PageId(5));
         put_freed(&mut body, PageId(6));
         put_orphaned(&mut body, PageId(7), OrphanRoot { kind: 2, stamp: u64::MAX });
@@ -473,7 +440,7 @@ mod tests {
         put_undo_next(&mut body, Lsn(1 << 50));
         let all: Vec<_> = sections(&body).collect::<Result<_, _>>().unwrap();
         let expected = [
-            Section::Note { page: PageId(300), bytes: b"what was done" },
+            Section::Physiological { page: PageId(300), bytes: b"what was done" },
             Section::Taken { page: PageId(5) },
             Section::Freed { page: PageId(6) },
             Section::Orphaned { page: PageId(7), root: OrphanRoot { kind: 2, stamp: u64::MAX } },

@@ -1,0 +1,159 @@
+//! How a simulated device is connected to its power supply: the schedule of failures that all
+//! devices of the supply share.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How an operation fails while everything else works.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Fault {
+    /// With `EIO`. Of a write any number of first sectors may have landed. By a synchronisation
+    /// nothing becomes durable, nor by a later one what this one was to cover.
+    Error,
+    /// There is no room for what a write or a growth needs. A synchronisation needs none, and
+    /// fails with `EIO`.
+    DiskFull,
+}
+
+/// What becomes of an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::io) enum Turn {
+    Works,
+    Fails(Fault),
+    /// The power fails at this operation.
+    Cut,
+    /// It failed before.
+    Off,
+}
+
+/// An operation on a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::io) enum DeviceOperation {
+    /// It writes at this place.
+    Write(u64),
+    Sync,
+    Length,
+}
+
+/// Operations of which one, counted from now on, is where something goes wrong. Devices are
+/// numbered in the order in which the supply made them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Aim {
+    /// Writes that begin before a place of the device.
+    Write {
+        /// Its number.
+        device: usize,
+        /// The place, in bytes.
+        below: u64,
+    },
+    /// Synchronisations of the device.
+    Sync {
+        /// Its number.
+        device: usize,
+    },
+    /// Synchronisations of the device that are the first ones behind a write before this place.
+    SyncOf {
+        /// Its number.
+        device: usize,
+        /// The place, in bytes.
+        below: u64,
+    },
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Schedule {
+    /// Operations so far, the failed ones included; none since the power failed.
+    pub(super) operations: u64,
+    /// Number of the operation at which the power fails.
+    pub(super) cut: Option<u64>,
+    /// Which of the operations that are meant is the one instead, 1 being the next.
+    pub(super) aim: Option<(Aim, u64)>,
+    /// How that one fails; if it does not, the power does.
+    pub(super) aimed: Option<Fault>,
+    /// Of what [`Aim::SyncOf`] means there was a write, and no synchronisation since.
+    pub(super) is_near: bool,
+    /// Number of the operation that fails.
+    pub(super) fault: Option<(u64, Fault)>,
+    pub(super) is_off: bool,
+    /// It failed at an operation, not between two.
+    pub(super) was_amid: bool,
+}
+
+impl Schedule {
+    /// Whether this is the one, of all that are meant.
+    fn is_hit(&mut self, device: usize, operation: DeviceOperation) -> bool {
+        let Some((aim, left)) = self.aim else { return false };
+        let is_meant = match (aim, operation) {
+            (Aim::Write { device: of, below }, DeviceOperation::Write(at)) => {
+                of == device && at < below
+            }
+            (Aim::Sync { device: of }, DeviceOperation::Sync) => of == device,
+            (Aim::SyncOf { device: of, below }, DeviceOperation::Write(at)) => {
+                self.is_near |= of == device && at < below;
+                false
+            }
+            (Aim::SyncOf { device: of, .. }, DeviceOperation::Sync) => {
+                of == device && std::mem::take(&mut self.is_near)
+            }
+            _ => false,
+        };
+        if is_meant {
+            self.aim = Some((aim, left.saturating_sub(1)));
+        }
+        is_meant && left <= 1
+    }
+}
+
+/// What the devices of a supply share.
+#[derive(Debug, Default)]
+pub(super) struct Line(Mutex<Schedule>);
+
+impl Line {
+    pub(super) fn schedule(&self) -> MutexGuard<'_, Schedule> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// By what a device hangs on its supply, and its name.
+#[derive(Debug)]
+pub(in crate::io) struct Plug {
+    pub(super) line: Arc<Line>,
+    pub(super) name: PathBuf,
+    pub(super) device: usize,
+}
+
+impl Plug {
+    pub(in crate::io) fn name(&self) -> &Path {
+        &self.name
+    }
+
+    pub(in crate::io) fn is_off(&self) -> bool {
+        self.line.schedule().is_off
+    }
+
+    /// Counts an operation and tells what becomes of it.
+    pub(in crate::io) fn turn(&self, operation: DeviceOperation) -> Turn {
+        let mut schedule = self.line.schedule();
+        if schedule.is_off {
+            return Turn::Off;
+        }
+        schedule.operations += 1;
+        let number = schedule.operations;
+        let is_hit = schedule.is_hit(self.device, operation);
+        if is_hit && let Some(fault) = schedule.aimed {
+            (schedule.aim, schedule.aimed) = (None, None);
+            return Turn::Fails(fault);
+        }
+        if is_hit || schedule.cut.is_some_and(|cut| cut <= number) {
+            (schedule.is_off, schedule.was_amid) = (true, true);
+            return Turn::Cut;
+        }
+        match schedule.fault {
+            Some((at, fault)) if at == number => {
+                schedule.fault = None;
+                Turn::Fails(fault)
+            }
+            _ => Turn::Works,
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What a lock owner holds: of a tree, and a key.
+
+use std::sync::Arc;
+
+use super::mode::LockMode;
+use super::name::Name;
+use super::range::Range;
+use super::spinlock::Spinlock;
+use super::tree::Tree;
+use super::writes::Writes;
+
+/// A key lock.
+pub(super) struct KeyHold {
+    pub(super) name: Name,
+    /// Index in `trees`.
+    pub(super) tree: u32,
+}
+
+/// What the owner holds of a tree.
+pub(super) struct TreeHold {
+    /// The tree's id.
+    pub(super) id: u32,
+    pub(super) tree: Arc<Tree>,
+    pub(super) intention: Option<LockMode>,
+    /// `S` or `X` on all of it.
+    pub(super) whole: Option<LockMode>,
+    pub(super) ranges: Vec<Range>,
+    pub(super) range_bytes: usize,
+    /// Its key locks.
+    pub(super) keys: u32,
+    /// The keys that are locked in `X`, and how many there are.
+    pub(super) writes: Arc<Spinlock<Writes>>,
+    pub(super) written: u32,
+    /// Bytes used for keys and writes.
+    pub(super) bytes: usize,
+    /// At how many keys to try to lock all of it.
+    pub(super) escalate_at: u32,
+}
+
+impl TreeHold {
+    pub(super) fn new(tree: Arc<Tree>, escalate_at: u32) -> TreeHold {
+        TreeHold {
+            id: tree.id,
+            tree,
+            intention: None,
+            whole: None,
+            ranges: Vec::new(),
+            range_bytes: 0,
+            keys: 0,
+            writes: Arc::new(Spinlock::new(Writes::default())),
+            written: 0,
+            bytes: 0,
+            escalate_at,
+        }
+    }
+
+    /// Whether what is held allows `mode` on every key.
+    pub(super) fn covers(&self, mode: LockMode) -> bool {
+        self.whole.is_some_and(|whole| whole.covers(mode))
+    }
+}

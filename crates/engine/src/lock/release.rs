@@ -1,0 +1,181 @@
+//! The memory of a lock owner, escalation to tree locks, and the release of locks.
+
+use super::bytes::{KEY_BYTES, PIECE};
+use super::counts::count;
+use super::error::LockError;
+use super::mode::LockMode;
+use super::name::Name;
+use super::owner::LockOwner;
+use super::tree::Want;
+
+/// Trees that an idle owner remembers, so that it need not look them up again.
+const REMEMBERED: usize = 64;
+
+impl LockOwner {
+    /// Makes sure that `bytes` more may be used; answers whether other locks may be held in place
+    /// of some from then on.
+    #[inline]
+    pub(super) fn make_room(&mut self, at: usize, bytes: usize) -> Result<bool, LockError> {
+        if self.used + bytes <= self.reserved {
+            return Ok(false);
+        }
+        self.reserve(at, bytes)?;
+        Ok(true)
+    }
+
+    #[cold]
+    fn reserve(&mut self, at: usize, bytes: usize) -> Result<(), LockError> {
+        let budget = &self.manager.budget;
+        for piece in [PIECE.max(bytes), bytes] {
+            if budget.reserve(piece) {
+                self.reserved += piece;
+                return Ok(());
+            }
+        }
+        let largest = (0..self.trees.len()).max_by_key(|at| self.trees[*at].keys);
+        if largest.is_some_and(|largest| self.trees[largest].keys > 1 && self.escalate(largest))
+            && self.used + bytes <= self.reserved
+        {
+            return Ok(());
+        }
+        count(&self.manager.counters.out_of_memory);
+        let budget = &self.manager.budget;
+        let hold = &self.trees[at];
+        let (tree, keys) = (self.manager.tree_name(hold.tree.id), hold.keys);
+        Err(LockError::Memory { used: budget.used(), limit: budget.limit, tree, keys })
+    }
+
+    /// Tries to lock the whole tree in place of its keys, without waiting (rule 9). Returns
+    /// whether some keys were released.
+    pub(super) fn escalate(&mut self, at: usize) -> bool {
+        let hold = &self.trees[at];
+        let shared = hold.keys.saturating_sub(hold.written) > 0;
+        let wanted: &[LockMode] = match (hold.written > 0, shared) {
+            (true, true) => &[LockMode::X, LockMode::S],
+            (true, false) => &[LockMode::X],
+            _ => &[LockMode::S],
+        };
+        let asking = self.asking(at);
+        let get =
+            |mode: &&LockMode| hold.tree.request(&asking, &Want::Whole(**mode), &mut None, false);
+        let granted = wanted.iter().find(get).copied();
+        let every = self.manager.options.escalate_after;
+        let hold = &mut self.trees[at];
+        let Some(mode) = granted else {
+            count(&self.manager.counters.escalations_refused);
+            hold.escalate_at = hold.keys.saturating_add(every / 8 + 1);
+            return false;
+        };
+        count(&self.manager.counters.escalations);
+        hold.whole = Some(mode);
+        self.release_ranges(at);
+        self.release_keys(at, mode);
+        let hold = &mut self.trees[at];
+        hold.escalate_at = hold.keys.saturating_add(every);
+        true
+    }
+
+    fn release_ranges(&mut self, at: usize) {
+        let hold = &mut self.trees[at];
+        if !hold.ranges.is_empty() {
+            hold.ranges.clear();
+            hold.tree.leave_ranges(self.id);
+            self.used = self.used.saturating_sub(std::mem::take(&mut hold.range_bytes));
+        }
+    }
+
+    /// Releases the keys of a tree that is locked as a whole in `mode`, as far as that covers
+    /// them.
+    fn release_keys(&mut self, at: usize, mode: LockMode) {
+        let (table, id) = (&self.manager.table, self.id);
+        let before = self.keys.len();
+        self.keys.retain(|key| {
+            if key.tree as usize != at {
+                return true;
+            }
+            if mode == LockMode::X {
+                table.unlock(key.name, id);
+                return false;
+            }
+            !table.unlock_shared(key.name, id)
+        });
+        let released = before - self.keys.len();
+        let hold = &mut self.trees[at];
+        hold.keys = hold.keys.saturating_sub(released as u32);
+        let mut bytes = released * KEY_BYTES;
+        if mode == LockMode::X {
+            hold.writes.lock().clear();
+            hold.written = 0;
+            bytes = hold.bytes;
+        }
+        hold.bytes = hold.bytes.saturating_sub(bytes);
+        self.used = self.used.saturating_sub(bytes);
+    }
+
+    /// Releases an `S` lock on one key, for reads that need not be repeatable. Returns whether
+    /// there was one; what is locked in `X`, by a range or by a tree lock remains so.
+    pub fn release_shared(&mut self, tree: u32, key: &[u8]) -> bool {
+        let name = Name::of(tree, key);
+        let at = self.tree_at(tree);
+        if !self.manager.table.unlock_shared(name, self.id) {
+            return false;
+        }
+        if let Some(key) = self.keys.iter().rposition(|key| key.name == name) {
+            self.keys.remove(key);
+            let hold = &mut self.trees[at];
+            hold.keys = hold.keys.saturating_sub(1);
+            hold.bytes = hold.bytes.saturating_sub(KEY_BYTES);
+            self.used = self.used.saturating_sub(KEY_BYTES);
+        }
+        true
+    }
+
+    /// Releases all `S` locks on keys and all ranges: the end of a statement that need not be
+    /// repeatable. `X` locks and tree locks remain.
+    pub fn release_all_shared(&mut self) {
+        for at in 0..self.trees.len() {
+            self.release_ranges(at);
+            if self.trees[at].keys > self.trees[at].written {
+                self.release_keys(at, LockMode::S);
+            }
+        }
+    }
+
+    /// Releases everything: the end of the transaction.
+    pub fn release_all(&mut self) {
+        if std::mem::replace(&mut self.is_idle, true) {
+            return;
+        }
+        self.leave_thread();
+        let (table, id) = (&self.manager.table, self.id);
+        for key in self.keys.drain(..) {
+            table.unlock(key.name, id);
+        }
+        let escalate_at = self.manager.options.escalate_after;
+        for hold in &mut self.trees {
+            let in_core = hold.whole.is_some() || !hold.ranges.is_empty();
+            if hold.written > 0 {
+                hold.writes.lock().clear();
+            }
+            if in_core || hold.intention.is_some() {
+                hold.tree.leave(id, self.stripe, in_core);
+            }
+            (hold.intention, hold.whole) = (None, None);
+            hold.ranges.clear();
+            (hold.keys, hold.written, hold.bytes, hold.range_bytes) = (0, 0, 0, 0);
+            hold.escalate_at = escalate_at;
+        }
+        if self.trees.len() > REMEMBERED {
+            self.trees.clear();
+        }
+        self.used = 0;
+        if self.reserved > PIECE {
+            self.manager.budget.give_back(self.reserved - PIECE);
+            self.reserved = PIECE;
+            self.keys.shrink_to(PIECE / KEY_BYTES);
+        }
+        if std::mem::take(&mut self.is_writing) {
+            self.manager.end_writing();
+        }
+    }
+}
