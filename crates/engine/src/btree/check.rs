@@ -38,7 +38,7 @@ pub enum Violation {
     },
     /// The page belongs to another structure.
     #[error("the page belongs to structure {found}, not {expected}")]
-    LockOwner {
+    Owner {
         /// Owner as the page says.
         found: u32,
         /// The tree's id.
@@ -292,7 +292,7 @@ impl<P: Pages> BTree<P> {
                 found.push(Violation::Id { found: header.page });
             }
             if header.owner != self.owner {
-                found.push(Violation::LockOwner { found: header.owner, expected: self.owner });
+                found.push(Violation::Owner { found: header.owner, expected: self.owner });
             }
             if seen.insert(id) {
                 self.check_visit(&visit, copy.view(), &mut found, &mut stack, &mut report.entries);

@@ -1,19 +1,20 @@
 //! Writing one key: insert, upsert, replace, compare-and-swap, remove, update in place.
 //!
-//! All of them are one attempt that differs in its conditions: the bucket is latched, the entry is
-//! looked at, and either everything is done under that latch or nothing is, and the bucket has to
-//! be split first.
+//! All of them are one attempt that differs in its condition: the bucket is latched, the entry is
+//! read, and either everything is done under that latch or nothing is, and the bucket has to be
+//! split first.
 
 use millpond_base::AccessKind;
 
 use crate::hash_index::bucket::{Bucket, BucketMut, Entry, SLOT, parts, record_len};
-use crate::hash_index::descend::{Place, corrupt, mark, prefix_of};
-use crate::hash_index::error::WriteError;
+use crate::hash_index::descend::{Place, mark};
+use crate::hash_index::directory::prefix_of;
+use crate::hash_index::error::{WriteError, corrupt};
 use crate::hash_index::index::HashIndex;
 use crate::page::edit::put_u64;
 use crate::pool::{MiniTransaction, Pages, PoolError, Try, Write};
 
-/// What must hold for the change to be made.
+/// What must hold for a write to be applied.
 #[derive(Clone, Copy)]
 enum When<'a> {
     Always,
@@ -22,6 +23,7 @@ enum When<'a> {
     Equals(&'a [u8]),
 }
 
+/// One write.
 #[derive(Clone, Copy)]
 struct Change<'a> {
     key: &'a [u8],
@@ -31,7 +33,7 @@ struct Change<'a> {
     when: When<'a>,
 }
 
-/// How a change went.
+/// How a write ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Outcome {
     existed: bool,
@@ -40,24 +42,24 @@ struct Outcome {
 
 enum Step {
     Done(Outcome),
-    /// Done, and the bucket got so empty that it may be merged.
+    /// Done, and the bucket became so empty that it may be merged.
     Thin(Outcome),
-    /// No room: so many more bytes are needed.
+    /// The bucket lacks room for this many bytes.
     Split(usize),
 }
 
-/// A bucket with less than a quarter of its bytes in use looks for a neighbour to merge with.
+/// Whether a bucket is to be merged with a neighbour: less than a quarter of its bytes is in use.
 fn is_thin(bucket: Bucket<'_>) -> bool {
     bucket.count() == 0 || (bucket.used() * 4 < bucket.0.len() && bucket.count().is_multiple_of(4))
 }
 
-/// A bucket that is held: it must be one, and make sense.
+/// Checks that a page that is latched exclusively is a bucket with a consistent header.
 pub(crate) fn sound<P: Pages>(page: Write<'_, P>) -> Try<Write<'_, P>> {
     let bucket = Bucket(page.view());
     if bucket.is_bucket() && bucket.is_sound() {
         return Ok(page);
     }
-    Err(corrupt(page.id(), "not the bucket of a hash index, or its header makes no sense"))
+    Err(corrupt(page.id(), "not the bucket of a hash index, or its header is inconsistent"))
 }
 
 impl<P: Pages> HashIndex<P> {
@@ -69,7 +71,7 @@ impl<P: Pages> HashIndex<P> {
         Ok(self.put(key, value, When::Absent, None)?.applied)
     }
 
-    /// Inserts an entry, or replaces the value of one; answers whether there was one.
+    /// Inserts an entry, or replaces the value of one; returns whether there was one.
     ///
     /// # Errors
     /// As [`HashIndex::insert`].
@@ -77,7 +79,7 @@ impl<P: Pages> HashIndex<P> {
         self.upsert_into(key, value, None)
     }
 
-    /// The same, answering with the value that was replaced.
+    /// Inserts an entry, or replaces the value of one; returns the value that was replaced.
     ///
     /// # Errors
     /// As [`HashIndex::insert`].
@@ -90,7 +92,7 @@ impl<P: Pages> HashIndex<P> {
         Ok(self.upsert_into(key, value, Some(&mut old))?.then_some(old))
     }
 
-    /// As [`HashIndex::upsert`]; the value that was replaced goes to `old`.
+    /// As [`HashIndex::upsert`]; the value that was replaced is copied to `old`.
     pub(crate) fn upsert_into(
         &self,
         key: &[u8],
@@ -100,7 +102,7 @@ impl<P: Pages> HashIndex<P> {
         Ok(self.put(key, value, When::Always, old)?.existed)
     }
 
-    /// As [`HashIndex::remove`]; the value that was removed goes to `old`.
+    /// As [`HashIndex::remove`]; the value that was removed is copied to `old`.
     pub(crate) fn remove_into(
         &self,
         key: &[u8],
@@ -118,7 +120,7 @@ impl<P: Pages> HashIndex<P> {
         Ok(self.put(key, value, When::Present, None)?.applied)
     }
 
-    /// Sets the entry of `key` to `new` if it is `expected`, where `None` is no entry. Answers
+    /// Sets the entry of `key` to `new` if it is `expected`, where `None` is no entry. Returns
     /// whether it was, in one step as seen by all other threads.
     ///
     /// # Errors
@@ -148,7 +150,7 @@ impl<P: Pages> HashIndex<P> {
         self.remove_into(key, None)
     }
 
-    /// The same, answering with the value that was removed.
+    /// Removes an entry; returns the value that it had.
     ///
     /// # Errors
     /// The memory behind the index failed.
@@ -157,7 +159,7 @@ impl<P: Pages> HashIndex<P> {
         Ok(self.remove_into(key, Some(&mut old))?.then_some(old))
     }
 
-    /// Lets `f` change the bytes of a value, but not how many they are; `None` if the key is not
+    /// Lets `f` change the bytes of a value, but not their number; `None` if the key is not
     /// there. `f` runs once, under the bucket's exclusive latch, so it must be short and must not
     /// use the store. If it panics, the latch is released, and the value is what `f` left.
     ///
@@ -213,7 +215,7 @@ impl<P: Pages> HashIndex<P> {
         }
     }
 
-    /// A change that needs no room.
+    /// Applies a write that needs no room.
     fn change(
         &self,
         change: &Change<'_>,
@@ -229,7 +231,7 @@ impl<P: Pages> HashIndex<P> {
         }
     }
 
-    /// The bucket at `place`, latched exclusively; `None` if there is none.
+    /// Returns the bucket at `place`, latched exclusively; `None` if there is none.
     #[inline]
     pub(crate) fn bucket_to_write<'o>(&self, place: &Place<'o, P>) -> Try<Option<Write<'o, P>>> {
         if place.is_empty() {
@@ -270,7 +272,7 @@ impl<P: Pages> HashIndex<P> {
         self.attempt_present(page, change, entry, old)
     }
 
-    /// The change of an entry that exists.
+    /// Applies a write to an entry that exists.
     fn attempt_present(
         &self,
         mut page: Write<'_, P>,
@@ -316,7 +318,7 @@ impl<P: Pages> HashIndex<P> {
         Ok(if is_thin(bucket.read()) { Step::Thin(done) } else { Step::Done(done) })
     }
 
-    /// The change where there is no bucket yet.
+    /// Applies a write where there is no bucket yet.
     fn attempt_first<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
@@ -328,6 +330,7 @@ impl<P: Pages> HashIndex<P> {
             return outcome(false);
         };
         let slot = place.slot;
+        debug_assert!(!slot.is_directory);
         let mut directory = place.directory.upgrade()?;
         let mut page = mtr.allocate(self.new_bucket())?;
         let mut bucket = BucketMut(page.page_mut());

@@ -54,7 +54,7 @@ fn planted_damage_is_found() {
         assert!(found.iter().any(matches), "{found:?}");
     };
     says(false, &|p| p[28] = 3, |v| matches!(v, Violation::Type { found: 3, expected: 7 }));
-    says(false, &|p| p[24] = 9, |v| matches!(v, Violation::LockOwner { found: 9, expected: 5 }));
+    says(false, &|p| p[24] = 9, |v| matches!(v, Violation::Owner { found: 9, expected: 5 }));
     says(false, &|p| p[17] ^= 4, |v| matches!(v, Violation::Id { .. }));
     says(false, &|p| p[33] = 1, |v| matches!(v, Violation::Header { .. }));
     says(false, &|p| p[32] -= 1, |v| matches!(v, Violation::Heap { .. }));

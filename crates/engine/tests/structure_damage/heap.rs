@@ -52,7 +52,7 @@ fn planted_damage_is_found() {
     };
     says(false, &|p| p[28] = 3, |v| matches!(v, Violation::Type { found: 3, expected: 9 }));
     says(false, &|p| p[29] = 2, |v| matches!(v, Violation::Level { found: 2, expected: 0 }));
-    says(false, &|p| p[24] = 9, |v| matches!(v, Violation::LockOwner { found: 9, expected: 5 }));
+    says(false, &|p| p[24] = 9, |v| matches!(v, Violation::Owner { found: 9, expected: 5 }));
     says(false, &|p| p[17] ^= 4, |v| matches!(v, Violation::Id { .. }));
     says(false, &|p| p[48] = 7, |v| matches!(v, Violation::Number { found: 7, expected: 0 }));
     says(false, &|p| p[33] = 1, |v| matches!(v, Violation::Header { .. }));
