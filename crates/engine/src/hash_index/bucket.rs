@@ -17,9 +17,9 @@
 //!   heap       records: bytes of the value (2), key, value; at even places
 //! ```
 //! The low half of a hash is spread evenly however deep the directory above is, so the search for a
-//! key's slot starts at the position that its hash predicts, and ends a few slots from there: one or
-//! two cache lines of a page, where a binary search would touch one per step. Everything below is
-//! safe on arbitrary bytes: offsets are checked, loops are bounded by what fits on the page.
+//! key's slot starts at the position that its hash predicts, and ends a few slots from there: one
+//! or two cache lines of a page, where a binary search would touch one per step. Everything below
+//! is safe on arbitrary bytes: offsets are checked, loops are bounded by what fits on the page.
 
 use crate::page::edit::{put_bytes, put_u16, put_u32, put_u64};
 use crate::page::{PageBuffer, PageHeader, PageType, View};

@@ -87,7 +87,8 @@ impl<P: Pages> HashIndex<P> {
         }
     }
 
-    /// Returns the size of the index, by a walk over all pages; exact if no thread writes meanwhile.
+    /// Returns the size of the index, by a walk over all pages; exact if no thread writes
+    /// meanwhile.
     ///
     /// # Errors
     /// The memory behind the index failed.

@@ -86,7 +86,8 @@ impl<P: Pages> HashIndex<P> {
         })
     }
 
-    /// Returns the value of `key`, its bucket latched in shared mode; `None` if there is no such key.
+    /// Returns the value of `key`, its bucket latched in shared mode; `None` if there is no such
+    /// key.
     #[inline(never)]
     pub(crate) fn hold(&self, key: &[u8]) -> Result<Option<Shared<'_>>, PoolError> {
         let pages: &P = &self.pages;

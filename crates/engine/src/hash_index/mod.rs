@@ -28,9 +28,9 @@
 //! # Synchronisation
 //!
 //! Readers validate versions and restart; a writer descends like a reader and latches its bucket
-//! only. A split latches the directory, then the bucket; a merge latches two neighbours from left to
-//! right; a directory with one child of depth 0 is replaced by that child, with its parent latched
-//! first.
+//! only. A split latches the directory, then the bucket; a merge latches two neighbours from left
+//! to right; a directory with one child of depth 0 is replaced by that child, with its parent
+//! latched first.
 
 mod bucket;
 mod change;

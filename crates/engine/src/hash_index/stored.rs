@@ -68,7 +68,8 @@ pub fn stored_entry<'b>(page: View<'_>, bytes: &'b [u8], i: usize) -> (&'b [u8],
     parts(bytes, Bucket(page).entry(i))
 }
 
-/// Returns the hash of a key in an index with that seed, see [`seed_in`](crate::hash_index::seed_in).
+/// Returns the hash of a key in an index with that seed, see
+/// [`seed_in`](crate::hash_index::seed_in).
 pub fn hash_of(key: &[u8], seed: u64) -> u64 {
     xxh3_64_with_seed(key, seed)
 }

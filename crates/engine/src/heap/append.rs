@@ -1,8 +1,8 @@
 //! Appending records, and growing the tree of directories for them.
 //!
 //! A record is inserted into the last data page, or into a page with room that a removal left. Each
-//! attempt makes one change that is complete in itself: it fills a page, or allocates a data page or
-//! a directory, or makes the root one level higher by moving its content into a new child.
+//! attempt makes one change that is complete in itself: it fills a page, or allocates a data page
+//! or a directory, or makes the root one level higher by moving its content into a new child.
 
 use std::sync::atomic::Ordering;
 
@@ -189,8 +189,8 @@ impl<P: Pages> Heap<P> {
         Ok(filled)
     }
 
-    /// Moves the root's content into a new child, since all directories on the path to the last page
-    /// are full.
+    /// Moves the root's content into a new child, since all directories on the path to the last
+    /// page are full.
     fn grow_root<'o>(&self, mtr: &'o MiniTransaction<'o, P>) -> Try<bool> {
         let (root, level) = self.root_page(mtr)?;
         let mut root = root.upgrade()?;

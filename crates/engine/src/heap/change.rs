@@ -125,8 +125,8 @@ impl<P: Pages> Heap<P> {
         Ok(self.take(id, Some(&mut old))?.then_some(old))
     }
 
-    /// Latches the page of a record and, if it is forwarded, its guest's; `None` if there is no such
-    /// record.
+    /// Latches the page of a record and, if it is forwarded, its guest's; `None` if there is no
+    /// such record.
     fn held<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,

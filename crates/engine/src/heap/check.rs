@@ -1,8 +1,8 @@
 //! Checking a heap.
 //!
 //! [`check_page`] checks one page by itself and trusts nothing in it: any bytes are read without a
-//! panic. [`Heap::check`] walks all pages that can be reached, compares children with their parents,
-//! and forwards with guests. It is for a heap that no thread changes meanwhile.
+//! panic. [`Heap::check`] walks all pages that can be reached, compares children with their
+//! parents, and forwards with guests. It is for a heap that no thread changes meanwhile.
 
 use std::collections::{HashMap, HashSet};
 

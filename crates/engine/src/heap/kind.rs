@@ -28,7 +28,8 @@ impl Kind for DirectoryKind {
         level_in(page) > 1
     }
 
-    /// The child is for the data pages that its place leads to; directories before the last are full.
+    /// The child is for the data pages that its place leads to; directories before the last are
+    /// full.
     fn verify_child(&self, page: View<'_>, at: usize, child: View<'_>) -> Result<(), String> {
         let form = Directory::of(page.len());
         let i = at.saturating_sub(form.swip_at(0)) / 8;

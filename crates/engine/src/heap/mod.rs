@@ -2,9 +2,9 @@
 //!
 //! It is a B⁺-tree with the record's number as key, whose keys are nearly dense: the path from a
 //! number to its page is computed, so that inner nodes need no keys, only swips. A radix tree of
-//! directory pages with a fan-out of 2ᵇ leads to data pages; data pages are numbered in the order in
-//! which they were allocated, and hold records in slots that keep their numbers. A record's id is
-//! the page's number and the slot.
+//! directory pages with a fan-out of 2ᵇ leads to data pages; data pages are numbered in the order
+//! in which they were allocated, and hold records in slots that keep their numbers. A record's id
+//! is the page's number and the slot.
 //!
 //! ```text
 //! id = page number · 2¹⁶ + slot        root (level 2)

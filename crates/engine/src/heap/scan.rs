@@ -142,8 +142,8 @@ impl<P: Pages> Heap<P> {
         })
     }
 
-    /// Copies data page `number`; `false` if there is none. `ahead` starts loading those that follow
-    /// it, `forward` or backwards.
+    /// Copies data page `number`; `false` if there is none. `ahead` starts loading those that
+    /// follow it, `forward` or backwards.
     fn copy_page(
         &self,
         number: u64,

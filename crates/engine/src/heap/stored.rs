@@ -53,8 +53,8 @@ pub fn stored_children(page: View<'_>) -> Vec<StoredChild> {
     (0..form.fan_out()).map(child).collect()
 }
 
-/// Iterates over the records of the data page in `bytes`, of which `page` is a view, with their ids. Records
-/// that moved here from other pages are among them; those that moved away are not.
+/// Iterates over the records of the data page in `bytes`, of which `page` is a view, with their
+/// ids. Records that moved here from other pages are among them; those that moved away are not.
 pub fn stored_records<'b>(
     page: View<'b>,
     bytes: &'b [u8],

@@ -1,4 +1,4 @@
-//! Damaged pages of a heap: found by the check, and never a reason to panic.
+//! Damaged pages of a heap: reported by the check, without a panic.
 
 use millpond::internals::heap::{DirectoryKind, Heap, RecordId, Violation, check_page};
 use millpond::internals::page::{PAGE_HEADER, PageBuffer};
@@ -103,7 +103,7 @@ proptest! {
         root in any::<bool>(),
     ) {
         let heap = heap();
-        // Swips are proven by checksums; the twin follows them as they are.
+        // Swips are verified by checksums; the twin follows them as they are.
         let hurt = |page: &mut [u8]| for &(at, byte) in &bytes {
             if !root || at < 64 + 32 {
                 page[at] = byte;
