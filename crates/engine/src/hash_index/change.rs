@@ -16,7 +16,7 @@ use crate::pool::{MiniTransaction, Pages, PoolError, Try, Write};
 
 /// What must hold for a write to be applied.
 #[derive(Clone, Copy)]
-enum When<'a> {
+enum WriteCondition<'a> {
     Always,
     Absent,
     Present,
@@ -25,25 +25,25 @@ enum When<'a> {
 
 /// One write.
 #[derive(Clone, Copy)]
-struct Change<'a> {
+struct WriteRequest<'a> {
     key: &'a [u8],
     hash: u64,
     /// `None` removes.
     new: Option<&'a [u8]>,
-    when: When<'a>,
+    condition: WriteCondition<'a>,
 }
 
 /// How a write ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Outcome {
+struct WriteOutcome {
     existed: bool,
     applied: bool,
 }
 
 enum Step {
-    Done(Outcome),
+    Done(WriteOutcome),
     /// Done, and the bucket became so empty that it may be merged.
-    Thin(Outcome),
+    Thin(WriteOutcome),
     /// The bucket lacks room for this many bytes.
     Split(usize),
 }
@@ -68,7 +68,7 @@ impl<P: Pages> HashIndex<P> {
     /// # Errors
     /// The entry is too long, keys collide beyond measure, or the memory behind the index failed.
     pub fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool, WriteError> {
-        Ok(self.put(key, value, When::Absent, None)?.applied)
+        Ok(self.put(key, value, WriteCondition::Absent, None)?.applied)
     }
 
     /// Inserts an entry, or replaces the value of one; returns whether there was one.
@@ -99,7 +99,7 @@ impl<P: Pages> HashIndex<P> {
         value: &[u8],
         old: Option<&mut Vec<u8>>,
     ) -> Result<bool, WriteError> {
-        Ok(self.put(key, value, When::Always, old)?.existed)
+        Ok(self.put(key, value, WriteCondition::Always, old)?.existed)
     }
 
     /// As [`HashIndex::remove`]; the value that was removed is copied to `old`.
@@ -108,8 +108,13 @@ impl<P: Pages> HashIndex<P> {
         key: &[u8],
         old: Option<&mut Vec<u8>>,
     ) -> Result<bool, PoolError> {
-        let change = Change { key, hash: self.hash(key), new: None, when: When::Present };
-        Ok(self.change(&change, old)?.applied)
+        let request = WriteRequest {
+            key,
+            hash: self.hash(key),
+            new: None,
+            condition: WriteCondition::Present,
+        };
+        Ok(self.apply(&request, old)?.applied)
     }
 
     /// Replaces the value of a key; `false`, and nothing changed, if the key is not there.
@@ -117,7 +122,7 @@ impl<P: Pages> HashIndex<P> {
     /// # Errors
     /// As [`HashIndex::insert`].
     pub fn replace(&self, key: &[u8], value: &[u8]) -> Result<bool, WriteError> {
-        Ok(self.put(key, value, When::Present, None)?.applied)
+        Ok(self.put(key, value, WriteCondition::Present, None)?.applied)
     }
 
     /// Sets the entry of `key` to `new` if it is `expected`, where `None` is no entry. Returns
@@ -134,10 +139,12 @@ impl<P: Pages> HashIndex<P> {
         match (expected, new) {
             (None, None) => Ok(!self.contains(key)?),
             (None, Some(new)) => self.insert(key, new),
-            (Some(old), Some(new)) => Ok(self.put(key, new, When::Equals(old), None)?.applied),
+            (Some(old), Some(new)) => {
+                Ok(self.put(key, new, WriteCondition::Equals(old), None)?.applied)
+            }
             (Some(old), None) => {
-                let (hash, when) = (self.hash(key), When::Equals(old));
-                Ok(self.change(&Change { key, hash, new: None, when }, None)?.applied)
+                let (hash, condition) = (self.hash(key), WriteCondition::Equals(old));
+                Ok(self.apply(&WriteRequest { key, hash, new: None, condition }, None)?.applied)
             }
         }
     }
@@ -191,23 +198,23 @@ impl<P: Pages> HashIndex<P> {
         &self,
         key: &[u8],
         value: &[u8],
-        when: When<'_>,
+        condition: WriteCondition<'_>,
         mut old: Option<&mut Vec<u8>>,
-    ) -> Result<Outcome, WriteError> {
+    ) -> Result<WriteOutcome, WriteError> {
         let max = self.limits.entry_max;
         if key.len().saturating_add(value.len()) > max {
             return Err(WriteError::TooLong { key: key.len(), value: value.len(), max });
         }
-        let change = Change { key, hash: self.hash(key), new: Some(value), when };
+        let request = WriteRequest { key, hash: self.hash(key), new: Some(value), condition };
         loop {
-            match self.pages.run(|mtr| self.attempt(mtr, &change, old.as_deref_mut()))? {
+            match self.pages.run(|mtr| self.attempt(mtr, &request, old.as_deref_mut()))? {
                 Step::Done(outcome) => return Ok(outcome),
                 Step::Thin(outcome) => {
-                    self.shrink(change.hash)?;
+                    self.shrink(request.hash)?;
                     return Ok(outcome);
                 }
                 Step::Split(bytes) => {
-                    if !self.grow(change.hash, bytes)? {
+                    if !self.grow(request.hash, bytes)? {
                         return Err(WriteError::Collisions { bits: self.bits_max });
                     }
                 }
@@ -216,18 +223,18 @@ impl<P: Pages> HashIndex<P> {
     }
 
     /// Applies a write that needs no room.
-    fn change(
+    fn apply(
         &self,
-        change: &Change<'_>,
+        request: &WriteRequest<'_>,
         mut old: Option<&mut Vec<u8>>,
-    ) -> Result<Outcome, PoolError> {
-        match self.pages.run(|mtr| self.attempt(mtr, change, old.as_deref_mut()))? {
+    ) -> Result<WriteOutcome, PoolError> {
+        match self.pages.run(|mtr| self.attempt(mtr, request, old.as_deref_mut()))? {
             Step::Thin(outcome) => {
-                self.shrink(change.hash)?;
+                self.shrink(request.hash)?;
                 Ok(outcome)
             }
             Step::Done(outcome) => Ok(outcome),
-            Step::Split(_) => Ok(Outcome { existed: true, applied: false }),
+            Step::Split(_) => Ok(WriteOutcome { existed: true, applied: false }),
         }
     }
 
@@ -246,57 +253,59 @@ impl<P: Pages> HashIndex<P> {
     fn attempt<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
-        change: &Change<'_>,
+        request: &WriteRequest<'_>,
         old: Option<&mut Vec<u8>>,
     ) -> Try<Step> {
-        let place = self.descend_here::<false>(mtr, change.hash)?;
+        let place = self.descend_here::<false>(mtr, request.hash)?;
         let Some(mut page) = self.bucket_to_write(&place)? else {
-            return self.attempt_first(mtr, place, change);
+            return self.attempt_first(mtr, place, request);
         };
         drop(place);
-        let word = change.hash as u32;
-        let Some(entry) = Bucket(page.view()).find(word, change.key) else {
-            let (When::Always | When::Absent, Some(value)) = (change.when, change.new) else {
-                return Ok(Step::Done(Outcome { existed: false, applied: false }));
+        let word = request.hash as u32;
+        let Some(entry) = Bucket(page.view()).find(word, request.key) else {
+            let (WriteCondition::Always | WriteCondition::Absent, Some(value)) =
+                (request.condition, request.new)
+            else {
+                return Ok(Step::Done(WriteOutcome { existed: false, applied: false }));
             };
-            let bytes = SLOT + record_len(change.key.len(), value.len());
+            let bytes = SLOT + record_len(request.key.len(), value.len());
             if Bucket(page.view()).free() < bytes {
                 return Ok(Step::Split(bytes));
             }
-            BucketMut(page.page_mut()).insert(word, change.key, value);
-            return Ok(Step::Done(Outcome { existed: false, applied: true }));
+            BucketMut(page.page_mut()).insert(word, request.key, value);
+            return Ok(Step::Done(WriteOutcome { existed: false, applied: true }));
         };
         if !Bucket(page.view()).holds(entry) {
             return Err(corrupt(page.id(), "an entry reaches beyond its page"));
         }
-        self.attempt_present(page, change, entry, old)
+        self.attempt_present(page, request, entry, old)
     }
 
     /// Applies a write to an entry that exists.
     fn attempt_present(
         &self,
         mut page: Write<'_, P>,
-        change: &Change<'_>,
+        request: &WriteRequest<'_>,
         entry: Entry,
         old: Option<&mut Vec<u8>>,
     ) -> Try<Step> {
         let value = parts(page.page(), entry).1;
-        let refused = match change.when {
-            When::Always | When::Present => false,
-            When::Absent => true,
-            When::Equals(expected) => value != expected,
+        let refused = match request.condition {
+            WriteCondition::Always | WriteCondition::Present => false,
+            WriteCondition::Absent => true,
+            WriteCondition::Equals(expected) => value != expected,
         };
         if refused {
-            return Ok(Step::Done(Outcome { existed: true, applied: false }));
+            return Ok(Step::Done(WriteOutcome { existed: true, applied: false }));
         }
         if let Some(old) = old {
             old.clear();
             old.extend_from_slice(value);
         }
-        let done = Outcome { existed: true, applied: true };
-        let word = change.hash as u32;
+        let done = WriteOutcome { existed: true, applied: true };
+        let word = request.hash as u32;
         let before = record_len(entry.key_len, entry.value_len);
-        if let Some(new) = change.new {
+        if let Some(new) = request.new {
             if new.len() == entry.value_len {
                 if let Some(place) =
                     page.page_mut().get_mut(entry.value..entry.value + entry.value_len)
@@ -312,8 +321,8 @@ impl<P: Pages> HashIndex<P> {
         }
         let mut bucket = BucketMut(page.page_mut());
         bucket.remove(entry);
-        if let Some(new) = change.new {
-            bucket.insert(word, change.key, new);
+        if let Some(new) = request.new {
+            bucket.insert(word, request.key, new);
         }
         Ok(if is_thin(bucket.read()) { Step::Thin(done) } else { Step::Done(done) })
     }
@@ -323,10 +332,12 @@ impl<P: Pages> HashIndex<P> {
         &self,
         mtr: &'o MiniTransaction<'o, P>,
         place: Place<'o, P>,
-        change: &Change<'_>,
+        request: &WriteRequest<'_>,
     ) -> Try<Step> {
-        let outcome = |applied| Ok(Step::Done(Outcome { existed: false, applied }));
-        let (When::Always | When::Absent, Some(value)) = (change.when, change.new) else {
+        let outcome = |applied| Ok(Step::Done(WriteOutcome { existed: false, applied }));
+        let (WriteCondition::Always | WriteCondition::Absent, Some(value)) =
+            (request.condition, request.new)
+        else {
             return outcome(false);
         };
         let slot = place.slot;
@@ -334,8 +345,8 @@ impl<P: Pages> HashIndex<P> {
         let mut directory = place.directory.upgrade()?;
         let mut page = mtr.allocate(self.new_bucket())?;
         let mut bucket = BucketMut(page.page_mut());
-        bucket.init(slot.bits(), prefix_of(change.hash, slot.bits()));
-        bucket.insert(change.hash as u32, change.key, value);
+        bucket.init(slot.bits(), prefix_of(request.hash, slot.bits()));
+        bucket.insert(request.hash as u32, request.key, value);
         let swip = page.swip();
         put_u64(directory.page_mut(), slot.at, swip.0);
         mtr.adopt(swip, &directory);

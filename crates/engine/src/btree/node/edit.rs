@@ -143,13 +143,15 @@ impl<'a> Edit<'a> {
                 return false;
             }
         }
-        let count = self.node().count();
+        let (count, free) = (self.node().count(), self.node().free());
         let at = at.min(count);
         let (slot, end) = (self.node().slot(at), self.node().slot(count));
         self.page.copy_within(slot..end, slot + stride(self.leaf));
         let suffix = key.get(self.node().prefix_len()..).unwrap_or(&[]);
         self.fill(slot, suffix, payload);
         put16(self.page, COUNT, count + 1);
+        debug_assert_eq!(self.node().count(), count + 1);
+        debug_assert_eq!(self.node().free() + need, free, "an entry occupies what was asked for");
         self.hint(at, count);
         true
     }
@@ -160,11 +162,13 @@ impl<'a> Edit<'a> {
         if self.node().gap() < need {
             return false;
         }
-        let count = self.node().count();
+        let (count, free) = (self.node().count(), self.node().free());
         let slot = self.node().slot(count);
         let suffix = key.get(self.node().prefix_len()..).unwrap_or(&[]);
         self.fill(slot, suffix, payload);
         put16(self.page, COUNT, count + 1);
+        debug_assert_eq!(self.node().count(), count + 1);
+        debug_assert_eq!(self.node().free() + need, free, "an entry occupies what was asked for");
         true
     }
 
