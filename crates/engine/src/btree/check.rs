@@ -1,8 +1,8 @@
-//! Finding out what is wrong with a tree.
+//! Checking a tree.
 //!
-//! [`check_page`] looks at one page by itself and believes nothing it says: any bytes are read
-//! without a panic. [`BTree::check`] walks all pages that can be reached, and compares parents with
-//! children. It is for a tree that nobody changes meanwhile; else it may find faults that are none.
+//! [`check_page`] checks one page by itself and trusts nothing in it: any bytes are read without a
+//! panic. [`BTree::check`] walks all pages that can be reached, and compares parents with children.
+//! It is for a tree that no thread changes meanwhile; otherwise it may report faults that are none.
 
 use std::collections::HashSet;
 
@@ -16,30 +16,30 @@ use crate::btree::value::layout::{BODY, STAMP, data_max, fan_out, level_for, use
 use crate::page::{PageBuffer, PageHeader, PageType, View};
 use crate::pool::{ANCHOR_SWIP, Pages, PoolError, Read};
 
-/// Something that cannot be so.
+/// A violated invariant.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
     /// The page is of another type than its place demands.
     #[error("the page has type {found}, not {expected}")]
     Type {
-        /// Type as the page says.
+        /// Type as the page states.
         found: u8,
         /// Type that its place demands.
         expected: u8,
     },
-    /// The page is on another level than its parent says.
+    /// The page is on another level than its parent states.
     #[error("the page is on level {found}, not {expected}")]
     Level {
-        /// Level as the page says.
+        /// Level as the page states.
         found: u8,
         /// Level that its place demands.
         expected: u8,
     },
     /// The page belongs to another structure.
     #[error("the page belongs to structure {found}, not {expected}")]
-    LockOwner {
-        /// Owner as the page says.
+    Owner {
+        /// Owner as the page states.
         found: u32,
         /// The tree's id.
         expected: u32,
@@ -54,21 +54,21 @@ pub enum Violation {
         /// Bytes of garbage.
         garbage: usize,
     },
-    /// A fence lies outside the heap, or the prefix is not what the fences share.
+    /// A fence is outside the heap, or the prefix is not what the fences share.
     #[error("the fences, or the prefix of {prefix} bytes, are wrong")]
     Fences {
         /// Length of the prefix.
         prefix: usize,
     },
-    /// An entry lies outside the heap.
+    /// An entry is outside the heap.
     #[error("entry {entry} lies outside the heap, at byte {at}")]
     Outside {
         /// Which entry.
         entry: usize,
-        /// Where it is said to be.
+        /// Its offset, as its slot states it.
         at: usize,
     },
-    /// Two things lie in the same place.
+    /// Two entries or fences overlap.
     #[error("two things lie at byte {at}")]
     Overlap {
         /// Where.
@@ -95,9 +95,9 @@ pub enum Violation {
     /// The number of overflow values is wrong.
     #[error("{found} values are in overflow pages, not {said}")]
     Overflows {
-        /// How many there are.
+        /// Number of entries that have one.
         found: usize,
-        /// How many the header says.
+        /// Number in the header.
         said: usize,
     },
     /// A child's fences are not those that its parent's separators give it.
@@ -112,7 +112,7 @@ pub enum Violation {
     /// The page holds another id than that under which it was read.
     #[error("the page says that it is page {found}")]
     Id {
-        /// Id as the page says.
+        /// Id as the page states.
         found: PageId,
     },
     /// An overflow page carries another stamp, or another number of bytes, than its value needs.
@@ -124,7 +124,7 @@ pub enum Violation {
         /// Which child.
         child: usize,
     },
-    /// The page held a reference there when the walk came by, and holds none now: the tree is
+    /// The page held a reference there when the walk visited it, and holds none now: the tree is
     /// being changed.
     #[error("the reference at byte {at} is gone: the tree was changed during the walk")]
     Moved {
@@ -144,7 +144,7 @@ pub struct Report {
     pub violations: Vec<(PageId, Violation)>,
 }
 
-/// What is wrong with a page of a tree, seen by itself.
+/// Returns what is wrong with a page of a tree, as far as the page alone shows it.
 pub fn check_page(page: View<'_>) -> Vec<Violation> {
     let mut found = Vec::new();
     let node = Node::of(page);
@@ -175,7 +175,7 @@ fn check_fences(node: Node<'_>, found: &mut Vec<Violation>) {
         Some(upper) => lower < upper && common(&lower, &upper) == prefix,
         None => prefix == 0,
     };
-    // Fences without bytes, and one that is not there, have no place either.
+    // Fences without bytes, and an absent one, have offset 0.
     let blank = |span: Span| span.len > 0 || span.at == 0;
     let absent = node.upper().is_some() || node.span(UPPER) == Span::default();
     if !right || !absent || !blank(node.lower()) || !blank(node.span(UPPER)) {
@@ -183,7 +183,8 @@ fn check_fences(node: Node<'_>, found: &mut Vec<Violation>) {
     }
 }
 
-/// Every entry and fence lies in the heap, none over another, and what is not garbage adds up.
+/// Checks that every entry and fence is in the heap, that none overlap, and that what is not
+/// garbage adds up.
 fn check_places(node: Node<'_>, found: &mut Vec<Violation>) {
     let (heap, size) = (node.heap(), node.view.len());
     let mut spans = Vec::new();
@@ -253,7 +254,7 @@ fn check_hints(node: Node<'_>, found: &mut Vec<Violation>) {
     }
 }
 
-/// A page that the walk is about to see, and what its parent says of it.
+/// A page that the walk is about to visit, and what its parent states about it.
 struct Visit {
     /// Offsets of swips, from the anchor down.
     path: Vec<usize>,
@@ -292,7 +293,7 @@ impl<P: Pages> BTree<P> {
                 found.push(Violation::Id { found: header.page });
             }
             if header.owner != self.owner {
-                found.push(Violation::LockOwner { found: header.owner, expected: self.owner });
+                found.push(Violation::Owner { found: header.owner, expected: self.owner });
             }
             if seen.insert(id) {
                 self.check_visit(&visit, copy.view(), &mut found, &mut stack, &mut report.entries);
@@ -304,8 +305,8 @@ impl<P: Pages> BTree<P> {
         Ok(report)
     }
 
-    /// Copies the page that `path` leads to. What lies there is followed only where the page above
-    /// has a reference in that place still: bytes that are none must not be taken for one.
+    /// Copies the page that `path` leads to. An offset is followed only if the page above still has
+    /// a reference there: other bytes must not be taken for one.
     fn copy_at(
         &self,
         path: &[usize],
@@ -354,7 +355,7 @@ impl<P: Pages> BTree<P> {
             found.push(Violation::Fences { prefix: node.prefix_len() });
         }
         if found.len() > before {
-            // What hangs below a page that is wrong is anybody's guess.
+            // The children of a page that is wrong are not known.
             return;
         }
         if node.leaf {

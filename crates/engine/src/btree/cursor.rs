@@ -1,11 +1,11 @@
-//! Cursors: a place in the tree that moves both ways.
+//! Cursors: positions in the tree that move both ways.
 //!
-//! A cursor looks at private copies of leaves and holds nothing in the tree. What it shows was
-//! true when its leaf was copied; an entry that others insert or remove in a leaf that the cursor
-//! has entered already is not noticed.
+//! A cursor reads private copies of leaves and holds no latch. The entries that it shows were in
+//! the tree when their leaf was copied; inserts and removals in a leaf that the cursor has entered
+//! already are not seen.
 //!
-//! How many leaves are copied at once, and asked for ahead, doubles as a scan goes on in one
-//! direction: a lookup pays for one leaf, a long scan for few descents.
+//! The number of leaves that are copied at once, and prefetched, grows as a scan continues in one
+//! direction: a look-up pays for one leaf, a long scan for few descents.
 
 use std::ops::Bound;
 
@@ -17,13 +17,13 @@ use crate::btree::tree::BTree;
 use crate::page::Scratch;
 use crate::pool::{Pages, PoolError};
 
-/// Leaves of a scan that go by before more than one is copied at once.
+/// Leaves that a scan enters before more than one is copied at once.
 const PATIENCE: usize = 1;
 
-/// A place in a tree.
+/// A position in a tree.
 ///
-/// It starts nowhere: [`Cursor::first`], [`Cursor::last`] or a seek puts it on an entry. Each move
-/// answers whether it is on one.
+/// A new cursor has none: [`Cursor::first`], [`Cursor::last`] or a seek puts it on an entry. Each
+/// move returns whether it is on one.
 pub struct Cursor<'t, P: Pages> {
     tree: &'t BTree<P>,
     lower: Bound<Vec<u8>>,
@@ -31,9 +31,9 @@ pub struct Cursor<'t, P: Pages> {
     keys_only: bool,
     scan: bool,
     batch: Batch,
-    /// The leaf of the batch that it is in.
+    /// The index in the batch of the leaf that it is in.
     current: usize,
-    /// The entry; `end` and `begin` are those of the leaf that lie in the bounds.
+    /// Its entry; `begin..end` are the entries of the leaf within the bounds.
     at: usize,
     begin: usize,
     end: usize,
@@ -46,11 +46,11 @@ pub struct Cursor<'t, P: Pages> {
     value: Span,
     large: Option<Vec<u8>>,
     value_len: u64,
-    /// How often it came to a leaf, or looked for a value in pages of its own.
+    /// How often it entered a leaf, or read a value in overflow pages.
     looks: u64,
 }
 
-/// What is known of a bound that lies in a leaf.
+/// Returns the key of a bound, if it has one.
 fn key_of(bound: &Bound<Vec<u8>>) -> Option<&[u8]> {
     match bound {
         Bound::Included(key) | Bound::Excluded(key) => Some(key),
@@ -58,7 +58,8 @@ fn key_of(bound: &Bound<Vec<u8>>) -> Option<&[u8]> {
     }
 }
 
-/// Where `key` lies in a leaf that need not cover it: the first entry not below, and equality.
+/// Returns the position of `key` in a leaf that need not cover it: the first entry not below, and
+/// whether it is equal.
 fn place_in(node: Node<'_>, key: &[u8]) -> (usize, bool) {
     let lower = node.lower();
     if node.view.compare(lower.at, lower.len, key).is_gt() {
@@ -71,12 +72,12 @@ fn place_in(node: Node<'_>, key: &[u8]) -> (usize, bool) {
 }
 
 impl<P: Pages> BTree<P> {
-    /// A cursor over the whole tree.
+    /// Returns a cursor over the whole tree.
     pub fn cursor(&self) -> Cursor<'_, P> {
         self.cursor_in(Bound::Unbounded, Bound::Unbounded)
     }
 
-    /// A cursor that sees only the keys between the bounds.
+    /// Returns a cursor over the keys between the bounds.
     pub fn cursor_in(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Cursor<'_, P> {
         Cursor {
             tree: self,
@@ -103,14 +104,14 @@ impl<P: Pages> BTree<P> {
 }
 
 impl<P: Pages> Cursor<'_, P> {
-    /// Values in overflow pages are not read: [`Cursor::value`] is empty for them.
+    /// Does not read values in overflow pages: [`Cursor::value`] is empty for them.
     pub fn keys_only(mut self) -> Self {
         self.keys_only = true;
         self
     }
 
-    /// A large scan: the pool need not keep the leaves that it has to load for it
-    /// (leanstore IV-I, hinting).
+    /// Marks a large scan: the pool need not keep the leaves that it loads for it (leanstore IV-I,
+    /// hinting).
     pub fn as_scan(mut self) -> Self {
         self.scan = true;
         self
@@ -121,13 +122,13 @@ impl<P: Pages> Cursor<'_, P> {
         self.valid
     }
 
-    /// The key it is on; empty if it is on none.
+    /// Returns the key of its entry; empty if it is on none.
     #[inline]
     pub fn key(&self) -> &[u8] {
         if self.valid { &self.key } else { &[] }
     }
 
-    /// The value it is on; empty if it is on none.
+    /// Returns the value of its entry; empty if it is on none.
     #[inline]
     pub fn value(&self) -> &[u8] {
         match &self.large {
@@ -140,26 +141,25 @@ impl<P: Pages> Cursor<'_, P> {
         }
     }
 
-    /// Whether the value lies in pages of its own.
+    /// Whether the value is in overflow pages.
     pub(crate) fn is_large(&self) -> bool {
         self.valid && self.large.is_some()
     }
 
-    /// How often it read something in the tree: another number says that what it shows was read
-    /// since.
+    /// Returns how often it read the tree: if the number changed, what it shows was read since.
     #[inline]
     pub(crate) fn looks(&self) -> u64 {
         self.looks
     }
 
-    /// Whether values of the present leaf lie in pages of their own.
+    /// Whether values of the present leaf are in overflow pages.
     #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
     pub(crate) fn has_large(&self) -> bool {
         self.batch.len() > 0 && self.batch.leaf(self.current).overflows() > 0
     }
 
-    /// Where the leaf that it is in ends in the direction of the last move, which is the first key
-    /// behind it or, backwards, its first own; `None`: with the tree.
+    /// Returns the fence of its leaf in a direction: forwards the first key after the leaf,
+    /// backwards the first key of the leaf; `None` at the end of the tree.
     pub(crate) fn fence(&self, forward: bool) -> Option<Vec<u8>> {
         let node = self.batch.leaf(self.current);
         if forward {
@@ -169,22 +169,22 @@ impl<P: Pages> Cursor<'_, P> {
         (!fence.is_empty()).then_some(fence)
     }
 
-    /// Bytes of the value, read or not.
+    /// Returns the length of the value, whether it was read or not.
     pub fn value_len(&self) -> u64 {
         if self.valid { self.value_len } else { 0 }
     }
 
-    /// Goes to the first entry.
+    /// Moves to the first entry.
     ///
     /// # Errors
-    /// The memory behind the tree failed; the cursor is nowhere then. So for every move.
+    /// The memory behind the tree failed; the cursor is on no entry then. So for every move.
     pub fn first(&mut self) -> Result<bool, PoolError> {
         let start = key_of(&self.lower).map(<[u8]>::to_vec).unwrap_or_default();
         self.enter(true, Some(&start))?;
         self.settle_forward(self.begin)
     }
 
-    /// Goes to the last entry.
+    /// Moves to the last entry.
     ///
     /// # Errors
     /// As [`Cursor::first`].
@@ -203,7 +203,7 @@ impl<P: Pages> Cursor<'_, P> {
         self.settle_backward(self.end)
     }
 
-    /// Goes to the first entry whose key is not below `key`.
+    /// Moves to the first entry whose key is not below `key`.
     ///
     /// # Errors
     /// As [`Cursor::first`].
@@ -216,7 +216,7 @@ impl<P: Pages> Cursor<'_, P> {
         self.settle_forward(at.max(self.begin))
     }
 
-    /// Goes to the last entry whose key is not above `key`.
+    /// Moves to the last entry whose key is not above `key`.
     ///
     /// # Errors
     /// As [`Cursor::first`].
@@ -229,7 +229,7 @@ impl<P: Pages> Cursor<'_, P> {
         self.settle_backward((at + usize::from(equal)).min(self.end))
     }
 
-    /// Goes to the next entry; from nowhere it goes nowhere.
+    /// Moves to the next entry; a cursor on no entry stays so.
     ///
     /// # Errors
     /// As [`Cursor::first`].
@@ -242,7 +242,7 @@ impl<P: Pages> Cursor<'_, P> {
         self.settle_forward(self.at + 1)
     }
 
-    /// Goes to the entry before; from nowhere it goes nowhere.
+    /// Moves to the previous entry; a cursor on no entry stays so.
     ///
     /// # Errors
     /// As [`Cursor::first`].
@@ -282,8 +282,9 @@ impl<P: Pages> Cursor<'_, P> {
         Ok(())
     }
 
-    /// Goes to leaf `i` of the batch, before or behind its entries.
+    /// Enters leaf `i` of the batch, before or after its entries.
     fn look(&mut self, i: usize) {
+        debug_assert!(i < self.batch.len());
         self.current = i;
         self.entered += 1;
         self.looks += 1;
@@ -298,7 +299,7 @@ impl<P: Pages> Cursor<'_, P> {
         (self.begin, self.end) = (begin, end);
     }
 
-    /// Goes to entry `at` or, if there is none, to the next one there is.
+    /// Moves to entry `at` or, if there is none, to the next one there is.
     #[inline]
     fn settle_forward(&mut self, mut at: usize) -> Result<bool, PoolError> {
         loop {
@@ -315,7 +316,7 @@ impl<P: Pages> Cursor<'_, P> {
         }
     }
 
-    /// Goes to the entry before `behind` or, if there is none, to the last one there is.
+    /// Moves to the entry before `behind` or, if there is none, to the last one there is.
     #[inline]
     fn settle_backward(&mut self, mut behind: usize) -> Result<bool, PoolError> {
         loop {
@@ -332,8 +333,8 @@ impl<P: Pages> Cursor<'_, P> {
         }
     }
 
-    /// Goes to the next leaf in a direction, and answers with its first entry, or with the one
-    /// behind its last; `None`, and nowhere, if there is no leaf.
+    /// Moves to the next leaf in a direction, and returns its first entry, or the one after its
+    /// last; `None`, and the cursor is on no entry, if there is no leaf.
     fn step(&mut self, forward: bool) -> Result<Option<usize>, PoolError> {
         self.valid = false;
         let Some(fence) = self.fence_ahead(forward) else { return Ok(None) };
@@ -347,14 +348,14 @@ impl<P: Pages> Cursor<'_, P> {
         let leaves = (self.entered / PATIENCE).clamp(1, LEAVES_MAX);
         let seek = if forward { Seek::At(&fence) } else { Seek::Below(&fence) };
         self.fetch(seek, leaves)?;
-        // The leaf may have merged or shared with its neighbour meanwhile: what lies on this side
-        // of the fence was seen already.
+        // The leaf may have merged or shared with its neighbour meanwhile: entries on this side of
+        // the fence were shown already.
         let (at, _) = place_in(self.batch.leaf(self.current), &fence);
         Ok(Some(if forward { at.max(self.begin) } else { at.min(self.end) }))
     }
 
-    /// The fence of the present leaf in a direction, if there may be entries within the bounds
-    /// behind it.
+    /// Returns the fence of the present leaf in a direction, if there may be entries within the
+    /// bounds beyond it.
     fn fence_ahead(&self, forward: bool) -> Option<Vec<u8>> {
         let node = self.batch.leaf(self.current);
         if !forward {
@@ -371,8 +372,8 @@ impl<P: Pages> Cursor<'_, P> {
         (!beyond).then_some(fence)
     }
 
-    /// Puts the cursor on entry `at` of the present leaf; `false` if it is gone meanwhile, which
-    /// can be noticed only of values in overflow pages.
+    /// Puts the cursor on entry `at` of the present leaf; `false` if it was removed meanwhile,
+    /// which shows only if its value is in overflow pages.
     #[inline]
     fn show(&mut self, at: usize) -> Result<bool, PoolError> {
         let node = self.batch.leaf(self.current);
@@ -408,7 +409,7 @@ impl<P: Pages> Cursor<'_, P> {
                 self.valid = true;
                 return Ok(true);
             }
-            // It was replaced: what is there now counts.
+            // It was replaced: the present value is shown.
             let mut scratch = Scratch::default();
             reference = match self.tree.look(&self.key, &mut scratch)? {
                 Lookup::Missing => return Ok(false),
@@ -425,7 +426,7 @@ impl<P: Pages> Cursor<'_, P> {
     }
 }
 
-/// The first entry of a leaf within a lower bound.
+/// Returns the first entry of a leaf within a lower bound.
 fn first_in(node: Node<'_>, bound: &Bound<Vec<u8>>) -> usize {
     match bound {
         Bound::Unbounded => 0,
@@ -437,7 +438,7 @@ fn first_in(node: Node<'_>, bound: &Bound<Vec<u8>>) -> usize {
     }
 }
 
-/// Behind the last entry of a leaf within an upper bound.
+/// Returns the end of the entries of a leaf within an upper bound.
 fn end_in(node: Node<'_>, bound: &Bound<Vec<u8>>) -> usize {
     match bound {
         Bound::Unbounded => node.count(),

@@ -144,7 +144,7 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// Returns the node of level `level` on the path to `seek`; `None` if the tree is not that high.
+    /// Returns the node of level `level` on the path to `seek`; `None` if the tree is lower.
     pub(crate) fn place<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
@@ -207,7 +207,7 @@ pub(crate) fn sound<P: Pages>(node: Write<'_, P>, level: u8) -> Try<Write<'_, P>
     if Node::is_node(view, level) && Node::of(view).is_sound() {
         return Ok(node);
     }
-    Err(corrupt(node.id(), "the header of a tree node makes no sense"))
+    Err(corrupt(node.id(), "the header of a tree node is inconsistent"))
 }
 
 /// Returns an anchor, latched exclusively.

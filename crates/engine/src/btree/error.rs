@@ -1,4 +1,4 @@
-//! What can go wrong in a tree.
+//! Errors of a tree.
 
 use crate::pool::PoolError;
 
@@ -37,15 +37,15 @@ pub enum StreamError {
     /// The source of the value failed.
     #[error("the source of the value failed after {read} bytes: {error}")]
     Source {
-        /// Bytes that came before.
+        /// Bytes that were read before.
         read: u64,
-        /// What it said.
+        /// Its error.
         error: std::io::Error,
     },
     /// The source of the value ended early.
     #[error("the source of the value ended after {read} of {len} bytes")]
     Short {
-        /// Bytes that came.
+        /// Bytes that were read.
         read: u64,
         /// Bytes that were announced.
         len: u64,
@@ -65,7 +65,7 @@ impl From<PoolError> for StreamError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BulkError {
-    /// The tree must be empty, and stay so for others meanwhile.
+    /// The tree was not empty, or another thread wrote to it.
     #[error("a bulk load needs an empty tree that nobody else writes to")]
     NotEmpty,
     /// A key is not above the one before it.

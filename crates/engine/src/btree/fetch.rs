@@ -1,8 +1,8 @@
 //! Private copies of leaves, for cursors.
 //!
-//! A scan is a series of lookups (leanstore IV-I): each copies a few neighbouring leaves, below
-//! one parent, in one attempt, and the fence of the last one says where the next lookup goes on.
-//! So a scan holds nothing between two steps, and its user's code runs under no latch.
+//! A scan is a series of look-ups (leanstore IV-I): each copies a few neighbouring leaves, below
+//! one parent, in one attempt, and the next look-up continues at the fence of the last one. So a
+//! scan holds no latch between two steps, and neither does its user's code.
 
 use std::cell::RefCell;
 
@@ -16,21 +16,21 @@ use crate::pool::{MiniTransaction, Pages, PoolError, Read, Try};
 
 /// Most leaves of one attempt.
 pub(crate) const LEAVES_MAX: usize = 8;
-/// Most leaves that are asked for ahead.
+/// Most leaves that are prefetched.
 const AHEAD_MAX: usize = 32;
 
-/// What to fetch.
+/// Which leaves to fetch.
 #[derive(Clone, Copy)]
 pub(crate) struct Wish<'k> {
     pub(crate) seek: Seek<'k>,
     pub(crate) forward: bool,
-    /// At most so many leaves.
+    /// Most leaves to fetch.
     pub(crate) leaves: usize,
-    /// So many of those behind them are asked for ahead.
+    /// Leaves after those to prefetch.
     pub(crate) ahead: usize,
-    /// No leaf behind the one that covers this key is wanted.
+    /// No leaf after the one that covers this key is fetched.
     pub(crate) stop: Option<&'k [u8]>,
-    /// The pool may take the leaves for a scan's.
+    /// The leaves are marked as referenced by a scan.
     pub(crate) scan: bool,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Batch {
     len: usize,
 }
 
-/// Copies that a thread keeps for its next scans.
+/// Buffers that a thread keeps for its next scans.
 const SPARE_MAX: usize = 2 * LEAVES_MAX;
 
 thread_local! {
@@ -49,7 +49,7 @@ thread_local! {
     static SPARE: RefCell<Vec<PageBuffer>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A copy's memory, with anything in it.
+/// Returns a buffer for a copy, with undefined content.
 fn buffer(len: usize) -> PageBuffer {
     let spare = SPARE.try_with(|spare| spare.try_borrow_mut().ok().and_then(|mut all| all.pop()));
     let spare = spare.ok().flatten().filter(|spare| spare.bytes().len() == len);
@@ -58,7 +58,7 @@ fn buffer(len: usize) -> PageBuffer {
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        // A thread that ends has given its own away already.
+        // A thread that is ending has dropped its own already.
         let _ = SPARE.try_with(|spare| {
             if let Ok(mut all) = spare.try_borrow_mut() {
                 let room = SPARE_MAX.saturating_sub(all.len());
@@ -73,7 +73,7 @@ impl Batch {
         self.len
     }
 
-    /// Leaf `i`; the caller knows that there is one.
+    /// Returns the bytes of leaf `i`.
     #[inline(always)]
     pub(crate) fn bytes(&self, i: usize) -> &[u8] {
         self.copies.get(i).map_or(&[], PageBuffer::bytes)
@@ -90,8 +90,8 @@ impl Batch {
         (part(leaf.lower()), leaf.upper().map(part))
     }
 
-    /// The first leaf that is not where the scan looked for it: a scan that went on from its fences
-    /// would pass entries over, show them twice, or never end.
+    /// Returns the first leaf that does not cover its place in the scan: a scan that continued at
+    /// its fences would skip entries, show them twice, or never end.
     fn stray(&self, wish: Wish<'_>) -> Option<PageId> {
         let mut before: Option<&[u8]> = None;
         for i in 0..self.len {
@@ -123,7 +123,7 @@ impl Batch {
     }
 }
 
-/// Copies what is in use of a leaf.
+/// Copies the bytes of a leaf that are in use.
 fn copy_used(view: View<'_>, out: &mut [u8]) {
     let node = Node::leaf(view);
     let slots_end = node.slots() + node.count() * LEAF_SLOT;
@@ -173,7 +173,7 @@ impl<P: Pages> BTree<P> {
                         return Ok(());
                     }
                 }
-                // What was copied so far stands; the next call fetches this one.
+                // The copies so far are valid; the next call fetches this one.
                 Err(_) if batch.len > 0 => return Ok(()),
                 Err(jump) => return Err(jump),
             }
@@ -189,7 +189,7 @@ impl<P: Pages> BTree<P> {
     }
 }
 
-/// Whether no leaf behind this one is wanted.
+/// Whether this leaf covers the last key that is asked for.
 fn reaches(leaf: Node<'_>, wish: Wish<'_>) -> bool {
     let Some(stop) = wish.stop else { return false };
     if wish.forward {
@@ -200,7 +200,7 @@ fn reaches(leaf: Node<'_>, wish: Wish<'_>) -> bool {
     }
 }
 
-/// Asks for the leaves behind `index` that are not in memory.
+/// Prefetches the leaves after `index` that are not resident.
 fn look_ahead<P: Pages>(parent: &Read<'_, P>, index: usize, last: usize, wish: Wish<'_>) {
     let mut places = [0; AHEAD_MAX];
     let mut n = 0;

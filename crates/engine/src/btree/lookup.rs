@@ -177,8 +177,8 @@ impl<P: Pages> BTree<P> {
         })
     }
 
-    /// Looks `key` up; an inline value is copied to `scratch`. Not inlined: it is the whole descent,
-    /// and there are many callers' closures.
+    /// Looks `key` up; an inline value is copied to `scratch`. Not inlined: it is the whole
+    /// descent, and many closures are compiled against it.
     #[inline(never)]
     pub(crate) fn look(
         &self,

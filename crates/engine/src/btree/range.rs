@@ -9,28 +9,30 @@ use crate::pool::{Pages, PoolError};
 /// An entry: key and value.
 pub type Entry<'r> = (&'r [u8], &'r [u8]);
 
-/// The entries between two bounds. [`Range::next`] and [`Range::next_back`] take them off its two
-/// ends; what they answer is borrowed until the next call.
+/// The entries between two bounds. [`Range::next`] and [`Range::next_back`] return them from its
+/// two ends; an entry is borrowed until the next call.
 pub struct Range<'t, P: Pages> {
     front: Cursor<'t, P>,
     back: Cursor<'t, P>,
-    started: (bool, bool),
+    is_front_started: bool,
+    is_back_started: bool,
     /// The ends met.
     empty: bool,
 }
 
 impl<P: Pages> BTree<P> {
-    /// The entries between the bounds.
+    /// Returns the entries between the bounds.
     pub fn range(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Range<'_, P> {
         Range {
             front: self.cursor_in(lower, upper),
             back: self.cursor_in(lower, upper),
-            started: (false, false),
+            is_front_started: false,
+            is_back_started: false,
             empty: false,
         }
     }
 
-    /// Calls `visit` with each entry between the bounds, in order, until it answers `false`.
+    /// Calls `visit` with each entry between the bounds, in order, until it returns `false`.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -50,28 +52,28 @@ impl<P: Pages> BTree<P> {
 }
 
 impl<'t, P: Pages> Range<'t, P> {
-    /// What moves at one of its ends.
+    /// Returns the cursor at one of its ends.
     #[inline]
     pub(crate) fn end(&self, forward: bool) -> &Cursor<'t, P> {
         if forward { &self.front } else { &self.back }
     }
 
-    /// Values in overflow pages are not read, and come out empty.
+    /// Does not read values in overflow pages; they are empty.
     pub fn keys_only(mut self) -> Self {
         self.front = self.front.keys_only();
         self.back = self.back.keys_only();
         self
     }
 
-    /// A large scan: leaves that only scans have referenced leave memory before all others, the
-    /// oldest first, whichever policy decides.
+    /// Marks a large scan: leaves that only scans have referenced are evicted before all others,
+    /// the oldest first, under every policy.
     pub fn as_scan(mut self) -> Self {
         self.front = self.front.as_scan();
         self.back = self.back.as_scan();
         self
     }
 
-    /// The next entry from the front.
+    /// Returns the next entry from the front.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -82,7 +84,7 @@ impl<'t, P: Pages> Range<'t, P> {
         Ok(self.shown(true))
     }
 
-    /// The next entry from the back.
+    /// Returns the next entry from the back.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -92,14 +94,14 @@ impl<'t, P: Pages> Range<'t, P> {
         Ok(self.shown(false))
     }
 
-    /// What the last step came to.
+    /// Returns the entry that the last step reached.
     #[inline]
     pub(crate) fn shown(&self, forward: bool) -> Option<Entry<'_>> {
         let end = self.end(forward);
         (!self.empty).then(|| (end.key(), end.value()))
     }
 
-    /// Goes to the next entry from one of the ends; `false` if there is none.
+    /// Moves to the next entry from one of the ends; `false` if there is none.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -108,16 +110,15 @@ impl<'t, P: Pages> Range<'t, P> {
         if self.empty {
             return Ok(false);
         }
-        let started = &mut self.started;
-        let is_first =
-            !std::mem::replace(if forward { &mut started.0 } else { &mut started.1 }, true);
+        let started = if forward { &mut self.is_front_started } else { &mut self.is_back_started };
+        let is_first = !std::mem::replace(started, true);
         let more = match (forward, is_first) {
             (true, false) => self.front.next()?,
             (true, true) => self.front.first()?,
             (false, false) => self.back.prev()?,
             (false, true) => self.back.last()?,
         };
-        let both = self.started.0 && self.started.1;
+        let both = self.is_front_started && self.is_back_started;
         self.empty = !more || (both && self.front.key() >= self.back.key());
         Ok(!self.empty)
     }

@@ -1,10 +1,13 @@
-//! What a tree counts, and what a walk finds out about it.
+//! Statistics of a tree, by walks over it.
+
+use millpond_base::AccessKind;
 
 use crate::btree::descend::{Seek, ahead};
 use crate::btree::node::layout::{Node, OVERFLOW, stride};
-use crate::btree::tree::BTree;
+use crate::btree::tree::{BTree, mark};
+use crate::btree::value::layout::pages_of;
 use crate::page::{PageBuffer, PageHeader};
-use crate::pool::{Pages, PoolError};
+use crate::pool::{MiniTransaction, Pages, PoolError, Read, Try};
 
 /// The nodes of one level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -28,7 +31,7 @@ impl LevelStats {
     }
 }
 
-/// What a tree is made of.
+/// The size of a tree.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TreeStats {
     /// From the leaves up.
@@ -58,8 +61,8 @@ impl TreeStats {
 }
 
 impl<P: Pages> BTree<P> {
-    /// Walks the whole tree, node by node, and says what it is made of. Each node is seen as it
-    /// is at some moment; nothing is latched between two of them.
+    /// Walks the whole tree, node by node, and returns its size. Each node is read at some moment;
+    /// no latch is held between two of them.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -97,8 +100,7 @@ impl<P: Pages> BTree<P> {
                     if let Some(reference) = node.reference(i) {
                         stats.value_bytes += reference.len;
                         stats.overflow_values += 1;
-                        stats.overflow_pages +=
-                            crate::btree::value::layout::pages_of(node.view.len(), reference.len);
+                        stats.overflow_pages += pages_of(node.view.len(), reference.len);
                     }
                 }
                 len => stats.value_bytes += u64::from(len),
@@ -106,7 +108,8 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// Shows `visit` a copy of each node of a level, from left to right, until it answers `false`.
+    /// Calls `visit` with a copy of each node of a level, from left to right, until it returns
+    /// `false`.
     pub(crate) fn walk_level(
         &self,
         level: u8,
@@ -135,7 +138,7 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// The exact number of entries, as each leaf has them when it is counted.
+    /// Counts the entries of every leaf, as each leaf has them when it is read.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -148,7 +151,8 @@ impl<P: Pages> BTree<P> {
         Ok(count)
     }
 
-    /// Counts the leaf of `key` and those behind it below the same parent; answers where to go on.
+    /// Counts the leaf of `key` and those after it below the same parent; returns the key at which
+    /// to continue.
     fn count_some(&self, key: &[u8], count: &mut u64) -> Result<Option<Vec<u8>>, PoolError> {
         let (found, page, next) = self.pages.run(|mtr| {
             let Some(place) = self.place(mtr, Seek::At(key), 0)? else {
@@ -156,16 +160,16 @@ impl<P: Pages> BTree<P> {
             };
             let mut page = place.node.header().page().unwrap_or_default();
             let mut leaf = Node::leaf(place.node.view());
-            // A leaf that merged meanwhile covers keys below this one, which were counted already.
+            // A leaf that merged meanwhile also covers keys below this one, which were counted.
             let before = if key.is_empty() { 0 } else { leaf.lower_bound(key).0 };
             let mut found = leaf.count().saturating_sub(before) as u64;
             let mut next = leaf.upper_bytes();
             place.node.validate()?;
             let Some(parent) = place.parent else { return Ok((found, page, next)) };
             let last = Node::inner(parent.view()).count();
-            let to = crate::btree::tree::mark(millpond_base::AccessKind::Read, true, place.depth);
+            let to = mark(AccessKind::Read, true, place.depth);
             for i in place.index + 1..=last.min(place.index + 64) {
-                // What was counted so far stands, whatever comes in the way.
+                // The count so far is valid, whatever the obstacle is.
                 let Ok(child) = self.child_node(&parent, i, 0, to) else { break };
                 leaf = Node::leaf(child.view());
                 let (entries, upper) = (leaf.count() as u64, leaf.upper_bytes());
@@ -183,23 +187,24 @@ impl<P: Pages> BTree<P> {
         ahead(page, key, next)
     }
 
-    /// About how many entries there are, from the fan-out along a few random ways down: each way
-    /// costs one descent.
+    /// Estimates the number of entries from the fan-out along a few random paths: each costs one
+    /// descent.
     ///
     /// # Errors
     /// The memory behind the tree failed.
-    pub fn count_estimate(&self, ways: u32) -> Result<u64, PoolError> {
+    pub fn count_estimate(&self, paths: u32) -> Result<u64, PoolError> {
         let mut sum = 0.0;
-        for _ in 0..ways.max(1) {
-            sum += self.pages.run(|mtr| self.one_way(mtr))?;
+        for _ in 0..paths.max(1) {
+            sum += self.pages.run(|mtr| self.random_path(mtr))?;
         }
-        Ok((sum / f64::from(ways.max(1))) as u64)
+        Ok((sum / f64::from(paths.max(1))) as u64)
     }
 
-    fn one_way<'o>(&self, mtr: &'o crate::pool::MiniTransaction<'o, P>) -> crate::pool::Try<f64> {
+    /// Descends at random; returns the product of the fan-outs.
+    fn random_path<'o>(&self, mtr: &'o MiniTransaction<'o, P>) -> Try<f64> {
         let mut product = 1.0;
-        let to = crate::btree::tree::mark(millpond_base::AccessKind::Read, false, 0);
-        let mut node = crate::pool::Read::root(mtr, self.anchor, to)?;
+        let to = mark(AccessKind::Read, false, 0);
+        let mut node = Read::root(mtr, self.anchor, to)?;
         let mut level = Node::of(node.view()).level();
         while level > 0 {
             let fan = Node::inner(node.view()).count() + 1;

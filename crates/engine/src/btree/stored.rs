@@ -1,8 +1,8 @@
-//! Pages of a tree as they lie on storage: read one by one, without a pool, by whoever checks a
-//! store or saves what is left of a damaged one.
+//! Pages of a tree as they are on storage, read one by one, without a pool: for checks of a store
+//! and for salvage of a damaged one.
 //!
-//! Nothing here follows a swip. A page tells what its children must be ([`StoredChild`],
-//! [`LargePart`]); the caller reads them and holds them to it.
+//! Nothing here follows a swip. A page states what its children must be ([`StoredChild`],
+//! [`LargePart`]); the caller reads them and verifies that.
 
 use crate::btree::check::{Violation, check_page};
 use crate::btree::node::layout::{KIND, LEVEL, Node, Value};
@@ -58,23 +58,23 @@ pub enum StoredValue {
     Large(LargePart),
 }
 
-/// A node whose page contradicts itself in nothing.
+/// A node whose page is consistent in itself.
 #[derive(Clone, Copy)]
 pub struct StoredNode<'a> {
     node: Node<'a>,
 }
 
 impl<'a> StoredNode<'a> {
-    /// The node in `page`, a copy, whose checksum need not have been right.
+    /// Reads the node in `page`, a copy, whose checksum need not have been right.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// Everything that is wrong with it.
     pub fn of(page: View<'a>) -> Result<StoredNode<'a>, Vec<Violation>> {
         let wrong = check_page(page);
         if wrong.is_empty() { Ok(StoredNode { node: Node::of(page) }) } else { Err(wrong) }
     }
 
-    /// Height above the leaves.
+    /// Returns its height above the leaves.
     pub fn level(self) -> u8 {
         self.node.level()
     }
@@ -84,22 +84,22 @@ impl<'a> StoredNode<'a> {
         self.node.leaf
     }
 
-    /// Entries of a leaf, or separators of an inner node.
+    /// Returns the number of entries of a leaf, or of separators of an inner node.
     pub fn count(self) -> usize {
         self.node.count()
     }
 
-    /// Bytes in use for entries and fences, and bytes that there are for them.
+    /// Returns the bytes in use for entries and fences, and the bytes available for them.
     pub fn fill(self) -> (usize, usize) {
         (self.node.used(), self.node.view.len() - self.node.slots())
     }
 
-    /// The keys it covers.
+    /// Returns the keys that it covers.
     pub fn fences(self) -> Fences {
         Fences { lower: self.node.lower_bytes(), upper: self.node.upper_bytes() }
     }
 
-    /// The children of an inner node in the order of their keys; none of a leaf.
+    /// Returns the children of an inner node in the order of their keys; none of a leaf.
     pub fn children(self) -> Vec<StoredChild> {
         let node = self.node;
         if node.leaf {
@@ -124,7 +124,7 @@ impl<'a> StoredNode<'a> {
         children
     }
 
-    /// Puts the key of entry `i` into `key` and, if the value is in the leaf, that into `value`;
+    /// Copies the key of entry `i` to `key` and, if the value is in the leaf, that to `value`;
     /// `None` if there is no such entry.
     pub fn entry(self, i: usize, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Option<StoredValue> {
         value.clear();
@@ -137,7 +137,7 @@ impl<'a> StoredNode<'a> {
         }
     }
 
-    /// The value of entry `i`, if it is in overflow pages.
+    /// Returns the value of entry `i`, if it is in overflow pages.
     pub fn large(self, i: usize) -> Option<LargePart> {
         let Value::Overflow(at) = self.node.value(i) else { return None };
         let reference = self.node.reference(i)?;
@@ -151,15 +151,15 @@ impl<'a> StoredNode<'a> {
         })
     }
 
-    /// The values in overflow pages, with the numbers of their entries.
+    /// Returns the values in overflow pages, with the numbers of their entries.
     pub fn large_values(self) -> impl Iterator<Item = (usize, LargePart)> {
         let count = if self.node.leaf && self.node.overflows() > 0 { self.count() } else { 0 };
         (0..count).filter_map(move |i| Some((i, self.large(i)?)))
     }
 }
 
-/// The parts of a value below the overflow page `page`, in order; none below a page of data, of
-/// which [`overflow_data`] has the bytes.
+/// Returns the parts of a value below the overflow page `page`, in order; none below a page of
+/// data, of which [`overflow_data`] has the bytes.
 ///
 /// # Errors
 /// What is wrong with the page, if it is not that of `part`.

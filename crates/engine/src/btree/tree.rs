@@ -32,9 +32,9 @@ pub(crate) const VALUE_MAX: u64 = 1 << 30;
 /// The limits of keys and values at some page size.
 ///
 /// Both fences of a node and an entry of the longest key always fit on its page: a key gets a third
-/// of it. So a full leaf can be split until the entry to insert has one to itself, and an inner node
-/// until the separator to insert has. The value of an entry that would take more than a quarter of
-/// the page is stored in overflow pages.
+/// of it. So a full leaf can be split until the entry to insert has one to itself, and an inner
+/// node until the separator to insert has. The value of an entry that would take more than a
+/// quarter of the page is stored in overflow pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Most bytes of a key: 1275 at a page size of 4096, 2641 at 8192.

@@ -9,17 +9,17 @@
 //!     40    4  garbage: bytes of the heap that no record uses
 //!     44    4  reserved, 0
 //!     48    8  those leading bits, in their place; all lower bits 0
-//!     56   8n  slots, ascending actor the low half of the hash:
+//!     56   8n  slots, ascending by the low half of the hash:
 //!                 0  4  low half of the key's hash
 //!                 4  2  where the record is, even
 //!                 6  2  bytes of the key
 //!      …       free
 //!   heap       records: bytes of the value (2), key, value; at even places
 //! ```
-//! The low half of a hash is spread evenly however deep the directory above is, so a key's slot is
-//! looked for where its hash says it should be, and found a few slots from there: one or two cache
-//! lines of a page, where a binary search would touch one per step. Everything below is safe on
-//! arbitrary bytes: offsets are checked, loops are bounded by what fits on the page.
+//! The low half of a hash is spread evenly however deep the directory above is, so the search for a
+//! key's slot starts at the position that its hash predicts, and ends a few slots from there: one
+//! or two cache lines of a page, where a binary search would touch one per step. Everything below
+//! is safe on arbitrary bytes: offsets are checked, loops are bounded by what fits on the page.
 
 use crate::page::edit::{put_bytes, put_u16, put_u32, put_u64};
 use crate::page::{PageBuffer, PageHeader, PageType, View};
@@ -37,13 +37,13 @@ pub(crate) const SLOT: usize = 8;
 /// Bytes before the key of a record.
 pub(crate) const RECORD_HEADER: usize = 2;
 
-/// Bytes that a record takes.
+/// Bytes that a record occupies.
 #[inline(always)]
 pub(crate) const fn record_len(key: usize, value: usize) -> usize {
     (RECORD_HEADER + key + value + 1) & !1
 }
 
-/// Where an entry lies.
+/// The offsets of an entry in its page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) slot: usize,
@@ -59,7 +59,7 @@ impl Entry {
     }
 }
 
-/// A bucket, to read.
+/// A bucket, read through raw loads.
 #[derive(Clone, Copy)]
 pub(crate) struct Bucket<'a>(pub(crate) View<'a>);
 
@@ -75,7 +75,7 @@ impl<'a> Bucket<'a> {
         usize::from(self.0.u16(COUNT)).min(self.0.len().saturating_sub(SLOTS) / SLOT)
     }
 
-    /// How many leading hash bits all entries share.
+    /// Number of leading hash bits that all entries share.
     pub(crate) fn bits(self) -> u32 {
         u32::from(self.0.u16(BITS))
     }
@@ -93,20 +93,20 @@ impl<'a> Bucket<'a> {
         self.0.u32(GARBAGE) as usize
     }
 
-    /// Whether count, heap and garbage can be so.
+    /// Whether count, heap and garbage are consistent with each other and with the page size.
     pub(crate) fn is_sound(self) -> bool {
         let slots_end = SLOTS + usize::from(self.0.u16(COUNT)) * SLOT;
         let heap = self.heap();
         slots_end <= heap && heap <= self.0.len() && self.garbage() <= self.0.len() - heap
     }
 
-    /// Free bytes, once garbage is swept.
+    /// Free bytes, garbage included.
     pub(crate) fn free(self) -> usize {
         let slots_end = SLOTS + self.count() * SLOT;
         (self.heap() + self.garbage()).saturating_sub(slots_end)
     }
 
-    /// Bytes that entries take.
+    /// Bytes that entries occupy.
     pub(crate) fn used(self) -> usize {
         self.0.len().saturating_sub(SLOTS).saturating_sub(self.free())
     }
@@ -135,7 +135,7 @@ impl<'a> Bucket<'a> {
         i
     }
 
-    /// What slot `i` says of its entry, which may lie outside the page.
+    /// Returns the entry of slot `i`, which may be outside the page.
     #[inline(always)]
     pub(crate) fn entry(self, slot: usize) -> Entry {
         let at = SLOTS + slot * SLOT;
@@ -146,7 +146,7 @@ impl<'a> Bucket<'a> {
         Entry { slot, key, key_len, value: key + key_len, value_len }
     }
 
-    /// The entry of `key`, if it is there.
+    /// Returns the entry of `key`, if it is there.
     #[inline(always)]
     pub(crate) fn find(self, word: u32, key: &[u8]) -> Option<Entry> {
         let n = self.count();
@@ -161,20 +161,21 @@ impl<'a> Bucket<'a> {
         None
     }
 
-    /// Whether an entry lies inside the heap.
+    /// Whether an entry is inside the heap.
     pub(crate) fn holds(self, entry: Entry) -> bool {
         entry.key >= self.heap() + RECORD_HEADER && entry.value + entry.value_len <= self.0.len()
     }
 }
 
-/// Key and value of an entry of a page that is held or a copy; empty where they lie outside.
+/// Returns key and value of an entry of a page that is latched, or copied; empty where they are
+/// outside the page.
 pub(crate) fn parts(page: &[u8], entry: Entry) -> (&[u8], &[u8]) {
     let key = page.get(entry.key..entry.key + entry.key_len).unwrap_or(&[]);
     let value = page.get(entry.value..entry.value + entry.value_len).unwrap_or(&[]);
     (key, value)
 }
 
-/// A bucket that is held exclusively, or a draft; its header is sound.
+/// A bucket that is latched exclusively, or a draft; its header is sound.
 pub(crate) struct BucketMut<'a>(pub(crate) &'a mut [u8]);
 
 impl BucketMut<'_> {
@@ -182,7 +183,7 @@ impl BucketMut<'_> {
         Bucket(View::of(self.0))
     }
 
-    /// Makes it an empty bucket of the hashes that begin with these bits.
+    /// Initialises an empty bucket for the hashes that begin with these bits.
     pub(crate) fn init(&mut self, bits: u32, prefix: u64) {
         put_u16(self.0, COUNT, 0);
         put_u32(self.0, HEAP, self.0.len() as u32);
@@ -190,13 +191,13 @@ impl BucketMut<'_> {
         self.set_range(bits, prefix);
     }
 
-    /// From now on it holds the hashes that begin with these bits.
+    /// Changes the hashes that it is for to those that begin with these bits.
     pub(crate) fn set_range(&mut self, bits: u32, prefix: u64) {
         put_u16(self.0, BITS, bits as u16);
         put_u64(self.0, PREFIX, prefix);
     }
 
-    /// Inserts an entry that is not there yet; `false`, and nothing changed, without room.
+    /// Inserts an entry that is not there yet; `false`, and nothing changed, if there is no room.
     pub(crate) fn insert(&mut self, word: u32, key: &[u8], value: &[u8]) -> bool {
         let slot = self.read().lower_bound(word);
         self.insert_at(slot, word, key, value)
@@ -255,7 +256,7 @@ impl BucketMut<'_> {
         }
     }
 
-    /// Makes free bytes one piece.
+    /// Compacts the heap, so that the free bytes are contiguous.
     fn sweep(&mut self) {
         let old = PageBuffer::copy_of(self.0);
         let view = Bucket(old.view());
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_inserted_and_not_removed_is_found() {
+    fn inserted_entries_are_found_until_they_are_removed() {
         let mut random = fastrand::Rng::with_seed(5);
         for _ in 0..20 {
             let mut page = PageBuffer::new(512);
@@ -310,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_a_page_can_be_used_again() {
+    fn removed_entries_leave_no_garbage_behind() {
         let mut page = PageBuffer::new(512);
         let mut bucket = BucketMut(page.bytes_mut());
         bucket.init(0, 0);

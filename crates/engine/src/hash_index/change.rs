@@ -1,63 +1,65 @@
 //! Writing one key: insert, upsert, replace, compare-and-swap, remove, update in place.
 //!
-//! All of them are one attempt that differs in its conditions: the bucket is latched, the entry is
-//! looked at, and either everything is done under that latch or nothing is, and the bucket has to
-//! be split first.
+//! All of them are one attempt that differs in its condition: the bucket is latched, the entry is
+//! read, and either everything is done under that latch or nothing is, and the bucket has to be
+//! split first.
 
 use millpond_base::AccessKind;
 
 use crate::hash_index::bucket::{Bucket, BucketMut, Entry, SLOT, parts, record_len};
-use crate::hash_index::descend::{Place, corrupt, mark, prefix_of};
-use crate::hash_index::error::WriteError;
+use crate::hash_index::descend::{Place, mark};
+use crate::hash_index::directory::prefix_of;
+use crate::hash_index::error::{WriteError, corrupt};
 use crate::hash_index::index::HashIndex;
 use crate::page::edit::put_u64;
 use crate::pool::{MiniTransaction, Pages, PoolError, Try, Write};
 
-/// What must hold for the change to be made.
+/// What must hold for a write to be applied.
 #[derive(Clone, Copy)]
-enum When<'a> {
+enum WriteCondition<'a> {
     Always,
     Absent,
     Present,
     Equals(&'a [u8]),
 }
 
+/// One write.
 #[derive(Clone, Copy)]
-struct Change<'a> {
+struct WriteRequest<'a> {
     key: &'a [u8],
     hash: u64,
     /// `None` removes.
     new: Option<&'a [u8]>,
-    when: When<'a>,
+    condition: WriteCondition<'a>,
 }
 
-/// How a change went.
+/// How a write ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Outcome {
+struct WriteOutcome {
     existed: bool,
     applied: bool,
 }
 
 enum Step {
-    Done(Outcome),
-    /// Done, and the bucket got so empty that it may be merged.
-    Thin(Outcome),
-    /// No room: so many more bytes are needed.
+    Done(WriteOutcome),
+    /// Done, and the bucket became so empty that it may be merged.
+    Thin(WriteOutcome),
+    /// The bucket lacks room for this many bytes.
     Split(usize),
 }
 
-/// A bucket with less than a quarter of its bytes in use looks for a neighbour to merge with.
+/// Whether a bucket is to be merged with a neighbour: less than a quarter of its bytes is in use.
 fn is_thin(bucket: Bucket<'_>) -> bool {
     bucket.count() == 0 || (bucket.used() * 4 < bucket.0.len() && bucket.count().is_multiple_of(4))
 }
 
-/// A bucket that is held: it must be one, and make sense.
+/// Checks that a page that is latched exclusively is a bucket with a consistent header.
 pub(crate) fn sound<P: Pages>(page: Write<'_, P>) -> Try<Write<'_, P>> {
     let bucket = Bucket(page.view());
     if bucket.is_bucket() && bucket.is_sound() {
         return Ok(page);
     }
-    Err(corrupt(page.id(), "not the bucket of a hash index, or its header makes no sense"))
+    Err(corrupt(page.id(), "not the bucket of a hash index, or its header is inconsistent"))
 }
 
 impl<P: Pages> HashIndex<P> {
@@ -66,10 +68,10 @@ impl<P: Pages> HashIndex<P> {
     /// # Errors
     /// The entry is too long, keys collide beyond measure, or the memory behind the index failed.
     pub fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool, WriteError> {
-        Ok(self.put(key, value, When::Absent, None)?.applied)
+        Ok(self.put(key, value, WriteCondition::Absent, None)?.applied)
     }
 
-    /// Inserts an entry, or replaces the value of one; answers whether there was one.
+    /// Inserts an entry, or replaces the value of one; returns whether there was one.
     ///
     /// # Errors
     /// As [`HashIndex::insert`].
@@ -77,7 +79,7 @@ impl<P: Pages> HashIndex<P> {
         self.upsert_into(key, value, None)
     }
 
-    /// The same, answering with the value that was replaced.
+    /// Inserts an entry, or replaces the value of one; returns the value that was replaced.
     ///
     /// # Errors
     /// As [`HashIndex::insert`].
@@ -90,24 +92,29 @@ impl<P: Pages> HashIndex<P> {
         Ok(self.upsert_into(key, value, Some(&mut old))?.then_some(old))
     }
 
-    /// As [`HashIndex::upsert`]; the value that was replaced goes to `old`.
+    /// As [`HashIndex::upsert`]; the value that was replaced is copied to `old`.
     pub(crate) fn upsert_into(
         &self,
         key: &[u8],
         value: &[u8],
         old: Option<&mut Vec<u8>>,
     ) -> Result<bool, WriteError> {
-        Ok(self.put(key, value, When::Always, old)?.existed)
+        Ok(self.put(key, value, WriteCondition::Always, old)?.existed)
     }
 
-    /// As [`HashIndex::remove`]; the value that was removed goes to `old`.
+    /// As [`HashIndex::remove`]; the value that was removed is copied to `old`.
     pub(crate) fn remove_into(
         &self,
         key: &[u8],
         old: Option<&mut Vec<u8>>,
     ) -> Result<bool, PoolError> {
-        let change = Change { key, hash: self.hash(key), new: None, when: When::Present };
-        Ok(self.change(&change, old)?.applied)
+        let request = WriteRequest {
+            key,
+            hash: self.hash(key),
+            new: None,
+            condition: WriteCondition::Present,
+        };
+        Ok(self.apply(&request, old)?.applied)
     }
 
     /// Replaces the value of a key; `false`, and nothing changed, if the key is not there.
@@ -115,10 +122,10 @@ impl<P: Pages> HashIndex<P> {
     /// # Errors
     /// As [`HashIndex::insert`].
     pub fn replace(&self, key: &[u8], value: &[u8]) -> Result<bool, WriteError> {
-        Ok(self.put(key, value, When::Present, None)?.applied)
+        Ok(self.put(key, value, WriteCondition::Present, None)?.applied)
     }
 
-    /// Sets the entry of `key` to `new` if it is `expected`, where `None` is no entry. Answers
+    /// Sets the entry of `key` to `new` if it is `expected`, where `None` is no entry. Returns
     /// whether it was, in one step as seen by all other threads.
     ///
     /// # Errors
@@ -132,10 +139,12 @@ impl<P: Pages> HashIndex<P> {
         match (expected, new) {
             (None, None) => Ok(!self.contains(key)?),
             (None, Some(new)) => self.insert(key, new),
-            (Some(old), Some(new)) => Ok(self.put(key, new, When::Equals(old), None)?.applied),
+            (Some(old), Some(new)) => {
+                Ok(self.put(key, new, WriteCondition::Equals(old), None)?.applied)
+            }
             (Some(old), None) => {
-                let (hash, when) = (self.hash(key), When::Equals(old));
-                Ok(self.change(&Change { key, hash, new: None, when }, None)?.applied)
+                let (hash, condition) = (self.hash(key), WriteCondition::Equals(old));
+                Ok(self.apply(&WriteRequest { key, hash, new: None, condition }, None)?.applied)
             }
         }
     }
@@ -148,7 +157,7 @@ impl<P: Pages> HashIndex<P> {
         self.remove_into(key, None)
     }
 
-    /// The same, answering with the value that was removed.
+    /// Removes an entry; returns the value that it had.
     ///
     /// # Errors
     /// The memory behind the index failed.
@@ -157,7 +166,7 @@ impl<P: Pages> HashIndex<P> {
         Ok(self.remove_into(key, Some(&mut old))?.then_some(old))
     }
 
-    /// Lets `f` change the bytes of a value, but not how many they are; `None` if the key is not
+    /// Lets `f` change the bytes of a value, but not their number; `None` if the key is not
     /// there. `f` runs once, under the bucket's exclusive latch, so it must be short and must not
     /// use the store. If it panics, the latch is released, and the value is what `f` left.
     ///
@@ -189,23 +198,23 @@ impl<P: Pages> HashIndex<P> {
         &self,
         key: &[u8],
         value: &[u8],
-        when: When<'_>,
+        condition: WriteCondition<'_>,
         mut old: Option<&mut Vec<u8>>,
-    ) -> Result<Outcome, WriteError> {
+    ) -> Result<WriteOutcome, WriteError> {
         let max = self.limits.entry_max;
         if key.len().saturating_add(value.len()) > max {
             return Err(WriteError::TooLong { key: key.len(), value: value.len(), max });
         }
-        let change = Change { key, hash: self.hash(key), new: Some(value), when };
+        let request = WriteRequest { key, hash: self.hash(key), new: Some(value), condition };
         loop {
-            match self.pages.run(|mtr| self.attempt(mtr, &change, old.as_deref_mut()))? {
+            match self.pages.run(|mtr| self.attempt(mtr, &request, old.as_deref_mut()))? {
                 Step::Done(outcome) => return Ok(outcome),
                 Step::Thin(outcome) => {
-                    self.shrink(change.hash)?;
+                    self.shrink(request.hash)?;
                     return Ok(outcome);
                 }
                 Step::Split(bytes) => {
-                    if !self.grow(change.hash, bytes)? {
+                    if !self.grow(request.hash, bytes)? {
                         return Err(WriteError::Collisions { bits: self.bits_max });
                     }
                 }
@@ -213,23 +222,23 @@ impl<P: Pages> HashIndex<P> {
         }
     }
 
-    /// A change that needs no room.
-    fn change(
+    /// Applies a write that needs no room.
+    fn apply(
         &self,
-        change: &Change<'_>,
+        request: &WriteRequest<'_>,
         mut old: Option<&mut Vec<u8>>,
-    ) -> Result<Outcome, PoolError> {
-        match self.pages.run(|mtr| self.attempt(mtr, change, old.as_deref_mut()))? {
+    ) -> Result<WriteOutcome, PoolError> {
+        match self.pages.run(|mtr| self.attempt(mtr, request, old.as_deref_mut()))? {
             Step::Thin(outcome) => {
-                self.shrink(change.hash)?;
+                self.shrink(request.hash)?;
                 Ok(outcome)
             }
             Step::Done(outcome) => Ok(outcome),
-            Step::Split(_) => Ok(Outcome { existed: true, applied: false }),
+            Step::Split(_) => Ok(WriteOutcome { existed: true, applied: false }),
         }
     }
 
-    /// The bucket at `place`, latched exclusively; `None` if there is none.
+    /// Returns the bucket at `place`, latched exclusively; `None` if there is none.
     #[inline]
     pub(crate) fn bucket_to_write<'o>(&self, place: &Place<'o, P>) -> Try<Option<Write<'o, P>>> {
         if place.is_empty() {
@@ -244,57 +253,59 @@ impl<P: Pages> HashIndex<P> {
     fn attempt<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
-        change: &Change<'_>,
+        request: &WriteRequest<'_>,
         old: Option<&mut Vec<u8>>,
     ) -> Try<Step> {
-        let place = self.descend_here::<false>(mtr, change.hash)?;
+        let place = self.descend_here::<false>(mtr, request.hash)?;
         let Some(mut page) = self.bucket_to_write(&place)? else {
-            return self.attempt_first(mtr, place, change);
+            return self.attempt_first(mtr, place, request);
         };
         drop(place);
-        let word = change.hash as u32;
-        let Some(entry) = Bucket(page.view()).find(word, change.key) else {
-            let (When::Always | When::Absent, Some(value)) = (change.when, change.new) else {
-                return Ok(Step::Done(Outcome { existed: false, applied: false }));
+        let word = request.hash as u32;
+        let Some(entry) = Bucket(page.view()).find(word, request.key) else {
+            let (WriteCondition::Always | WriteCondition::Absent, Some(value)) =
+                (request.condition, request.new)
+            else {
+                return Ok(Step::Done(WriteOutcome { existed: false, applied: false }));
             };
-            let bytes = SLOT + record_len(change.key.len(), value.len());
+            let bytes = SLOT + record_len(request.key.len(), value.len());
             if Bucket(page.view()).free() < bytes {
                 return Ok(Step::Split(bytes));
             }
-            BucketMut(page.page_mut()).insert(word, change.key, value);
-            return Ok(Step::Done(Outcome { existed: false, applied: true }));
+            BucketMut(page.page_mut()).insert(word, request.key, value);
+            return Ok(Step::Done(WriteOutcome { existed: false, applied: true }));
         };
         if !Bucket(page.view()).holds(entry) {
             return Err(corrupt(page.id(), "an entry reaches beyond its page"));
         }
-        self.attempt_present(page, change, entry, old)
+        self.attempt_present(page, request, entry, old)
     }
 
-    /// The change of an entry that exists.
+    /// Applies a write to an entry that exists.
     fn attempt_present(
         &self,
         mut page: Write<'_, P>,
-        change: &Change<'_>,
+        request: &WriteRequest<'_>,
         entry: Entry,
         old: Option<&mut Vec<u8>>,
     ) -> Try<Step> {
         let value = parts(page.page(), entry).1;
-        let refused = match change.when {
-            When::Always | When::Present => false,
-            When::Absent => true,
-            When::Equals(expected) => value != expected,
+        let refused = match request.condition {
+            WriteCondition::Always | WriteCondition::Present => false,
+            WriteCondition::Absent => true,
+            WriteCondition::Equals(expected) => value != expected,
         };
         if refused {
-            return Ok(Step::Done(Outcome { existed: true, applied: false }));
+            return Ok(Step::Done(WriteOutcome { existed: true, applied: false }));
         }
         if let Some(old) = old {
             old.clear();
             old.extend_from_slice(value);
         }
-        let done = Outcome { existed: true, applied: true };
-        let word = change.hash as u32;
+        let done = WriteOutcome { existed: true, applied: true };
+        let word = request.hash as u32;
         let before = record_len(entry.key_len, entry.value_len);
-        if let Some(new) = change.new {
+        if let Some(new) = request.new {
             if new.len() == entry.value_len {
                 if let Some(place) =
                     page.page_mut().get_mut(entry.value..entry.value + entry.value_len)
@@ -310,29 +321,32 @@ impl<P: Pages> HashIndex<P> {
         }
         let mut bucket = BucketMut(page.page_mut());
         bucket.remove(entry);
-        if let Some(new) = change.new {
-            bucket.insert(word, change.key, new);
+        if let Some(new) = request.new {
+            bucket.insert(word, request.key, new);
         }
         Ok(if is_thin(bucket.read()) { Step::Thin(done) } else { Step::Done(done) })
     }
 
-    /// The change where there is no bucket yet.
+    /// Applies a write where there is no bucket yet.
     fn attempt_first<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
         place: Place<'o, P>,
-        change: &Change<'_>,
+        request: &WriteRequest<'_>,
     ) -> Try<Step> {
-        let outcome = |applied| Ok(Step::Done(Outcome { existed: false, applied }));
-        let (When::Always | When::Absent, Some(value)) = (change.when, change.new) else {
+        let outcome = |applied| Ok(Step::Done(WriteOutcome { existed: false, applied }));
+        let (WriteCondition::Always | WriteCondition::Absent, Some(value)) =
+            (request.condition, request.new)
+        else {
             return outcome(false);
         };
         let slot = place.slot;
+        debug_assert!(!slot.is_directory);
         let mut directory = place.directory.upgrade()?;
         let mut page = mtr.allocate(self.new_bucket())?;
         let mut bucket = BucketMut(page.page_mut());
-        bucket.init(slot.bits(), prefix_of(change.hash, slot.bits()));
-        bucket.insert(change.hash as u32, change.key, value);
+        bucket.init(slot.bits(), prefix_of(request.hash, slot.bits()));
+        bucket.insert(request.hash as u32, request.key, value);
         let swip = page.swip();
         put_u64(directory.page_mut(), slot.at, swip.0);
         mtr.adopt(swip, &directory);

@@ -1,8 +1,8 @@
-//! Finding out what is wrong with an index.
+//! Checking an index.
 //!
-//! [`check_page`] looks at one page by itself and believes nothing it says: any bytes are read
+//! [`check_page`] checks one page by itself and trusts nothing in it: any bytes are read
 //! without a panic. [`HashIndex::check`] walks all pages that can be reached and compares children
-//! with what their parents say. It is for an index that nobody changes meanwhile.
+//! with their parents. It is for an index that no thread changes meanwhile.
 
 use std::collections::HashSet;
 
@@ -10,27 +10,28 @@ use millpond_base::{AccessKind, PageId};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::hash_index::bucket::{Bucket, PREFIX, RECORD_HEADER, parts, record_len};
-use crate::hash_index::descend::{DIRECTORY_FLAG, SEED, USED, mark, prefix_of, run_of, slot_in};
+use crate::hash_index::descend::mark;
+use crate::hash_index::directory::{DIRECTORY_FLAG, SEED, USED, prefix_of, run_of, slot_in};
 use crate::hash_index::index::HashIndex;
 use crate::page::{Directory, PageBuffer, PageHeader, PageType, View};
 use crate::pool::{Pages, PoolError, Read, Swip};
 
-/// Something that cannot be so.
+/// A violated invariant.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
     /// The page is of another type than its place demands.
     #[error("the page has type {found}, not {expected}")]
     Type {
-        /// Type as the page says.
+        /// Type as the page states.
         found: u8,
         /// Type that its place demands.
         expected: u8,
     },
     /// The page belongs to another structure.
     #[error("the page belongs to structure {found}, not {expected}")]
-    LockOwner {
-        /// Owner as the page says.
+    Owner {
+        /// Owner as the page states.
         found: u32,
         /// The index's id.
         expected: u32,
@@ -38,7 +39,7 @@ pub enum Violation {
     /// The page carries another id than it is stored under.
     #[error("the page says it is page {found}")]
     Id {
-        /// Id as the page says.
+        /// Id as the page states.
         found: PageId,
     },
     /// Two slots lead to the page.
@@ -54,7 +55,7 @@ pub enum Violation {
         /// Bytes of garbage.
         garbage: usize,
     },
-    /// The page is for other hashes than its parent says.
+    /// The page is for other hashes than its parent states.
     #[error("the page is for hashes that begin with {bits} bits of {prefix:#018x}")]
     Range {
         /// Leading bits.
@@ -68,12 +69,12 @@ pub enum Violation {
         /// Which entry.
         entry: usize,
     },
-    /// An entry lies outside the heap.
+    /// An entry is outside the heap.
     #[error("entry {entry} lies outside the heap, at byte {at}")]
     Outside {
         /// Which entry.
         entry: usize,
-        /// Where it is said to be.
+        /// Its offset, as its slot states it.
         at: usize,
     },
     /// Records overlap, or the garbage between them was not counted.
@@ -92,7 +93,7 @@ pub enum Violation {
         /// Its hash.
         hash: u64,
     },
-    /// A key is there twice.
+    /// Two entries have the same key.
     #[error("entries {entry} and {other} have the same key")]
     Duplicate {
         /// One of them.
@@ -119,7 +120,7 @@ pub enum Violation {
     /// The seed differs from the root's.
     #[error("the seed is {found:#x}, not the root's")]
     Seed {
-        /// Seed as the page says.
+        /// Seed as the page states.
         found: u64,
     },
 }
@@ -135,12 +136,12 @@ pub struct Report {
     pub violations: Vec<(PageId, Violation)>,
 }
 
-/// The seed of an index, which its root says.
+/// Returns the seed of an index, which is in its root.
 pub fn seed_in(root: &[u8]) -> u64 {
     PageBuffer::copy_of(root).view().u64(SEED)
 }
 
-/// What is wrong with a page of a hash index, as far as it shows by itself.
+/// Returns what is wrong with a page of a hash index, as far as the page alone shows it.
 pub fn check_page(page: &[u8], seed: u64) -> Vec<Violation> {
     let copy = PageBuffer::copy_of(page);
     let mut found = Vec::new();
@@ -155,7 +156,7 @@ pub fn check_page(page: &[u8], seed: u64) -> Vec<Violation> {
     found
 }
 
-/// Whether the entries of a bucket can be read, as far as that shows without knowing the seed.
+/// Whether the entries of a bucket can be read, as far as the bucket shows it without the seed.
 pub fn is_readable(bucket: &[u8]) -> bool {
     check_page(bucket, 0).iter().all(|violation| matches!(violation, Violation::Hash { .. }))
 }
@@ -243,7 +244,7 @@ fn check_bucket(page: &PageBuffer, seed: u64, found: &mut Vec<Violation>) {
     }
 }
 
-/// A child to be looked at: where, and what its parent says of it.
+/// A child to be checked, and what its parent states about it.
 struct Expected {
     path: u64,
     /// Directories above.
@@ -253,7 +254,7 @@ struct Expected {
 }
 
 impl<P: Pages> HashIndex<P> {
-    /// Looks at every page of the index. Use it while nobody writes.
+    /// Checks every page of the index. Use it while no thread writes.
     ///
     /// # Errors
     /// The memory behind the index failed; what a page holds is reported instead.
@@ -296,7 +297,7 @@ impl<P: Pages> HashIndex<P> {
             note(Violation::Type { found: header.kind.0, expected: kind.0 });
         }
         if header.owner != self.owner {
-            note(Violation::LockOwner { found: header.owner, expected: self.owner });
+            note(Violation::Owner { found: header.owner, expected: self.owner });
         }
         if header.page != id {
             note(Violation::Id { found: header.page });
@@ -330,7 +331,7 @@ impl<P: Pages> HashIndex<P> {
         }
     }
 
-    /// Copies the page at a place that its ancestors, which were found to be in order, lead to.
+    /// Copies a page whose ancestors were found sound; `None` if there is none.
     fn copy_page(
         &self,
         expected: &Expected,

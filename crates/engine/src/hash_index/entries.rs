@@ -1,38 +1,41 @@
-//! All entries, in no order that means anything, and what they take.
+//! Iteration over all entries, in no order that means anything, and statistics.
 //!
-//! Entries come in the order of their hashes' leading bits, bucket by bucket. Between two buckets
-//! nothing is held, only a position: the hash that the next bucket begins with. Splits and merges
-//! move entries between buckets but never change hashes, so an entry that is there all the time
-//! comes exactly once, however much the index grows or shrinks meanwhile.
+//! Entries are returned in the order of their hashes' leading bits, bucket by bucket. Between two
+//! buckets no latch is held; an iteration keeps only a position, the hash at which the next bucket
+//! begins. Splits and merges move entries between buckets but never change hashes, so an entry that
+//! is there all the time is returned exactly once, however much the index grows or shrinks
+//! meanwhile.
 
 use std::collections::VecDeque;
 
 use millpond_base::AccessKind;
 
 use crate::hash_index::bucket::{Bucket, parts};
-use crate::hash_index::descend::{Place, corrupt, mark, next_of, prefix_of, slot_in, wrong};
+use crate::hash_index::descend::{Place, mark, wrong};
+use crate::hash_index::directory::{next_of, prefix_of, slot_in};
+use crate::hash_index::error::corrupt;
 use crate::hash_index::index::HashIndex;
 use crate::page::PageBuffer;
 use crate::pool::{Pages, PoolError, Try};
 
-/// Buckets that are asked for ahead of a scan.
+/// Buckets that are prefetched for a scan.
 const AHEAD: usize = 8;
 
-/// Where an iteration stands between two buckets: may be kept, and gone on from later.
+/// The position of an iteration between two buckets: it may be kept, and resumed from later.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Position(pub u64);
 
 /// Iterates over the entries of an index; see [`HashIndex::entries`].
 pub struct Entries<'i, P: Pages> {
     index: &'i HashIndex<P>,
-    /// Where the next bucket begins; `None` at the end.
+    /// The hash at which the next bucket begins; `None` at the end.
     next: Option<u64>,
     steps: usize,
     page: PageBuffer,
     ready: VecDeque<(Vec<u8>, Vec<u8>)>,
 }
 
-/// What an index consists of; see [`HashIndex::stats`].
+/// The size of an index; see [`HashIndex::stats`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HashStats {
     /// Entries.
@@ -41,36 +44,31 @@ pub struct HashStats {
     pub buckets: u64,
     /// Directory pages, the root among them.
     pub directories: u64,
-    /// Directories on the longest way to a bucket.
+    /// Directories on the longest path to a bucket.
     pub height: u64,
     /// Bytes of all pages.
     pub total_bytes: u64,
-    /// Bytes that entries take in buckets, their slots included.
+    /// Bytes that entries occupy in buckets, their slots included.
     pub used_bytes: u64,
     /// Bytes of keys and values.
     pub raw_bytes: u64,
 }
 
-enum Copied {
-    Nothing,
-    Bucket,
-}
-
 impl<P: Pages> HashIndex<P> {
-    /// Iterates over copies of all entries. Writers may go on meanwhile: an entry that is there
-    /// all the time comes exactly once, one that comes or goes may or may not be seen.
+    /// Iterates over copies of all entries. Writers are not blocked: an entry that is there all the
+    /// time is returned exactly once, one that is inserted or removed meanwhile may or may not be.
     pub fn entries(&self) -> Entries<'_, P> {
         self.entries_from(Position::default())
     }
 
-    /// Goes on from a position that [`Entries::position`] gave.
+    /// Resumes from a position that [`Entries::position`] returned.
     pub fn entries_from(&self, position: Position) -> Entries<'_, P> {
         let page = PageBuffer::new(self.pages.page_size());
         let next = Some(position.0);
         Entries { index: self, next, steps: 0, page, ready: VecDeque::new() }
     }
 
-    /// Number of entries: a walk over all buckets.
+    /// Returns the number of entries, by a walk over all buckets.
     ///
     /// # Errors
     /// The memory behind the index failed.
@@ -89,7 +87,8 @@ impl<P: Pages> HashIndex<P> {
         }
     }
 
-    /// What the index consists of, by a walk over all pages; exact if nobody writes meanwhile.
+    /// Returns the size of the index, by a walk over all pages; exact if no thread writes
+    /// meanwhile.
     ///
     /// # Errors
     /// The memory behind the index failed.
@@ -98,13 +97,13 @@ impl<P: Pages> HashIndex<P> {
         let mut page = PageBuffer::new(self.pages.page_size());
         let (mut next, mut step) = (Some(0), 0);
         while let Some(position) = next {
-            let (copied, place) = self.copy_bucket(position, &mut page, step)?;
+            let place = self.copy_bucket(position, &mut page, step)?;
             step += 1;
             next = place.next;
             stats.height = stats.height.max(u64::from(place.depth) + 1);
             // Each directory but the root is counted where its first child is.
             stats.directories += u64::from(place.begun);
-            if let Copied::Bucket = copied {
+            if place.is_copied {
                 let bucket = Bucket(page.view());
                 stats.buckets += 1;
                 stats.entries += bucket.count() as u64;
@@ -119,27 +118,29 @@ impl<P: Pages> HashIndex<P> {
         Ok(stats)
     }
 
-    /// Copies the bucket of `hash`, which is a position, and says what comes after it.
+    /// Copies the bucket of `hash`, which is a position, and returns what follows it.
     fn copy_bucket(
         &self,
         hash: u64,
         page: &mut PageBuffer,
         step: usize,
-    ) -> Result<(Copied, Step), PoolError> {
+    ) -> Result<Step, PoolError> {
         self.pages.run(|mtr| {
             let place = self.descend::<false>(mtr, hash)?;
             if step.is_multiple_of(AHEAD) {
-                self.ask_ahead(&place, hash);
+                self.prefetch_after(&place, hash);
             }
             let bits = place.slot.bits();
             let begun = directories_begun(hash, self.form.bits(), place.depth);
-            let step = Step { next: next_of(hash, bits), bits, depth: place.depth, begun };
+            let next = next_of(hash, bits);
+            debug_assert!(next.is_none_or(|next| next > hash), "an iteration ends");
+            let step = Step { is_copied: false, next, bits, depth: place.depth, begun };
             if place.is_empty() {
                 place.directory.validate()?;
-                return Ok((Copied::Nothing, step));
+                return Ok(step);
             }
             self.copy_child(&place, page)?;
-            Ok((Copied::Bucket, step))
+            Ok(Step { is_copied: true, ..step })
         })
     }
 
@@ -158,8 +159,8 @@ impl<P: Pages> HashIndex<P> {
         Ok(())
     }
 
-    /// Begins to load the buckets after that of `hash` in the same directory.
-    fn ask_ahead(&self, place: &Place<'_, P>, hash: u64) {
+    /// Starts loading the buckets after that of `hash` in the same directory.
+    fn prefetch_after(&self, place: &Place<'_, P>, hash: u64) {
         let mut ahead = [0; AHEAD];
         let (mut count, mut at) = (0, hash);
         let end = place.slot.used;
@@ -177,9 +178,11 @@ impl<P: Pages> HashIndex<P> {
     }
 }
 
-/// What a step of an iteration learned.
+/// One step of an iteration.
 struct Step {
-    /// Where the next bucket begins.
+    /// Whether there was a bucket, which was copied.
+    is_copied: bool,
+    /// The hash at which the next bucket begins.
     next: Option<u64>,
     /// Leading bits that the bucket's hashes share.
     bits: u32,
@@ -188,13 +191,13 @@ struct Step {
     begun: u8,
 }
 
-/// Of the `depth` directories below the root on the way of `hash`, those that begin with it.
+/// Counts those of the `depth` directories below the root on the path of `hash` that begin with it.
 fn directories_begun(hash: u64, bits: u32, depth: u8) -> u8 {
     (1..=depth).filter(|&d| prefix_of(hash, bits * u32::from(d)) == hash).count() as u8
 }
 
 impl<P: Pages> Entries<'_, P> {
-    /// Where to go on once the entries of the current bucket are through; `None` at the end.
+    /// Returns the position after the entries of the current bucket; `None` at the end.
     pub fn position(&self) -> Option<Position> {
         self.next.map(Position)
     }
@@ -202,10 +205,12 @@ impl<P: Pages> Entries<'_, P> {
     /// Copies the next bucket that is not empty.
     fn fill(&mut self) -> Result<(), PoolError> {
         while let (true, Some(from)) = (self.ready.is_empty(), self.next) {
-            let (copied, step) = self.index.copy_bucket(from, &mut self.page, self.steps)?;
+            let step = self.index.copy_bucket(from, &mut self.page, self.steps)?;
             self.steps += 1;
             self.next = step.next;
-            let Copied::Bucket = copied else { continue };
+            if !step.is_copied {
+                continue;
+            }
             let bucket = Bucket(self.page.view());
             // After a merge the bucket may begin before the position.
             let all = prefix_of(from, step.bits) == from;

@@ -1,6 +1,8 @@
-//! What can go wrong in a hash index.
+//! Errors of a hash index.
 
-use crate::pool::PoolError;
+use millpond_base::PageId;
+
+use crate::pool::{Jump, PoolError};
 
 /// An error of an operation that writes.
 #[derive(Debug, thiserror::Error)]
@@ -32,4 +34,10 @@ pub enum WriteError {
     /// The memory behind the index failed.
     #[error(transparent)]
     Pool(#[from] PoolError),
+}
+
+/// Ends the attempt with an error: the store is damaged.
+#[cold]
+pub(crate) fn corrupt(page: PageId, what: &str) -> Jump {
+    Jump::failed(PoolError::Corrupt { page, what: what.to_string() })
 }

@@ -1,26 +1,29 @@
-//! Making room: a full bucket is split, or gets a directory of its own first.
+//! Splits: a full bucket is split, or gets a directory of its own first.
 
 use millpond_base::AccessKind;
 
 use crate::hash_index::bucket::{Bucket, BucketMut, parts};
 use crate::hash_index::change::sound;
-use crate::hash_index::descend::{DIRECTORY_FLAG, SEED, Slot, init, mark, prefix_of, run_of};
+use crate::hash_index::descend::mark;
+use crate::hash_index::directory::{DIRECTORY_FLAG, SEED, Slot, init, prefix_of, run_of};
 use crate::hash_index::index::HashIndex;
 use crate::page::edit::put_u64;
 use crate::page::{Directory, PageBuffer};
 use crate::pool::{MiniTransaction, Pages, PoolError, Swip, Try, Write};
 
 enum Grown {
-    /// There is room, or there was a step towards it.
+    /// There is room, or the bucket was split.
     Yes,
-    /// A directory was put in between: the split comes next.
+    /// A directory was inserted above the bucket: the split comes next.
     Again,
     /// The hash has no more bits.
     Never,
 }
 
-/// Says of all slots of a run that they have depth `depth`.
+/// Sets the depth of all slots of a run to `depth`.
 pub(crate) fn set_depth(page: &mut [u8], form: Directory, index: usize, depth: u8) {
+    debug_assert!(index.is_multiple_of(run_of(form, depth)), "a run is aligned to its length");
+    debug_assert!(u32::from(depth) <= form.bits());
     let at = form.byte_at(index);
     if let Some(bytes) = page.get_mut(at..at + run_of(form, depth)) {
         bytes.fill(depth);
@@ -28,8 +31,8 @@ pub(crate) fn set_depth(page: &mut [u8], form: Directory, index: usize, depth: u
 }
 
 impl<P: Pages> HashIndex<P> {
-    /// Makes room for `bytes` more in the bucket of `hash`, or halves it at least; `false` if it
-    /// cannot be split.
+    /// Makes room for `bytes` more in the bucket of `hash`, or splits it once; `false` if it cannot
+    /// be split.
     #[cold]
     pub(crate) fn grow(&self, hash: u64, bytes: usize) -> Result<bool, PoolError> {
         loop {
@@ -106,6 +109,7 @@ impl<P: Pages> HashIndex<P> {
             let target = if self.hash(key) & bit == 0 { &mut low } else { &mut high };
             target.push(view.word(i), key, value);
         }
+        debug_assert!(u32::from(slot.depth) < self.form.bits());
         let depth = slot.depth + 1;
         let middle = slot.index + run_of(self.form, depth);
         let swip = upper.swip();

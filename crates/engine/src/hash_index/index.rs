@@ -1,4 +1,4 @@
-//! The index itself: what a handle holds, and the limits that a page size sets.
+//! The index itself: the fields of a handle, and the limits that a page size sets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,11 +7,12 @@ use millpond_base::{Mark, PageId};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::hash_index::bucket::{SLOT, SLOTS, record_len};
-use crate::hash_index::descend::{SEED, corrupt, init};
+use crate::hash_index::directory::{SEED, init};
+use crate::hash_index::error::corrupt;
 use crate::page::{Directory, PageHeader, PageType};
 use crate::pool::{Anchor, NewPage, Pages, PoolError, Read};
 
-/// What fits into an index of some page size.
+/// The limits of entries at some page size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Most bytes of a key and its value together: a bucket has room for at least four such
@@ -20,7 +21,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The limits at a page size in bytes.
+    /// Returns the limits at a page size in bytes.
     pub const fn of(page_size: usize) -> Limits {
         Limits { entry_max: ((page_size - SLOTS) / 4 - SLOT - record_len(0, 0)) & !1 }
     }
@@ -40,8 +41,8 @@ pub struct HashIndex<P: Pages> {
 }
 
 impl<P: Pages> HashIndex<P> {
-    /// A new, empty index whose pages belong to `owner`. `seed` goes into the hash function: a
-    /// random one keeps strangers from choosing keys that collide.
+    /// Creates an empty index whose pages belong to `owner`. `seed` is that of the hash function: a
+    /// random one prevents an attacker from choosing keys that collide.
     ///
     /// # Errors
     /// No memory or no page for its root.
@@ -56,7 +57,7 @@ impl<P: Pages> HashIndex<P> {
         Ok(HashIndex::with(pages, owner, seed, anchor, root))
     }
 
-    /// The index whose root is the page `root`.
+    /// Opens the index whose root is the page `root`.
     ///
     /// # Errors
     /// No memory, the root could not be read, or it is no root of a hash index.
@@ -81,32 +82,32 @@ impl<P: Pages> HashIndex<P> {
         HashIndex { pages, anchor, owner, form, limits, seed, bits_max, root }
     }
 
-    /// The page of the root.
+    /// Returns the page of the root.
     pub fn root(&self) -> PageId {
         PageId(self.root.load(Ordering::Acquire))
     }
 
-    /// The root moved to `page`.
+    /// Records that the root moved to `page`.
     pub(crate) fn set_root(&self, page: PageId) {
         self.root.store(page.0, Ordering::Release);
     }
 
-    /// The id that the index's pages carry.
+    /// Returns the owner id in the headers of the index's pages.
     pub fn owner(&self) -> u32 {
         self.owner
     }
 
-    /// The memory that holds its pages.
+    /// Returns the memory that holds its pages.
     pub fn pages(&self) -> &Arc<P> {
         &self.pages
     }
 
-    /// Where its root's swip is.
+    /// Returns the anchor, which holds its root's swip.
     pub fn anchor(&self) -> Anchor {
         self.anchor
     }
 
-    /// What fits.
+    /// Returns the limits of entries.
     pub fn limits(&self) -> Limits {
         self.limits
     }
@@ -126,6 +127,6 @@ impl<P: Pages> HashIndex<P> {
     }
 }
 
-/// Level of the root. Directories below get one less each: how high the index is above some bucket
-/// differs from place to place, but a child's level is below its parent's.
+/// Level of the root. Each directory below has one less: the height of the index above a bucket
+/// varies, but a child's level is below its parent's.
 const LEVEL_ROOT: u8 = 15;

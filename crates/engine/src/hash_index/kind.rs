@@ -1,7 +1,7 @@
-//! What the pool is told of the index's page types: where their swips are.
+//! The kinds of the index's page types, through which the pool finds swips and verifies loads.
 
 use crate::hash_index::bucket::{Bucket, PREFIX};
-use crate::hash_index::descend::{DIRECTORY_FLAG, SEED, USED, run_of};
+use crate::hash_index::directory::{DIRECTORY_FLAG, SEED, USED, run_of};
 use crate::page::{Directory, PageHeader, PageType, View};
 use crate::pool::kind::verify_header;
 use crate::pool::{Kind, Swip};
@@ -13,7 +13,7 @@ pub struct DirectoryKind;
 /// Page types that hold swips, and their kinds: to be registered with a pool before use.
 pub const KINDS: [(PageType, &dyn Kind); 1] = [(PageType::HASH_ROOT, &DirectoryKind)];
 
-/// Which hashes a page is for: so many leading bits, and these.
+/// Verifies which hashes a page is for: the number of leading bits, and the bits.
 fn verify_range(found: (u32, u64), expected: (u32, u64)) -> Result<(), String> {
     if found == expected {
         return Ok(());
@@ -61,7 +61,7 @@ impl Kind for DirectoryKind {
         let (found, bits) = if kind == PageType::HASH_BUCKET {
             (Bucket(child).bits(), used + u32::from(byte))
         } else if child.u64(SEED) != page.u64(SEED) {
-            return Err("it was made for another hash function".to_string());
+            return Err("it has the seed of another hash function".to_string());
         } else {
             (u32::from(child.u8(USED)), used + form.bits())
         };
@@ -72,7 +72,7 @@ impl Kind for DirectoryKind {
         verify_range((u32::from(page.u8(USED)), page.u64(PREFIX)), (0, 0))
     }
 
-    /// Every page of an index says which hashes it holds, and so where its swip is.
+    /// Every page of an index states which hashes it is for, and so where its swip is.
     fn find(&self, page: View<'_>, word: u64, child: View<'_>) -> Option<usize> {
         let form = Directory::of(page.len());
         let used = u32::from(page.u8(USED)).min(63);

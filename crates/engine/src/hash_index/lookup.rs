@@ -3,22 +3,23 @@
 //! [`HashIndex::get`] copies the value while its bucket is read optimistically; the caller's
 //! closure sees the copy after validation, outside the attempt: it runs once, and under no latch.
 //! [`HashIndex::read`] latches the bucket in shared mode instead, at the version that was read, and
-//! the closure sees the value where it lies.
+//! the closure sees the value in its page.
 
 use millpond_base::AccessKind;
 
 use crate::hash_index::bucket::{Bucket, Entry};
-use crate::hash_index::descend::{corrupt, mark, wrong};
+use crate::hash_index::descend::{mark, wrong};
+use crate::hash_index::error::corrupt;
 use crate::hash_index::index::HashIndex;
 use crate::page::Scratch;
 use crate::pool::{Jump, MiniTransaction, Pages, PoolError, Read, Shared, Try};
 
-/// Bytes of a bucket that are asked for ahead: its header and the first slots; and of a value that
-/// is to be held.
+/// Bytes of a bucket that are prefetched, its header and the first slots; and of a value that is to
+/// be latched.
 const AHEAD: usize = 256;
 
 impl<P: Pages> HashIndex<P> {
-    /// What `f` makes of the value of `key`; `None` if there is no such key.
+    /// Returns what `f` makes of the value of `key`; `None` if there is no such key.
     ///
     /// # Errors
     /// The memory behind the index failed.
@@ -28,8 +29,8 @@ impl<P: Pages> HashIndex<P> {
         Ok(if self.find(key, Some(&mut scratch))? { Some(f(scratch.bytes())) } else { None })
     }
 
-    /// What `f` makes of the value of `key`, which it sees where it lies, without a copy; `None` if
-    /// there is no such key.
+    /// Returns what `f` makes of the value of `key`, which it sees in its page, without a copy;
+    /// `None` if there is no such key.
     ///
     /// `f` runs once, under the bucket's shared latch; what it may do is as for
     /// [`BTree::read`](crate::btree::BTree::read).
@@ -50,7 +51,7 @@ impl<P: Pages> HashIndex<P> {
         Ok(self.get(key, |value| out.extend_from_slice(value))?.is_some())
     }
 
-    /// A copy of the value of `key`.
+    /// Returns a copy of the value of `key`.
     ///
     /// # Errors
     /// The memory behind the index failed.
@@ -66,7 +67,7 @@ impl<P: Pages> HashIndex<P> {
         self.find(key, None)
     }
 
-    /// Whether `key` is there; if so, its value goes to `scratch`.
+    /// Whether `key` is there; if so, its value is copied to `scratch`.
     #[inline]
     pub(crate) fn find(
         &self,
@@ -85,13 +86,14 @@ impl<P: Pages> HashIndex<P> {
         })
     }
 
-    /// The value of `key`, held in its bucket; `None` if there is no such key.
+    /// Returns the value of `key`, its bucket latched in shared mode; `None` if there is no such
+    /// key.
     #[inline(never)]
     pub(crate) fn hold(&self, key: &[u8]) -> Result<Option<Shared<'_>>, PoolError> {
         let pages: &P = &self.pages;
         pages.run(|mtr| {
             let Some((page, entry)) = self.look(mtr, key)? else { return Ok(None) };
-            // The processor does not look ahead past the latch.
+            // The processor does not prefetch past the latch.
             page.view().prefetch(entry.value, entry.value_len.min(AHEAD));
             let id = page.header().page().unwrap_or_default();
             match page.share(pages, entry.value, entry.value_len)? {
@@ -101,7 +103,8 @@ impl<P: Pages> HashIndex<P> {
         })
     }
 
-    /// The bucket with the entry of `key`, and where in it; both are true if the bucket validates.
+    /// Returns the bucket with the entry of `key`, and the entry's offsets; both are valid once the
+    /// bucket was validated.
     #[inline(always)]
     fn look<'o>(
         &self,

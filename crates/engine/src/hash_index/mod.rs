@@ -8,19 +8,19 @@
 //! # One swip per page
 //!
 //! Several slots share a bucket, but a page has exactly one swip. The slots that share are those
-//! that agree in their *leading* bits, so they lie side by side, 2ᵇ⁻ˡ of them, aligned to their
+//! that agree in their *leading* bits, so they are adjacent, 2ᵇ⁻ˡ of them, aligned to their
 //! number; the first of them is the canonical one and the only one that holds the swip. A byte
-//! beside every slot tells the local depth, and with it the canonical slot: a mask, no second look.
-//! Swips of other slots are null. So the pool, which asks for swips, sees each once, a split writes
+//! beside every slot holds the local depth, and thereby the canonical slot: a mask, no second load.
+//! Swips of other slots are null. So the pool, which visits swips, sees each once, a split writes
 //! one new swip and up to 2ᵇ depth bytes, and no swip is ever copied.
 //!
 //! # A directory larger than a page
 //!
-//! When a bucket that one slot has for itself is full, a new directory takes the slot, with the
-//! bucket as its only child at depth 0, and the next b bits of the hash choose there: a trie whose
-//! nodes are extendible directories. It is as deep as the hashes are dense: with 4 KiB pages one
-//! level reaches 1 MiB, two 256 MiB, three 64 GiB. The root keeps its page: it is the directory at
-//! the top, whatever hangs below.
+//! When a bucket that belongs to one slot only is full, a new directory takes the slot, with the
+//! bucket as its only child at depth 0, and the next b bits of the hash select a slot there: a trie
+//! whose nodes are extendible directories. It is as deep as the hashes are dense: with 4 KiB pages
+//! one level reaches 1 MiB, two 256 MiB, three 64 GiB. The root keeps its page: it is always the
+//! directory at the top.
 //!
 //! There are no overflow chains. A full bucket whose keys agree in all bits that directories can
 //! use is a typed error; with 64-bit hashes and a secret seed that does not happen by chance.
@@ -28,14 +28,15 @@
 //! # Synchronisation
 //!
 //! Readers validate versions and restart; a writer descends like a reader and latches its bucket
-//! only. Splits latch the directory, then the bucket; merges two neighbours from left to right, and
-//! a directory with one child of depth 0 gives its slot back to that child, with its parent latched
-//! first.
+//! only. A split latches the directory, then the bucket; a merge latches two neighbours from left
+//! to right; a directory with one child of depth 0 is replaced by that child, with its parent
+//! latched first.
 
 mod bucket;
 mod change;
 mod check;
 mod descend;
+mod directory;
 mod entries;
 mod error;
 mod grow;

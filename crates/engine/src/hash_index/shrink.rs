@@ -1,4 +1,4 @@
-//! Giving pages back: neighbours merge, directories of one child go, everything is removed.
+//! Merges: of neighbouring buckets, of directories with one child; and removing everything.
 
 use std::cmp::Ordering;
 
@@ -6,17 +6,23 @@ use millpond_base::{AccessKind, Mark};
 
 use crate::hash_index::bucket::{Bucket, BucketMut, parts};
 use crate::hash_index::change::sound;
-use crate::hash_index::descend::{
-    DIRECTORY_FLAG, Place, Slot, mark, next_of, prefix_of, run_of, slot_in,
-};
+use crate::hash_index::descend::{Place, mark};
+use crate::hash_index::directory::{DIRECTORY_FLAG, Slot, next_of, prefix_of, run_of, slot_in};
 use crate::hash_index::grow::set_depth;
 use crate::hash_index::index::HashIndex;
 use crate::page::edit::put_u64;
 use crate::page::{PageBuffer, View};
 use crate::pool::{ANCHOR_SWIP, MiniTransaction, Pages, PoolError, Read, Swip, Try, Write};
 
-/// Two neighbours merge if together they fill at most so many tenths of a bucket.
+/// Two neighbours merge if together they fill at most this many tenths of a bucket.
 const MERGED_TENTHS: usize = 7;
+
+/// A bucket that was freed.
+struct Dropped {
+    entries: u64,
+    /// The hash at which the next bucket begins; `None` at the end.
+    next: Option<u64>,
+}
 
 impl<P: Pages> HashIndex<P> {
     /// Merges the bucket of `hash` with its neighbour while both fit into one, upwards.
@@ -25,14 +31,14 @@ impl<P: Pages> HashIndex<P> {
         loop {
             match self.pages.run(|mtr| self.attempt_shrink(mtr, hash)) {
                 Ok(true) => {}
-                // What was asked for is done, and must not look as if it were not.
+                // The write that led here is applied, and must not be reported as failed.
                 Ok(false) | Err(PoolError::Held { .. }) => return Ok(()),
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// One step; `false` if there is none to make.
+    /// Merges once; `false` if there is nothing to merge.
     fn attempt_shrink<'o>(&self, mtr: &'o MiniTransaction<'o, P>, hash: u64) -> Try<bool> {
         let place = self.descend::<true>(mtr, hash)?;
         if place.slot.depth == 0 {
@@ -74,6 +80,8 @@ impl<P: Pages> HashIndex<P> {
         if (used(&left) + used(&right)) * 10 > self.pages.page_size() * MERGED_TENTHS {
             return Ok(false);
         }
+        debug_assert!(slot.depth > 0, "the caller pulls up a bucket of depth 0");
+        debug_assert!(pair[0] < pair[1]);
         let bits = slot.bits() - 1;
         let (mut kept, gone) = match (left, right) {
             (Some(left), right) => (Some(left), right),
@@ -102,7 +110,7 @@ impl<P: Pages> HashIndex<P> {
         Ok(true)
     }
 
-    /// A directory whose only child has depth 0 gives its own slot to that child.
+    /// Replaces a directory whose only child has depth 0 by that child.
     fn pull_up<'o>(&self, mtr: &'o MiniTransaction<'o, P>, place: Place<'o, P>) -> Try<bool> {
         let Some((parent, above)) = place.parent else {
             place.directory.validate()?;
@@ -130,15 +138,16 @@ impl<P: Pages> HashIndex<P> {
         Ok(true)
     }
 
-    /// Removes every entry and gives every page but the root back: the index is empty, if nobody
-    /// writes to it meanwhile. Answers how many entries went.
+    /// Removes every entry and frees every page but the root; returns the number of entries. The
+    /// index is empty afterwards, if no other thread writes to it meanwhile.
     ///
     /// # Errors
     /// The memory behind the index failed.
     pub fn clear(&self) -> Result<u64, PoolError> {
         let (mut position, mut removed) = (0, 0);
         loop {
-            let (entries, next) = self.pages.run(|mtr| self.attempt_drop(mtr, position))?;
+            let Dropped { entries, next } =
+                self.pages.run(|mtr| self.attempt_drop(mtr, position))?;
             removed += entries;
             self.shrink(position)?;
             match next {
@@ -148,17 +157,13 @@ impl<P: Pages> HashIndex<P> {
         }
     }
 
-    /// Frees the bucket of `hash`; answers its entries, and where the next bucket begins.
-    fn attempt_drop<'o>(
-        &self,
-        mtr: &'o MiniTransaction<'o, P>,
-        hash: u64,
-    ) -> Try<(u64, Option<u64>)> {
+    /// Frees the bucket of `hash`.
+    fn attempt_drop<'o>(&self, mtr: &'o MiniTransaction<'o, P>, hash: u64) -> Try<Dropped> {
         let place = self.descend::<false>(mtr, hash)?;
         let (slot, next) = (place.slot, next_of(hash, place.slot.bits()));
         if place.is_empty() {
             place.directory.validate()?;
-            return Ok((0, next));
+            return Ok(Dropped { entries: 0, next });
         }
         let mut directory = place.directory.upgrade()?;
         let page = directory.child_exclusive(slot.at, mark(AccessKind::Write, place.depth + 1))?;
@@ -166,7 +171,7 @@ impl<P: Pages> HashIndex<P> {
         let entries = Bucket(page.view()).count() as u64;
         put_u64(directory.page_mut(), slot.at, Swip::NULL.0);
         page.free();
-        Ok((entries, next))
+        Ok(Dropped { entries, next })
     }
 
     /// Frees all pages, and the anchor with them.
@@ -187,7 +192,7 @@ impl<P: Pages> HashIndex<P> {
     }
 }
 
-/// Puts the entries of `other` among those of `bucket`; they fit.
+/// Merges the entries of `other`, for which there is room, into `bucket`.
 fn join(mut bucket: BucketMut<'_>, other: View<'_>) {
     let (a, b) = (PageBuffer::copy_of(bucket.0), PageBuffer::of_view(other));
     let (left, right) = (Bucket(a.view()), Bucket(b.view()));

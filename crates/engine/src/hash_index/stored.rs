@@ -1,5 +1,5 @@
-//! Pages of an index as they lie on storage: read one by one, without a pool, by whoever checks a
-//! store or saves what is left of a damaged one. They must have been found sound by
+//! Pages of an index as they are on storage, read one by one, without a pool: for checks of a store
+//! and for salvage of a damaged one. They must have been found sound by
 //! [`check_page`](crate::hash_index::check_page).
 
 use std::ops::RangeInclusive;
@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::hash_index::bucket::{Bucket, PREFIX, parts};
-use crate::hash_index::descend::{DIRECTORY_FLAG, USED, prefix_of, run_of};
+use crate::hash_index::directory::{DIRECTORY_FLAG, USED, prefix_of, run_of};
 use crate::page::{Directory, PageHeader, PageType, View};
 use crate::pool::Swip;
 
@@ -29,14 +29,14 @@ fn range_of(prefix: u64, bits: u32) -> RangeInclusive<u64> {
     low..=low | u64::MAX.checked_shr(bits).unwrap_or(0)
 }
 
-/// The hashes that a directory or a bucket is for.
+/// Returns the hashes that a directory or a bucket is for.
 pub fn stored_hashes(page: View<'_>) -> RangeInclusive<u64> {
     let is_directory = PageHeader::type_in(page) == PageType::HASH_ROOT;
     let bits = if is_directory { u32::from(page.u8(USED)) } else { Bucket(page).bits() };
     range_of(page.u64(PREFIX), bits)
 }
 
-/// The children of a directory, in the order of their hashes.
+/// Returns the children of a directory, in the order of their hashes.
 pub fn stored_children(page: View<'_>) -> Vec<StoredChild> {
     let form = Directory::of(page.len());
     let (used, prefix) = (u32::from(page.u8(USED)), page.u64(PREFIX));
@@ -58,17 +58,18 @@ pub fn stored_children(page: View<'_>) -> Vec<StoredChild> {
     children
 }
 
-/// Entries of a bucket.
+/// Returns the number of entries of a bucket.
 pub fn stored_count(page: View<'_>) -> usize {
     Bucket(page).count()
 }
 
-/// Key and value of entry `i` of the bucket in `bytes`, of which `page` is a view.
+/// Returns key and value of entry `i` of the bucket in `bytes`, of which `page` is a view.
 pub fn stored_entry<'b>(page: View<'_>, bytes: &'b [u8], i: usize) -> (&'b [u8], &'b [u8]) {
     parts(bytes, Bucket(page).entry(i))
 }
 
-/// The hash of a key in an index with that seed, see [`seed_in`](crate::hash_index::seed_in).
+/// Returns the hash of a key in an index with that seed, see
+/// [`seed_in`](crate::hash_index::seed_in).
 pub fn hash_of(key: &[u8], seed: u64) -> u64 {
     xxh3_64_with_seed(key, seed)
 }

@@ -1,22 +1,23 @@
-//! Appending records, and growing for them.
+//! Appending records, and growing the tree of directories for them.
 //!
-//! A record goes to the last data page, or to a page with room that a removal left. Each attempt
-//! makes one change that is complete in itself: it fills a page, or begins a data page, or begins a
-//! directory, or makes the root one level higher by moving its content into a new child.
+//! A record is inserted into the last data page, or into a page with room that a removal left. Each
+//! attempt makes one change that is complete in itself: it fills a page, or allocates a data page
+//! or a directory, or makes the root one level higher by moving its content into a new child.
 
 use std::sync::atomic::Ordering;
 
 use millpond_base::AccessKind;
 
 use crate::heap::data::{Data, DataMut, NUMBER, New};
-use crate::heap::descend::{count_in, init, mark, set_count, set_level, sound, span, wrong};
+use crate::heap::descend::{mark, sound, wrong};
+use crate::heap::directory::{count_in, init, set_count, set_level, span};
 use crate::heap::error::WriteError;
 use crate::heap::table::{Heap, RecordId};
 use crate::page::edit::{put_bytes, put_u64};
-use crate::page::{DIRECTORY_HEADER, View};
+use crate::page::{DIRECTORY_HEADER, Directory, View};
 use crate::pool::{MiniTransaction, Pages, PoolError, Read, Swip, Try, Write};
 
-/// A directory on the way to the last data page that has a place for one more child.
+/// A directory on the path to the last data page that has a slot for one more child.
 struct Open<'o, P: Pages> {
     directory: Read<'o, P>,
     level: u8,
@@ -24,7 +25,7 @@ struct Open<'o, P: Pages> {
 }
 
 impl<P: Pages> Heap<P> {
-    /// Appends a record, or puts it where one was removed, and answers with its id.
+    /// Appends a record, or inserts it where one was removed; returns its id.
     ///
     /// # Errors
     /// The record is too long, or the memory behind the heap failed.
@@ -33,12 +34,12 @@ impl<P: Pages> Heap<P> {
         Ok(self.put(New::Record(record))?)
     }
 
-    /// Appends many records in their order, page by page, without looking for gaps; `each` hears
-    /// of every id. Answers how many there were.
+    /// Appends many records in their order, page by page, without searching for gaps; `each` is
+    /// called with every id. Returns the number of records.
     ///
     /// # Errors
     /// A record is too long, or the memory behind the heap failed; the records before that one are
-    /// there, and `each` heard of them.
+    /// there, and `each` was called for them.
     pub fn append_all<R: AsRef<[u8]>>(
         &self,
         records: impl IntoIterator<Item = R>,
@@ -73,12 +74,13 @@ impl<P: Pages> Heap<P> {
         Ok(appended)
     }
 
+    /// Checks the length of a record against the limits.
     pub(crate) fn check_size(&self, len: usize) -> Result<(), WriteError> {
         let max = self.limits.record_max;
         if len > max { Err(WriteError::TooLong { len, max }) } else { Ok(()) }
     }
 
-    /// Puts something into any page with room.
+    /// Inserts an item into any page with room.
     pub(crate) fn put(&self, new: New<'_>) -> Result<RecordId, PoolError> {
         if let Some(id) = self.put_into_hole(new)? {
             return Ok(id);
@@ -94,8 +96,8 @@ impl<P: Pages> Heap<P> {
         Ok(id)
     }
 
-    /// Hands the last data page to `fill`, and new ones after it until it answers that it put
-    /// something there.
+    /// Calls `fill` with the last data page, and with new ones after it until it returns that it
+    /// inserted an item.
     fn at_tail(&self, fill: &mut impl FnMut(DataMut<'_>) -> bool) -> Result<(), PoolError> {
         while !self.pages.run(|mtr| self.attempt_tail(mtr, fill))? {}
         Ok(())
@@ -128,7 +130,7 @@ impl<P: Pages> Heap<P> {
                 if count < self.form.fan_out() {
                     open = Some(Open { directory, level, count });
                 } else {
-                    // It may be the root, which is upgraded next: no hold of ours may be left.
+                    // It may be the root, which is upgraded next: this read must have ended.
                     drop(directory);
                 }
                 break;
@@ -141,12 +143,12 @@ impl<P: Pages> Heap<P> {
             level -= 1;
         }
         match open {
-            Some(open) => self.begin_child(mtr, open, fill),
+            Some(open) => self.add_child(mtr, open, fill),
             None => self.grow_root(mtr),
         }
     }
 
-    /// Lets `fill` put something into a data page; a page where nothing fits stays as it is.
+    /// Lets `fill` insert items into a data page; a page where nothing fits stays as it is.
     fn fill(&self, page: &mut Write<'_, P>, fill: &mut impl FnMut(DataMut<'_>) -> bool) -> bool {
         let number = Data(page.view()).number();
         let filled = fill(DataMut(page.page_mut()));
@@ -156,14 +158,16 @@ impl<P: Pages> Heap<P> {
         filled
     }
 
-    /// Begins one more child of a directory; a data page is filled at once.
-    fn begin_child<'o>(
+    /// Allocates one more child of a directory; a data page is filled at once.
+    fn add_child<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
         open: Open<'o, P>,
         fill: &mut impl FnMut(DataMut<'_>) -> bool,
     ) -> Try<bool> {
         let Open { directory, level, count } = open;
+        debug_assert!(count < self.form.fan_out());
+        debug_assert!(level > 0);
         let mut directory = directory.upgrade()?;
         let first = directory.view().u64(NUMBER);
         let number = first.wrapping_add(span(self.form, level).wrapping_mul(count as u64));
@@ -185,8 +189,8 @@ impl<P: Pages> Heap<P> {
         Ok(filled)
     }
 
-    /// All directories on the way to the last page are full: the root's content moves into a
-    /// child.
+    /// Moves the root's content into a new child, since all directories on the path to the last
+    /// page are full.
     fn grow_root<'o>(&self, mtr: &'o MiniTransaction<'o, P>) -> Try<bool> {
         let (root, level) = self.root_page(mtr)?;
         let mut root = root.upgrade()?;
@@ -217,7 +221,7 @@ impl<P: Pages> Heap<P> {
     }
 }
 
-/// The most room that a directory's bytes tell of.
-pub(crate) fn most_room(form: crate::page::Directory, view: View<'_>) -> u8 {
+/// Returns the most free space that a directory records for a child.
+pub(crate) fn most_room(form: Directory, view: View<'_>) -> u8 {
     (0..count_in(form, view)).map(|i| view.u8(form.byte_at(i))).max().unwrap_or(0)
 }

@@ -1,11 +1,12 @@
 //! Changing and removing one record.
 
 use crate::heap::data::{Data, DataMut, Form, ID, Item, New, bytes_of};
-use crate::heap::descend::corrupt;
-use crate::heap::error::WriteError;
+use crate::heap::error::{WriteError, corrupt};
+use crate::heap::room::RoomLeft;
 use crate::heap::table::{Heap, RecordId};
 use crate::pool::{MiniTransaction, Pages, PoolError, Try, Write};
 
+/// How an update ended.
 enum Step {
     Missing,
     Done,
@@ -13,16 +14,36 @@ enum Step {
     Move,
 }
 
-/// Room that a removal left, to be noted.
-#[derive(Clone, Copy)]
-struct Left {
-    page: u64,
-    before: usize,
-    after: usize,
-    empty: bool,
+/// A record whose pages are latched exclusively.
+struct HeldRecord<'o, P: Pages> {
+    /// The page of its id.
+    page: Write<'o, P>,
+    /// The item in its slot: the record itself, or the forward to its guest.
+    item: Item,
+    guest: Option<HeldGuest<'o, P>>,
 }
 
-/// What a slot of a held page holds, checked to lie inside; `None` if it is free.
+/// The guest of a forwarded record.
+struct HeldGuest<'o, P: Pages> {
+    /// Its page; `None` if it is on the forward's own page.
+    other: Option<Write<'o, P>>,
+    /// Its place.
+    target: RecordId,
+    item: Item,
+}
+
+/// The outcome of making a slot a forward.
+enum Forwarded {
+    /// There is no record in the slot.
+    Missing,
+    /// The slot had the record itself.
+    First,
+    /// The slot had a forward to this place.
+    Again(RecordId),
+}
+
+/// Returns the item in a slot of a latched page, checked to be inside the heap; `None` if the slot
+/// is free.
 fn item_of<P: Pages>(page: &Write<'_, P>, slot: usize) -> Try<Option<Item>> {
     let data = Data(page.view());
     match data.item(slot) {
@@ -34,12 +55,13 @@ fn item_of<P: Pages>(page: &Write<'_, P>, slot: usize) -> Try<Option<Item>> {
 }
 
 /// Empties a slot.
-fn empty<P: Pages>(page: &mut Write<'_, P>, slot: usize) -> Left {
+fn empty<P: Pages>(page: &mut Write<'_, P>, slot: usize) -> RoomLeft {
     let before = Data(page.view()).free();
     let mut data = DataMut(page.page_mut());
     data.remove(slot);
     let data = data.read();
-    Left { page: data.number(), before, after: data.free(), empty: data.in_use() == 0 }
+    let is_empty = data.in_use() == 0;
+    RoomLeft { page: data.number(), before, after: data.free(), is_empty }
 }
 
 impl<P: Pages> Heap<P> {
@@ -57,7 +79,7 @@ impl<P: Pages> Heap<P> {
         }
     }
 
-    /// Lets `f` change the bytes of a record, but not how many they are; `None` if there is no such
+    /// Lets `f` change the bytes of a record, but not their number; `None` if there is no such
     /// record. `f` runs once, under exclusive latches, so it must be short and must not use the
     /// store. If it panics, the latches are released, and the record is what `f` left.
     ///
@@ -70,16 +92,16 @@ impl<P: Pages> Heap<P> {
     ) -> Result<Option<R>, PoolError> {
         let mut f = Some(f);
         self.pages.run(|mtr| {
-            let Some((mut page, guest)) = self.held(mtr, id)? else { return Ok(None) };
-            let Some(item) = item_of(&page, id.slot())? else { return Ok(None) };
-            let (mut other, at) = match guest {
-                Some((other, item)) => (other, item),
+            let Some(record) = self.held(mtr, id)? else { return Ok(None) };
+            let HeldRecord { mut page, item, guest } = record;
+            let (mut other, item) = match guest {
+                Some(HeldGuest { other, item, .. }) => (other, item),
                 None => (None, item),
             };
             let page = other.as_mut().unwrap_or(&mut page);
-            let skip = if at.form == Form::Record { 0 } else { ID };
+            let skip = if item.form == Form::Record { 0 } else { ID };
             let number = page.id();
-            match (page.page_mut().get_mut(at.at + skip..at.at + at.len), f.take()) {
+            match (page.page_mut().get_mut(item.at + skip..item.at + item.len), f.take()) {
                 (Some(bytes), Some(f)) => Ok(Some(f(bytes))),
                 _ => Err(corrupt(number, "a record reaches beyond its page")),
             }
@@ -91,31 +113,30 @@ impl<P: Pages> Heap<P> {
     /// # Errors
     /// The memory behind the heap failed.
     pub fn remove(&self, id: RecordId) -> Result<bool, PoolError> {
-        Ok(self.take(id, None)?.is_some())
+        self.take(id, None)
     }
 
-    /// The same, answering with the record.
+    /// Removes a record; returns it.
     ///
     /// # Errors
     /// The memory behind the heap failed.
     pub fn remove_returning(&self, id: RecordId) -> Result<Option<Vec<u8>>, PoolError> {
         let mut old = Vec::new();
-        Ok(self.take(id, Some(&mut old))?.map(|()| old))
+        Ok(self.take(id, Some(&mut old))?.then_some(old))
     }
 
-    /// The page of a record, and its guest's page and place if it has one, all latched; the page
-    /// is `None` where the guest is on the record's own. `None` if there is no such record.
-    #[allow(clippy::type_complexity)]
+    /// Latches the page of a record and, if it is forwarded, its guest's; `None` if there is no
+    /// such record.
     fn held<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
         id: RecordId,
-    ) -> Try<Option<(Write<'o, P>, Option<(Option<Write<'o, P>>, Item)>)>> {
+    ) -> Try<Option<HeldRecord<'o, P>>> {
         let Some(page) = self.data_page_to_write(mtr, id)? else { return Ok(None) };
         let Some(item) = item_of(&page, id.slot())? else { return Ok(None) };
         match item.form {
             Form::Guest => Ok(None),
-            Form::Record => Ok(Some((page, None))),
+            Form::Record => Ok(Some(HeldRecord { page, item, guest: None })),
             Form::Forward => {
                 let target = RecordId(Data(page.view()).id(item));
                 let other = if target.page() == id.page() {
@@ -124,12 +145,13 @@ impl<P: Pages> Heap<P> {
                     self.data_page_to_write(mtr, target)?
                 };
                 let guest = self.guest_in(other.as_ref().unwrap_or(&page), id, target)?;
-                Ok(Some((page, Some((other, guest)))))
+                let guest = Some(HeldGuest { other, target, item: guest });
+                Ok(Some(HeldRecord { page, item, guest }))
             }
         }
     }
 
-    /// The guest of `id`, which its forward says is in slot `target` of this page.
+    /// Returns the guest of `id`, which must be in slot `target` of this page.
     fn guest_in(&self, page: &Write<'_, P>, id: RecordId, target: RecordId) -> Try<Item> {
         match item_of(page, target.slot())? {
             Some(item)
@@ -149,12 +171,11 @@ impl<P: Pages> Heap<P> {
         id: RecordId,
         record: &[u8],
     ) -> Try<Step> {
-        let Some((mut page, guest)) = self.held(mtr, id)? else { return Ok(Step::Missing) };
+        let Some(held) = self.held(mtr, id)? else { return Ok(Step::Missing) };
+        let HeldRecord { mut page, guest, .. } = held;
         let done = match guest {
             None => DataMut(page.page_mut()).replace(id.slot(), New::Record(record)),
-            Some((mut other, _)) => {
-                let Some(item) = item_of(&page, id.slot())? else { return Ok(Step::Missing) };
-                let target = RecordId(Data(page.view()).id(item));
+            Some(HeldGuest { mut other, target, .. }) => {
                 let page = other.as_mut().unwrap_or(&mut page);
                 DataMut(page.page_mut()).replace(target.slot(), New::Guest(id.0, record))
             }
@@ -162,46 +183,48 @@ impl<P: Pages> Heap<P> {
         Ok(if done { Step::Done } else { Step::Move })
     }
 
-    /// Puts the record elsewhere, then lets its slot refer to there.
+    /// Inserts the record as a guest into another page, then makes its slot a forward.
     fn move_out(&self, id: RecordId, record: &[u8]) -> Result<bool, PoolError> {
         let target = self.put(New::Guest(id.0, record))?;
-        let gone = match self.pages.run(|mtr| self.attempt_forward(mtr, id, target)) {
-            Ok(Some(old)) => old.map(RecordId),
-            Ok(None) => {
+        match self.pages.run(|mtr| self.attempt_forward(mtr, id, target)) {
+            Ok(Forwarded::First) => Ok(true),
+            Ok(Forwarded::Again(old)) => {
+                self.drop_guest(id, old)?;
+                Ok(true)
+            }
+            Ok(Forwarded::Missing) => {
                 self.drop_guest(id, target)?;
-                return Ok(false);
+                Ok(false)
             }
             Err(error) => {
-                // The first error counts; a guest that stays is seen by nobody.
+                // The first error is returned; no reader sees a guest without a forward.
                 let _ = self.drop_guest(id, target);
-                return Err(error);
+                Err(error)
             }
-        };
-        if let Some(old) = gone {
-            self.drop_guest(id, old)?;
         }
-        Ok(true)
     }
 
-    /// Lets slot `id` refer to `target`; answers what it referred to, or `None` if it is free.
+    /// Makes slot `id` a forward to `target`.
     fn attempt_forward<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
         id: RecordId,
         target: RecordId,
-    ) -> Try<Option<Option<u64>>> {
-        let Some(mut page) = self.data_page_to_write(mtr, id)? else { return Ok(None) };
-        let Some(item) = item_of(&page, id.slot())? else { return Ok(None) };
+    ) -> Try<Forwarded> {
+        let Some(mut page) = self.data_page_to_write(mtr, id)? else {
+            return Ok(Forwarded::Missing);
+        };
+        let Some(item) = item_of(&page, id.slot())? else { return Ok(Forwarded::Missing) };
         let old = match item.form {
-            Form::Guest => return Ok(None),
-            Form::Record => None,
-            Form::Forward => Some(Data(page.view()).id(item)),
+            Form::Guest => return Ok(Forwarded::Missing),
+            Form::Record => Forwarded::First,
+            Form::Forward => Forwarded::Again(RecordId(Data(page.view()).id(item))),
         };
         DataMut(page.page_mut()).replace(id.slot(), New::Forward(target.0));
-        Ok(Some(old))
+        Ok(old)
     }
 
-    /// Removes the guest of `id` in slot `target`, which nothing refers to any more.
+    /// Removes the guest of `id` in slot `target`, to which no forward refers.
     fn drop_guest(&self, id: RecordId, target: RecordId) -> Result<(), PoolError> {
         let left = self.pages.run(|mtr| {
             let Some(mut page) = self.data_page_to_write(mtr, target)? else { return Ok(None) };
@@ -210,41 +233,34 @@ impl<P: Pages> Heap<P> {
                 .is_some_and(|item| item.form == Form::Guest && data.id(item) == id.0);
             Ok(is_guest.then(|| empty(&mut page, target.slot())))
         })?;
-        self.note(left)
+        left.map_or(Ok(()), |left| self.record_room(left))
     }
 
-    fn note(&self, left: Option<Left>) -> Result<(), PoolError> {
-        match left {
-            Some(left) => self.note_room(left.page, left.before, left.after, left.empty),
-            None => Ok(()),
-        }
-    }
-
-    fn take(&self, id: RecordId, mut old: Option<&mut Vec<u8>>) -> Result<Option<()>, PoolError> {
+    /// Removes a record, and copies it to `old`; `false` if there is none.
+    fn take(&self, id: RecordId, mut old: Option<&mut Vec<u8>>) -> Result<bool, PoolError> {
         let taken = self.pages.run(|mtr| {
-            let Some((mut page, guest)) = self.held(mtr, id)? else { return Ok(None) };
-            let Some(item) = item_of(&page, id.slot())? else { return Ok(None) };
-            let target = guest.as_ref().map(|_| RecordId(Data(page.view()).id(item)));
+            let Some(record) = self.held(mtr, id)? else { return Ok(None) };
+            let HeldRecord { mut page, item, guest } = record;
             if let Some(old) = old.as_deref_mut() {
                 old.clear();
                 match &guest {
                     None => old.extend_from_slice(bytes_of(page.page(), item)),
-                    Some((other, at)) => {
+                    Some(HeldGuest { other, item, .. }) => {
                         let page = other.as_ref().unwrap_or(&page);
-                        old.extend_from_slice(bytes_of(page.page(), *at));
+                        old.extend_from_slice(bytes_of(page.page(), *item));
                     }
                 }
             }
             let left = empty(&mut page, id.slot());
-            let Some((other, _)) = guest else { return Ok(Some((left, None))) };
-            let target = target.unwrap_or(id);
-            let mut other = other;
-            let of_guest = empty(other.as_mut().unwrap_or(&mut page), target.slot());
-            Ok(Some((left, Some(of_guest))))
+            let of_guest = guest.map(|HeldGuest { mut other, target, .. }| {
+                empty(other.as_mut().unwrap_or(&mut page), target.slot())
+            });
+            Ok(Some([Some(left), of_guest]))
         })?;
-        let Some((left, of_guest)) = taken else { return Ok(None) };
-        self.note(Some(left))?;
-        self.note(of_guest)?;
-        Ok(Some(()))
+        let Some(left) = taken else { return Ok(false) };
+        for left in left.into_iter().flatten() {
+            self.record_room(left)?;
+        }
+        Ok(true)
     }
 }

@@ -1,44 +1,44 @@
-//! Finding out what is wrong with a heap.
+//! Checking a heap.
 //!
-//! [`check_page`] looks at one page by itself and believes nothing it says: any bytes are read
-//! without a panic. [`Heap::check`] walks all pages that can be reached, compares children with
-//! what their parents say, and forwards with guests. It is for a heap that nobody changes
-//! meanwhile.
+//! [`check_page`] checks one page by itself and trusts nothing in it: any bytes are read without a
+//! panic. [`Heap::check`] walks all pages that can be reached, compares children with their
+//! parents, and forwards with guests. It is for a heap that no thread changes meanwhile.
 
 use std::collections::{HashMap, HashSet};
 
 use millpond_base::{AccessKind, PageId};
 
 use crate::heap::data::{Data, Form, ID, NUMBER, room};
-use crate::heap::descend::{count_in, index_in, level_in, mark, span};
+use crate::heap::descend::mark;
+use crate::heap::directory::{COUNT, count_in, index_in, level_in, span};
 use crate::heap::table::{Heap, RecordId};
 use crate::page::{Directory, PageBuffer, PageHeader, PageType, View};
 use crate::pool::{Pages, PoolError, Read, Swip};
 
-/// Something that cannot be so.
+/// A violated invariant.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
     /// The page is of another type than its place demands.
     #[error("the page has type {found}, not {expected}")]
     Type {
-        /// Type as the page says.
+        /// Type as the page states.
         found: u8,
         /// Type that its place demands.
         expected: u8,
     },
-    /// The page is on another level than its parent says.
+    /// The page is on another level than its parent states.
     #[error("the page is on level {found}, not {expected}")]
     Level {
-        /// Level as the page says.
+        /// Level as the page states.
         found: u8,
         /// Level that its place demands.
         expected: u8,
     },
     /// The page belongs to another structure.
     #[error("the page belongs to structure {found}, not {expected}")]
-    LockOwner {
-        /// Owner as the page says.
+    Owner {
+        /// Owner as the page states.
         found: u32,
         /// The heap's id.
         expected: u32,
@@ -46,7 +46,7 @@ pub enum Violation {
     /// The page carries another id than it is stored under.
     #[error("the page says it is page {found}")]
     Id {
-        /// Id as the page says.
+        /// Id as the page states.
         found: PageId,
     },
     /// Two swips lead to the page.
@@ -55,15 +55,15 @@ pub enum Violation {
     /// The page is not the one with the number that leads to it.
     #[error("the page says it begins with number {found}, not {expected}")]
     Number {
-        /// Number as the page says.
+        /// Number as the page states.
         found: u64,
         /// Number that leads to it.
         expected: u64,
     },
-    /// A directory says it has more children than fit.
+    /// A directory states more children than fit.
     #[error("the directory says it has {count} children")]
     Children {
-        /// Children as it says.
+        /// Children, as it states them.
         count: u16,
     },
     /// A slot behind the last child holds a swip.
@@ -89,15 +89,15 @@ pub enum Violation {
     InUse {
         /// Slots in use.
         found: usize,
-        /// As the header says.
+        /// As the header states.
         expected: usize,
     },
-    /// What a slot holds lies outside the heap, or is too short for what it is.
+    /// The item in a slot is outside the heap, or too short for its form.
     #[error("what slot {slot} holds lies outside the heap, at byte {at}")]
     Outside {
         /// Which slot.
         slot: usize,
-        /// Where it is said to be.
+        /// Its offset, as its slot states it.
         at: usize,
     },
     /// Records overlap, or the garbage between them was not counted.
@@ -113,7 +113,7 @@ pub enum Violation {
     Forward {
         /// The record.
         id: RecordId,
-        /// Where it is said to be.
+        /// The place that the forward leads to.
         to: RecordId,
     },
     /// No forward leads to a guest.
@@ -121,7 +121,7 @@ pub enum Violation {
     Guest {
         /// Where it is.
         at: RecordId,
-        /// The record that it says it is.
+        /// The record that it states it is.
         id: RecordId,
     },
 }
@@ -137,7 +137,7 @@ pub struct Report {
     pub violations: Vec<(PageId, Violation)>,
 }
 
-/// What is wrong with a page of a heap, as far as it shows by itself.
+/// Returns what is wrong with a page of a heap, as far as the page alone shows it.
 pub fn check_page(page: &[u8]) -> Vec<Violation> {
     let copy = PageBuffer::copy_of(page);
     let mut found = Vec::new();
@@ -154,7 +154,7 @@ pub fn check_page(page: &[u8]) -> Vec<Violation> {
 
 fn check_directory(view: View<'_>, found: &mut Vec<Violation>) {
     let form = Directory::of(view.len());
-    let count = view.u16(32);
+    let count = view.u16(COUNT);
     if usize::from(count) > form.fan_out() {
         found.push(Violation::Children { count });
         return;
@@ -197,7 +197,7 @@ fn check_data(view: View<'_>, found: &mut Vec<Violation>) {
     }
 }
 
-/// A page to be looked at, and what its parent says of it.
+/// A page to be checked, and what its parent states about it.
 struct Expected {
     first: u64,
     level: u8,
@@ -205,17 +205,17 @@ struct Expected {
     depth: u8,
 }
 
-/// Forwards and guests on the way.
+/// Forwards and guests that the walk found.
 #[derive(Default)]
 struct Moves {
-    /// By record: where it is said to be, and on which page that is said.
+    /// By record: where its forward leads, and the page of the forward.
     forwards: HashMap<RecordId, (RecordId, PageId)>,
-    /// By place: which record is there, and on which page.
+    /// By place: the record that is there, and its page.
     guests: HashMap<RecordId, (RecordId, PageId)>,
 }
 
 impl<P: Pages> Heap<P> {
-    /// Looks at every page of the heap. Use it while nobody writes.
+    /// Checks every page of the heap. Use it while no thread writes.
     ///
     /// # Errors
     /// The memory behind the heap failed; what a page holds is reported instead.
@@ -266,7 +266,7 @@ impl<P: Pages> Heap<P> {
             note(Violation::Level { found: header.level, expected: expected.level });
         }
         if header.owner != self.owner {
-            note(Violation::LockOwner { found: header.owner, expected: self.owner });
+            note(Violation::Owner { found: header.owner, expected: self.owner });
         }
         if header.page != id {
             note(Violation::Id { found: header.page });
@@ -288,7 +288,7 @@ impl<P: Pages> Heap<P> {
         }
     }
 
-    /// Copies the page at a place that its ancestors, which were found to be in order, lead to.
+    /// Copies a page whose ancestors were found sound; `None` if there is none.
     fn copy_at(
         &self,
         expected: &Expected,
@@ -314,8 +314,8 @@ impl<P: Pages> Heap<P> {
     }
 }
 
-/// Notes the forwards and guests of a data page that is in order; answers how many records are
-/// known by ids of it.
+/// Collects the forwards and guests of a sound data page; returns the number of records with ids of
+/// this page.
 fn look(page: &PageBuffer, id: PageId, number: u64, moves: &mut Moves) -> u64 {
     let data = Data(page.view());
     let mut records = 0;
@@ -336,6 +336,7 @@ fn look(page: &PageBuffer, id: PageId, number: u64, moves: &mut Moves) -> u64 {
     records
 }
 
+/// Matches forwards and guests.
 fn match_up(moves: &Moves, violations: &mut Vec<(PageId, Violation)>) {
     for (&id, &(to, page)) in &moves.forwards {
         if moves.guests.get(&to).is_none_or(|&(known, _)| known != id) {

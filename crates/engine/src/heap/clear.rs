@@ -1,22 +1,25 @@
 //! Removing everything.
 
+use std::sync::atomic::Ordering;
+
 use millpond_base::{AccessKind, Mark};
 
-use crate::heap::descend::{count_in, mark, set_count, set_level};
+use crate::heap::descend::mark;
+use crate::heap::directory::{count_in, set_count, set_level};
 use crate::heap::table::Heap;
 use crate::page::edit::{put_bytes, put_u64};
 use crate::pool::{ANCHOR_SWIP, MiniTransaction, Pages, PoolError, Read, Swip, Try, Write};
 
 impl<P: Pages> Heap<P> {
-    /// Removes every record and gives every page but the root back, the last page first. Use it
-    /// while nobody else writes; ids begin at 0 again.
+    /// Removes every record and frees every page but the root, the last page first. Use it while no
+    /// other thread writes; ids begin at 0 again.
     ///
     /// # Errors
     /// The memory behind the heap failed.
     pub fn clear(&self) -> Result<(), PoolError> {
         while self.pages.run(|mtr| self.attempt_drop_last(mtr))? {}
-        self.tail.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
-        self.holes.store(0, std::sync::atomic::Ordering::Relaxed);
+        self.tail.store(u64::MAX, Ordering::Relaxed);
+        self.holes.store(0, Ordering::Relaxed);
         Ok(())
     }
 
@@ -37,7 +40,7 @@ impl<P: Pages> Heap<P> {
         Ok(())
     }
 
-    /// Drops the last page that has nothing below it; `false` if only the root is left.
+    /// Frees the last page that has no children; `false` if only the root is left.
     fn attempt_drop_last<'o>(&self, mtr: &'o MiniTransaction<'o, P>) -> Try<bool> {
         let (mut directory, mut level) = self.root_page(mtr)?;
         let mut parent: Option<Read<'o, P>> = None;
@@ -60,7 +63,7 @@ impl<P: Pages> Heap<P> {
         }
     }
 
-    /// Drops the last child of a directory, unless it must be empty and is not.
+    /// Frees the last child of a directory, unless it must be empty and is not.
     fn drop_child(&self, mut parent: Write<'_, P>, depth: u8, empty: bool) -> Try<bool> {
         let Some(last) = count_in(self.form, parent.view()).checked_sub(1) else { return Ok(true) };
         let at = self.form.swip_at(last);
@@ -82,7 +85,7 @@ impl<P: Pages> Heap<P> {
         Ok(true)
     }
 
-    /// The root has no children: it is a directory of level 1 again.
+    /// Makes the root, which has no children, a directory of level 1.
     fn flatten(&self, root: Read<'_, P>, level: u8) -> Try<bool> {
         if level > 1 {
             set_level(root.upgrade()?.page_mut(), 1);

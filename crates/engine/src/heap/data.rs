@@ -11,8 +11,8 @@
 //!     48    8  the page's number in the heap
 //!     56   4n  slots; all 0: free
 //!                 0  2  where the record is, a multiple of 4, plus
-//!                       0 a record · 1 a forward: the id of where the record lies now (8)
-//!                       2 a guest: the id that it is known actor (8), then the record
+//!                       0 a record · 1 a forward: the id of where the record is now (8)
+//!                       2 a guest: the id that it is known by (8), then the record
 //!                 2  2  its bytes
 //!      …       free
 //!   heap       records, each with room for at least 8 bytes, so that any can become a forward
@@ -36,18 +36,18 @@ pub(crate) const SLOT: usize = 4;
 /// Bytes of an id in a forward or before a guest.
 pub(crate) const ID: usize = 8;
 
-/// What a slot holds.
+/// The form of an item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
     /// A record.
     Record,
-    /// The id of where the record lies.
+    /// The id of where the record is.
     Forward,
     /// A record that is known by the id of its forward.
     Guest,
 }
 
-/// Something in a slot.
+/// The content of a slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Item {
     pub(crate) form: Form,
@@ -55,14 +55,14 @@ pub(crate) struct Item {
     pub(crate) len: usize,
 }
 
-/// Bytes of the heap for something of `len` bytes.
+/// Bytes of the heap for an item of `len` bytes.
 #[inline(always)]
 pub(crate) const fn room(len: usize) -> usize {
     let len = if len < ID { ID } else { len };
     (len + 3) & !3
 }
 
-/// A data page, to read.
+/// A data page, read through raw loads.
 #[derive(Clone, Copy)]
 pub(crate) struct Data<'a>(pub(crate) View<'a>);
 
@@ -78,7 +78,7 @@ impl<'a> Data<'a> {
         usize::from(self.0.u16(SLOT_COUNT)).min(self.0.len().saturating_sub(SLOTS) / SLOT)
     }
 
-    /// Slots that are not free, as the header says.
+    /// Slots that are not free, as the header states.
     pub(crate) fn in_use(self) -> usize {
         usize::from(self.0.u16(IN_USE))
     }
@@ -95,7 +95,7 @@ impl<'a> Data<'a> {
         self.0.u64(NUMBER)
     }
 
-    /// Whether slots, heap and garbage can be so.
+    /// Whether slots, heap and garbage are consistent with each other and with the page size.
     pub(crate) fn is_sound(self) -> bool {
         let slots = usize::from(self.0.u16(SLOT_COUNT));
         let heap = self.heap();
@@ -105,18 +105,19 @@ impl<'a> Data<'a> {
             && self.in_use() <= slots
     }
 
-    /// Free bytes, once garbage is swept.
+    /// Free bytes, garbage included.
     pub(crate) fn free(self) -> usize {
         (self.heap() + self.garbage()).saturating_sub(SLOTS + self.slots() * SLOT)
     }
 
-    /// Whether something new of `len` bytes fits.
+    /// Whether a new item of `len` bytes fits.
     pub(crate) fn fits(self, len: usize) -> bool {
         let slot = if self.in_use() < self.slots() { 0 } else { SLOT };
         self.free() >= room(len) + slot
     }
 
-    /// What slot `i` holds; `None` if it is free, or does not exist. It may lie outside the page.
+    /// Returns the item in slot `i`; `None` if the slot is free, or does not exist. The item may be
+    /// outside the page.
     #[inline(always)]
     pub(crate) fn item(self, i: usize) -> Option<Item> {
         if i >= self.slots() {
@@ -133,27 +134,27 @@ impl<'a> Data<'a> {
         Some(Item { form, at: usize::from(place & !3), len })
     }
 
-    /// Whether an item lies inside the heap, and has its id if it needs one.
+    /// Whether an item is inside the heap, and long enough for its id if its form has one.
     pub(crate) fn holds(self, item: Item) -> bool {
         item.at >= self.heap()
             && item.at + room(item.len) <= self.0.len()
             && (item.form == Form::Record || item.len >= ID)
     }
 
-    /// The id of a forward or a guest.
+    /// Returns the id in a forward or a guest.
     #[inline(always)]
     pub(crate) fn id(self, item: Item) -> u64 {
         u64::from(self.0.u32(item.at)) | u64::from(self.0.u32(item.at + 4)) << 32
     }
 }
 
-/// The record's bytes of an item; empty for a forward, or where it lies outside the page.
+/// Returns the record's bytes of an item; none for a forward, or if it is outside the page.
 pub(crate) fn bytes_of(page: &[u8], item: Item) -> &[u8] {
     let skip = if item.form == Form::Record { 0 } else { ID };
     page.get(item.at + skip..(item.at + item.len).max(item.at + skip)).unwrap_or(&[])
 }
 
-/// What is to be put into a slot.
+/// The new content of a slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum New<'a> {
     Record(&'a [u8]),
@@ -179,7 +180,7 @@ impl New<'_> {
     }
 }
 
-/// A data page that is held exclusively, or a draft; its header is sound.
+/// A data page that is latched exclusively, or a draft; its header is sound.
 pub(crate) struct DataMut<'a>(pub(crate) &'a mut [u8]);
 
 impl DataMut<'_> {
@@ -187,7 +188,7 @@ impl DataMut<'_> {
         Data(View::of(self.0))
     }
 
-    /// Makes it an empty page of this number.
+    /// Initialises an empty page with this number.
     pub(crate) fn init(&mut self, number: u64) {
         put_u16(self.0, SLOT_COUNT, 0);
         put_u16(self.0, IN_USE, 0);
@@ -196,7 +197,7 @@ impl DataMut<'_> {
         put_u64(self.0, NUMBER, number);
     }
 
-    /// Puts something into a free slot; `None`, and nothing changed, without room.
+    /// Inserts an item into a free slot; `None`, and nothing changed, if there is no room.
     pub(crate) fn insert(&mut self, new: New<'_>) -> Option<usize> {
         let data = self.read();
         if !data.fits(new.len()) {
@@ -226,8 +227,10 @@ impl DataMut<'_> {
         Some(slot)
     }
 
-    /// Writes a record below the heap, and the slot, which was free.
+    /// Writes an item below the heap, and the slot, which was free.
     fn place(&mut self, slot: usize, new: New<'_>) -> bool {
+        debug_assert!(slot < self.read().slots());
+        debug_assert!(self.read().item(slot).is_none());
         let bytes = room(new.len());
         let end = SLOTS + self.read().slots() * SLOT;
         if self.read().heap() < end + bytes {
@@ -254,8 +257,8 @@ impl DataMut<'_> {
         put_u16(self.0, SLOTS + slot * SLOT + 2, new.len() as u16);
     }
 
-    /// Puts something else into slot `i`, which is in use; `false`, and nothing changed, without
-    /// room. A forward always has room.
+    /// Replaces the item in slot `i`, which is in use; `false`, and nothing changed, if there is no
+    /// room. There is always room for a forward.
     pub(crate) fn replace(&mut self, i: usize, new: New<'_>) -> bool {
         let Some(old) = self.read().item(i) else { return false };
         let (before, after) = (room(old.len), room(new.len()));
@@ -301,7 +304,7 @@ impl DataMut<'_> {
         }
     }
 
-    /// Makes free bytes one piece; slots keep their numbers.
+    /// Compacts the heap, so that the free bytes are contiguous; slots keep their numbers.
     fn sweep(&mut self) {
         let old = PageBuffer::copy_of(self.0);
         let data = Data(old.view());

@@ -1,6 +1,8 @@
-//! What can go wrong in a heap.
+//! Errors of a heap.
 
-use crate::pool::PoolError;
+use millpond_base::PageId;
+
+use crate::pool::{Jump, PoolError};
 
 /// An error of an operation that writes.
 #[derive(Debug, thiserror::Error)]
@@ -17,4 +19,10 @@ pub enum WriteError {
     /// The memory behind the heap failed.
     #[error(transparent)]
     Pool(#[from] PoolError),
+}
+
+/// Ends the attempt with an error: the store is damaged.
+#[cold]
+pub(crate) fn corrupt(page: PageId, what: &str) -> Jump {
+    Jump::failed(PoolError::Corrupt { page, what: what.to_string() })
 }

@@ -1,7 +1,7 @@
-//! What the pool is told of the heap's page types: where their swips are.
+//! The kinds of the heap's page types, through which the pool finds swips and verifies loads.
 
 use crate::heap::data::NUMBER;
-use crate::heap::descend::{count_in, index_in, level_in, span};
+use crate::heap::directory::{count_in, index_in, level_in, span};
 use crate::page::{Directory, PageHeader, PageType, View};
 use crate::pool::kind::verify_header;
 use crate::pool::{Kind, Swip};
@@ -28,7 +28,8 @@ impl Kind for DirectoryKind {
         level_in(page) > 1
     }
 
-    /// The child is for the records that its place leads to; directories before the last are full.
+    /// The child is for the data pages that its place leads to; directories before the last are
+    /// full.
     fn verify_child(&self, page: View<'_>, at: usize, child: View<'_>) -> Result<(), String> {
         let form = Directory::of(page.len());
         let i = at.saturating_sub(form.swip_at(0)) / 8;
@@ -54,7 +55,7 @@ impl Kind for DirectoryKind {
         }
     }
 
-    /// Every page of a heap says its number, and so where its swip is.
+    /// Every page of a heap states its number, and so where its swip is.
     fn find(&self, page: View<'_>, word: u64, child: View<'_>) -> Option<usize> {
         let form = Directory::of(page.len());
         let i = index_in(form, level_in(page), child.u64(NUMBER));

@@ -4,13 +4,13 @@
 //! after validation, outside the attempt: it runs once, and under no latch.
 
 use crate::heap::data::{Data, Form, ID, Item};
-use crate::heap::descend::corrupt;
+use crate::heap::error::corrupt;
 use crate::heap::table::{Heap, RecordId};
 use crate::page::Scratch;
 use crate::pool::{MiniTransaction, Pages, PoolError, Read, Try};
 
 impl<P: Pages> Heap<P> {
-    /// What `f` makes of a record; `None` if there is no such record.
+    /// Returns what `f` makes of a record; `None` if there is no such record.
     ///
     /// # Errors
     /// The memory behind the heap failed.
@@ -20,7 +20,7 @@ impl<P: Pages> Heap<P> {
         Ok(if self.get_scratch(id, &mut scratch)? { Some(f(scratch.bytes())) } else { None })
     }
 
-    /// Whether there is such a record; if so, it goes to `scratch`.
+    /// Whether there is such a record; if so, it is copied to `scratch`.
     #[inline]
     pub(crate) fn get_scratch(
         &self,
@@ -30,7 +30,7 @@ impl<P: Pages> Heap<P> {
         self.pages.run(|mtr| self.attempt_get(mtr, id, scratch))
     }
 
-    /// A copy of a record.
+    /// Returns a copy of a record.
     ///
     /// # Errors
     /// The memory behind the heap failed.
@@ -70,7 +70,7 @@ impl<P: Pages> Heap<P> {
                 let target = RecordId(data.id(item));
                 page.validate()?;
                 let guest = self.guest(mtr, id, target, scratch)?;
-                // While the forward stands, its guest is there.
+                // As long as the forward is unchanged, its guest is there.
                 page.validate()?;
                 if guest {
                     return Ok(true);

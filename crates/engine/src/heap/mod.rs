@@ -1,32 +1,32 @@
 //! The heap: records that keep their ids (leanstore IV-E).
 //!
-//! It is what a B⁺-tree with the record's number as key would be, if its keys are nearly dense:
-//! the way from a number to its page is computed, so that inner nodes need no keys, only swips. A
-//! radix tree of directory pages with a fan-out of 2ᵇ leads to data pages; data pages are numbered
-//! in the order in which they were begun, and hold records in slots that keep their numbers. A
-//! record's id is the page's number and the slot.
+//! It is a B⁺-tree with the record's number as key, whose keys are nearly dense: the path from a
+//! number to its page is computed, so that inner nodes need no keys, only swips. A radix tree of
+//! directory pages with a fan-out of 2ᵇ leads to data pages; data pages are numbered in the order
+//! in which they were allocated, and hold records in slots that keep their numbers. A record's id
+//! is the page's number and the slot.
 //!
 //! ```text
 //! id = page number · 2¹⁶ + slot        root (level 2)
 //!                                      ├─ directory (level 1) ─ data 0, data 1, … data 2ᵇ − 1
 //!                                      └─ directory (level 1) ─ data 2ᵇ, …
 //! ```
-//! The root keeps its page: when all below it is full, its content moves into a new child, and it
-//! is one level higher.
+//! The root keeps its page: when all pages below it are full, its content moves into a new child,
+//! and it is one level higher.
 //!
 //! A record that no longer fits on its page moves to another one, as a *guest* that carries its id;
 //! a forward stays in its slot. A guest that moves again gets its forward changed: there is never
-//! more than one step. Scans pass over guests and follow forwards, so that they see records in the
-//! order of their ids. A removed record leaves room that is found again; a page without records is
-//! given back, and its number taken up again later.
+//! more than one step. Scans skip guests and follow forwards, so that they see records in the order
+//! of their ids. A removed record leaves free space that is found again; a page without records is
+//! freed, and its number is used again later.
 //!
 //! # Synchronisation
 //!
-//! Readers validate versions and restart; a reader that follows a forward keeps its first page in
-//! view until the record is copied. A writer latches the page of its record only, or that and the
+//! Readers validate versions and restart; a reader that follows a forward validates its first page
+//! again once the record is copied. A writer latches the page of its record only, or that and the
 //! guest's. A guest is written before its forward points to it and removed after no forward points
-//! to it any more; an operation that fails in between leaves a guest that nobody sees, which
-//! [`Heap::check`] tells of.
+//! to it any more; an operation that fails in between leaves a guest that no reader sees, which
+//! [`Heap::check`] reports.
 
 mod append;
 mod change;
@@ -34,6 +34,7 @@ mod check;
 mod clear;
 mod data;
 mod descend;
+mod directory;
 mod error;
 mod kind;
 mod lookup;

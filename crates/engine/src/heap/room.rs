@@ -1,43 +1,58 @@
-//! Room that removals left: where it is noted, how it is found, and pages given back.
+//! Free space that removals leave: how it is recorded and found, and freeing empty pages.
 //!
-//! Beside each child a directory keeps a byte: how much room there is in that data page, or in the
-//! roomiest page below. The bytes are hints. A removal raises them on its way up once a page's room
-//! grew by an eighth of a page; whoever finds less room than promised lowers them. So a search is
-//! wrong at most once per byte, and appending asks nothing while there are no gaps.
+//! Beside each child a directory keeps a byte: the free space in that data page, or the most of any
+//! page below. The bytes are hints. A removal raises them, from the root down, once a page's free
+//! space grew by an eighth of a page; a writer that finds less than recorded lowers them. So a
+//! search is wrong at most once per byte, and appending searches nothing while there are no gaps.
 
 use std::sync::atomic::Ordering;
 
 use millpond_base::AccessKind;
 
 use crate::heap::append::most_room;
-use crate::heap::data::{Data, DataMut, New, SLOT, room};
-use crate::heap::descend::{count_in, index_in, mark, sound};
+use crate::heap::data::{Data, DataMut, NUMBER, New, SLOT, room};
+use crate::heap::descend::{mark, sound};
+use crate::heap::directory::{count_in, index_in};
 use crate::heap::table::{Heap, RecordId};
 use crate::page::View;
 use crate::page::edit::{put_bytes, put_u64};
 use crate::pool::{MiniTransaction, Pages, PoolError, Read, Swip, Try};
 
-/// Room is noted in steps of this many 255ths of a page.
+/// Free space is recorded in steps of this many 255ths of a page.
 const STEP: u8 = 32;
-/// Says that the data page was given back: all of it is room.
+/// The byte of a data page that was freed: all of it is free space.
 const ALL: u8 = u8::MAX;
 
+/// The free space of a data page before and after a removal.
+#[derive(Clone, Copy)]
+pub(crate) struct RoomLeft {
+    /// The page's number.
+    pub(crate) page: u64,
+    /// Free bytes before.
+    pub(crate) before: usize,
+    /// Free bytes after.
+    pub(crate) after: usize,
+    /// No slot is in use any more.
+    pub(crate) is_empty: bool,
+}
+
+/// The outcome of a search for a page with room.
 enum Hole {
-    /// Put there.
+    /// Inserted.
     Done(RecordId),
-    /// A hint was wrong, and is corrected.
+    /// A hint was wrong, and was corrected.
     Again,
     /// There is no such room.
     None,
 }
 
 impl<P: Pages> Heap<P> {
-    /// The byte for so much room.
+    /// Returns the byte that records this much free space.
     pub(crate) fn class(&self, bytes: usize) -> u8 {
         (bytes * 255 / self.pages.page_size()).min(255) as u8
     }
 
-    /// Puts something where a removal left room, if there is such a place.
+    /// Inserts an item where a removal left room; `None` if there is no such page.
     pub(crate) fn put_into_hole(&self, new: New<'_>) -> Result<Option<RecordId>, PoolError> {
         let need = self.class(room(new.len()) + SLOT).saturating_add(1).max(STEP);
         loop {
@@ -90,7 +105,7 @@ impl<P: Pages> Heap<P> {
         (0..count_in(self.form, view)).find(|&i| view.u8(self.form.byte_at(i)) >= need)
     }
 
-    /// There is no more than `left` below that slot; or in the whole heap.
+    /// Records that there is no more than `left` below that slot, or in the whole heap.
     fn lower<'o>(&self, above: Option<(Read<'o, P>, usize)>, left: u8, most: u8) -> Try<Hole> {
         let Some((parent, i)) = above else {
             // A removal that raised it meanwhile is right.
@@ -101,7 +116,7 @@ impl<P: Pages> Heap<P> {
         Ok(Hole::Again)
     }
 
-    /// Puts something into the data page at slot `i`, if it fits.
+    /// Inserts an item into the data page at slot `i`, if it fits.
     fn put_into_child<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
@@ -114,7 +129,7 @@ impl<P: Pages> Heap<P> {
         if directory.swip(at) == Swip::NULL {
             let mut directory = directory.upgrade()?;
             let mut page = mtr.allocate(self.new_data())?;
-            let number = directory.view().u64(crate::heap::data::NUMBER) + i as u64;
+            let number = directory.view().u64(NUMBER) + i as u64;
             let mut data = DataMut(page.page_mut());
             data.init(number);
             let Some(slot) = data.insert(new) else { return Ok(Hole::None) };
@@ -135,30 +150,24 @@ impl<P: Pages> Heap<P> {
         }
         let left = self.class(Data(page.view()).free());
         drop(page);
-        // If it is said to have room but has none in one place for this one, others may need less.
+        // The page may have room for smaller items.
         let byte = directory.view().u8(self.form.byte_at(i));
         let lowered = left.min(byte.saturating_sub(1));
         put_bytes(directory.upgrade()?.page_mut(), self.form.byte_at(i), &[lowered]);
         Ok(Hole::Again)
     }
 
-    /// A removal left `after` bytes of room in a page where there were `before`; `empty` if nothing
-    /// else is there.
-    pub(crate) fn note_room(
-        &self,
-        number: u64,
-        before: usize,
-        after: usize,
-        empty: bool,
-    ) -> Result<(), PoolError> {
-        if empty && self.tail.load(Ordering::Relaxed) != number {
-            return self.give_back(number);
+    /// Records the free space that a removal left, or frees the page if it is empty.
+    pub(crate) fn record_room(&self, left: RoomLeft) -> Result<(), PoolError> {
+        let RoomLeft { page: number, before, after, is_empty } = left;
+        if is_empty && self.tail.load(Ordering::Relaxed) != number {
+            return self.free_empty(number);
         }
         let (before, after) = (self.class(before) / STEP, self.class(after) / STEP);
         if after > before { self.raise(number, after * STEP) } else { Ok(()) }
     }
 
-    /// From the root down, each byte on the way to a page says at least `class`.
+    /// Raises each byte on the path from the root to a page to at least `class`.
     fn raise(&self, number: u64, class: u8) -> Result<(), PoolError> {
         while self.pages.run(|mtr| self.attempt_raise(mtr, number, class))? {}
         self.holes.fetch_max(class, Ordering::Relaxed);
@@ -195,8 +204,8 @@ impl<P: Pages> Heap<P> {
         }
     }
 
-    /// Gives a data page back if it is empty.
-    fn give_back(&self, number: u64) -> Result<(), PoolError> {
+    /// Frees a data page if it is still empty.
+    fn free_empty(&self, number: u64) -> Result<(), PoolError> {
         let gone = self.pages.run(|mtr| {
             let Some(place) = self.place(mtr, number)? else { return Ok(false) };
             let mut directory = place.directory.upgrade()?;

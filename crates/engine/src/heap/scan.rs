@@ -1,6 +1,6 @@
-//! All records, in the order of their ids, from either end.
+//! Iteration over all records, in the order of their ids, from either end; and statistics.
 //!
-//! A scan copies a page at a time, and holds nothing between two pages. It goes over the pages that
+//! A scan copies a page at a time, and holds no latch between two pages. It visits the pages that
 //! exist when it begins.
 
 use std::collections::VecDeque;
@@ -8,15 +8,17 @@ use std::collections::VecDeque;
 use millpond_base::AccessKind;
 
 use crate::heap::data::{Data, Form, bytes_of};
-use crate::heap::descend::{Place, corrupt, count_in, mark, span, wrong};
+use crate::heap::descend::{Place, mark, wrong};
+use crate::heap::directory::{count_in, span};
+use crate::heap::error::corrupt;
 use crate::heap::table::{Heap, RecordId};
 use crate::page::PageBuffer;
 use crate::pool::{Pages, PoolError, Swip};
 
-/// Data pages that are asked for ahead of a scan.
+/// Data pages that are prefetched for a scan.
 const AHEAD: usize = 8;
 
-/// Something to yield: its bytes, or `None` if they lie elsewhere and are fetched in time.
+/// Records to yield: their bytes, or `None` if they are on another page, and copied when yielded.
 type Ready = VecDeque<(RecordId, Option<Vec<u8>>)>;
 
 /// Iterates over the records of a heap; see [`Heap::records`].
@@ -30,7 +32,7 @@ pub struct Records<'h, P: Pages> {
     page: PageBuffer,
 }
 
-/// What a heap consists of; see [`Heap::stats`].
+/// The size of a heap; see [`Heap::stats`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HeapStats {
     /// Records.
@@ -46,8 +48,8 @@ pub struct HeapStats {
 }
 
 impl<P: Pages> Heap<P> {
-    /// Iterates over copies of all records, in the order of their ids or backwards. Writers may go
-    /// on meanwhile: a record that is there all the time comes exactly once.
+    /// Iterates over copies of all records, in the order of their ids or backwards. Writers are
+    /// not blocked: a record that is there all the time is returned exactly once.
     ///
     /// # Errors
     /// The memory behind the heap failed.
@@ -57,7 +59,7 @@ impl<P: Pages> Heap<P> {
         Ok(Records { heap: self, pages, front, back, steps: 0, page })
     }
 
-    /// The records with ids from `from` on, as [`Heap::records`].
+    /// Iterates over the records with ids from `from` on, as [`Heap::records`].
     ///
     /// # Errors
     /// The memory behind the heap failed.
@@ -69,7 +71,7 @@ impl<P: Pages> Heap<P> {
         Ok(records)
     }
 
-    /// Number of records: a walk over all data pages.
+    /// Returns the number of records, by a walk over all data pages.
     ///
     /// # Errors
     /// The memory behind the heap failed.
@@ -88,7 +90,8 @@ impl<P: Pages> Heap<P> {
         }
     }
 
-    /// What the heap consists of, by a walk over all data pages; exact if nobody writes meanwhile.
+    /// Returns the size of the heap, by a walk over all data pages; exact if no thread writes
+    /// meanwhile.
     ///
     /// # Errors
     /// The memory behind the heap failed.
@@ -114,7 +117,7 @@ impl<P: Pages> Heap<P> {
         Ok(stats)
     }
 
-    /// One more than the number of the last data page that was begun.
+    /// Returns the number of the last data page that was allocated, plus one.
     pub(crate) fn extent(&self) -> Result<u64, PoolError> {
         self.pages.run(|mtr| {
             let (mut directory, mut level) = self.root_page(mtr)?;
@@ -139,8 +142,8 @@ impl<P: Pages> Heap<P> {
         })
     }
 
-    /// Copies data page `number`; `false` if there is none. `ahead` begins to load those that come
-    /// after it, `forward` or backwards.
+    /// Copies data page `number`; `false` if there is none. `ahead` starts loading those that
+    /// follow it, `forward` or backwards.
     fn copy_page(
         &self,
         number: u64,
@@ -151,7 +154,7 @@ impl<P: Pages> Heap<P> {
         self.pages.run(|mtr| {
             let Some(place) = self.place(mtr, number)? else { return Ok(false) };
             if ahead {
-                self.ask_ahead(&place, forward);
+                self.prefetch_after(&place, forward);
             }
             let to = mark(AccessKind::Read, place.depth + 1).with_scan(true);
             let page = place.directory.child(place.at, to)?;
@@ -164,11 +167,12 @@ impl<P: Pages> Heap<P> {
                 return Ok(true);
             }
             let id = page.header().page().unwrap_or_default();
-            Err(corrupt(id, "the header of a data page makes no sense"))
+            Err(corrupt(id, "the header of a data page is inconsistent"))
         })
     }
 
-    fn ask_ahead(&self, place: &Place<'_, P>, forward: bool) {
+    /// Starts loading the data pages that follow in the same directory.
+    fn prefetch_after(&self, place: &Place<'_, P>, forward: bool) {
         let count = count_in(self.form, place.directory.view());
         let mut ahead = [0; AHEAD];
         let mut n = 0;
@@ -184,7 +188,7 @@ impl<P: Pages> Heap<P> {
 }
 
 impl<P: Pages> Records<'_, P> {
-    /// Copies the next page with records from that end, if nothing is ready there.
+    /// Copies the next page with records from that end, if no record is ready there.
     fn fill(&mut self, forward: bool) -> Result<(), PoolError> {
         let ready = if forward { &mut self.front } else { &mut self.back };
         while ready.is_empty() {
@@ -221,7 +225,7 @@ impl<P: Pages> Records<'_, P> {
             if let Some(bytes) = bytes {
                 return Ok(Some((id, bytes)));
             }
-            // A forward whose record was removed meanwhile is passed over.
+            // A forward whose record was removed meanwhile is skipped.
             if let Some(bytes) = self.heap.get_owned(id)? {
                 return Ok(Some((id, bytes)));
             }

@@ -1,11 +1,11 @@
-//! Pages of a heap as they lie on storage: read one by one, without a pool, by whoever checks a
-//! store or saves what is left of a damaged one. They must have been found sound by
+//! Pages of a heap as they are on storage, read one by one, without a pool: for checks of a store
+//! and for salvage of a damaged one. They must have been found sound by
 //! [`check_page`](crate::heap::check_page).
 
 use std::ops::RangeInclusive;
 
 use crate::heap::data::{Data, Form, NUMBER, bytes_of};
-use crate::heap::descend::{count_in, level_in, span};
+use crate::heap::directory::{count_in, level_in, span};
 use crate::heap::table::RecordId;
 use crate::page::{Directory, View};
 use crate::pool::Swip;
@@ -23,7 +23,7 @@ pub struct StoredChild {
     pub numbers: RangeInclusive<u64>,
 }
 
-/// The numbers of the data pages that a directory, or a data page, is for.
+/// Returns the numbers of the data pages that a directory, or a data page, is for.
 pub fn stored_numbers(page: View<'_>) -> RangeInclusive<u64> {
     let first = page.u64(NUMBER);
     if Data(page).is_data() {
@@ -34,8 +34,8 @@ pub fn stored_numbers(page: View<'_>) -> RangeInclusive<u64> {
     first..=first.saturating_add(all - 1)
 }
 
-/// The children of a directory in the order of their numbers, those that were never begun among
-/// them.
+/// Returns the children of a directory in the order of their numbers, those that were never
+/// allocated among them.
 pub fn stored_children(page: View<'_>) -> Vec<StoredChild> {
     let form = Directory::of(page.len());
     let (first, level, count) = (page.u64(NUMBER), level_in(page), count_in(form, page));
@@ -53,8 +53,8 @@ pub fn stored_children(page: View<'_>) -> Vec<StoredChild> {
     (0..form.fan_out()).map(child).collect()
 }
 
-/// The records of the data page in `bytes`, of which `page` is a view, with their ids. Records
-/// that moved here from other pages are among them; those that moved away are not.
+/// Iterates over the records of the data page in `bytes`, of which `page` is a view, with their
+/// ids. Records that moved here from other pages are among them; those that moved away are not.
 pub fn stored_records<'b>(
     page: View<'b>,
     bytes: &'b [u8],

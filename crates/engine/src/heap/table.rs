@@ -1,4 +1,4 @@
-//! The heap itself: what a handle holds, ids, and the limits that a page size sets.
+//! The heap itself: the fields of a handle, ids, and the limits that a page size sets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -6,20 +6,21 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use millpond_base::PageId;
 
 use crate::heap::data::{ID, SLOT, SLOTS};
-use crate::heap::descend::corrupt;
+use crate::heap::error::corrupt;
 use crate::page::{Directory, PageHeader, PageType};
 use crate::pool::{Anchor, NewPage, Pages, PoolError, Read};
 
-/// What a record is known by, as long as it exists. Ids ascend as records are appended; after a
+/// The id of a record, as long as it exists. Ids ascend as records are appended; after a
 /// record was removed, a new one may get its id.
 ///
-/// The low 16 bits are a slot of a data page, the others the page's number in the heap: the way to
-/// a record is computed, not searched.
+/// The low 16 bits are a slot of a data page, the others the page's number in the heap: the path
+/// to a record is computed, not searched.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RecordId(pub u64);
 
 impl RecordId {
     pub(crate) fn new(page: u64, slot: usize) -> RecordId {
+        debug_assert!(slot < 1 << 16);
         RecordId(page << 16 | slot as u64)
     }
 
@@ -36,7 +37,7 @@ impl RecordId {
     }
 }
 
-/// What fits into a heap of some page size.
+/// The limits of records at some page size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Most bytes of a record: a page less 68. 4028 at a page size of 4096.
@@ -44,7 +45,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The limits at a page size in bytes.
+    /// Returns the limits at a page size in bytes.
     pub const fn of(page_size: usize) -> Limits {
         Limits { record_max: (page_size - SLOTS - SLOT - ID) & !3 }
     }
@@ -59,13 +60,13 @@ pub struct Heap<P: Pages> {
     pub(crate) limits: Limits,
     /// The last data page that records were appended to: a hint.
     pub(crate) tail: AtomicU64,
-    /// At most so much room may be found below the root: a hint.
+    /// The most free space that is recorded below the root: a hint.
     pub(crate) holes: AtomicU8,
     root: AtomicU64,
 }
 
 impl<P: Pages> Heap<P> {
-    /// A new, empty heap whose pages belong to `owner`.
+    /// Creates an empty heap whose pages belong to `owner`.
     ///
     /// # Errors
     /// No memory or no page for its root.
@@ -76,7 +77,7 @@ impl<P: Pages> Heap<P> {
         Ok(Heap::with(pages, owner, anchor, root, 0))
     }
 
-    /// The heap whose root is the page `root`.
+    /// Opens the heap whose root is the page `root`.
     ///
     /// # Errors
     /// No memory, the root could not be read, or it is no root of a heap.
@@ -102,32 +103,32 @@ impl<P: Pages> Heap<P> {
         Heap { pages, anchor, owner, form, limits, tail, holes, root }
     }
 
-    /// The page of the root.
+    /// Returns the page of the root.
     pub fn root(&self) -> PageId {
         PageId(self.root.load(Ordering::Acquire))
     }
 
-    /// The root moved to `page`.
+    /// Records that the root moved to `page`.
     pub(crate) fn set_root(&self, page: PageId) {
         self.root.store(page.0, Ordering::Release);
     }
 
-    /// The id that the heap's pages carry.
+    /// Returns the owner id in the headers of the heap's pages.
     pub fn owner(&self) -> u32 {
         self.owner
     }
 
-    /// The memory that holds its pages.
+    /// Returns the memory that holds its pages.
     pub fn pages(&self) -> &Arc<P> {
         &self.pages
     }
 
-    /// Where its root's swip is.
+    /// Returns the anchor, which holds its root's swip.
     pub fn anchor(&self) -> Anchor {
         self.anchor
     }
 
-    /// What fits.
+    /// Returns the limits of records.
     pub fn limits(&self) -> Limits {
         self.limits
     }

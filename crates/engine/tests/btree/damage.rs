@@ -1,4 +1,4 @@
-//! Pages that are not what they should be.
+//! Damaged pages.
 
 use millpond::internals::btree::{self, BTree, InnerKind, LeafKind, check_page};
 use millpond::internals::page::{PageBuffer, PageType};
@@ -6,7 +6,7 @@ use millpond::internals::pool::{Kind, Pages, Read};
 
 use crate::harness::optimistic;
 
-/// Copies of all nodes' pages of a tree with all kinds of entries.
+/// Returns copies of all nodes' pages of a tree with all kinds of entries.
 fn pages() -> Vec<PageBuffer> {
     let tree = BTree::create(optimistic(1024), 1).unwrap();
     for i in 0..400u32 {
@@ -36,7 +36,7 @@ fn pages() -> Vec<PageBuffer> {
 }
 
 #[test]
-fn sound_pages_have_no_violations_and_any_bytes_make_no_panic() {
+fn sound_pages_have_no_violations_and_no_bytes_cause_a_panic() {
     let mut random = fastrand::Rng::with_seed(4);
     for page in pages() {
         assert_eq!(check_page(page.view()), []);
@@ -85,7 +85,7 @@ fn a_change_of_any_count_length_or_key_is_found() {
 }
 
 #[test]
-fn operations_on_damaged_pages_fail_or_answer_but_never_panic() {
+fn operations_on_damaged_pages_fail_or_return_but_never_panic() {
     let mut random = fastrand::Rng::with_seed(6);
     let (mut refused, mut reported) = (0, 0);
     for _ in 0..150 {

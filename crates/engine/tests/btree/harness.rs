@@ -1,10 +1,10 @@
-//! Where tests get their memory from, and keys and values to put there.
+//! The memories that tests run on, and keys and values for them.
 
 use std::sync::Arc;
 
 use millpond::internals::pool::{Latched, Optimistic, Twin, Unlatched};
 
-/// Makes memory with pages of so many bytes.
+/// Creates a memory with pages of this many bytes.
 pub type Make<P> = fn(usize) -> Arc<P>;
 
 pub fn optimistic(page_size: usize) -> Arc<Twin<Optimistic>> {
@@ -29,7 +29,7 @@ macro_rules! on_each {
 }
 pub(crate) use on_each;
 
-/// A key of up to `max` bytes, out of few: many share prefixes, some are prefixes of others.
+/// Returns a key of up to `max` bytes, of few: many share prefixes, some are prefixes of others.
 pub fn key(random: &mut fastrand::Rng, max: usize) -> Vec<u8> {
     let prefix: &[u8] =
         [&b""[..], b"a", b"prefix", b"prefix/long/and/longer", &[0, 0, 0], &[255; 9]]
@@ -42,7 +42,7 @@ pub fn key(random: &mut fastrand::Rng, max: usize) -> Vec<u8> {
     key
 }
 
-/// A value of `len` bytes that tells values apart.
+/// Returns a value of `len` bytes that differs from the others.
 pub fn value(random: &mut fastrand::Rng, len: usize) -> Vec<u8> {
     let seed = random.u8(..);
     (0..len).map(|i| seed.wrapping_add(i as u8)).collect()

@@ -1,4 +1,4 @@
-//! Values read where they lie, in a leaf that is latched meanwhile.
+//! Values read in their page, whose leaf is latched meanwhile.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,9 +12,9 @@ on_each!(
     a_value_is_seen_as_it_is_whatever_its_size,
     a_closure_sees_the_page_itself,
     a_closure_may_read_all_of_the_tree_and_write_another,
-    a_closure_that_needs_its_own_leaf_gets_an_error_and_the_tree_goes_on,
-    a_removal_that_is_done_is_no_error_where_the_leaf_beside_it_is_looked_at,
-    a_panic_in_a_closure_gives_the_leaf_back,
+    a_write_to_the_leaf_that_a_closure_borrows_fails_and_the_tree_stays_usable,
+    a_removal_beside_a_borrowed_leaf_is_applied_and_no_error,
+    a_panic_in_a_closure_releases_the_leaf,
 );
 
 fn a_value_is_seen_as_it_is_whatever_its_size<P: Pages>(make: Make<P>) {
@@ -84,7 +84,9 @@ fn a_closure_may_read_all_of_the_tree_and_write_another<P: Pages>(make: Make<P>)
     assert_eq!(other.check().unwrap().violations, []);
 }
 
-fn a_closure_that_needs_its_own_leaf_gets_an_error_and_the_tree_goes_on<P: Pages>(make: Make<P>) {
+fn a_write_to_the_leaf_that_a_closure_borrows_fails_and_the_tree_stays_usable<P: Pages>(
+    make: Make<P>,
+) {
     let tree = numbered(make);
     let key = 77u16.to_be_bytes();
     let error = tree.read(&key, |bytes| {
@@ -94,7 +96,7 @@ fn a_closure_that_needs_its_own_leaf_gets_an_error_and_the_tree_goes_on<P: Pages
     });
     let error = error.unwrap().unwrap();
     assert!(matches!(error, WriteError::Pool(PoolError::Held { pages: 1 })), "{error}");
-    // Where two closures look, both are counted.
+    // Two closures that borrow pages are both counted.
     let error = tree.read(&key, |_| tree.read(&[0, 0], |_| tree.remove(&key).unwrap_err()));
     assert!(matches!(error.unwrap().unwrap().unwrap().unwrap(), PoolError::Held { pages: 2 }));
     assert!(tree.upsert(&key, b"new").unwrap());
@@ -102,18 +104,16 @@ fn a_closure_that_needs_its_own_leaf_gets_an_error_and_the_tree_goes_on<P: Pages
     assert_eq!(tree.check().unwrap().violations, []);
 }
 
-fn a_removal_that_is_done_is_no_error_where_the_leaf_beside_it_is_looked_at<P: Pages>(
-    make: Make<P>,
-) {
+fn a_removal_beside_a_borrowed_leaf_is_applied_and_no_error<P: Pages>(make: Make<P>) {
     let tree = numbered(make);
     let (mut removed, mut k) = (0, 150u16);
-    // Until the leaf beside it gets thin.
+    // Until the leaf beside it becomes thin.
     tree.read(&150u16.to_be_bytes(), |_| {
         while removed < 20 {
             k += 1;
             match tree.remove(&k.to_be_bytes()) {
                 Ok(true) => removed += 1,
-                // It is in the leaf that the closure looks at.
+                // It is in the leaf that the closure has borrowed.
                 Err(PoolError::Held { .. }) => k += 4,
                 other => panic!("{other:?}"),
             }
@@ -124,7 +124,7 @@ fn a_removal_that_is_done_is_no_error_where_the_leaf_beside_it_is_looked_at<P: P
     assert_eq!(tree.check().unwrap().violations, []);
 }
 
-fn a_panic_in_a_closure_gives_the_leaf_back<P: Pages>(make: Make<P>) {
+fn a_panic_in_a_closure_releases_the_leaf<P: Pages>(make: Make<P>) {
     let tree = numbered(make);
     let key = 5u16.to_be_bytes();
     let result = catch_unwind(AssertUnwindSafe(|| tree.read(&key, |_| panic!("as ordered"))));

@@ -11,7 +11,7 @@ use crate::model::same;
 
 on_each!(the_longest_keys_come_and_go_in_any_order, a_page_of_4096_bytes_takes_keys_of_1024,);
 
-/// Orders in which `count` keys come.
+/// Orders in which `count` keys are inserted.
 fn orders(count: u32) -> Vec<Vec<u32>> {
     let mut shuffled: Vec<u32> = (0..count).collect();
     fastrand::Rng::with_seed(5).shuffle(&mut shuffled);
@@ -20,8 +20,8 @@ fn orders(count: u32) -> Vec<Vec<u32>> {
 }
 
 /// Keys of a few families. Those of a family differ only at the end, so that a fence between them
-/// is as long as they are; two fences of different families have no prefix in common, so that what
-/// lies between them is stored whole.
+/// is as long as they are; two fences of different families have no prefix in common, so that keys
+/// between them are stored whole.
 fn key(i: u32, len: usize, families: u32) -> Vec<u8> {
     let (family, member) = (i % families, i / families);
     let mut key = vec![b'k'; len];
@@ -51,7 +51,7 @@ fn come_and_go<P: Pages>(tree: &BTree<P>, order: &[u32], len: usize, families: u
     same(tree, &map);
     while !tree.compact(50).unwrap() {}
     same(tree, &map);
-    // Fences stay when the keys that they came from go, and their neighbours come.
+    // Fences stay when the keys that they were derived from are removed, and neighbours inserted.
     let mut random = fastrand::Rng::with_seed(6);
     for round in 0..8 * order.len() {
         let key = key(random.u32(..order.len() as u32), len, families);

@@ -1,4 +1,4 @@
-//! How much room trees take.
+//! The space that trees use.
 
 use millpond::internals::btree::BTree;
 use millpond::internals::pool::Pages;

@@ -1,5 +1,5 @@
-//! A leaf that is older than its parent says, in memory already, where no load looks at it: no walk
-//! over leaves goes on for ever, or back.
+//! An outdated leaf that is resident, where no load verifies it: a walk over leaves neither runs
+//! for ever nor moves backwards.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -16,7 +16,7 @@ const ROWS: u32 = 800;
 
 type Leaves = BTreeMap<u64, (usize, PageBuffer)>;
 
-/// The leaves below the root, by page, with the places of their swips.
+/// Returns the leaves below the root, by page, with the offsets of their swips.
 fn leaves<L: Latching>(tree: &BTree<Twin<L>>) -> Leaves {
     let look = |mtr: &millpond::internals::pool::MiniTransaction<'_, Twin<L>>| {
         let root = Read::root(mtr, tree.anchor(), Mark::READ)?;
@@ -40,7 +40,7 @@ fn key(n: u32) -> [u8; 4] {
     n.to_be_bytes()
 }
 
-/// A tree in which one leaf is what it was before it split; `which` of those.
+/// Creates a tree in which one leaf, the `which`th of those, is as it was before it split.
 fn outdated<L: Latching>(
     pages: std::sync::Arc<Twin<L>>,
     which: usize,
@@ -72,11 +72,11 @@ fn outdated<L: Latching>(
 #[track_caller]
 fn assert_names(error: &PoolError, page: u64) {
     let PoolError::Corrupt { page: named, what } = error else { panic!("{error}") };
-    // Forwards the leaf that has the wrong fences, or the next one, which they do not lead to.
+    // Forwards, the leaf with the wrong fences, or the next one, which they do not lead to.
     assert!(what.contains("fences") || what.contains("header"), "{named} for {page}: {what}");
 }
 
-/// The keys that a cursor shows up to the error; never more than there are.
+/// Returns the keys that a cursor shows before the error; never more than there are.
 fn walk<P: Pages>(tree: &BTree<P>, forward: bool) -> (Vec<Vec<u8>>, Option<PoolError>) {
     let mut cursor = tree.cursor();
     let mut shown = Vec::new();
@@ -105,7 +105,7 @@ fn assert_found_out<L: Latching>(make: impl Fn() -> std::sync::Arc<Twin<L>>) {
                 found_out += 1;
             }
         }
-        // They end; what they meet may be sound for them.
+        // They end; the leaf may be sound for them.
         if let Err(error) = tree.count() {
             assert_names(&error, page);
         }
@@ -121,7 +121,7 @@ fn assert_found_out<L: Latching>(make: impl Fn() -> std::sync::Arc<Twin<L>>) {
 }
 
 #[test]
-fn a_walk_over_an_outdated_leaf_in_memory_goes_neither_back_nor_on_for_ever() {
+fn a_walk_over_an_outdated_resident_leaf_ends_and_does_not_move_backwards() {
     assert_found_out(|| optimistic(PAGE));
     assert_found_out(|| latched(PAGE));
 }

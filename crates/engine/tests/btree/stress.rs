@@ -13,7 +13,7 @@ use crate::harness::{Make, latched, optimistic};
 const THREADS: u64 = 4;
 const STEPS: u32 = 6000;
 
-/// Each thread owns the keys of one residue, and knows what must be there.
+/// Each thread owns the keys of one residue, and checks which must be there.
 fn owner<P: Pages>(tree: &BTree<P>, me: u64) -> BTreeMap<u64, u64> {
     let mut random = fastrand::Rng::with_seed(me);
     let mut mine = BTreeMap::new();
@@ -48,7 +48,7 @@ fn owner<P: Pages>(tree: &BTree<P>, me: u64) -> BTreeMap<u64, u64> {
     mine
 }
 
-/// Scans while others write: keys ascend, and those that nobody removes are all there.
+/// Scans while others write: keys ascend, and those that no thread removes are all there.
 fn scanner<P: Pages>(tree: &BTree<P>, stop: &AtomicBool) {
     let mut turn = 0u32;
     while !stop.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! Large values, whole and as streams, and the pages they take.
+//! Large values, whole and as streams, and the pages they use.
 
 use std::io::{Read, Seek, SeekFrom};
 

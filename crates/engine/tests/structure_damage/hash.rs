@@ -1,4 +1,4 @@
-//! Damaged pages of a hash index: found by the check, and never a reason to panic.
+//! Damaged pages of a hash index: reported by the check, without a panic.
 
 use millpond::internals::hash_index::{DirectoryKind, HashIndex, Violation, check_page};
 use millpond::internals::page::{PAGE_HEADER, PageType};
@@ -54,7 +54,7 @@ fn planted_damage_is_found() {
         assert!(found.iter().any(matches), "{found:?}");
     };
     says(false, &|p| p[28] = 3, |v| matches!(v, Violation::Type { found: 3, expected: 7 }));
-    says(false, &|p| p[24] = 9, |v| matches!(v, Violation::LockOwner { found: 9, expected: 5 }));
+    says(false, &|p| p[24] = 9, |v| matches!(v, Violation::Owner { found: 9, expected: 5 }));
     says(false, &|p| p[17] ^= 4, |v| matches!(v, Violation::Id { .. }));
     says(false, &|p| p[33] = 1, |v| matches!(v, Violation::Header { .. }));
     says(false, &|p| p[32] -= 1, |v| matches!(v, Violation::Heap { .. }));
@@ -103,7 +103,7 @@ proptest! {
         root in any::<bool>(),
     ) {
         let index = index(60);
-        // Swips are proven by checksums; the twin follows them as they are.
+        // Swips are verified by checksums; the twin follows them as they are.
         let hurt = |page: &mut [u8]| for &(at, byte) in &bytes {
             if !root || at < 64 + 32 {
                 page[at] = byte;

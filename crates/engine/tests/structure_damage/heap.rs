@@ -1,4 +1,4 @@
-//! Damaged pages of a heap: found by the check, and never a reason to panic.
+//! Damaged pages of a heap: reported by the check, without a panic.
 
 use millpond::internals::heap::{DirectoryKind, Heap, RecordId, Violation, check_page};
 use millpond::internals::page::{PAGE_HEADER, PageBuffer};
@@ -52,7 +52,7 @@ fn planted_damage_is_found() {
     };
     says(false, &|p| p[28] = 3, |v| matches!(v, Violation::Type { found: 3, expected: 9 }));
     says(false, &|p| p[29] = 2, |v| matches!(v, Violation::Level { found: 2, expected: 0 }));
-    says(false, &|p| p[24] = 9, |v| matches!(v, Violation::LockOwner { found: 9, expected: 5 }));
+    says(false, &|p| p[24] = 9, |v| matches!(v, Violation::Owner { found: 9, expected: 5 }));
     says(false, &|p| p[17] ^= 4, |v| matches!(v, Violation::Id { .. }));
     says(false, &|p| p[48] = 7, |v| matches!(v, Violation::Number { found: 7, expected: 0 }));
     says(false, &|p| p[33] = 1, |v| matches!(v, Violation::Header { .. }));
@@ -103,7 +103,7 @@ proptest! {
         root in any::<bool>(),
     ) {
         let heap = heap();
-        // Swips are proven by checksums; the twin follows them as they are.
+        // Swips are verified by checksums; the twin follows them as they are.
         let hurt = |page: &mut [u8]| for &(at, byte) in &bytes {
             if !root || at < 64 + 32 {
                 page[at] = byte;

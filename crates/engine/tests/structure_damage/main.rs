@@ -1,4 +1,4 @@
-//! Damaged pages of hash indexes and heaps: found by checks, and never a reason to panic.
+//! Damaged pages of hash indexes and heaps: reported by checks, without a panic.
 
 use std::sync::{Arc, LazyLock};
 

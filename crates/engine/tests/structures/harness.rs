@@ -15,13 +15,13 @@ use millpond_policies::policy::{LeanEvict, Lru, Random};
 
 use crate::storage::{MemoryStorage, tiny};
 
-/// Bytes of a page: so few that everything splits all the time.
+/// Bytes of a page: few, so that pages split all the time.
 pub const PAGE: usize = 512;
 
 /// A test that runs on any memory.
 pub trait Job {
-    /// Runs it; `threads` says whether more than one thread may take part. All pages that were
-    /// taken must be given back at the end.
+    /// Runs it; `threads`: whether more than one thread may take part. All pages that were
+    /// allocated must be freed at the end.
     fn run<P: Pages>(&self, pages: &Arc<P>, threads: bool);
 }
 
@@ -33,7 +33,7 @@ impl<L: Latching, T: HitHook, const SWIZZLES: bool> PoolStrategy for Made<L, T, 
     const SWIZZLES: bool = SWIZZLES;
 }
 
-/// A pool of few frames that knows all structures' page types.
+/// Creates a pool of few frames with the page kinds of all structures.
 pub fn pool<M: PoolStrategy>(
     frames: u32,
     storage: &Arc<MemoryStorage>,
@@ -57,7 +57,7 @@ fn thrash<M: PoolStrategy>(job: &impl Job, policy_host: &dyn Fn(&Shape) -> Hoste
     pool.flush(Reason::Recov).unwrap();
     assert_eq!(pool.evict_all().unwrap(), 0, "everything can be evicted");
     pool.return_ids().unwrap();
-    assert_eq!(storage.taken(), 0, "all pages were given back");
+    assert_eq!(storage.taken(), 0, "all pages were freed");
 }
 
 fn spec(name: &str) -> Spec {
@@ -76,7 +76,7 @@ pub fn random(shape: &Shape) -> HostedPolicy<<Random as PolicySpec>::Hook> {
     HostedPolicy::open::<Random>(&spec("random"), shape).unwrap()
 }
 
-/// The pool that most tests of one combination take.
+/// The pool of most tests of one combination.
 pub type Swizzled = Made<Optimistic, <LeanEvict as PolicySpec>::Hook, true>;
 
 /// On pools of every combination of a strategy with another.

@@ -128,7 +128,7 @@ fn every_operation_does_what_a_hash_map_does_on_thrashing_pools() {
     on_pools(&Operations(700));
 }
 
-/// So many entries that directories hang below directories.
+/// Enough entries for directories below directories.
 struct Deep;
 
 impl Job for Deep {
@@ -198,7 +198,7 @@ fn an_entry_that_is_too_long_is_refused() {
 }
 
 #[test]
-fn an_iteration_goes_on_from_a_position() {
+fn an_iteration_resumes_from_a_position() {
     let index = HashIndex::create(Arc::new(Twin::<Optimistic>::new(PAGE).unwrap()), 5, 0).unwrap();
     for n in 0..3000u32 {
         index.insert(&n.to_be_bytes(), &[0; 9]).unwrap();
@@ -210,11 +210,11 @@ fn an_iteration_goes_on_from_a_position() {
         let Some(first) = entries.next() else { break };
         *seen.entry(first.unwrap().0).or_insert(0) += 1;
         position = entries.position();
-        // The rest of the bucket comes before the position.
+        // The rest of the bucket is before the position.
         while let (Some(entry), true) = (entries.next(), entries.position() == position) {
             *seen.entry(entry.unwrap().0).or_insert(0) += 1;
         }
-        // The index may change its form in between.
+        // The index may grow or shrink in between.
         if seen.len() == 1 {
             for n in 3000..6000u32 {
                 index.insert(&n.to_be_bytes(), &[0; 9]).unwrap();

@@ -64,7 +64,7 @@ fn work<P: Pages>(index: &HashIndex<P>, thread: u64, rounds: usize, added: &Atom
     }
 }
 
-/// Every stable entry is seen once in each iteration, whatever the others do.
+/// Every stable entry is returned once by each iteration, whatever other threads do.
 fn watch<P: Pages>(index: &HashIndex<P>, stop: &AtomicBool) {
     loop {
         let ends = stop.load(Ordering::Relaxed);

@@ -146,7 +146,7 @@ fn a_bulk_append_fills_pages_and_grows_by_directories() {
 }
 
 #[test]
-fn room_that_removals_leave_is_used_again() {
+fn free_space_that_removals_leave_is_used_again() {
     let heap = Heap::create(twin(), 6).unwrap();
     let mut ids: Vec<RecordId> = (0..4000).map(|_| heap.append(&[1; 40]).unwrap()).collect();
     let pages = heap.stats().unwrap().data_pages;

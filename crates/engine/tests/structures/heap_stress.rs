@@ -63,7 +63,7 @@ fn work<P: Pages>(
     }
 }
 
-/// Every stable record is seen once in each scan, whatever the others do.
+/// Every stable record is returned once by each scan, whatever other threads do.
 fn watch<P: Pages>(heap: &Heap<P>, stable: &[RecordId], stop: &AtomicBool) {
     loop {
         let ends = stop.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! A pool that was not told where a structure's swips are says so, at once.
+//! A pool without a structure's page kinds fails at once, with an error that names the page type.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use millpond_policies::contract::Shape;
 use crate::harness::{PAGE, Swizzled, lean, pool};
 use crate::storage::{MemoryStorage, tiny};
 
-fn untold(storage: &Arc<MemoryStorage>) -> Arc<Pool<Swizzled>> {
+fn unregistered(storage: &Arc<MemoryStorage>) -> Arc<Pool<Swizzled>> {
     let shape = Shape { frames: 24, pages_dense: None, seed: 3 };
     Arc::new(Pool::open(tiny(24), storage.clone(), lean(&shape)).unwrap())
 }
@@ -26,16 +26,16 @@ fn names(error: &PoolError, wanted: PageType) {
 }
 
 #[test]
-fn a_structure_that_grows_in_a_pool_that_does_not_know_it_is_an_error_that_names_its_pages() {
+fn growing_a_structure_whose_kinds_are_not_registered_fails_and_names_its_page_type() {
     let storage = Arc::new(MemoryStorage::new(PAGE));
-    let pool = untold(&storage);
+    let pool = unregistered(&storage);
     let index = HashIndex::create(pool.clone(), 1, 7).unwrap();
     let error = (0u32..2000).find_map(|i| index.insert(&i.to_le_bytes(), &[1; 40]).err()).unwrap();
     let hash_index::WriteError::Pool(error) = error else { panic!("{error}") };
     names(&error, PageType::HASH_ROOT);
     // Nothing reaches storage: there would be pointers in it.
     names(&pool.flush(Reason::Recov).unwrap_err(), PageType::HASH_ROOT);
-    let pool = untold(&storage);
+    let pool = unregistered(&storage);
     let heap = Heap::create(pool.clone(), 1).unwrap();
     let error = (0..2000).find_map(|_| heap.append(&[1; 60]).err()).unwrap();
     let heap::WriteError::Pool(error) = error else { panic!("{error}") };
@@ -43,13 +43,13 @@ fn a_structure_that_grows_in_a_pool_that_does_not_know_it_is_an_error_that_names
 }
 
 #[test]
-fn a_structure_that_is_opened_in_a_pool_that_does_not_know_it_is_the_same_error() {
+fn reading_a_structure_whose_kinds_are_not_registered_is_the_same_error() {
     let storage = Arc::new(MemoryStorage::new(PAGE));
-    let told = pool::<Swizzled>(24, &storage, &lean);
-    let heap = Heap::create(told.clone(), 1).unwrap();
+    let registered = pool::<Swizzled>(24, &storage, &lean);
+    let heap = Heap::create(registered.clone(), 1).unwrap();
     let ids: Vec<RecordId> = (0u8..200).map(|i| heap.append(&[i; 60]).unwrap()).collect();
-    told.flush(Reason::Recov).unwrap();
-    let heap = Heap::open(untold(&storage), 1, heap.root()).unwrap();
+    registered.flush(Reason::Recov).unwrap();
+    let heap = Heap::open(unregistered(&storage), 1, heap.root()).unwrap();
     for id in [ids[0], ids[150], ids[0]] {
         names(&heap.get_owned(id).unwrap_err(), PageType::HEAP_DIRECTORY);
     }

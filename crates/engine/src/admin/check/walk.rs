@@ -222,7 +222,7 @@ impl<'s> Walk<'s> {
             return;
         };
         if header.owner != expected {
-            let fault = Violation::LockOwner { found: header.owner, expected };
+            let fault = Violation::Owner { found: header.owner, expected };
             return self.fault(visit, fault.into());
         }
         match &visit.role {

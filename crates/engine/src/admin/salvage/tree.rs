@@ -212,7 +212,7 @@ impl<'s> Saver<'s> {
         result.unwrap_or(Ok(())).map_err(|error| bad(error.into()))?;
         let found = PageHeader::read(self.values.bytes(0)).owner;
         if found != source.owner {
-            return Err(bad(Violation::LockOwner { found, expected: source.owner }.into()));
+            return Err(bad(Violation::Owner { found, expected: source.owner }.into()));
         }
         let view = self.values.view(0);
         let parts = overflow_parts(view, part).map_err(|violation| bad(violation.into()))?;
@@ -245,7 +245,7 @@ fn trusted<'v>(source: &Source, next: &Next, page: View<'v>) -> Result<StoredNod
     page.copy_into(0, &mut header);
     let found = PageHeader::read(&header).owner;
     if found != source.owner {
-        return Err(Violation::LockOwner { found, expected: source.owner }.into());
+        return Err(Violation::Owner { found, expected: source.owner }.into());
     }
     let node = StoredNode::of(page).map_err(|wrong| {
         let first = wrong.into_iter().next();

@@ -1,7 +1,7 @@
-//! Changing a node that is held exclusively, or a draft of one.
+//! Edits of a node that is latched exclusively, or of a draft of one.
 //!
-//! Every write is checked against the page's length, so that a damaged page can be made no worse
-//! than it is; callers ask [`Node::is_sound`] first and report it.
+//! Every write is checked against the page's length, so that an edit of a damaged page stays inside
+//! it; callers check [`Node::is_sound`] first and report it.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::btree::node::search::hint_distance;
 use crate::page::{PAGE_HEADER, PageBuffer, PageType, View};
 use crate::pool::Swip;
 
-/// A value in overflow pages, as its leaf entry says.
+/// The reference to a value in overflow pages, as its leaf entry holds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reference {
     /// The root of its pages.
@@ -21,7 +21,7 @@ pub(crate) struct Reference {
     pub(crate) stamp: u64,
 }
 
-/// What an entry holds beside its key.
+/// The content of an entry besides its key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Payload<'a> {
     Inline(&'a [u8]),
@@ -40,7 +40,7 @@ impl Payload<'_> {
     }
 }
 
-/// A node to be changed.
+/// A node to be edited.
 pub(crate) struct Edit<'a> {
     page: &'a mut [u8],
     leaf: bool,
@@ -60,12 +60,12 @@ fn put32(page: &mut [u8], at: usize, value: usize) {
     put(page, at, &(value as u32).to_le_bytes());
 }
 
-/// Writes a swip into a page that is held exclusively.
+/// Writes a swip into a page that is latched exclusively.
 pub(crate) fn put_swip(page: &mut [u8], at: usize, swip: Swip) {
     put(page, at, &swip.0.to_le_bytes());
 }
 
-/// The reference at `at` of a leaf that is held, or was copied.
+/// Returns the reference at `at` of a leaf that is latched, or was copied.
 pub(crate) fn reference_at(view: View<'_>, at: usize) -> Reference {
     Reference { swip: Swip(view.u64(at)), len: view.u64(at + 8), stamp: view.u64(at + 16) }
 }
@@ -79,7 +79,7 @@ impl<'a> Edit<'a> {
         Edit { page, leaf: false }
     }
 
-    /// Whichever the page's level says.
+    /// A leaf or an inner node, as the page's level states.
     pub(crate) fn of(page: &'a mut [u8]) -> Edit<'a> {
         let leaf = Node::of(View::of(page)).leaf;
         Edit { page, leaf }
@@ -94,7 +94,7 @@ impl<'a> Edit<'a> {
         self.page
     }
 
-    /// Makes the page an empty node with these fences.
+    /// Initialises an empty node with these fences.
     pub(crate) fn init(&mut self, lower: &[u8], upper: Option<&[u8]>) {
         let slots = slots_at(self.page.len(), self.leaf);
         if let Some(header) = self.page.get_mut(PAGE_HEADER..slots) {
@@ -118,7 +118,7 @@ impl<'a> Edit<'a> {
         put32(self.page, HEAP, heap);
     }
 
-    /// Changes the page's level, and with it what kind of node it is.
+    /// Changes the page's level, and with it the type of node.
     pub(crate) fn set_level(&mut self, level: u8) {
         let kind = if level == 0 { PageType::BTREE_LEAF } else { PageType::BTREE_INNER };
         put(self.page, LEVEL, &[level]);
@@ -126,45 +126,49 @@ impl<'a> Edit<'a> {
         self.leaf = level == 0;
     }
 
-    /// Bytes that an entry takes here, slot included.
+    /// Returns the bytes that an entry occupies here, slot included.
     pub(crate) fn entry_len(&self, key_len: usize, payload: &Payload<'_>) -> usize {
         self.node().need(key_len, payload)
     }
 
-    /// Inserts an entry at its place; `false`, and nothing changed, if there is no room.
+    /// Inserts an entry at its slot; `false`, and nothing changed, if there is no room.
     pub(crate) fn insert(&mut self, at: usize, key: &[u8], payload: &Payload<'_>) -> bool {
         let need = self.entry_len(key.len(), payload);
         if self.node().gap() < need {
             if self.node().free() < need {
                 return false;
             }
-            self.tidy();
+            self.compact();
             if self.node().gap() < need {
                 return false;
             }
         }
-        let count = self.node().count();
+        let (count, free) = (self.node().count(), self.node().free());
         let at = at.min(count);
         let (slot, end) = (self.node().slot(at), self.node().slot(count));
         self.page.copy_within(slot..end, slot + stride(self.leaf));
         let suffix = key.get(self.node().prefix_len()..).unwrap_or(&[]);
         self.fill(slot, suffix, payload);
         put16(self.page, COUNT, count + 1);
+        debug_assert_eq!(self.node().count(), count + 1);
+        debug_assert_eq!(self.node().free() + need, free, "an entry occupies what was asked for");
         self.hint(at, count);
         true
     }
 
-    /// Appends an entry without keeping the hints; see [`Edit::finish`].
+    /// Appends an entry without updating the hints; see [`Edit::finish`].
     pub(crate) fn push(&mut self, key: &[u8], payload: &Payload<'_>) -> bool {
         let need = self.entry_len(key.len(), payload);
         if self.node().gap() < need {
             return false;
         }
-        let count = self.node().count();
+        let (count, free) = (self.node().count(), self.node().free());
         let slot = self.node().slot(count);
         let suffix = key.get(self.node().prefix_len()..).unwrap_or(&[]);
         self.fill(slot, suffix, payload);
         put16(self.page, COUNT, count + 1);
+        debug_assert_eq!(self.node().count(), count + 1);
+        debug_assert_eq!(self.node().free() + need, free, "an entry occupies what was asked for");
         true
     }
 
@@ -200,8 +204,10 @@ impl<'a> Edit<'a> {
         put(self.page, at + 16, &reference.stamp.to_le_bytes());
     }
 
-    /// Inner: puts `swip` into the place of child `i`.
+    /// Inner: replaces the swip of child `i`.
     pub(crate) fn set_child(&mut self, i: usize, swip: Swip) {
+        debug_assert!(!self.leaf);
+        debug_assert!(i <= self.node().count());
         let at = self.node().child_at(i);
         put_swip(self.page, at, swip);
     }
@@ -230,7 +236,7 @@ impl<'a> Edit<'a> {
         self.hint(i, count);
     }
 
-    /// The bytes of an inline value, to be changed in place.
+    /// Returns the bytes of an inline value, to be changed in place.
     pub(crate) fn value_mut(&mut self, i: usize) -> Option<&mut [u8]> {
         match self.node().value(i) {
             Value::Inline(span) => self.page.get_mut(span.at..span.end()),
@@ -253,8 +259,8 @@ impl<'a> Edit<'a> {
         put16(self.page, LAST_INSERT, at);
     }
 
-    /// Copies entries of the node `source` to the end; `false` if they do not all fit. The
-    /// overflow pages of the copies belong to this node from now on, if it is in a page.
+    /// Appends entries of the node `source`; `false` if they do not all fit. The swips of the
+    /// copies belong to this node from then on, if it is in a page.
     pub(crate) fn push_range(&mut self, source: &[u8], range: Range<usize>) -> bool {
         let from = Node { view: View::of(source), leaf: self.leaf };
         let same = from.prefix_len() == self.node().prefix_len();
@@ -271,7 +277,7 @@ impl<'a> Edit<'a> {
         })
     }
 
-    /// Copies an entry as it is, where key and value are one piece of the heap.
+    /// Appends a copy of an entry, where key and value are contiguous in the heap.
     fn push_block(&mut self, source: &[u8], from: Node<'_>, i: usize) -> bool {
         if self.leaf && matches!(from.value(i), Value::Overflow(_)) {
             return false;
@@ -293,8 +299,8 @@ impl<'a> Edit<'a> {
         true
     }
 
-    /// Moves everything together, so that all that is free lies in one piece.
-    pub(crate) fn tidy(&mut self) {
+    /// Compacts the heap, so that the free bytes are contiguous.
+    pub(crate) fn compact(&mut self) {
         let old = PageBuffer::copy_of(self.page);
         let from = Node { view: old.view(), leaf: self.leaf };
         let (lower, upper) = (from.lower_bytes(), from.upper_bytes());
@@ -309,14 +315,13 @@ impl<'a> Edit<'a> {
         self.finish();
     }
 
-    /// Brings the hints up to date after [`Edit::push`].
+    /// Updates the hints after [`Edit::push`].
     pub(crate) fn finish(&mut self) {
         let count = self.node().count();
         self.hint_from(0, hint_distance(count));
     }
 
-    /// Brings the hints up to date after a change at `at`, before which there were `before`
-    /// entries.
+    /// Updates the hints after an edit at `at`, before which there were `before` entries.
     fn hint(&mut self, at: usize, before: usize) {
         let distance = hint_distance(self.node().count());
         if distance == 0 {
@@ -338,7 +343,7 @@ impl<'a> Edit<'a> {
     }
 }
 
-/// The payload of entry `i` of a node that is held, or was copied.
+/// Returns the payload of entry `i` of a node that is latched, or was copied.
 pub(crate) fn payload_of<'s>(source: &'s [u8], node: Node<'_>, i: usize) -> Option<Payload<'s>> {
     if !node.leaf {
         return Some(Payload::Child(Swip(node.view.u64(node.slot(i) + SLOT_SWIP))));
@@ -350,13 +355,13 @@ pub(crate) fn payload_of<'s>(source: &'s [u8], node: Node<'_>, i: usize) -> Opti
 }
 
 impl Node<'_> {
-    /// Bytes that an entry takes here, slot included.
+    /// Returns the bytes that an entry occupies here, slot included.
     pub(crate) fn need(self, key_len: usize, payload: &Payload<'_>) -> usize {
         let suffix = key_len.saturating_sub(self.prefix_len());
         stride(self.leaf) + rest_of(suffix) + payload.heap_len()
     }
 
-    /// The reference of entry `i` of a leaf, if its value is in overflow pages.
+    /// Returns the reference of entry `i` of a leaf, if its value is in overflow pages.
     pub(crate) fn reference(self, i: usize) -> Option<Reference> {
         match self.value(i) {
             Value::Inline(_) => None,

@@ -1,4 +1,4 @@
-//! The layout of a node, and reading it.
+//! The layout of a node, and reads of it.
 //!
 //! ```text
 //! offset size
@@ -8,7 +8,7 @@
 //!     36    4  lower fence: offset, length
 //!     40    4  upper fence: offset, length
 //!     44    4  heap: the lowest byte in use of the heap, which grows down from the page's end
-//!     48    4  garbage: bytes of the heap that nobody refers to any more
+//!     48    4  garbage: bytes of the heap that no slot refers to
 //!     52    1  flags: bit 0: there is an upper fence (else the node covers all keys above)
 //!     53    1  streak: how often in a row inserts went upwards (> 0) or downwards (< 0)
 //!     54    2  where the last insert went
@@ -18,7 +18,7 @@
 //!                  leaf, 10 bytes:   head u32, offset u16, key length u16, value length u16
 //!                  inner, 16 bytes:  head u32, offset u16, key length u16, swip u64
 //!      …       free
-//!      …       heap: what is left of keys, values, fences
+//!      …       heap: rests of keys, values, fences
 //! ```
 //! All integers are little-endian. A node covers the keys from its lower fence up to, but not
 //! including, its upper fence. Inner slot *i* holds a separator and the child for the keys below
@@ -26,15 +26,15 @@
 //!
 //! A key is stored without the prefix. Its next four bytes, padded with zeros, are the *head*: a
 //! number that orders as the bytes do, so that a search compares numbers in the slots and seldom
-//! looks at the heap. The heap holds only what comes after the head, and behind it the value.
+//! reads the heap. The heap holds only what comes after the head, and behind it the value.
 //! Offsets fit 16 bits even where pages have 65536 bytes, since nothing of length 0 has one.
 //!
 //! The value length of a leaf's slot is `0x8000` where the value is in overflow pages; the entry
 //! then holds, at the next multiple of 8, a reference of 24 bytes: swip, length, stamp.
 //! The swips lie at multiples of 8, so that one load reads them.
 //!
-//! Reading never trusts a page: whatever a slot says, it is read through a [`View`], which
-//! answers 0 outside the page, and lengths are only used in copies that check them.
+//! Reads never trust a page: whatever a slot states, it is read through a [`View`], which returns 0
+//! outside the page, and lengths are only used in copies that check them.
 
 use crate::page::{PageType, View};
 
@@ -65,7 +65,7 @@ pub(crate) const INNER_SLOT: usize = 16;
 pub(crate) const SLOT_SWIP: usize = 8;
 pub(crate) const HEAD: usize = 4;
 
-/// The value length that says: in overflow pages.
+/// The value length of a value in overflow pages.
 pub(crate) const OVERFLOW: u16 = 0x8000;
 /// Bytes of a reference to overflow pages: swip, length, stamp.
 pub(crate) const REFERENCE: usize = 24;
@@ -75,7 +75,7 @@ pub(crate) const REFERENCE_ROOM: usize = REFERENCE + 7;
 /// The largest page whose leaves have no hints: their slots fill five cache lines.
 const UNHINTED_PAGE_MAX: usize = 4096;
 
-/// A node, seen through raw reads.
+/// A node, read through raw loads.
 #[derive(Clone, Copy)]
 pub(crate) struct Node<'a> {
     pub(crate) view: View<'a>,
@@ -95,7 +95,7 @@ impl Span {
     }
 }
 
-/// Where the value of a leaf's entry is.
+/// The place of the value of a leaf's entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Value {
     Inline(Span),
@@ -149,7 +149,7 @@ impl<'a> Node<'a> {
         Node { view, leaf: false }
     }
 
-    /// Whichever it is.
+    /// A leaf or an inner node, as the page's level states.
     #[inline]
     pub(crate) fn of(view: View<'a>) -> Node<'a> {
         Node { view, leaf: view.u8(LEVEL) == 0 }
@@ -172,14 +172,14 @@ impl<'a> Node<'a> {
         slots_at(self.view.len(), self.leaf)
     }
 
-    /// Entries; none if the page says that it has more than fit.
+    /// Returns the number of entries; 0 if the page states more than fit.
     #[inline(always)]
     pub(crate) fn count(self) -> usize {
         let count = usize::from(self.view.u16(COUNT));
         if self.slots() + count * stride(self.leaf) <= self.view.len() { count } else { 0 }
     }
 
-    /// Whether the numbers in the header can be true: what a writer asks before it believes them.
+    /// Whether the numbers in the header are consistent: checked before a writer uses them.
     pub(crate) fn is_sound(self) -> bool {
         let size = self.view.len();
         let end = self.slots() + usize::from(self.view.u16(COUNT)) * stride(self.leaf);
@@ -236,7 +236,7 @@ impl<'a> Node<'a> {
         self.heap().min(self.view.len()).saturating_sub(end)
     }
 
-    /// Bytes that could be had by tidying up.
+    /// Returns the free bytes, garbage included.
     pub(crate) fn free(self) -> usize {
         self.gap() + self.garbage()
     }

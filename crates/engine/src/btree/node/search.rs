@@ -1,9 +1,9 @@
 //! Finding a key in a node.
 //!
-//! First the hints: one cache line that says between which two of 16 sampled heads the key's head
-//! lies. Then a binary search among the heads of that stretch, without branches that depend on
-//! data. Only entries whose head equals the key's are looked at in the heap, and where keys are
-//! spread or short there is at most one.
+//! First the hints: one cache line that tells between which two of 16 sampled heads the key's head
+//! is. Then a binary search among the heads of that stretch, without branches that depend on data.
+//! Only entries whose head equals the key's are compared in the heap, and where keys are spread or
+//! short there is at most one.
 
 use std::cmp::Ordering;
 
@@ -23,7 +23,7 @@ fn search<const LEAF: bool>(view: View<'_>, key: &[u8]) -> (usize, bool) {
 }
 
 impl Node<'_> {
-    /// The first entry whose key is not below `key`, and whether it is `key`. The node must
+    /// Returns the first entry whose key is not below `key`, and whether it is `key`. The node must
     /// cover `key`, whose prefix is not compared.
     #[inline(always)]
     pub(crate) fn lower_bound(self, key: &[u8]) -> (usize, bool) {
@@ -73,7 +73,7 @@ impl Node<'_> {
         (lo, false)
     }
 
-    /// How key `i`, whose head equals that of `suffix`, compares with it.
+    /// Compares key `i`, whose head equals that of `suffix`, with it.
     #[inline(always)]
     pub(crate) fn compare_rest(self, i: usize, suffix: &[u8]) -> Ordering {
         let len = self.key_len(i);
@@ -86,14 +86,14 @@ impl Node<'_> {
         }
     }
 
-    /// Inner: which child is for `key`.
+    /// Inner: returns which child covers `key`.
     #[inline(always)]
     pub(crate) fn child_for(self, key: &[u8]) -> usize {
         let (at, equal) = self.lower_bound(key);
         at + usize::from(equal)
     }
 
-    /// Inner: which child is for the keys just below `key`.
+    /// Inner: returns which child covers the keys just below `key`.
     #[inline(always)]
     pub(crate) fn child_below(self, key: &[u8]) -> usize {
         self.lower_bound(key).0

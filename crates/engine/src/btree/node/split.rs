@@ -1,4 +1,4 @@
-//! Where to cut a node in two, and what the fence between the halves is.
+//! Where to split a node, and the fence between the halves.
 //!
 //! A separator between two keys is the shortest byte string above the one and not above the
 //! other. Near the middle, the cut with the shortest separator is taken. Inserts that go upwards
@@ -7,9 +7,9 @@
 
 use crate::btree::node::layout::*;
 
-/// Inserts in one direction after which a node takes it for a pattern.
+/// Inserts in one direction that make a pattern.
 const STREAK_MIN: i8 = 4;
-/// At most so many cuts beside the middle are looked at.
+/// Most cuts on each side of the middle that are considered.
 const WINDOW_MAX: usize = 8;
 
 /// A cut.
@@ -21,12 +21,12 @@ pub(crate) struct Cut {
     pub(crate) separator: Vec<u8>,
 }
 
-/// The shortest string above `left` and not above `right`, which is larger than `left`.
+/// Returns the shortest string above `left` and not above `right`, which is larger than `left`.
 pub(crate) fn separator<'r>(left: &[u8], right: &'r [u8]) -> &'r [u8] {
     right.get(..common(left, right) + 1).unwrap_or(right)
 }
 
-/// How many entries take about half of the bytes.
+/// Returns the number of entries that occupy about half of the bytes.
 fn middle(node: Node<'_>) -> usize {
     let (count, prefix) = (node.count(), node.prefix_len());
     let total: usize = (0..count).map(|i| node.entry_len_under(i, prefix)).sum();
@@ -34,7 +34,7 @@ fn middle(node: Node<'_>) -> usize {
     for i in 0..count {
         let entry = node.entry_len_under(i, prefix);
         if (sum + entry) * 2 >= total {
-            // The half goes through this entry: it goes where more of it lies.
+            // The half is inside this entry: it goes to the side that has more of it.
             return if (sum * 2 + entry) <= total { i + 1 } else { i };
         }
         sum += entry;
@@ -42,7 +42,7 @@ fn middle(node: Node<'_>) -> usize {
     count
 }
 
-/// The direction of recent inserts, if the next one, at `at`, goes on with it.
+/// Returns the direction of recent inserts, if the next one, at `at`, continues it.
 pub(crate) fn trend(node: Node<'_>, at: usize) -> i8 {
     let last = usize::from(node.view.u16(LAST_INSERT));
     let streak = node.view.u8(STREAK) as i8;
@@ -58,7 +58,7 @@ pub(crate) fn trend(node: Node<'_>, at: usize) -> i8 {
     }
 }
 
-/// Whether both parts of a node fit into a page each, with their new fences.
+/// Whether each part of a node fits into a page, with its new fences.
 fn fits(node: Node<'_>, cut: &Cut) -> bool {
     let (lower, upper) = (node.lower_bytes(), node.upper_bytes());
     let room = node.view.len() - node.slots();
@@ -72,7 +72,7 @@ fn fits(node: Node<'_>, cut: &Cut) -> bool {
         && size(right..node.count(), &cut.separator, upper.as_deref()) <= room
 }
 
-/// The cut before entry `left` of a leaf, or at separator `left` of an inner node.
+/// Returns the cut before entry `left` of a leaf, or at separator `left` of an inner node.
 fn cut_at(node: Node<'_>, left: usize) -> Cut {
     let mut key = Vec::new();
     node.key_to(left, &mut key);
@@ -84,7 +84,7 @@ fn cut_at(node: Node<'_>, left: usize) -> Cut {
     Cut { left, separator: key }
 }
 
-/// The wanted cut if it fits, or the nearest to the middle that does. There is one: see
+/// Returns the wanted cut if it fits, or the nearest to the middle that does. There is one: see
 /// [`crate::btree::Limits`].
 fn settle(node: Node<'_>, wanted: Cut, first: usize, middle: usize) -> Cut {
     if fits(node, &wanted) {
@@ -97,9 +97,11 @@ fn settle(node: Node<'_>, wanted: Cut, first: usize, middle: usize) -> Cut {
     found.unwrap_or(wanted)
 }
 
-/// Where to cut a leaf of at least two entries, or of one, beside which `new` finds no room; `new`
-/// is a key to be inserted, and its place.
+/// Returns where to cut a leaf of at least two entries, or of one, beside which there is no room
+/// for `new`, a key to be inserted, and its slot.
 pub(crate) fn cut_leaf(node: Node<'_>, new: Option<(&[u8], usize)>) -> Cut {
+    debug_assert!(node.leaf);
+    debug_assert!(node.count() > 0);
     let count = node.count();
     let last = count.saturating_sub(1).max(1);
     let middle = middle(node).clamp(1, last);
@@ -127,8 +129,10 @@ pub(crate) fn cut_leaf(node: Node<'_>, new: Option<(&[u8], usize)>) -> Cut {
     settle(node, wanted, 1, middle)
 }
 
-/// Where to cut an inner node of at least one separator; the next insert goes to `at`.
+/// Returns where to cut an inner node of at least one separator; the next insert is at `at`.
 pub(crate) fn cut_inner(node: Node<'_>, at: usize) -> Cut {
+    debug_assert!(!node.leaf);
+    debug_assert!(node.count() > 0);
     let count = node.count();
     let last = count.saturating_sub(1);
     let middle = middle(node).saturating_sub(1).min(last);

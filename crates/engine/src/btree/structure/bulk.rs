@@ -1,8 +1,8 @@
 //! Loading sorted rows into an empty tree.
 //!
 //! Rows are packed into a draft of a leaf until one does not fit any more; then the draft becomes
-//! the last leaf, and a new, empty one is linked behind it. Inner nodes fill up from left to right
-//! by the splits that ascending inserts make. So the tree is a whole one after every step.
+//! the last leaf, and a new, empty one is linked after it. Inner nodes fill from left to right by
+//! the splits that ascending inserts cause. So the tree is sound after every step.
 
 use crate::btree::descend::{Place, Seek, sound};
 use crate::btree::error::BulkError;
@@ -11,9 +11,9 @@ use crate::btree::node::layout::{
     INNER_SLOT, LEAF_SLOT, Node, REFERENCE_ROOM, common, rest_of, slots_at,
 };
 use crate::btree::node::split::separator;
-use crate::btree::structure::split::copy_body;
+use crate::btree::structure::relink::{copy_body, link};
 use crate::btree::tree::BTree;
-use crate::page::PageBuffer;
+use crate::page::{PageBuffer, View};
 use crate::pool::{MiniTransaction, Pages, PoolError, Try};
 
 /// How to load.
@@ -30,15 +30,22 @@ impl Default for BulkOptions {
     }
 }
 
-/// Bytes of values for overflow pages that are kept until their leaf is there.
+/// Bytes of values for overflow pages that are kept until their leaf is written.
 const LARGE_MAX: usize = 16 << 20;
 
 /// A row that waits for its leaf.
 struct Row {
     key: Vec<u8>,
     value: Vec<u8>,
-    /// The value goes to overflow pages, once the leaf is there.
+    /// The value goes to overflow pages, once the leaf is written.
     large: bool,
+}
+
+/// The bytes of rows in a leaf whose prefix has `prefix` bytes.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    prefix: usize,
+    bytes: usize,
 }
 
 /// Rows for the next leaf. All but the last are known to fit, with the fence before the last.
@@ -48,8 +55,8 @@ struct Pending {
     lower: Vec<u8>,
     /// Bytes of large values.
     large: usize,
-    /// Bytes of all rows where so many bytes of their keys are in the prefix.
-    sum: (usize, usize),
+    /// The bytes of all rows, as far as they are known.
+    sum: Sum,
     /// Bytes that may be in use in a leaf.
     room: usize,
 }
@@ -61,12 +68,14 @@ impl Pending {
     }
 
     fn push(&mut self, row: Row) {
-        self.sum.1 += Pending::row_len(&row, self.sum.0);
+        debug_assert!(self.rows.last().is_none_or(|last| last.key < row.key));
+        debug_assert!(self.lower <= row.key);
+        self.sum.bytes += Pending::row_len(&row, self.sum.prefix);
         self.large += if row.large { row.value.len() } else { 0 };
         self.rows.push(row);
     }
 
-    /// The fence before `key`, which comes behind the last row.
+    /// Returns the fence before `key`, which follows the last row.
     fn fence(&self, key: &[u8]) -> Vec<u8> {
         let last = self.rows.last().map_or(&[][..], |row| &row.key);
         separator(last, key).to_vec()
@@ -75,17 +84,17 @@ impl Pending {
     /// Whether all rows fit into one leaf below this fence.
     fn fits(&mut self, fence: Option<&[u8]>) -> bool {
         let prefix = fence.map_or(0, |fence| common(&self.lower, fence));
-        if prefix != self.sum.0 {
-            let sum = self.rows.iter().map(|row| Pending::row_len(row, prefix)).sum();
-            self.sum = (prefix, sum);
+        if prefix != self.sum.prefix {
+            let bytes = self.rows.iter().map(|row| Pending::row_len(row, prefix)).sum();
+            self.sum = Sum { prefix, bytes };
         }
-        self.sum.1 + self.lower.len() + fence.map_or(0, <[u8]>::len) <= self.room
+        self.sum.bytes + self.lower.len() + fence.map_or(0, <[u8]>::len) <= self.room
     }
 
-    /// Takes all rows out; what comes is above `fence`.
+    /// Takes all rows out; the next ones are above `fence`.
     fn take(&mut self, fence: &[u8]) -> Vec<Row> {
         self.lower = fence.to_vec();
-        self.sum = (0, 0);
+        self.sum = Sum::default();
         self.large = 0;
         std::mem::take(&mut self.rows)
     }
@@ -93,18 +102,18 @@ impl Pending {
 
 enum Step {
     Done,
-    /// The last inner node needs so many bytes for the separator.
+    /// The last inner node needs this many bytes for the separator.
     ParentFull(usize),
-    /// Somebody else wrote here.
+    /// Another thread wrote here.
     Disturbed,
 }
 
 impl<P: Pages> BTree<P> {
-    /// Loads rows whose keys ascend into this tree, which must be empty; answers how many. Values
-    /// too large for a leaf go to overflow pages as always.
+    /// Loads rows whose keys ascend into this tree, which must be empty; returns their number.
+    /// Values too large for a leaf are stored in overflow pages as always.
     ///
     /// # Errors
-    /// The tree is not empty, or somebody else writes to it; a key is not above the one before it;
+    /// The tree is not empty, or another thread writes to it; a key is not above the one before it;
     /// a key or value is too long; or the memory behind the tree failed. The rows before the one
     /// that failed may be there, or part of them.
     pub fn bulk_load<K: AsRef<[u8]>, V: AsRef<[u8]>>(
@@ -120,7 +129,7 @@ impl<P: Pages> BTree<P> {
         }
         let (waiting, lower) = (Vec::new(), Vec::new());
         let mut pending =
-            Pending { rows: waiting, lower, large: 0, sum: (0, 0), room: room as usize };
+            Pending { rows: waiting, lower, large: 0, sum: Sum::default(), room: room as usize };
         let mut at = 0;
         for (key, value) in rows {
             let (key, value) = (key.as_ref(), value.as_ref());
@@ -197,8 +206,8 @@ impl<P: Pages> BTree<P> {
         Ok(())
     }
 
-    /// Puts the draft into the last leaf and, unless it is the end, an empty leaf behind it;
-    /// `false` if that leaf is not empty, or not the one that the draft follows.
+    /// Copies the draft to the last leaf and, if there are `more`, links an empty leaf after it;
+    /// `false` if the last leaf is not empty, or not the one that the draft is for.
     fn append_leaf(&self, draft: &PageBuffer, fence: &[u8], more: bool) -> Result<bool, PoolError> {
         loop {
             match self.pages.run(|mtr| self.append_attempt(mtr, draft, fence, more))? {
@@ -243,19 +252,21 @@ impl<P: Pages> BTree<P> {
             return Ok(Step::Disturbed);
         }
         Edit::leaf(next.page_mut()).init(fence, None);
-        crate::btree::structure::split::link(&mut parent, index, fence, &last, &next);
+        link(&mut parent, index, fence, &last, &next);
         mtr.adopt(next.swip(), &parent);
         Ok(Step::Done)
     }
 }
 
+/// Copies the draft to a leaf, which must be empty and the last.
 fn fill_leaf(page: &mut [u8], draft: &PageBuffer) -> Step {
-    let old = Node::leaf(crate::page::View::of(page));
+    let old = Node::leaf(View::of(page));
     let new = Node::leaf(draft.view());
     let same = old.lower_bytes() == new.lower_bytes();
     if old.count() > 0 || !same || old.upper().is_some() {
         return Step::Disturbed;
     }
     copy_body(draft.bytes(), page);
+    debug_assert!(Node::leaf(View::of(page)).is_sound());
     Step::Done
 }

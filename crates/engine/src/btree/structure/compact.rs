@@ -1,36 +1,36 @@
-//! The background merge: neighbouring leaves go together until they are well filled.
+//! The background merge: neighbouring leaves are merged until they are well filled.
 //!
 //! Random inserts leave leaves about 69 % full. Two of them never fit into one page, but the
-//! content of four fits into three: an *X-merge* takes a few neighbours below one parent, packs
-//! their entries evenly into one page less, and frees the last page. A call looks at a bounded
-//! number of leaves and goes on where the last call ended.
+//! content of four fits into three: an *X-merge* packs the entries of a few neighbours below one
+//! parent evenly into one page less, and frees the last page. A call visits a bounded number of
+//! leaves and continues where the last call ended.
 
 use std::ops::Range;
 
 use millpond_base::PageId;
 
 use crate::btree::descend::{Place, Seek, ahead, sound};
-use crate::btree::node::edit::{Edit, Payload};
+use crate::btree::node::edit::{Edit, Payload, put_swip};
 use crate::btree::node::layout::{LAST_CHILD, Node, common};
 use crate::btree::node::split::separator;
 use crate::btree::structure::merge::LOADS_MAX;
-use crate::btree::structure::split::{adopt_all, copy_body};
+use crate::btree::structure::relink::{adopt_all, copy_body};
 use crate::btree::tree::BTree;
 use crate::page::{PAGE_HEADER, PageBuffer};
 use crate::pool::{Jump, MiniTransaction, Pages, PoolError, Swip, Try, Write};
 
 /// Most leaves that are packed into one less.
 const WIDTH_MAX: usize = 6;
-/// The packed leaves are at most so full, in percent.
+/// The packed leaves are at most this full, in percent.
 const FILL_MAX: usize = 96;
 
 struct Step {
-    /// The leaf that it came to.
+    /// The leaf that it visited.
     page: PageId,
-    /// Leaves looked at.
+    /// Leaves visited.
     leaves: u32,
     merged: bool,
-    /// Where to go on; `None`: at the beginning.
+    /// The key at which to continue; `None` at the end of the tree.
     next: Option<Vec<u8>>,
 }
 
@@ -38,9 +38,9 @@ struct Step {
 type Pieces = Vec<(usize, Range<usize>)>;
 
 impl<P: Pages> BTree<P> {
-    /// Looks at about so many leaves and packs those that are badly filled, going on where the
-    /// last call ended; answers whether the end of the tree was reached. To be called now and
-    /// then, by a thread in the background or by the user.
+    /// Visits about `leaves` leaves and packs those that are badly filled, continuing where the
+    /// last call ended; returns whether the end of the tree was reached. To be called now and then,
+    /// by a background thread or by the user.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -58,7 +58,7 @@ impl<P: Pages> BTree<P> {
             if step.merged {
                 self.merge_above(&key)?;
             }
-            // After a merge it may come to the same leaf once more: there is one less then.
+            // After a merge it may visit the same leaf once more: there is one less then.
             let next = if step.merged { step.next } else { ahead(step.page, &key, step.next)? };
             match next {
                 Some(next) => key = next,
@@ -69,8 +69,8 @@ impl<P: Pages> BTree<P> {
         Ok(false)
     }
 
-    /// Packs the leaves from that of `key` on, or goes on to the next one: if there is nothing to
-    /// pack, or `alone`, since its neighbours cannot be had at the same time.
+    /// Packs the leaves from that of `key` on, or continues to the next one: if there is nothing to
+    /// pack, or `alone`, since its neighbours are not resident at the same time.
     fn compact_step<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
@@ -122,12 +122,15 @@ impl<P: Pages> BTree<P> {
         index: usize,
         group: &mut Vec<Write<'o, P>>,
     ) -> Try<bool> {
+        debug_assert!(group.len() > 1);
+        debug_assert!(index + group.len() - 1 <= Node::inner(parent.view()).count());
         let pages = group.len() - 1;
         let Some((drafts, fences)) = draft_leaves(group, pages) else { return Ok(false) };
         let Some(above) = draft_parent(parent, index, group, &fences) else { return Ok(false) };
         let Some(mut gone) = group.pop() else { return Ok(false) };
         for (leaf, draft) in group.iter_mut().zip(&drafts) {
             copy_body(draft.bytes(), leaf.page_mut());
+            debug_assert!(Node::leaf(leaf.view()).is_sound());
         }
         for leaf in group.iter() {
             adopt_all(mtr, leaf);
@@ -142,14 +145,14 @@ impl<P: Pages> BTree<P> {
     }
 }
 
-/// Bytes of a leaf's entries without a prefix taken off: what they take at most elsewhere.
+/// Returns the bytes of a leaf's entries below its own prefix, slots included.
 fn loose<P: Pages>(leaf: &Write<'_, P>) -> usize {
     let node = Node::leaf(leaf.view());
     let prefix = node.prefix_len();
     (0..node.count()).map(|i| node.entry_len_under(i, prefix)).sum()
 }
 
-/// Which entries go to which of `pages` leaves, evenly by bytes under a common prefix.
+/// Plans which entries go to which of `pages` leaves, evenly by bytes under a common prefix.
 fn plan<P: Pages>(group: &[Write<'_, P>], pages: usize, prefix: usize) -> Vec<Pieces> {
     let nodes: Vec<Node<'_>> = group.iter().map(|leaf| Node::leaf(leaf.view())).collect();
     let size = |node: &Node<'_>, i: usize| node.entry_len_under(i, prefix);
@@ -240,6 +243,6 @@ fn draft_parent<P: Pages>(
         last_child = Swip(node.view.u64(LAST_CHILD));
     }
     edit.finish();
-    crate::btree::node::edit::put_swip(draft.bytes_mut(), LAST_CHILD, last_child);
+    put_swip(draft.bytes_mut(), LAST_CHILD, last_child);
     whole.then_some(draft)
 }

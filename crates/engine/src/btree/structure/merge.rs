@@ -1,69 +1,78 @@
-//! Giving room back: merges of neighbours, and shrinking of the root.
+//! Merges of neighbours, and shrinking of the root.
 //!
-//! A node that got thin goes together with a neighbour below the same parent, if both fit into
-//! one page and leave some room in it. The left page stays, the right one is freed. That may make
-//! the parent thin: the same again, one level up, to the root, which takes over the content of
+//! A node that became thin is merged with a neighbour below the same parent, if both fit into one
+//! page and leave some room in it. The left page is kept, the right one is freed. That may make the
+//! parent thin: it is merged in turn, one level up, until the root, which takes over the content of
 //! its only child.
 
 use crate::btree::descend::{Place, Seek, sound};
 use crate::btree::node::edit::{Edit, Payload, put_swip};
 use crate::btree::node::layout::{LAST_CHILD, Node, common, rest_of, stride};
-use crate::btree::structure::split::{adopt_all, copy_body};
+use crate::btree::structure::relink::{adopt_all, copy_body};
 use crate::btree::tree::BTree;
 use crate::page::{PAGE_HEADER, PageBuffer};
 use crate::pool::{Jump, MiniTransaction, Pages, PoolError, Swip, Try, Write};
 
-/// A merged node leaves at least a tenth of its page free: else the next insert splits it.
+/// A merged node leaves at least a tenth of its page free: otherwise the next insert splits it.
 const FILL_NUM: usize = 9;
 const FILL_DEN: usize = 10;
 
-/// Loads after which neighbours are left as they are, where their going together is not necessary.
-/// All pages for it must be in memory at once: a policy that evicts what came last, such as MRU,
-/// may never let them.
+/// Loads after which an optional merge is given up. All its pages must be resident at once, and a
+/// policy that evicts the latest page, such as MRU, may never allow that.
 pub(crate) const LOADS_MAX: u32 = 64;
+
+/// How far up a climb merges.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// The first level where nothing merged.
+    Idle,
+    /// The root.
+    Root,
+}
 
 #[derive(PartialEq, Eq)]
 enum Step {
-    /// Nothing to do here.
+    /// Nothing to merge on this level.
     Fine,
-    /// Nothing to do here, and nothing above.
+    /// Nothing to merge on this level or above.
     Top,
     Merged,
     Shrunk,
 }
 
 impl<P: Pages> BTree<P> {
-    /// Merges the leaf of `key` with a neighbour, if it is thin, and so on upwards.
+    /// Merges the leaf of `key` with a neighbour, if it is thin, and the nodes above it likewise.
     #[cold]
     pub(crate) fn merge(&self, key: &[u8]) -> Result<(), PoolError> {
-        let done = self.climb(key, (0, false), LOADS_MAX).and_then(|_| self.shrink());
+        let done = self.climb(key, 0, Until::Idle, LOADS_MAX).and_then(|_| self.shrink());
         match done {
-            // What was asked for is done, and must not look as if it were not. Thin nodes can wait.
+            // The write that led here is applied, and must not be reported as failed. Thin nodes
+            // can wait.
             Err(PoolError::Held { .. }) => Ok(()),
             done => done,
         }
     }
 
-    /// Merges the parent of the leaf of `key`, if it is thin, and so on upwards.
+    /// Merges the parent of the leaf of `key`, if it is thin, and the nodes above it likewise.
     pub(crate) fn merge_above(&self, key: &[u8]) -> Result<(), PoolError> {
-        self.climb(key, (1, false), LOADS_MAX)?;
+        self.climb(key, 1, Until::Idle, LOADS_MAX)?;
         self.shrink()
     }
 
-    /// Merges all thin nodes above `key`, however many loads it takes. Whole runs of leaves may be
-    /// gone, so that a node is thin though nothing below it merged; and leaves become neighbours
-    /// when their parents merge. A tree without entries ends as one leaf.
+    /// Merges all thin nodes above `key`, however many loads it takes. Whole runs of leaves may
+    /// have been freed, so that a node is thin though nothing below it merged; and leaves become
+    /// neighbours when their parents merge. A tree without entries ends as one leaf.
     pub(crate) fn merge_all(&self, key: &[u8]) -> Result<(), PoolError> {
-        while self.climb(key, (0, true), u32::MAX)? {}
+        while self.climb(key, 0, Until::Root, u32::MAX)? {}
         self.shrink()
     }
 
-    /// Merges what is thin from a level up, to the first level where nothing merges or, `to_top`,
-    /// to the root; whether anything did.
+    /// Merges thin nodes from level `lowest` up; returns whether any merged.
     fn climb(
         &self,
         key: &[u8],
-        (lowest, to_top): (u8, bool),
+        lowest: u8,
+        until: Until,
         loads_max: u32,
     ) -> Result<bool, PoolError> {
         let mut any = false;
@@ -76,7 +85,7 @@ impl<P: Pages> BTree<P> {
                 }
             };
             any |= merged;
-            if last == Step::Top || !(merged || to_top) {
+            if last == Step::Top || !(merged || until == Until::Root) {
                 break;
             }
         }
@@ -95,7 +104,7 @@ impl<P: Pages> BTree<P> {
         })
     }
 
-    /// Takes levels off while the root has one child only.
+    /// Removes levels while the root has one child only.
     pub(crate) fn shrink(&self) -> Result<(), PoolError> {
         loop {
             let step = self.pages.run(|mtr| {
@@ -127,9 +136,10 @@ impl<P: Pages> BTree<P> {
         Edit::of(root.page_mut()).set_level(level);
         copy_body(child.page(), root.page_mut());
         adopt_all(mtr, &root);
-        // What the child referred to is no longer its own.
+        // The child's swips belong to the root now.
         Edit::of(child.page_mut()).init(&[], None);
         child.free();
+        debug_assert_eq!(Node::of(root.view()).level(), level);
         self.see_height(level);
         self.tally.shrunk();
         Ok(Step::Shrunk)
@@ -170,7 +180,7 @@ impl<P: Pages> BTree<P> {
         Ok(Step::Fine)
     }
 
-    /// Moves everything from `right` into `left`, if it fits.
+    /// Moves all entries from `right` into `left`, if they fit.
     fn merge_pair<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
@@ -180,6 +190,7 @@ impl<P: Pages> BTree<P> {
         mut right: Write<'o, P>,
     ) -> bool {
         let (a, b) = (Node::of(left.view()), Node::of(right.view()));
+        debug_assert_eq!(a.level(), b.level(), "neighbours are on one level");
         let leaf = a.leaf;
         let (lower, upper) = (a.lower_bytes(), b.upper_bytes());
         let prefix = upper.as_ref().map_or(0, |upper| common(&lower, upper));
@@ -215,6 +226,7 @@ impl<P: Pages> BTree<P> {
             put_swip(draft.bytes_mut(), LAST_CHILD, Swip(b.view.u64(LAST_CHILD)));
         }
         copy_body(draft.bytes(), left.page_mut());
+        debug_assert!(Node::of(left.view()).is_sound());
         adopt_all(mtr, &left);
         let swip = left.swip();
         let mut above = Edit::inner(parent.page_mut());

@@ -4,5 +4,6 @@ pub(crate) mod bulk;
 mod compact;
 mod merge;
 mod range_delete;
+mod relink;
 mod shift;
 mod split;

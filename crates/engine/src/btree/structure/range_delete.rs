@@ -1,8 +1,8 @@
 //! Removing all keys of a range.
 //!
-//! Leaf by leaf from the left. Leaves that lie wholly in the range are not emptied but freed, a
-//! bounded number in one attempt: the first of them stays, empty, and covers what they covered,
-//! until it goes into a neighbour. Values in overflow pages are removed one by one before.
+//! Leaf by leaf from the left. Leaves that are wholly in the range are not emptied but freed, a
+//! bounded number in one attempt: the first of them stays, empty, and covers the keys of all, until
+//! it is merged with a neighbour. Values in overflow pages are removed one by one before.
 
 use std::ops::Bound;
 
@@ -18,18 +18,19 @@ use crate::pool::{MiniTransaction, Pages, PoolError, Try, Write};
 /// Leaves freed in one attempt.
 const BATCH: usize = 16;
 
-/// How far an attempt came.
+/// The outcome of an attempt.
 struct Step {
-    /// The leaf that it came to.
+    /// The leaf that it changed.
     page: PageId,
     removed: u64,
-    /// The lower fence of the next leaf; `None`: through.
+    /// The lower fence of the next leaf; `None` at the end of the range.
     next: Option<Vec<u8>>,
-    /// An entry with overflow pages that has to go first.
+    /// An entry with overflow pages that has to be removed first.
     large: Option<Vec<u8>>,
     thin: bool,
 }
 
+/// Whether `key` is within the lower bound.
 fn above(key: &[u8], bound: Bound<&[u8]>) -> bool {
     match bound {
         Bound::Included(start) => key >= start,
@@ -38,6 +39,7 @@ fn above(key: &[u8], bound: Bound<&[u8]>) -> bool {
     }
 }
 
+/// Whether `key` is within the upper bound.
 fn below(key: &[u8], bound: Bound<&[u8]>) -> bool {
     match bound {
         Bound::Included(end) => key <= end,
@@ -47,11 +49,11 @@ fn below(key: &[u8], bound: Bound<&[u8]>) -> bool {
 }
 
 impl<P: Pages> BTree<P> {
-    /// Removes all keys between the bounds; answers how many there were. Each leaf is changed at
-    /// once, the range as a whole is not.
+    /// Removes all keys between the bounds; returns their number. Each leaf is changed atomically,
+    /// the range as a whole is not.
     ///
     /// # Errors
-    /// The memory behind the tree failed; part of the range may be gone then.
+    /// The memory behind the tree failed; part of the range may be removed then.
     pub fn delete_range(&self, start: Bound<&[u8]>, end: Bound<&[u8]>) -> Result<u64, PoolError> {
         let mut key = match start {
             Bound::Included(key) | Bound::Excluded(key) => key.to_vec(),
@@ -100,7 +102,7 @@ impl<P: Pages> BTree<P> {
         self.free_run(&mut parent, index, depth, first, end)
     }
 
-    /// Frees the leaves behind `first`, which lies within the range, as far as they do, too.
+    /// Frees the leaves after `first`, which is within the range, as far as they are, too.
     fn free_run(
         &self,
         parent: &mut Write<'_, P>,
@@ -115,7 +117,7 @@ impl<P: Pages> BTree<P> {
         let mut run = Vec::new();
         let last = Node::inner(parent.view()).count();
         for i in index + 1..=last.min(index + BATCH) {
-            // What is not at hand is left for the next attempt, which fetches it.
+            // A leaf that is not resident is left for the next attempt, which loads it.
             let Ok(leaf) = self.child_held(parent, i, 0, depth) else { break };
             let inside = lies_within(&leaf, Bound::Unbounded, end);
             if !inside || Node::leaf(leaf.view()).overflows() > 0 {
@@ -128,6 +130,8 @@ impl<P: Pages> BTree<P> {
             removed += node.count() as u64;
             upper = node.upper_bytes();
         }
+        debug_assert!(run.len() <= BATCH);
+        debug_assert_eq!(node.overflows(), 0, "values in overflow pages were removed before");
         Edit::leaf(first.page_mut()).init(&lower, upper.as_deref());
         let freed = run.len();
         if freed > 0 {
@@ -149,7 +153,7 @@ impl<P: Pages> BTree<P> {
     }
 }
 
-/// Whether everything that the leaf covers is in the range.
+/// Whether all keys that the leaf covers are in the range.
 fn lies_within<P: Pages>(leaf: &Write<'_, P>, start: Bound<&[u8]>, end: Bound<&[u8]>) -> bool {
     let node = Node::leaf(leaf.view());
     let upper_inside = match (node.upper_bytes(), end) {

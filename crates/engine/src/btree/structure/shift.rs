@@ -1,14 +1,14 @@
-//! Making room without a new page: a full leaf shares what it holds with a neighbour.
+//! Making room without a new page: a full leaf shares its entries with a neighbour.
 //!
-//! Leaves that are only ever split are 69 % full after random inserts (ln 2). One that first looks
-//! whether a neighbour below the same parent has room to spare, and evens out with it, keeps them
-//! above three quarters. Inserts that follow a pattern are left to the split, which knows how to
-//! leave full leaves behind; neighbours that are not in memory are left where they are.
+//! Leaves that are only ever split are 69 % full after random inserts (ln 2). Sharing entries with
+//! a neighbour below the same parent that has room to spare, before splitting, keeps them above
+//! three quarters. Inserts that follow a pattern are left to the split, which leaves full leaves
+//! for them; neighbours that are not resident are not loaded.
 
 use crate::btree::node::edit::{Edit, Payload};
 use crate::btree::node::layout::{INNER_SLOT, Node, common, rest_of};
 use crate::btree::node::split::separator;
-use crate::btree::structure::split::{adopt_all, copy_body};
+use crate::btree::structure::relink::{adopt_all, copy_body};
 use crate::btree::tree::BTree;
 use crate::page::PageBuffer;
 use crate::pool::{MiniTransaction, Pages, Swip, Try, Write};
@@ -16,15 +16,23 @@ use crate::pool::{MiniTransaction, Pages, Swip, Try, Write};
 /// A neighbour has room to spare if it could take this share of its page, in percent: each of the
 /// two is left with half of it, and less is soon used up.
 const SPARE_PERCENT: usize = 20;
-/// At so many cuts on each side of the middle the separator may be shorter.
+/// Cuts on each side of the middle that are considered for a shorter separator.
 const WINDOW: usize = 3;
+
+/// A full leaf, child `index` of its parent, that needs room for `bytes` more bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Full {
+    pub(crate) index: usize,
+    pub(crate) depth: u8,
+    pub(crate) bytes: usize,
+}
 
 /// Two neighbours, seen as one leaf.
 struct Both<'a> {
     left: Node<'a>,
     right: Node<'a>,
     pages: [&'a [u8]; 2],
-    /// Of all keys of both, so what entries take below either is at most what they take here.
+    /// The prefix of all keys of both: entries occupy at most as much below either one's own.
     prefix: usize,
 }
 
@@ -54,7 +62,8 @@ impl Both<'_> {
         separator(&self.key(cut.saturating_sub(1)), &self.key(cut)).to_vec()
     }
 
-    /// How many entries take half of the bytes, or nearly so many with a shorter separator.
+    /// Returns the number of entries that occupy half of the bytes, or nearly half with a shorter
+    /// separator, and the separator.
     fn cut(&self) -> (usize, Vec<u8>) {
         let sizes: Vec<usize> = (0..self.count()).map(|i| self.size(i)).collect();
         let total: usize = sizes.iter().sum();
@@ -71,7 +80,7 @@ impl Both<'_> {
         best.unwrap_or_else(|| (middle, self.separator(middle)))
     }
 
-    /// Bytes of some entries.
+    /// Returns the bytes of some entries.
     fn bytes(&self, entries: std::ops::Range<usize>) -> usize {
         entries.map(|i| self.size(i)).sum()
     }
@@ -86,16 +95,17 @@ impl Both<'_> {
 }
 
 impl<P: Pages> BTree<P> {
-    /// Evens the full leaf `node`, child `index` of `parent`, out with a neighbour, if one has room
-    /// to spare; afterwards both have room for `bytes` more.
+    /// Shares the entries of the full leaf `node` with a neighbour, if one has room to spare;
+    /// afterwards both have the room that is needed.
     pub(crate) fn shift<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
         parent: &mut Write<'o, P>,
-        index: usize,
         node: &mut Write<'o, P>,
-        (bytes, depth): (usize, u8),
+        full: Full,
     ) -> Try<bool> {
+        let Full { index, depth, bytes } = full;
+        debug_assert!(index <= Node::inner(parent.view()).count());
         let last = Node::inner(parent.view()).count();
         let neighbours = [index.checked_sub(1), (index < last).then_some(index + 1)];
         for at in neighbours.into_iter().flatten() {
@@ -121,6 +131,8 @@ impl<P: Pages> BTree<P> {
         Ok(false)
     }
 
+    /// Distributes the entries of two neighbours evenly; `false`, and nothing changed, if that does
+    /// not make the room that is needed.
     fn even_out<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
@@ -139,7 +151,7 @@ impl<P: Pages> BTree<P> {
         }
         let (cut, middle) = both.cut();
         let fences = lower.len().max(upper.as_ref().map_or(0, Vec::len)) + middle.len();
-        // Room for what is needed on both sides: else the same leaf would be back at once.
+        // Both need the room: otherwise the same leaf would be full again at once.
         let room = (a.view.len() - a.slots()).saturating_sub(fences + bytes);
         if both.bytes(0..cut) > room || both.bytes(cut..both.count()) > room {
             return false;
@@ -164,7 +176,8 @@ impl<P: Pages> BTree<P> {
         }
         for (draft, page) in drafts.iter().zip([&mut *left, &mut *right]) {
             copy_body(draft.bytes(), page.page_mut());
-            // Overflow pages may have moved to the other leaf.
+            debug_assert!(Node::leaf(page.view()).is_sound());
+            // Values in overflow pages may have moved to the other leaf.
             adopt_all(mtr, page);
         }
         let swip = left.swip();

@@ -1,13 +1,15 @@
-//! Making room: splits, and growth of the root.
+//! Splits, and growth of the root.
 //!
 //! A split latches the parent and the node. Where the parent has no room for the separator, it is
 //! split first, by an attempt of its own; so an attempt changes two levels at most, and what it
-//! leaves behind is always a tree.
+//! leaves is always a sound tree.
 
 use crate::btree::descend::{Place, Seek, sound};
-use crate::btree::node::edit::{Edit, Payload, put_swip, reference_at};
-use crate::btree::node::layout::{INNER_SLOT, LAST_CHILD, Node, Value, rest_of};
+use crate::btree::node::edit::{Edit, put_swip};
+use crate::btree::node::layout::{INNER_SLOT, LAST_CHILD, Node, rest_of};
 use crate::btree::node::split::{cut_inner, cut_leaf, trend};
+use crate::btree::structure::relink::{adopt_all, copy_body, link};
+use crate::btree::structure::shift::Full;
 use crate::btree::tree::{BTree, corrupt};
 use crate::page::PageBuffer;
 use crate::pool::{MiniTransaction, Pages, PoolError, Swip, Try, Write};
@@ -15,13 +17,13 @@ use crate::pool::{MiniTransaction, Pages, PoolError, Swip, Try, Write};
 enum Step {
     /// There is room now.
     Done,
-    /// The root grew: the same again, one level deeper.
+    /// The root grew: the node is one level further down.
     Grown,
-    /// The parent needs room for so many bytes first.
+    /// The parent needs room for this many bytes first.
     ParentFull(usize),
 }
 
-/// Which node needs how much room.
+/// The node that needs room, and how much.
 #[derive(Clone, Copy)]
 struct Need<'k> {
     key: &'k [u8],
@@ -38,7 +40,7 @@ impl<P: Pages> BTree<P> {
         self.make_room(key, 0, bytes, is_new)
     }
 
-    /// Splits the node of `level` on the way to `key`, and those above it as need be, until it has
+    /// Splits the node of `level` on the path to `key`, and those above it as needed, until it has
     /// room for `bytes` more bytes.
     pub(crate) fn make_room(
         &self,
@@ -84,15 +86,16 @@ impl<P: Pages> BTree<P> {
             return Ok(Step::Done);
         }
         if need.level == 0 && !follows_pattern(Node::leaf(node.view()), need) {
-            // Done without a new page, if a neighbour has room to spare.
-            if self.shift(mtr, &mut parent, index, &mut node, (need.bytes, depth))? {
+            // No new page is needed if a neighbour has room to spare.
+            let full = Full { index, depth, bytes: need.bytes };
+            if self.shift(mtr, &mut parent, &mut node, full)? {
                 return Ok(Step::Done);
             }
         }
         self.split_node(mtr, parent, index, node, need)
     }
 
-    /// The root's content moves into a new child, its only one.
+    /// Moves the root's content into a new child, its only one.
     pub(crate) fn grow<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
@@ -111,6 +114,8 @@ impl<P: Pages> BTree<P> {
         edit.init(&[], None);
         put_swip(root.page_mut(), LAST_CHILD, swip);
         mtr.adopt(swip, &root);
+        debug_assert_eq!(Node::of(root.view()).count(), 0, "the new root has one child");
+        debug_assert_eq!(Node::of(root.view()).level(), Node::of(child.view()).level() + 1);
         self.see_height(level + 1);
         self.tally.grown();
         Ok(())
@@ -128,10 +133,10 @@ impl<P: Pages> BTree<P> {
         let count = node.count();
         let (at, is_there) = node.lower_bound(need.key);
         if node.leaf && is_there == need.is_new {
-            // Somebody else inserted or removed the key meanwhile: other room is needed now.
+            // Another thread inserted or removed the key meanwhile: other room is needed now.
             return Ok(Step::Done);
         }
-        // An entry of a leaf can be cut off from one that is to come.
+        // An entry of a leaf can be separated from one that is to be inserted.
         if count < if node.leaf && !need.is_new { 2 } else { 1 } {
             return Err(corrupt(left.id(), "a node with too few entries to split is full"));
         }
@@ -140,6 +145,7 @@ impl<P: Pages> BTree<P> {
         } else {
             cut_inner(node, at)
         };
+        debug_assert!(cut.left <= count);
         let above = Node::inner(parent.view());
         let suffix = cut.separator.len().saturating_sub(above.prefix_len());
         let bytes = INNER_SLOT + rest_of(suffix);
@@ -173,7 +179,7 @@ impl<P: Pages> BTree<P> {
         link(&mut parent, index, &cut.separator, &left, &right);
         mtr.adopt(right.swip(), &parent);
         self.tally.split(from.leaf);
-        // Ascending keys leave full leaves behind, and nothing to merge.
+        // Ascending keys leave full leaves, and nothing to merge.
         if from.leaf && (count..=9 * count).contains(&(10 * cut.left)) {
             self.tally.loosened(from.view.len() as u64);
         }
@@ -181,48 +187,9 @@ impl<P: Pages> BTree<P> {
     }
 }
 
-/// Whether the next insert goes on with a pattern, for which a split leaves full leaves behind.
+/// Whether the next insert continues a pattern, for which a split leaves full leaves.
 fn follows_pattern(leaf: Node<'_>, need: Need<'_>) -> bool {
     need.is_new && trend(leaf, leaf.lower_bound(need.key).0) != 0
-}
-
-/// Puts `right` behind child `index`, which is `left`.
-pub(crate) fn link<P: Pages>(
-    parent: &mut Write<'_, P>,
-    index: usize,
-    separator: &[u8],
-    left: &Write<'_, P>,
-    right: &Write<'_, P>,
-) {
-    let (left, right) = (left.swip(), right.swip());
-    let mut edit = Edit::inner(parent.page_mut());
-    edit.insert(index, separator, &Payload::Child(left));
-    edit.count_insert(index);
-    edit.set_child(index + 1, right);
-}
-
-/// Copies all but the common header.
-pub(crate) fn copy_body(from: &[u8], to: &mut [u8]) {
-    let start = crate::page::PAGE_HEADER.min(from.len());
-    if from.len() == to.len() {
-        to[start..].copy_from_slice(&from[start..]);
-    }
-}
-
-/// Tells the pool that every swip in `page` is there now.
-pub(crate) fn adopt_all<P: Pages>(mtr: &MiniTransaction<'_, P>, page: &Write<'_, P>) {
-    let node = Node::of(page.view());
-    if !node.leaf {
-        for i in 0..=node.count() {
-            mtr.adopt(Swip(node.view.u64(node.child_at(i))), page);
-        }
-    } else if node.overflows() > 0 {
-        for i in 0..node.count() {
-            if let Value::Overflow(at) = node.value(i) {
-                mtr.adopt(reference_at(node.view, at).swip, page);
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -233,11 +200,11 @@ mod tests {
     use crate::pool::{Optimistic, Twin};
 
     #[test]
-    fn a_leaf_is_not_split_for_a_key_that_came_or_went_meanwhile() {
+    fn a_leaf_is_not_split_for_a_key_that_was_inserted_or_removed_meanwhile() {
         let tree = BTree::create(Arc::new(Twin::<Optimistic>::new(512).unwrap()), 1).unwrap();
         assert!(tree.insert(b"other", &[7; 40]).unwrap());
-        // More room than there is beside the one entry, for a value that is gone, and for a key
-        // that is there.
+        // More room than there is beside the one entry: for a value whose key was removed, and for
+        // a key that was inserted.
         tree.split(b"gone", 400, false).unwrap();
         tree.split(b"other", 400, true).unwrap();
         assert_eq!(tree.counters().leaf_splits, 0);

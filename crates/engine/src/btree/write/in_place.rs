@@ -123,7 +123,6 @@ impl<P: Pages> BTree<P> {
             reference = self.find_reference(key)?;
         }
         let (Some(mut value), Some(reference)) = (value, reference) else { return Ok(false) };
-        debug_assert_eq!(value.len() as u64, reference.len);
         f(&mut value);
         let new = self.build(&value)?;
         let condition = WriteCondition::Stamp(reference.stamp);

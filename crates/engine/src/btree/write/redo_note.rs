@@ -77,8 +77,8 @@ pub(crate) fn overwrite(out: &mut Vec<u8>, at: usize, offset: usize, bytes: &[u8
     put_bytes(out, bytes);
 }
 
-/// Redoes the edit that `note` names on `page`; `false` if it is impossible, because the page is not
-/// in the state that it had before the edit.
+/// Redoes the edit that `note` names on `page`; `false` if that is impossible, because the page is
+/// not in the state that it had before the edit.
 pub fn apply_redo_note(page: &mut [u8], note: &[u8]) -> bool {
     let node = Node::of(View::of(page));
     node.view.u8(KIND) == PageType::BTREE_LEAF.0 && node.is_sound() && redo(page, note).is_some()

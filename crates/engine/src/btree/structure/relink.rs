@@ -1,0 +1,47 @@
+//! What structural changes share: copying nodes between pages, and keeping swips and their owners.
+
+use crate::btree::node::edit::{Edit, Payload, reference_at};
+use crate::btree::node::layout::{Node, Value};
+use crate::page::PAGE_HEADER;
+use crate::pool::{MiniTransaction, Pages, Swip, Write};
+
+/// Inserts `right` into the parent after child `index`, which is `left`.
+pub(crate) fn link<P: Pages>(
+    parent: &mut Write<'_, P>,
+    index: usize,
+    separator: &[u8],
+    left: &Write<'_, P>,
+    right: &Write<'_, P>,
+) {
+    debug_assert!(index <= Node::inner(parent.view()).count());
+    let (left, right) = (left.swip(), right.swip());
+    let mut edit = Edit::inner(parent.page_mut());
+    edit.insert(index, separator, &Payload::Child(left));
+    edit.count_insert(index);
+    edit.set_child(index + 1, right);
+}
+
+/// Copies all but the common header.
+pub(crate) fn copy_body(from: &[u8], to: &mut [u8]) {
+    debug_assert_eq!(from.len(), to.len());
+    let start = PAGE_HEADER.min(from.len());
+    if from.len() == to.len() {
+        to[start..].copy_from_slice(&from[start..]);
+    }
+}
+
+/// Registers `page` with the pool as the owner of every swip in it.
+pub(crate) fn adopt_all<P: Pages>(mtr: &MiniTransaction<'_, P>, page: &Write<'_, P>) {
+    let node = Node::of(page.view());
+    if !node.leaf {
+        for i in 0..=node.count() {
+            mtr.adopt(Swip(node.view.u64(node.child_at(i))), page);
+        }
+    } else if node.overflows() > 0 {
+        for i in 0..node.count() {
+            if let Value::Overflow(at) = node.value(i) {
+                mtr.adopt(reference_at(node.view, at).swip, page);
+            }
+        }
+    }
+}
