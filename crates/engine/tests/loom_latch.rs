@@ -94,7 +94,7 @@ fn a_reader_that_validates_after_a_change_does_not_believe_what_it_saw_before() 
         |page| {
             let Some(version) = page.latch.version() else { return };
             let before = page.read();
-            // Whoever sees the change and then still validates would read two pages in one.
+            // A reader that sees the change and then still validates would read two pages in one.
             let after = page.read();
             if page.latch.is_still(version) {
                 assert_eq!(before, after);
@@ -114,7 +114,7 @@ fn overwrite(page: &Page) {
     page.latch.release_exclusive();
 }
 
-/// Whoever validates has seen nothing of a change that had not ended when the read began.
+/// A reader that validates has seen nothing of a change that had not ended when it began.
 fn sees_nothing_new(page: &Page) {
     let before = page.latch.version_held();
     let Some(version) = page.latch.version() else { return };

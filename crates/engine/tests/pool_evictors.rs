@@ -1,7 +1,7 @@
 //! Evictor threads under stress: many workers, a pool much smaller than the data, one to four
 //! evictors, dirty pages throughout. What each worker counted must be there at the end, no frame
-//! may be lost, and the work must get done: each worker does so many operations, however threads
-//! run.
+//! may be lost, and the work must get done: each worker does the same number of operations, however
+//! threads run.
 
 #[path = "pool/forest.rs"]
 #[allow(dead_code)]
@@ -149,13 +149,13 @@ fn evictors_go_to_sleep_when_enough_frames_are_free_or_nothing_can_go() {
     }
 }
 
-/// More evictors are promised than run: whoever needs a frame gets it all the same.
+/// More evictors are configured than run: a thread that needs a frame gets it all the same.
 #[test]
 fn workers_evict_where_no_evictor_comes() {
     let evictors = Evictors::Adaptive { most: 2 };
     let options = PoolOptions { evictors, batch: 4, background_writer: false, ..tiny(20) };
     let (pool, forest) = a_pool(options);
-    // No `Workers`: nobody answers the calls.
+    // No `Workers`: no thread takes the calls.
     stress(&forest);
     assert!(pool.counters().get(Counter::Evictions) > 20);
     pool.flush(Reason::Recov).unwrap();

@@ -192,6 +192,7 @@ fn a_write_that_fails_leaves_the_page_dirty_from_its_old_reclsn_on() {
 fn a_page_whose_write_fails_is_never_taken_for_clean() {
     check(SCHEDULES, || {
         let frame = Arc::new(FrameHeader::new(FrameId(0)));
+        assert!(frame.latch.try_exclusive());
         frame.begin_logged_change(Lsn(1));
         assert!(frame.begin_write());
         let writer = {

@@ -1,5 +1,5 @@
-//! Members of a evictor_threads under schedules that shuttle draws: no work is left while all of
-//! them sleep, and there are never more at work than were asked for.
+//! Evictor threads under schedules that shuttle draws: no work is left while all of them sleep, and
+//! there are never more at work than were asked for.
 //!
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p millpond --test 'shuttle_*'`
 #![cfg(shuttle)]

@@ -8,9 +8,10 @@
 
 use std::ptr::NonNull;
 
-use millpond_base::{Lsn, PageId};
+use millpond_base::{Lsn, Mark, PageId, PageKind};
+use millpond_policies::contract::GhostHit;
 
-use crate::page::PageHeader;
+use crate::page::{PageHeader, PageType};
 use crate::pool::buffer_pool::Pool;
 use crate::pool::frame::{FrameHeader, State};
 use crate::pool::guard::Write;
@@ -27,6 +28,17 @@ pub(crate) enum Lacking {
     Id,
     /// There is no free frame.
     Frame,
+}
+
+/// Depth of a page that was just created: most are leaves, and the next reference has the depth.
+const DEPTH_UNKNOWN: u8 = u8::MAX;
+
+fn kind_of(page_type: PageType) -> PageKind {
+    match page_type {
+        PageType::BTREE_INNER => PageKind::BTREE_INNER,
+        PageType::BTREE_LEAF => PageKind::BTREE_LEAF,
+        _ => PageKind::OTHER,
+    }
 }
 
 impl<M: PoolStrategy> Pool<M> {
@@ -69,6 +81,8 @@ impl<M: PoolStrategy> Pool<M> {
     /// Makes the free `frame`, which is latched exclusively, the new page `id`.
     fn begin_page(&self, frame: NonNull<FrameHeader>, id: PageId, new: NewPage) {
         let header = self.header(frame);
+        debug_assert_eq!(header.state(), State::Free);
+        debug_assert!(header.latch.is_exclusive());
         header.set_page(Some(id));
         header.set_parent(None);
         header.set_rec_lsn(self.redo.tail());
@@ -82,9 +96,26 @@ impl<M: PoolStrategy> Pool<M> {
         self.admit_new(frame, id, kind);
     }
 
+    /// Admits a page that was just allocated; its frame is latched exclusively.
+    fn admit_new(&self, frame: NonNull<FrameHeader>, page: PageId, kind: PageType) {
+        let header = self.header(frame);
+        let mark = Mark::WRITE.with_kind(kind_of(kind), DEPTH_UNKNOWN);
+        let access = self.access(page, mark, false);
+        self.reset_meta(frame, &access);
+        header.set_scanned(false);
+        self.policy_host.admit(self.metas(), header.id(), &access, GhostHit::NONE, || {
+            header.become_state(State::Hot);
+            if !M::SWIZZLES {
+                self.table.insert(&self.memory, page, header.id());
+            }
+        });
+        self.loaded(frame, &access);
+    }
+
     /// Deletes a page; its frame is latched exclusively.
     pub(crate) fn free_page(&self, frame: NonNull<FrameHeader>) {
         let header = self.header(frame);
+        debug_assert!(header.latch.is_exclusive());
         let Some(page) = header.page() else {
             header.latch.release_exclusive();
             return;
@@ -107,9 +138,11 @@ impl<M: PoolStrategy> Pool<M> {
         self.finish_free(frame, page);
     }
 
-    /// The last steps of [`Pool::free_page`], when no write is under way.
+    /// Takes the last steps of [`Pool::free_page`], when no write is under way.
     fn finish_free(&self, frame: NonNull<FrameHeader>, page: PageId) {
         let header = self.header(frame);
+        debug_assert_eq!(header.page(), Some(page));
+        debug_assert!(!header.is_writing(), "{page:?} would be reused before its write is over");
         header.set_page(None);
         // A write that was under way may have failed, and made the page dirty once more.
         header.clear_dirty();
@@ -120,7 +153,7 @@ impl<M: PoolStrategy> Pool<M> {
         self.free.give_deleted(header.id(), thread_slot(), epoch);
     }
 
-    /// Finishes deletions that had to wait for a write.
+    /// Finishes deletions that waited for a write.
     pub(crate) fn reap(&self) {
         for (id, page) in self.writes.take_deferred() {
             let Some(frame) = self.memory.frame(id) else { continue };

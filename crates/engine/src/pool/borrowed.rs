@@ -1,14 +1,14 @@
-//! Pages that a thread keeps from changing while the user's own code looks at them.
+//! Borrowed pages: pages that a thread keeps from changing while the user's own code reads them.
 //!
-//! Such code may call the store again, and what it asks for may need the very page that it looks
-//! at. Nobody but the thread itself could let go of that page: to wait for it would be to wait for
-//! ever. So each thread counts how many pages it has lent to closures, and an attempt that starts
-//! again and again on a thread with such pages ends with [`PoolError::Held`]. Two threads that look
-//! at a page each, and want to write the other's, end in the same way.
+//! Such code may call the store again, and that call may need the very page that it reads. Only the
+//! thread itself could release that page: to wait for it would be to wait for ever. So each thread
+//! counts how many pages its closures have borrowed, and an operation that restarts again and again
+//! on a thread with such pages ends with [`PoolError::Held`]. Two threads that each read a page,
+//! and want to write the other's, end in the same way.
 //!
-//! The count is looked at only after [`PATIENT`] restarts in a row. A latch that somebody else
-//! holds is let go of within a microsecond, or, if its holder lost its processor, within some
-//! milliseconds: hence the naps before an operation is given up.
+//! The count is read only after [`PATIENT`] restarts in a row. A latch that another thread holds is
+//! released within a microsecond, or, if its holder lost its processor, within some milliseconds:
+//! hence the naps before an operation is given up.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -17,7 +17,7 @@ use std::time::Duration;
 use crate::pool::error::PoolError;
 use crate::pool::frame::IS_MODEL;
 
-/// Restarts after which the thread's own pages are thought of.
+/// Restarts after which the thread's own borrowed pages count.
 const PATIENT: u32 = if IS_MODEL { 100 } else { 1000 };
 /// Restarts after that, with a nap before each, until the operation is given up.
 const NAPS: u32 = if IS_MODEL { 100 } else { 250 };
@@ -37,9 +37,9 @@ shuttle::thread_local! {
     static BORROWED: Cell<u32> = Cell::new(0);
 }
 
-/// One page that this thread keeps as it is while the user's code runs.
+/// One page that this thread keeps from changing while the user's code runs.
 pub(crate) struct BorrowedPage {
-    /// It is the thread's that made it.
+    /// It belongs to the thread that began it.
     _thread: PhantomData<*const ()>,
 }
 
@@ -54,16 +54,19 @@ impl BorrowedPage {
 impl Drop for BorrowedPage {
     #[inline]
     fn drop(&mut self) {
-        BORROWED.with(|borrowed| borrowed.set(borrowed.get().wrapping_sub(1)));
+        BORROWED.with(|borrowed| {
+            debug_assert_ne!(borrowed.get(), 0, "each borrowed page is counted");
+            borrowed.set(borrowed.get().wrapping_sub(1));
+        });
     }
 }
 
-/// Pages that this thread lends to closures now.
+/// Returns the number of pages that closures of this thread borrow now.
 pub(crate) fn pages_borrowed() -> u32 {
     BORROWED.with(Cell::get)
 }
 
-/// Waits before an attempt that met a conflict starts again, the `attempt`th time.
+/// Waits before an operation that met a conflict restarts, the `attempt`th time.
 ///
 /// # Errors
 /// [`PoolError::Held`]: that would never end.
@@ -89,7 +92,7 @@ fn nap() {
     }
 }
 
-/// Does `attempt` until it gives something, for as long as an operation would on this thread.
+/// Calls `attempt` until it returns something, for as long as an operation would on this thread.
 ///
 /// # Errors
 /// [`PoolError::Held`].
@@ -109,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_gives_up_only_while_it_lends_a_page_itself() {
+    fn a_thread_gives_up_only_while_it_has_borrowed_a_page_itself() {
         let rounds = PATIENT + NAPS;
         assert!((rounds..rounds + 100).all(|attempt| back_off(attempt).is_ok()));
         let borrowed = BorrowedPage::begin();
@@ -127,7 +130,7 @@ mod tests {
     #[test]
     fn pages_are_given_back_when_the_closure_panics() {
         let result = std::panic::catch_unwind(|| {
-            let _lent = BorrowedPage::begin();
+            let _borrowed = BorrowedPage::begin();
             panic!("as ordered");
         });
         assert!(result.is_err());

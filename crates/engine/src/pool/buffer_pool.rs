@@ -4,9 +4,10 @@
 //! ([`PoolStrategy`]), so that each combination is compiled for itself and a run pays only for what
 //! it names. `store/combinations.rs` lists the combinations that exist.
 //!
-//! What the pool does is in files of their own, as methods of [`Pool`]: `translation` follows swips
-//! and loads pages, `replacement` finds victims and free frames, `writeback` writes, `allocation.rs`
-//! creates and deletes pages, `logging.rs` logs changes, `pool_pages.rs` is what data structures see.
+//! What the pool does is in files of their own, as methods of [`Pool`]: `translation` follows
+//! swips and loads pages, `replacement` finds victims and free frames, `writeback` writes,
+//! `allocation.rs` creates and deletes pages, `logging.rs` logs changes, `pool_pages.rs` is what
+//! data structures see.
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -72,7 +73,7 @@ pub struct Pool<M: PoolStrategy> {
     /// Where the swips of each page type are.
     pub(crate) kinds: Kinds,
 
-    // What is needed when a page comes or goes.
+    // What is needed when a page is loaded, created, evicted or deleted.
     /// Every frame without a page, but for those that a thread just took.
     pub(crate) free: FreeLists,
     /// The cold half of the policy. It knows the pages in state hot or cooling, and no others.
@@ -93,7 +94,7 @@ pub struct Pool<M: PoolStrategy> {
     /// Where threads sleep until there is work, or a frame.
     pub(crate) sleep: Sleep,
 
-    // What a run is told and what it reports.
+    // The options of a run and what it reports.
     pub(crate) options: PoolOptions,
     pub(crate) latencies: Latencies,
     pub(crate) recorder: Recorder,
@@ -213,47 +214,47 @@ impl<M: PoolStrategy> Pool<M> {
         self.ids.has_ceiling()
     }
 
-    /// Number of frames.
+    /// Returns the number of frames.
     pub fn frames(&self) -> u32 {
         self.memory.frames()
     }
 
-    /// Number of frames that hold no page, a moment ago.
+    /// Returns the number of frames that hold no page, a moment ago.
     pub fn frames_free(&self) -> u32 {
         self.free.len()
     }
 
-    /// The policy's name.
+    /// Returns the policy's name.
     pub fn policy(&self) -> &'static str {
         self.policy
     }
 
-    /// The pool's counters.
+    /// Returns the pool's counters.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// The pool's latency histograms.
+    /// Returns the pool's latency histograms.
     pub fn latencies(&self) -> &Latencies {
         &self.latencies
     }
 
-    /// Records page references, where the pool was compiled for it.
+    /// Returns the recorder of page references, where the pool was compiled for it.
     pub fn recorder(&self) -> &Recorder {
         &self.recorder
     }
 
-    /// Records what storage is asked for, if it is started.
+    /// Returns the recorder of requests to storage.
     pub fn storage_recorder(&self) -> &StorageRecorder {
         &self.storage_recorder
     }
 
-    /// The view of all frames' policy lines.
+    /// Returns the policy lines of all frames.
     #[inline(always)]
     pub(crate) fn metas(&self) -> Frames<'_, M::Hook> {
         // SAFETY: every frame's policy line holds a `Meta`, written or zeros that are one, which is
-        // shared only;
-        // the memory stays mapped while the pool is borrowed. A `Meta` without size needs none.
+        // shared only; the memory stays mapped while the pool is borrowed. A `Meta` without size
+        // needs none.
         unsafe {
             let first = self.memory.start().add(POLICY_LINE);
             Frames::strided(first.as_ptr(), self.memory.stride(), self.memory.frames())
@@ -293,7 +294,7 @@ impl<M: PoolStrategy> Pool<M> {
         unsafe { frame_page::store_swip(frame, self.page_size, at, word) }
     }
 
-    /// The policy's clock now; `reference` counts one where it counts references.
+    /// Returns the time of the policy's clock; with `reference`, after one reference more.
     #[inline(always)]
     pub(crate) fn now(&self, reference: bool) -> u32 {
         match M::Hook::tick_source(&self.params) {
@@ -303,7 +304,7 @@ impl<M: PoolStrategy> Pool<M> {
         }
     }
 
-    /// An access as the policy sees it.
+    /// Returns an access as the policy sees it.
     #[inline(always)]
     pub(crate) fn access(&self, page: PageId, mark: Mark, reference: bool) -> Access {
         Access { page, mark, now: self.now(reference), next: 0, next_read: 0 }
@@ -316,7 +317,7 @@ impl<M: PoolStrategy> Pool<M> {
         self.clock.count_evictions(count, counts);
     }
 
-    /// Frames that hold a page now, in order: for checks, when nothing else runs.
+    /// Returns the frames that hold a page, in order: for checks, when nothing else runs.
     pub fn resident(&self) -> Vec<FrameId> {
         let holds = |id: &FrameId| {
             let state = self.memory.header(*id).map(FrameHeader::state);
@@ -325,7 +326,7 @@ impl<M: PoolStrategy> Pool<M> {
         (0..self.frames()).map(FrameId).filter(holds).collect()
     }
 
-    /// How many frames are in each state, and how many are dirty: a walk over all headers.
+    /// Counts the frames in each state: a walk over all headers.
     pub fn census(&self) -> HashMap<State, u32> {
         let mut census = HashMap::new();
         for id in (0..self.frames()).map(FrameId) {
@@ -336,13 +337,13 @@ impl<M: PoolStrategy> Pool<M> {
         census
     }
 
-    /// Frames whose page must be written: a walk over all headers.
+    /// Counts the frames whose page must be written: a walk over all headers.
     pub fn frames_dirty(&self) -> u32 {
         let dirty = |id: &u32| self.memory.header(FrameId(*id)).is_some_and(FrameHeader::is_dirty);
         (0..self.frames()).filter(dirty).count() as u32
     }
 
-    /// Verifies the policy's invariants, when nothing else runs.
+    /// Checks the policy's invariants, when nothing else runs.
     ///
     /// # Errors
     /// The invariant that is broken.

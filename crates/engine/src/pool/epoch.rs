@@ -1,9 +1,9 @@
 //! Epochs: when a frame that was unswizzled may be used again (leanstore IV-G).
 //!
 //! A thread enters the global epoch before it touches pages and leaves afterwards; a frame that
-//! was given up in epoch e may be used again once no thread is in an epoch up to e. Since every
+//! was given up in epoch e may be reused once no thread is in an epoch up to e. Since every
 //! reader also validates a version, and frames are never unmapped, a store can do without
-//! ([`Reclamation::Version`]): then nobody enters anything, and a frame is used again at once.
+//! ([`Reclamation::Version`]): then no thread enters an epoch, and a frame is reused at once.
 //!
 //! # Invariants
 //! 1. A local epoch is never newer than the global one.
@@ -14,7 +14,7 @@ use millpond_base::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use crate::pool::thread_slot::OWNED;
 
-/// When a frame that was given up is used again.
+/// When a frame that was given up is reused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Reclamation {
     /// When no thread can still be reading it.
@@ -34,10 +34,15 @@ struct Local(AtomicU64);
 
 /// The global epoch and those of all threads.
 pub struct Epochs {
+    /// Begins at 1 and only grows.
     global: Local,
+    /// The epoch of each thread with a slot of its own, or [`OUTSIDE`]; written by that thread.
     locals: Box<[Local]>,
+    /// Threads in an epoch that share the last slot.
     sharers: AtomicU32,
+    /// Global epoch when no thread was seen in the shared slot last (invariant 2).
     empty_at: AtomicU64,
+    /// Frames given up so far, which decide when the next epoch begins.
     given_up: AtomicU64,
 }
 
@@ -51,7 +56,7 @@ impl Default for Epochs {
 }
 
 impl Epochs {
-    /// Nobody is in any epoch.
+    /// Returns epochs that no thread is in.
     pub fn new() -> Epochs {
         Epochs {
             global: Local(AtomicU64::new(1)),
@@ -62,7 +67,7 @@ impl Epochs {
         }
     }
 
-    /// The thread of `slot` enters the present epoch.
+    /// The thread with slot `slot` enters the present epoch.
     #[inline]
     pub fn enter(&self, slot: usize) {
         if slot < LOCALS {
@@ -75,7 +80,7 @@ impl Epochs {
         fence(Ordering::SeqCst);
     }
 
-    /// The thread of `slot` leaves its epoch.
+    /// The thread with slot `slot` leaves its epoch.
     #[inline]
     pub fn leave(&self, slot: usize) {
         if slot < LOCALS {
@@ -85,8 +90,8 @@ impl Epochs {
         }
     }
 
-    /// The epoch to note beside a frame that is given up now; every so often, the next one begins.
-    /// Says also whether it did.
+    /// Returns the epoch of a frame that is given up now, and whether it is a new one: every
+    /// [`GIVEN_UP_PER_STEP`] frames the next one begins.
     pub fn give_up(&self) -> (u64, bool) {
         let count = self.given_up.fetch_add(1, Ordering::Relaxed);
         let steps = count % GIVEN_UP_PER_STEP == GIVEN_UP_PER_STEP - 1;
@@ -98,19 +103,20 @@ impl Epochs {
         (self.global.0.load(Ordering::Acquire), steps)
     }
 
-    /// Begins the next epoch now: somebody waits for frames.
+    /// Begins the next epoch now, because a thread waits for frames.
     pub fn step(&self) {
         self.global.0.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// The oldest epoch that a thread may be in; frames given up before it may be used.
+    /// Returns the oldest epoch that a thread may be in; frames given up before it may be reused.
     pub fn oldest(&self) -> u64 {
         let global = self.global.0.load(Ordering::Acquire);
-        // Whoever is not seen now was in no epoch before this one, and finds nothing that was given
-        // up before it.
+        // A thread that is not seen now was in no epoch before this one, and finds nothing that was
+        // given up before it.
         fence(Ordering::SeqCst);
         let locals = self.locals.iter().map(|l| l.0.load(Ordering::Acquire));
         let oldest = locals.min().unwrap_or(OUTSIDE).min(global);
+        debug_assert_ne!(oldest, 0, "frames that wait for no epoch have 0");
         if self.sharers.load(Ordering::Acquire) == 0 {
             self.empty_at.store(global, Ordering::Release);
             return oldest;

@@ -2,7 +2,7 @@
 
 use millpond_base::PageId;
 
-/// What the storage below the pool reported, whatever it is made of.
+/// An error of the storage below the pool, of whichever type it has.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct StorageError(pub std::sync::Arc<dyn std::error::Error + Send + Sync>);
@@ -24,7 +24,7 @@ pub enum PoolError {
     Memory {
         /// Bytes that were asked for.
         bytes: u64,
-        /// What the operating system said.
+        /// The operating system's message.
         reason: String,
     },
     /// Pages are 512 bytes (for tests) to 64 KiB, and a power of two.
@@ -33,7 +33,7 @@ pub enum PoolError {
         /// Bytes that were asked for.
         page_size: u64,
     },
-    /// The log failed: nothing that was not durable by then will be.
+    /// The log failed: what was not durable by then never will be.
     #[error(transparent)]
     Log(#[from] crate::log::LogError),
     /// Nothing can be evicted: every frame is in use at this moment, or dirty and not writable.
@@ -42,17 +42,17 @@ pub enum PoolError {
         /// Frames of the pool.
         frames: u32,
     },
-    /// An operation began anew again and again, because pages that it needs at one moment went as
-    /// soon as they came; only where that may fail (`attempts_max`).
+    /// An operation restarted again and again, because pages that it needs at one moment were
+    /// evicted as soon as they were loaded; only where that may fail (`attempts_max`).
     #[error(
-        "an operation did not have its pages together in {attempts} attempts: choose another \
+        "an operation never had its pages in memory together in {attempts} attempts: choose another \
          policy, set a larger memory size, or set no limit"
     )]
     Starved {
-        /// How often it began.
+        /// How often it started.
         attempts: u32,
     },
-    /// A pool of so few frames cannot hold a path and a split at the same time.
+    /// A pool of this few frames cannot hold a path and a split at the same time.
     #[error("a pool of {frames} frames is too small: at least {least} are needed")]
     TooSmall {
         /// Frames asked for.
@@ -66,8 +66,8 @@ pub enum PoolError {
         /// Dirty pages that remain.
         dirty: u32,
     },
-    /// The operation needs a page that this thread itself keeps as it is, in a closure that reads
-    /// or changes a value where it lies; or that two threads keep from each other in this way.
+    /// The operation needs a page that this thread itself holds, in a closure that reads or changes
+    /// a value in place; or two threads each need a page that the other holds in this way.
     #[error(
         "a page stayed latched, and this thread itself holds {pages} in closures that read or \
          change values in place: do this when they have returned"
@@ -76,35 +76,35 @@ pub enum PoolError {
         /// Pages that such closures of this thread hold.
         pages: u32,
     },
-    /// The operating system gave no thread.
+    /// The operating system could not start a thread.
     #[error("no background thread could be started ({reason})")]
     Thread {
-        /// What it said.
+        /// The operating system's message.
         reason: String,
     },
     /// The storage below failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// The replacement policy cannot be seated in this pool.
+    /// This pool cannot host the replacement policy.
     #[error("the policy does not fit this pool: {reason}")]
     Policy {
         /// Why not.
         reason: String,
     },
-    /// Pages of a type refer to others, and the pool cannot find where: it could neither evict
+    /// Pages of a type refer to others, and the pool cannot find the swips: it could neither evict
     /// what they refer to nor write them.
     #[error(
-        "pages of type {page_type} refer to other pages, and the pool was not told where: register \
+        "pages of type {page_type} refer to other pages, and their swips cannot be found: register \
          their `Kind` (`Pool::register`) before the first of them is used"
     )]
     Unregistered {
         /// The type, see [`PageType`](crate::page::PageType).
         page_type: u8,
     },
-    /// A page was read from storage, and is not what the page that refers to it says that it must
-    /// be: level, owner, keys or place. Its checksum and id are right, so it, or the page that
-    /// refers to it, is an older version of itself: a write was lost. It was not let into memory;
-    /// all pages but those below it can be used as before.
+    /// A page was read from storage, and is not what the page that refers to it requires: level,
+    /// owner, keys or place. Its checksum and id are right, so it, or the page that refers to it,
+    /// is an older version of itself: a write was lost. It was not made reachable; all pages but
+    /// those below it can be used as before.
     #[error(
         "page {page} does not fit {}, which refers to it ({what}): a write of one of them was \
          lost, or they are damaged; run `check` on the store, and restore a backup or `salvage`",
@@ -118,8 +118,8 @@ pub enum PoolError {
         /// What does not fit.
         what: String,
     },
-    /// A page does not hold what its parent says.
-    #[error("page {page} is not what its parent says ({what}): run `check` on the store")]
+    /// A page does not hold what its parent requires.
+    #[error("page {page} does not fit its parent ({what}): run `check` on the store")]
     Corrupt {
         /// The page.
         page: PageId,

@@ -1,4 +1,4 @@
-//! The frame: what the pool keeps beside each page in memory, and the page's life.
+//! The frame header: what the pool keeps beside each page in memory, and the states of a frame.
 //!
 //! ```text
 //! bytes   0..64    latch, page id, parent, state, index, links    read by every access
@@ -6,23 +6,28 @@
 //! bytes 128..192   the replacement policy's line (`HitHook::Meta`)
 //! bytes 512..      the page itself
 //! ```
-//! Header and page lie side by side (leanstore IV-I): one translation look-aside entry serves
-//! both, the address of the page needs no load, and frames of 512 bytes more than a power of two
-//! spread the headers over all cache sets. 512 is also what direct I/O wants of a page's address.
+//! Header and page are adjacent (leanstore IV-I): one translation look-aside entry serves both, the
+//! address of the page needs no load, and frames of 512 bytes more than a power of two spread the
+//! headers over all cache sets. 512 is also what direct I/O wants of a page's address.
 //!
-//! # The life of a frame
+//! # The states of a frame
+//!
+//! `pool/mod.rs` names the function that takes each step.
 //!
 //! ```text
-//!             ┌────────────── load failed ──────────────┐
-//!             ▼                                         │
-//!  Evicted → Free ──allocate for a new page──► Hot      │
-//!     ▲       └───────── take for a load ──► Loading ───┤
-//!     │                                        │  ▲     │
-//!     ├── clean victim ── Cooling ◄──► Hot ◄───┘  │(prefetched: straight to Cooling)
-//!     └── victim of a policy that does not cool, or deleted page: from Hot
+//!              ┌──────── load failed, or nobody needed it ───────┐
+//!              ▼                                                 │
+//!  Evicted ─► Free ─── a page is to be loaded ────────────► Loading
+//!     ▲        └────── a page is created ───► Hot ◄── attached ──┘
+//!     │                                       │ ▲
+//!     ├─── victim, or deleted page ───────────┘ │
+//!     │                                     cooled, or referenced
+//!     │                                         ▼
+//!     └─── victim, or deleted page ─────────── Cooling
 //! ```
-//! *Writing* is no state of its own but a flag beside it: a page that goes to storage is copied
-//! first, so it stays readable and changeable, hot or cooling, and only its eviction must wait.
+//! *Writing* is no state of its own but a flag beside it: a page that is written to storage is
+//! copied first, so it stays readable and changeable, hot or cooling, and only its eviction must
+//! wait.
 
 use std::ptr::NonNull;
 
@@ -36,10 +41,10 @@ use crate::pool::latch::Latch;
 pub const FRAME_HEADER_BYTES: usize = if IS_MODEL { 8192 } else { 512 };
 /// Bytes from the start of a frame to the policy's line.
 pub const POLICY_LINE: usize = if IS_MODEL { 4096 } else { 128 };
-/// Bytes lent to the policy.
+/// Bytes reserved for the policy.
 pub const POLICY_BYTES: usize = if IS_MODEL { 2048 } else { 64 };
 
-/// Whether a model checker watches: then a frame's memory must be written before its use.
+/// Whether a model checker runs: then a frame's memory must be written before its use.
 pub(crate) const IS_MODEL: bool = cfg!(any(loom, shuttle));
 
 /// Where a frame is in its life.
@@ -48,24 +53,26 @@ pub(crate) const IS_MODEL: bool = cfg!(any(loom, shuttle));
 pub enum State {
     /// On a free list, or about to be: holds no page.
     Free = 0,
-    /// Its page is being read from storage; nobody else may look.
+    /// Its page is being read from storage, or was read and is not attached yet. Latched
+    /// exclusively all the time.
     Loading = 1,
     /// Holds a page that can be reached through its swip or the page table.
     Hot = 2,
-    /// The same on probation: its next use revives it.
+    /// The same in the cooling stage: its next use makes it hot again.
     Cooling = 3,
-    /// Its page is out; it goes to a free list when the evictor is through.
+    /// Its page was evicted or deleted, and cannot be reached. It is put on a free list at the end
+    /// of the round of eviction, or when the write of the page is complete.
     Evicted = 4,
 }
 
 impl State {
-    /// The states that may follow.
+    /// Returns whether `next` may follow.
     pub fn may_become(self, next: State) -> bool {
         use State::*;
         matches!(
             (self, next),
             (Free, Loading | Hot)
-                | (Loading, Hot | Cooling | Free)
+                | (Loading, Hot | Free)
                 | (Hot, Cooling | Evicted)
                 | (Cooling, Hot | Evicted)
                 | (Evicted, Free)
@@ -103,7 +110,7 @@ pub struct FrameHeader {
     parent: AtomicPtr<FrameHeader>,
     flags: AtomicU32,
     index: AtomicU32,
-    /// Next frame in a chain of the page table or of a free list, as its owner likes.
+    /// Next frame in a chain of the page table.
     pub next: AtomicU32,
     _line0: [u32; 7],
     /// Global epoch at which the page was unswizzled or deleted (leanstore IV-G).
@@ -126,7 +133,7 @@ impl Default for FrameHeader {
 }
 
 impl FrameHeader {
-    /// A free frame.
+    /// Returns the header of a free frame.
     pub fn new(index: FrameId) -> FrameHeader {
         FrameHeader {
             latch: Latch::default(),
@@ -149,13 +156,13 @@ impl FrameHeader {
         self.next.store(u32::MAX, Ordering::Relaxed);
     }
 
-    /// Its place in the pool; [`FrameId::NONE`] for an anchor.
+    /// Returns its place in the pool; [`FrameId::NONE`] for an anchor.
     #[inline(always)]
     pub fn id(&self) -> FrameId {
         FrameId(self.index.load(Ordering::Relaxed))
     }
 
-    /// The page it holds, if any.
+    /// Returns the page that it holds, if any.
     #[inline(always)]
     pub fn page(&self) -> Option<PageId> {
         match self.page.load(Ordering::Relaxed) {
@@ -164,43 +171,52 @@ impl FrameHeader {
         }
     }
 
-    /// Says which page it holds.
+    /// Sets which page it holds.
     #[inline]
     pub fn set_page(&self, page: Option<PageId>) {
+        debug_assert_ne!(page, Some(PageId(NO_PAGE)));
         self.page.store(page.map_or(NO_PAGE, |p| p.0), Ordering::Relaxed);
     }
 
-    /// The frame whose page holds the swip of this one's page.
+    /// Returns the frame whose page holds the swip of this one's page.
     #[inline]
     pub fn parent(&self) -> Option<NonNull<FrameHeader>> {
         NonNull::new(self.parent.load(Ordering::Relaxed))
     }
 
-    /// Says where the swip is.
+    /// Sets the frame whose page holds the swip.
     #[inline]
     pub fn set_parent(&self, parent: Option<NonNull<FrameHeader>>) {
         self.parent.store(parent.map_or(std::ptr::null_mut(), NonNull::as_ptr), Ordering::Relaxed);
     }
 
-    /// Where it is in its life.
+    /// Returns its state.
     #[inline]
     pub fn state(&self) -> State {
         State::of(self.flags.load(Ordering::Acquire))
     }
 
-    /// Takes the next step of its life. In debug builds a step that
-    /// [`State::may_become`] does not know stops the program.
+    /// Changes its state. A step that [`State::may_become`] does not allow stops the program: the
+    /// pool would go on with a page in memory twice, or with a frame that two threads own.
     #[inline]
     pub fn become_state(&self, next: State) {
+        // Between hot and cooling, and from evicted to free, no other thread can take the frame.
+        debug_assert!(
+            !matches!(next, State::Loading | State::Evicted) || self.latch.is_exclusive(),
+            "frame {:?} becomes {next:?} without a latch",
+            self.id()
+        );
+        debug_assert!(next != State::Free || self.page().is_none(), "a free frame holds a page");
+        debug_assert!(next != State::Hot || self.page().is_some(), "a hot frame holds no page");
         let mut old = self.flags.load(Ordering::Relaxed);
         loop {
-            debug_assert!(
+            assert!(
                 State::of(old).may_become(next),
                 "frame {:?}: {:?} cannot become {next:?}",
                 self.id(),
                 State::of(old)
             );
-            // What is said of a page goes with it.
+            // What is known of a page ends with it.
             let kept = if next == State::Free { !(0xff | UNVERIFIED) } else { !0xff };
             let new = (old & kept) | next as u32;
             match self.flags.compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Relaxed) {
@@ -210,15 +226,15 @@ impl FrameHeader {
         }
     }
 
-    /// Whether the page changed since its last write began.
+    /// Returns whether the page changed since its last write began.
     #[inline(always)]
     pub fn is_dirty(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & DIRTY != 0
     }
 
-    /// Whether storage may not have the page as it is: it is dirty, or being written. One load
-    /// tells both. Two would not do: a page that is being written can get dirty and its write can
-    /// end between them, and be neither at either look.
+    /// Returns whether storage may not have the page as it is: it is dirty, or being written. Both
+    /// are read by one load. Two would not do: a page that is being written can get dirty and its
+    /// write can end between them, and be neither at either load.
     #[inline]
     pub fn is_dirty_or_writing(&self) -> bool {
         planted!(FlagsReadApart, return self.flags_read_apart());
@@ -233,19 +249,19 @@ impl FrameHeader {
         is_dirty || self.is_writing()
     }
 
-    /// Whether a copy of the page is on its way to storage.
+    /// Returns whether a copy of the page is being written to storage.
     #[inline]
     pub fn is_writing(&self) -> bool {
         self.flags.load(Ordering::Acquire) & WRITING != 0
     }
 
-    /// Whether an operation in distress holds it.
+    /// Returns whether it is held for a starving operation.
     #[inline]
     pub fn is_held(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & HELD != 0
     }
 
-    /// Says so.
+    /// Sets whether it is held for a starving operation.
     pub(crate) fn set_held(&self, held: bool) {
         if held {
             self.flags.fetch_or(HELD, Ordering::Relaxed);
@@ -254,14 +270,14 @@ impl FrameHeader {
         }
     }
 
-    /// Whether the page has yet to be held to what its parent says of it. Only with a page table: a
-    /// page is found there although no parent was at hand when it was loaded.
+    /// Returns whether the page has yet to be verified against its parent. Only with a page table:
+    /// a page is found there although its parent was not in memory when it was loaded.
     #[inline(always)]
     pub fn is_unverified(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & UNVERIFIED != 0
     }
 
-    /// Says so.
+    /// Sets whether the page has yet to be verified against its parent.
     pub(crate) fn set_unverified(&self, unverified: bool) {
         if unverified {
             self.flags.fetch_or(UNVERIFIED, Ordering::Relaxed);
@@ -270,13 +286,13 @@ impl FrameHeader {
         }
     }
 
-    /// Whether only scans have referenced the page since it was loaded.
+    /// Returns whether only scans have referenced the page since it was loaded.
     #[inline(always)]
     pub fn is_scanned(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & SCANNED != 0
     }
 
-    /// Says so, of a page that is being loaded or made, or that somebody else references, too.
+    /// Sets that, for a page that is being loaded or created, or that is referenced by no scan.
     #[inline(always)]
     pub fn set_scanned(&self, scanned: bool) {
         if self.is_scanned() != scanned {
@@ -296,6 +312,7 @@ impl FrameHeader {
     /// The page changed. Call it under the exclusive latch.
     #[inline(always)]
     pub fn set_dirty(&self) {
+        debug_assert!(self.latch.is_exclusive(), "a page changes without a latch");
         if !self.is_dirty() {
             // A checkpoint that sees the flag sees the recLSN that was set before it.
             self.flags.fetch_or(DIRTY, Ordering::Release);
@@ -303,15 +320,16 @@ impl FrameHeader {
     }
 
     /// The page is about to change, and the change will be logged from `tail` on. Call it under the
-    /// exclusive latch. Whether the page was clean, so that all of it has to be logged.
+    /// exclusive latch. Returns whether the page was clean, so that all of it has to be logged.
     ///
     /// A page that is being written counts as not clean: what the log has to hold for it begins
-    /// where it did, until that write is known to have landed. The end of the write takes no latch,
-    /// so the flag is set only if the page is still what it was taken for: a change that is logged
-    /// without an image leaves the page, without a gap, dirty or being written from the record on
-    /// that its recLSN names.
+    /// where it did, until that write is known to be complete. The end of the write takes no latch,
+    /// so the flag is set only if the page is still in the state that was read: a change that is
+    /// logged without an image leaves the page, without a gap, dirty or being written from the
+    /// record on that its recLSN names.
     #[inline]
     pub fn begin_logged_change(&self, tail: Lsn) -> bool {
+        debug_assert!(self.latch.is_exclusive(), "a page changes without a latch");
         let mut old = self.flags.load(Ordering::Acquire);
         while old & DIRTY == 0 {
             let was_clean = old & WRITING == 0;
@@ -336,22 +354,23 @@ impl FrameHeader {
         was_clean
     }
 
-    /// recLSN: where the records begin without which the page, dirty or being written, could not
-    /// be recovered. 0 if changes are not logged.
+    /// Returns its recLSN: where the records begin without which the page, dirty or being written,
+    /// could not be recovered. 0 if changes are not logged.
     pub fn rec_lsn(&self) -> Lsn {
         Lsn(self.rec_lsn.load(Ordering::Relaxed))
     }
 
-    /// Says so, before the page gets dirty.
+    /// Sets its recLSN, before the page gets dirty.
     pub fn set_rec_lsn(&self, lsn: Lsn) {
         self.rec_lsn.store(lsn.0, Ordering::Relaxed);
     }
 
-    /// A write begins: the page is clean as of the copy that is made now, under the latch, and the
-    /// frame stays until [`FrameHeader::end_write`]. `false`: it is clean, or being written
-    /// already.
+    /// A write begins: the page is clean as of the copy that is taken now, under the latch, and the
+    /// frame is not evicted until [`FrameHeader::end_write`]. `false`: it is clean, or being
+    /// written already.
     #[inline]
     pub fn begin_write(&self) -> bool {
+        debug_assert!(self.latch.is_held(), "a page is copied without a latch");
         let old = self.flags.load(Ordering::Relaxed);
         if old & DIRTY == 0 || old & WRITING != 0 {
             return false;
@@ -363,13 +382,14 @@ impl FrameHeader {
     /// The write is over; if it failed the page is as dirty as before.
     #[inline]
     pub fn end_write(&self, succeeded: bool) {
+        debug_assert!(self.is_writing(), "no write of this page is under way");
         if !succeeded {
             self.flags.fetch_or(DIRTY, Ordering::Relaxed);
         }
         self.flags.fetch_and(!WRITING, Ordering::Release);
     }
 
-    /// A page that is gone, deleted or evicted, owes nothing.
+    /// The page was deleted or evicted: it need not be written any more.
     #[inline]
     pub fn clear_dirty(&self) {
         self.flags.fetch_and(!DIRTY, Ordering::Relaxed);
@@ -383,18 +403,21 @@ mod tests {
     #[test]
     fn a_life_from_free_to_free() {
         let frame = FrameHeader::new(FrameId(3));
+        assert!(frame.latch.try_exclusive());
+        frame.set_page(Some(PageId(5)));
         for next in [State::Loading, State::Hot, State::Cooling, State::Hot, State::Evicted] {
             frame.become_state(next);
             assert_eq!(frame.state(), next);
         }
+        frame.set_page(None);
         frame.become_state(State::Free);
         assert!(!State::Free.may_become(State::Cooling));
         assert!(!State::Evicted.may_become(State::Hot));
         assert!(!State::Loading.may_become(State::Evicted));
+        assert!(!State::Loading.may_become(State::Cooling), "a page is referenced to be loaded");
     }
 
     #[test]
-    #[cfg(debug_assertions)]
     #[should_panic(expected = "cannot become")]
     fn a_free_frame_cannot_cool() {
         FrameHeader::new(FrameId(3)).become_state(State::Cooling);
@@ -403,6 +426,7 @@ mod tests {
     #[test]
     fn a_change_during_a_write_leaves_the_page_dirty() {
         let frame = FrameHeader::new(FrameId(0));
+        assert!(frame.latch.try_exclusive());
         assert!(!frame.begin_write());
         frame.set_dirty();
         assert!(frame.begin_write());

@@ -1,15 +1,16 @@
 //! Guards: the right to read one page, to change it, or to keep a part of it as it is. This file
 //! needs `unsafe`.
 //!
-//! A guard is made from its parent's guard, or from an anchor, and only while that still stands:
-//! so the frame it names held the wanted page at that moment. Frames are never unmapped while the
-//! pool lives, so even an outdated guard reads mapped memory; validation finds out.
+//! A guard is obtained from its parent's guard, or from an anchor, and only while that is still
+//! valid: so the frame it names held the wanted page at that moment. Frames are never unmapped
+//! while the pool lives, so even an outdated guard reads mapped memory; validation finds out.
 //!
-//! # Who writes to a page
+//! # What writes to a page
 //!
-//! [`Shared`] gives out a reference into a page, so nobody may write there meanwhile. A page is
-//! written through [`Write::page_mut`]; through the pool's `set_swip`, when a child comes, goes or
-//! cools; through the pool's `bytes`, into a frame that was free; and where the twin makes a page.
+//! [`Shared`] gives out a reference into a page, so no thread may write there meanwhile. A page is
+//! written through [`Write::page_mut`]; through the pool's `set_swip`, when a child is attached,
+//! evicted or cools; through the pool's `bytes`, into a frame that was free; and where the twin
+//! creates a page.
 //! All of these hold the frame's latch exclusively, with `latching = none`, too. Writing back only
 //! reads: checksum and page ids go into its copy. A frame is evicted or freed under its exclusive
 //! latch, so it also stays the page's, without an epoch.
@@ -30,7 +31,7 @@ use crate::pool::mini_transaction::ChangeLog;
 use crate::pool::pages::{Anchor, MiniTransaction, Pages};
 use crate::pool::swip::Swip;
 
-/// Bytes of a page that are asked for before it is latched exclusively: a node's header and the
+/// Bytes of a page that are prefetched before it is latched exclusively: a node's header and the
 /// slots of a typical leaf.
 const PREFETCHED: usize = 384;
 
@@ -48,7 +49,7 @@ impl<'o, P: Pages> Read<'o, P> {
     ///
     /// # Safety
     /// `frame` must be a frame or an anchor of the `Pages` of `mtr`. Whether it holds the page
-    /// that is wanted is for the caller to find out afterwards.
+    /// that is wanted is for the caller to check afterwards.
     #[inline(always)]
     pub(crate) unsafe fn begin(
         mtr: &'o MiniTransaction<'o, P>,
@@ -62,17 +63,17 @@ impl<'o, P: Pages> Read<'o, P> {
         }
     }
 
-    /// The parent of a structure's root.
+    /// Begins to read the parent of a structure's root.
     ///
     /// # Errors
     /// A jump.
     #[inline(always)]
     pub fn anchor(mtr: &'o MiniTransaction<'o, P>, anchor: Anchor) -> Try<Read<'o, P>> {
-        // SAFETY: an `Anchor` is used only with the pages that made it, which keep it.
+        // SAFETY: an `Anchor` is used only with the pages that returned it, which keep it.
         unsafe { Read::begin(mtr, anchor.0) }
     }
 
-    /// The root below `anchor`.
+    /// Begins to read the root below `anchor`.
     ///
     /// # Errors
     /// A jump.
@@ -81,48 +82,48 @@ impl<'o, P: Pages> Read<'o, P> {
         Read::anchor(mtr, anchor)?.child(ANCHOR_SWIP, mark)
     }
 
-    /// The attempt it belongs to.
+    /// Returns the mini-transaction that it belongs to.
     #[inline(always)]
     pub fn mtr(&self) -> &'o MiniTransaction<'o, P> {
         self.mtr
     }
 
-    /// The frame.
+    /// Returns the frame.
     #[inline(always)]
     pub fn frame(&self) -> NonNull<FrameHeader> {
         self.frame
     }
 
-    /// The frame's header.
+    /// Returns the frame's header.
     #[inline(always)]
     pub fn header(&self) -> &'o FrameHeader {
         // SAFETY: mapped while the pool lives; all its fields are atomics.
         unsafe { &*self.frame.as_ptr() }
     }
 
-    /// The page, seen raw: what it shows counts after [`Read::validate`].
+    /// Returns the page, to be read raw: what it shows counts after [`Read::validate`].
     #[inline(always)]
     pub fn view(&self) -> View<'o> {
         // SAFETY: each frame is followed by a page of that size, and stays mapped.
         unsafe { frame_page::view(self.frame, self.mtr.pages.page_size()) }
     }
 
-    /// The swip at byte offset `at`.
+    /// Returns the swip at byte offset `at`.
     #[inline(always)]
     pub fn swip(&self, at: usize) -> Swip {
         Swip(self.view().u64(at))
     }
 
-    /// What the latch gave this reader.
+    /// Returns what the latch gave this reader.
     #[inline(always)]
     pub(crate) fn token(&self) -> Token<P> {
         self.token
     }
 
-    /// Whether all that was read so far is true.
+    /// Checks that all that was read so far is valid.
     ///
     /// # Errors
-    /// [`Jump::Restart`] if it is not.
+    /// [`Jump::Restart`]: it is not.
     #[inline(always)]
     pub fn validate(&self) -> Try<()> {
         if P::Latching::validate(&self.header().latch, self.token) {
@@ -132,8 +133,9 @@ impl<'o, P: Pages> Read<'o, P> {
         }
     }
 
-    /// Follows the swip at byte offset `at`: the child, known to be the child while this page had
-    /// not changed. `mark` says what the reference is: read or write, page kind and depth, scan.
+    /// Follows the swip at byte offset `at`, and returns the child, which was the child while this
+    /// page had not changed. `mark` describes the reference: read or write, page kind and depth,
+    /// scan.
     ///
     /// # Errors
     /// A jump: a conflict, or the page must be loaded.
@@ -161,7 +163,7 @@ impl<'o, P: Pages> Read<'o, P> {
     pub fn upgrade(self) -> Try<Write<'o, P>> {
         if P::Latching::upgrade(&self.header().latch, self.token) {
             let write = Write { mtr: self.mtr, frame: self.frame, changed: false, logged: false };
-            // The read hold went over into the write hold: it must not be ended, too.
+            // The read hold became the write hold: it must not be ended, too.
             std::mem::forget(self);
             Ok(write)
         } else {
@@ -170,8 +172,9 @@ impl<'o, P: Pages> Read<'o, P> {
     }
 
     /// Turns the read into a hold of the page's `len` bytes at `at`, if the page did not change
-    /// since the read began: all that was read so far is true then. The hold outlives the attempt.
-    /// `None` if the bytes are not all inside the page, or `pages` is not what the attempt runs on.
+    /// since the read began: all that was read so far is valid then. The hold outlives the
+    /// mini-transaction. `None` if the bytes are not all inside the page, or `pages` is not what
+    /// the mini-transaction runs on.
     ///
     /// # Errors
     /// [`Jump::Restart`] if the page did change.
@@ -181,7 +184,7 @@ impl<'o, P: Pages> Read<'o, P> {
             return Err(Jump::Restart);
         }
         let (frame, mtr) = (self.frame, self.mtr);
-        // What the read held, if anything, went over into the shared hold.
+        // What the read held, if anything, became the shared hold.
         std::mem::forget(self);
         let size = mtr.pages.page_size();
         // SAFETY: a frame stays mapped while its `Pages` lives; if that is not `pages`, then only
@@ -194,7 +197,7 @@ impl<'o, P: Pages> Read<'o, P> {
         // SAFETY: each frame is followed by a page of `size` bytes, and the range is inside it.
         let bytes = unsafe { frame.cast::<u8>().add(FRAME_HEADER_BYTES + at) };
         let bytes = NonNull::slice_from_raw_parts(bytes, len);
-        Ok(Some(Shared { latch, bytes, _lent: BorrowedPage::begin(), _pages: PhantomData }))
+        Ok(Some(Shared { latch, bytes, _borrowed: BorrowedPage::begin(), _pages: PhantomData }))
     }
 }
 
@@ -205,29 +208,29 @@ impl<P: Pages> Drop for Read<'_, P> {
     }
 }
 
-/// Some bytes of a page, which neither change nor go until the guard is dropped: its frame is
-/// latched in shared mode, however the store latches.
+/// Some bytes of a page, which neither change nor are evicted until the guard is dropped: its frame
+/// is latched in shared mode, however the store latches.
 ///
 /// Other readers are not disturbed; writers wait, so it should be short. Unlike the other guards it
-/// belongs to no attempt, and its thread may run operations meanwhile. One that would have to wait
-/// for this very guard fails with [`PoolError::Held`](crate::pool::PoolError::Held).
+/// belongs to no mini-transaction, and its thread may run operations meanwhile. One that would have
+/// to wait for this very guard fails with [`PoolError::Held`](crate::pool::PoolError::Held).
 ///
 /// The same type for all [`Pages`], so that what is compiled for a combination of strategies ends
 /// where a user's closure begins.
 pub struct Shared<'p> {
     latch: &'p Latch,
     bytes: NonNull<[u8]>,
-    _lent: BorrowedPage,
+    _borrowed: BorrowedPage,
     _pages: PhantomData<&'p [u8]>,
 }
 
 impl Shared<'_> {
-    /// The bytes.
+    /// Returns the bytes.
     #[inline(always)]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: inside a page that is mapped for longer than `self` lives, and initialised. This
-        // guard holds the frame's latch in shared mode, and nobody writes to a page without holding
-        // the latch exclusively; the header of this file lists who writes.
+        // guard holds the frame's latch in shared mode, and no thread writes to a page without
+        // holding the latch exclusively; the header of this file lists what writes.
         unsafe { self.bytes.as_ref() }
     }
 }
@@ -247,16 +250,16 @@ pub struct Write<'o, P: Pages> {
     mtr: &'o MiniTransaction<'o, P>,
     frame: NonNull<FrameHeader>,
     changed: bool,
-    /// The attempt holds the latch to its end, when the change is logged.
+    /// The mini-transaction holds the latch to its end, when the change is logged.
     logged: bool,
 }
 
 impl<'o, P: Pages> Write<'o, P> {
-    /// A guard over a new page, whose frame this thread just latched exclusively.
+    /// Returns a guard over a new page, whose frame this thread just latched exclusively.
     ///
     /// # Safety
     /// `frame` must be a frame or an anchor of the `Pages` of `mtr`, latched exclusively by this
-    /// attempt, and nobody else may release it.
+    /// mini-transaction, and nothing but the guard may release it.
     #[inline(always)]
     pub(crate) unsafe fn held(
         mtr: &'o MiniTransaction<'o, P>,
@@ -276,8 +279,8 @@ impl<'o, P: Pages> Write<'o, P> {
     ) -> Try<Write<'o, P>> {
         // SAFETY: a frame of the pool is mapped while the pool lives, and `mtr` borrows the pool.
         let latch: &'o Latch = unsafe { &(*frame.as_ptr()).latch };
-        // The processor looks ahead past an optimistic read, but not past the exchange below: what
-        // is needed next is asked for now, so that the cache misses overlap.
+        // The processor executes ahead of an optimistic read, but not of the exchange below: what
+        // is needed next is prefetched now, so that the cache misses overlap.
         // SAFETY: each frame is followed by a page of that size, and stays mapped.
         let page: View<'o> = unsafe { frame_page::view(frame, mtr.pages.page_size()) };
         page.prefetch(0, PREFETCHED);
@@ -288,39 +291,39 @@ impl<'o, P: Pages> Write<'o, P> {
         }
     }
 
-    /// The attempt it belongs to.
+    /// Returns the mini-transaction that it belongs to.
     #[inline(always)]
     pub fn mtr(&self) -> &'o MiniTransaction<'o, P> {
         self.mtr
     }
 
-    /// The frame.
+    /// Returns the frame.
     #[inline(always)]
     pub fn frame(&self) -> NonNull<FrameHeader> {
         self.frame
     }
 
-    /// The frame's header.
+    /// Returns the frame's header.
     #[inline(always)]
     pub fn header(&self) -> &'o FrameHeader {
         // SAFETY: mapped while the pool lives; all its fields are atomics.
         unsafe { &*self.frame.as_ptr() }
     }
 
-    /// The id of the page.
+    /// Returns the id of the page.
     #[inline]
     pub fn id(&self) -> PageId {
         self.header().page().unwrap_or_default()
     }
 
-    /// The page, to read.
+    /// Returns the page, to be read.
     #[inline(always)]
     pub fn page(&self) -> &[u8] {
         // SAFETY: the page behind the frame; writers are kept out by the exclusive latch.
         unsafe { frame_page::bytes(self.frame, self.mtr.pages.page_size()) }
     }
 
-    /// The page, to change; it counts as dirty from now on.
+    /// Returns the page, to be changed; it counts as dirty from now on.
     #[inline(always)]
     pub fn page_mut(&mut self) -> &mut [u8] {
         self.changed = true;
@@ -348,8 +351,8 @@ impl<'o, P: Pages> Write<'o, P> {
 
     #[inline(always)]
     fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the page behind the frame; the exclusive latch keeps everybody out, and
-        // optimistic readers go through raw reads and validate.
+        // SAFETY: the page behind the frame; the exclusive latch keeps other threads out, and
+        // optimistic readers read raw and validate.
         unsafe { frame_page::bytes_mut(self.frame, self.mtr.pages.page_size()) }
     }
 
@@ -359,7 +362,7 @@ impl<'o, P: Pages> Write<'o, P> {
             self.logged = true;
             self.mtr.log_change(|pages, changes| P::Log::page_changes(pages, changes, self.frame));
         } else {
-            // An anchor, which never goes to storage.
+            // An anchor, which is never written to storage.
             self.header().set_dirty();
         }
     }
@@ -371,7 +374,7 @@ impl<'o, P: Pages> Write<'o, P> {
         self.mtr.log_change(|pages, changes| P::Log::page_changes_by(pages, changes, frame, redo));
     }
 
-    /// A page that was just allocated: it is logged as a whole.
+    /// Logs a page as a whole that was just allocated.
     #[inline]
     pub(crate) fn log_new(mut self) -> Self {
         if self.mtr.is_logged() {
@@ -382,7 +385,7 @@ impl<'o, P: Pages> Write<'o, P> {
         self
     }
 
-    /// The page as a view, for code that readers and writers share.
+    /// Returns the page as a view, for code that readers and writers share.
     #[inline(always)]
     pub fn view(&self) -> View<'_> {
         View::of(self.page())
@@ -398,13 +401,13 @@ impl<'o, P: Pages> Write<'o, P> {
         self.mtr.pages.child_of_held(self, at, mark)
     }
 
-    /// The swip that refers to this page, to be put into a parent's page.
+    /// Returns the swip that refers to this page, to be stored in a parent's page.
     #[inline]
     pub fn swip(&self) -> Swip {
         self.mtr.pages.swip(self)
     }
 
-    /// Gives the page back to the store; its swip is gone already.
+    /// Frees the page; its swip was removed already.
     pub fn free(self) {
         let mtr = self.mtr;
         if mtr.is_logged() {
@@ -428,7 +431,7 @@ impl<P: Pages> Drop for Write<'_, P> {
     #[inline(always)]
     fn drop(&mut self) {
         if self.logged {
-            // The attempt's end does it.
+            // The end of the mini-transaction does it.
         } else if self.changed {
             self.header().latch.release_exclusive();
         } else {

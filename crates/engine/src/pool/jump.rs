@@ -1,9 +1,9 @@
-//! How an attempt at an operation ends early: restart, wait for a page, or fail.
+//! How a mini-transaction ends early: restart, wait for a page, or fail.
 //!
-//! A data structure's operation is written as an *attempt* that never blocks and never does I/O.
-//! When it meets a conflict, or a page that is not in memory, it gives up with a [`Jump`]; all its
-//! guards are dropped, its epoch is left, and only then does the pool wait or read
-//! (leanstore IV-G). Then the attempt starts from scratch.
+//! A data structure's operation is written as a mini-transaction that never blocks and never does
+//! I/O. When it meets a conflict, or a page that is not in memory, it gives up with a [`Jump`]; all
+//! its guards are dropped, its epoch is left, and only then does the pool wait or read
+//! (leanstore IV-G). Then the operation starts from scratch, with a new mini-transaction.
 
 use std::ptr::NonNull;
 
@@ -12,36 +12,36 @@ use millpond_base::{Mark, PageId};
 use crate::pool::error::PoolError;
 use crate::pool::frame::FrameHeader;
 
-/// The result of a step of an attempt.
+/// The result of a step of a mini-transaction.
 pub type Try<T> = Result<T, Jump>;
 
-/// Why an attempt cannot go on.
+/// Why a mini-transaction cannot continue.
 #[derive(Debug)]
 pub enum Jump {
-    /// Somebody changed what was read, or holds a latch: start again.
+    /// Another thread changed what was read, or holds a latch: start again.
     Restart,
-    /// Something has to be done outside the attempt first.
+    /// Something has to be done between mini-transactions first.
     Cold(Box<Cold>),
 }
 
-/// What has to be done outside the attempt.
+/// What has to be done between two mini-transactions.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Cold {
     /// A page must be read from storage.
     Load(Load),
-    /// So many free frames, and page ids, are needed before the next attempt.
+    /// This many free frames, and page ids, are needed before the next mini-transaction.
     Room(u32),
     /// The operation failed for good.
     Failed(PoolError),
 }
 
-/// Which page is missing, and where its swip was when that was found out.
+/// Which page is missing, and where its swip was.
 #[derive(Debug)]
 pub struct Load {
     /// The missing page.
     pub page: PageId,
-    /// The frame that holds its swip; looked at again under its latch.
+    /// The frame that holds its swip; checked again under its latch.
     pub parent: NonNull<FrameHeader>,
     /// The page in that frame; `None` for an anchor.
     pub parent_page: Option<PageId>,
@@ -54,14 +54,14 @@ pub struct Load {
 }
 
 // `Load::parent` is an address to compare and to latch through the pool
-// that made it, whose frames are never unmapped while the pool lives.
+// that returned it, whose frames are never unmapped while the pool lives.
 impl Jump {
-    /// Whether a page has to be read first.
+    /// Returns whether a page has to be read first.
     pub fn is_load(&self) -> bool {
         matches!(self, Jump::Cold(cold) if matches!(**cold, Cold::Load(_)))
     }
 
-    /// The attempt needs `frames` free frames before it starts again.
+    /// `frames` free frames are needed before the next mini-transaction.
     #[cold]
     pub fn room(frames: u32) -> Jump {
         Jump::Cold(Box::new(Cold::Room(frames)))

@@ -1,8 +1,8 @@
 //! What the pool must know of a page type: where its swips are (leanstore IV-E).
 //!
 //! The pool never knows a node layout. Each structure registers one [`Kind`] per page type that
-//! holds swips; page types without one have no children. That is all a structure has to give, and
-//! it may live in any crate.
+//! holds swips; page types without one have no children. That is all a structure has to provide,
+//! and it may be in any crate.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -12,18 +12,18 @@ use crate::pool::error::PoolError;
 
 /// The swips of one page type.
 pub trait Kind: Send + Sync {
-    /// Calls `visit` with the byte offset of each swip in `page`, until it answers `false`. Every
+    /// Calls `visit` with the byte offset of each swip in `page`, until it returns `false`. Every
     /// offset is a multiple of 8 and lies inside the page. The page is latched, or a private copy.
     fn swips(&self, page: View<'_>, visit: &mut dyn FnMut(usize) -> bool);
 
-    /// Whether the page that the swip at `at` refers to may hold swips itself; `true` if that is
-    /// not known. As for [`Kind::swips`].
+    /// Returns whether the page that the swip at `at` refers to may hold swips itself; `true` if
+    /// that is not known. As for [`Kind::swips`].
     fn leads_on(&self, _page: View<'_>, _at: usize) -> bool {
         true
     }
 
-    /// The offset of the swip that holds `word`, which refers to the page `child`. Structures
-    /// that can search give a better one.
+    /// Returns the offset of the swip that holds `word`, which refers to the page `child`.
+    /// Structures that can search have a faster one.
     fn find(&self, page: View<'_>, word: u64, _child: View<'_>) -> Option<usize> {
         let mut found = None;
         self.swips(page, &mut |at| {
@@ -35,9 +35,9 @@ pub trait Kind: Send + Sync {
         found
     }
 
-    /// Whether `child`, which was just read from storage, is what `page` says of the page that the
-    /// swip at `at` refers to: of that type and level, of the same structure, for those keys. Asked
-    /// once per load, before the child can be reached. Both pages stay as they are meanwhile.
+    /// Checks that `child`, which was just read from storage, fits `page`, whose swip at `at`
+    /// refers to it: it is of that type and level, of the same structure, for those keys. Called
+    /// once per load, before the child can be reached. Neither page changes meanwhile.
     ///
     /// # Errors
     /// What does not fit.
@@ -45,7 +45,7 @@ pub trait Kind: Send + Sync {
         Ok(())
     }
 
-    /// The same of a page without a parent: it must be for all keys there are.
+    /// Checks a page without a parent: it must be for all keys there are.
     ///
     /// # Errors
     /// What does not fit.
@@ -53,7 +53,7 @@ pub trait Kind: Send + Sync {
         Ok(())
     }
 
-    /// The same of a page without a parent whose anchor says its stamp: it must carry that one.
+    /// Checks a page without a parent whose anchor holds its stamp: it must carry that one.
     ///
     /// # Errors
     /// What does not fit.
@@ -62,7 +62,7 @@ pub trait Kind: Send + Sync {
     }
 }
 
-/// That `page` is of type `kind` and on level `level`, and belongs to the structure `owner`.
+/// Checks that `page` is of type `kind` and on level `level`, and belongs to the structure `owner`.
 ///
 /// # Errors
 /// What does not fit.
@@ -96,14 +96,14 @@ impl Kind for NoSwips {
 /// Byte offset of the one swip of an anchor's page.
 pub const ANCHOR_SWIP: usize = crate::page::PAGE_HEADER;
 
-/// Byte offset of the stamp of the root in an anchor's page; 0 there: the root has none, or it is
-/// not known.
+/// Byte offset of the stamp of the root in an anchor's page; a stamp of 0: the root has none, or it
+/// is not known.
 pub const ANCHOR_STAMP: usize = ANCHOR_SWIP + 8;
 
-/// What an anchor's page says where it is not known whose the root is.
+/// The owner in an anchor's page where it is not known which structure the root belongs to.
 pub(crate) const OWNER_UNKNOWN: u32 = u32::MAX;
 
-/// The page of an anchor: one swip, that of a structure's root, and what is known of that.
+/// The page of an anchor: one swip, that of a structure's root, with its owner and its stamp.
 pub struct AnchorKind;
 
 impl Kind for AnchorKind {
@@ -111,7 +111,7 @@ impl Kind for AnchorKind {
         visit(ANCHOR_SWIP);
     }
 
-    /// The root belongs to the structure that the anchor was made for, if that is known.
+    /// Checks that the root belongs to the structure of the anchor, if that is known.
     fn verify_child(&self, page: View<'_>, _: usize, child: View<'_>) -> Result<(), String> {
         match (PageHeader::owner_in(page), PageHeader::owner_in(child)) {
             (OWNER_UNKNOWN, _) => Ok(()),

@@ -1,24 +1,24 @@
 //! The latch of a frame: one versioned word with three modes, and three ways to use it.
 //!
 //! ```text
-//! bit  0        exclusive: somebody changes the page
+//! bit  0        exclusive: a thread may change the page
 //! bits 1..=15   shared holders
 //! bits 16..=63  version: counts the exclusive holds that have ended
 //! ```
 //!
-//! An *optimistic* reader (leanstore IV-F) writes nothing: it notes the version, reads, and looks
-//! whether the version still stands. Shared holds do not disturb it. A *shared* holder keeps
-//! writers out. Which of the two a read is, is decided when a store is opened, through
+//! An *optimistic* reader (leanstore IV-F) writes nothing: it remembers the version, reads, and
+//! checks that the version is still the same. Shared holds do not disturb it. A *shared* holder
+//! keeps writers out. Which of the two a read is, is decided when a store is opened, through
 //! [`Latching`], so that a run pays for what it measures and for nothing else. A page that a user's
 //! closure looks at is held in shared mode under each of them.
 //!
 //! # Rules
 //!
-//! 1. Whoever holds the word exclusively may change the page and the fields of the frame that it
-//!    guards; the version grows when the hold ends, whether or not anything was changed.
-//! 2. What an optimistic reader saw means nothing until [`Latching::validate`] agreed.
-//! 3. No I/O and no waiting for a condition happens under a latch; a latch is waited for only
-//!    downwards (parent, then child), every other order tries.
+//! 1. The thread that holds the word exclusively may change the page and the fields of the frame
+//!    that it guards; the version grows when the hold ends, whether or not anything was changed.
+//! 2. What an optimistic reader saw counts only after [`Latching::validate`] returned `true`.
+//! 3. No I/O and no waiting for a condition happens under a latch; a thread waits for a latch only
+//!    downwards (parent, then child), and tries in every other order.
 
 use millpond_base::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -28,10 +28,10 @@ const SHARED_MASK: u64 = 0xfffe;
 const VERSION_ONE: u64 = 1 << 16;
 const VERSION_MASK: u64 = !0xffff;
 
-/// How often a waiter looks again before it gives way to other threads. Holds last less than a
+/// How often a waiter looks again before it yields to other threads. Holds last less than a
 /// microsecond, unless the holder lost its processor.
 const SPINS_MAX: u32 = 64;
-/// How often it gives way before it gives up, and its operation starts again.
+/// How often it yields before it gives up, and its operation restarts.
 const YIELDS_MAX: u32 = 16;
 
 /// The word itself.
@@ -46,7 +46,7 @@ impl Default for Latch {
 }
 
 fn pause(round: u32) {
-    // A model checker must know that nothing happens until somebody else runs.
+    // A model checker must know that nothing happens until another thread runs.
     if cfg!(any(loom, shuttle)) || round % SPINS_MAX == SPINS_MAX - 1 {
         millpond_base::sync::thread::yield_now();
     } else {
@@ -57,14 +57,15 @@ fn pause(round: u32) {
 const ROUNDS_MAX: u32 = if cfg!(any(loom, shuttle)) { 2 } else { SPINS_MAX * YIELDS_MAX };
 
 impl Latch {
-    /// The version that a reader may start from; `None` while somebody holds it exclusively.
+    /// Returns the version that a reader may start from, or `None` while the word is held
+    /// exclusively.
     #[inline(always)]
     pub fn version(&self) -> Option<u64> {
         let word = self.0.load(Ordering::Acquire);
         if word & EXCLUSIVE == 0 { Some(word & VERSION_MASK) } else { None }
     }
 
-    /// Whether nothing was changed since [`Latch::version`] gave `version`.
+    /// Returns whether nothing was changed since [`Latch::version`] returned `version`.
     #[inline(always)]
     pub fn is_still(&self, version: u64) -> bool {
         // What was read before must be read before the word is.
@@ -72,16 +73,17 @@ impl Latch {
         self.0.load(Ordering::Relaxed) & (VERSION_MASK | EXCLUSIVE) == version
     }
 
-    /// Takes the word exclusively if nobody holds it in any mode.
+    /// Takes the word exclusively if no thread holds it in any mode.
     #[inline(always)]
     pub fn try_exclusive(&self) -> bool {
         let word = self.0.load(Ordering::Relaxed);
         word & (EXCLUSIVE | SHARED_MASK) == 0 && self.take(word)
     }
 
-    /// Takes the word exclusively if nobody holds it and the version still is `version`.
+    /// Takes the word exclusively if no thread holds it and the version still is `version`.
     #[inline(always)]
     pub fn try_exclusive_at(&self, version: u64) -> bool {
+        debug_assert_eq!(version & !VERSION_MASK, 0, "no version");
         self.take(version)
     }
 
@@ -98,7 +100,7 @@ impl Latch {
         taken
     }
 
-    /// Takes the word exclusively, waiting a little; `false` if it could not be had.
+    /// Takes the word exclusively, waiting a little; `false` if it was not available.
     #[inline]
     pub fn exclusive(&self) -> bool {
         for round in 0..ROUNDS_MAX {
@@ -126,7 +128,7 @@ impl Latch {
         self.0.store(word & VERSION_MASK, Ordering::Release);
     }
 
-    /// Becomes one more shared holder, unless somebody holds the word exclusively.
+    /// Becomes one more shared holder, unless the word is held exclusively.
     #[inline(always)]
     pub fn try_shared(&self) -> bool {
         let word = self.0.load(Ordering::Relaxed);
@@ -138,7 +140,7 @@ impl Latch {
             .is_ok()
     }
 
-    /// Becomes one more shared holder, waiting a little; `false` if it could not be had.
+    /// Becomes one more shared holder, waiting a little; `false` if that was not possible.
     #[inline]
     pub fn shared(&self) -> bool {
         for round in 0..ROUNDS_MAX {
@@ -150,20 +152,20 @@ impl Latch {
         false
     }
 
-    /// Becomes one more shared holder, if the version still is `version` and nobody holds the word
+    /// Becomes one more shared holder, if the version still is `version` and the word is not held
     /// exclusively.
     #[inline]
     pub fn try_shared_at(&self, version: u64) -> bool {
         let mut word = version;
-        // Nobody else shares it, most of the time; if somebody does, they come and go.
+        // Mostly no other thread shares it; if one does, holders come and go.
         for _ in 0..SPINS_MAX {
             let next = word + SHARED_ONE;
             match self.0.compare_exchange(word, next, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(now) => word = now,
             }
-            let stands = word & (VERSION_MASK | EXCLUSIVE) == version;
-            if !stands || word & SHARED_MASK == SHARED_MASK {
+            let is_still = word & (VERSION_MASK | EXCLUSIVE) == version;
+            if !is_still || word & SHARED_MASK == SHARED_MASK {
                 return false;
             }
         }
@@ -193,7 +195,7 @@ impl Latch {
         upgraded
     }
 
-    /// The version, whoever holds the word; for a holder, to whom it cannot change.
+    /// Returns the version, held or not; for a holder, to whom it cannot change.
     #[inline]
     pub fn version_held(&self) -> u64 {
         self.0.load(Ordering::Relaxed) & VERSION_MASK
@@ -207,9 +209,14 @@ impl Latch {
         self.0.store((word & VERSION_MASK) | SHARED_ONE, Ordering::Release);
     }
 
-    /// Whether somebody holds it exclusively, at this moment.
+    /// Returns whether a thread holds it exclusively, at this moment.
     pub fn is_exclusive(&self) -> bool {
         self.0.load(Ordering::Relaxed) & EXCLUSIVE != 0
+    }
+
+    /// Returns whether a thread holds it in any mode, at this moment.
+    pub fn is_held(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & (EXCLUSIVE | SHARED_MASK) != 0
     }
 }
 
@@ -224,31 +231,31 @@ pub trait Latching: Send + Sync + 'static {
     /// Whether more than one thread may use the store.
     const THREADS: bool = true;
 
-    /// Begins a read; `None` if a writer did not go away for a while.
+    /// Begins a read; `None` if a writer held the latch for a while.
     fn read(latch: &Latch) -> Option<Self::Token>;
-    /// Whether everything that was read under `token` is true.
+    /// Returns whether everything that was read under `token` is valid.
     fn validate(latch: &Latch, token: Self::Token) -> bool;
     /// Ends a read.
     fn end(latch: &Latch, token: Self::Token);
-    /// Makes the read a write; on `false` the read goes on.
+    /// Turns the read into a write; on `false` the read continues.
     fn upgrade(latch: &Latch, token: Self::Token) -> bool;
-    /// Begins a write; `false` if it could not be had for a while.
+    /// Begins a write; `false` if the latch was held for a while.
     fn write(latch: &Latch) -> bool;
-    /// Makes the read a write for a moment, to change nothing but where a swip points in memory;
-    /// on `false` the read goes on.
+    /// Turns the read into a write for a moment, to change nothing but where a swip points in
+    /// memory; on `false` the read continues.
     fn promote(latch: &Latch, token: Self::Token) -> bool {
         Self::upgrade(latch, token)
     }
-    /// Goes back to the read that was promoted, which stands as before.
+    /// Returns to the read that was promoted, which is as valid as before.
     fn demote(latch: &Latch);
-    /// Turns the read into a shared hold that keeps every writer out, if the read stands; it ends
-    /// with [`Latch::release_shared`]. On `false` the read goes on.
+    /// Turns the read into a shared hold that keeps every writer out, if the read is valid; it ends
+    /// with [`Latch::release_shared`]. On `false` the read continues.
     fn share(latch: &Latch, token: Self::Token) -> bool;
-    /// The version that a reader's page has, as long as the read stands.
+    /// Returns the version that a reader's page has, as long as the read is valid.
     fn version(latch: &Latch, token: Self::Token) -> u64;
 }
 
-/// Readers note versions: the engine's own way (leanstore IV-F).
+/// Readers remember versions: the engine's own way (leanstore IV-F).
 pub struct Optimistic;
 
 impl Latching for Optimistic {
@@ -359,7 +366,7 @@ impl Latching for Latched {
     }
 }
 
-/// Nobody latches anything: one thread only, to measure what latching costs.
+/// No latching: one thread only, to measure what latching costs.
 ///
 /// Writers still set the bit, with plain loads and stores: eviction must see it. They keep away
 /// from pages that are held in shared mode, too: the thread's own closures hold them.

@@ -1,5 +1,5 @@
-//! What a pool does for the log: it hands over pages without pointers, sets their LSNs, and releases
-//! them once the record about them is in the log.
+//! What a pool does for the log: it hands over pages without pointers, sets their LSNs, and
+//! releases them once the record about them is in the log.
 //!
 //! The rules are in `pool/mini_transaction`.
 
@@ -137,6 +137,11 @@ impl<M: PoolStrategy> Pool<M> {
     #[inline(always)]
     pub fn log(&self) -> Option<&Log> {
         self.redo.log()
+    }
+
+    /// Returns whether changes are logged, and show in the LSNs of pages.
+    pub(crate) fn is_logged(&self) -> bool {
+        <RedoLog as ChangeLog<Pool<M>>>::is_on(self) && !planted!(PageLsnNotSet)
     }
 
     /// Calls `look` with the pages that are in use as of the end of the log, and that end.

@@ -1,20 +1,20 @@
-//! Moving pages to lower ids, so that the end of a file comes free.
+//! Moving pages to lower ids, so that the end of a file becomes free.
 //!
 //! # How
-//! A page moves in one attempt: a new page is taken below a bound, the old one's bytes are copied
-//! behind its header, the one swip that refers to it (`pages.rs`, rule 1) is set anew, the swips in
-//! it are adopted, and the old page is freed. To everybody else that is what a merge does: the
-//! parent's version and that of the old frame grow, so whoever read either restarts; the policy is
-//! told of a new page and of one that was dropped; and the log gets one record, of nobody's
-//! transaction, with the new page's image, the parent's change, and the old page as free. A crash
-//! leaves the page in one place, and no undo moves it back. What a page holds stays the same, byte
-//! for byte: keys, numbers of rows, stamps of values. Nothing but a swip remembers where a page is
-//! for longer than an attempt; and who loads one into memory, in between, has an entry in the table
-//! of flights, which whoever moves the page waits for, as it has to have it in memory.
+//! A page moves in one mini-transaction: a new page is allocated below a bound, the old one's bytes
+//! are copied behind its header, the one swip that refers to it (`pages.rs`, rule 1) is replaced,
+//! the swips in it are adopted, and the old page is freed. To other threads that is what a merge
+//! does: the parent's version and that of the old frame grow, so a thread that read either
+//! restarts; the policy is notified of a new page and of one that was dropped; and the log gets one
+//! record, of no transaction, with the new page's image, the parent's change, and the old page as
+//! free. A crash leaves the page in one place, and no undo moves it back. What a page holds stays
+//! the same, byte for byte: keys, numbers of rows, stamps of values. Nothing but a swip remembers
+//! where a page is for longer than a mini-transaction; and a thread that loads one into memory, in
+//! between, has an in-flight load, which the mover waits for, as it needs the page in memory.
 //!
-//! Which pages have which swips is all that has to be known, and a [`Kind`](super::Kind) tells it:
-//! so this is written once, for all structures. What hangs in an anchor of somebody's own, such as
-//! a value that a transaction replaced, is reached from no root, and stays.
+//! Which pages have which swips is all that has to be known, and a [`Kind`](super::Kind) finds
+//! them: so this is written once, for all structures. What is reached from no root, such as a value
+//! that a transaction replaced, whose anchor that transaction has, stays.
 //!
 //! # The walk
 //! A [`Walk`] goes through a structure from its root, parents before children, and remembers its
@@ -42,40 +42,40 @@ use crate::pool::swip::Swip;
 /// Where a walk through a structure is that moves pages to ids below a bound.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Walk {
-    /// Which child at each level; empty: all was seen.
+    /// Which child at each level; empty: all pages were seen.
     path: Vec<usize>,
     bound: PageId,
-    /// Whether leaves of trees are looked into, for values in pages of their own.
+    /// Whether leaves of trees are read, for values in pages of their own.
     values: bool,
 }
 
 impl Walk {
-    /// Before the first child of a root. Pages from `bound` on are to move; `values`: those of
-    /// trees' large values as well, for which all leaves have to be read.
+    /// Returns a walk before the first child of a root. Pages from `bound` on are to move;
+    /// `values`: those of trees' large values as well, for which all leaves have to be read.
     pub fn new(bound: PageId, values: bool) -> Walk {
         Walk { path: vec![0], bound, values }
     }
 
-    /// Where the pages shall move before.
+    /// Returns the bound: pages move below it.
     pub fn bound(&self) -> PageId {
         self.bound
     }
 
-    /// Goes on behind the child that it is at.
+    /// Continues behind the child that it is at.
     fn pass(&mut self) {
         if let Some(last) = self.path.last_mut() {
             *last += 1;
         }
     }
 
-    /// Goes on behind the page whose children it is among.
+    /// Continues behind the page whose children it is among.
     fn leave(&mut self) {
         self.path.pop();
         self.pass();
     }
 
-    /// Goes to child `index`, and among its children if it `leads_on`, or else on behind it.
-    fn come_to(&mut self, index: usize, leads_on: bool) {
+    /// Continues at child `index`: among its children if it `leads_on`, or else behind it.
+    fn enter(&mut self, index: usize, leads_on: bool) {
         if let Some(last) = self.path.last_mut() {
             *last = index + usize::from(!leads_on);
         }
@@ -90,9 +90,9 @@ impl Walk {
 pub enum Moved {
     /// It moved a page.
     Page,
-    /// It went on.
+    /// It continued.
     Nothing,
-    /// A page that was to move could not be had, and was passed over.
+    /// A page that was to move was unavailable, and was passed over.
     Busy,
     /// There is no free page below the bound.
     Full,
@@ -108,20 +108,20 @@ struct Seen {
 }
 
 fn mark(what: AccessKind) -> Mark {
-    // No scan's: the pages on the way down would be the first to go for those below them.
+    // No scan's: the pages on the way down would be the first victims for those below them.
     Mark::of(what).with_kind(PageKind::OTHER, 0)
 }
 
 impl<M: PoolStrategy> Pool<M> {
-    /// Attempts after which a page is left where it is: others hold it, or it does not stay in
-    /// memory.
+    /// Mini-transactions after which a page is not moved: other threads hold it, or it does not
+    /// stay in memory.
     pub(crate) const MOVE_TRIES: u32 = 50;
 
     /// Takes a step of a walk through the structure below `anchor`: to the next page that is to
     /// move, which it moves, or that may have children.
     ///
     /// # Errors
-    /// A page could not be read, or no frame could be had.
+    /// A page could not be read, or no frame was available.
     pub fn move_on(&self, anchor: Anchor, walk: &mut Walk) -> Result<Moved, PoolError> {
         let (mut seen, mut tries) = (Seen::default(), 0);
         loop {
@@ -134,7 +134,7 @@ impl<M: PoolStrategy> Pool<M> {
             });
             match done {
                 Ok(None) => self.make_frames(1)?,
-                // In the latter case a closure of this thread looks at the page.
+                // In the latter case a closure of this thread has borrowed the page.
                 Ok(Some(Moved::Busy)) | Err(PoolError::Held { .. }) => {
                     walk.pass();
                     return Ok(Moved::Busy);
@@ -174,13 +174,13 @@ impl<M: PoolStrategy> Pool<M> {
             if self.page_of(Swip(view.u64(at))) >= walk.bound {
                 let moved = self.move_child(mtr, &mut node.upgrade()?, at, walk.bound)?;
                 if moved == Some(Moved::Page) {
-                    walk.come_to(index, leads_on);
+                    walk.enter(index, leads_on);
                 }
                 return Ok(moved);
             }
             if leads_on {
                 node.validate()?;
-                walk.come_to(index, true);
+                walk.enter(index, true);
                 return Ok(Some(Moved::Nothing));
             }
         }
@@ -205,7 +205,7 @@ impl<M: PoolStrategy> Pool<M> {
         Ok(())
     }
 
-    /// Moves the root below `anchor`, if its id is not below `bound`, and answers where it is then;
+    /// Moves the root below `anchor`, if its id is not below `bound`, and returns where it is then;
     /// `None`, and nothing changed: there is no frame.
     ///
     /// # Errors
@@ -252,12 +252,14 @@ impl<M: PoolStrategy> Pool<M> {
                 true
             });
         }
+        debug_assert!(new.id() < bound);
+        debug_assert!(old.id() >= bound);
         let swip = new.swip();
         if let Some(place) = parent.page_mut().get_mut(at..at + 8) {
             place.copy_from_slice(&swip.0.to_le_bytes());
         }
         mtr.adopt(swip, parent);
-        // What it referred to is no longer its own.
+        // What it referred to belongs to the new page.
         if let Some(body) = old.page_mut().get_mut(PAGE_HEADER..) {
             body.fill(0);
         }

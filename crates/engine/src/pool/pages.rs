@@ -9,14 +9,14 @@
 //!    multiple of 8; roots have theirs in an [`Anchor`]. A structure leaves its root where it is:
 //!    it grows by moving its content into a new child. Pages, roots as well, get other ids only
 //!    when a store shrinks (`moving.rs`).
-//! 2. Work happens in attempts ([`Pages::run`]). An attempt never waits for anything but latches,
-//!    and takes those downwards; everything else ends it with a [`Jump`]. What an attempt has
-//!    changed before it jumps must be complete in itself.
-//! 3. Before the first change that needs new pages, an attempt makes sure of them by allocating
-//!    them; an allocated page that is not needed after all is given back with [`Pages::free`].
-//! 4. When a swip moves to another page, [`MiniTransaction::adopt`] is told, while both pages are latched
-//!    exclusively. A page's own swip is written by nobody else but the pool.
-//! 5. A page is freed only after its swip is gone, by a thread that holds it exclusively.
+//! 2. Work happens in mini-transactions ([`Pages::run`]). One never waits for anything but latches,
+//!    and takes those downwards; everything else ends it with a [`Jump`]. What it has changed
+//!    before it jumps must be complete in itself.
+//! 3. Before the first change that needs new pages, a mini-transaction allocates them; an allocated
+//!    page that is not needed after all is freed with [`Pages::free`].
+//! 4. When a swip moves to another page, [`MiniTransaction::adopt`] is called, while both pages are
+//!    latched exclusively. Only the pool writes the swip of a page that stays where it is.
+//! 5. A page is freed only after its swip was removed, by a thread that holds it exclusively.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -34,7 +34,7 @@ use crate::pool::mini_transaction::{Actor, ChangeLog, ChangeSet, PendingChanges}
 use crate::pool::starvation::PATIENCE;
 use crate::pool::swip::Swip;
 
-/// What a new page shall be.
+/// What a new page is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NewPage {
     /// Id of the structure that owns it.
@@ -47,7 +47,7 @@ pub struct NewPage {
 
 /// Holds the swip of a structure's root, outside any page; a parent like any other.
 ///
-/// Valid only with the [`Pages`] that made it.
+/// Valid only with the [`Pages`] that returned it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Anchor(pub(crate) NonNull<FrameHeader>);
 
@@ -68,23 +68,24 @@ pub trait Pages: Send + Sync + Sized + 'static {
     /// [`NoLog`]: crate::pool::mini_transaction::NoLog
     type Log: ChangeLog<Self>;
 
-    /// Bytes of a page.
+    /// Returns the bytes of a page.
     fn page_size(&self) -> usize;
 
-    /// What this thread keeps; asked once per operation.
+    /// Returns what this thread keeps; called once per operation.
     fn local(&self) -> Self::Local;
-    /// An attempt begins: enters the epoch, where there is one.
+    /// A mini-transaction begins: enters the epoch, where there is one.
     fn enter(&self, local: Self::Local);
-    /// An attempt ended after these page references; `done` unless it jumped.
+    /// A mini-transaction ended after these page references; `done` unless it jumped.
     fn leave(&self, local: Self::Local, made: References, done: bool);
-    /// Does what a jump asks for, outside any attempt; `attempt` counts from 0. Whether the policy
-    /// was told of the reference that the attempt jumped from, as of a miss.
+    /// Does what a jump asks for, between two mini-transactions; `attempt` counts them from 0.
+    /// Returns whether the policy was notified of the reference that the mini-transaction jumped
+    /// from, as of a miss.
     ///
     /// # Errors
     /// What makes the operation fail.
     fn settle(&self, jump: Jump, attempt: u32) -> Result<bool, PoolError>;
 
-    /// An operation that had to begin anew is over.
+    /// An operation that had to restart is over.
     fn over(&self, local: Self::Local) {
         let _ = local;
     }
@@ -92,9 +93,9 @@ pub trait Pages: Send + Sync + Sized + 'static {
     /// Follows the swip at `at` of `parent`'s page; see [`Read::child`].
     ///
     /// # Errors
-    /// A jump, as everywhere in an attempt.
+    /// A jump, as everywhere in a mini-transaction.
     fn child<'o>(&'o self, parent: &Read<'o, Self>, at: usize, mark: Mark) -> Try<Read<'o, Self>>;
-    /// The same, latching the child exclusively; see [`Read::child_exclusive`].
+    /// Follows it and latches the child exclusively; see [`Read::child_exclusive`].
     ///
     /// # Errors
     /// A jump.
@@ -105,7 +106,7 @@ pub trait Pages: Send + Sync + Sized + 'static {
         mark: Mark,
     ) -> Try<Write<'o, Self>>;
 
-    /// The child of a page that is itself held exclusively; see [`Write::child_exclusive`].
+    /// Follows a swip of a page that is itself held exclusively; see [`Write::child_exclusive`].
     ///
     /// # Errors
     /// A jump.
@@ -116,36 +117,36 @@ pub trait Pages: Send + Sync + Sized + 'static {
         mark: Mark,
     ) -> Try<Write<'o, Self>>;
 
-    /// A new page, latched exclusively, zero-filled behind its common header.
+    /// Creates a page, latched exclusively, zero-filled behind its common header.
     ///
     /// # Errors
-    /// [`Jump::room`] where no frame or page id can be had without I/O.
+    /// [`Jump::room`] where no frame or page id is available without I/O.
     fn allocate<'o>(
         &'o self,
         mtr: &'o MiniTransaction<'o, Self>,
         new: NewPage,
     ) -> Try<Write<'o, Self>>;
-    /// Gives a page back; nothing refers to it any more.
+    /// Frees a page; nothing refers to it any more.
     fn free(&self, page: Write<'_, Self>);
-    /// What to write as the swip of `page`, which lies in memory.
+    /// Returns what to write as the swip of `page`, which is in memory.
     fn swip(&self, page: &Write<'_, Self>) -> Swip;
-    /// The page that `word`, a swip in a page that is held exclusively, refers to.
+    /// Returns the page that `word`, a swip in a page that is held exclusively, refers to.
     fn page_of(&self, word: Swip) -> PageId;
-    /// The swip `word` now lies in the page of `parent`; see [`MiniTransaction::adopt`].
+    /// The swip `word` is in the page of `parent` from now on; see [`MiniTransaction::adopt`].
     fn adopt(&self, word: Swip, parent: NonNull<FrameHeader>);
-    /// Whether the page of a swip lies in memory: a hint, which may be outdated at once.
+    /// Returns whether the page of a swip is in memory: a hint, which may be outdated at once.
     fn is_resident(&self, word: Swip) -> bool;
     /// Begins to load the pages of those swips of `parent`'s page, at the byte offsets `at`, that
     /// are evicted. A hint: it never waits for I/O, and never fails.
     fn prefetch<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]);
 
-    /// A place for the swip of the root `page`.
+    /// Returns an anchor for the swip of the root `root`.
     ///
     /// # Errors
     /// No memory.
     fn anchor(&self, root: PageId) -> Result<Anchor, PoolError>;
-    /// The same for a root that belongs to the structure `owner`: a page that says otherwise when
-    /// it is loaded is an error.
+    /// Returns an anchor for a root that belongs to the structure `owner`: a page of another owner
+    /// is an error when it is loaded.
     ///
     /// # Errors
     /// No memory.
@@ -153,19 +154,19 @@ pub trait Pages: Send + Sync + Sized + 'static {
         let _ = owner;
         self.anchor(root)
     }
-    /// The same with a new, empty page as root.
+    /// Returns an anchor with a new, empty page as root.
     ///
     /// # Errors
     /// No memory, no page id, or nothing can be evicted.
     fn anchor_new(&self, new: NewPage) -> Result<(Anchor, PageId), PoolError>;
-    /// Gives an anchor back after its structure was closed or dropped. Pages below it that are in
+    /// Releases an anchor after its structure was closed or dropped. Pages below it that are in
     /// memory must have been freed, or evicted, first.
     fn release_anchor(&self, anchor: Anchor);
 
-    /// Runs attempts until one succeeds.
+    /// Runs `attempt` in mini-transactions, one after the other, until it succeeds.
     ///
     /// # Errors
-    /// What an attempt, or the work between attempts, failed with for good.
+    /// What a mini-transaction, or the work between two of them, failed with for good.
     #[inline(always)]
     fn run<T>(
         &self,
@@ -178,7 +179,8 @@ pub trait Pages: Send + Sync + Sized + 'static {
         }
     }
 
-    /// The same; answers also where the record about the last attempt begins, 0 if there is none.
+    /// Runs it, and returns also where the record about the last mini-transaction begins, 0 if
+    /// there is none.
     ///
     /// # Errors
     /// As [`Pages::run`].
@@ -188,9 +190,9 @@ pub trait Pages: Send + Sync + Sized + 'static {
         mut attempt: impl FnMut(&MiniTransaction<'_, Self>) -> Try<T>,
     ) -> Result<(T, Lsn), PoolError> {
         let local = self.local();
-        let (mut attempts, mut told) = (0, 0);
+        let (mut attempts, mut notified) = (0, 0);
         loop {
-            let mtr = MiniTransaction::new(self, local, told);
+            let mtr = MiniTransaction::new(self, local, notified);
             self.enter(local);
             let result = attempt(&mtr);
             let at = mtr.end();
@@ -203,11 +205,12 @@ pub trait Pages: Send + Sync + Sized + 'static {
                     return Ok((value, at));
                 }
                 Err(jump) => match self.settle(jump, attempts) {
-                    Ok(true) => told = mtr.references.get().all(),
-                    // The latest reference may not have been told; if it was, by a reader that met
-                    // a conflict later, it is told twice.
+                    Ok(true) => notified = mtr.references.get().all(),
+                    // The policy may not have received the latest reference; if it did, from a
+                    // reader that met a conflict later, it receives it twice.
                     Ok(false) => {
-                        told = mtr.told.get().max(mtr.references.get().all().saturating_sub(1))
+                        notified =
+                            mtr.notified.get().max(mtr.references.get().all().saturating_sub(1))
                     }
                     Err(error) => {
                         self.over(local);
@@ -220,63 +223,65 @@ pub trait Pages: Send + Sync + Sized + 'static {
     }
 }
 
-/// How many page references an attempt made: all in the lower half, those of leaves in the upper.
+/// How many page references a mini-transaction made: all in the lower half, those of leaves in the
+/// upper.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct References(u64);
 
 impl References {
-    /// All of them.
+    /// Returns the number of all.
     #[inline(always)]
     pub fn all(self) -> u64 {
         self.0 & u64::from(u32::MAX)
     }
 
-    /// Those of leaves of trees.
+    /// Returns the number of those of leaves of trees.
     #[inline(always)]
     pub fn leaves(self) -> u64 {
         self.0 >> 32
     }
 }
 
-/// One attempt at an operation: where its guards come from.
+/// A mini-transaction, one attempt at an operation: its guards come from here, and what it changes
+/// is logged as one record.
 pub struct MiniTransaction<'p, P: Pages> {
     pub(crate) pages: &'p P,
     pub(crate) local: P::Local,
     pub(crate) references: Cell<References>,
-    /// So many of the operation's first references were told to the policy before this attempt, or
-    /// by admitting a page. A new attempt goes the same way again; what it meets there is no new
-    /// reference.
-    told: Cell<u64>,
+    /// The policy received this many of the operation's first references before this
+    /// mini-transaction, or by admitting a page. A restart takes the same path again; what it meets
+    /// there is no new reference.
+    notified: Cell<u64>,
     pending: PendingChanges,
 }
 
 impl<P: Pages> Drop for MiniTransaction<'_, P> {
     #[inline(always)]
     fn drop(&mut self) {
-        // Only where an attempt panicked is anything left.
+        // Only where the closure panicked is anything left.
         self.end();
     }
 }
 
 impl<'p, P: Pages> MiniTransaction<'p, P> {
     #[inline(always)]
-    fn new(pages: &'p P, local: P::Local, told: u64) -> MiniTransaction<'p, P> {
-        let (references, told) = (Cell::new(References(0)), Cell::new(told));
-        MiniTransaction { pages, local, references, told, pending: PendingChanges::default() }
+    fn new(pages: &'p P, local: P::Local, notified: u64) -> MiniTransaction<'p, P> {
+        let (references, notified) = (Cell::new(References(0)), Cell::new(notified));
+        MiniTransaction { pages, local, references, notified, pending: PendingChanges::default() }
     }
 
-    /// The policy was told of the latest reference otherwise.
-    pub(crate) fn is_told(&self) {
-        self.told.set(self.references.get().all());
+    /// The policy was notified of the latest reference in another way.
+    pub(crate) fn set_notified(&self) {
+        self.notified.set(self.references.get().all());
     }
 
-    /// Whether the policy has still to be told of the latest reference.
+    /// Returns whether the policy has still to be notified of the latest reference.
     #[inline(always)]
     pub(crate) fn is_new(&self) -> bool {
-        self.references.get().all() > self.told.get()
+        self.references.get().all() > self.notified.get()
     }
 
-    /// Logs what was changed, and lets go of it; answers where the record begins.
+    /// Logs what was changed, and releases it; returns where the record begins.
     #[inline(always)]
     fn end(&self) -> Lsn {
         if !self.is_logged() || self.pending.is_empty() {
@@ -325,13 +330,13 @@ impl<'p, P: Pages> MiniTransaction<'p, P> {
         }
     }
 
-    /// The memory.
+    /// Returns the memory.
     #[inline(always)]
     pub fn pages(&self) -> &'p P {
         self.pages
     }
 
-    /// What this thread keeps.
+    /// Returns what this thread keeps.
     #[inline(always)]
     pub fn local(&self) -> P::Local {
         self.local
@@ -344,7 +349,7 @@ impl<'p, P: Pages> MiniTransaction<'p, P> {
         self.references.set(References(self.references.get().0 + (1 | leaf << 32)));
     }
 
-    /// A new page; see [`Pages::allocate`].
+    /// Creates a page; see [`Pages::allocate`].
     ///
     /// # Errors
     /// A jump.
@@ -352,8 +357,8 @@ impl<'p, P: Pages> MiniTransaction<'p, P> {
         self.pages.allocate(self, new)
     }
 
-    /// Tells that `word`, a swip, lies in `parent`'s page from now on, so that the child's
-    /// back pointer follows it. Both the old and the new parent are held exclusively.
+    /// Declares that `word`, a swip, is in `parent`'s page from now on, so that the child's back
+    /// pointer follows it. Both the old and the new parent are held exclusively.
     #[inline]
     pub fn adopt(&self, word: Swip, parent: &Write<'_, P>) {
         self.pages.adopt(word, parent.frame());

@@ -1,12 +1,12 @@
-//! The starvation guard: pages that must stay until an operation has used them, for operations that
-//! would never have, at one moment, the pages that they need.
+//! The starvation guard: holds pages until an operation has used them, for operations that would
+//! never have, at one moment, the pages that they need.
 //!
 //! An operation needs a path, and it loads a missing page outside of any mini-transaction. Under
 //! most policies a page that was just loaded stays for a while. Under some it is the next victim:
-//! FILO and MRU evict the inner node for its leaf and the leaf for its inner node, for ever (gilbert
-//! 1.3.4 found that they stall in small pools). So an operation that has restarted [`PATIENCE`]
-//! times is *starving*: what it loads from then on is held, that is, refused as pinned, until the
-//! operation ends.
+//! FILO and MRU evict the inner node for its leaf and the leaf for its inner node, for ever
+//! (gilbert 1.3.4 found that they stall in small pools). So an operation that has restarted
+//! [`PATIENCE`] times is *starving*: what it loads from then on is held, that is, refused as
+//! pinned, until the operation ends.
 //!
 //! Where `attempts_max` is set, nothing is held and the operation fails in the end: then only the
 //! policy's choices count.

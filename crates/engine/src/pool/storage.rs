@@ -1,4 +1,4 @@
-//! What the pool asks of the storage below it: a page store, or tiers of them.
+//! The storage below the pool: a page store, or tiers of them.
 
 use millpond_base::{FrameId, PageId, Reason};
 
@@ -16,21 +16,21 @@ pub struct PageOut<'a> {
     pub bytes: &'a mut [u8],
 }
 
-/// A page to be read: what came of it travels with the page and the frame that it is about.
+/// A page to be read: the result is kept with the page and the frame that it concerns.
 #[derive(Debug)]
 pub struct PageIn<'a> {
     /// Which page.
     pub page: PageId,
     /// The frame that it is read for.
     pub frame: FrameId,
-    /// Where it goes: the frame's page, aligned to 512.
+    /// The frame's page, aligned to 512, to read into.
     pub bytes: &'a mut [u8],
-    /// How it went.
+    /// The result of the read.
     pub result: Result<(), PoolError>,
 }
 
 impl<'a> PageIn<'a> {
-    /// Page `page`, to be read into `bytes`, the memory of `frame`.
+    /// Returns the request to read page `page` into `bytes`, the memory of `frame`.
     pub fn new(page: PageId, frame: FrameId, bytes: &'a mut [u8]) -> PageIn<'a> {
         PageIn { page, frame, bytes, result: Ok(()) }
     }
@@ -38,13 +38,13 @@ impl<'a> PageIn<'a> {
 
 /// Storage for pages. All calls may block on I/O, and come from many threads.
 pub trait Storage: Send + Sync {
-    /// Bytes of a page.
+    /// Returns the bytes of a page.
     fn page_size(&self) -> usize;
 
-    /// Pages that can exist now: ids are below.
+    /// Returns the number of pages that can exist now: ids are below.
     fn pages(&self) -> u64;
 
-    /// Reads `page` into `bytes`, and makes sure that it is what was written.
+    /// Reads `page` into `bytes`, and verifies that it is what was written.
     ///
     /// # Errors
     /// It cannot be read, or is damaged.
@@ -64,20 +64,19 @@ pub trait Storage: Send + Sync {
     /// At least one was not written; any of them may have been.
     fn write(&self, pages: &mut [PageOut<'_>]) -> Result<(), PoolError>;
 
-    /// Appends ids of free pages to `ids`, at least one and `count` at most; they are taken from
-    /// now on.
+    /// Allocates pages, at least one and `count` at most, and appends their ids to `ids`.
     ///
     /// # Errors
     /// There is no room for more pages.
     fn allocate(&self, count: u32, ids: &mut Vec<PageId>) -> Result<(), PoolError>;
 
-    /// Takes the free page with the lowest id, if that is below `bound`: without I/O, since latches
-    /// are held.
+    /// Allocates the free page with the lowest id, if that is below `bound`: without I/O, since
+    /// latches are held.
     fn allocate_below(&self, _bound: PageId) -> Option<PageId> {
         None
     }
 
-    /// `page` is free again.
+    /// Frees `page`.
     ///
     /// # Errors
     /// It was not taken.

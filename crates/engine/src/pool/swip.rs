@@ -1,8 +1,8 @@
-//! The swip: eight bytes in a parent page that say where a child page is (leanstore III-A, IV-B).
+//! The swip: eight bytes in a parent page that refer to a child page (leanstore III-A, IV-B).
 //!
 //! ```text
 //! hot       …pointer to the frame…  00
-//! cooling   …pointer to the frame…  10     still in memory, on probation
+//! cooling   …pointer to the frame…  10     still in memory, in the cooling stage
 //! evicted   …page id (63 bits)…      1
 //! ```
 //! Every page has exactly one swip. A store that translates by hash table keeps all of them in the
@@ -22,59 +22,62 @@ const EVICTED: u64 = 1;
 const COOLING: u64 = 2;
 
 impl Swip {
-    /// The word that refers to nothing; zero-filled memory holds it.
+    /// The word that refers to no page; zero-filled memory holds it.
     pub const NULL: Swip = Swip(0);
 
-    /// The swip of a page that is not, or need not be, in memory.
+    /// Returns the swip of a page that is not, or need not be, in memory.
     #[inline(always)]
     pub fn evicted(page: PageId) -> Swip {
+        debug_assert_eq!(page.0 >> 63, 0, "a page id has 63 bits");
         Swip((page.0 << 1) | EVICTED)
     }
 
-    /// The swip of a page in `frame`.
+    /// Returns the swip of a page in `frame`.
     #[inline(always)]
     pub fn hot(frame: NonNull<FrameHeader>) -> Swip {
-        Swip(frame.as_ptr().expose_provenance() as u64)
+        let word = Swip(frame.as_ptr().expose_provenance() as u64);
+        debug_assert!(word.is_hot(), "a frame's address has no tag bits: {word:?}");
+        word
     }
 
-    /// The swip of a page on probation in `frame`.
+    /// Returns the swip of a page in `frame` that is in the cooling stage.
     #[inline(always)]
     pub fn cooling(frame: NonNull<FrameHeader>) -> Swip {
         Swip(Swip::hot(frame).0 | COOLING)
     }
 
-    /// Whether it points to a frame, hot or cooling.
+    /// Returns whether it points to a frame, hot or cooling.
     #[inline(always)]
     pub fn is_swizzled(self) -> bool {
         self.0 & EVICTED == 0 && self != Swip::NULL
     }
 
-    /// Whether it is hot; [`Swip::NULL`] is not.
+    /// Returns whether it is hot; [`Swip::NULL`] is not.
     #[inline(always)]
     pub fn is_hot(self) -> bool {
         self.0 & (EVICTED | COOLING) == 0 && self != Swip::NULL
     }
 
-    /// Whether it is cooling.
+    /// Returns whether it is cooling.
     #[inline(always)]
     pub fn is_cooling(self) -> bool {
         self.0 & (EVICTED | COOLING) == COOLING
     }
 
-    /// Whether it holds a page id.
+    /// Returns whether it holds a page id.
     #[inline(always)]
     pub fn is_evicted(self) -> bool {
         self.0 & EVICTED != 0
     }
 
-    /// The page id of an evicted swip; meaningless for others.
+    /// Returns the page id of an evicted swip; meaningless for others.
     #[inline(always)]
     pub fn page(self) -> PageId {
         PageId(self.0 >> 1)
     }
 
-    /// The frame's address of a swizzled swip, unless the bits are none. Following it is up to
-    /// the guards, which know when it is sound.
+    /// Returns the frame's address of a swizzled swip, unless the bits are zero. Following it is up
+    /// to the guards, which know when it is sound.
     #[inline(always)]
     pub fn frame(self) -> Option<NonNull<FrameHeader>> {
         NonNull::new(std::ptr::with_exposed_provenance_mut((self.0 & !COOLING) as usize))
@@ -86,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_three_forms_are_told_apart() {
+    fn the_three_forms_are_distinguished() {
         let frame = FrameHeader::default();
         let at = NonNull::from(&frame);
         let (hot, cooling) = (Swip::hot(at), Swip::cooling(at));

@@ -3,11 +3,11 @@
 //! Statistics are written at every page reference, so the writes of two threads must never meet
 //! in a cache line. A thread therefore gets a slot of its own the first time that it asks, the
 //! same one in every table of the process, and hands it on when it ends. There are [`OWNED`] of
-//! them; whoever comes when all are taken uses [`SHARED`], where one needs atomic additions.
+//! them; a thread that comes when all are taken uses [`SHARED`], where additions must be atomic.
 //!
 //! Invariants:
 //! 1. At most one living thread has a given owned slot. So the owner may add with a plain load
-//!    and a plain store: nobody else writes there.
+//!    and a plain store: no other thread writes there.
 //! 2. The next owner sees what the last one wrote: a slot is given back with a release and taken
 //!    with an acquire of the same word.
 //! 3. A thread whose thread-locals are being destroyed uses the shared slot: its own may have a
@@ -30,7 +30,7 @@ pub const SLOTS: usize = OWNED + 1;
 /// Not asked yet.
 const UNKNOWN: usize = usize::MAX;
 
-/// Bit s is set while somebody owns slot s; the shared slot's bit is always set.
+/// Bit s is set while a thread owns slot s; the shared slot's bit is always set.
 static TAKEN: AtomicU64 = AtomicU64::new(1 << SHARED);
 
 thread_local! {
@@ -99,7 +99,7 @@ mod tests {
     use std::sync::Barrier;
     use std::thread;
 
-    /// The slots of so many threads that live at the same time.
+    /// The slots of `threads` threads that live at the same time.
     fn slots_of(threads: usize) -> Vec<usize> {
         let barrier = Barrier::new(threads);
         thread::scope(|scope| {

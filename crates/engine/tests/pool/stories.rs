@@ -91,7 +91,7 @@ fn a_page_that_is_deleted_during_its_write_is_gone_however_the_write_ends() {
     }
 }
 
-/// Whoever closes a pool may read ahead once more: nobody would ever do that read.
+/// A thread that closes a pool may read ahead once more: no thread would ever do that read.
 #[test]
 fn reading_ahead_without_background_threads_holds_nobody_up() {
     let storage = Arc::new(MemoryStorage::new(PAGE));

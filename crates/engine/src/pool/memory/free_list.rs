@@ -1,9 +1,9 @@
-//! Frames without a page: a list per memory node, and what waits for its epoch.
+//! Frames without a page: a list per NUMA node, and what waits for its epoch.
 //!
 //! Fresh frames come in ascending order (rule 7 of the policy contract), frames that were given
-//! back come last in, first out, since their headers are warm. Each thread keeps a few of the
-//! pages that it deleted itself (leanstore IV-I): its next new page is one of them, which disturbs
-//! neither the lists nor replacement.
+//! back come last in, first out, since their headers are in the caches. Each thread keeps a few of
+//! the pages that it deleted itself (leanstore IV-I): its next new page is one of them, which
+//! disturbs neither the lists nor replacement.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -44,7 +44,7 @@ pub struct FreeLists {
     free: AtomicU32,
 }
 
-/// A frame to use, and whether nobody used it before.
+/// A frame to use, and whether it was never used before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Taken {
     /// The frame.
@@ -71,13 +71,13 @@ impl FreeLists {
         }
     }
 
-    /// Number of free frames, those that wait for their epoch included; a moment old.
+    /// Returns the number of free frames, those that wait for their epoch included; a moment old.
     #[inline]
     pub fn len(&self) -> u32 {
         self.free.load(Ordering::Relaxed)
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_gets_its_own_frames_and_then_anybodys() {
+    fn a_node_gets_its_own_frames_and_then_those_of_others() {
         let lists = lists(10, 3);
         assert_eq!(take(&lists, 1), Some(3));
         let mut rest: Vec<u32> = std::iter::from_fn(|| take(&lists, 1)).collect();

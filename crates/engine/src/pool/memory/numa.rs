@@ -1,5 +1,5 @@
-//! Memory nodes: which there are, which one a thread runs on, and binding the pool's parts to
-//! them (leanstore IV-H). This file needs `unsafe`.
+//! NUMA nodes: which there are, which one a thread runs on, and binding the pool's parts to them
+//! (leanstore IV-H). This file needs `unsafe`.
 //!
 //! The pool's memory and its free lists are split in as many equal parts as there are nodes; a
 //! thread takes frames of its own node while there are any. Everything else stays in one place,
@@ -7,7 +7,7 @@
 
 use crate::pool::memory::region::FrameMemory;
 
-/// The memory nodes of the machine, or pretended ones.
+/// The NUMA nodes of the machine, or pretended ones.
 pub struct Nodes {
     count: u32,
     /// Node of each processor; empty where nodes are pretended or there is one.
@@ -54,12 +54,12 @@ impl Nodes {
         Nodes { count: (nodes.len() as u32).max(1), of_cpu }
     }
 
-    /// How many.
+    /// Returns how many there are.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// The node of the calling thread, which has `slot`.
+    /// Returns the node of the calling thread, which has `slot`.
     pub fn of_thread(&self, slot: usize) -> usize {
         if self.count == 1 {
             return 0;

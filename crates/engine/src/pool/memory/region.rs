@@ -13,13 +13,15 @@ use millpond_policies::contract::Zeroed;
 use crate::pool::error::PoolError;
 use crate::pool::frame::{FRAME_HEADER_BYTES, FrameHeader, IS_MODEL, POLICY_BYTES, POLICY_LINE};
 
-/// Huge pages are so large; the first frame lies on such a boundary.
+/// Bytes of a huge page; the first frame begins at a multiple of it.
 const HUGE: usize = 2 << 20;
 
 /// All frames of a pool.
 pub struct FrameMemory {
+    /// The mapping, of `mapped` bytes.
     mapping: NonNull<u8>,
     mapped: usize,
+    /// The first frame; all `frames` are inside the mapping, `stride` bytes apart.
     start: NonNull<u8>,
     stride: usize,
     frames: u32,
@@ -57,25 +59,25 @@ impl FrameMemory {
         if IS_MODEL {
             for id in (0..frames).map(FrameId) {
                 let Some(frame) = memory.frame(id) else { break };
-                // SAFETY: inside the mapping, aligned, and nobody else's yet.
+                // SAFETY: inside the mapping, aligned, and not used yet.
                 unsafe { frame.write(FrameHeader::new(id)) };
             }
         }
         Ok(memory)
     }
 
-    /// Number of frames.
+    /// Returns the number of frames.
     #[inline(always)]
     pub fn frames(&self) -> u32 {
         self.frames
     }
 
-    /// Bytes from one frame to the next.
+    /// Returns the bytes from one frame to the next.
     pub fn stride(&self) -> usize {
         self.stride
     }
 
-    /// The first frame's address.
+    /// Returns the first frame's address.
     pub fn start(&self) -> NonNull<u8> {
         self.start
     }
@@ -89,12 +91,12 @@ impl FrameMemory {
             false => MprotectFlags::READ | MprotectFlags::WRITE,
         };
         let bytes = self.frames as usize * self.stride / HUGE * HUGE;
-        // SAFETY: part of the own mapping. Whoever writes there meanwhile ends the process, which
-        // is what the caller wants to find out.
+        // SAFETY: part of the own mapping. A thread that writes there meanwhile ends the process,
+        // which is what the caller wants to find out.
         unsafe { mprotect(self.start.as_ptr().cast(), bytes, flags) }.unwrap();
     }
 
-    /// The frame `id`; `None` if there is none.
+    /// Returns the frame `id`, or `None` if there is none.
     #[inline]
     pub fn frame(&self, id: FrameId) -> Option<NonNull<FrameHeader>> {
         if id.0 >= self.frames {
@@ -104,7 +106,7 @@ impl FrameMemory {
         Some(unsafe { self.start.add(id.index() * self.stride) }.cast())
     }
 
-    /// The header of frame `id`, whether it was handed out yet or not.
+    /// Returns the header of frame `id`, whether it was handed out yet or not.
     #[inline]
     pub fn header(&self, id: FrameId) -> Option<&FrameHeader> {
         // SAFETY: mapped while `self` lives; a frame is made of atomics, for which any bits will
@@ -112,7 +114,7 @@ impl FrameMemory {
         self.frame(id).map(|frame| unsafe { frame.as_ref() })
     }
 
-    /// Which frame lies at `frame`; `None` for an address outside (an anchor's).
+    /// Returns which frame is at `frame`, or `None` for an address outside (an anchor's).
     #[inline]
     pub fn id_of(&self, frame: NonNull<FrameHeader>) -> Option<FrameId> {
         let offset = frame.as_ptr().addr().checked_sub(self.start.as_ptr().addr())?;
@@ -148,7 +150,7 @@ impl FrameMemory {
         for index in 0..self.frames {
             let Some(frame) = self.frame(FrameId(index)) else { break };
             // SAFETY: the policy's line lies inside the frame, is aligned to 64 and large enough,
-            // and nobody has a reference into it before the pool is open.
+            // and no thread has a reference into it before the pool is open.
             unsafe { frame.cast::<u8>().add(POLICY_LINE).cast::<M>().write(fresh()) };
         }
         Ok(())

@@ -82,7 +82,7 @@ pub(in crate::pool) struct ChangedPage {
     /// The page in `frame`, which stays the same while that is latched.
     page: PageId,
     how: ChangeKind,
-    /// The mini-transaction allocated it: the record says so, before anything else about it.
+    /// The mini-transaction allocated it: the record states that, before anything else about it.
     is_new: bool,
 }
 

@@ -1,9 +1,9 @@
 //! Recording page references of a live run, for the simulator.
 //!
 //! What is recorded must stay what it was without recording, so a reference costs two stores to
-//! lines that no other thread writes: each thread notes references in a buffer of its own, eight
-//! bytes each ([`Reference`]). When an attempt ends well they stay; when it has to start again
-//! they are dropped, because the new attempt notes them anew, unless all are asked for. Full
+//! lines that no other thread writes: each thread records references in a buffer of its own,
+//! eight bytes each ([`Reference`]). When a mini-transaction succeeds they stay; when it restarts
+//! they are dropped, because the next one records them again, unless all are asked for. Full
 //! buffers go to a sink in the order in which they fill up, so that threads' references interleave
 //! by the buffer, not by the reference. What a sink does with them is paid by the thread whose
 //! buffer is full: it should put them somewhere, and make a trace of them later.
@@ -15,7 +15,7 @@
 //!    owner, and by [`Recorder::start`] and [`Recorder::stop`] while no operation runs. So plain
 //!    loads and stores do; they are atomic, and indices are checked, so that a caller who breaks
 //!    this gets a wrong trace and no undefined behaviour.
-//! 2. `kept <= noted <= ROOM`. What lies between them belongs to the attempt under way.
+//! 2. `kept <= noted <= ROOM`. What is between them belongs to the mini-transaction under way.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -27,8 +27,8 @@ use crate::pool::thread_slot::OWNED;
 
 /// References that a thread keeps before it hands them to the sink.
 pub const BUFFER: usize = 4096;
-/// References that a thread's buffer has room for: a full buffer, and an attempt that is under way.
-/// An attempt that references even more pages is recorded as it goes, whether it ends well or not.
+/// References that a thread's buffer has room for: a full buffer, and a mini-transaction that is
+/// under way. One that references even more pages is recorded at once, whether it succeeds or not.
 pub const ROOM: usize = 2 * BUFFER;
 
 /// Bits of a packed reference that hold its mark; the others hold its page.
@@ -86,7 +86,7 @@ pub trait Sink: Send {
 #[repr(align(128))]
 struct Buffer {
     noted: AtomicUsize,
-    /// Those before were noted by attempts that ended well.
+    /// Those before were recorded by mini-transactions that succeeded.
     kept: AtomicUsize,
     cells: OnceLock<Box<[AtomicU64]>>,
 }
@@ -127,7 +127,7 @@ impl Buffer {
 }
 
 thread_local! {
-    /// What a thread without a slot of its own noted in the attempt under way.
+    /// What a thread without a slot of its own recorded in the mini-transaction under way.
     static PENDING: RefCell<Vec<Reference>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -143,7 +143,7 @@ pub struct Recorder {
     on: AtomicBool,
     all_attempts: AtomicBool,
     buffers: Box<[Buffer]>,
-    /// Of the threads without a slot of their own: attempts that ended.
+    /// Of the threads without a slot of their own: mini-transactions that ended.
     shared: Mutex<Vec<Reference>>,
     drain: Mutex<Option<Drain>>,
     error: Mutex<Option<String>>,
@@ -171,7 +171,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Recorder {
     /// Begins to record into `sink`, when no operation runs; with `all_attempts`, also what
-    /// attempts referenced that had to start again.
+    /// mini-transactions referenced that had to restart.
     pub fn start(&self, sink: Box<dyn Sink>, all_attempts: bool) {
         let batch = Vec::with_capacity(ROOM);
         *locked(&self.drain) = Some(Drain { sink, batch, recorded: 0 });
@@ -221,7 +221,7 @@ impl Recorder {
         }
     }
 
-    /// The attempt under way is larger than the buffer: what it noted so far is kept.
+    /// The mini-transaction under way is larger than the buffer: what it recorded so far is kept.
     #[cold]
     fn note_beyond(&self, buffer: &Buffer, reference: Reference) {
         buffer.kept.store(buffer.noted.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -235,7 +235,7 @@ impl Recorder {
         let _ = PENDING.try_with(|pending| pending.borrow_mut().push(reference));
     }
 
-    /// The thread's attempt ended.
+    /// The thread's mini-transaction ended.
     #[inline(always)]
     pub fn leave(&self, slot: usize, done: bool) {
         if !self.is_on() {

@@ -1,4 +1,4 @@
-//! Recording what the pool asks of storage: what a second tier below it would see (li 2.1).
+//! Recording the pool's requests to storage: what a second tier below it would see (li 2.1).
 //!
 //! Page reads and writes are noted when storage has done them, each write with its reason, and
 //! *dsync* requests (li 4.3.2) when a checkpoint is about to have earlier writes made durable. One
@@ -6,8 +6,8 @@
 //! recorded it is not taken.
 //!
 //! The order is right for each page: a write is noted before its frame can be evicted, so before
-//! the page can be read again, and a read before anybody sees the page. Between pages it is the
-//! order in which storage was done with them.
+//! the page can be read again, and a read before a thread sees the page. Between pages it is
+//! the order in which storage completed them.
 //!
 //! Memory is that of a batch, and one bit per page: which pages were written since the last dsync.
 

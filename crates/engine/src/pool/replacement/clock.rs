@@ -1,9 +1,9 @@
-//! The clock that policies see: a tick per reference, or per so many evictions.
+//! The clock that policies see: a tick per reference, or per number of evictions.
 //!
 //! A clock of references is one word that every reference of every thread writes, which is what
-//! such policies cost. It may be made to go coarsely: then each thread counts its references where
-//! nobody else writes, and moves the clock on by so many at a time. Time then stands still for a
-//! while, and a thread may see it late by so many references of each other thread; it never goes
+//! such policies cost. It may be coarse: then each thread counts its references where no
+//! other thread writes, and advances the clock by a step of several at a time. Time then does not
+//! change for a while, and a thread may see it late by a step of each other thread; it never goes
 //! back.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -18,9 +18,9 @@ struct Line(AtomicU32);
 /// The policy's clock.
 pub(crate) struct PolicyClock {
     now: Line,
-    /// References by which it moves at once, at least 1.
+    /// References by which it advances at once, at least 1.
     step: u32,
-    /// References of each thread that it has not moved for.
+    /// References of each thread that it has not advanced for; less than `step`.
     counted: Box<[Line]>,
     /// Pages evicted since the pool opened, whether or not they are ticks.
     evictions: AtomicU64,
@@ -43,20 +43,20 @@ impl PolicyClock {
         }
     }
 
-    /// The time.
+    /// Returns the time.
     #[inline(always)]
     pub(crate) fn now(&self) -> u32 {
         self.now.0.load(Ordering::Relaxed)
     }
 
-    /// The time after one reference more, of the thread with slot `slot`.
+    /// Returns the time after one reference more, of the thread with slot `slot`.
     #[inline(always)]
     pub(crate) fn reference(&self, slot: usize) -> u32 {
         if self.step == 1 {
             return self.move_on(1);
         }
         let Some(line) = self.counted.get(slot.min(SHARED)) else { return self.now() };
-        // The owner of a slot is alone there; threads that share one may lose a count.
+        // Only the owner of a slot writes there; threads that share one may lose a count.
         let counted = line.0.load(Ordering::Relaxed) + 1;
         if counted < self.step {
             line.0.store(counted, Ordering::Relaxed);
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_counts_each_reference_or_so_many_at_once() {
+    fn a_clock_counts_each_reference_or_several_at_once() {
         let exact = PolicyClock::new(1, 1);
         assert_eq!([exact.reference(3), exact.reference(SHARED), exact.now()], [1, 2, 2]);
         let coarse = PolicyClock::new(4, 1);

@@ -1,8 +1,8 @@
-//! Making room: the pool as an evicting policy sees it, and who asks the policy.
+//! Eviction: the pool as an evicting policy sees it, and the rounds in which the policy is asked.
 //!
-//! Every answer is given under try-latches, parent first, then the page; nothing waits and nothing
-//! is written while the seat is held. Dirty victims are refused, and written afterwards: the next
-//! round meets them clean.
+//! Every offer is decided under try-latches, parent first, then the page; inside the policy host
+//! nothing waits and nothing is written. Dirty victims are refused, and written afterwards: the
+//! next round finds them clean.
 
 use std::ptr::NonNull;
 
@@ -22,14 +22,14 @@ use crate::pool::swip::Swip;
 use crate::pool::thread_slot::thread_slot;
 use crate::pool::writeback::write::BATCH_MAX;
 
-/// Bytes at the beginning of a page that say what it is and where it hangs.
+/// Bytes at the beginning of a page that hold its type and its id.
 const PAGE_HEAD: usize = 64;
 
-/// Frames that a policy may look at in one round. A pool that evicts page by page, as a simulator
-/// does, looks for as long as one: then both find the same victims.
+/// Returns how many frames a policy may examine in one round. A pool that evicts page by page, as a
+/// simulator does, examines as many as that: then both find the same victims.
 fn steps_max(frames: u32, batch: u32) -> u32 {
     match batch {
-        // Under a model checker each look is a step, of which it allows only so many.
+        // Under a model checker each of them is a step, and the number of steps is limited.
         0 | 1 if !IS_MODEL => frames.saturating_mul(4).max(1 << 16),
         _ => frames.saturating_mul(2).saturating_add(64),
     }
@@ -47,23 +47,26 @@ pub(crate) struct LiveHost<'a, M: PoolStrategy> {
     asked: u32,
     /// Refusals in a row because of latches.
     latched: u32,
-    /// What the policy says that it looked at.
+    /// Frames that the policy reports to have examined.
     looked: u32,
-    /// Dirty frames are never enough.
+    /// Dirty frames are never enough: the round looks for clean ones.
     is_thorough: bool,
-    /// Which of several children is named: by the pool's seed, so that runs repeat.
+    /// Chooses one of several children: by the pool's seed, so that runs repeat.
     random: fastrand::Rng,
 }
 
-/// What a round of eviction came to.
+/// The result of a round of eviction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Round {
+    /// Pages that were evicted.
     pub(crate) taken: u32,
+    /// Victims that were refused because they are dirty, each once.
     pub(crate) dirty: Vec<FrameId>,
+    /// Frames that the policy examined.
     pub(crate) looked: u32,
 }
 
-/// An exclusive latch that was had by trying.
+/// An exclusive latch that was taken without waiting.
 struct Held<'a>(&'a FrameHeader);
 
 impl<'a> Held<'a> {
@@ -72,13 +75,13 @@ impl<'a> Held<'a> {
         held.then(|| Held(frame))
     }
 
-    /// Ends the hold; readers need not start again.
+    /// Ends the hold; readers need not restart.
     fn unchanged(self) {
         self.0.latch.release_unchanged();
         std::mem::forget(self);
     }
 
-    /// Ends the hold; readers start again.
+    /// Ends the hold; readers restart.
     fn changed(self) {
         self.0.latch.release_exclusive();
         std::mem::forget(self);
@@ -108,7 +111,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         }
     }
 
-    /// Once, as far as that costs nothing: a policy may draw the same frame again.
+    /// Remembers a dirty victim; once, as far as that is cheap: a policy may draw a frame again.
     fn note_dirty(&mut self, frame: FrameId) {
         const LOOKED_THROUGH: usize = 64;
         if self.dirty.len() >= LOOKED_THROUGH || !self.dirty.contains(&frame) {
@@ -128,13 +131,13 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         }
     }
 
-    /// Whether latches stand in the way of everything. Who has them may be waiting for the seat,
-    /// to admit a page below a latched parent: a round that goes on keeps it from going on.
+    /// Returns whether latches refuse everything. The threads that hold them may be waiting for the
+    /// policy host, to admit a page below a latched parent: the round must end for them to proceed.
     fn is_shut_out(&self) -> bool {
         self.latched >= self.pool.frames().saturating_mul(2).saturating_add(64)
     }
 
-    /// The parent of `frame`, latched, if it still is the parent then.
+    /// Latches the parent of `header`'s page, if it still is the parent then.
     fn parent(
         &self,
         header: &FrameHeader,
@@ -149,8 +152,8 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         }
     }
 
-    /// A swizzled child of the page in `frame`, which is latched; any of them, if there are
-    /// several. With `hot`, children that cool already do not count.
+    /// Returns a swizzled child of the page in `frame`, which is latched; any of them, if there are
+    /// several. With `hot`, children in the cooling stage do not count.
     fn child(&mut self, frame: NonNull<FrameHeader>, hot: bool) -> Option<FrameId> {
         let pool = self.pool;
         let view = pool.view(frame);
@@ -171,7 +174,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         chosen.map(|child| pool.header(child).id())
     }
 
-    /// Takes a swizzled victim out, or says why not.
+    /// Evicts a swizzled victim, or returns why not.
     fn unswizzle(&mut self, frame: NonNull<FrameHeader>) -> Result<OfferOutcome, RefusalReason> {
         let pool = self.pool;
         let header = pool.header(frame);
@@ -184,19 +187,19 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         let page = header.page().ok_or(RefusalReason::Changed)?;
         let cools = header.state() == State::Cooling;
         let word = if cools { Swip::cooling(frame) } else { Swip::hot(frame) };
-        let at = pool.find_swip(parent, 0, word, frame).ok_or(RefusalReason::Changed)?;
+        let at = pool.find_swip(parent, word, frame).ok_or(RefusalReason::Changed)?;
         pool.set_swip(parent, at, Swip::evicted(page));
         header.set_parent(None);
         header.set_page(None);
         header.become_state(State::Evicted);
         held.changed();
-        // Readers that followed the pointer must find out.
+        // Readers that followed the pointer must restart.
         parent_held.changed();
         pool.counters.count(Counter::Unswizzles);
         Ok(OfferOutcome::Taken(page))
     }
 
-    /// The same with a page table.
+    /// Evicts a victim from the page table, or returns why not.
     fn take_from_table(
         &mut self,
         frame: NonNull<FrameHeader>,
@@ -215,7 +218,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         Ok(OfferOutcome::Taken(page))
     }
 
-    /// Looks again, under the latch.
+    /// Checks the state again, under the latch.
     fn still_evictable(&self, header: &FrameHeader) -> Result<(), RefusalReason> {
         match header.state() {
             State::Hot | State::Cooling if header.is_dirty_or_writing() => {
@@ -252,8 +255,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
                 return Ok(Cooled::CoolChildFirst(child));
             }
         }
-        let at =
-            pool.find_swip(parent, 0, Swip::hot(frame), frame).ok_or(RefusalReason::Changed)?;
+        let at = pool.find_swip(parent, Swip::hot(frame), frame).ok_or(RefusalReason::Changed)?;
         pool.set_swip(parent, at, Swip::cooling(frame));
         header.become_state(State::Cooling);
         parent_held.unchanged();
@@ -263,7 +265,8 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
 }
 
 impl<M: PoolStrategy> LiveHost<'_, M> {
-    /// With a page table there is no swip to mark: the frame's state says it.
+    /// Puts a page into the cooling stage. With a page table there is no swip to mark, only the
+    /// frame's state.
     fn cool_in_table(&self, header: &FrameHeader) -> Result<Cooled, RefusalReason> {
         let held = Held::try_new::<M::Latching>(header).ok_or(RefusalReason::Latched)?;
         if header.state() != State::Hot {
@@ -299,9 +302,11 @@ impl<M: PoolStrategy> Host for LiveHost<'_, M> {
             self.note_dirty(frame);
             return self.refuse(RefusalReason::Dirty);
         }
-        let verdict = if M::SWIZZLES { self.unswizzle(at) } else { self.take_from_table(at) };
-        match verdict {
+        let outcome = if M::SWIZZLES { self.unswizzle(at) } else { self.take_from_table(at) };
+        match outcome {
             Ok(OfferOutcome::Taken(page)) => {
+                debug_assert_eq!(header.state(), State::Evicted);
+                debug_assert_eq!(header.page(), None);
                 self.taken.push(frame);
                 self.latched = 0;
                 OfferOutcome::Taken(page)
@@ -327,7 +332,7 @@ impl<M: PoolStrategy> Host for LiveHost<'_, M> {
         if self.is_shut_out() {
             true
         } else if self.wanted <= 1 || self.is_thorough {
-            // Page by page, as in a simulator: the first clean one goes.
+            // Page by page, as in a simulator: the first clean one is evicted.
             false
         } else if self.pool.evicts_after_writing() {
             self.taken.len() + dirty >= wanted
@@ -358,13 +363,13 @@ impl<M: PoolStrategy> Host for LiveHost<'_, M> {
 }
 
 impl<M: PoolStrategy> Pool<M> {
-    /// Asks the policy for up to `wanted` victims; frees them, and says which dirty frames stood
-    /// in the way.
+    /// Asks the policy for up to `wanted` victims; frees them, and returns which dirty frames were
+    /// refused.
     pub(crate) fn evict_round(&self, wanted: u32, incoming: Option<(PageId, GhostHit)>) -> Round {
         self.evict_as(LiveHost::new(self, wanted), wanted, incoming)
     }
 
-    /// The same, but looks for clean pages however many dirty ones stand in the way.
+    /// Evicts up to `wanted` clean pages, however many dirty ones are refused.
     fn evict_clean(&self, wanted: u32) -> Round {
         self.evict_as(LiveHost { is_thorough: true, ..LiveHost::new(self, wanted) }, wanted, None)
     }
@@ -385,7 +390,7 @@ impl<M: PoolStrategy> Pool<M> {
             self.policy_host.evict(self.metas(), &request, &mut host, thread_slot(), still);
         }
         let LiveHost { taken, mut dirty, refused, asked, looked, .. } = host;
-        // A hand that goes round offers a frame again.
+        // A hand that completes a turn offers a frame again.
         dirty.sort_unstable();
         dirty.dedup();
         self.counters.add(Counter::EvictionRefusals, refused);
@@ -396,35 +401,36 @@ impl<M: PoolStrategy> Pool<M> {
         Round { taken: taken.len() as u32, dirty, looked: looked.max(asked) }
     }
 
-    /// A worker makes room itself; whether anything came of it.
+    /// Evicts in the thread of a worker; returns whether there was any progress.
     pub(super) fn evict_here(
         &self,
         incoming: Option<(PageId, GhostHit)>,
     ) -> Result<bool, PoolError> {
         let round = self.evict_round(self.options.batch, incoming);
         if round.taken > 0 && self.options.background_writer {
-            // What is dirty is written behind the worker's back.
+            // What is dirty is written in the background.
             self.hand_over(&round.dirty);
             return Ok(true);
         }
         if round.taken > 0 {
-            // Else nobody would ever write what the policy wants out, and it would have to take
-            // the few clean pages again and again. An error is not this operation's, which has
-            // its frame: the page stays dirty, and whoever cannot do without its frame is told.
+            // Else no thread would ever write what the policy wants evicted, and it would have to
+            // take the few clean pages again and again. An error does not concern this operation,
+            // which has its frame: the page stays dirty, and the thread that needs its frame gets
+            // the error.
             if let Err(error) = self.write_victims(&round.dirty, Reason::Synch) {
                 tracing::warn!(%error, "a page could not be written");
             }
             return Ok(true);
         }
-        let (written, out) = self.write_or_pass_by(&round, Reason::Synch)?;
-        Ok(written + out > 0)
+        let (written, evicted) = self.write_or_pass_by(&round, Reason::Synch)?;
+        Ok(written + evicted > 0)
     }
 
-    /// Writes what a round found dirty; says how many pages were written, and how many more are
-    /// out. Where they cannot be written, others may be clean.
+    /// Writes what a round found dirty; returns how many pages were written, and how many more were
+    /// evicted. Where they cannot be written, others may be clean.
     ///
     /// # Errors
-    /// Pages could not be written, and no other can go.
+    /// Pages could not be written, and no other can be evicted.
     pub(crate) fn write_or_pass_by(
         &self,
         round: &Round,
@@ -442,8 +448,8 @@ impl<M: PoolStrategy> Pool<M> {
         Ok((0, others))
     }
 
-    /// Evicts whatever can be evicted, writing what is dirty; for tests and for closing. Says how
-    /// many pages remain.
+    /// Evicts all pages that can be evicted, writing what is dirty; for tests and for closing.
+    /// Returns how many pages remain.
     ///
     /// # Errors
     /// A page that could not be written.
@@ -459,7 +465,7 @@ impl<M: PoolStrategy> Pool<M> {
         Ok(self.resident().len() as u32)
     }
 
-    /// Whether the seated policy lets pages cool.
+    /// Returns whether the hosted policy lets pages cool.
     pub fn cools(&self) -> bool {
         M::Hook::cools(&self.params)
     }

@@ -1,11 +1,11 @@
-//! Threads of the pool's own that keep frames free ahead of need, and how workers live with them.
+//! Evictor threads of the pool, which keep frames free ahead of need, and how workers use them.
 //!
-//! They sleep while there are as many free frames as the target says. Where one of them cannot
-//! keep up, which shows as the number of free frames falling on, more are called, up to as many as
-//! there are: the second below half of the target, the third below a quarter. Each writes what
-//! stands in its way itself, so the pages being written at once grow with their number. Nobody
-//! works when there is nothing to do, and nobody spins where nothing can be done: after a few
-//! fruitless rounds an evictor goes to sleep until it is called again.
+//! They sleep while there are as many free frames as the target. Where one of them cannot keep up,
+//! so that the number of free frames falls further, more are called, up to as many as there are:
+//! the second below half of the target, the third below a quarter. Each writes the dirty victims
+//! that it meets itself, so the pages being written at once grow with their number. None works when
+//! there is nothing to do, and none spins where nothing can be done: after a few fruitless rounds
+//! an evictor sleeps until it is called again.
 //!
 //! A worker that finds no free frame calls one evictor more. If all are at work already it does not
 //! wait for them but evicts, too: so a worker never waits while it could help.
@@ -23,21 +23,21 @@ use crate::pool::options::{Evictors, PoolStrategy};
 use crate::pool::replacement::eviction::LiveHost;
 use crate::pool::replacement::policy_host::PolicyHost;
 
-/// How long an evictor sleeps at most; only a fault would make it wait that long for its call.
+/// How long an evictor sleeps at most; only a bug would make it wait that long for its call.
 const NAP: Duration = Duration::from_millis(100);
-/// Rounds without any progress after which an evictor goes to sleep.
+/// Rounds without any progress after which an evictor sleeps.
 const FRUITLESS_MAX: u32 = 8;
 
-/// What evicting came to.
+/// What evicting achieved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Evicted {
-    /// Pages that are out.
+    /// Pages that were evicted.
     pub pages: u64,
     /// Pages that were written.
     pub written: u64,
-    /// Frames that the policy looked at, as far as it says so; else those it offered or cooled.
+    /// Frames that the policy examined, as far as it reports them; else those it offered or cooled.
     pub looked: u64,
-    /// Times that the policy was asked.
+    /// Times that the policy was asked for victims.
     pub rounds: u64,
 }
 
@@ -61,14 +61,14 @@ impl Evicted {
 }
 
 impl<M: PoolStrategy> Pool<M> {
-    /// Free frames below which evictor threads get to work: what they keep ready, or what somebody
-    /// is waiting for.
+    /// Returns the number of free frames below which evictor threads work: what they keep ready, or
+    /// what a worker is waiting for.
     pub(crate) fn free_target(&self) -> u32 {
         let ready = (self.options.batch.saturating_mul(2)).clamp(1, (self.frames() / 4).max(1));
         ready.max(self.sleep.demand.load(Ordering::Relaxed))
     }
 
-    /// Sees to it that enough evictors are at work, now that a frame was taken.
+    /// Wakes as many evictors as are needed, now that a frame was taken.
     #[inline]
     pub(crate) fn wake_evictors(&self) {
         match self.options.evictors {
@@ -82,7 +82,7 @@ impl<M: PoolStrategy> Pool<M> {
         }
     }
 
-    /// Calls an evictor if fewer are at work than the number of free frames asks for.
+    /// Calls an evictor if fewer are at work than the number of free frames requires.
     #[inline]
     fn call_evictors(&self, most: u32) {
         let (free, target) = (self.free.len(), self.free_target());
@@ -92,13 +92,13 @@ impl<M: PoolStrategy> Pool<M> {
         }
     }
 
-    /// Evictor threads at work now, where their number adapts.
+    /// Returns the number of evictor threads at work now, where that adapts.
     pub fn evictors_awake(&self) -> u32 {
         self.sleep.evictor_threads.awake()
     }
 
-    /// Waits a moment for so many free frames, if somebody else sees to them; whether there are
-    /// any.
+    /// Waits a moment for `least` free frames, if evictor threads provide them; returns whether
+    /// there are that many.
     pub(crate) fn wait_for_evictors(&self, least: u32) -> bool {
         const A_MOMENT: Duration = Duration::from_millis(1);
         self.sleep.demand.fetch_max(least, Ordering::Relaxed);
@@ -114,7 +114,7 @@ impl<M: PoolStrategy> Pool<M> {
         enough()
     }
 
-    /// What an evictor thread does until the pool closes.
+    /// Runs an evictor thread until the pool closes.
     pub(crate) fn evictor(&self) {
         let is_over = || self.sleep.stop.load(Ordering::Acquire);
         let is_short = || self.free.len() < self.free_target();
@@ -123,7 +123,7 @@ impl<M: PoolStrategy> Pool<M> {
                 if self.sleep.evictor_threads.wait(NAP, is_over) {
                     let was_useful = self.work_off();
                     self.sleep.evictor_threads.rest();
-                    // Who took a frame while this one was still on duty has not called.
+                    // A thread that took a frame while this one was still on duty has not called.
                     if was_useful && is_short() {
                         self.call_evictors(most);
                     }
@@ -136,13 +136,13 @@ impl<M: PoolStrategy> Pool<M> {
         }
     }
 
-    /// Evicts until there are as many free frames as there should be; `false` if it gave up.
+    /// Evicts until there are as many free frames as the target; `false` if it gave up.
     fn work_off(&self) -> bool {
         let mut fruitless = 0;
         while !self.sleep.stop.load(Ordering::Acquire) {
             let demand = self.sleep.demand.load(Ordering::Relaxed);
             if self.free.len() >= self.free_target() {
-                // Unless somebody asks for more at this moment.
+                // Unless a worker asks for more at this moment.
                 let (old, new) = (Ordering::Relaxed, Ordering::Relaxed);
                 let _ = self.sleep.demand.compare_exchange(demand, 0, old, new);
                 if self.free.len() >= self.free_target() {
@@ -163,7 +163,7 @@ impl<M: PoolStrategy> Pool<M> {
         true
     }
 
-    /// Evicts up to `wanted` pages, and writes what is dirty among those that should go.
+    /// Evicts up to `wanted` pages, and writes the victims that are dirty.
     fn evict_step(&self, wanted: u32) -> Result<Evicted, PoolError> {
         let round = self.evict_round(wanted, None);
         let (written, more) = self.write_or_pass_by(&round, Reason::Replace)?;
@@ -172,7 +172,7 @@ impl<M: PoolStrategy> Pool<M> {
         Ok(Evicted { pages, written, looked, rounds: 1 })
     }
 
-    /// Does an evictor's work in the calling thread until so many frames are free, or nothing more
+    /// Does an evictor's work in the calling thread until `free` frames are free, or nothing more
     /// can be done at the moment. Any number of threads may do so at once.
     ///
     /// # Errors
@@ -192,7 +192,7 @@ impl<M: PoolStrategy> Pool<M> {
     }
 
     /// Writes victims that are dirty and, where the policy will not offer them again soon by
-    /// itself, evicts them then (watt 5.2). Says how many were written, and how many are out.
+    /// itself, evicts them then (watt 5.2). Returns how many were written, and how many evicted.
     ///
     /// # Errors
     /// As [`Pool::write_frames`].
@@ -202,25 +202,25 @@ impl<M: PoolStrategy> Pool<M> {
         reason: Reason,
     ) -> Result<(u32, u32), PoolError> {
         let written = self.write_frames(dirty, reason);
-        // Pages whose write failed are dirty still, and stay.
+        // Pages whose write failed are still dirty, and stay.
         let out = if self.evicts_after_writing() { self.evict_these(dirty) } else { 0 };
         Ok((written?, out))
     }
 
-    /// Whether victims go when they are written, without being asked for again. Policies that any
-    /// number of threads ask keep no order, so that another round would find other victims, and
-    /// write those, too. Where pages are evicted one by one, it is as in a simulator.
+    /// Returns whether victims are evicted when they are written, without being offered again. Open
+    /// policies keep no order, so that another round would find other victims, and write those,
+    /// too. Where pages are evicted one by one, it is as in a simulator.
     pub(crate) fn evicts_after_writing(&self) -> bool {
         self.options.batch > 1 && matches!(self.policy_host, PolicyHost::Open(_))
     }
 
-    /// Evicts those of `frames` that can go.
+    /// Evicts those of `frames` that can be evicted.
     fn evict_these(&self, frames: &[FrameId]) -> u32 {
         let mut host = LiveHost::new(self, 0);
         let mut taken = Vec::with_capacity(frames.len());
         for frame in frames {
             if let OfferOutcome::Taken(_) = host.offer(*frame) {
-                // It was not asked, so it must be told.
+                // The policy did not offer it, so it must be notified.
                 self.policy_host.forget(self.metas(), *frame, || ());
                 taken.push(*frame);
             }
@@ -230,8 +230,8 @@ impl<M: PoolStrategy> Pool<M> {
     }
 
     /// Makes every page in memory dirty, as if each had been changed: to measure what evicting
-    /// dirty pages costs. Pages whose latch is held stay as they are; says how many were made so.
-    /// None is, if there is a log: it would have no image of a page that is torn while it is
+    /// dirty pages costs. Pages whose latch is held stay as they are; returns how many were made
+    /// dirty. None is, if there is a log: it would have no image of a page that is torn while it is
     /// written.
     pub fn make_dirty(&self) -> u32 {
         if self.log().is_some() {

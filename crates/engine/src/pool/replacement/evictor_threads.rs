@@ -1,15 +1,15 @@
 //! Threads that sleep until they are called, one at a time, and no more of them than are needed.
 //!
-//! A call is answered by whichever member sleeps; who calls does not wait. A member that finds
+//! A call wakes one of the members that sleep; the caller does not wait. A member that finds
 //! nothing to do any more goes off duty.
 //!
 //! # Invariants
-//! 1. `awake` is the number of calls that were made and not yet ended by a
+//! 1. `awake` is the number of calls that were not yet ended by a
 //!    [`EvictorThreads::rest`]: at most as many as there are members, so that each call finds one
 //!    that is off duty.
-//! 2. Whoever makes work looks at `awake` after it; a member that goes off duty looks for work
-//!    after that; and a fence lies between the two steps on either side. So either the member sees
-//!    the work, or the other sees that it must call.
+//! 2. A thread that creates work reads `awake` after that; a member that goes off duty looks for
+//!    work after that; and a fence is between the two steps on either side. So either the member
+//!    sees the work, or the other thread sees that it must call.
 
 use std::time::Duration;
 
@@ -21,25 +21,25 @@ use crate::pool::sync::event::Event;
 #[derive(Default)]
 pub struct EvictorThreads {
     awake: AtomicU32,
-    /// Calls that nobody answered yet.
+    /// Calls that no member has taken yet; at most `awake`.
     calls: AtomicU32,
     event: Event,
 }
 
 impl EvictorThreads {
-    /// Nobody is on duty; for when no member runs.
+    /// Sets that no member is on duty; for when none runs.
     pub fn reset(&self) {
         self.awake.store(0, Ordering::SeqCst);
         self.calls.store(0, Ordering::SeqCst);
     }
 
-    /// Members on duty, and calls that will be answered.
+    /// Returns the number of members on duty, and of calls that will be taken.
     pub fn awake(&self) -> u32 {
         self.awake.load(Ordering::Relaxed)
     }
 
-    /// Calls one member more if fewer than `enough` are on duty; whether it did. There must be at
-    /// least `enough` members.
+    /// Calls one member more if fewer than `enough` are on duty; returns whether it did. There must
+    /// be at least `enough` members.
     pub fn call(&self, enough: u32) -> bool {
         fence(Ordering::SeqCst);
         let mut awake = self.awake.load(Ordering::Relaxed);
@@ -48,7 +48,7 @@ impl EvictorThreads {
             match self.awake.compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed) {
                 Ok(_) => {
                     self.calls.fetch_add(1, Ordering::SeqCst);
-                    self.event.ring_one();
+                    self.event.signal_one();
                     return true;
                 }
                 Err(now) => awake = now,
@@ -60,26 +60,27 @@ impl EvictorThreads {
     /// Sleeps until there is a call for this member, which is on duty then and must
     /// [`EvictorThreads::rest`]; `false` where `longest` passed, or `is_over`.
     pub fn wait(&self, longest: Duration, is_over: impl Fn() -> bool) -> bool {
-        if self.answer() {
+        if self.take_call() {
             return true;
         }
         let is_called = || self.calls.load(Ordering::SeqCst) > 0;
         self.event.wait(longest, || is_called() || is_over());
-        self.answer()
+        self.take_call()
     }
 
-    fn answer(&self) -> bool {
+    fn take_call(&self) -> bool {
         let less = |calls: u32| calls.checked_sub(1);
         self.calls.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok()
     }
 
     /// The calling member goes off duty. What it must do next is look for work, and call.
     pub fn rest(&self) {
-        self.awake.fetch_sub(1, Ordering::SeqCst);
+        let awake = self.awake.fetch_sub(1, Ordering::SeqCst);
+        debug_assert_ne!(awake, 0, "no member is on duty");
         fence(Ordering::SeqCst);
     }
 
-    /// Wakes all who sleep, because it is over.
+    /// Wakes all members that sleep, because it is over.
     pub fn dismiss(&self) {
         self.event.signal();
     }
@@ -94,7 +95,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(600);
 
     #[test]
-    fn calls_are_answered_one_by_one_and_never_more_than_are_enough() {
+    fn calls_are_taken_one_by_one_and_never_more_than_are_enough() {
         let evictor_threads = EvictorThreads::default();
         assert!(evictor_threads.call(2) && evictor_threads.call(2) && !evictor_threads.call(2));
         assert_eq!(evictor_threads.awake(), 2);
@@ -104,8 +105,8 @@ mod tests {
         assert!(evictor_threads.call(2) && !evictor_threads.call(2));
     }
 
-    /// Items are made one by one, and worked off by whoever is called; a lost call would leave
-    /// one for ever, and the test would sleep for minutes.
+    /// Items are created one by one, and worked off by the member that is called; a lost call would
+    /// leave one for ever, and the test would sleep for minutes.
     #[test]
     fn no_work_is_left_while_all_sleep() {
         const ITEMS: u32 = 20_000;
@@ -135,7 +136,7 @@ mod tests {
                 for made in 1..=ITEMS {
                     work.fetch_add(1, Ordering::SeqCst);
                     evictor_threads.call(members);
-                    // Now and then they all get the time to fall asleep.
+                    // Now and then they all get the time to sleep.
                     while made % 64 == 0 && done.load(Ordering::SeqCst) < made {
                         std::thread::yield_now();
                     }

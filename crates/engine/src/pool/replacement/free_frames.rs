@@ -15,7 +15,7 @@ use crate::pool::stats::counters::{Counter, Timing};
 use crate::pool::thread_slot::thread_slot;
 
 /// Lets other threads proceed. A thread that admits a page holds its parent's latch while it waits
-/// for the policy host, and never gets it where another thread enters the policy host over and over,
+/// for the policy host, and never gets it where another thread enters it over and over,
 /// and is refused that parent. To yield gives way only to threads that run already; one that sleeps
 /// for the policy host needs time to wake up.
 fn step_aside(fruitless: u32) {
@@ -151,7 +151,10 @@ impl<M: PoolStrategy> Pool<M> {
         self.wait_for(None, least, || (self.free.len() >= least).then_some(()))
     }
 
-    /// Evicts, or waits for the evictors, until `done` has what it wants.
+    /// Evicts, or waits for the evictors, until `done` returns something.
+    ///
+    /// # Errors
+    /// As [`Pool::frame_for`].
     fn wait_for<T>(
         &self,
         mut incoming: Option<(PageId, GhostHit)>,

@@ -1,17 +1,17 @@
-//! Hits that wait to be told: a ring for each thread, so that a central policy's mutex is taken
-//! once per batch and not once per hit (the batched seat of the policy contract).
+//! Hits that wait to be delivered: a ring for each thread, so that a central policy's mutex is
+//! locked once per batch and not once per hit (the batched host of the policy contract).
 //!
-//! A thread notes its hits in its own ring. With [`BATCH`] of them it tries for the seat, and tells
-//! them all if it can be had at once; else it goes on noting, and what comes while the ring is full
-//! is lost: a hit never waits for the policy. So order among threads is by the batch, a policy
-//! hears of a hit up to [`ROOM`] hits of that thread late, and of some not at all.
+//! A thread puts its hits into its own ring. With [`BATCH`] of them it tries to enter the policy
+//! host, and delivers them all if that is possible at once; else it continues, and hits while the
+//! ring is full are lost: a hit never waits for the policy. So order among threads is by the batch,
+//! a policy receives a hit up to [`ROOM`] hits of that thread late, and some not at all.
 //!
 //! Invariants:
 //! 1. A ring is written by the owner of its slot only
 //!    ([`thread_slot`](crate::pool::thread_slot), invariant 1), hence plain loads and stores; they
-//!    are atomic, so that whoever broke this would get wrong hits and no undefined behaviour.
-//!    Threads without a slot of their own have no ring, and tell at once.
-//! 2. A hit is told only if its frame still holds its page, hot, once the seat is had.
+//!    are atomic, so that a violation would lead to wrong hits and no undefined behaviour.
+//!    Threads without a slot of their own have no ring, and deliver at once.
+//! 2. A hit is delivered only if its frame still holds its page, hot, inside the policy host.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -22,12 +22,12 @@ use millpond_policies::contract::Access;
 use crate::pool::recording::recorder::Reference;
 use crate::pool::thread_slot::OWNED;
 
-/// Hits with which a thread tries to tell them.
+/// Hits with which a thread tries to deliver them.
 pub const BATCH: u32 = 32;
 /// Hits that a ring has room for.
 pub const ROOM: u32 = 64;
 
-/// A page reference, and the frame and the time of it.
+/// A page reference, with its frame and its time.
 #[derive(Default)]
 struct Cell {
     reference: AtomicU64,
@@ -38,6 +38,7 @@ struct Cell {
 #[derive(Default)]
 #[repr(align(128))]
 struct Ring {
+    /// Hits in `cells`, from the first on; at most [`ROOM`].
     noted: AtomicU32,
     cells: OnceLock<Box<[Cell]>>,
 }
@@ -51,12 +52,12 @@ impl Default for HitRings {
     }
 }
 
-/// What became of a hit.
+/// What happened to a hit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Noted {
     /// It waits.
     Kept,
-    /// It waits, and so do so many that somebody should be told.
+    /// It waits, and so do enough hits that the thread should try to deliver them.
     Due,
     /// There was no room for it.
     Lost,
@@ -65,7 +66,7 @@ pub enum Noted {
 }
 
 impl HitRings {
-    /// Notes a hit of the thread with slot `slot`.
+    /// Enters a hit of the thread with slot `slot`.
     #[inline]
     pub fn note(&self, slot: usize, frame: FrameId, access: &Access) -> Noted {
         let Some(ring) = self.0.get(slot) else { return Noted::NoRing };
@@ -80,18 +81,20 @@ impl HitRings {
         if noted + 1 >= BATCH { Noted::Due } else { Noted::Kept }
     }
 
-    /// Takes the hits out that the thread with slot `slot` noted, in their order.
-    pub fn drain(&self, slot: usize, mut tell: impl FnMut(FrameId, &Access)) {
+    /// Removes the hits of the thread with slot `slot`, and calls `deliver` with each, in their
+    /// order.
+    pub fn drain(&self, slot: usize, mut deliver: impl FnMut(FrameId, &Access)) {
         let Some(ring) = self.0.get(slot) else { return };
         let Some(cells) = ring.cells.get() else { return };
         let noted = ring.noted.load(Ordering::Relaxed);
+        debug_assert!(noted <= ROOM);
         for cell in cells.iter().take(noted as usize) {
             let bits = cell.reference.load(Ordering::Relaxed).to_le_bytes();
             let reference = Reference::from_bytes(bits);
             let frame_and_now = cell.frame_and_now.load(Ordering::Relaxed);
             let (page, mark): (PageId, _) = (reference.page(), reference.mark());
             let access = Access { page, mark, now: frame_and_now as u32, next: 0, next_read: 0 };
-            tell(FrameId((frame_and_now >> 32) as u32), &access);
+            deliver(FrameId((frame_and_now >> 32) as u32), &access);
         }
         ring.noted.store(0, Ordering::Relaxed);
     }
@@ -115,18 +118,19 @@ mod tests {
             assert_eq!(rings.note(0, FrameId(i), &access(u64::from(i) << 30, 9 * i)), Noted::Kept);
         }
         assert_eq!(rings.note(1, FrameId(77), &access(7, 7)), Noted::Kept);
-        let mut told = Vec::new();
-        rings
-            .drain(0, |frame, access| told.push((frame.0, access.page.0, access.now, access.mark)));
+        let mut delivered = Vec::new();
+        rings.drain(0, |frame, access| {
+            delivered.push((frame.0, access.page.0, access.now, access.mark))
+        });
         let mark = access(0, 0).mark;
         let expected: Vec<_> = (0..5).map(|i| (i, u64::from(i) << 30, 9 * i, mark)).collect();
-        assert_eq!(told, expected);
-        rings.drain(0, |_, _| panic!("told twice"));
+        assert_eq!(delivered, expected);
+        rings.drain(0, |_, _| panic!("delivered twice"));
         rings.drain(1, |frame, _| assert_eq!(frame, FrameId(77)));
     }
 
     #[test]
-    fn a_ring_asks_to_be_told_before_it_is_full_and_then_loses() {
+    fn a_ring_is_due_before_it_is_full_and_then_loses() {
         let rings = HitRings::default();
         let noted: Vec<Noted> =
             (0..ROOM + 2).map(|i| rings.note(3, FrameId(i), &access(1, i))).collect();

@@ -1,4 +1,5 @@
-//! Which page goes: the policy's host, the eviction that asks it for victims, evictor threads.
+//! Which page is evicted: the policy host, the eviction that asks it for victims, free frames,
+//! evictor threads.
 pub(in crate::pool) mod clock;
 pub(in crate::pool) mod eviction;
 pub(in crate::pool) mod evictor;

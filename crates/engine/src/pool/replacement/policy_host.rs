@@ -1,18 +1,18 @@
-//! Where the cold half of the replacement policy sits: under a mutex, or open to all threads.
+//! The host of the cold half of the replacement policy: under a mutex, or open to all threads.
 //!
 //! ```text
-//! policy_host      who sits there             a hit of a policy that hears hits costs
+//! policy_host      for which policies         a hit of a policy that receives hits costs
 //! exact     any policy                 the mutex: order is exact
 //! batched   any policy                 a slot in the thread's ring (pool/replacement/hit_rings.rs)
-//! open      policies made for it       nothing: they hear of hits through the frames only
+//! open      policies written for it    nothing: hits reach them through the frames only
 //! ```
-//! Whoever holds the seat only try-latches frames and does no I/O; a thread that holds latches may
-//! wait for the seat. So there is no cycle.
+//! A thread inside the policy host only try-latches frames and does no I/O; a thread that holds
+//! latches may wait for the policy host. So there is no cycle.
 //!
 //! This file needs `unsafe`, to pair a cold half with the parameters of its hot half where that is
 //! found at run time ([`any_hook`]). Invariant: **the two stay together**. [`HostedPolicy`] has no
 //! parts that can be taken from outside the pool; the pool makes all its frames' metas by
-//! [`HitHook::fresh`] of these parameters, and shows them to this seat only.
+//! [`HitHook::fresh`] of these parameters, and shows them to this host only.
 
 use std::any::{Any, TypeId};
 
@@ -28,17 +28,17 @@ use millpond_policies::erased::{Cold, OpenCold};
 use crate::pool::replacement::hit_rings::{HitRings, Noted};
 use crate::pool::sync::locked::locked;
 
-/// The seat of a policy with hot half `T`.
+/// The host of a policy with hot half `T`.
 pub(crate) enum PolicyHost<T: HitHook> {
     /// One thread at a time; each hit of a central policy takes the mutex, too.
     Exact(Mutex<Box<dyn Cold<T>>>),
-    /// The same, but hits are told by the batch.
+    /// The same, but hits are delivered by the batch.
     Batched(Mutex<Box<dyn Cold<T>>>, HitRings),
     /// Any number of threads.
     Open(Box<dyn OpenCold<T>>),
 }
 
-/// A seated policy and the parameters of its hit path.
+/// A hosted policy and the parameters of its hit path.
 pub struct HostedPolicy<T: HitHook> {
     pub(crate) policy_host: PolicyHost<T>,
     pub(crate) params: T::Params,
@@ -59,12 +59,12 @@ macro_rules! hosted {
 }
 
 impl<T: HitHook> PolicyHost<T> {
-    /// See the policy contract; so for all that follow.
+    /// See the policy contract, as for all methods that follow.
     pub fn miss(&self, access: &Access) -> GhostHit {
         hosted!(self, cold => cold.miss(access))
     }
 
-    /// Admits, and lets `publish` run before anybody else is let in.
+    /// Admits, and calls `publish` before another thread enters.
     pub fn admit(
         &self,
         frames: Frames<'_, T>,
@@ -79,8 +79,8 @@ impl<T: HitHook> PolicyHost<T> {
         });
     }
 
-    /// Looks for victims, for the thread with slot `slot`, whose hits are told first. `still` says
-    /// whether a frame holds a page, hot.
+    /// Looks for victims, for the thread with slot `slot`, whose hits are delivered first. `still`
+    /// returns whether a frame holds a page, hot.
     pub fn evict(
         &self,
         frames: Frames<'_, T>,
@@ -93,14 +93,14 @@ impl<T: HitHook> PolicyHost<T> {
             PolicyHost::Exact(mutex) => locked(mutex).evict(frames, request, host),
             PolicyHost::Batched(mutex, rings) => {
                 let mut cold = locked(mutex);
-                tell(cold.as_mut(), rings, frames, slot, still);
+                deliver(cold.as_mut(), rings, frames, slot, still);
                 cold.evict(frames, request, host)
             }
             PolicyHost::Open(cold) => cold.evict(frames, request, host),
         }
     }
 
-    /// The page was dropped; `publish` runs before anybody else is let in.
+    /// The page was dropped; `publish` runs before another thread enters.
     pub fn forget(&self, frames: Frames<'_, T>, frame: FrameId, publish: impl FnOnce()) {
         hosted!(self, cold => {
             publish();
@@ -108,7 +108,7 @@ impl<T: HitHook> PolicyHost<T> {
         });
     }
 
-    /// The page was dropped, if `publish`, which drops it once the seat is had, says so.
+    /// The page was dropped, if `publish`, which drops it inside the policy host, returns `true`.
     pub fn forget_if(&self, frames: Frames<'_, T>, frame: FrameId, publish: impl FnOnce() -> bool) {
         hosted!(self, cold => {
             if publish() {
@@ -117,7 +117,7 @@ impl<T: HitHook> PolicyHost<T> {
         });
     }
 
-    /// Revives, if `publish` agrees once the seat is had.
+    /// Makes a page hot again, if `publish` returns `true` inside the policy host.
     pub fn revive(&self, frames: Frames<'_, T>, frame: FrameId, publish: impl FnOnce() -> bool) {
         hosted!(self, cold => {
             if publish() {
@@ -126,7 +126,8 @@ impl<T: HitHook> PolicyHost<T> {
         });
     }
 
-    /// Tells of a page that was written and stays, if `still` holds once the seat is had.
+    /// Notifies the policy of a page that was written and stays, if `still` returns `true` inside
+    /// the policy host.
     pub fn cleaned(&self, frames: Frames<'_, T>, frame: FrameId, still: impl FnOnce() -> bool) {
         hosted!(self, cold => {
             if still() {
@@ -135,8 +136,9 @@ impl<T: HitHook> PolicyHost<T> {
         });
     }
 
-    /// Tells a central policy of a hit, now or later, for the thread with slot `slot`; whether it
-    /// was not lost. `still` says whether a frame holds a page, hot, once the seat is had.
+    /// Delivers a hit to a central policy, now or later, for the thread with slot `slot`; returns
+    /// whether it was not lost. `still` returns whether a frame holds a page, hot, at the time of
+    /// the delivery.
     #[inline]
     pub fn hit(
         &self,
@@ -160,29 +162,29 @@ impl<T: HitHook> PolicyHost<T> {
                 Noted::NoRing => at_once(mutex),
                 noted => {
                     let Ok(mut cold) = mutex.try_lock() else { return noted == Noted::Due };
-                    tell(cold.as_mut(), rings, frames, slot, &still);
+                    deliver(cold.as_mut(), rings, frames, slot, &still);
                     if noted == Noted::Lost && still(frame, access.page) {
                         cold.hit(frames, frame, access);
                     }
                     true
                 }
             },
-            // An open policy hears of hits through its hot half only.
+            // Hits reach an open policy through its hot half only.
             PolicyHost::Open(_) => true,
         }
     }
 
-    /// Which end of an access counts.
+    /// Returns which end of an access counts.
     pub fn hit_on(&self) -> HitOn {
         hosted!(self, cold => cold.hit_on())
     }
 
-    /// Evictions per tick of the policy's clock.
+    /// Returns the evictions per tick of the policy's clock.
     pub fn evictions_per_tick(&self) -> u32 {
         hosted!(self, cold => cold.evictions_per_tick())
     }
 
-    /// Verifies the policy's invariants.
+    /// Checks the policy's invariants.
     ///
     /// # Errors
     /// The invariant that is broken.
@@ -191,9 +193,9 @@ impl<T: HitHook> PolicyHost<T> {
     }
 }
 
-/// Tells what the thread with slot `slot` noted (rule 4 of the contract: of pages that are still
-/// there).
-fn tell<T: HitHook>(
+/// Delivers the hits in the ring of the thread with slot `slot` (rule 4 of the contract: of pages
+/// that are still there).
+fn deliver<T: HitHook>(
     cold: &mut dyn Cold<T>,
     rings: &HitRings,
     frames: Frames<'_, T>,
@@ -207,12 +209,12 @@ fn tell<T: HitHook>(
     });
 }
 
-/// How a policy shall sit.
+/// How hits are delivered to a policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Delivery {
-    /// Under a mutex, told of each hit.
+    /// Under a mutex, each hit at once.
     Exact,
-    /// Under a mutex, told of hits by the batch.
+    /// Under a mutex, hits by the batch.
     Batched,
 }
 
@@ -225,7 +227,7 @@ impl Delivery {
     }
 }
 
-/// Why a policy cannot be seated.
+/// Why a policy cannot be hosted.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostingError {
@@ -238,7 +240,7 @@ pub enum HostingError {
 }
 
 impl HostedPolicy<AnyHook> {
-    /// Seats `P`, whatever its hot half, under a mutex.
+    /// Hosts `P`, whatever its hot half, under a mutex.
     ///
     /// # Errors
     /// [`HostingError`].
@@ -253,7 +255,7 @@ impl HostedPolicy<AnyHook> {
         Ok(HostedPolicy { policy_host: delivery.policy_host(cold), params, name: P::INFO.id })
     }
 
-    /// Seats `P`, whatever its hot half, open to all threads.
+    /// Hosts `P`, whatever its hot half, open to all threads.
     ///
     /// # Errors
     /// [`HostingError`].
@@ -269,7 +271,7 @@ impl HostedPolicy<AnyHook> {
 }
 
 impl<T: HitHook> HostedPolicy<T> {
-    /// Seats `P` under a mutex, told of each hit.
+    /// Hosts `P` under a mutex, with exact delivery of hits.
     ///
     /// # Errors
     /// A parameter that the policy does not have, or a value that it does not take.
@@ -280,7 +282,7 @@ impl<T: HitHook> HostedPolicy<T> {
         HostedPolicy::closed::<P>(spec, shape, Delivery::Exact)
     }
 
-    /// Seats `P` under a mutex.
+    /// Hosts `P` under a mutex.
     ///
     /// # Errors
     /// As [`HostedPolicy::exact`].
@@ -298,7 +300,7 @@ impl<T: HitHook> HostedPolicy<T> {
         })
     }
 
-    /// Seats `P` open to all threads.
+    /// Hosts `P` open to all threads.
     ///
     /// # Errors
     /// As [`HostedPolicy::exact`].
@@ -315,17 +317,17 @@ impl<T: HitHook> HostedPolicy<T> {
         })
     }
 
-    /// The policy's name.
+    /// Returns the policy's name.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Whether it sits open to all threads.
+    /// Returns whether it is open to all threads.
     pub fn is_open(&self) -> bool {
         matches!(self.policy_host, PolicyHost::Open(_))
     }
 
-    /// The same as a seat for hot half `U`, if that is what `T` is: for code that finds a policy
+    /// Returns it as the host of hot half `U`, if that is what `T` is: for code that finds a policy
     /// by its name and then learns its hot half.
     pub fn cast<U: HitHook>(self) -> Option<HostedPolicy<U>> {
         if TypeId::of::<T>() != TypeId::of::<U>() {

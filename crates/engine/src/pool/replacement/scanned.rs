@@ -1,11 +1,11 @@
-//! Pages that only scans have referenced: they go first, whichever policy decides.
+//! Pages that only scans have referenced: they are evicted first, under each policy.
 //!
-//! A scan that says that it is one (`as_scan`) loads pages that nobody else may ever want. So their
+//! A scan with the hint (`as_scan`) loads pages that may never be referenced otherwise. So their
 //! frames are remembered, in the order in which they were loaded, and taken before the policy is
 //! asked for a victim (leanstore IV-I: pages that scans load begin as candidates for eviction, and
-//! no hot page has to go for them). A reference that is no scan's makes a page one like any other.
-//! For the policy such an eviction is a `forget`, as of a deleted page: it keeps no ghost, and
-//! its clock, where that counts evictions, stands still.
+//! no hot page has to be evicted for them). A reference that is no scan's makes a page one like any
+//! other. For the policy such an eviction is a `forget`, as of a deleted page: it keeps no ghost,
+//! and its clock, where that counts evictions, does not advance.
 
 use std::collections::VecDeque;
 
@@ -19,16 +19,18 @@ use crate::pool::options::PoolStrategy;
 use crate::pool::replacement::eviction::LiveHost;
 use crate::pool::sync::locked::locked;
 
-/// Frames with the pages that a scan loaded into them, the oldest first. Some may be outdated: the
-/// page has gone, or is wanted by others, too.
+/// Frames with the pages that a scan loaded into them.
 #[derive(Default)]
 pub(crate) struct Scanned {
+    /// The oldest first. Some are outdated: the page was evicted, or referenced otherwise. At most
+    /// two per frame of the pool, and one.
     queue: Mutex<VecDeque<(FrameId, PageId)>>,
+    /// The length of `queue`, to be read without its lock.
     len: AtomicU32,
 }
 
 impl Scanned {
-    /// Changes the queue.
+    /// Calls `change` with the queue.
     fn with<R>(&self, change: impl FnOnce(&mut VecDeque<(FrameId, PageId)>) -> R) -> R {
         let mut queue = locked(&self.queue);
         let result = change(&mut queue);
@@ -53,13 +55,13 @@ impl<M: PoolStrategy> Pool<M> {
         });
     }
 
-    /// Whether `frame` holds `page`, and only scans have referenced it.
+    /// Returns whether `frame` holds `page`, and only scans have referenced it.
     fn is_scanned(&self, frame: FrameId, page: PageId) -> bool {
         let header = self.memory.header(frame);
         header.is_some_and(|header| header.page() == Some(page) && header.is_scanned())
     }
 
-    /// Takes up to `wanted` frames that only scans have referenced; says how many.
+    /// Evicts up to `wanted` pages that only scans have referenced; returns how many.
     pub(crate) fn evict_scanned(&self, host: &mut LiveHost<'_, M>, wanted: u32) -> u32 {
         let (mut taken, mut kept) = (0, Vec::new());
         for _ in 0..self.scanned.len() {
@@ -70,14 +72,14 @@ impl<M: PoolStrategy> Pool<M> {
             if !self.is_scanned(frame, page) {
                 continue;
             }
-            let mut verdict = OfferOutcome::Refused(RefusalReason::Changed);
+            let mut outcome = OfferOutcome::Refused(RefusalReason::Changed);
             self.policy_host.forget_if(self.metas(), frame, || {
-                verdict = host.offer(frame);
-                matches!(verdict, OfferOutcome::Taken(_))
+                outcome = host.offer(frame);
+                matches!(outcome, OfferOutcome::Taken(_))
             });
-            match verdict {
+            match outcome {
                 OfferOutcome::Taken(_) => taken += 1,
-                // It may go later: once it is written, or its reader is through.
+                // It may be evicted later: once it is written, or its reader has ended.
                 OfferOutcome::Refused(
                     RefusalReason::Dirty | RefusalReason::Latched | RefusalReason::Pinned,
                 ) => {

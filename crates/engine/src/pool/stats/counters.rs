@@ -2,13 +2,13 @@
 //!
 //! Everything that the papers plot has its cell. A count must not cost what it counts: a hit is
 //! some ten nanoseconds, so an addition is a load and a store to a line that no other thread
-//! writes ([`thread_slot`] says how a thread comes to own one); only threads beyond the sixty-third
+//! writes ([`thread_slot`] documents how a thread gets one); only threads beyond the sixty-third
 //! share a row and add atomically. Reading sums all rows, relaxed: a snapshot that is taken while
 //! threads run may have an event of one counter without its companion of another, but misses
 //! nothing that happened before.
 //!
 //! The list `for_each_statistic` is the only place where a statistic is named. The enums here,
-//! the fields of `db::Stats`, its JSON, its Prometheus text and its table all come from it.
+//! the fields of `Stats`, its JSON, its Prometheus text and its table all come from it.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::pool::thread_slot::{OWNED, SLOTS, thread_slot};
 
 /// Hands the list of all statistics to the macro `$callback`: counters, gauges, timings, each as
-/// `Variant field "what it says";`.
+/// `Variant field "what it counts";`.
 macro_rules! for_each_statistic {
     ($callback:ident) => {
         $callback! {
@@ -46,10 +46,10 @@ macro_rules! for_each_statistic {
                 Cooled cooled "pages put into the cooling stage";
                 Revived revived "pages saved from the cooling stage by a reference";
                 HitsLost hits_lost
-                    "hits that a batched policy was not told of, because it was busy";
+                    "hits that a batched policy did not receive, because it was busy";
                 Swizzles swizzles "references to a page turned into a pointer";
                 Unswizzles unswizzles "pointers turned back into a page id";
-                Restarts restarts "optimistic reads that began anew, because a version changed";
+                Restarts restarts "optimistic reads that restarted, because a version changed";
                 LatchWaits latch_waits "times a thread had to wait for a latch";
                 InFlightWaits in_flight_waits
                     "times a thread waited for a page that another one was loading";
@@ -113,7 +113,7 @@ macro_rules! statistic_enum {
                 match self { $($name::$variant => stringify!($field),)* }
             }
 
-            /// What it says, for people.
+            /// Returns its description, for people.
             pub const fn help(self) -> &'static str {
                 match self { $($name::$variant => $help,)* }
             }
@@ -202,7 +202,7 @@ impl Counters {
         self.add(counter, 1);
     }
 
-    /// Counts so many events, or bytes.
+    /// Counts `amount` events, or bytes.
     #[inline(always)]
     pub fn add(&self, counter: Counter, amount: u64) {
         self.here().add(counter, amount);
@@ -220,7 +220,7 @@ impl Counters {
         self.shift(gauge, -1);
     }
 
-    /// So many more, or fewer.
+    /// Adds `by`, which may be negative.
     #[inline(always)]
     pub fn shift(&self, gauge: Gauge, by: i64) {
         let here = self.here();
@@ -265,7 +265,7 @@ impl Here<'_> {
         self.row.0[counter as usize].load(Ordering::Relaxed)
     }
 
-    /// Counts so many events, or bytes.
+    /// Counts `amount` events, or bytes.
     #[inline(always)]
     pub fn add(self, counter: Counter, amount: u64) {
         self.row.add(self.slot, counter as usize, amount);

@@ -46,8 +46,8 @@ pub fn bucket_of(value: u64) -> usize {
     STEPS * (exponent as usize - 3) + step
 }
 
-/// The smallest and the largest value that `bucket` counts; the last bucket, and whatever lies
-/// beyond it, has no largest but says 2⁴¹ − 1.
+/// The smallest and the largest value that `bucket` counts; the last bucket, and what is beyond it,
+/// has no largest and reports 2⁴¹ − 1.
 pub fn range_of(bucket: usize) -> (u64, u64) {
     let bucket = bucket.min(BUCKETS - 1);
     if bucket < STEPS {

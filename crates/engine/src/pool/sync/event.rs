@@ -1,14 +1,13 @@
-//! Sleeping until somebody rings: a condition variable that costs its ringer nothing while nobody
-//! sleeps.
+//! An event: a condition variable that is free to signal while no thread sleeps.
 //!
-//! Frames become free, and pages become dirty, far more often than anybody waits for it; waking
-//! nobody must not be a system call.
+//! Frames become free, and pages become dirty, far more often than a thread waits for it; a signal
+//! without a sleeper must not be a system call.
 //!
 //! # Invariant
-//! A sleeper counts itself before it looks for a reason to stay awake, a ringer makes the reason
-//! before it counts sleepers, and a fence lies between the two steps on either side: at least one
-//! of them sees the other. A ringer that saw a sleeper takes the lock, so that it rings after the
-//! sleeper fell asleep, or before it looked.
+//! A sleeper counts itself before it looks for a reason to stay awake, a signaller creates the
+//! reason before it reads the count, and a fence is between the two steps on either side: at least
+//! one of them sees the other. A signaller that saw a sleeper takes the lock, so that it signals
+//! after the sleeper began to wait, or before it looked.
 
 use std::time::Duration;
 
@@ -20,13 +19,14 @@ use crate::pool::sync::locked::locked;
 /// Where threads sleep.
 #[derive(Default)]
 pub(crate) struct Event {
+    /// Threads inside [`Event::wait`].
     sleepers: AtomicU32,
     lock: Mutex<()>,
     signal: Condvar,
 }
 
 impl Event {
-    /// Sleeps until somebody rings, or for `longest`; not at all if `is_due`.
+    /// Sleeps until the event is signalled, or for `longest`; not at all if `is_due`.
     pub(crate) fn wait(&self, longest: Duration, is_due: impl FnOnce() -> bool) {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let guard = locked(&self.lock);
@@ -34,7 +34,8 @@ impl Event {
         if !is_due() {
             drop(self.signal.wait_timeout(guard, longest));
         }
-        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+        let sleepers = self.sleepers.fetch_sub(1, Ordering::SeqCst);
+        debug_assert_ne!(sleepers, 0, "this thread was counted");
     }
 
     /// Sleeps for a moment: the caller looks again then, whatever happened.
@@ -47,31 +48,31 @@ impl Event {
         }
     }
 
-    /// Wakes all that sleep here; what they wait for has been done.
+    /// Wakes all threads that sleep here; what they wait for has been done.
     #[inline]
     pub(crate) fn signal(&self) {
-        if self.is_heard() {
+        if self.has_sleepers() {
             self.signal.notify_all();
         }
     }
 
-    /// Wakes one of those that sleep here, where each would do.
+    /// Wakes one of the threads that sleep here, where each would do.
     #[inline]
-    pub(crate) fn ring_one(&self) {
-        if self.is_heard() {
+    pub(crate) fn signal_one(&self) {
+        if self.has_sleepers() {
             self.signal.notify_one();
         }
     }
 
-    /// Whether somebody sleeps, or is about to: not any more before it can hear the bell.
+    /// Returns whether a thread sleeps, or is about to; then it can receive a signal on return.
     #[inline]
-    fn is_heard(&self) -> bool {
+    fn has_sleepers(&self) -> bool {
         fence(Ordering::SeqCst);
-        let is_heard = self.sleepers.load(Ordering::Relaxed) > 0;
-        if is_heard {
+        let has_sleepers = self.sleepers.load(Ordering::Relaxed) > 0;
+        if has_sleepers {
             drop(locked(&self.lock));
         }
-        is_heard
+        has_sleepers
     }
 }
 
@@ -81,9 +82,9 @@ mod tests {
     use std::sync::atomic::AtomicBool;
     use std::time::Instant;
 
-    /// A ring that got lost would cost a minute; ten thousand of them are not lost.
+    /// A lost signal would cost a minute; ten thousand of them are not lost.
     #[test]
-    fn no_ring_is_lost() {
+    fn no_signal_is_lost() {
         const LONG: Duration = Duration::from_secs(60);
         let (event, flag) = (Event::default(), AtomicBool::new(false));
         let started = Instant::now();

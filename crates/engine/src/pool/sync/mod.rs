@@ -1,3 +1,3 @@
-//! How the pool's threads wait: a condition that is cheap to signal, and locking that ignores poison.
+//! How the pool's threads wait: an event that is cheap to signal, and locking that ignores poison.
 pub mod event;
 pub mod locked;

@@ -1,26 +1,28 @@
-//! Page faults: loading a missing page outside of any attempt, and attaching it (leanstore IV-D).
+//! Page faults: loading a missing page outside of any mini-transaction, and attaching it (leanstore
+//! IV-D).
 //!
 //! # Order
-//! The parent's latch may be held while the table of flights is asked, never the other way round:
-//! under the table's mutex a swip is only looked at, through the parent's version.
+//! The parent's latch may be held while the table of in-flight loads is locked, never the other way
+//! round: under the table's mutex a swip is only read, through the parent's version.
 //!
-//! # What a loaded page is held to
-//! Checksum and page id tell a damaged page, not an outdated one: a device that loses a write
-//! leaves the older version, which is sound. So a page that was loaded is held to what its parent
-//! says of it ([`Kind::verify_child`](crate::pool::Kind::verify_child)), under the parent's
-//! exclusive latch, before it can be reached: by its loader, or by whoever comes for a page that
-//! waits. Hits pay nothing. A page that does not fit is dropped, and its operation fails with an
+//! # How a loaded page is verified
+//! Checksum and page id reveal a damaged page, not an outdated one: a device that loses a write
+//! leaves the older version, which is sound. So a page that was loaded is verified against its
+//! parent ([`Kind::verify_child`](crate::pool::Kind::verify_child)), under the parent's
+//! exclusive latch, before it can be reached: by its loader, or by the thread that attaches a ready
+//! page. Hits pay nothing. A page that does not fit is dropped, and its operation fails with an
 //! error that names both.
 //!
-//! With a page table a page is there for all as soon as it is loaded, whether or not its parent is
+//! With a page table a page can be reached as soon as it is loaded, whether or not its parent is
 //! still in memory: to wait for the parent would be a pool of another kind than the one that is
-//! compared with ours. A page that came without its parent is marked, and verified by the first
-//! that finds it; one that does not fit stays marked, and nobody reads it, until it is evicted.
+//! compared with ours. A page that was loaded without its parent is marked, and verified by the
+//! first thread that finds it; one that does not fit stays marked, and is not read, until it is
+//! evicted.
 
 use std::ptr::NonNull;
 
 use millpond_base::{FrameId, Lsn, Mark, PageId, PageKind};
-use millpond_policies::contract::{Access, GhostHit, HitHook, HitOn};
+use millpond_policies::contract::{Access, HitHook, HitOn};
 
 use crate::io::simulated::planted::planted;
 use crate::page::{PageHeader, PageType};
@@ -40,20 +42,9 @@ use crate::pool::swip::Swip;
 use crate::pool::thread_slot::thread_slot;
 use crate::pool::translation::in_flight::{Arrived, Step};
 
-/// Depth of a page that was just made: most are leaves, and the next reference says where it is.
-const DEPTH_UNKNOWN: u8 = u8::MAX;
-
-fn kind_of(page_type: PageType) -> PageKind {
-    match page_type {
-        PageType::BTREE_INNER => PageKind::BTREE_INNER,
-        PageType::BTREE_LEAF => PageKind::BTREE_LEAF,
-        _ => PageKind::OTHER,
-    }
-}
-
 impl<M: PoolStrategy> Pool<M> {
-    /// Does what a jump asks for; the thread holds nothing. Whether the policy now knows of all
-    /// references that the attempt made, the one that missed included.
+    /// Does what a jump asks for; the thread holds nothing. Returns whether the policy has received
+    /// all references that the mini-transaction made, the one that missed included.
     pub(crate) fn settle_jump(&self, jump: Jump, attempt: u32) -> Result<bool, PoolError> {
         match jump {
             Jump::Restart => back_off(attempt).map(|()| false),
@@ -69,7 +60,7 @@ impl<M: PoolStrategy> Pool<M> {
         }
     }
 
-    /// Whether the swip is still there, in its evicted form; nothing is waited for.
+    /// Returns whether the swip is still there, in its evicted form; waits for nothing.
     fn is_missing(&self, load: &Load) -> bool {
         if !M::SWIZZLES && self.is_in_table(load.page) {
             return false;
@@ -86,7 +77,7 @@ impl<M: PoolStrategy> Pool<M> {
         still && word == Swip::evicted(load.page)
     }
 
-    /// Loads a page, unless somebody else does; whether this thread did.
+    /// Loads a page, unless another thread does; returns whether this thread did.
     fn load(&self, load: &Load, attempt: u32) -> Result<bool, PoolError> {
         if self.options.attempts_max.is_some_and(|most| attempt >= most) {
             return Err(PoolError::Starved { attempts: attempt });
@@ -151,7 +142,7 @@ impl<M: PoolStrategy> Pool<M> {
         result
     }
 
-    /// Notes that the page of `frame`, which nobody sees yet, was read.
+    /// Records that the page of `frame`, which no other thread sees yet, was read.
     fn record_read(&self, frame: NonNull<FrameHeader>) {
         if self.storage_recorder.is_on() {
             let tail = self.redo.tail();
@@ -161,7 +152,7 @@ impl<M: PoolStrategy> Pool<M> {
         }
     }
 
-    /// A page from storage must hold no pointers: they would be followed.
+    /// Checks that a page from storage holds no pointers: they would be followed.
     fn verify(&self, frame: NonNull<FrameHeader>, page: PageId) -> Result<(), PoolError> {
         let view = self.view(frame);
         let Some(kind) = self.kinds.of(view) else { return Ok(()) };
@@ -183,12 +174,13 @@ impl<M: PoolStrategy> Pool<M> {
         }
     }
 
-    /// After a load: makes the page reachable if its parent can be had, else leaves it for
-    /// whoever comes next.
+    /// After a load: makes the page reachable if its parent is available, else leaves it for the
+    /// next thread that needs it.
     fn attach_or_leave(&self, load: &Load, arrived: Arrived) -> Result<(), PoolError> {
         let parent = self.header(load.parent);
-        // The parent may have gone meanwhile, and its frame be latched for as long as another page
-        // takes to load: by a thread, in the worst case, that waits for this thread's frame.
+        // The parent may have been evicted meanwhile, and its frame be latched for as long as
+        // another page takes to load: by a thread, in the worst case, that waits for this thread's
+        // frame.
         let latched = if parent.page() != load.parent_page {
             false
         } else if M::Latching::THREADS {
@@ -201,7 +193,7 @@ impl<M: PoolStrategy> Pool<M> {
             return Ok(());
         }
         let place = if parent.page() == load.parent_page && self.knows_swips_of(load.parent) {
-            self.find_swip(load.parent, load.at, Swip::evicted(load.page), arrived.frame)
+            self.find_swip(load.parent, Swip::evicted(load.page), arrived.frame)
         } else {
             None
         };
@@ -216,7 +208,7 @@ impl<M: PoolStrategy> Pool<M> {
         result
     }
 
-    /// Leaves a loaded page for whoever comes next: in the page table, if there is one.
+    /// Leaves a loaded page for the next thread that needs it: in the page table, if there is one.
     fn leave(&self, load: &Load, arrived: Arrived) {
         if M::SWIZZLES {
             return self.in_flight.arrive(load.page, arrived);
@@ -226,8 +218,8 @@ impl<M: PoolStrategy> Pool<M> {
         self.in_flight.end(load.page);
     }
 
-    /// Verifies a page that came without its parent, and was found by the page table. The parent is
-    /// latched exclusively by this thread.
+    /// Verifies a page that was loaded without its parent, and found by the page table. The parent
+    /// is latched exclusively by this thread.
     #[cold]
     pub(crate) fn verify_found(
         &self,
@@ -236,6 +228,7 @@ impl<M: PoolStrategy> Pool<M> {
         frame: NonNull<FrameHeader>,
         page: PageId,
     ) -> Try<()> {
+        debug_assert!(self.header(parent).latch.is_exclusive());
         let header = self.header(frame);
         if !header.latch.try_exclusive() {
             return Err(Jump::Restart);
@@ -255,7 +248,7 @@ impl<M: PoolStrategy> Pool<M> {
     }
 
     /// Makes a loaded page reachable whose swip is at `place`, in a page that is latched
-    /// exclusively, and ends its flight; or drops it, if it is not what its parent says.
+    /// exclusively, and ends its in-flight load; or drops it, if it does not fit its parent.
     fn publish_verified(
         &self,
         arrived: Arrived,
@@ -275,7 +268,7 @@ impl<M: PoolStrategy> Pool<M> {
         fits
     }
 
-    /// Whether a loaded page is what the page that refers to it says.
+    /// Checks that a loaded page fits the page that refers to it.
     #[inline(never)]
     fn fits(
         &self,
@@ -284,37 +277,37 @@ impl<M: PoolStrategy> Pool<M> {
         (parent, at): (NonNull<FrameHeader>, usize),
     ) -> Result<(), PoolError> {
         let (above, view) = (self.view(parent), self.view(frame));
-        let mut said =
+        let mut result =
             self.kinds.of(above).map_or(Ok(()), |kind| kind.verify_child(above, at, view));
-        if PageHeader::type_in(above) == PageType::ANCHOR && said.is_ok() {
+        if PageHeader::type_in(above) == PageType::ANCHOR && result.is_ok() {
             let stamp = above.u64(ANCHOR_STAMP);
-            said = match (self.kinds.of(view), stamp) {
+            result = match (self.kinds.of(view), stamp) {
                 (kind, 0) => kind.map_or(Ok(()), |kind| kind.verify_root(view)),
                 (kind, stamp) => kind.unwrap_or(&NoSwips).verify_stamp(view, stamp),
             };
         }
         let parent = self.header(parent).page();
-        said.map_err(|what| PoolError::Misfit { page, parent, what })
+        result.map_err(|what| PoolError::Misfit { page, parent, what })
     }
 
-    /// Where the swip `word` is in the page of `parent`, which is latched exclusively: at `guess`,
-    /// or where its kind finds it.
+    /// Returns where the swip `word` of `child` is in the page of `parent`, which is latched
+    /// exclusively.
     pub(crate) fn find_swip(
         &self,
         parent: NonNull<FrameHeader>,
-        guess: usize,
         word: Swip,
         child: NonNull<FrameHeader>,
     ) -> Option<usize> {
+        debug_assert!(self.header(parent).latch.is_exclusive());
         let view = self.view(parent);
         let kind = self.kinds.of(view)?;
         let at = kind.find(view, word.0, self.view(child));
-        debug_assert!(at.is_none_or(|at| view.u64(at) == word.0), "guess {guess}");
+        debug_assert!(at.is_none_or(|at| view.u64(at) == word.0), "not at {at:?}");
         at.filter(|at| view.u64(*at) == word.0)
     }
 
     /// Attaches a page that was claimed, at the swip at `at` of `parent`, which this thread holds
-    /// exclusively. If the swip is not what it was the page stays in flight.
+    /// exclusively. If the swip changed meanwhile the page stays in flight.
     pub(crate) fn attach_at(
         &self,
         parent: NonNull<FrameHeader>,
@@ -344,6 +337,8 @@ impl<M: PoolStrategy> Pool<M> {
         mark: Mark,
     ) {
         let header = self.header(arrived.frame);
+        debug_assert_eq!(header.state(), State::Loading);
+        debug_assert_eq!(header.page(), Some(page));
         let access = self.access(page, mark, false);
         self.reset_meta(arrived.frame, &access);
         header.set_scanned(mark.is_scan());
@@ -351,6 +346,7 @@ impl<M: PoolStrategy> Pool<M> {
             if M::SWIZZLES
                 && let Some((parent, at)) = place
             {
+                debug_assert_eq!(Swip(self.view(parent).u64(at)), Swip::evicted(page));
                 header.set_parent(Some(parent));
                 header.become_state(State::Hot);
                 self.set_swip(parent, at, Swip::hot(arrived.frame));
@@ -367,9 +363,9 @@ impl<M: PoolStrategy> Pool<M> {
         header.latch.release_exclusive();
     }
 
-    /// The end of the access that loaded or made a page counts as a reference for policies that
+    /// The end of the access that loaded or created a page counts as a reference for policies that
     /// ask for that (rule 8).
-    fn loaded(&self, frame: NonNull<FrameHeader>, access: &Access) {
+    pub(crate) fn loaded(&self, frame: NonNull<FrameHeader>, access: &Access) {
         if M::Hook::UNFIX && self.hit_on != HitOn::Fix {
             self.touched(frame, access);
         }
@@ -387,23 +383,7 @@ impl<M: PoolStrategy> Pool<M> {
         unsafe { frame.cast::<u8>().add(POLICY_LINE).cast::<<M::Hook as HitHook>::Meta>().as_ref() }
     }
 
-    /// Admits a page that was just allocated; its frame is latched exclusively.
-    pub(crate) fn admit_new(&self, frame: NonNull<FrameHeader>, page: PageId, kind: PageType) {
-        let header = self.header(frame);
-        let mark = Mark::WRITE.with_kind(kind_of(kind), DEPTH_UNKNOWN);
-        let access = self.access(page, mark, false);
-        self.reset_meta(frame, &access);
-        header.set_scanned(false);
-        self.policy_host.admit(self.metas(), header.id(), &access, GhostHit::NONE, || {
-            header.become_state(State::Hot);
-            if !M::SWIZZLES {
-                self.table.insert(&self.memory, page, header.id());
-            }
-        });
-        self.loaded(frame, &access);
-    }
-
-    /// Drops a page that was loaded, but for which nobody came; whether there was one.
+    /// Drops a page that was loaded, and that no thread needed; returns whether there was one.
     pub(crate) fn drop_abandoned(&self) -> bool {
         match self.in_flight.abandon() {
             Some((_, arrived)) => {
@@ -417,16 +397,16 @@ impl<M: PoolStrategy> Pool<M> {
     /// See [`crate::pool::Pages::prefetch`].
     pub(crate) fn prefetch_children(&self, parent: &Read<'_, Self>, at: &[usize]) {
         if self.reads_ahead() && self.order_children(parent, at) > 0 {
-            // Whatever came in between: those who need the pages meanwhile wait for the reads.
+            // Threads that need the pages meanwhile wait for the reads.
             self.sleep.work.signal();
         }
     }
 
-    /// Orders the reads of [`Pool::prefetch_children`], as many as it may; says how many.
+    /// Orders the reads of [`Pool::prefetch_children`], as many as it may; returns how many.
     fn order_children(&self, parent: &Read<'_, Self>, at: &[usize]) -> u32 {
         // Frames for pages that may not be used are not worth an eviction under way.
         const KEPT: u32 = 4;
-        // Pages that nobody came for must not fill the pool.
+        // Pages that no thread needed must not fill the pool.
         let most = (self.frames() / 8).max(1) as usize;
         let mut ordered = 0;
         for place in at {
@@ -458,7 +438,7 @@ impl<M: PoolStrategy> Pool<M> {
                 return ordered;
             };
             if !self.writes.order_read(load.page, self.header(frame).id()) {
-                // The background thread has gone home: nobody would read it.
+                // The background thread has ended: nothing would read it.
                 self.give_back_unused(frame);
                 self.in_flight.end(load.page);
                 return ordered;
@@ -473,7 +453,7 @@ impl<M: PoolStrategy> Pool<M> {
         !matches!(self.table.find(&self.memory, page), Ok(None))
     }
 
-    /// Reads pages that were asked for ahead, into the frames that were taken for them.
+    /// Reads pages ahead of their use, into the frames that were taken for them.
     pub(crate) fn read_ahead(&self, orders: &[(PageId, FrameId)]) {
         let mut reads = Vec::with_capacity(orders.len());
         for (page, id) in orders {
@@ -491,7 +471,7 @@ impl<M: PoolStrategy> Pool<M> {
             here.add(Counter::BytesRead, self.page_size as u64);
             let result = if planted!(ReadAheadErrorSwallowed) { Ok(()) } else { result };
             if result.and_then(|()| self.verify(frame, page)).is_err() {
-                // Whoever needs the page will meet the error.
+                // The thread that needs the page will meet the error.
                 self.give_back(frame);
                 self.in_flight.end(page);
                 continue;

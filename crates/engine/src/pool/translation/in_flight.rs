@@ -1,15 +1,16 @@
-//! Pages on their way into memory: one load per page, however many threads ask (leanstore IV-D).
+//! In-flight loads of pages: one per page, however many threads need it (leanstore IV-D).
 //!
-//! A flight begins when the first thread finds a page missing, and ends when the page can be
-//! reached through its swip or the page table. In between it is *loading* (whoever else wants the
-//! page waits) or *ready*: loaded, but not attached, because it was prefetched, or because its
-//! parent had moved on when the load was done. A ready page belongs to whoever asks next.
+//! An in-flight load begins when the first thread finds a page missing, and ends when the page can
+//! be reached through its swip or the page table. In between it is *loading* (other threads that
+//! need the page wait) or *ready*: loaded, but not attached, because it was prefetched, or because
+//! its parent had changed when the load was complete. The next thread that needs a ready page
+//! attaches it.
 //!
 //! # Invariants
-//! 1. A page that is in memory and can be reached has no flight, but for the moment in which it is
-//!    attached, when its parent is latched exclusively.
-//! 2. A flight begins only while the table's mutex is held and the page's swip is seen, validated,
-//!    in its evicted form. Hence no page is in memory twice.
+//! 1. A page that is in memory and can be reached has no in-flight load, but for the moment in
+//!    which it is attached, when its parent is latched exclusively.
+//! 2. An in-flight load begins only while the table's mutex is held and the page's swip is seen,
+//!    validated, in its evicted form. Hence no page is in memory twice.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ptr::NonNull;
@@ -21,21 +22,21 @@ use millpond_policies::contract::GhostHit;
 use crate::pool::frame::FrameHeader;
 use crate::pool::sync::locked::locked;
 
-/// A loaded page that nobody can reach yet.
+/// A loaded page that cannot be reached yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived {
     /// Its frame, in state loading and latched exclusively.
     pub frame: NonNull<FrameHeader>,
-    /// What the policy knew of the page when it missed.
+    /// The policy's ghost hit, from when the page missed.
     pub ghost_hit: GhostHit,
     /// It was loaded ahead of its use.
     pub prefetched: bool,
 }
 
-// SAFETY: an address of a frame, which whoever removes it from the table then owns.
+// SAFETY: an address of a frame, which belongs to the thread that removes it from the table.
 unsafe impl Send for Arrived {}
 
-/// Lets threads wait for a load.
+/// The completion of a load, for threads that wait for it.
 #[derive(Default)]
 pub struct Completion {
     done: Mutex<bool>,
@@ -65,11 +66,11 @@ enum InFlightLoad {
     Ready(Arrived),
 }
 
-/// What a thread that misses a page shall do.
+/// What a thread that misses a page has to do.
 pub enum Step {
     /// It was not in flight: the thread loads it.
     LoadIt,
-    /// Somebody else loads it.
+    /// Another thread loads it.
     Wait(Arc<Completion>),
     /// It is there: the thread may attach it.
     Ready,
@@ -77,7 +78,7 @@ pub enum Step {
     Changed,
 }
 
-/// All flights.
+/// All in-flight loads of a pool.
 #[derive(Default)]
 pub struct InFlight {
     table: Mutex<Table>,
@@ -86,7 +87,7 @@ pub struct InFlight {
 #[derive(Default)]
 struct Table {
     loads: HashMap<PageId, InFlightLoad>,
-    /// In order of arrival; pages that left may still be listed.
+    /// In order of arrival; pages that were claimed may still be listed.
     ready: VecDeque<PageId>,
 }
 
@@ -106,8 +107,8 @@ impl Table {
 }
 
 impl InFlight {
-    /// Says what to do about the missing `page`, and begins a flight if there is none. `is_missing`
-    /// looks at the swip again, under the table's mutex.
+    /// Returns what to do about the missing `page`, and begins an in-flight load if there is none.
+    /// `is_missing` checks the swip again, under the table's mutex.
     pub fn ask(&self, page: PageId, is_missing: impl FnOnce() -> bool) -> Step {
         let mut table = locked(&self.table);
         match table.loads.get(&page) {
@@ -126,6 +127,7 @@ impl InFlight {
     pub fn arrive(&self, page: PageId, arrived: Arrived) {
         let mut table = locked(&self.table);
         let before = table.loads.insert(page, InFlightLoad::Ready(arrived));
+        debug_assert!(matches!(before, Some(InFlightLoad::Loading(_))), "{page:?} was not loading");
         table.list(page);
         drop(table);
         if let Some(InFlightLoad::Loading(completion)) = before {
@@ -136,13 +138,14 @@ impl InFlight {
     /// The load of `page` failed, or it was attached by its loader: those who wait look again.
     pub fn end(&self, page: PageId) {
         let before = locked(&self.table).loads.remove(&page);
+        debug_assert!(matches!(before, Some(InFlightLoad::Loading(_))), "{page:?} was not loading");
         if let Some(InFlightLoad::Loading(completion)) = before {
             completion.complete();
         }
     }
 
-    /// Takes a ready page, to attach it. Its flight goes on until [`InFlight::end`] or, if it
-    /// could not be attached, [`InFlight::arrive`]: nobody loads it a second time meanwhile.
+    /// Takes a ready page, to attach it. Its in-flight load lasts until [`InFlight::end`] or, if it
+    /// could not be attached, [`InFlight::arrive`]: no thread loads it a second time meanwhile.
     pub fn claim(&self, page: PageId) -> Option<Arrived> {
         let mut table = locked(&self.table);
         let load = table.loads.get_mut(&page)?;
@@ -152,7 +155,7 @@ impl InFlight {
         Some(arrived)
     }
 
-    /// Takes the page that has been ready for longest, to drop it: nobody came for it.
+    /// Takes the page that has been ready for longest, to drop it: no thread needed it.
     pub fn abandon(&self) -> Option<(PageId, Arrived)> {
         let mut table = locked(&self.table);
         while let Some(page) = table.ready.pop_front() {
@@ -167,12 +170,12 @@ impl InFlight {
         None
     }
 
-    /// Flights now, ready ones included.
+    /// Returns the number of in-flight loads, ready ones included.
     pub fn len(&self) -> usize {
         locked(&self.table).loads.len()
     }
 
-    /// Whether nothing is in flight.
+    /// Returns whether nothing is in flight.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

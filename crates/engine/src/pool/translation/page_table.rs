@@ -23,19 +23,19 @@ struct Bucket {
 
 const END: u32 = u32::MAX;
 
-/// Where each page in memory is.
+/// The frame of each page in memory.
 pub struct PageTable<L: Latching> {
     buckets: Box<[Bucket]>,
     shift: u32,
     _latching: PhantomData<L>,
 }
 
-/// The bucket's latch was not to be had, or changed: look again.
+/// The bucket's latch was unavailable, or its version changed: look again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Busy;
 
 impl<L: Latching> PageTable<L> {
-    /// A table for `frames` frames: one bucket per frame, rounded up to a power of two.
+    /// Returns a table for `frames` frames: one bucket per frame, rounded up to a power of two.
     pub fn new(frames: u32) -> PageTable<L> {
         let buckets = (frames.max(2) as usize).next_power_of_two();
         let bucket = |_| Bucket { latch: Latch::default(), head: AtomicU32::new(END) };
@@ -46,7 +46,7 @@ impl<L: Latching> PageTable<L> {
         }
     }
 
-    /// Bytes that the table of so many frames takes.
+    /// Returns the bytes of the table of `frames` frames.
     pub fn bytes(frames: u32) -> u64 {
         (frames.max(2) as usize).next_power_of_two() as u64 * size_of::<Bucket>() as u64
     }
@@ -58,11 +58,11 @@ impl<L: Latching> PageTable<L> {
         &self.buckets[hash as usize & (self.buckets.len() - 1)]
     }
 
-    /// The frame that holds `page`, if it is in memory. It may hold another page by the time the
-    /// caller has latched it, and must be looked at again then.
+    /// Returns the frame that holds `page`, if it is in memory. It may hold another page by the
+    /// time the caller has latched it, and must be checked again then.
     ///
     /// # Errors
-    /// [`Busy`]: somebody changes the bucket.
+    /// [`Busy`]: another thread changes the bucket.
     #[inline(always)]
     pub fn find(&self, memory: &FrameMemory, page: PageId) -> Result<Option<FrameId>, Busy> {
         let bucket = self.bucket(page);
@@ -76,7 +76,7 @@ impl<L: Latching> PageTable<L> {
     #[inline(always)]
     fn walk(&self, memory: &FrameMemory, bucket: &Bucket, page: PageId) -> Option<FrameId> {
         let mut next = bucket.head.load(Ordering::Acquire);
-        // An optimistic reader may be led around in a circle: a bound ends that.
+        // An optimistic reader may follow links in a cycle: a bound ends that.
         for _ in 0..memory.frames() {
             let header = memory.header(FrameId(next))?;
             if header.page() == Some(page) {
@@ -94,13 +94,15 @@ impl<L: Latching> PageTable<L> {
             millpond_base::sync::thread::yield_now();
         }
         if let Some(header) = memory.header(frame) {
+            debug_assert_eq!(header.page(), Some(page));
+            debug_assert!(self.walk(memory, bucket, page).is_none(), "{page:?} is in memory twice");
             header.next.store(bucket.head.load(Ordering::Relaxed), Ordering::Release);
             bucket.head.store(frame.0, Ordering::Release);
         }
         bucket.latch.release_exclusive();
     }
 
-    /// Takes `page` out, if the bucket's latch can be had; whether it could.
+    /// Removes `page`, if the bucket's latch is available; returns whether it was.
     pub fn try_remove(&self, memory: &FrameMemory, page: PageId, frame: FrameId) -> bool {
         let bucket = self.bucket(page);
         if !L::write(&bucket.latch) {
@@ -111,7 +113,7 @@ impl<L: Latching> PageTable<L> {
         true
     }
 
-    /// Takes `page` out, waiting for the bucket's latch.
+    /// Removes `page`, waiting for the bucket's latch.
     pub fn remove(&self, memory: &FrameMemory, page: PageId, frame: FrameId) {
         while !self.try_remove(memory, page, frame) {
             millpond_base::sync::thread::yield_now();

@@ -1,4 +1,5 @@
-//! From a swip to the page: the hot path, and what a cooling or a missing page costs.
+//! From a swip to the page: the hot path, and what a page in the cooling stage or a missing one
+//! costs.
 //!
 //! A hot page costs one test of the swip's tag bits (leanstore III-A), the child's version and a
 //! second look at the parent's. With a hash table instead, the swip always holds a page id, which
@@ -114,7 +115,7 @@ impl<M: PoolStrategy> Pool<M> {
         verified
     }
 
-    /// Tells the policy of a reference to the page in `frame`, and the recorder.
+    /// Delivers a reference to the page in `frame` to the policy, and to the recorder.
     #[inline(always)]
     pub(crate) fn on_hit(
         &self,
@@ -125,18 +126,18 @@ impl<M: PoolStrategy> Pool<M> {
         if !mark.is_scan() {
             self.header(frame).set_scanned(false);
         }
-        let hears = M::Hook::hit_cost(&self.params) != Hit::Nothing;
-        if !hears && !M::RECORDS {
+        let receives = M::Hook::hit_cost(&self.params) != Hit::Nothing;
+        if !receives && !M::RECORDS {
             return;
         }
-        // Where each reference moves the clock, none is noted before it is told.
+        // Where each reference advances the clock, it must reach the policy.
         if !M::RECORDS && M::Hook::TICK != TickSource::PerAccess {
             let access = self.access(PageId::default(), mark, false);
             if M::Hook::is_noop(self.meta(frame), &self.params, &access) {
                 return;
             }
         }
-        // By now it may have gone.
+        // By now it may have been evicted.
         let page = match M::Hook::READS_PAGE || M::RECORDS {
             true => self.header(frame).page().unwrap_or_default(),
             false => PageId::default(),
@@ -144,7 +145,7 @@ impl<M: PoolStrategy> Pool<M> {
         if M::RECORDS && page != PageId::default() {
             self.recorder.note(mtr.local(), page, mark);
         }
-        if !hears || !mtr.is_new() {
+        if !receives || !mtr.is_new() {
             return;
         }
         let access = self.access(page, mark, true);
@@ -154,8 +155,9 @@ impl<M: PoolStrategy> Pool<M> {
         }
     }
 
-    /// One event of an access. An optimistic reader holds nothing, so the end of an access is told
-    /// with its beginning: parents before children, as lock coupling lets go of them.
+    /// Delivers one event of an access to the policy. An optimistic reader holds nothing, so the
+    /// end of an access is delivered with its beginning: parents before children, as lock coupling
+    /// releases them.
     #[inline(always)]
     pub(crate) fn touched(&self, frame: NonNull<FrameHeader>, access: &Access) {
         M::Hook::on_hit(self.meta(frame), &self.params, access);
@@ -168,14 +170,14 @@ impl<M: PoolStrategy> Pool<M> {
         }
     }
 
-    /// Whether `frame` holds `page`, hot.
+    /// Returns whether `frame` holds `page`, hot.
     pub(crate) fn holds_hot(&self, frame: FrameId, page: PageId) -> bool {
         self.memory
             .header(frame)
             .is_some_and(|header| header.page() == Some(page) && header.state() == State::Hot)
     }
 
-    /// The page is cooling, or loaded but not attached, or missing.
+    /// The page is in the cooling stage, or loaded but not attached, or missing.
     #[cold]
     fn translate_cold(
         &self,
@@ -198,7 +200,7 @@ impl<M: PoolStrategy> Pool<M> {
                 M::Latching::demote(latch);
                 if attached.is_ok() {
                     // The page was admitted with this very reference.
-                    parent.mtr().is_told();
+                    parent.mtr().set_notified();
                 }
                 return attached;
             }
@@ -210,7 +212,7 @@ impl<M: PoolStrategy> Pool<M> {
         Err(Jump::load(Load { page, parent: parent.frame(), parent_page, version, at, mark }))
     }
 
-    /// Takes a page off probation (leanstore III-B).
+    /// Makes a page in the cooling stage hot again (leanstore III-B).
     fn revive(&self, parent: &Read<'_, Self>, at: usize, word: Swip) -> Try<NonNull<FrameHeader>> {
         let latch = &parent.header().latch;
         if !M::Latching::promote(latch, parent.token()) {
@@ -221,8 +223,8 @@ impl<M: PoolStrategy> Pool<M> {
         frame
     }
 
-    /// With a page table, a page on probation is told by its frame's state. It is followed without
-    /// being revived where an attempt only comes the same way again.
+    /// With a page table, the frame's state shows whether a page is in the cooling stage. It is not
+    /// made hot again where a restart only takes the same path once more.
     #[inline(always)]
     fn warm(
         &self,
@@ -255,19 +257,22 @@ impl<M: PoolStrategy> Pool<M> {
         if is_still { Ok(()) } else { Err(Jump::Restart) }
     }
 
-    /// The same, under the parent's exclusive latch.
+    /// Makes a page in the cooling stage hot again, under the parent's exclusive latch.
     pub(crate) fn revive_held(
         &self,
         parent: NonNull<FrameHeader>,
         at: usize,
         word: Swip,
     ) -> Try<NonNull<FrameHeader>> {
+        debug_assert!(self.header(parent).latch.is_exclusive());
         let now = Swip(self.view(parent).u64(at));
         let (Some(frame), true) = (word.frame(), now.frame() == word.frame()) else {
             return Err(Jump::Restart);
         };
         if now.is_cooling() {
             let header = self.header(frame);
+            debug_assert_eq!(header.state(), State::Cooling);
+            debug_assert_eq!(header.parent(), Some(parent));
             self.policy_host.revive(self.metas(), header.id(), || {
                 header.become_state(State::Hot);
                 self.set_swip(parent, at, Swip::hot(frame));
@@ -300,7 +305,7 @@ impl<M: PoolStrategy> Pool<M> {
             frame
         } else if let Some(arrived) = self.in_flight.claim(word.page()) {
             let frame = self.attach_at(parent.frame(), at, word.page(), arrived, mark)?;
-            parent.mtr().is_told();
+            parent.mtr().set_notified();
             frame
         } else {
             let version = parent.header().latch.version_held();
@@ -335,7 +340,8 @@ impl<M: PoolStrategy> Pool<M> {
     }
 }
 
-/// A validated swip that refers to nothing: the page is not what its structure made of it.
+/// Returns the error of a validated swip that refers to no page: its page is not what its structure
+/// wrote.
 #[cold]
 pub(crate) fn null_swip(page: Option<PageId>, at: usize) -> Jump {
     let what = format!("no page is referred to at byte {at}");

@@ -50,12 +50,13 @@ pub(in crate::pool) struct TwinMemory {
 }
 
 impl TwinMemory {
-    /// Plain memory for frames with pages of `page_size` bytes.
+    /// Returns plain memory for frames with pages of `page_size` bytes.
     pub fn plain(page_size: usize) -> TwinMemory {
         TwinMemory::from(Source::Plain, page_size)
     }
 
-    /// Shared mappings of a new file in `folder`, which has no name and goes with the twin.
+    /// Returns shared mappings of a new file in `folder`, which has no name and is deleted with the
+    /// twin.
     pub fn in_file(page_size: usize, folder: &Path) -> Result<TwinMemory, PoolError> {
         let file = unnamed(folder).map_err(|error| PoolError::Memory {
             bytes: CHUNK_BYTES as u64,
@@ -69,7 +70,7 @@ impl TwinMemory {
         TwinMemory { stride, source, chunks: Vec::new(), free: Vec::new(), fresh: None }
     }
 
-    /// A frame that nobody refers to: the one given back last, or a fresh one.
+    /// Takes a frame that no swip refers to: the one given back last, or a fresh one.
     pub fn take(&mut self) -> Result<NonNull<FrameHeader>, PoolError> {
         if let Some(frame) = self.free.pop() {
             return Ok(frame);
@@ -80,8 +81,8 @@ impl TwinMemory {
         };
         let frame = start.cast::<FrameHeader>();
         // SAFETY: `left` frames lie behind `start`, inside a chunk, aligned to 512 since the chunk
-        // and the stride are; nobody knows this one yet. The next one lies inside the chunk or at
-        // its end.
+        // and the stride are; no thread knows this one yet. The next one lies inside the chunk or
+        // at its end.
         unsafe {
             frame.write(FrameHeader::new(FrameId::NONE));
             self.fresh = Some((start.add(self.stride), left - 1));
@@ -89,12 +90,12 @@ impl TwinMemory {
         Ok(frame)
     }
 
-    /// Takes back a frame of this twin.
+    /// Puts a frame of this twin on the free list.
     pub fn give_back(&mut self, frame: NonNull<FrameHeader>) {
         self.free.push(frame);
     }
 
-    /// A chunk more: its first frame, and how many it has.
+    /// Adds a chunk, and returns its first frame and how many it has.
     fn grow(&mut self) -> Result<(NonNull<u8>, usize), PoolError> {
         let frames = (CHUNK_BYTES / self.stride).max(1);
         let bytes = frames * self.stride;
@@ -116,7 +117,7 @@ impl TwinMemory {
     }
 }
 
-/// A new file without a name: nobody else can change or shorten what is mapped.
+/// Creates a file without a name: no other process can change or shorten what is mapped.
 fn unnamed(folder: &Path) -> io::Result<File> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -151,7 +152,7 @@ fn mapped_chunk(file: &File, length: &mut u64, bytes: usize) -> io::Result<Chunk
     fallocate(file, FallocateFlags::empty(), *length, mapped as u64)?;
     let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
     // SAFETY: a new mapping at an address of the system's choice, of a part of a file that is as
-    // long, and that nobody else can open.
+    // long, and that no other process can open.
     let start = unsafe { mmap(std::ptr::null_mut(), mapped, prot, flags, file.as_fd(), *length) }?;
     *length += mapped as u64;
     let start = NonNull::new(start.cast::<u8>());
@@ -162,10 +163,10 @@ impl Drop for TwinMemory {
     fn drop(&mut self) {
         for chunk in self.chunks.drain(..) {
             match chunk {
-                // SAFETY: allocated with this layout; the twin goes, so no guard is left.
+                // SAFETY: allocated with this layout; the twin is dropped, so no guard is left.
                 Chunk::Plain(start, layout) => unsafe { dealloc(start.as_ptr(), layout) },
                 Chunk::Mapped(start, bytes) => {
-                    // SAFETY: mapped with this length; the twin goes, so no guard is left.
+                    // SAFETY: mapped with this length; the twin is dropped, so no guard is left.
                     let unmapped = unsafe { rustix::mm::munmap(start.as_ptr().cast(), bytes) };
                     if let Err(error) = unmapped {
                         tracing::warn!(%error, "a twin's memory could not be given back");

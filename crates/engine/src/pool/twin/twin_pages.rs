@@ -1,9 +1,9 @@
-//! The in-memory twin: the same structures and the same synchronisation on plain memory, without
-//! a pool (leanstore V-A). It is the ceiling that the pool is measured against.
+//! The in-memory twin: the same structures with the same latches on plain memory, without a pool
+//! (leanstore V-A). It is the ceiling that the pool is measured against.
 //!
 //! A swip is always a hot pointer; nothing is ever evicted, written or recorded. Pages that were
-//! freed are used again, under the same latch word, so that outdated readers find out. This file
-//! needs `unsafe`.
+//! freed are reused, under the same latch word, so that outdated readers find out. This file needs
+//! `unsafe`.
 
 use std::marker::PhantomData;
 use std::path::Path;
@@ -28,12 +28,13 @@ use crate::pool::swip::Swip;
 use crate::pool::translation::resolve::null_swip;
 use crate::pool::twin::twin_memory::TwinMemory;
 
-/// Plain memory that holds pages, synchronised by `L`.
+/// Plain memory that holds pages, latched by `L`.
 pub struct Twin<L: Latching> {
     page_size: usize,
     memory: Mutex<TwinMemory>,
-    /// Pages that were ever made: the next one's id.
+    /// Pages that were ever created: the next one's id.
     pages: AtomicU64,
+    /// Pages that were freed; at most `pages`.
     freed: AtomicU64,
     _latching: PhantomData<L>,
 }
@@ -45,7 +46,7 @@ unsafe impl<L: Latching> Send for Twin<L> {}
 unsafe impl<L: Latching> Sync for Twin<L> {}
 
 impl<L: Latching> Twin<L> {
-    /// Memory for pages of `page_size` bytes, a power of two from 512.
+    /// Returns memory for pages of `page_size` bytes, a power of two from 512.
     ///
     /// # Errors
     /// Another page size.
@@ -53,11 +54,12 @@ impl<L: Latching> Twin<L> {
         Twin::on(page_size, || Ok(TwinMemory::plain(page_size)))
     }
 
-    /// The same as shared mappings of a new file in `folder`, which has no name and goes with the
-    /// twin: under a memory limit the operating system pages it in and out (leanstore V-C).
+    /// Returns memory of shared mappings of a new file in `folder`, which has no name and is
+    /// deleted with the twin: under a memory limit the operating system pages it in and out
+    /// (leanstore V-C).
     ///
     /// # Errors
-    /// Another page size, or the file cannot be made.
+    /// Another page size, or the file cannot be created.
     pub fn in_file(page_size: usize, folder: &Path) -> Result<Twin<L>, PoolError> {
         Twin::on(page_size, || TwinMemory::in_file(page_size, folder))
     }
@@ -74,12 +76,12 @@ impl<L: Latching> Twin<L> {
         Ok(Twin { page_size, memory, pages, freed, _latching: PhantomData })
     }
 
-    /// Pages in use.
+    /// Returns the number of pages in use.
     pub fn len(&self) -> u64 {
         self.pages.load(Ordering::Relaxed).saturating_sub(self.freed.load(Ordering::Relaxed))
     }
 
-    /// Whether no page is in use.
+    /// Returns whether no page is in use.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -91,11 +93,11 @@ impl<L: Latching> Twin<L> {
         }
     }
 
-    /// A new page, latched.
+    /// Creates a page, latched.
     fn fresh(&self, new: NewPage) -> Result<NonNull<FrameHeader>, PoolError> {
         let frame = self.memory().take()?;
         let id = PageId(self.pages.fetch_add(1, Ordering::Relaxed));
-        // SAFETY: taken from the free list, so nobody else writes it; outdated readers use raw
+        // SAFETY: taken from the free list, so no other thread writes it; outdated readers use raw
         // reads and the latch's version, which the exclusive hold below will change.
         unsafe {
             // A late writer may hold it for a moment, until it has looked at its parent again.

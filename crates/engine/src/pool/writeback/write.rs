@@ -1,11 +1,11 @@
 //! Writing dirty pages: copies, so that no page is latched while it is written.
 //!
 //! # Rules
-//! 1. What goes to storage is a copy, made under a shared latch, in which every swip was turned
-//!    into its evicted form: storage never sees a pointer (leanstore IV-B).
+//! 1. What is written is a copy, taken under a shared latch, in which every swip has its evicted
+//!    form: storage never sees a pointer (leanstore IV-B).
 //! 2. From the copy until the write returned the frame is *writing*: it is not evicted, and its
 //!    page id is not given to another page.
-//! 3. Nothing is written before the log is durable up to the last change of it.
+//! 3. No page is written before the log is durable up to the last change of it.
 //! 4. A page that changes meanwhile is dirty again; one whose write failed remains dirty.
 
 use std::ptr::NonNull;
@@ -36,21 +36,26 @@ const BUFFERS_KEPT: usize = 2;
 /// What waits to be written or read in the background, and the buffers for it.
 pub struct Writes {
     page_size: usize,
+    /// Dirty victims for the background writer; hints, for their state is checked again.
     queue: Mutex<Vec<FrameId>>,
     orders: Mutex<Orders>,
+    /// Deleted pages whose write is not over: frames in state evicted that still have their page.
     deferred: Mutex<Vec<(FrameId, PageId)>>,
+    /// Buffers for the next writes, at most [`BUFFERS_KEPT`].
     buffers: Mutex<Vec<AlignedBuffer>>,
 }
 
-/// Pages to be read ahead, as long as somebody is there to read them.
+/// Pages to be read ahead.
 #[derive(Default)]
 struct Orders {
+    /// Whether the background writer runs, which reads them.
     open: bool,
+    /// Pages, each with a free frame that was taken for it; empty unless `open`.
     list: Vec<(PageId, FrameId)>,
 }
 
 impl Writes {
-    /// Nothing waits.
+    /// Returns queues in which nothing waits.
     pub fn new(page_size: usize) -> Writes {
         Writes {
             page_size,
@@ -61,7 +66,7 @@ impl Writes {
         }
     }
 
-    /// Bytes of write buffers that a pool with pages of `page_size` bytes keeps.
+    /// Returns the bytes of write buffers that a pool with pages of `page_size` bytes keeps.
     pub fn bytes(page_size: usize) -> u64 {
         (BUFFERS_KEPT * BATCH_MAX * page_size) as u64
     }
@@ -78,7 +83,7 @@ impl Writes {
         }
     }
 
-    /// A deletion that has to wait until the write of its page is over.
+    /// Defers a deletion until the write of its page is over.
     pub(crate) fn defer(&self, frame: FrameId, page: PageId) {
         locked(&self.deferred).push((frame, page));
     }
@@ -91,7 +96,7 @@ impl Writes {
         std::mem::take(&mut *locked(&self.deferred))
     }
 
-    /// `page` is to be read into `frame` in the background; `false` if nobody would do it.
+    /// Orders the read of `page` into `frame` in the background; `false` if no thread would do it.
     pub(crate) fn order_read(&self, page: PageId, frame: FrameId) -> bool {
         let mut orders = locked(&self.orders);
         if orders.open {
@@ -100,7 +105,7 @@ impl Writes {
         orders.open
     }
 
-    /// What is to be read; from now on more is accepted, or not.
+    /// Takes the orders of reads; from now on more are accepted, or not.
     fn take_orders(&self, open: bool) -> Vec<(PageId, FrameId)> {
         let mut orders = locked(&self.orders);
         orders.open = open;
@@ -122,7 +127,7 @@ impl<M: PoolStrategy> Pool<M> {
         self.sleep.work.signal();
     }
 
-    /// Writes those of `frames` that are dirty and can be latched now; says how many.
+    /// Writes those of `frames` that are dirty and can be latched now; returns how many.
     ///
     /// # Errors
     /// The first error of the storage; pages whose write failed are dirty again.
@@ -142,14 +147,14 @@ impl<M: PoolStrategy> Pool<M> {
         first.map_or(Ok(written), Err)
     }
 
-    /// Writes a batch; says how many pages were written, and the first error.
+    /// Writes a batch; returns how many pages were written, and the first error.
     fn write_batch(&self, frames: &[FrameId], reason: Reason) -> (u32, Option<PoolError>) {
         let mut buffer = self.writes.buffer();
         let mut begun = Vec::with_capacity(frames.len());
         let mut out = Vec::with_capacity(frames.len());
         for (id, bytes) in frames.iter().zip(buffer.chunks_mut(self.page_size)) {
             if let Some(page) = self.copy_out(*id, bytes) {
-                // It stays as it is until the write is over, whatever changes meanwhile.
+                // It does not change until the write is over, even if the page does.
                 let rec_lsn = self.memory.header(*id).map_or(Lsn(0), FrameHeader::rec_lsn);
                 begun.push((*id, page, rec_lsn));
                 out.push(PageOut { page, reason, bytes });
@@ -181,7 +186,7 @@ impl<M: PoolStrategy> Pool<M> {
         (count as u32, error)
     }
 
-    /// Notes those that were written, before their frames can be evicted.
+    /// Records those that were written, before their frames can be evicted.
     fn record_writes(
         &self,
         out: &[PageOut<'_>],
@@ -197,7 +202,7 @@ impl<M: PoolStrategy> Pool<M> {
         }));
     }
 
-    /// Makes the log durable up to the last change of each page: no page goes to storage before.
+    /// Makes the log durable up to the last change of each page: no page is written before.
     fn log_first(&self, out: &[PageOut<'_>]) -> Result<(), PoolError> {
         let (Some(log), Some(last)) =
             (self.log(), out.iter().map(|page| PageHeader::read(page.bytes).lsn).max())
@@ -209,7 +214,7 @@ impl<M: PoolStrategy> Pool<M> {
     }
 
     /// Writes all of `out`, at once if that works, else page by page, so that one bad place does
-    /// not keep its neighbours from storage. Says for each whether it was written.
+    /// not keep its neighbours from storage. Returns for each whether it was written.
     fn write_each(&self, out: &mut [PageOut<'_>], error: &mut Option<PoolError>) -> Vec<bool> {
         if out.is_empty() {
             return Vec::new();
@@ -269,6 +274,7 @@ impl<M: PoolStrategy> Pool<M> {
 
     fn copy_held(&self, frame: NonNull<FrameHeader>, bytes: &mut [u8]) -> Option<PageId> {
         let header = self.header(frame);
+        debug_assert!(header.latch.is_held());
         if !matches!(header.state(), State::Hot | State::Cooling) {
             return None;
         }
@@ -278,10 +284,16 @@ impl<M: PoolStrategy> Pool<M> {
         }
         let view = self.view(frame);
         view.copy_into(0, bytes);
+        debug_assert_eq!(PageHeader::read(bytes).page, page);
+        debug_assert!(
+            !self.is_logged() || header.rec_lsn() <= PageHeader::read(bytes).lsn,
+            "the records about {page:?} begin after the last of them"
+        );
         if M::SWIZZLES
             && let Some(kind) = self.kinds.of(view)
         {
-            // The children cannot go meanwhile: that would take this page's exclusive latch.
+            // The children cannot be evicted meanwhile: that would need this page's exclusive
+            // latch.
             kind.swips(view, &mut |at| {
                 self.unswizzle_copy(view, bytes, at);
                 true
@@ -302,8 +314,8 @@ impl<M: PoolStrategy> Pool<M> {
         }
     }
 
-    /// What the background writer does until the pool closes (leanstore IV-I): writes what is
-    /// dirty and about to go, and reads what was asked for ahead.
+    /// Runs the background writer until the pool closes (leanstore IV-I): it writes dirty victims,
+    /// and reads ahead.
     pub(crate) fn background_writer(&self) {
         const NAP: Duration = Duration::from_millis(100);
         while !self.sleep.stop.load(Ordering::Acquire) {
@@ -314,8 +326,8 @@ impl<M: PoolStrategy> Pool<M> {
             }
             let queue = std::mem::take(&mut *locked(&self.writes.queue));
             if !queue.is_empty() {
-                // An error stays with the page, which is dirty still: whoever needs the frame, or
-                // closes the store, is told.
+                // An error stays with the page, which is still dirty: the thread that needs the
+                // frame, or closes the store, gets it.
                 if let Err(error) = self.write_victims(&queue, Reason::Replace) {
                     tracing::warn!(%error, "a page could not be written in the background");
                 }
@@ -325,7 +337,7 @@ impl<M: PoolStrategy> Pool<M> {
                 .work
                 .wait(NAP, || self.has_work() || self.sleep.stop.load(Ordering::Acquire));
         }
-        // Frames that were promised to reads must not be lost.
+        // Frames that were taken for reads must not be lost.
         self.read_ahead(&self.writes.take_orders(false));
     }
 
@@ -333,7 +345,7 @@ impl<M: PoolStrategy> Pool<M> {
         !locked(&self.writes.queue).is_empty() || !locked(&self.writes.orders).list.is_empty()
     }
 
-    /// Whether somebody reads ahead in the background.
+    /// Returns whether a thread reads ahead in the background.
     pub(crate) fn reads_ahead(&self) -> bool {
         self.options.background_writer
     }
@@ -356,7 +368,7 @@ impl<M: PoolStrategy> Pool<M> {
             }
             let now = self.write_frames(&frames, reason)?;
             if now == 0 {
-                // Somebody else writes them, or holds a latch.
+                // Another thread writes them, or holds a latch.
                 self.sleep.frames.nap(Duration::from_millis(1), || false);
             }
             written += now;
@@ -364,7 +376,7 @@ impl<M: PoolStrategy> Pool<M> {
         Err(PoolError::Busy { dirty: self.frames_dirty() })
     }
 
-    /// Writes the pages whose recLSN lies before `bound`, to bound the time of a recovery.
+    /// Writes the pages whose recLSN is before `bound`, to bound the time of a recovery.
     ///
     /// # Errors
     /// A page that could not be written.
@@ -402,8 +414,8 @@ impl<M: PoolStrategy> Pool<M> {
         bound
     }
 
-    /// Waits for a while for pages that were given back while they were written: only then are
-    /// they free.
+    /// Waits for a while for pages that were deleted while they were written: only then are they
+    /// free.
     pub(crate) fn finish_frees(&self) {
         /// A device that takes longer is not waited for.
         const NAPS: u32 = 2000;
@@ -417,7 +429,7 @@ impl<M: PoolStrategy> Pool<M> {
         }
     }
 
-    /// Who evicts.
+    /// Returns which threads evict.
     pub fn evictors(&self) -> Evictors {
         self.options.evictors
     }
