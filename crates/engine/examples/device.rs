@@ -98,7 +98,7 @@ fn open(path: &Path, submission: Submission, depth: u32) -> io::Result<FileDevic
 }
 
 fn measure_file(path: &Path, out: &mut impl Write) -> io::Result<()> {
-    let direct = open(path, Submission::Pread, 1)?.is_direct();
+    let direct = open(path, Submission::Sync, 1)?.is_direct();
     writeln!(out, "{} ({})", path.display(), if direct { "direct" } else { "page cache" })?;
     writeln!(out, "{:>6} {:>6} {:>6} {:>12} {:>12}", "", "page", "depth", "pread/s", "io_uring/s")?;
     for way in [Way::Read, Way::Write] {
@@ -106,7 +106,7 @@ fn measure_file(path: &Path, out: &mut impl Write) -> io::Result<()> {
             for depth in DEPTHS {
                 let mut rates = [Vec::new(), Vec::new()];
                 for round in 0..ROUNDS as u64 {
-                    let device = open(path, Submission::Pread, 1)?;
+                    let device = open(path, Submission::Sync, 1)?;
                     rates[0].push(by_threads(&device, way, page, depth, round));
                     drop(device);
                     let device = open(path, Submission::Uring, depth)?;

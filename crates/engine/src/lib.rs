@@ -48,6 +48,7 @@ mod pool;
 mod recovery;
 mod store;
 mod txn;
+mod words;
 
 #[doc(hidden)]
 pub mod internals;
@@ -61,14 +62,16 @@ pub use api::{
     RawRecords, RawTree, Records, Snapshot, TransactOptions, Tree, Txn,
 };
 pub use encoding::{DecodeError, Key, KeyRange, Value};
+pub use io::Submission;
+pub use pool::EvictionMode;
 pub use recovery::{
     LogDamage, LostRecords, Obstacle, Phase, Progress, Recovery, Salvaged, StrayPage, StrayPages,
 };
 #[cfg(feature = "serde")]
 pub use store::Postcard;
 pub use store::{
-    BackupError, ChoiceError, DirectIo, Entry, Error, EvictionMode, Freshness, Latency, Options,
-    OptionsError, OwnPolicies, Published, Publisher, RecoveryWatch, Stats, Structure, Submission,
-    TypeNames,
+    BackupError, DirectIo, Entry, Error, Freshness, Lab, Latency, Options, OptionsError,
+    OwnPolicies, Published, Publisher, RecoveryWatch, Stats, Structure, TypeNames,
 };
 pub use txn::{Durability, Isolation, Savepoint, TxnError, TxnOptions};
+pub use words::ChoiceError;

@@ -20,7 +20,7 @@ fn options(direct: bool, submission: Submission) -> FileOptions {
 
 fn all_options() -> impl Iterator<Item = FileOptions> {
     [true, false].into_iter().flat_map(|direct| {
-        [Submission::Uring, Submission::Pread].map(|submission| options(direct, submission))
+        [Submission::Uring, Submission::Sync].map(|submission| options(direct, submission))
     })
 }
 
@@ -186,7 +186,7 @@ fn a_kernel_that_refuses_io_uring_costs_one_warning_and_nothing_else() {
     store.allocate_many(1000).unwrap();
     store.close(None).unwrap();
     let device = FileDevice::open(&path, &options).unwrap();
-    assert_eq!(device.submission(), Submission::Pread);
+    assert_eq!(device.submission(), Submission::Sync);
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn a_file_system_without_direct_io_costs_one_warning_and_nothing_else() {
         return;
     }
     let open = |direct| {
-        let options = FileOptions { read_only: true, ..options(direct, Submission::Pread) };
+        let options = FileOptions { read_only: true, ..options(direct, Submission::Sync) };
         warnings_of(|| FileDevice::open(path, &options).unwrap())
     };
     let (warnings, device) = open(true);

@@ -54,7 +54,7 @@ fn in_memory(size: PageSize) -> (Arc<MemoryDevice>, PageStore) {
 fn all_options() -> Vec<FileOptions> {
     let mut all = Vec::new();
     for direct in [true, false] {
-        for submission in [Submission::Uring, Submission::Pread] {
+        for submission in [Submission::Uring, Submission::Sync] {
             all.push(FileOptions { direct, submission, ..FileOptions::default() });
         }
     }

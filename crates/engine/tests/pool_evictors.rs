@@ -16,7 +16,7 @@ use forest::{FAN_OUT, Forest};
 use millpond::internals::page::PageType;
 use millpond::internals::pool::stats::counters::Counter;
 use millpond::internals::pool::{
-    Evictors, HostedPolicy, Kind, Optimistic, Pool, PoolOptions, PoolStrategy, State, Workers,
+    EvictionMode, HostedPolicy, Kind, Optimistic, Pool, PoolOptions, PoolStrategy, State, Workers,
 };
 use millpond_base::Reason;
 use millpond_policies::config::Spec;
@@ -96,8 +96,8 @@ fn run<T: HitHook>(options: PoolOptions, hosted: HostedPolicy<T>) {
 }
 
 fn all_ways<T: HitHook>(policy_host: impl Fn(&Shape) -> HostedPolicy<T>) {
-    let adaptive = (1..=4).map(|most| Evictors::Adaptive { most });
-    for evictors in adaptive.chain([Evictors::Threads(3), Evictors::Workers]) {
+    let adaptive = (1..=4).map(|most| EvictionMode::adaptive(most));
+    for evictors in adaptive.chain([EvictionMode::threads(3), EvictionMode::Worker]) {
         for (frames, batch, background_writer) in [(20, 4, false), (32, 8, true)] {
             let options = PoolOptions { evictors, batch, background_writer, ..tiny(frames) };
             run(options, policy_host(&shape(frames)));
@@ -135,7 +135,7 @@ fn a_pool(options: PoolOptions) -> (Arc<Simple>, Forest<Simple>) {
 #[test]
 fn evictors_go_to_sleep_when_enough_frames_are_free_or_nothing_can_go() {
     for frames in [24, 200] {
-        let evictors = Evictors::Adaptive { most: 3 };
+        let evictors = EvictionMode::adaptive(3);
         let options = PoolOptions { evictors, batch: 4, background_writer: false, ..tiny(frames) };
         let (pool, forest) = a_pool(options);
         let workers = Workers::start(pool.clone()).unwrap();
@@ -152,7 +152,7 @@ fn evictors_go_to_sleep_when_enough_frames_are_free_or_nothing_can_go() {
 /// More evictors are configured than run: a thread that needs a frame gets it all the same.
 #[test]
 fn workers_evict_where_no_evictor_comes() {
-    let evictors = Evictors::Adaptive { most: 2 };
+    let evictors = EvictionMode::adaptive(2);
     let options = PoolOptions { evictors, batch: 4, background_writer: false, ..tiny(20) };
     let (pool, forest) = a_pool(options);
     // No `Workers`: no thread takes the calls.
@@ -164,7 +164,7 @@ fn workers_evict_where_no_evictor_comes() {
 
 #[test]
 fn what_an_open_policy_wants_out_is_written_once_and_goes() {
-    let evictors = Evictors::Workers;
+    let evictors = EvictionMode::Worker;
     let options = PoolOptions { evictors, batch: 8, background_writer: false, ..tiny(200) };
     let (pool, forest) = a_pool(options);
     for leaf in 0..LEAVES {

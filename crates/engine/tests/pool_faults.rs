@@ -9,7 +9,7 @@ use millpond::internals::io::{
 };
 use millpond::internals::page::PageSize;
 use millpond::internals::pool::{
-    Evictors, HostedPolicy, Optimistic, Pool, PoolError, PoolOptions, PoolStrategy, Workers,
+    EvictionMode, HostedPolicy, Optimistic, Pool, PoolError, PoolOptions, PoolStrategy, Workers,
 };
 use millpond_base::{PageId, Reason};
 use millpond_policies::config::Spec;
@@ -243,7 +243,7 @@ fn a_device_on_which_no_write_finds_room_loses_nothing() {
 /// Threads meet errors by chance, in the background and in the foreground.
 #[test]
 fn after_a_storm_of_errors_every_row_is_one_that_was_written() {
-    for evictors in [Evictors::Workers, Evictors::Threads(1)] {
+    for evictors in [EvictionMode::Worker, EvictionMode::threads(1)] {
         let (device, store, tree) = made();
         let root = tree.root();
         drop(tree);

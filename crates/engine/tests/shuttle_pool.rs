@@ -32,8 +32,8 @@ use forest::{FAN_OUT, Forest};
 use millpond::internals::page::PageType;
 use millpond::internals::pool::stats::counters::Counter;
 use millpond::internals::pool::{
-    Evictors, HostedPolicy, Kind, Latched, Latching, Optimistic, Pool, PoolOptions, PoolStrategy,
-    Reclamation, State, Workers,
+    EvictionMode, HostedPolicy, Kind, Latched, Latching, Optimistic, Pool, PoolOptions,
+    PoolStrategy, Reclamation, State, Workers,
 };
 use millpond_base::Reason;
 use millpond_policies::config::Spec;
@@ -164,9 +164,11 @@ fn all_ways<M: PoolStrategy>(policy_host: fn() -> HostedPolicy<M::Hook>) {
     let seen: &'static Seen = Box::leak(Box::default());
     let mut settings = 0;
     for reclamation in [Reclamation::Version, Reclamation::Epoch] {
-        for (evictors, background_writer) in
-            [(Evictors::Workers, false), (Evictors::Workers, true), (Evictors::Threads(1), true)]
-        {
+        for (evictors, background_writer) in [
+            (EvictionMode::Worker, false),
+            (EvictionMode::Worker, true),
+            (EvictionMode::threads(1), true),
+        ] {
             let body = move || {
                 let options = PoolOptions {
                     batch: 2,

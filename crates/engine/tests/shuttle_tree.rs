@@ -24,8 +24,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use millpond::internals::btree::{self, BTree};
 use millpond::internals::pool::stats::counters::Counter;
 use millpond::internals::pool::{
-    Evictors, HostedPolicy, Latched, Latching, Optimistic, Pool, PoolOptions, PoolStrategy, State,
-    Workers,
+    EvictionMode, HostedPolicy, Latched, Latching, Optimistic, Pool, PoolOptions, PoolStrategy,
+    State, Workers,
 };
 use millpond_base::Reason;
 use millpond_policies::config::Spec;
@@ -175,7 +175,7 @@ fn built<M: PoolStrategy>(pool: &Arc<Pool<M>>, random: &mut fastrand::Rng) -> (T
 }
 
 fn body<M: PoolStrategy>(
-    evictors: Evictors,
+    evictors: EvictionMode,
     threads: u8,
     hosted: HostedPolicy<M::Hook>,
     seen: &Seen,
@@ -229,7 +229,7 @@ fn same<M: PoolStrategy>(tree: &Tree<M>, map: &Map) -> u64 {
 
 fn all_ways<M: PoolStrategy>(policy_host: fn() -> HostedPolicy<M::Hook>) {
     let seen: &'static Seen = Box::leak(Box::default());
-    for (evictors, threads) in [(Evictors::Workers, 3), (Evictors::Threads(1), 2)] {
+    for (evictors, threads) in [(EvictionMode::Worker, 3), (EvictionMode::threads(1), 2)] {
         let body = move || body::<M>(evictors, threads, policy_host(), seen);
         check(SCHEDULES, body);
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use millpond::internals::store::options::{PAGE_SIZE_DEFAULT, POLICY_DEFAULT};
-use millpond::internals::store::{HitDelivery, LatchingMode, ReclamationMode, TranslationMode};
+use millpond::internals::store::{HitDelivery, LatchingMode, Reclamation, TranslationMode};
 use millpond::{DirectIo, Durability, EvictionMode, Options, Submission};
 use millpond_base::Size;
 use millpond_bench::instance::setup::{DeviceSpec, Engine, Setup};
@@ -86,7 +86,7 @@ pub(crate) struct EngineArgs {
     latching: LatchingMode,
     /// When frames are used again: version or epoch
     #[arg(long, default_value = "version", value_name = "HOW")]
-    reclamation: ReclamationMode,
+    reclamation: Reclamation,
     /// Who evicts: worker, or threads(N)
     #[arg(long, default_value = "worker", value_name = "WHO")]
     eviction: EvictionMode,

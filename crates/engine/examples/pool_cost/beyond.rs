@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use millpond::internals::btree::BTree;
 use millpond::internals::io::{Device, FileDevice, FileOptions, PageStore};
 use millpond::internals::pool::stats::counters::Counter;
-use millpond::internals::pool::{Evictors, Pool, PoolOptions, Workers};
+use millpond::internals::pool::{EvictionMode, Pool, PoolOptions, Workers};
 use millpond_base::Reason;
 
 use super::setup::{Default_, Settings, VALUE, fill, key, load, page_size, pool};
@@ -149,11 +149,11 @@ pub fn run(settings: &Settings) -> Result<(), Box<dyn Error>> {
     println!("{rows} rows, {} pages, loaded in {:.1?}", store.allocated_pages(), began.elapsed());
     drop(fresh);
     let each = |evictors| PoolOptions { evictors, prefault: true, ..PoolOptions::new(frames) };
-    let batch = settings.number("batch", u64::from(each(Evictors::Workers).batch)) as u32;
+    let batch = settings.number("batch", u64::from(each(EvictionMode::Worker).batch)) as u32;
     println!(
         "evictors threads | lookups/s | misses per lookup | reads/s | device reads/s | share | load"
     );
-    for evictors in [Evictors::Workers, Evictors::Threads(1)] {
+    for evictors in [EvictionMode::Worker, EvictionMode::threads(1)] {
         let pool = pool::<Default_>(PoolOptions { batch, ..each(evictors) }, store.clone())?;
         let workers = Workers::start(pool.clone())?;
         let tree = BTree::open(pool, 1, root)?;

@@ -89,8 +89,8 @@ impl FileDevice {
             let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random);
         }
         let rings = match options.submission {
-            Submission::Pread => None,
-            Submission::Uring => rings(path, options.depth),
+            Submission::Sync => None,
+            Submission::Auto | Submission::Uring => rings(path, options.depth),
         };
         let (path, length) = (path.to_path_buf(), AtomicU64::new(length));
         Ok(FileDevice { file, path, read_only: options.read_only, direct, rings, length })
@@ -103,7 +103,7 @@ impl FileDevice {
 
     /// How batches reach the kernel, after any fallback.
     pub fn submission(&self) -> Submission {
-        if self.rings.is_some() { Submission::Uring } else { Submission::Pread }
+        if self.rings.is_some() { Submission::Uring } else { Submission::Sync }
     }
 
     /// Makes the file's name durable, by synchronising the directory that holds it.

@@ -4,24 +4,34 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
+use millpond_policies::choice;
+use millpond_policies::config::Param;
 use rustix::fs::{AtFlags, StatxFlags};
 
 use super::device::Alignment;
 use super::error::Errno;
 use super::ring::RingPool;
+use crate::words::by_word;
 
 /// The largest block that direct I/O may demand; a file system that wants more is read and
 /// written through the page cache. The smallest page has this size.
 const DIRECT_BLOCK_MAX: u64 = 4096;
 
-/// How batches reach the kernel.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Submission {
-    /// One `pread` or `pwrite` after the other.
-    Pread,
-    /// io_uring, many at once.
-    #[default]
-    Uring,
+choice! {
+    /// How reads and writes reach the kernel.
+    #[derive(Default, Hash)]
+    pub enum Submission {
+        /// io_uring where the kernel allows it; else calls that wait, with one warning.
+        #[default]
+        Auto = "auto",
+        /// Calls that wait: `pread` and `pwrite`.
+        Sync = "sync",
+        /// io_uring, or the store does not open.
+        Uring = "uring",
+    }
+}
+by_word! {
+    Submission "submission";
 }
 
 /// How a file is opened as a device.
@@ -39,7 +49,7 @@ pub struct FileOptions {
 
 impl Default for FileOptions {
     fn default() -> FileOptions {
-        FileOptions { read_only: false, direct: true, submission: Submission::Uring, depth: 64 }
+        FileOptions { read_only: false, direct: true, submission: Submission::Auto, depth: 64 }
     }
 }
 

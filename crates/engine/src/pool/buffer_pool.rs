@@ -31,7 +31,7 @@ use crate::pool::memory::free_list::FreeLists;
 use crate::pool::memory::numa::Nodes;
 use crate::pool::memory::region::FrameMemory;
 use crate::pool::mini_transaction::RedoLog;
-use crate::pool::options::{Evictors, FRAMES_MIN, PoolOptions, PoolStrategy};
+use crate::pool::options::{EvictionMode, FRAMES_MIN, PoolOptions, PoolStrategy};
 use crate::pool::page_ids::PageIds;
 use crate::pool::recording::recorder::Recorder;
 use crate::pool::recording::storage_recorder::StorageRecorder;
@@ -136,7 +136,7 @@ impl<M: PoolStrategy> Pool<M> {
         }
         if !M::Latching::THREADS {
             options.background_writer = false;
-            options.evictors = Evictors::Workers;
+            options.evictors = EvictionMode::Worker;
         }
         let memory = FrameMemory::map(options.frames, page_size)?;
         let zeroed = M::Hook::zeroed(&hosted.params);

@@ -12,16 +12,25 @@
 
 use millpond_base::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-use crate::pool::thread_slot::OWNED;
+use millpond_policies::choice;
+use millpond_policies::config::Param;
 
-/// When a frame that was given up is reused.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Reclamation {
-    /// When no thread can still be reading it.
-    Epoch,
-    /// At once: readers find out by its version.
-    #[default]
-    Version,
+use crate::pool::thread_slot::OWNED;
+use crate::words::by_word;
+
+choice! {
+    /// What keeps a frame from being used anew under an optimistic reader (leanstore IV-G).
+    #[derive(Default, Hash)]
+    pub enum Reclamation {
+        /// Epochs: a frame is used anew when all who could see its page have moved on.
+        Epoch = "epoch",
+        /// The frame's version alone: its memory stays, readers find out afterwards.
+        #[default]
+        Version = "version",
+    }
+}
+by_word! {
+    Reclamation "reclamation";
 }
 
 const OUTSIDE: u64 = u64::MAX;

@@ -1,9 +1,14 @@
 //! How a pool is opened: the strategies that are compiled in, and the options of a run.
 
+use std::fmt;
+use std::num::NonZeroU32;
+use std::str::FromStr;
+
 use millpond_policies::contract::HitHook;
 
 use crate::pool::epoch::Reclamation;
 use crate::pool::latch::Latching;
+use crate::words::ChoiceError;
 
 /// The strategies of one compiled pool.
 pub trait PoolStrategy: Send + Sync + 'static {
@@ -19,19 +24,63 @@ pub trait PoolStrategy: Send + Sync + 'static {
     const TREES_ONLY: bool = false;
 }
 
-/// Which threads evict.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Evictors {
-    /// The thread that needs a frame; a background thread only writes.
-    Workers,
-    /// This many threads of the pool's own; a worker that needs a frame waits for them.
-    Threads(u32),
-    /// As many threads of the pool's own as demand asks for; all sleep while enough frames are
-    /// free. A worker that needs a frame when all of them are at work helps.
-    Adaptive {
-        /// How many there are.
-        most: u32,
-    },
+/// Who evicts pages.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum EvictionMode {
+    /// The thread that needs a frame; dirty pages are written in the background.
+    #[default]
+    Worker,
+    /// This number of threads, which keep some frames free ahead of need; they sleep while there
+    /// are enough.
+    Threads(NonZeroU32),
+    /// At most this number of threads, no more of them awake than demand asks for. A thread that
+    /// needs a frame while all of them are at work evicts, too.
+    Adaptive(NonZeroU32),
+}
+
+impl EvictionMode {
+    /// Returns `threads` evictor threads, at least one.
+    pub fn threads(threads: u32) -> EvictionMode {
+        EvictionMode::Threads(NonZeroU32::new(threads).unwrap_or(NonZeroU32::MIN))
+    }
+
+    /// Returns at most `most` evictor threads, at least one.
+    pub fn adaptive(most: u32) -> EvictionMode {
+        EvictionMode::Adaptive(NonZeroU32::new(most).unwrap_or(NonZeroU32::MIN))
+    }
+}
+
+impl fmt::Display for EvictionMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EvictionMode::Worker => f.write_str("worker"),
+            EvictionMode::Threads(n) => write!(f, "threads({n})"),
+            EvictionMode::Adaptive(n) => write!(f, "adaptive({n})"),
+        }
+    }
+}
+
+impl FromStr for EvictionMode {
+    type Err = ChoiceError;
+
+    fn from_str(text: &str) -> Result<Self, ChoiceError> {
+        let wrong = || {
+            let takes = "one of worker threads threads(N) adaptive adaptive(N), N at least 1";
+            ChoiceError::new("eviction", text, takes.to_string())
+        };
+        let count_in = |name: &str| {
+            let inner = text.strip_prefix(name)?;
+            if inner.is_empty() {
+                return Some(NonZeroU32::MIN);
+            }
+            inner.strip_prefix('(')?.strip_suffix(')')?.trim().parse().ok()
+        };
+        if text == "worker" {
+            return Ok(EvictionMode::Worker);
+        }
+        let threads = count_in("threads").map(EvictionMode::Threads);
+        threads.or_else(|| count_in("adaptive").map(EvictionMode::Adaptive)).ok_or_else(wrong)
+    }
 }
 
 /// The options of a pool.
@@ -42,7 +91,7 @@ pub struct PoolOptions {
     /// When a frame that was given up is reused.
     pub reclamation: Reclamation,
     /// Which threads evict.
-    pub evictors: Evictors,
+    pub evictors: EvictionMode,
     /// Free frames that evictor threads keep ready, and victims that a worker looks for at once.
     /// 1 evicts page by page, as a simulator does.
     pub batch: u32,
@@ -70,7 +119,7 @@ impl PoolOptions {
         PoolOptions {
             frames,
             reclamation: Reclamation::default(),
-            evictors: Evictors::Workers,
+            evictors: EvictionMode::Worker,
             batch: (frames / 64).clamp(1, 64),
             background_writer: true,
             prefault: false,

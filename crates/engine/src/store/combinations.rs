@@ -37,10 +37,11 @@ use millpond_policies::contract::{CentralHook, HitHook, NoHook, Policy, PolicySp
 use millpond_policies::policy::{LeanEvict, Watt};
 use millpond_policies::registry::{Visitor, visit_all};
 
+use crate::pool::HitDelivery;
 use crate::pool::{HostedPolicy, HostingError, Latching, Optimistic, PoolStrategy};
 #[cfg(feature = "lab")]
 use crate::pool::{Latched, Unlatched};
-use crate::store::options::choices::{HitDelivery, LatchingMode, TranslationMode};
+use crate::store::options::choices::{LatchingMode, TranslationMode};
 use crate::store::options::policy_choice::PolicyChoice;
 
 /// The hot half of `lean-evict`.

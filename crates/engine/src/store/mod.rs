@@ -39,9 +39,11 @@ pub use error::{BackupError, Error, LabError};
 pub use handle::{StoreHandle, StoreHashIndex, StoreHeap, StoreTree};
 pub use opening::Builder;
 pub use options::{
-    ChoiceError, DirectIo, EvictionMode, HitDelivery, Lab, LatchingMode, Options, OptionsError,
-    OwnPolicies, Plan, ReclamationMode, RecoveryWatch, Submission, TranslationMode,
+    DirectIo, Lab, LatchingMode, Options, OptionsError, OwnPolicies, Plan, RecoveryWatch,
+    TranslationMode,
 };
+
+pub use crate::pool::{EvictionMode, HitDelivery, Reclamation};
 #[cfg(feature = "serde")]
 pub use serde_value::Postcard;
 pub use stats::{Freshness, Latency, Published, Publisher, Stats};

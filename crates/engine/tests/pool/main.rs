@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use forest::{FAN_OUT, Forest};
 use millpond::internals::page::PageType;
 use millpond::internals::pool::stats::counters::Counter;
-use millpond::internals::pool::{Evictors, Pool, PoolOptions, PoolStrategy};
+use millpond::internals::pool::{EvictionMode, Pool, PoolOptions, PoolStrategy};
 use millpond::internals::pool::{
     HostedPolicy, Kind, Latched, Latching, Optimistic, Reclamation, State, Twin, Unlatched, Workers,
 };
@@ -105,7 +105,7 @@ fn all_ways<L: Latching, T: HitHook, const SWIZZLES: bool>(
     policy_host: impl Fn(&Shape) -> HostedPolicy<T>,
 ) {
     let threads = if L::THREADS { 3 } else { 1 };
-    for evictors in [Evictors::Workers, Evictors::Threads(2)] {
+    for evictors in [EvictionMode::Worker, EvictionMode::threads(2)] {
         for reclamation in [Reclamation::Version, Reclamation::Epoch] {
             for (frames, background_writer) in [(16, true), (24, false)] {
                 let options =

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use millpond::internals::pool::stats::counters::Counter;
-use millpond::internals::pool::{Evictors, Pool, PoolOptions};
+use millpond::internals::pool::{EvictionMode, Pool, PoolOptions};
 use millpond::internals::pool::{HostedPolicy, Latched, Optimistic, Workers};
 use millpond_base::Reason;
 use millpond_policies::policy::{LeanEvict, Lru, Random};
@@ -137,7 +137,7 @@ fn who_evicts_lets_those_through_whose_latches_stand_in_the_way() {
     const READS: usize = 4_000;
     let storage = Arc::new(MemoryStorage::new(PAGE));
     let hosted = HostedPolicy::exact::<LeanEvict>(&spec("lean-evict"), &shape(FRAMES)).unwrap();
-    let options = PoolOptions { evictors: Evictors::Workers, ..PoolOptions::new(FRAMES) };
+    let options = PoolOptions { evictors: EvictionMode::Worker, ..PoolOptions::new(FRAMES) };
     type Tree = Made<Optimistic, TouchOf<LeanEvict>, true>;
     let pool = Arc::new(Pool::<Tree>::open(options, storage, hosted).unwrap());
     // Below one inner page, as the leaves of a small tree are below its root.

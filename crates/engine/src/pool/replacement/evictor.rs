@@ -19,7 +19,7 @@ use millpond_policies::contract::{Host, OfferOutcome};
 use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
 use crate::pool::frame::State;
-use crate::pool::options::{Evictors, PoolStrategy};
+use crate::pool::options::{EvictionMode, PoolStrategy};
 use crate::pool::replacement::eviction::LiveHost;
 use crate::pool::replacement::policy_host::PolicyHost;
 
@@ -72,13 +72,13 @@ impl<M: PoolStrategy> Pool<M> {
     #[inline]
     pub(crate) fn wake_evictors(&self) {
         match self.options.evictors {
-            Evictors::Workers => {}
-            Evictors::Threads(_) => {
+            EvictionMode::Worker => {}
+            EvictionMode::Threads(_) => {
                 if self.free.len() < self.free_target() {
                     self.sleep.work.signal();
                 }
             }
-            Evictors::Adaptive { most } => self.call_evictors(most),
+            EvictionMode::Adaptive(most) => self.call_evictors(most.get()),
         }
     }
 
@@ -103,8 +103,8 @@ impl<M: PoolStrategy> Pool<M> {
         const A_MOMENT: Duration = Duration::from_millis(1);
         self.sleep.demand.fetch_max(least, Ordering::Relaxed);
         let enough = || self.free.len() >= least;
-        if let Evictors::Adaptive { most } = self.options.evictors {
-            if !self.sleep.evictor_threads.call(most.max(1)) {
+        if let EvictionMode::Adaptive(most) = self.options.evictors {
+            if !self.sleep.evictor_threads.call(most.get()) {
                 return enough();
             }
         } else {
@@ -119,13 +119,13 @@ impl<M: PoolStrategy> Pool<M> {
         let is_over = || self.sleep.stop.load(Ordering::Acquire);
         let is_short = || self.free.len() < self.free_target();
         while !is_over() {
-            if let Evictors::Adaptive { most } = self.options.evictors {
+            if let EvictionMode::Adaptive(most) = self.options.evictors {
                 if self.sleep.evictor_threads.wait(NAP, is_over) {
                     let was_useful = self.work_off();
                     self.sleep.evictor_threads.rest();
                     // A thread that took a frame while this one was still on duty has not called.
                     if was_useful && is_short() {
-                        self.call_evictors(most);
+                        self.call_evictors(most.get());
                     }
                 }
             } else if is_short() {

@@ -10,7 +10,7 @@ use crate::pool::buffer_pool::Pool;
 use crate::pool::epoch::Epochs;
 use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, IS_MODEL, State};
-use crate::pool::options::{Evictors, PoolStrategy};
+use crate::pool::options::{EvictionMode, PoolStrategy};
 use crate::pool::stats::counters::{Counter, Timing};
 use crate::pool::thread_slot::thread_slot;
 
@@ -169,9 +169,9 @@ impl<M: PoolStrategy> Pool<M> {
             let progress = match self.options.evictors {
                 // More frames that wait for a thread to leave its epoch would not help.
                 _ if self.free.len() >= least.max(self.options.batch) => false,
-                Evictors::Workers => self.evict_here(incoming.take())?,
+                EvictionMode::Worker => self.evict_here(incoming.take())?,
                 // Evictors that made no progress, or have ended, are helped.
-                Evictors::Threads(_) | Evictors::Adaptive { .. } => {
+                EvictionMode::Threads(_) | EvictionMode::Adaptive(_) => {
                     self.wait_for_evictors(least) || self.evict_here(incoming.take())?
                 }
             };

@@ -19,7 +19,8 @@ use std::any::{Any, TypeId};
 use millpond_base::sync::Mutex;
 use millpond_base::{FrameId, PageId};
 use millpond_policies::any_hook::{self, AnyHook, TooLarge};
-use millpond_policies::config::{ParamError, Spec};
+use millpond_policies::choice;
+use millpond_policies::config::{Param, ParamError, Spec};
 use millpond_policies::contract::{
     Access, EvictRequest, Frames, GhostHit, HitHook, HitOn, Host, OpenPolicy, Policy, Shape,
 };
@@ -27,6 +28,7 @@ use millpond_policies::erased::{Cold, OpenCold};
 
 use crate::pool::replacement::hit_rings::{HitRings, Noted};
 use crate::pool::sync::locked::locked;
+use crate::words::by_word;
 
 /// The host of a policy with hot half `T`.
 pub(crate) enum PolicyHost<T: HitHook> {
@@ -209,20 +211,29 @@ fn deliver<T: HitHook>(
     });
 }
 
-/// How hits are delivered to a policy.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Delivery {
-    /// Under a mutex, each hit at once.
-    Exact,
-    /// Under a mutex, hits by the batch.
-    Batched,
+choice! {
+    /// Where the replacement policy sits, that is, how many threads it serves at a time.
+    #[derive(Default, Hash)]
+    pub enum HitDelivery {
+        /// Policies made for it serve all threads at once, others sit under a mutex.
+        #[default]
+        Auto = "auto",
+        /// Under a mutex, taken at each hit that the policy has to receive: its order is exact.
+        Exact = "exact",
+        /// Under a mutex that hits take by the batch, and only if it is free: they are heard late,
+        /// and some not at all. Policies that do not hear hits sit as with `auto`.
+        Batched = "batched",
+    }
+}
+by_word! {
+    HitDelivery "hit_delivery";
 }
 
-impl Delivery {
+impl HitDelivery {
     fn policy_host<T: HitHook>(self, cold: Box<dyn Cold<T>>) -> PolicyHost<T> {
         match self {
-            Delivery::Exact => PolicyHost::Exact(Mutex::new(cold)),
-            Delivery::Batched => PolicyHost::Batched(Mutex::new(cold), HitRings::default()),
+            HitDelivery::Auto | HitDelivery::Exact => PolicyHost::Exact(Mutex::new(cold)),
+            HitDelivery::Batched => PolicyHost::Batched(Mutex::new(cold), HitRings::default()),
         }
     }
 }
@@ -247,7 +258,7 @@ impl HostedPolicy<AnyHook> {
     pub fn any<P: Policy>(
         spec: &Spec,
         shape: &Shape,
-        delivery: Delivery,
+        delivery: HitDelivery,
     ) -> Result<HostedPolicy<AnyHook>, HostingError> {
         let policy = P::new(&spec.config::<P::Config>()?, shape);
         // SAFETY: the two stay together, the invariant of this file.
@@ -279,7 +290,7 @@ impl<T: HitHook> HostedPolicy<T> {
         spec: &Spec,
         shape: &Shape,
     ) -> Result<HostedPolicy<T>, ParamError> {
-        HostedPolicy::closed::<P>(spec, shape, Delivery::Exact)
+        HostedPolicy::closed::<P>(spec, shape, HitDelivery::Exact)
     }
 
     /// Hosts `P` under a mutex.
@@ -289,7 +300,7 @@ impl<T: HitHook> HostedPolicy<T> {
     pub fn closed<P: Policy<Hook = T>>(
         spec: &Spec,
         shape: &Shape,
-        delivery: Delivery,
+        delivery: HitDelivery,
     ) -> Result<HostedPolicy<T>, ParamError> {
         let policy = P::new(&spec.config::<P::Config>()?, shape);
         let params = policy.params();

@@ -8,7 +8,7 @@ use millpond_base::sync::thread::{Builder, JoinHandle};
 
 use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
-use crate::pool::options::{Evictors, PoolStrategy};
+use crate::pool::options::{EvictionMode, PoolStrategy};
 
 /// The threads of one pool.
 pub struct Workers<M: PoolStrategy> {
@@ -26,8 +26,8 @@ impl<M: PoolStrategy> Workers<M> {
         let mut workers = Workers { pool, threads: Vec::new() };
         workers.pool.sleep.evictor_threads.reset();
         let evictors = match workers.pool.evictors() {
-            Evictors::Workers => 0,
-            Evictors::Threads(count) | Evictors::Adaptive { most: count } => count.max(1),
+            EvictionMode::Worker => 0,
+            EvictionMode::Threads(count) | EvictionMode::Adaptive(count) => count.get(),
         };
         for _ in 0..evictors {
             workers.spawn("millpond-evict", Pool::evictor)?;

@@ -21,7 +21,7 @@ use crate::page::{PageHeader, View};
 use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, State};
-use crate::pool::options::{Evictors, PoolStrategy};
+use crate::pool::options::{EvictionMode, PoolStrategy};
 use crate::pool::recording::storage_recorder::StorageRequest;
 use crate::pool::stats::counters::{Counter, Gauge, Timing};
 use crate::pool::storage::PageOut;
@@ -430,7 +430,7 @@ impl<M: PoolStrategy> Pool<M> {
     }
 
     /// Returns which threads evict.
-    pub fn evictors(&self) -> Evictors {
+    pub fn evictors(&self) -> EvictionMode {
         self.options.evictors
     }
 }

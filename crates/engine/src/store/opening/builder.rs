@@ -17,13 +17,12 @@ use millpond_policies::contract::Shape;
 use crate::io::simulated::planted::planted;
 use crate::io::{CreateError, Device, FileDevice, OpenError, PageStore, SpillFile, real_path};
 use crate::page::PageSize;
-use crate::pool::{Evictors, Pool, PoolOptions, PoolStrategy, Reclamation};
+use crate::pool::{Pool, PoolOptions, PoolStrategy};
 use crate::store::combinations::host_for;
 use crate::store::error::Error;
 use crate::store::error::lab::LabError;
 use crate::store::opening::log_open::{self, Logged};
 use crate::store::opening::log_salvage::Names;
-use crate::store::options::choices::{EvictionMode, ReclamationMode};
 use crate::store::options::memory_limit::SystemRoots;
 use crate::store::options::{Options, PAGE_SIZE_DEFAULT, Plan};
 use crate::store::stats::stat_file::{PUBLISH_PERIOD, Publisher};
@@ -297,15 +296,8 @@ pub(crate) fn leave_as_found(pages: &PageStore) {
 pub(crate) fn pool_options(options: &Options, plan: &Plan) -> PoolOptions {
     let (lab, defaults) = (&options.lab, PoolOptions::new(plan.budget.frames));
     PoolOptions {
-        reclamation: match lab.reclamation {
-            ReclamationMode::Epoch => Reclamation::Epoch,
-            ReclamationMode::Version => Reclamation::Version,
-        },
-        evictors: match options.lab.eviction {
-            EvictionMode::Worker => Evictors::Workers,
-            EvictionMode::Threads(threads) => Evictors::Threads(threads.get()),
-            EvictionMode::Adaptive(most) => Evictors::Adaptive { most: most.get() },
-        },
+        reclamation: lab.reclamation,
+        evictors: lab.eviction,
         batch: lab.batch.unwrap_or(defaults.batch),
         background_writer: lab.background_writer && !options.read_only,
         prefault: options.lab.prefault,

@@ -1,7 +1,7 @@
 //! Options that are refused.
 
+use crate::pool::EvictionMode;
 use crate::store::options::budget::BudgetError;
-use crate::store::options::choices::EvictionMode;
 use crate::store::options::policy_choice::PolicyError;
 
 use crate::store::options::options::*;

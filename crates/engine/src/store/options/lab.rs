@@ -1,8 +1,8 @@
 //! What only measurements and tests turn.
 
-use crate::store::options::choices::{
-    DirectIo, EvictionMode, HitDelivery, LatchingMode, ReclamationMode, Submission, TranslationMode,
-};
+use crate::io::Submission;
+use crate::pool::{EvictionMode, HitDelivery, Reclamation};
+use crate::store::options::choices::{DirectIo, LatchingMode, TranslationMode};
 
 /// What only measurements and tests turn: strategies that are worse, or fixed for good reasons.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,7 +15,7 @@ pub struct Lab {
     /// Where the replacement policy sits.
     pub hit_delivery: HitDelivery,
     /// What protects optimistic readers of an evicted page.
-    pub reclamation: ReclamationMode,
+    pub reclamation: Reclamation,
     /// Number of frames, whatever they cost, instead of a memory number. At least 8.
     pub frames: Option<u32>,
     /// Allow pages from 512 bytes, so that small tests have deep trees.
@@ -72,7 +72,7 @@ impl Default for Lab {
             translation: TranslationMode::default(),
             latching: LatchingMode::default(),
             hit_delivery: HitDelivery::default(),
-            reclamation: ReclamationMode::default(),
+            reclamation: Reclamation::default(),
             frames: None,
             tiny_pages: false,
             direct_io: DirectIo::default(),

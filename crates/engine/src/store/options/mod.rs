@@ -13,10 +13,7 @@ mod plan;
 pub mod policy_choice;
 pub mod recovery_watch;
 
-pub use choices::{
-    ChoiceError, DirectIo, EvictionMode, HitDelivery, LatchingMode, ReclamationMode, Submission,
-    TranslationMode,
-};
+pub use choices::{DirectIo, LatchingMode, TranslationMode};
 pub use error::OptionsError;
 pub use lab::Lab;
 pub use options::{

@@ -4,9 +4,10 @@
 //! checked together when the store is opened, or by [`Options::check`]: setters never fail, so that
 //! they chain.
 
-use crate::io::{self, FileDevice, FileOptions};
+use crate::io::Submission;
+use crate::io::{FileDevice, FileOptions};
 use crate::recovery::Progress;
-use crate::store::options::choices::{DirectIo, Submission};
+use crate::store::options::choices::DirectIo;
 use crate::store::options::error::OptionsError;
 use crate::store::options::lab::Lab;
 use crate::store::options::memory_limit::SystemRoots;
@@ -164,10 +165,7 @@ impl Options {
         FileOptions {
             read_only: self.read_only,
             direct: self.lab.direct_io != DirectIo::Off,
-            submission: match self.lab.submission {
-                Submission::Sync => io::Submission::Pread,
-                Submission::Auto | Submission::Uring => io::Submission::Uring,
-            },
+            submission: self.lab.submission,
             ..FileOptions::default()
         }
     }
@@ -180,8 +178,7 @@ impl Options {
         if self.lab.direct_io == DirectIo::On && !device.is_direct() {
             return Err(OptionsError::NoDirectIo);
         }
-        if self.lab.submission == Submission::Uring && device.submission() != io::Submission::Uring
-        {
+        if self.lab.submission == Submission::Uring && device.submission() != Submission::Uring {
             return Err(OptionsError::NoUring);
         }
         Ok(())
@@ -260,7 +257,7 @@ mod tests {
             (lab.direct_io, lab.submission) = (DirectIo::Off, Submission::Sync);
         });
         let file = buffered.file_options();
-        assert_eq!((file.direct, file.submission), (false, io::Submission::Pread));
+        assert_eq!((file.direct, file.submission), (false, Submission::Sync));
         let device = FileDevice::create(&dir.path().join("s"), &file).unwrap();
         assert_eq!(buffered.check_device(&device), Ok(()));
         assert_eq!(Options::new().check_device(&device), Ok(()));

@@ -2,8 +2,9 @@
 
 use millpond_base::Seed;
 
+use crate::pool::EvictionMode;
 use crate::store::options::budget::{Budget, Demand};
-use crate::store::options::choices::{EvictionMode, LatchingMode};
+use crate::store::options::choices::LatchingMode;
 use crate::store::options::memory_limit::SystemRoots;
 use crate::store::options::own_policy::OwnPolicies;
 use crate::store::options::policy_choice::PolicyChoice;

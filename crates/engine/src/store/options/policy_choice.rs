@@ -11,8 +11,7 @@ use millpond_policies::contract::{HitHook, OpenPolicy, Policy, PolicySpec, Shape
 use millpond_policies::info::{Info, Tier};
 use millpond_policies::registry::{Visitor, visit_all};
 
-use crate::pool::{Delivery, HostedPolicy, HostingError};
-use crate::store::options::choices::HitDelivery;
+use crate::pool::{HitDelivery, HostedPolicy, HostingError};
 
 /// A policy that a store cannot run with.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -168,11 +167,10 @@ fn host_closed<P: Policy>(
     mode: HitDelivery,
     any: bool,
 ) -> Result<Box<dyn Any>, HostingError> {
-    let delivery = if mode == HitDelivery::Batched { Delivery::Batched } else { Delivery::Exact };
     if any {
-        return Ok(Box::new(HostedPolicy::any::<P>(spec, shape, delivery)?));
+        return Ok(Box::new(HostedPolicy::any::<P>(spec, shape, mode)?));
     }
-    Ok(Box::new(HostedPolicy::<P::Hook>::closed::<P>(spec, shape, delivery)?))
+    Ok(Box::new(HostedPolicy::<P::Hook>::closed::<P>(spec, shape, mode)?))
 }
 
 fn host_open<P: OpenPolicy>(
