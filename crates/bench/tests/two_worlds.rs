@@ -54,7 +54,7 @@ fn policies() -> Vec<&'static str> {
     all
 }
 
-/// Whether an operation was in distress, and held pages that the simulator knows nothing of.
+/// Whether the starvation guard held pages for an operation, of which the simulator knows nothing.
 fn held(spied: &Spied) -> bool {
     let pinned = Event::Offered(FrameId(0), OfferOutcome::Refused(RefusalReason::Pinned));
     let kind = |event: &Event| match event {
@@ -64,9 +64,9 @@ fn held(spied: &Spied) -> bool {
     spied.events.iter().any(|event| kind(event) == pinned)
 }
 
-/// Policies that may give up the page that was just loaded, so that operations get into distress in
-/// a pool of a few dozen frames: FILO, MRU and list LRU-K, of which gilbert 1.3.4 saw it, and some
-/// that count frequencies.
+/// Policies that may evict the page that was just loaded, so that operations starve in a pool of a
+/// few dozen frames: FILO, MRU and list LRU-K, of which gilbert 1.3.4 saw it, and some that count
+/// frequencies.
 const STALLING: [&str; 7] = ["filo", "mru", "lru-k", "lfu", "lfu-aging", "mq", "w-tinylfu"];
 
 #[test]

@@ -95,7 +95,7 @@ pub(crate) struct Args {
     /// Threads; 0 is one per core
     #[arg(long, default_value_t = 0)]
     threads: usize,
-    /// Where result directories are made
+    /// Where result directories are created
     #[arg(long, default_value = "results", value_name = "DIR")]
     results: PathBuf,
     /// Leave no result directory

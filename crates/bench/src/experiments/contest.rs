@@ -30,7 +30,7 @@ pub struct Step {
 pub struct StepResult {
     /// Its name.
     pub name: String,
-    /// Its bed.
+    /// Its instance.
     pub info: InstanceInfo,
     /// Its rounds, in order; as many for each step.
     pub rounds: Vec<Outcome>,

@@ -37,7 +37,7 @@ pub struct Contest {
 /// A policy's result, for one number of threads, clean or dirty.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Speed {
-    /// The bed.
+    /// The instance.
     pub info: InstanceInfo,
     /// What was evicted by whom.
     pub what: Evict,

@@ -25,7 +25,7 @@ pub struct Openings {
     pub policies: Vec<String>,
     /// The stores, but for their policy.
     pub options: Options,
-    /// Folder in which they are made, and removed again.
+    /// Folder in which they are created, and removed again.
     pub folder: PathBuf,
     /// Rounds.
     pub rounds: u32,

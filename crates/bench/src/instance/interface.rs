@@ -14,7 +14,7 @@ use crate::error::BenchError;
 use crate::run::client::Workload;
 use crate::run::runner::{Observer, Outcome, RunSpec};
 
-/// What is known of a bed beside its runs.
+/// What is known of an instance beside its runs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct InstanceInfo {
     /// Which engine.
@@ -110,8 +110,8 @@ pub trait Instance: Send {
     /// ([`prepare_on`]).
     ///
     /// # Errors
-    /// It could not be closed, or this kind of bed has no images: only pools without transactions
-    /// have.
+    /// It could not be closed, or this kind of instance has no images: only pools without
+    /// transactions have.
     fn image(&mut self) -> Result<Image, BenchError> {
         Err(BenchError::Usage("only a pool without transactions has an image".to_string()))
     }
@@ -126,7 +126,7 @@ pub trait Instance: Send {
     /// Lets the workload fill the pool, then evicts while nothing else runs.
     ///
     /// # Errors
-    /// The bed has no pool that can be had for itself, or the run failed.
+    /// The instance has no pool that can be used exclusively, or the run failed.
     fn evict(&mut self, _what: &Evict, _observer: &mut dyn Observer) -> Result<Out, BenchError> {
         let text = "evictors are measured on the pool, without --log and --locks";
         Err(BenchError::Usage(text.to_string()))

@@ -1,4 +1,4 @@
-//! The test bed of the in-memory twin, in plain memory or in a file that is paged in and out.
+//! The in-memory twin as an instance, in plain memory or in a file that is paged in and out.
 
 use std::sync::Arc;
 use std::time::Duration;

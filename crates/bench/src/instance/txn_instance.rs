@@ -1,4 +1,4 @@
-//! A bed whose store has transactions: what `--log on` and `--locks on` run on.
+//! An instance whose store has transactions: what `--log on` and `--locks on` run on.
 
 use std::sync::Arc;
 use std::time::Duration;

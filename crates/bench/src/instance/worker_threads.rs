@@ -1,4 +1,4 @@
-//! What all beds share: the workload and those who run it.
+//! What all instances share: the workload and the threads that run it.
 
 use std::time::Instant;
 
@@ -26,7 +26,7 @@ pub(crate) fn check_threads(latching: LatchingMode, workload: &Workload) -> Resu
     Ok(())
 }
 
-/// What both kinds of beds share: the workload and those who run it.
+/// What all kinds of instances share: the workload and the threads that run it.
 pub(crate) struct WorkerThreads {
     pub(crate) workload: Workload,
     clients: Option<Clients>,

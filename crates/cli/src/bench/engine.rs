@@ -36,7 +36,7 @@ pub(crate) enum Switch {
 pub(crate) enum DurabilityArg {
     /// When it returns
     Sync,
-    /// When it returns, a little later, for company
+    /// When it returns, after waiting a little for a group-commit batch
     Group,
     /// A moment after it returned
     Async,

@@ -31,7 +31,7 @@ pub(crate) struct Args {
     /// Memory of each store; default: a quarter of what the process may use
     #[arg(long, value_name = "SIZE")]
     memory: Option<millpond_base::Size>,
-    /// Folder in which the stores are made, and removed again
+    /// Folder in which the stores are created, and removed again
     #[arg(long, default_value = ".", value_name = "FOLDER")]
     folder: PathBuf,
     /// Rounds

@@ -68,7 +68,7 @@ impl Course {
         Ok(Course { name, size, outcomes: Vec::new(), probes: Vec::new(), info: None })
     }
 
-    /// One round: a cold start, the probe if one is wanted, the run. Whether to go on.
+    /// One round: a cold start, the probe if one is wanted, the run. Whether to continue.
     fn round(
         &mut self,
         instance: &mut dyn Instance,

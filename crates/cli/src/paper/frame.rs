@@ -37,7 +37,7 @@ pub(super) struct FrameArgs {
     /// Take the cells that an earlier run of this build finished, and run only the others
     #[arg(long)]
     resume: bool,
-    /// Where the result directory is made
+    /// Where the result directory is created
     #[arg(long, default_value = "results", value_name = "DIR")]
     out: PathBuf,
     /// How long it may take; last repetitions are left out for it, and with --scale paper it is
@@ -64,7 +64,7 @@ impl FrameArgs {
         }
     }
 
-    /// Where the result directory is made, and files that a run needs.
+    /// Where the result directory is created, and files that a run needs.
     pub(super) fn out(&self) -> &Path {
         &self.out
     }
@@ -114,7 +114,7 @@ pub(super) fn play(experiment: &mut Experiment, args: &FrameArgs) -> Result<(), 
     bar.progress.finish();
     let ran = ran?;
     if options.resume && ran.taken == 0 {
-        complain("nothing to go on from: rows of another build, scale or place do not count");
+        complain("nothing to resume from: rows of another build, scale or place do not count");
     }
     finish(&ran)
 }

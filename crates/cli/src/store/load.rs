@@ -139,7 +139,7 @@ fn input(args: &Args) -> Result<Box<dyn BufRead>, Failure> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    // First, so that no store is made of what is no dump.
+    // First, so that no store is created from a file that is no dump.
     let mut reader =
         DumpReader::new(input(args)?).map_err(|error| Failure::Store(error.to_string()))?;
     let file = &args.store.file;

@@ -34,7 +34,7 @@ millpond_base::from_variants! { LoggedError {
     Db(Error),
 } }
 
-/// Millpond with its log; with `GROUP`, durable commits wait a moment for company.
+/// Millpond with its log; with `GROUP`, durable commits wait a moment for a group-commit batch.
 pub struct Logged<const GROUP: bool> {
     db: Db,
     commits: Commits,

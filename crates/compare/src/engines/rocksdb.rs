@@ -259,7 +259,7 @@ impl Engine for Rocks {
                 self.db.flush_cf_opt(&family, &waiting)?;
             }
         }
-        // Compactions that are due go on by themselves until none is left.
+        // Compactions that are due continue by themselves until none is left.
         loop {
             let mut busy = 0;
             for name in self.tables.names() {

@@ -279,7 +279,7 @@ impl Cursor<'_> {
         self.found(code)
     }
 
-    /// Lets go of the page, and tells whether the row was there.
+    /// Releases the page, and returns whether the row was there.
     #[inline]
     fn found(&mut self, code: c_int) -> Result<bool, Code> {
         let is_there = code != millpond_wt_not_found;

@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(one_of_two.claim(&mut session, 1, 4).unwrap(), None);
         let input = Delivery { w: 1, carrier: 3 };
         assert_eq!(one_of_two.delivery(&mut session, &input).unwrap().skipped, 1);
-        // A worker without company need not look, and another district is not concerned.
+        // A worker that runs alone need not look, and another district is not concerned.
         assert_eq!(alone.claim(&mut session, 1, 4).unwrap(), Some(oldest));
         assert_eq!(one_of_two.claim(&mut session, 1, 5).unwrap(), Some(oldest + 1));
         // An order belongs to the worker that removed it.

@@ -50,7 +50,7 @@ const END: f64 = 2.5;
 /// The figure.
 pub(super) struct Outgrown {
     course: Course,
-    /// Where files are made.
+    /// Where files are created.
     folder: PathBuf,
 }
 

@@ -60,12 +60,12 @@ pub enum End {
     Starved,
 }
 
-/// What is made of a run.
+/// What rows are computed from a run.
 type Rows = fn(&Job, &End, &dyn Instance) -> Vec<Row>;
 /// What is done with an instance instead of one run.
 type Course = fn(&Job, &mut dyn Instance, &mut dyn Observer) -> Result<Vec<Row>, BenchError>;
 
-/// What a figure does with a bed.
+/// What a figure does with an instance.
 #[derive(Clone, Copy)]
 enum Play {
     /// One run.
@@ -97,7 +97,7 @@ impl LiveFigure {
         self
     }
 
-    /// The figure with something else than one run on each bed.
+    /// The figure with something else than one run on each instance.
     #[must_use]
     pub fn with_course(mut self, course: Course) -> LiveFigure {
         self.play = Play::Own(course);
@@ -202,7 +202,7 @@ fn interval(job: &Job) -> Duration {
     }
 }
 
-/// How a run ended whose pool could not go on under its policy; `None` for any other error.
+/// How a run ended whose pool stalled under its policy; `None` for any other error.
 pub fn broken_off(error: &BenchError) -> Option<End> {
     let end = |error: &PoolError| match error {
         PoolError::Full { .. } => Some(End::Full),

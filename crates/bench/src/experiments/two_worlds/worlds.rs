@@ -81,7 +81,7 @@ pub fn spied(
 ) -> Result<Spied, BenchError> {
     setup.options.own_policies = spies();
     let mut instance = prepare(&setup, &plan.workload, observer)?;
-    // The bed was opened again, cold, with the last policy that this thread made.
+    // The instance was reopened, cold, with the last policy that this thread created.
     let diary = Diary::latest();
     instance.run(&plan.spec(), &mut |_| Ok(()), observer)?;
     let frames = instance.info().frames.unwrap_or_default();
