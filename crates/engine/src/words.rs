@@ -23,7 +23,8 @@ macro_rules! by_word {
         impl std::str::FromStr for $ty {
             type Err = $crate::words::ChoiceError;
             fn from_str(text: &str) -> Result<Self, $crate::words::ChoiceError> {
-                Self::read(text).ok_or_else(|| $crate::words::ChoiceError::new($switch, text, Self::takes()))
+                let wrong = || $crate::words::ChoiceError::new($switch, text, Self::takes());
+                Self::read(text).ok_or_else(wrong)
             }
         }
 

@@ -19,14 +19,14 @@ use crate::store::store_txn::StoreTxn;
 macro_rules! any {
     ([$($variant:ident)*] $(#[$meta:meta])* $name:ident: $of:ident) => {
         $(#[$meta])*
-        #[allow(clippy::enum_variant_names, reason = "a combination's name begins with translation")]
+        #[allow(clippy::enum_variant_names, reason = "named by translation")]
         pub(crate) enum $name {
             $($variant($of<combinations::$variant>),)*
         }
     };
     ([$($variant:ident)*] $(#[$meta:meta])* $name:ident<'t>: $of:ident) => {
         $(#[$meta])*
-        #[allow(clippy::enum_variant_names, reason = "a combination's name begins with translation")]
+        #[allow(clippy::enum_variant_names, reason = "named by translation")]
         pub(crate) enum $name<'t> {
             $($variant($of<'t, combinations::$variant>),)*
         }

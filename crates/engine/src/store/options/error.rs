@@ -4,7 +4,7 @@ use crate::pool::EvictionMode;
 use crate::store::options::budget::BudgetError;
 use crate::store::options::policy_choice::PolicyError;
 
-use crate::store::options::options::*;
+use crate::store::options::limits::*;
 
 /// Options that cannot be.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

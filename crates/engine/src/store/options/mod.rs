@@ -4,6 +4,7 @@ pub mod budget;
 pub mod choices;
 mod error;
 mod lab;
+mod limits;
 pub mod memory_limit;
 // `Options` has a file of its own name, as everything else has.
 #[allow(clippy::module_inception)]
@@ -16,10 +17,11 @@ pub mod recovery_watch;
 pub use choices::{DirectIo, LatchingMode, TranslationMode};
 pub use error::OptionsError;
 pub use lab::Lab;
-pub use options::{
-    LAB_FRAMES_MIN, LOG_GAP_DEFAULT, Options, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN,
+pub use limits::{
+    LAB_FRAMES_MIN, LOG_GAP_DEFAULT, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN,
     PAGE_SIZE_TINY, PARALLEL_MAX, POLICY_DEFAULT, SPILL_MAX_DEFAULT,
 };
+pub use options::Options;
 pub use own_policy::OwnPolicies;
 pub use plan::Plan;
 pub use recovery_watch::RecoveryWatch;

@@ -10,27 +10,11 @@ use crate::recovery::Progress;
 use crate::store::options::choices::DirectIo;
 use crate::store::options::error::OptionsError;
 use crate::store::options::lab::Lab;
+use crate::store::options::limits::*;
 use crate::store::options::memory_limit::SystemRoots;
 use crate::store::options::own_policy::OwnPolicies;
 use crate::store::options::recovery_watch::RecoveryWatch;
 use crate::txn::Durability;
-
-/// The replacement policy of a store whose options name none. Of all that leave the hit path
-/// latch-free it reads and writes least beyond memory, and it costs next to nothing in memory
-/// (docs/choosing.md).
-pub const POLICY_DEFAULT: &str = "watt";
-/// The page size of a new store whose options name none.
-pub const PAGE_SIZE_DEFAULT: u32 = 4096;
-/// The smallest page size that users may set.
-pub const PAGE_SIZE_MIN: u32 = 4096;
-/// The largest page size.
-pub const PAGE_SIZE_MAX: u32 = 65536;
-/// The smallest page size with [`Lab::tiny_pages`].
-pub const PAGE_SIZE_TINY: u32 = 512;
-/// Pretended NUMA nodes, and threads that evict, at most.
-pub const PARALLEL_MAX: u32 = 64;
-/// The fewest frames with [`Lab::frames`].
-pub const LAB_FRAMES_MIN: u32 = 8;
 
 /// How a store is opened.
 ///
@@ -77,12 +61,6 @@ pub struct Options {
     /// What only measurements turn.
     pub lab: Lab,
 }
-
-/// [`Options::log_gap`](Options#structfield.log_gap) unless it is set.
-pub const LOG_GAP_DEFAULT: u64 = 512 << 20;
-
-/// [`Options::spill_max`](Options#structfield.spill_max) unless it is set.
-pub const SPILL_MAX_DEFAULT: u64 = 16 << 30;
 
 impl Default for Options {
     fn default() -> Self {

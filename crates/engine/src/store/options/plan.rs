@@ -10,7 +10,8 @@ use crate::store::options::own_policy::OwnPolicies;
 use crate::store::options::policy_choice::PolicyChoice;
 
 use crate::store::options::error::OptionsError;
-use crate::store::options::options::*;
+use crate::store::options::limits::*;
+use crate::store::options::options::Options;
 
 impl Options {
     /// Returns what the options amount to for a store with pages of `store_page_size` bytes, or for
