@@ -43,6 +43,8 @@ pub use stats::{Counters, LevelStats, TreeStats};
 pub use stored::{
     Fences, LargePart, StoredChild, StoredNode, StoredValue, overflow_data, overflow_parts,
 };
+#[cfg(not(test))]
+pub(crate) use stream::Streamed;
 pub use stream::ValueReader;
 pub use tree::{BTree, Limits};
 pub use undo::{Before, Undo};
