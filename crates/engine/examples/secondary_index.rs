@@ -25,13 +25,12 @@ impl People {
     /// Both trees change in one transaction: nobody sees one of them without the other, and neither
     /// does a crash leave that behind.
     fn put(&self, id: u64, name: &str, city: &str) -> Result<(), millpond::Error> {
-        let (name, city) = (name.to_string(), city.to_string());
         self.db.transact(|tx| {
-            if let Some((_, old_city)) = tx.get_typed(&self.by_id, &id)? {
-                tx.delete_typed(&self.by_city, &(old_city, id))?;
+            let (by_id, by_city) = (tx.tree(&self.by_id), tx.tree(&self.by_city));
+            if let Some((_, old_city)) = by_id.insert(&id, &(name, city))? {
+                by_city.delete(&(old_city, id))?;
             }
-            tx.put_typed(&self.by_id, &id, &(name.clone(), city.clone()))?;
-            tx.put_typed(&self.by_city, &(city.clone(), id), &())?;
+            by_city.put(&(city, id), &())?;
             Ok(())
         })
     }
@@ -39,11 +38,12 @@ impl People {
     /// Both trees as they were at one moment.
     fn in_city(&self, city: &str) -> Result<Vec<String>, millpond::Error> {
         let snapshot = self.db.snapshot()?;
+        let (by_id, by_city) = (snapshot.tree(&self.by_id), snapshot.tree(&self.by_city));
         let mut names = Vec::new();
         // `(city,)` is a prefix of exactly those keys that begin with the city.
-        for entry in snapshot.prefix_typed(&self.by_city, &(city,))? {
+        for entry in by_city.prefix(&(city,)) {
             let ((_, id), ()) = entry?;
-            if let Some((name, _)) = snapshot.get_typed(&self.by_id, &id)? {
+            if let Some((name, _)) = by_id.get(&id)? {
                 names.push(name);
             }
         }

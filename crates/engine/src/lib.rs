@@ -22,16 +22,45 @@
 //! # Ok(()) }
 //! ```
 //!
-//! The layers, each a folder that leans only on those below it: `db` (what users call), `recovery`
-//! and `txn` (what makes a store whole after a crash; transactions), `btree`, `hash_index`, `heap`
-//! (structures of pages) beside `lock`, `pool` (the buffer pool: frames, latches, translation,
-//! replacement), `log` (the write-ahead log), `io` (devices and the page store), `page` (formats).
+//! A [`Db`] has named [`Tree`]s, ordered maps with typed keys and values, and beside them
+//! [`HashIndex`]es and [`Heap`]s. A tree has the same methods in three places: by itself, where each
+//! call takes effect as a whole; inside a transaction, by [`Db::transact`] and [`Txn::tree`]; and in
+//! a snapshot, reads only, by [`Db::snapshot`] and [`Snapshot::tree`]:
+//!
+//! ```
+//! # use millpond::{Db, Error, Options};
+//! # fn main() -> Result<(), Error> {
+//! # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+//! let (stock, sold) = (db.tree::<String, u64>("stock")?, db.tree::<u64, String>("sold")?);
+//! stock.put("bolts", &1200)?;
+//! let before = db.snapshot()?;
+//! db.transact(|tx| {
+//!     tx.tree(&stock).update("bolts", |count| Some(count? - 1))?;
+//!     tx.tree(&sold).put(&1, "bolts")
+//! })?;
+//! assert_eq!(stock.get("bolts")?, Some(1199));
+//! assert_eq!(before.tree(&stock).get("bolts")?, Some(1200));
+//! # Ok(()) }
+//! ```
+//!
+//! `docs/guide.md` in the repository has a program for each common task.
+//!
+//! The layers, each a folder that uses only those below it: `api` (what users call), `admin`
+//! (backup, shrink, check), `store`, `recovery` and `txn`, the structures `btree`, `hash_index` and
+//! `heap` beside `lock`, `pool` (the buffer pool: frames, latches, translation, replacement), `log`
+//! (the write-ahead log), `io` (devices and the page store), `page` (formats). All but what users
+//! call is in [`internals`], of which nothing is promised.
 #![deny(missing_docs)]
 
 /// The README's code is compiled and run with the examples of the documentation.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
+
+/// The guide's programs, too.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide.md")]
+pub struct Guide;
 
 mod admin;
 #[cfg(not(test))]
@@ -58,12 +87,17 @@ pub use admin::{
 };
 #[cfg(not(test))]
 pub use api::{
-    Db, Entries, HashIndex, Heap, Range, RawEntries, RawHashIndex, RawHeap, RawRange, RawReader,
-    RawRecords, RawTree, Records, Snapshot, TransactOptions, Tree, Txn,
+    CheckProgress, CheckReport, CheckWatch, CheckedStructure, Cursor, Db, Entries, ExtractIf,
+    HashIndex, Heap, Range, RawEntries, RawEntry, RawExtractIf, RawHashIndex, RawHeap, RawRange,
+    RawReader, RawRecords, RawSnapshotTree, RawTree, RawTxnTree, Records, Snapshot, SnapshotTree,
+    TransactOptions, Tree, Txn, TxnTree,
 };
-pub use encoding::{DecodeError, Key, KeyRange, Value};
+pub use btree::{BulkOptions, WriteError};
+pub use encoding::{DecodeError, Key, KeyBounds, KeyRange, Value};
+pub use heap::RecordId;
 pub use io::Submission;
-pub use pool::EvictionMode;
+pub use lock::LockError;
+pub use pool::{EvictionMode, PoolError};
 pub use recovery::{
     LogDamage, LostRecords, Obstacle, Phase, Progress, Recovery, Salvaged, StrayPage, StrayPages,
 };

@@ -1,5 +1,9 @@
 //! The examples do what they say.
 
+#[cfg(feature = "serde")]
+#[allow(dead_code, reason = "its main is for cargo run")]
+#[path = "../examples/guide_serde.rs"]
+mod guide_serde;
 #[allow(dead_code, reason = "its main is for cargo run")]
 #[path = "../examples/hello.rs"]
 mod hello;
@@ -26,6 +30,15 @@ fn secondary_index_runs_twice_on_the_same_file() {
     let dir = tempfile::tempdir().unwrap();
     for _ in 0..2 {
         secondary_index::run(&dir.path().join("index.mill")).unwrap();
+    }
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn guide_serde_runs_twice_on_the_same_file() {
+    let dir = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        guide_serde::run(&dir.path().join("birds.mill")).unwrap();
     }
 }
 

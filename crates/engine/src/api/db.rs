@@ -8,20 +8,11 @@ use crate::admin::backup::{Backup, BackupWatch};
 use crate::admin::salvage::names;
 use crate::admin::shrink::{ShrinkWatch, Shrunk};
 use crate::api::any::*;
-use crate::api::hash_index::HashIndex;
-use crate::api::heap::Heap;
-use crate::api::raw_hash_index::RawHashIndex;
-use crate::api::raw_heap::RawHeap;
-use crate::api::raw_tree::RawTree;
-use crate::api::tree::Tree;
-use crate::encoding::key::{DecodeKey, Key};
-use crate::encoding::value::{DecodeValue, Value};
 use crate::io::{Device, MemoryDevice};
 use crate::pool::StorageRecorder;
 use crate::pool::recording::recorder::Recorder;
 use crate::recovery::Recovery;
 use crate::store::combinations::Combination;
-use crate::store::entry::{Entry, Structure, TypeNames};
 use crate::store::error::Error;
 use crate::store::error::lab::LabError;
 use crate::store::opening::Builder;
@@ -60,6 +51,18 @@ impl std::fmt::Debug for Db {
 impl Db {
     /// Opens the store in the file at `path`, or creates it if options allow that.
     ///
+    /// ```
+    /// # use millpond::{Db, Options};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = std::env::temp_dir().join(format!("millpond-open-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder)?;
+    /// let db = Db::open(folder.join("pond.mp"), Options::new().memory(16 << 20))?;
+    /// db.tree::<String, u32>("birds")?.put("heron", &3)?;
+    /// db.close()?;
+    /// # std::fs::remove_dir_all(folder)?;
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`Error`]: options that cannot be, a file that cannot be opened, is in use, is no store,
     /// was not closed cleanly, has another page size than asked for; or no memory.
@@ -81,6 +84,14 @@ impl Db {
 
     /// A new store in memory: the file, too, is memory, so that everything is gone afterwards.
     /// What [`Options::memory`] says is for the pool; the file comes on top.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// assert!(db.trees()?.is_empty());
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error`]: options that cannot be, or no memory.
@@ -125,208 +136,37 @@ impl Db {
         &self.store
     }
 
-    /// What a transaction's commit promises unless it says so itself.
+    /// Returns the durability of transactions that do not set their own.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// assert_eq!(db.durability(), millpond::Durability::Sync);
+    /// # Ok(()) }
+    /// ```
     pub fn durability(&self) -> Durability {
         each!(AnyStore, &self.store, store => store.durability())
     }
 
     /// What was done to make the store whole when it was opened; `None` if it had been closed, with
     /// a log that was sound.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// assert!(db.recovery().is_none());
+    /// # Ok(()) }
+    /// ```
     pub fn recovery(&self) -> Option<Recovery> {
         each!(AnyStore, &self.store, store => store.recovery())
     }
 
     /// The strategies that it runs with.
+    #[doc(hidden)]
     pub fn combination(&self) -> Combination {
         self.combination
-    }
-
-    /// The tree of that name, with keys and values of these types; made if there is none. It keeps
-    /// the names of the types that it was made with, as far as these have names
-    /// ([`DecodeKey::type_name`](crate::encoding::key::DecodeKey::type_name)), and is not opened
-    /// with others. A tree that was made as one of byte strings, or before there were such names,
-    /// has none, and whoever opens it must know its types; [`RawTree::typed`] asks for nothing.
-    ///
-    /// ```
-    /// # use millpond::{Db, Error, Options};
-    /// # fn main() -> Result<(), Error> {
-    /// let db = Db::in_memory(Options::new().memory(16 << 20))?;
-    /// db.tree::<u64, String>("names")?.put(&7, "Ada")?;
-    /// let wrong = db.tree::<String, String>("names").unwrap_err();
-    /// assert!(wrong.to_string().contains("keys of type u64, not String"));
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::OtherType`], [`Error::Name`], [`Error::OtherKind`], or the store failed.
-    pub fn tree<K: Key, V: Value>(&self, name: &str) -> Result<Tree<K, V>, Error> {
-        let types = types_of::<K, V>();
-        let tree = turn!(AnyStore => AnyTree, &self.store, store => store.tree_of(name, &types)?);
-        Ok(RawTree::new(tree).typed())
-    }
-
-    /// The names of the types that a structure was made with, as far as they are known.
-    ///
-    /// # Errors
-    /// The catalog cannot be read.
-    pub fn types(&self, name: &str) -> Result<TypeNames, Error> {
-        each!(AnyStore, &self.store, store => store.types(name))
-    }
-
-    /// The tree of that name, of byte strings; made if there is none.
-    ///
-    /// # Errors
-    /// As [`Db::tree`].
-    pub fn raw_tree(&self, name: &str) -> Result<RawTree, Error> {
-        let tree = turn!(AnyStore => AnyTree, &self.store, store => store.tree(name)?);
-        Ok(RawTree::new(tree))
-    }
-
-    /// The tree of that name, which must exist.
-    ///
-    /// # Errors
-    /// [`Error::NoTree`], or as [`Db::tree`].
-    pub fn open_tree(&self, name: &str) -> Result<RawTree, Error> {
-        let tree = turn!(AnyStore => AnyTree, &self.store, store => store.open_tree(name)?);
-        Ok(RawTree::new(tree))
-    }
-
-    /// A new, empty tree of that name.
-    ///
-    /// # Errors
-    /// [`Error::Exists`], or as [`Db::tree`].
-    pub fn create_tree(&self, name: &str) -> Result<RawTree, Error> {
-        let tree = turn!(AnyStore => AnyTree, &self.store, store => store.create_tree(name)?);
-        Ok(RawTree::new(tree))
-    }
-
-    /// Removes a tree and gives all its pages back. Nobody may have a handle of it any more.
-    ///
-    /// # Errors
-    /// [`Error::NoTree`], [`Error::TreeInUse`], or the store failed.
-    pub fn drop_tree(&self, name: &str) -> Result<(), Error> {
-        self.drop_structure(name, Structure::Tree)
-    }
-
-    /// The hash index of that name, with keys and values of these types; made if there is none.
-    /// It finds a key faster than a tree does, and has no order. Its types are kept as those of a
-    /// tree are.
-    ///
-    /// # Errors
-    /// [`Error::OtherType`], [`Error::Name`], [`Error::OtherKind`], or the
-    /// store failed.
-    pub fn hash_index<K: Key, V: Value>(&self, name: &str) -> Result<HashIndex<K, V>, Error> {
-        Ok(self.hash_index_of(name, &types_of::<K, V>())?.typed())
-    }
-
-    /// The hash index of that name, of byte strings; made if there is none.
-    ///
-    /// # Errors
-    /// As [`Db::hash_index`].
-    pub fn raw_hash_index(&self, name: &str) -> Result<RawHashIndex, Error> {
-        self.hash_index_of(name, &TypeNames::default())
-    }
-
-    fn hash_index_of(&self, name: &str, types: &TypeNames) -> Result<RawHashIndex, Error> {
-        let index = turn!(AnyStore => AnyHashIndex, &self.store, store => store.hash_index_of(name, types)?);
-        Ok(RawHashIndex::new(index))
-    }
-
-    /// The hash index of that name, which must exist.
-    ///
-    /// # Errors
-    /// [`Error::NoStructure`], or as [`Db::hash_index`].
-    pub fn open_hash_index(&self, name: &str) -> Result<RawHashIndex, Error> {
-        let index =
-            turn!(AnyStore => AnyHashIndex, &self.store, store => store.open_hash_index(name)?);
-        Ok(RawHashIndex::new(index))
-    }
-
-    /// A new, empty hash index of that name.
-    ///
-    /// # Errors
-    /// [`Error::Exists`], or as [`Db::hash_index`].
-    pub fn create_hash_index(&self, name: &str) -> Result<RawHashIndex, Error> {
-        let index =
-            turn!(AnyStore => AnyHashIndex, &self.store, store => store.create_hash_index(name)?);
-        Ok(RawHashIndex::new(index))
-    }
-
-    /// The heap of that name, with records of this type, which is kept as the types of a tree are;
-    /// made if there is none.
-    ///
-    /// # Errors
-    /// [`Error::OtherType`], [`Error::Name`], [`Error::OtherKind`], or the
-    /// store failed.
-    pub fn heap<V: Value>(&self, name: &str) -> Result<Heap<V>, Error> {
-        let types = TypeNames::new(None, <V as DecodeValue<'_>>::type_name());
-        Ok(self.heap_of(name, &types)?.typed())
-    }
-
-    /// The heap of that name, of byte strings; made if there is none.
-    ///
-    /// # Errors
-    /// As [`Db::heap`].
-    pub fn raw_heap(&self, name: &str) -> Result<RawHeap, Error> {
-        self.heap_of(name, &TypeNames::default())
-    }
-
-    fn heap_of(&self, name: &str, types: &TypeNames) -> Result<RawHeap, Error> {
-        let heap = turn!(AnyStore => AnyHeap, &self.store, store => store.heap_of(name, types)?);
-        Ok(RawHeap::new(heap))
-    }
-
-    /// The heap of that name, which must exist.
-    ///
-    /// # Errors
-    /// [`Error::NoStructure`], or as [`Db::heap`].
-    pub fn open_heap(&self, name: &str) -> Result<RawHeap, Error> {
-        let heap = turn!(AnyStore => AnyHeap, &self.store, store => store.open_heap(name)?);
-        Ok(RawHeap::new(heap))
-    }
-
-    /// A new, empty heap of that name.
-    ///
-    /// # Errors
-    /// [`Error::Exists`], or as [`Db::heap`].
-    pub fn create_heap(&self, name: &str) -> Result<RawHeap, Error> {
-        let heap = turn!(AnyStore => AnyHeap, &self.store, store => store.create_heap(name)?);
-        Ok(RawHeap::new(heap))
-    }
-
-    /// Removes a tree, hash index or heap, as `kind` says, and gives all its pages back. Nobody
-    /// may have a handle of it any more.
-    ///
-    /// # Errors
-    /// [`Error::NoTree`] or [`Error::NoStructure`], [`Error::OtherKind`], [`Error::TreeInUse`], or
-    /// the store failed.
-    pub fn drop_structure(&self, name: &str, kind: Structure) -> Result<(), Error> {
-        each!(AnyStore, &self.store, store => store.drop_structure(name, kind))
-    }
-
-    /// Everything that has a name, in order.
-    ///
-    /// # Errors
-    /// The catalog cannot be read.
-    pub fn trees(&self) -> Result<Vec<(String, Entry)>, Error> {
-        each!(AnyStore, &self.store, store => store.catalog())
-    }
-
-    /// Makes a structure with keys and values of these types, if there is none of that name: for
-    /// programs that know types by name only, as whoever loads a dump does. What is there already
-    /// stays as it is.
-    ///
-    /// # Errors
-    /// [`Error::OtherType`] or [`Error::OtherKind`] if there is another one, [`Error::Name`],
-    /// or the store failed.
-    pub fn make(&self, kind: Structure, name: &str, types: &TypeNames) -> Result<(), Error> {
-        match kind {
-            Structure::Tree => {
-                each!(AnyStore, &self.store, store => store.tree_of(name, types).map(drop))
-            }
-            Structure::Hash => self.hash_index_of(name, types).map(drop),
-            Structure::Heap => self.heap_of(name, types).map(drop),
-        }
     }
 
     /// Makes everything durable that was changed before the call, by single calls and by commits
@@ -336,6 +176,15 @@ impl Db {
     /// more: a store whose process dies is not opened again, however often it was flushed, because
     /// its pages need not fit together. What is flushed can be salvaged.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// db.tree::<String, u32>("birds")?.put("heron", &3)?;
+    /// db.flush()?;
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// A page could not be written, or the device did not confirm.
     pub fn flush(&self) -> Result<(), Error> {
@@ -344,6 +193,14 @@ impl Db {
 
     /// Takes a checkpoint, so that a recovery would begin about here. The store takes them itself,
     /// as [`Options::log_gap`] demands; nobody waits for one.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// db.checkpoint()?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// Log or data could not be made durable.
@@ -377,7 +234,7 @@ impl Db {
     }
 
     /// As [`Db::backup_to`], telling `watch` how far it has come after each MiB. It may wait there,
-    /// to be easy on the device, and answers `Break` to give the backup up.
+    /// to limit the load on the device, and returns `Break` to end the backup.
     ///
     /// # Errors
     /// As [`Db::backup_to`], or [`BackupError::GivenUp`](crate::BackupError::GivenUp).
@@ -409,6 +266,14 @@ impl Db {
     /// Operations may run meanwhile; pages that they hold, or that transactions under way need to
     /// abort, may stay where they are.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// db.shrink()?;
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`BackupError::UnderWay`](crate::BackupError::UnderWay),
     /// [`Error::ReadOnly`]; a page could not be read; or log or data could not be made durable. The
@@ -419,7 +284,7 @@ impl Db {
 
     /// As [`Db::shrink`], telling `watch` how far it has come: before the first page moves, and
     /// after each checkpoint, of which there is one for some MiB of pages. It may wait there, to be
-    /// easy on the device, and answers `Break` to leave it at that.
+    /// to limit the load on the device, and returns `Break` to leave it at that.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -448,28 +313,59 @@ impl Db {
     }
 
     /// What the store did since it was opened, and its state now.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let before = db.stats();
+    /// db.tree::<String, u32>("birds")?.put("heron", &3)?;
+    /// assert_eq!(db.stats().since(&before).puts, 1);
+    /// # Ok(()) }
+    /// ```
     pub fn stats(&self) -> Stats {
         each!(AnyStore, &self.store, store => store.stats())
     }
 
     /// Records page references, if [`Lab::records`](crate::store::options::Lab::records) asked for
     /// it; else it records nothing.
+    #[doc(hidden)]
     pub fn recorder(&self) -> &Recorder {
         each!(AnyStore, &self.store, store => store.pool().recorder())
     }
 
     /// Records what is asked of storage, whatever the store's options are, once it is started: page
     /// reads, writes with their reasons, and what checkpoints have made durable.
+    #[doc(hidden)]
     pub fn storage_recorder(&self) -> &StorageRecorder {
         each!(AnyStore, &self.store, store => store.pool().storage_recorder())
     }
 
     /// Bytes of a page.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// assert!(db.page_size() >= 4096);
+    /// # Ok(()) }
+    /// ```
     pub fn page_size(&self) -> usize {
         each!(AnyStore, &self.store, store => store.pages().page_size().bytes())
     }
 
     /// Closes the store: writes everything, so that it can be opened again.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let birds = db.tree::<String, u32>("birds")?;
+    /// birds.put("heron", &3)?;
+    /// drop(birds);
+    /// db.close()?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::InUse`]: other handles are alive; the store closes when the last of them goes.
@@ -477,11 +373,6 @@ impl Db {
     pub fn close(self) -> Result<(), Error> {
         each!(AnyStore, self.store, store => store.close())
     }
-}
-
-/// The names of these types.
-fn types_of<K: Key, V: Value>() -> TypeNames {
-    TypeNames::new(<K as DecodeKey<'_>>::type_name(), <V as DecodeValue<'_>>::type_name())
 }
 
 /// The combination that the options' policy leads to.

@@ -1,8 +1,11 @@
 //! What users call: a store ([`Db`]), its trees, transactions and snapshots.
 //!
 //! ```text
-//! Db, RawTree, Tree<K, V>, …  enums over the compiled combinations, typed keys and values on top
-//! Store<M>, StoreTree<M>, …   one combination (`store`): what measurements use
+//! Tree<K, V>, TxnTree<K, V>, SnapshotTree<K, V>    `typed`: keys and values with types, thin
+//! RawTree, RawTxnTree, RawSnapshotTree             `raw`: byte strings
+//! Place                                            `place`: the calls on byte strings, where a tree
+//!                                                  is read and written: compiled in this crate
+//! Store<M>, StoreTree<M>, …                        `store`: one compiled combination
 //! ```
 //!
 //! # Three ways to read a value
@@ -15,29 +18,32 @@
 //! What was read optimistically may have been half changed, so nobody sees it before it is
 //! validated, and then it is a copy. [`RawTree::read`] latches the page in shared mode instead:
 //! better for a look at a large value, worse for keys that many threads want at once. Its closure
-//! may use the store; whatever would have to wait for the page fails, with
+//! may use the store; what would have to wait for the page fails, with
 //! [`PoolError::Held`](crate::pool::PoolError::Held).
 //!
-//! The modules with an enum over all combinations hold the tree's code ten times over; unit tests
-//! have no use for them, and are built without.
+//! `any` has the enums over the combinations that users' policies lead to. So these modules hold the
+//! code of a tree four times over; unit tests have no use for them, and are built without.
 mod any;
+mod check;
+mod cursor;
 pub mod db;
-pub mod hash_index;
-pub mod heap;
-pub mod raw_hash_index;
-pub mod raw_heap;
-pub mod raw_tree;
-mod scan_count;
+mod place;
+mod raw;
 pub mod snapshot;
-pub mod tree;
+mod structures;
+mod transact;
 pub mod txn;
+mod typed;
 
+pub use check::{CheckProgress, CheckReport, CheckWatch, CheckedStructure};
+pub use cursor::Cursor;
 pub use db::Db;
-pub use hash_index::{Entries, HashIndex};
-pub use heap::{Heap, Records};
-pub use raw_hash_index::{RawEntries, RawHashIndex};
-pub use raw_heap::{RawHeap, RawRecords};
-pub use raw_tree::{RawRange, RawReader, RawTree};
+pub use place::{RawEntry, RawRange, RawReader};
+pub use raw::{
+    RawEntries, RawExtractIf, RawHashIndex, RawHeap, RawRecords, RawSnapshotTree, RawTree,
+    RawTxnTree,
+};
 pub use snapshot::Snapshot;
-pub use tree::{Range, Tree};
-pub use txn::{TransactOptions, Txn};
+pub use transact::TransactOptions;
+pub use txn::Txn;
+pub use typed::{Entries, ExtractIf, HashIndex, Heap, Range, Records, SnapshotTree, Tree, TxnTree};

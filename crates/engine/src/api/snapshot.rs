@@ -2,19 +2,19 @@
 
 use std::ops::RangeBounds;
 use std::panic::Location;
-use std::sync::Arc;
 
-use crate::api::any::*;
 use crate::api::db::Db;
-use crate::api::raw_tree::{RawRange, RawTree, bounds};
-use crate::api::tree::{Range, Tree};
-use crate::encoding::key::{Key, KeyLike, PrefixOf};
+use crate::api::place::Place;
+use crate::api::place::range::RawRange;
+use crate::api::place::snapshot_view::SnapshotView;
+use crate::api::raw::tree::RawTree;
+use crate::api::raw::tree_in::RawSnapshotTree;
+use crate::api::typed::tree::Tree;
+use crate::api::typed::tree_in::SnapshotTree;
+use crate::encoding::key::Key;
 use crate::encoding::key_range::KeyRange;
 use crate::encoding::value::Value;
-use crate::pool::PoolStrategy;
 use crate::store::error::Error;
-use crate::store::range::StoreRange;
-use crate::store::store::Store;
 
 /// What was committed at the moment when it was begun, for reading: all its reads agree, whatever
 /// others write meanwhile. It waits for no writer, and no writer waits for it. Threads may share
@@ -24,7 +24,7 @@ use crate::store::store::Store;
 /// beyond that in a file beside the store
 /// ([`Options::spill_max`](crate::Options#structfield.spill_max)). If that is full,
 /// the oldest snapshot is lost, and its next read fails with
-/// [`TxnError::SnapshotLost`](crate::txn::TxnError::SnapshotLost), which says where in the program
+/// [`TxnError::SnapshotLost`](crate::TxnError::SnapshotLost), which says where in the program
 /// it was begun. So drop it when it is no longer needed.
 ///
 /// It shows trees only. Entries that [`RawTree::bulk_load`] adds, and [`RawTree::clear`] and
@@ -35,19 +35,18 @@ use crate::store::store::Store;
 /// use millpond::{Db, Error, Options};
 /// # fn main() -> Result<(), Error> {
 /// let db = Db::in_memory(Options::new().memory(16 << 20))?;
-/// let ponds = db.raw_tree("ponds")?;
-/// ponds.put(b"mill", b"deep")?;
+/// let ponds = db.tree::<String, String>("ponds")?;
+/// ponds.put("mill", "deep")?;
 /// let snapshot = db.snapshot()?;
-/// ponds.put(b"mill", b"dry")?;
-/// ponds.put(b"weir", b"wide")?;
-/// assert_eq!(snapshot.get(&ponds, b"mill")?.as_deref(), Some(&b"deep"[..]));
-/// assert_eq!(snapshot.iter(&ponds)?.count(), 1);
+/// ponds.put("mill", "dry")?;
+/// ponds.put("weir", "wide")?;
+/// let then = snapshot.tree(&ponds);
+/// assert_eq!((then.get("mill")?.as_deref(), then.len()?), (Some("deep"), 1));
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
 pub struct Snapshot {
-    inner: Arc<crate::txn::Snapshot>,
-    store: AnyStore,
+    view: SnapshotView,
     caller: &'static Location<'static>,
 }
 
@@ -58,8 +57,19 @@ impl std::fmt::Debug for Snapshot {
 }
 
 impl Db {
-    /// Begins a snapshot of what is committed now. It waits for the single calls that others are
-    /// in, not for transactions.
+    /// Begins a snapshot of what is committed now. It waits for the single calls that other threads
+    /// are in, not for transactions.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let ponds = db.tree::<String, u32>("ponds")?;
+    /// let snapshot = db.snapshot()?;
+    /// ponds.put("mill", &7)?;
+    /// assert!(snapshot.tree(&ponds).is_empty()?);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// The store runs without locks or with strategies without transactions; or what transactions
@@ -67,71 +77,66 @@ impl Db {
     #[track_caller]
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
         let caller = Location::caller();
-        let inner = each!(AnyStore, self.any(), store => store.begin_snapshot(caller))?;
-        Ok(Snapshot { inner, store: self.any().clone(), caller })
+        Ok(Snapshot { view: SnapshotView::begin(self.any(), caller)?, caller })
     }
 }
 
 impl Snapshot {
-    /// Fails if `tree` is another store's.
-    fn check(&self, tree: &RawTree) -> Result<(), Error> {
-        fn is_same<M: PoolStrategy>(store: &Arc<Store<M>>, other: &Arc<Store<M>>) -> bool {
-            Arc::ptr_eq(store, other)
-        }
-        let same = both!(
-            (AnyStore, &self.store, store), (AnyTree, tree.any(), tree) =>
-                is_same(store, tree.store()),
-            else false
-        );
-        if same { Ok(()) } else { Err(Error::OtherStore { name: tree.name().to_string() }) }
+    /// Returns `tree` as it was when the snapshot began.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let ponds = db.tree::<String, u32>("ponds")?;
+    /// ponds.put("mill", &7)?;
+    /// let snapshot = db.snapshot()?;
+    /// ponds.put("mill", &8)?;
+    /// assert_eq!(snapshot.tree(&ponds).get("mill")?, Some(7));
+    /// # Ok(()) }
+    /// ```
+    pub fn tree<'t, K: Key, V: Value>(&'t self, tree: &'t Tree<K, V>) -> SnapshotTree<'t, K, V> {
+        SnapshotTree::new(self.raw_tree(tree.raw()))
     }
 
-    /// The value of `key`.
+    /// Returns a tree of byte strings as it was when the snapshot began.
     ///
-    /// # Errors
-    /// The snapshot is lost, the tree is another store's, or the store failed; so for everything
-    /// that reads.
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let ponds = db.raw_tree("ponds")?;
+    /// let snapshot = db.snapshot()?;
+    /// ponds.put(b"mill", b"deep")?;
+    /// assert_eq!(snapshot.raw_tree(&ponds).get(b"mill")?, None);
+    /// # Ok(()) }
+    /// ```
+    pub fn raw_tree<'t>(&'t self, tree: &'t RawTree) -> RawSnapshotTree<'t> {
+        RawSnapshotTree::new(Place::Snapshot(&self.view, tree.any()))
+    }
+}
+
+/// The same calls without the handle of a tree in between, for tests and measurements.
+#[doc(hidden)]
+#[allow(missing_docs, clippy::missing_errors_doc, reason = "RawSnapshotTree documents them")]
+impl Snapshot {
     pub fn get(&self, tree: &RawTree, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.get_with(tree, key, <[u8]>::to_vec)
+        self.raw_tree(tree).get(key)
     }
 
-    /// Hands a copy of the value of `key` to `f`, and answers with what comes out.
-    ///
-    /// # Errors
-    /// As [`Snapshot::get`].
     pub fn get_with<R>(
         &self,
         tree: &RawTree,
         key: &[u8],
         f: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>, Error> {
-        let (mut f, mut result) = (Some(f), None);
-        self.look(tree, key, &mut |value| {
-            if let Some(f) = f.take() {
-                result = Some(f(value));
-            }
-        })?;
-        Ok(result)
+        self.raw_tree(tree).look_with(key, f)
     }
 
-    /// Not generic, so that it is compiled here, once per combination.
-    fn look(&self, tree: &RawTree, key: &[u8], f: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
-        self.check(tree)?;
-        Ok(each!(AnyTree, tree.any(), tree => self.inner.get(tree.btree(), key, f))?.is_some())
-    }
-
-    /// Whether there is such a key.
-    ///
-    /// # Errors
-    /// As [`Snapshot::get`].
     pub fn contains(&self, tree: &RawTree, key: &[u8]) -> Result<bool, Error> {
-        self.look(tree, key, &mut |_| ())
+        self.raw_tree(tree).contains(key)
     }
 
-    /// The entries of a range of keys, from both ends.
-    ///
-    /// # Errors
-    /// The tree is another store's. What reading fails with, the entries say.
     pub fn range<'t, 'k>(
         &self,
         tree: &'t RawTree,
@@ -140,73 +145,20 @@ impl Snapshot {
         self.key_range(tree, &KeyRange::of_bytes(range))
     }
 
-    /// The entries whose keys begin with `prefix`.
-    ///
-    /// # Errors
-    /// As [`Snapshot::range`].
     pub fn prefix<'t>(&self, tree: &'t RawTree, prefix: &[u8]) -> Result<RawRange<'t>, Error> {
         self.key_range(tree, &KeyRange::of_prefix::<Vec<u8>>(prefix))
     }
 
-    /// All entries.
-    ///
-    /// # Errors
-    /// As [`Snapshot::range`].
     pub fn iter<'t>(&self, tree: &'t RawTree) -> Result<RawRange<'t>, Error> {
         self.key_range(tree, &KeyRange::ALL)
     }
 
-    /// The entries of a range of encoded keys.
-    ///
-    /// # Errors
-    /// As [`Snapshot::range`].
     pub fn key_range<'t>(
         &self,
         tree: &'t RawTree,
         range: &KeyRange,
     ) -> Result<RawRange<'t>, Error> {
-        self.check(tree)?;
-        let any = turn!(AnyTree => AnyRange, tree.any(), tree => {
-            StoreRange::of_snapshot(&self.inner, tree, bounds(range))
-        });
-        Ok(RawRange::new(tree, any, range))
-    }
-
-    /// The value of `key` in a tree with types.
-    ///
-    /// # Errors
-    /// As [`Snapshot::get`], or [`Error::Decode`].
-    pub fn get_typed<K: Key, V: Value>(
-        &self,
-        tree: &Tree<K, V>,
-        key: &K,
-    ) -> Result<Option<V>, Error> {
-        let decode = |bytes: &[u8]| V::decode(bytes);
-        let found = self.get_with(tree.raw(), &key.to_key_bytes(), decode)?.transpose();
-        found.map_err(|error| Error::Decode { tree: tree.raw().name().to_string(), error })
-    }
-
-    /// The entries of a range of keys in a tree with types.
-    ///
-    /// # Errors
-    /// As [`Snapshot::range`].
-    pub fn range_typed<'t, K: Key, V: Value, Q: KeyLike<K>>(
-        &self,
-        tree: &'t Tree<K, V>,
-        range: impl RangeBounds<Q>,
-    ) -> Result<Range<'t, K, V>, Error> {
-        Ok(Range::new(self.key_range(tree.raw(), &KeyRange::of::<K, Q>(range))?))
-    }
-
-    /// The entries of a tree with types whose keys begin with `prefix`.
-    ///
-    /// # Errors
-    /// As [`Snapshot::range`].
-    pub fn prefix_typed<'t, K: Key, V: Value>(
-        &self,
-        tree: &'t Tree<K, V>,
-        prefix: &(impl PrefixOf<K> + ?Sized),
-    ) -> Result<Range<'t, K, V>, Error> {
-        Ok(Range::new(self.key_range(tree.raw(), &KeyRange::of_prefix::<K>(prefix))?))
+        self.view.check(tree.any())?;
+        Ok(self.view.key_range(tree.any(), range))
     }
 }

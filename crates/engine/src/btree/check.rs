@@ -275,18 +275,48 @@ impl<P: Pages> BTree<P> {
     /// ends the walk with its error.
     pub fn check(&self) -> Result<Report, PoolError> {
         let mut report = Report::default();
-        let mut seen = HashSet::new();
+        let (mut pages, mut seen) = (Vec::new(), HashSet::new());
+        self.walk(Mark::READ, &mut report, &mut |id| {
+            pages.push(id);
+            Some(seen.insert(id))
+        })?;
+        report.pages = pages;
+        Ok(report)
+    }
+
+    /// Walks the whole tree as [`BTree::check`] does, in memory for one path from the root to a
+    /// leaf, until `next` is `false`: it is called before each page.
+    ///
+    /// That two references lead to one page is found by the page's fences, or by its stamp.
+    ///
+    /// # Errors
+    /// As [`BTree::check`].
+    #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
+    pub(crate) fn check_lean(&self, next: &mut dyn FnMut() -> bool) -> Result<Report, PoolError> {
+        let mut report = Report::default();
+        self.walk(Mark::READ.with_scan(true), &mut report, &mut |_| next().then_some(true))?;
+        Ok(report)
+    }
+
+    /// Walks the tree. `enter` is called with each page: `Some(false)` if it was there before,
+    /// `None` to end the walk.
+    fn walk(
+        &self,
+        mark: Mark,
+        report: &mut Report,
+        enter: &mut dyn FnMut(PageId) -> Option<bool>,
+    ) -> Result<(), PoolError> {
         let mut stack = vec![Visit { path: vec![ANCHOR_SWIP], role: Role::Root }];
         let mut copy = PageBuffer::new(self.pages.page_size());
         while let Some(visit) = stack.pop() {
-            let id = match self.copy_at(&visit.path, &mut copy)? {
+            let id = match self.copy_at(&visit.path, mark, &mut copy)? {
                 Ok(id) => id,
                 Err(moved) => {
                     report.violations.push(moved);
                     continue;
                 }
             };
-            report.pages.push(id);
+            let Some(is_new) = enter(id) else { return Ok(()) };
             let mut found = Vec::new();
             let header = PageHeader::read(copy.bytes());
             if header.page != id {
@@ -295,14 +325,15 @@ impl<P: Pages> BTree<P> {
             if header.owner != self.owner {
                 found.push(Violation::Owner { found: header.owner, expected: self.owner });
             }
-            if seen.insert(id) {
-                self.check_visit(&visit, copy.view(), &mut found, &mut stack, &mut report.entries);
+            if is_new {
+                let entries = &mut report.entries;
+                self.check_visit(&visit, copy.view(), &mut found, &mut stack, entries);
             } else {
                 found.push(Violation::Twice);
             }
             report.violations.extend(found.into_iter().map(|violation| (id, violation)));
         }
-        Ok(report)
+        Ok(())
     }
 
     /// Copies the page that `path` leads to. An offset is followed only if the page above still has
@@ -310,6 +341,7 @@ impl<P: Pages> BTree<P> {
     fn copy_at(
         &self,
         path: &[usize],
+        mark: Mark,
         copy: &mut PageBuffer,
     ) -> Result<Result<PageId, (PageId, Violation)>, PoolError> {
         self.pages.run(|mtr| {
@@ -320,7 +352,7 @@ impl<P: Pages> BTree<P> {
                     page.validate()?;
                     return Ok(Err((id, Violation::Moved { at })));
                 }
-                page = page.child(at, Mark::READ)?;
+                page = page.child(at, mark)?;
             }
             page.view().copy_into(0, copy.bytes_mut());
             let id = page.header().page().unwrap_or_default();

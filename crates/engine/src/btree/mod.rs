@@ -36,6 +36,8 @@ pub use stored::{
 pub use structure::bulk::BulkOptions;
 pub use tree::{BTree, Limits};
 pub use value::large::{Detached, LargeValue};
+#[cfg(not(test))]
+pub(crate) use value::stream::Streamed;
 pub use value::stream::ValueReader;
 pub(crate) use write::patch::Patch;
 pub use write::redo_note::apply_redo_note;

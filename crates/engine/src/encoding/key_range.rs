@@ -3,7 +3,9 @@
 //! Encodings are in order and different for different keys, so each bound stays what it is:
 //! included, excluded or none. A prefix becomes the range from itself to [`prefix_end`].
 
-use std::ops::{Bound, RangeBounds};
+use std::ops::{
+    Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive,
+};
 
 use crate::encoding::key::{KeyLike, PrefixOf, prefix_end};
 
@@ -71,6 +73,56 @@ impl KeyRange {
             Bound::Excluded(end) => key < end.as_slice(),
             Bound::Unbounded => true,
         }
+    }
+}
+
+/// A range of keys of type `K`, as methods take it: `..`, `3..7`, `"a"..="c"` and the other ranges
+/// of Rust with bounds that stand for a `K`, a pair of [`Bound`]s, or a [`KeyRange`], which may be
+/// that of a prefix.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no range of keys of type `{K}`",
+    note = "bounds are keys or their borrowed forms, all of one type: \"a\"..\"c\" for String, \
+            &b\"a\"[..]..&b\"cd\"[..] for bytes"
+)]
+pub trait KeyBounds<K> {
+    /// The range of encoded keys.
+    fn to_key_range(&self) -> KeyRange;
+}
+
+macro_rules! key_bounds {
+    ($($range:ident)*) => {$(
+        impl<K, Q: KeyLike<K>> KeyBounds<K> for $range<Q> {
+            fn to_key_range(&self) -> KeyRange {
+                let bytes = |bound: Bound<&Q>| bound.map(|key| key.to_key_bytes());
+                KeyRange { start: bytes(self.start_bound()), end: bytes(self.end_bound()) }
+            }
+        }
+    )*};
+}
+key_bounds! { Range RangeFrom RangeInclusive RangeTo RangeToInclusive }
+
+impl<K, Q: KeyLike<K>> KeyBounds<K> for (Bound<Q>, Bound<Q>) {
+    fn to_key_range(&self) -> KeyRange {
+        let bytes = |bound: &Bound<Q>| bound.as_ref().map(|key| key.to_key_bytes());
+        KeyRange { start: bytes(&self.0), end: bytes(&self.1) }
+    }
+}
+
+impl<K> KeyBounds<K> for RangeFull {
+    fn to_key_range(&self) -> KeyRange {
+        KeyRange::ALL
+    }
+}
+
+impl<K> KeyBounds<K> for KeyRange {
+    fn to_key_range(&self) -> KeyRange {
+        self.clone()
+    }
+}
+
+impl<K, R: KeyBounds<K>> KeyBounds<K> for &R {
+    fn to_key_range(&self) -> KeyRange {
+        (**self).to_key_range()
     }
 }
 

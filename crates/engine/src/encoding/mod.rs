@@ -9,5 +9,5 @@ pub mod value;
 
 pub use codec::DecodeError;
 pub use key::Key;
-pub use key_range::KeyRange;
+pub use key_range::{KeyBounds, KeyRange};
 pub use value::Value;

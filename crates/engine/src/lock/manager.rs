@@ -61,6 +61,10 @@ pub(super) struct Waits<'a> {
     pub wait_max: Duration,
 }
 
+/// With this bit, a tree's id stands for its two ends: a transaction that pops the first or the
+/// last entry locks that end in X before it looks for the entry.
+pub(super) const TREE_ENDS: u32 = 1 << 31;
+
 impl LockManager {
     /// A manager without locks. Settings that cannot be are moved to the nearest that can.
     pub fn new(options: LockOptions) -> LockManager {
@@ -90,6 +94,7 @@ impl LockManager {
     }
 
     pub(crate) fn tree_name(&self, id: u32) -> TreeName {
+        let id = id & !TREE_ENDS;
         TreeName { id, name: self.namer.get().and_then(|namer| namer(id)) }
     }
 
@@ -163,8 +168,10 @@ impl LockManager {
     /// Forgets a tree that was dropped, if no owner remembers it.
     pub fn forget_tree(&self, id: u32) {
         let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
-        if trees.get(&id).is_some_and(|tree| Arc::strong_count(tree) == 1) {
-            trees.remove(&id);
+        for id in [id, id | TREE_ENDS] {
+            if trees.get(&id).is_some_and(|tree| Arc::strong_count(tree) == 1) {
+                trees.remove(&id);
+            }
         }
     }
 

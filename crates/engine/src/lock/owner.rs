@@ -10,8 +10,8 @@ use super::error::LockError;
 use super::graph::Place;
 use super::hold::KeyHold;
 use super::hold::TreeHold;
-use super::manager::LockManager;
 use super::manager::Waits;
+use super::manager::{LockManager, TREE_ENDS};
 use super::mode::LockMode;
 use super::name::Name;
 use super::own::Badge;
@@ -317,6 +317,15 @@ impl LockOwner {
             self.is_writing = true;
             self.manager.begin_writing();
         }
+    }
+
+    /// Locks the first or the last end of `tree` against other owners that lock it: those that pop
+    /// entries there take turns. It protects no key.
+    ///
+    /// # Errors
+    /// [`LockError`]; what was held before is still held.
+    pub fn lock_end(&mut self, tree: u32, first: bool) -> Result<(), LockError> {
+        self.lock_key(tree | TREE_ENDS, &[u8::from(first)], LockMode::X)
     }
 
     /// Locks all of `tree`, or, in `IS` and `IX`, announces that keys will be locked.

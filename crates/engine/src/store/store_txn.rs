@@ -1,16 +1,22 @@
 //! A transaction in one compiled combination: the trees that it changed, and what it did.
 
+use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use crate::btree::{BTree, WriteCondition, WriteOutcome};
+use crate::btree::{BTree, Detached, WriteCondition, WriteOutcome};
+use crate::pool::stats::counters::{Counter, Timing};
 use crate::pool::{Pool, PoolStrategy};
 use crate::store::error::Error;
 use crate::store::error::lab::LabError;
 use crate::store::handle::StoreTree;
 use crate::store::opened::OpenTree;
 use crate::store::store::Store;
-use crate::txn::{Savepoint, Transaction, TxnError, TxnOptions};
+use crate::txn::{Durability, OwnedEntry, Savepoint, ScanSome, Transaction, TxnError, TxnOptions};
+
+/// How long a call outside transactions that pops an entry retries after it lost in a deadlock.
+const RETRY_TIME: Duration = Duration::from_secs(10);
 
 /// Trees that a transaction changed; the first few without memory of their own.
 struct Known<M: PoolStrategy> {
@@ -168,6 +174,86 @@ impl<M: PoolStrategy> StoreTxn<M> {
         Ok(self.tx.scan_back(tree.btree(), lower, upper, f)?)
     }
 
+    /// As [`Transaction::scan_some`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn scan_some(
+        &mut self,
+        tree: &StoreTree<M>,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        how: ScanSome,
+        out: &mut VecDeque<OwnedEntry>,
+    ) -> Result<(), Error> {
+        self.check(tree)?;
+        self.tx.scan_some(tree.btree(), bounds, how, out).map_err(failed)
+    }
+
+    /// As [`Transaction::lock_range`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn lock_range(
+        &mut self,
+        tree: &StoreTree<M>,
+        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+    ) -> Result<(), Error> {
+        self.check(tree)?;
+        self.tx.lock_range(tree.btree(), lower, upper).map_err(failed)
+    }
+
+    /// Sets `key` to a large value whose pages are written already.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub(crate) fn put_built(
+        &mut self,
+        tree: &StoreTree<M>,
+        key: &[u8],
+        built: Detached,
+    ) -> Result<bool, Error> {
+        self.check(tree)?;
+        self.trees.keep(tree.held());
+        let made =
+            self.tx.write_built(tree.btree(), key, None, Some(built), WriteCondition::Always);
+        Ok(made.map_err(failed)?.existed)
+    }
+
+    /// Removes the first entry, or the last, and returns it.
+    ///
+    /// The end of the tree is locked before anything else, so that two transactions that pop there
+    /// do not both read an entry that both of them want to remove, which is a deadlock.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn pop(&mut self, tree: &StoreTree<M>, first: bool) -> Result<Option<OwnedEntry>, Error> {
+        const ALL: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Unbounded, Bound::Unbounded);
+        let how = ScanSome { forward: first, max: 1, keys_only: true, as_scan: false };
+        let mut seen = VecDeque::new();
+        self.check(tree)?;
+        // Who finds the tree empty removes nothing, and keeps nobody from finding that, too.
+        if !tree.btree().cursor().first()? {
+            self.scan_some(tree, ALL, how, &mut seen)?;
+            if seen.is_empty() {
+                return Ok(None);
+            }
+        }
+        self.tx.lock_end(tree.btree(), first).map_err(failed)?;
+        loop {
+            seen.clear();
+            self.scan_some(tree, ALL, how, &mut seen)?;
+            let Some((key, _)) = seen.pop_front() else { return Ok(None) };
+            self.lock(tree, &key)?;
+            let value = self.get(tree, &key, <[u8]>::to_vec)?;
+            // Without locks on what was read, another transaction may have removed it.
+            if let Some(value) = value
+                && self.write(tree, &key, None, WriteCondition::Present)?.applied
+            {
+                return Ok(Some((key, value)));
+            }
+        }
+    }
+
     /// As [`Transaction::savepoint`].
     pub fn savepoint(&self) -> Savepoint {
         self.tx.savepoint()
@@ -202,6 +288,30 @@ impl<M: PoolStrategy> StoreTxn<M> {
     fn undo(&mut self) -> Result<(), Error> {
         let trees = &self.trees;
         Ok(self.tx.abort(|owner| trees.find(owner))?)
+    }
+}
+
+#[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
+impl<M: PoolStrategy> StoreTree<M> {
+    /// Removes the first entry, or the last, in a transaction of its own, and returns it.
+    pub(crate) fn pop(&self, first: bool) -> Result<Option<OwnedEntry>, Error> {
+        self.write((Counter::Deletes, Timing::DeleteTime), |_| {
+            let begun = Instant::now();
+            loop {
+                let options = TxnOptions::default().durability(Durability::Async);
+                let mut tx = StoreTxn::begin(self.store(), options)?;
+                let error = match tx.pop(self, first) {
+                    Ok(popped) => return tx.commit().map(|()| popped),
+                    Err(error) => error,
+                };
+                tx.abort()?;
+                let is_worth_it = error.is_retriable() && !error.is_timeout();
+                if !is_worth_it || begun.elapsed() >= RETRY_TIME {
+                    return Err(error);
+                }
+                millpond_base::sync::thread::yield_now();
+            }
+        })
     }
 }
 

@@ -216,6 +216,18 @@ impl TransactionManager {
         Ok(work())
     }
 
+    /// Does `work` while nobody writes to `tree`, outside transactions and inside them.
+    ///
+    /// # Errors
+    /// The lock is unavailable.
+    pub fn while_unchanged<R>(&self, tree: u32, work: impl FnOnce() -> R) -> Result<R, TxnError> {
+        let Some(locks) = &self.locks else { return Ok(work()) };
+        let mut owner = LockOwner::begin(locks, self.active.new_id());
+        let release = Release(&mut owner);
+        lock_tree(locks, release.0, tree, LockMode::S)?;
+        Ok(work())
+    }
+
     fn mark_bulk_modified(
         &self,
         tree: u32,

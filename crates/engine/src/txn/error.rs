@@ -28,6 +28,9 @@ pub enum TxnError {
     /// The transaction failed before, and can only be aborted.
     #[error("the transaction failed before: abort it and begin again")]
     Failed,
+    /// A closure that one of the transaction's calls runs has called the transaction.
+    #[error("a closure called the transaction in one of whose calls it runs: let it return first")]
+    Nested,
     /// A savepoint is of another transaction, or the transaction was rolled back beyond it.
     #[error("there is no such savepoint in this transaction any more")]
     NoSavepoint,

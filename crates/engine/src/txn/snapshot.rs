@@ -62,6 +62,14 @@ impl Snapshot {
         Ok(found.map(&scratch, f))
     }
 
+    /// Whether `key` was changed since the snapshot began, or may have been.
+    ///
+    /// # Errors
+    /// The snapshot is lost.
+    pub fn is_changed<P: Pages>(&self, tree: &BTree<P>, key: &[u8]) -> Result<bool, TxnError> {
+        Ok(self.seen(tree.owner(), key)?.is_some())
+    }
+
     /// Reads a before image.
     pub(super) fn whole(&self, before_image: &BeforeImage) -> Result<Arc<[u8]>, TxnError> {
         before_image.whole().map_err(|error| match error {

@@ -194,6 +194,21 @@ impl Transaction {
         }
     }
 
+    /// Locks the first or the last end of the tree, as [`LockOwner::lock_end`].
+    ///
+    /// # Errors
+    /// [`TxnError`].
+    pub fn lock_end<P: Pages>(&mut self, tree: &BTree<P>, first: bool) -> Result<(), TxnError> {
+        self.running()?;
+        match &mut self.scratch.owner {
+            Some(owner) => {
+                owner.claim();
+                Ok(owner.lock_end(tree.owner(), first)?)
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Releases it from its thread: until another thread requests a lock, no thread owns the
     /// transaction.
     pub fn leave_thread(&mut self) {
@@ -223,6 +238,22 @@ impl Transaction {
         value: Option<&[u8]>,
         condition: WriteCondition<'_>,
     ) -> Result<WriteOutcome, TxnError> {
+        self.write_built(tree, key, value, None, condition)
+    }
+
+    /// As [`Transaction::write`]; the pages of a large value may have been written already, and are
+    /// in `built` then.
+    ///
+    /// # Errors
+    /// [`TxnError`]; nothing was changed.
+    pub fn write_built<P: Pages>(
+        &mut self,
+        tree: &BTree<P>,
+        key: &[u8],
+        value: Option<&[u8]>,
+        built: Option<Detached>,
+        condition: WriteCondition<'_>,
+    ) -> Result<WriteOutcome, TxnError> {
         self.running()?;
         self.lock_key(tree.owner(), key, LockMode::X)?;
         let actor = Actor::Transaction { tx: self.tx, prev: self.last };
@@ -230,7 +261,7 @@ impl Transaction {
         // A large value may take seconds: its pages are written before the step that checkpoints
         // wait for, and outside the latch that the thread waits for which begins a snapshot.
         let large = value.map(|value| tree.build_large(key, value)).transpose().map_err(failed)?;
-        let mut large = large.flatten();
+        let mut large = large.flatten().or(built);
         let Some(active) = &self.scratch.active else { return Err(TxnError::Failed) };
         let mut buffer = active.undo();
         let (versions, undo_room) = (self.manager.versions(), self.manager.undo_room());

@@ -130,7 +130,7 @@ fn round(db: &Db, writer: usize, round: u64, random: &mut fastrand::Rng) -> Resu
         }
         tx.put(&right, &key(to), &(there + amount).to_le_bytes())?;
         tx.put(&rounds, &key(writer as u32), &round.to_le_bytes())?;
-        Ok(())
+        Ok::<_, millpond::Error>(())
     })?;
     let filler = db.raw_tree("filler")?;
     for _ in 0..20 {

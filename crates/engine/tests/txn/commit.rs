@@ -159,8 +159,9 @@ fn transact_tries_again_until_all_increments_are_made() {
                         let keys = [(thread + round) as u32 % 3, round as u32 % 3];
                         db.transact(|tx| {
                             for key in keys {
-                                let count = tx.get_typed(counts, &key)?.unwrap_or(0);
-                                tx.put_typed(counts, &key, &(count + 1))?;
+                                let counts = tx.tree(counts);
+                                let count = counts.get(&key)?.unwrap_or(0);
+                                counts.put(&key, &(count + 1))?;
                             }
                             Ok::<_, Error>(())
                         })

@@ -1,6 +1,7 @@
 //! Transactions and recovery, as users see them.
 
 mod backup;
+mod checking;
 mod commit;
 mod dropped;
 mod faults;
@@ -14,6 +15,7 @@ mod making;
 mod moving;
 mod own_thread;
 mod panics;
+mod queue;
 mod recovery;
 mod salvage;
 mod shrink;
@@ -21,4 +23,6 @@ mod snapshot_model;
 mod snapshot_threads;
 mod snapshots;
 mod spilling;
+mod transact;
 mod undo;
+mod verbs;

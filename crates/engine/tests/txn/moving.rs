@@ -459,7 +459,7 @@ fn transfer(db: &Db, accounts: &RawTree, random: &mut fastrand::Rng) {
         let amount = random.u64(0..=a);
         tx.put(accounts, &old, &row(a - amount, random))?;
         tx.put(accounts, &new, &row(b + amount, random))?;
-        Ok(())
+        Ok::<_, millpond::Error>(())
     })
     .unwrap();
 }

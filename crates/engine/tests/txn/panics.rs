@@ -64,7 +64,7 @@ fn a_panic_inside_a_transaction_after_large_changes_loses_no_page() {
     let (db, tree) = filled(&path);
     for round in 0..3u8 {
         panics(|| {
-            db.transact::<()>(|tx| {
+            db.transact::<(), millpond::Error>(|tx| {
                 for key in 0..50 {
                     tx.put(&tree, &[key, round], &vec![key; 100_000])?;
                 }
@@ -136,7 +136,7 @@ fn a_panic_in_any_other_closure_leaves_a_whole_store_and_nothing_locked() {
         });
         other.clear().unwrap();
         panics(|| {
-            db.transact::<()>(|tx| {
+            db.transact::<(), millpond::Error>(|tx| {
                 tx.put(&other, b"a", b"1")?;
                 tx.scan(&tree, .., |_, _| panic!("as ordered"))
             })

@@ -368,7 +368,8 @@ fn typed_trees_are_read_as_well() {
     let snapshot = db.snapshot().unwrap();
     tree.insert(&2, "zwei").unwrap();
     tree.delete(&1).unwrap();
-    assert_eq!(snapshot.get_typed(&tree, &2).unwrap().as_deref(), Some("two"));
-    let all: Vec<_> = snapshot.range_typed(&tree, 0u32..).unwrap().map(Result::unwrap).collect();
+    let then = snapshot.tree(&tree);
+    assert_eq!(then.get(&2).unwrap().as_deref(), Some("two"));
+    let all: Vec<_> = then.range(0u32..).map(Result::unwrap).collect();
     assert_eq!(all, [(1, "one".to_string()), (2, "two".to_string())]);
 }

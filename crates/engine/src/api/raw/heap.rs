@@ -1,13 +1,10 @@
 //! Heaps of byte strings.
 //!
-//! As with [trees](crate::api::raw_tree), what is compiled for each combination is compiled in this
+//! As with [trees](crate::api::raw::tree), what is compiled for each combination is compiled in this
 //! crate.
 
 use crate::api::any::*;
-use crate::api::heap::Heap;
-use crate::api::raw_tree::{DELETE, GET, PUT};
-use crate::api::scan_count::ScanCount;
-use crate::encoding::value::Value;
+use crate::api::place::counted::{DELETE, GET, PUT, ScanCount};
 use crate::heap::{HeapStats, Limits, RecordId};
 use crate::page::Scratch;
 use crate::pool::borrowed::BorrowedPage;
@@ -37,26 +34,55 @@ impl RawHeap {
         RawHeap { any }
     }
 
-    /// The same heap, read and written with this type.
-    pub fn typed<V: Value>(self) -> Heap<V> {
-        Heap::new(self)
+    pub(crate) fn any(&self) -> &AnyHeap {
+        &self.any
     }
 
     /// Its name.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.raw_heap("notes")?;
+    /// let id = notes.append(b"quiet")?;
+    /// assert_eq!(notes.name(), "notes");
+    /// # Ok(()) }
+    /// ```
     pub fn name(&self) -> &str {
         each!(AnyHeap, &self.any, heap => heap.name())
     }
 
     /// What fits.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.raw_heap("notes")?;
+    /// let id = notes.append(b"quiet")?;
+    /// assert!(notes.limits().record_max > 100);
+    /// # Ok(()) }
+    /// ```
     pub fn limits(&self) -> Limits {
         each!(AnyHeap, &self.any, heap => heap.structure().limits())
     }
 
-    /// Hands a record to `f`, and answers with what comes out; `None` if there is no such record.
+    /// Hands a record to `f`, and returns its result; `None` if there is no such record.
     /// Nothing is allocated for.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.raw_heap("notes")?;
+    /// let id = notes.append(b"quiet")?;
+    /// assert_eq!(notes.get_with(id, |note| note.len())?, Some(5));
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
-    /// The store failed; so for everything that reads.
+    /// The store failed; the same for all that reads.
     pub fn get_with<R>(
         &self,
         id: RecordId,
@@ -72,6 +98,16 @@ impl RawHeap {
 
     /// A record.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.raw_heap("notes")?;
+    /// let id = notes.append(b"quiet")?;
+    /// assert_eq!(notes.get(id)?.map(|note| note.len()), Some(5));
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`RawHeap::get_with`].
     pub fn get(&self, id: RecordId) -> Result<Option<Vec<u8>>, Error> {
@@ -80,13 +116,33 @@ impl RawHeap {
 
     /// Whether there is such a record.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.raw_heap("notes")?;
+    /// let id = notes.append(b"quiet")?;
+    /// assert!(notes.contains(id)?);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`RawHeap::get_with`].
     pub fn contains(&self, id: RecordId) -> Result<bool, Error> {
         each!(AnyHeap, &self.any, heap => heap.read(GET, |heap| heap.contains(id)))
     }
 
-    /// Appends a record, or puts it where one was removed; answers with its id.
+    /// Appends a record, or puts it where one was removed; returns its id.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.raw_heap("notes")?;
+    /// let id = notes.append(b"quiet")?;
+    /// assert!(notes.contains(id)?);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::ReadOnly`], a record that is too long, or the store failed; so for everything that
@@ -98,6 +154,16 @@ impl RawHeap {
     /// Replaces a record; `false`, and nothing changed, if there is none. It keeps its id, however
     /// long it gets.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.raw_heap("notes")?;
+    /// let id = notes.append(b"quiet")?;
+    /// assert!(notes.update(id, b"loud")?);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`RawHeap::append`].
     pub fn update(&self, id: RecordId, record: &[u8]) -> Result<bool, Error> {
@@ -106,6 +172,16 @@ impl RawHeap {
 
     /// Lets `f` change the bytes of a record, but not how many they are; `None` if there is no such
     /// record. `f` runs under the page's latch: it must be short and not use the store.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.raw_heap("notes")?;
+    /// let id = notes.append(b"quiet")?;
+    /// assert_eq!(notes.update_in_place(id, |note| note.len())?, Some(5));
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`RawHeap::append`].
@@ -131,7 +207,17 @@ impl RawHeap {
         })
     }
 
-    /// Removes a record; answers with it. A new record may get its id.
+    /// Removes a record; returns it. A new record may get its id.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.raw_heap("notes")?;
+    /// let id = notes.append(b"quiet")?;
+    /// assert_eq!(notes.remove(id)?.map(|note| note.len()), Some(5));
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`RawHeap::append`].
@@ -139,7 +225,17 @@ impl RawHeap {
         each!(AnyHeap, &self.any, heap => heap.write(DELETE, |heap| heap.remove_returning(id)))
     }
 
-    /// Removes a record; answers whether there was one.
+    /// Removes a record; returns whether there was one.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.raw_heap("notes")?;
+    /// let id = notes.append(b"quiet")?;
+    /// assert!(notes.delete(id)?);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`RawHeap::append`].
@@ -150,6 +246,17 @@ impl RawHeap {
     /// Removes all records, and gives their pages back. Nobody else may write meanwhile. Ids begin
     /// at 0 again.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.raw_heap("notes")?;
+    /// let id = notes.append(b"quiet")?;
+    /// notes.clear()?;
+    /// assert!(notes.is_empty()?);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`RawHeap::append`].
     pub fn clear(&self) -> Result<(), Error> {
@@ -158,6 +265,16 @@ impl RawHeap {
 
     /// All records in the order of their ids, from both ends.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.raw_heap("notes")?;
+    /// let id = notes.append(b"quiet")?;
+    /// assert_eq!(notes.records()?.count(), 1);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`RawHeap::get_with`].
     pub fn records(&self) -> Result<RawRecords<'_>, Error> {
@@ -165,6 +282,16 @@ impl RawHeap {
     }
 
     /// The records with ids from `from` on.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.raw_heap("notes")?;
+    /// let id = notes.append(b"quiet")?;
+    /// assert_eq!(notes.records_from(id)?.count(), 1);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`RawHeap::get_with`].
@@ -181,6 +308,16 @@ impl RawHeap {
 
     /// Counts the records: a walk over all pages.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.raw_heap("notes")?;
+    /// let id = notes.append(b"quiet")?;
+    /// assert_eq!(notes.len()?, 1);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`RawHeap::get_with`].
     pub fn len(&self) -> Result<u64, Error> {
@@ -189,6 +326,16 @@ impl RawHeap {
 
     /// Whether there is no record.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.raw_heap("notes")?;
+    /// let id = notes.append(b"quiet")?;
+    /// assert!(!notes.is_empty()?);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`RawHeap::get_with`].
     pub fn is_empty(&self) -> Result<bool, Error> {
@@ -196,6 +343,16 @@ impl RawHeap {
     }
 
     /// Walks the whole heap and says what it is made of.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.raw_heap("notes")?;
+    /// let id = notes.append(b"quiet")?;
+    /// println!("{:?}", notes.stats()?);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`RawHeap::get_with`].

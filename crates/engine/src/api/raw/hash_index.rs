@@ -1,14 +1,12 @@
 //! Hash indexes of byte strings.
 //!
-//! As with [trees](crate::api::raw_tree), what is compiled for each combination is compiled in this
+//! As with [trees](crate::api::raw::tree), what is compiled for each combination is compiled in this
 //! crate. All changes of an entry go through one call, so that there is little of it.
 
 use crate::api::any::*;
-use crate::api::hash_index::HashIndex;
-use crate::api::raw_tree::{DELETE, GET, PUT, RawEntry};
-use crate::api::scan_count::ScanCount;
-use crate::encoding::key::Key;
-use crate::encoding::value::Value;
+use crate::api::place::counted::{DELETE, GET, PUT, ScanCount};
+use crate::api::place::range::RawEntry;
+use crate::api::raw::hash_entries::RawEntries;
 use crate::hash_index::{HashStats, Limits};
 use crate::page::Scratch;
 use crate::pool::Shared;
@@ -46,34 +44,73 @@ impl RawHashIndex {
         RawHashIndex { any }
     }
 
-    /// The same index, read and written with these types.
-    pub fn typed<K: Key, V: Value>(self) -> HashIndex<K, V> {
-        HashIndex::new(self)
+    pub(crate) fn any(&self) -> &AnyHashIndex {
+        &self.any
     }
 
     /// Its name.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// assert_eq!(sessions.name(), "sessions");
+    /// # Ok(()) }
+    /// ```
     pub fn name(&self) -> &str {
         each!(AnyHashIndex, &self.any, index => index.name())
     }
 
     /// What fits.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// assert!(sessions.limits().entry_max > 100);
+    /// # Ok(()) }
+    /// ```
     pub fn limits(&self) -> Limits {
         each!(AnyHashIndex, &self.any, index => index.structure().limits())
     }
 
-    /// Hands a copy of the value of `key` to `f`, and answers with what comes out; `None` if there
+    /// Hands a copy of the value of `key` to `f`, and returns its result; `None` if there
     /// is no such key. Up to 1 KiB the copy is on the stack.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// assert_eq!(sessions.get_with(b"4f1c", |value| value.len())?, Some(2));
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
-    /// The store failed; so for everything that reads.
+    /// The store failed; the same for all that reads.
     pub fn get_with<R>(&self, key: &[u8], f: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
         let mut scratch = Scratch::default();
         Ok(self.find(key, Some(&mut scratch))?.then(|| f(scratch.bytes())))
     }
 
-    /// Hands the value of `key` itself to `f`, where it lies in its page, and answers with what
+    /// Hands the value of `key` itself to `f`, where it lies in its page, and returns what
     /// comes out; `None` if there is no such key. What `f` may do, and when
     /// [`RawHashIndex::get_with`] is faster, is as for [`RawTree::read`](crate::RawTree::read).
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// assert_eq!(sessions.read(b"4f1c", |value| value.len())?, Some(2));
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`RawHashIndex::get_with`].
@@ -94,6 +131,16 @@ impl RawHashIndex {
 
     /// The value of `key`.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// assert_eq!(sessions.get(b"4f1c")?, Some(b"17".to_vec()));
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`RawHashIndex::get_with`].
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
@@ -101,6 +148,17 @@ impl RawHashIndex {
     }
 
     /// Puts the value of `key` into `out`; `false`, and `out` empty, if there is no such key.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// let mut value = Vec::new();
+    /// assert!(sessions.get_into(b"4f1c", &mut value)? && value == b"17");
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`RawHashIndex::get_with`].
@@ -111,13 +169,23 @@ impl RawHashIndex {
 
     /// Whether there is such a key.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// assert!(sessions.contains(b"4f1c")?);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`RawHashIndex::get_with`].
     pub fn contains(&self, key: &[u8]) -> Result<bool, Error> {
         self.find(key, None)
     }
 
-    /// Makes a change; answers what the call of that name does, and puts the value that was
+    /// Makes a change; returns what the call of that name does, and puts the value that was
     /// replaced or removed into `old`.
     fn change(
         &self,
@@ -135,7 +203,17 @@ impl RawHashIndex {
         }))
     }
 
-    /// Inserts an entry or replaces the value of one; answers with the value that was there.
+    /// Inserts an entry or replaces the value of one; returns the value that was there.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// assert_eq!(sessions.insert(b"4f1c", b"18")?, Some(b"17".to_vec()));
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::ReadOnly`], an entry that is too long, or the store failed; so for everything that
@@ -145,7 +223,17 @@ impl RawHashIndex {
         Ok(self.change(key, Change::Put(value), Some(&mut old))?.then_some(old))
     }
 
-    /// Inserts an entry or replaces the value of one; answers whether there was one.
+    /// Inserts an entry or replaces the value of one; returns whether there was one.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// assert!(sessions.put(b"4f1c", b"18")?);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`RawHashIndex::insert`].
@@ -155,6 +243,16 @@ impl RawHashIndex {
 
     /// Inserts an entry; `false`, and nothing changed, if the key is there already.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// assert!(!sessions.insert_if_absent(b"4f1c", b"18")?);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`RawHashIndex::insert`].
     pub fn insert_if_absent(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
@@ -163,14 +261,34 @@ impl RawHashIndex {
 
     /// Replaces the value of a key; `false`, and nothing changed, if the key is not there.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// assert!(sessions.replace(b"4f1c", b"18")?);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`RawHashIndex::insert`].
     pub fn replace(&self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
         self.change(key, Change::Replace(value), None)
     }
 
-    /// Sets the entry of `key` to `new` if it is `expected`, where `None` is no entry; answers
+    /// Sets the entry of `key` to `new` if it is `expected`, where `None` is no entry; returns
     /// whether it was.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// assert!(sessions.compare_and_swap(b"4f1c", Some(b"17"), None)?);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`RawHashIndex::insert`].
@@ -183,7 +301,17 @@ impl RawHashIndex {
         self.change(key, Change::Swap(expected, new), None)
     }
 
-    /// Removes an entry; answers with its value.
+    /// Removes an entry; returns its value.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// assert_eq!(sessions.remove(b"4f1c")?, Some(b"17".to_vec()));
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`RawHashIndex::insert`].
@@ -192,7 +320,17 @@ impl RawHashIndex {
         Ok(self.change(key, Change::Remove, Some(&mut old))?.then_some(old))
     }
 
-    /// Removes an entry; answers whether there was one.
+    /// Removes an entry; returns whether there was one.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// assert!(sessions.delete(b"4f1c")?);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`RawHashIndex::insert`].
@@ -202,6 +340,17 @@ impl RawHashIndex {
 
     /// Lets `f` change the bytes of a value, but not how many they are; `None` if there is no such
     /// key. `f` runs under the bucket's latch: it must be short and not use the store.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// sessions.update_in_place(b"4f1c", |value| value[0] = b'9')?;
+    /// assert_eq!(sessions.get(b"4f1c")?, Some(b"97".to_vec()));
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`RawHashIndex::insert`].
@@ -227,7 +376,17 @@ impl RawHashIndex {
         })
     }
 
-    /// Removes all entries, and gives their pages back; answers how many there were.
+    /// Removes all entries, and gives their pages back; returns how many there were.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// assert_eq!(sessions.clear()?, 1);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`RawHashIndex::insert`].
@@ -237,16 +396,36 @@ impl RawHashIndex {
 
     /// All entries, in no order that means anything. Others may write meanwhile: an entry that is
     /// there all the time comes exactly once.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// assert_eq!(sessions.iter().count(), 1);
+    /// # Ok(()) }
+    /// ```
     pub fn iter(&self) -> RawEntries<'_> {
         let any =
             turn!(AnyHashIndex => AnyEntries, &self.any, index => index.structure().entries());
         let count = each!(AnyHashIndex, &self.any, index => {
             ScanCount::begin(index.store().pool().counters(), index.store().pool().latencies())
         });
-        RawEntries { index: self, any, count, is_over: false }
+        RawEntries::new(&self.any, any, count)
     }
 
     /// Counts the entries: a walk over all buckets.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// assert_eq!(sessions.len()?, 1);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`RawHashIndex::get_with`].
@@ -256,6 +435,16 @@ impl RawHashIndex {
 
     /// Whether there is no entry.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// assert!(!sessions.is_empty()?);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`RawHashIndex::get_with`].
     pub fn is_empty(&self) -> Result<bool, Error> {
@@ -264,54 +453,20 @@ impl RawHashIndex {
 
     /// Walks the whole index and says what it is made of.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// println!("{:?}", sessions.stats()?);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`RawHashIndex::get_with`].
     pub fn stats(&self) -> Result<HashStats, Error> {
         each!(AnyHashIndex, &self.any, index => index.look(|index| index.stats()))
-    }
-
-    fn may_read(&self) -> Result<(), Error> {
-        each!(AnyHashIndex, &self.any, index => index.store().may_read())
-    }
-}
-
-/// The entries of a hash index. After an error it ends.
-pub struct RawEntries<'t> {
-    index: &'t RawHashIndex,
-    any: AnyEntries<'t>,
-    count: ScanCount<'t>,
-    is_over: bool,
-}
-
-impl RawEntries<'_> {
-    /// The name of the index.
-    pub(crate) fn name(&self) -> &str {
-        self.index.name()
-    }
-
-    pub(crate) fn end(&mut self) {
-        self.is_over = true;
-    }
-
-    fn step(&mut self) -> Result<Option<RawEntry>, Error> {
-        self.index.may_read()?;
-        Ok(each!(AnyEntries, &mut self.any, entries => entries.next()).transpose()?)
-    }
-}
-
-impl Iterator for RawEntries<'_> {
-    type Item = Result<RawEntry, Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.is_over {
-            return None;
-        }
-        let next = self.step();
-        match &next {
-            Ok(Some(_)) => self.count.rows += 1,
-            Ok(None) | Err(_) => self.is_over = true,
-        }
-        next.transpose()
     }
 }
 

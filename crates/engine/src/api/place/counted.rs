@@ -1,9 +1,16 @@
-//! Counting scans.
+//! What calls are counted as.
 
 use std::time::Instant;
 
 use crate::pool::stats::counters::{Counter, Counters, Timing};
 use crate::pool::stats::histogram::Latencies;
+
+/// Lookups.
+pub(crate) const GET: (Counter, Timing) = (Counter::Gets, Timing::GetTime);
+/// Writes.
+pub(crate) const PUT: (Counter, Timing) = (Counter::Puts, Timing::PutTime);
+/// Removals.
+pub(crate) const DELETE: (Counter, Timing) = (Counter::Deletes, Timing::DeleteTime);
 
 /// Counts a scan, and its rows, when it is over.
 pub(crate) struct ScanCount<'s> {

@@ -1,0 +1,324 @@
+//! Where a tree is read and written: by itself, in a transaction, in a snapshot; and the byte-level
+//! calls of each.
+//!
+//! They are compiled in this crate, once per combination. The public types over them are thin:
+//! `raw::verbs` for byte strings, `typed::verbs` for keys and values with types.
+
+use std::io;
+use std::panic::Location;
+
+use crate::api::any::*;
+use crate::api::place::counted::{DELETE, GET, PUT};
+use crate::api::place::range::{RawEntry, RawRange, bounds};
+use crate::api::place::reader::RawReader;
+use crate::api::place::snapshot_view::SnapshotView;
+use crate::api::place::txn_cell::TxnCell;
+use crate::btree::{Lookup, WriteCondition, WriteOutcome};
+use crate::encoding::key_range::KeyRange;
+use crate::page::Scratch;
+use crate::store::error::Error;
+use crate::store::range::StoreRange;
+
+/// A tree, and where it is read and written.
+#[derive(Clone, Copy)]
+pub(crate) enum Place<'t> {
+    /// By itself: each call takes effect as a whole.
+    Tree(&'t AnyTree),
+    /// In a transaction.
+    Txn(&'t TxnCell, &'t AnyTree),
+    /// In a snapshot, which is never written to: no public type leads there.
+    Snapshot(&'t SnapshotView, &'t AnyTree),
+}
+
+impl<'t> Place<'t> {
+    fn tree(self) -> &'t AnyTree {
+        let (Place::Tree(tree) | Place::Txn(_, tree) | Place::Snapshot(_, tree)) = self;
+        tree
+    }
+
+    /// The name of the tree.
+    pub(crate) fn name(self) -> &'t str {
+        each!(AnyTree, self.tree(), tree => tree.name())
+    }
+
+    /// Hands the value of `key` to `f` during the call, for what decodes it; returns whether there
+    /// is such a key.
+    pub(crate) fn look(self, key: &[u8], f: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+        match self {
+            Place::Txn(cell, tree) => cell.get(tree, key, f),
+            Place::Snapshot(view, tree) => view.get(tree, key, f),
+            Place::Tree(_) => {
+                let mut scratch = Scratch::default();
+                Ok(self.find(key, &mut scratch)?.map(&scratch, f).is_some())
+            }
+        }
+    }
+
+    /// As [`BTree::get_scratch`](crate::btree::BTree::get_scratch).
+    pub(crate) fn find(self, key: &[u8], scratch: &mut Scratch) -> Result<Lookup<Vec<u8>>, Error> {
+        if let Place::Tree(tree) = self {
+            return each!(AnyTree, tree, tree => {
+                tree.read_key(GET, key, |tree| tree.get_scratch(key, scratch))
+            });
+        }
+        let mut value = Vec::new();
+        let found = self.look(key, &mut |bytes| value.extend_from_slice(bytes))?;
+        Ok(if found { Lookup::Overflow(value) } else { Lookup::Missing })
+    }
+
+    /// The value of `key`.
+    pub(crate) fn get(self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let mut scratch = Scratch::default();
+        Ok(match self.find(key, &mut scratch)? {
+            Lookup::Missing => None,
+            Lookup::Inline => Some(scratch.bytes().to_vec()),
+            Lookup::Overflow(value) => Some(value),
+        })
+    }
+
+    /// Locks `key` to write it, inside a transaction.
+    pub(crate) fn lock(self, key: &[u8]) -> Result<(), Error> {
+        match self {
+            Place::Txn(cell, tree) => cell.lock(tree, key),
+            Place::Tree(_) | Place::Snapshot(..) => Ok(()),
+        }
+    }
+
+    /// The value of `key`, which is to be written next.
+    pub(crate) fn get_to_write(self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        self.lock(key)?;
+        self.get(key)
+    }
+
+    pub(crate) fn has(self, key: &[u8]) -> Result<bool, Error> {
+        match self {
+            Place::Tree(tree) => each!(AnyTree, tree, tree => {
+                tree.read_key(GET, key, |tree| tree.contains(key))
+            }),
+            Place::Txn(..) | Place::Snapshot(..) => self.look(key, &mut |_| ()),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn key_range(self, range: &KeyRange) -> RawRange<'t> {
+        let caller = Location::caller();
+        match self {
+            Place::Txn(cell, tree) => RawRange::in_txn(cell, tree, range),
+            Place::Snapshot(view, tree) => view.key_range(tree, range),
+            Place::Tree(tree) => {
+                let any = turn!(AnyTree => AnyRange, tree, tree => {
+                    StoreRange::committed(tree, bounds(range), caller)
+                });
+                RawRange::new(tree, any, range)
+            }
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn count_range(self, range: &KeyRange) -> Result<u64, Error> {
+        if let Place::Tree(tree) = self
+            && *range == KeyRange::ALL
+            && let Some(count) = each!(AnyTree, tree, tree => tree.count_quietly())?
+        {
+            return Ok(count);
+        }
+        if let Place::Txn(cell, tree) = self {
+            cell.lock_range(tree, range)?;
+        }
+        let (mut keys, mut count) = (self.key_range(range).keys_only(), 0);
+        while keys.next_entry()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    pub(crate) fn stream(self, key: &[u8]) -> Result<Option<RawReader<'t>>, Error> {
+        if let Place::Snapshot(view, tree) = self {
+            return Ok(view.stream(tree, key)?.map(RawReader::new));
+        }
+        if let Place::Txn(cell, tree) = self
+            && !cell.get(tree, key, &mut |_| ())?
+        {
+            return Ok(None);
+        }
+        let any = turn_some!(AnyTree => AnyReader, self.tree(), tree => {
+            tree.store().may_read()?;
+            tree.btree().reader(key)?
+        });
+        Ok(any.map(RawReader::new))
+    }
+
+    /// As [`Transaction::write`](crate::txn::Transaction::write), inside a transaction.
+    fn write(
+        self,
+        key: &[u8],
+        value: Option<&[u8]>,
+        condition: WriteCondition<'_>,
+    ) -> Result<WriteOutcome, Error> {
+        match self {
+            Place::Txn(cell, tree) => cell.write(tree, key, value, condition),
+            Place::Tree(_) | Place::Snapshot(..) => Err(Error::ReadOnly),
+        }
+    }
+
+    pub(crate) fn upsert(self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
+        let Place::Tree(tree) = self else {
+            return Ok(self.write(key, Some(value), WriteCondition::Always)?.existed);
+        };
+        each!(AnyTree, tree, tree => tree.write_key(PUT, key, |tree| tree.upsert(key, value)))
+    }
+
+    pub(crate) fn upsert_returning(
+        self,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let Place::Tree(tree) = self else {
+            let old = self.get_to_write(key)?;
+            self.upsert(key, value)?;
+            return Ok(old);
+        };
+        each!(AnyTree, tree, tree => {
+            tree.write_key(PUT, key, |tree| tree.upsert_returning(key, value))
+        })
+    }
+
+    pub(crate) fn insert_new(self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
+        let Place::Tree(tree) = self else {
+            return Ok(self.write(key, Some(value), WriteCondition::Absent)?.applied);
+        };
+        each!(AnyTree, tree, tree => tree.write_key(PUT, key, |tree| tree.insert(key, value)))
+    }
+
+    pub(crate) fn replace_old(self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
+        let Place::Tree(tree) = self else {
+            return Ok(self.write(key, Some(value), WriteCondition::Present)?.applied);
+        };
+        each!(AnyTree, tree, tree => tree.write_key(PUT, key, |tree| tree.replace(key, value)))
+    }
+
+    pub(crate) fn swap(
+        self,
+        key: &[u8],
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<bool, Error> {
+        let Place::Tree(tree) = self else {
+            let is_expected = self.get_to_write(key)?.as_deref() == expected;
+            if is_expected && (expected.is_some() || new.is_some()) {
+                self.write(key, new, WriteCondition::Always)?;
+            }
+            return Ok(is_expected);
+        };
+        each!(AnyTree, tree, tree => {
+            tree.write_key(PUT, key, |tree| tree.compare_and_swap(key, expected, new))
+        })
+    }
+
+    /// Returns whether there is such a key.
+    pub(crate) fn update_bytes(
+        self,
+        key: &[u8],
+        f: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<bool, Error> {
+        match self {
+            Place::Txn(cell, tree) => cell.update_bytes(tree, key, f),
+            Place::Snapshot(..) => Err(Error::ReadOnly),
+            Place::Tree(tree) => each!(AnyTree, tree, tree => {
+                let update = |done: Option<()>| done.is_some();
+                tree.write_key(PUT, key, |tree| tree.update_in_place(key, f).map(update))
+            }),
+        }
+    }
+
+    pub(crate) fn remove_returning(self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let Place::Tree(tree) = self else {
+            let old = self.get_to_write(key)?;
+            if old.is_some() {
+                self.remove_key(key)?;
+            }
+            return Ok(old);
+        };
+        each!(AnyTree, tree, tree => {
+            tree.write_key(DELETE, key, |tree| tree.remove_returning(key))
+        })
+    }
+
+    pub(crate) fn remove_key(self, key: &[u8]) -> Result<bool, Error> {
+        let Place::Tree(tree) = self else {
+            return Ok(self.write(key, None, WriteCondition::Present)?.applied);
+        };
+        each!(AnyTree, tree, tree => tree.write_key(DELETE, key, |tree| tree.remove(key)))
+    }
+
+    pub(crate) fn remove_all(self, range: &KeyRange) -> Result<u64, Error> {
+        match self {
+            Place::Txn(cell, tree) => {
+                cell.lock_range(tree, range)?;
+                self.remove_each(range)
+            }
+            Place::Snapshot(..) => Err(Error::ReadOnly),
+            Place::Tree(tree) => {
+                let (start, end) = bounds(range);
+                each!(AnyTree, tree, tree => {
+                    tree.write_all(DELETE, (start, end), |tree| tree.delete_range(start, end))
+                })
+            }
+        }
+    }
+
+    /// Removes the entries of a range key by key: as many as a transaction can undo.
+    fn remove_each(self, range: &KeyRange) -> Result<u64, Error> {
+        let (mut keys, mut removed) = (self.key_range(range).keys_only(), 0);
+        while let Some((key, _)) = keys.next_entry()? {
+            let key = key.to_vec();
+            removed += u64::from(keys.writing(|| self.remove_key(&key))?);
+        }
+        Ok(removed)
+    }
+
+    pub(crate) fn remove_everything(self) -> Result<u64, Error> {
+        let Place::Tree(tree) = self else { return self.remove_all(&KeyRange::ALL) };
+        let (start, end) = bounds(&KeyRange::ALL);
+        each!(AnyTree, tree, tree => {
+            tree.write_all(DELETE, (start, end), |tree| tree.clear())
+        })
+    }
+
+    pub(crate) fn pop(self, first: bool) -> Result<Option<RawEntry>, Error> {
+        match self {
+            Place::Tree(tree) => each!(AnyTree, tree, tree => tree.pop(first)),
+            Place::Txn(cell, tree) => cell.pop(tree, first),
+            Place::Snapshot(..) => Err(Error::ReadOnly),
+        }
+    }
+
+    /// Removes an entry that was read from `range` if it is still `value`; returns whether it was.
+    pub(crate) fn take(
+        self,
+        range: &mut RawRange<'_>,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<bool, Error> {
+        match self {
+            Place::Tree(_) => self.swap(key, Some(value), None),
+            Place::Txn(..) => range.writing(|| self.remove_key(key)),
+            Place::Snapshot(..) => Err(Error::ReadOnly),
+        }
+    }
+
+    pub(crate) fn put_stream(
+        self,
+        key: &[u8],
+        len: u64,
+        mut source: &mut dyn io::Read,
+    ) -> Result<bool, Error> {
+        match self {
+            Place::Txn(cell, tree) => cell.put_from(tree, key, len, source),
+            Place::Snapshot(..) => Err(Error::ReadOnly),
+            Place::Tree(tree) => each!(AnyTree, tree, tree => {
+                tree.write_key_from(PUT, key, len, &mut source)
+            }),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The entries of a range of byte strings, wherever they are read: one type for a tree by itself, a
+//! transaction and a snapshot.
+
+use std::ops::Bound;
+
+use crate::api::any::*;
+use crate::api::place::counted::ScanCount;
+use crate::api::place::txn_cell::TxnCell;
+use crate::api::place::txn_scan::TxnScan;
+use crate::btree::Entry as BytesEntry;
+use crate::encoding::key_range::KeyRange;
+use crate::store::error::Error;
+
+/// An owned entry.
+pub type RawEntry = (Vec<u8>, Vec<u8>);
+
+pub(crate) fn bounds(range: &KeyRange) -> (Bound<&[u8]>, Bound<&[u8]>) {
+    (range.start.as_ref().map(Vec::as_slice), range.end.as_ref().map(Vec::as_slice))
+}
+
+enum Source<'t> {
+    /// What is committed, or a snapshot.
+    Any(AnyRange<'t>),
+    Txn(TxnScan<'t>),
+    /// It could not begin: the first step reports why.
+    Failed(Option<Error>),
+}
+
+/// The entries of a range, from both ends.
+///
+/// As an iterator it gives owned entries; [`RawRange::next_entry`] lends them. After an error it
+/// ends. What it shows depends on where it reads: in a tree, what is committed, each leaf as it was
+/// at some moment; in a transaction, what the transaction sees, which it locks; in a snapshot, what
+/// that shows.
+///
+/// ```
+/// # use millpond::{Db, Error, Options};
+/// # fn main() -> Result<(), Error> {
+/// let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let tree = db.raw_tree("ponds")?;
+/// tree.put(b"mill", b"deep")?;
+/// tree.put(b"weir", b"wide")?;
+/// let mut bytes = 0;
+/// let mut range = tree.range(&b"m"[..]..);
+/// while let Some((key, value)) = range.next_entry()? {
+///     bytes += key.len() + value.len();
+/// }
+/// assert_eq!(bytes, 16);
+/// # Ok(()) }
+/// ```
+pub struct RawRange<'t> {
+    tree: &'t AnyTree,
+    source: Source<'t>,
+    count: ScanCount<'t>,
+    is_over: bool,
+}
+
+impl<'t> RawRange<'t> {
+    fn from(tree: &'t AnyTree, source: Source<'t>, is_over: bool) -> RawRange<'t> {
+        let count = each!(AnyTree, tree, tree => {
+            ScanCount::begin(tree.store().pool().counters(), tree.store().pool().latencies())
+        });
+        RawRange { tree, source, count, is_over }
+    }
+
+    pub(crate) fn new(tree: &'t AnyTree, any: AnyRange<'t>, range: &KeyRange) -> RawRange<'t> {
+        RawRange::from(tree, Source::Any(any), range.is_empty())
+    }
+
+    /// A range of `tree` inside a transaction.
+    pub(crate) fn in_txn(cell: &'t TxnCell, tree: &'t AnyTree, range: &KeyRange) -> RawRange<'t> {
+        let scan = TxnScan::new(cell, tree, range);
+        RawRange::from(tree, Source::Txn(scan), range.is_empty())
+    }
+
+    /// A range that only gives `error`.
+    pub(crate) fn failed(tree: &'t AnyTree, error: Error) -> RawRange<'t> {
+        RawRange::from(tree, Source::Failed(Some(error)), false)
+    }
+
+    fn map(
+        mut self,
+        any: impl FnOnce(AnyRange<'t>) -> AnyRange<'t>,
+        scan: impl FnOnce(TxnScan<'t>) -> TxnScan<'t>,
+    ) -> Self {
+        self.source = match self.source {
+            Source::Any(range) => Source::Any(any(range)),
+            Source::Txn(range) => Source::Txn(scan(range)),
+            failed @ Source::Failed(_) => failed,
+        };
+        self
+    }
+
+    /// Leaves large values unread: they come out empty.
+    #[must_use]
+    pub fn keys_only(self) -> Self {
+        let any = |any| turn!(AnyRange => AnyRange, any, range => range.keys_only());
+        self.map(any, TxnScan::keys_only)
+    }
+
+    /// Marks a large scan: the pool need not keep the leaves that it has to load for it.
+    #[must_use]
+    pub fn as_scan(self) -> Self {
+        let any = |any| turn!(AnyRange => AnyRange, any, range => range.for_scan());
+        self.map(any, TxnScan::as_scan)
+    }
+
+    fn step<E>(
+        count: &mut ScanCount<'_>,
+        is_over: &mut bool,
+        next: Result<Option<E>, Error>,
+    ) -> Result<Option<E>, Error> {
+        match &next {
+            Ok(Some(_)) => count.rows += 1,
+            Ok(None) | Err(_) => *is_over = true,
+        }
+        next
+    }
+
+    fn may_step(&self) -> Result<bool, Error> {
+        if self.is_over {
+            return Ok(false);
+        }
+        each!(AnyTree, self.tree, tree => tree.store().may_read())?;
+        Ok(true)
+    }
+
+    /// The next entry from the front, borrowed until the next call.
+    ///
+    /// # Errors
+    /// The store failed, or what the range reads from: the transaction, or the snapshot.
+    pub fn next_entry(&mut self) -> Result<Option<BytesEntry<'_>>, Error> {
+        if !self.may_step()? {
+            return Ok(None);
+        }
+        let next = match &mut self.source {
+            Source::Any(any) => each!(AnyRange, any, range => range.next()),
+            Source::Txn(scan) => scan.next(true),
+            Source::Failed(error) => error.take().map_or(Ok(None), Err),
+        };
+        Self::step(&mut self.count, &mut self.is_over, next)
+    }
+
+    /// The next entry from the back, borrowed until the next call.
+    ///
+    /// # Errors
+    /// As [`RawRange::next_entry`].
+    pub fn next_entry_back(&mut self) -> Result<Option<BytesEntry<'_>>, Error> {
+        if !self.may_step()? {
+            return Ok(None);
+        }
+        let next = match &mut self.source {
+            Source::Any(any) => each!(AnyRange, any, range => range.next_back()),
+            Source::Txn(scan) => scan.next(false),
+            Source::Failed(error) => error.take().map_or(Ok(None), Err),
+        };
+        Self::step(&mut self.count, &mut self.is_over, next)
+    }
+
+    /// Runs `write`, which changes the entry that was given last and no other: what was read ahead
+    /// stays.
+    pub(crate) fn writing<R>(&mut self, write: impl FnOnce() -> R) -> R {
+        let Source::Txn(scan) = &mut self.source else { return write() };
+        let is_fresh = scan.is_fresh();
+        let done = write();
+        if is_fresh {
+            scan.keep();
+        }
+        done
+    }
+
+    /// The name of the tree.
+    pub(crate) fn tree_name(&self) -> &str {
+        each!(AnyTree, self.tree, tree => tree.name())
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.is_over = true;
+    }
+}
+
+impl Iterator for RawRange<'_> {
+    type Item = Result<RawEntry, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let entry = self.next_entry().transpose()?;
+        Some(entry.map(|(key, value)| (key.to_vec(), value.to_vec())))
+    }
+}
+
+impl DoubleEndedIterator for RawRange<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let entry = self.next_entry_back().transpose()?;
+        Some(entry.map(|(key, value)| (key.to_vec(), value.to_vec())))
+    }
+}

@@ -1,0 +1,226 @@
+//! A transaction whose handles share it: its byte-level calls, each of which has it to itself for
+//! as long as it runs.
+//!
+//! [`Txn`](crate::Txn) and its trees hold it by shared reference, so that several trees of one
+//! transaction are used side by side and a range goes on while entries are written. A closure of
+//! the user runs when the call is over, with a copy; only that of an update in place runs within
+//! it, and fails with [`TxnError::Nested`] if it calls the transaction.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::ops::Bound;
+
+use crate::api::any::*;
+use crate::btree::{WriteCondition, WriteOutcome};
+use crate::encoding::key_range::KeyRange;
+use crate::store::error::Error;
+use crate::txn::{OwnedEntry, Savepoint, ScanSome, TxnError};
+
+/// The outcome of the last call of a transaction, for what retries it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    /// Nothing that a retry would change.
+    Settled,
+    /// It lost in a deadlock.
+    Victim,
+    /// It waited for a lock for too long.
+    TimedOut,
+}
+
+impl Outcome {
+    pub(crate) fn of(error: &Error) -> Outcome {
+        match (error.is_timeout(), error.is_retriable()) {
+            (true, _) => Outcome::TimedOut,
+            (false, true) => Outcome::Victim,
+            (false, false) => Outcome::Settled,
+        }
+    }
+}
+
+/// A transaction, and what its handles have to know of one another.
+pub(crate) struct TxnCell {
+    any: RefCell<AnyTxn>,
+    outcome: Cell<Outcome>,
+    /// Writes so far: what was read ahead before one of them may have changed.
+    writes: Cell<u64>,
+}
+
+/// Evaluates `$body` for a transaction and a tree of the same combination.
+macro_rules! of_tree {
+    ($any:expr, $tree:expr, $tx:ident, $held:ident => $body:expr) => {
+        both!(
+            (AnyTxn, $any, $tx), (AnyTree, $tree, $held) => $body,
+            else Err(other_store($tree))
+        )
+    };
+}
+
+#[cold]
+fn other_store(tree: &AnyTree) -> Error {
+    Error::OtherStore { name: each!(AnyTree, tree, tree => tree.name().to_string()) }
+}
+
+fn bounds(range: &KeyRange) -> (Bound<&[u8]>, Bound<&[u8]>) {
+    (range.start.as_ref().map(Vec::as_slice), range.end.as_ref().map(Vec::as_slice))
+}
+
+impl TxnCell {
+    pub(crate) fn new(any: AnyTxn) -> TxnCell {
+        let (outcome, writes) = (Cell::new(Outcome::Settled), Cell::new(0));
+        TxnCell { any: RefCell::new(any), outcome, writes }
+    }
+
+    /// The outcome of the last call.
+    pub(crate) fn outcome(&self) -> Outcome {
+        self.outcome.get()
+    }
+
+    /// How many calls have written.
+    pub(crate) fn writes(&self) -> u64 {
+        self.writes.get()
+    }
+
+    /// Runs a call.
+    #[inline]
+    pub(crate) fn call<R>(
+        &self,
+        work: impl FnOnce(&mut AnyTxn) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let Ok(mut any) = self.any.try_borrow_mut() else { return Err(TxnError::Nested.into()) };
+        let done = work(&mut any);
+        let outcome = match &done {
+            Ok(_) => Outcome::Settled,
+            Err(error) => Outcome::of(error),
+        };
+        self.outcome.set(outcome);
+        done
+    }
+
+    /// Runs a call that writes.
+    #[inline]
+    fn writing<R>(&self, work: impl FnOnce(&mut AnyTxn) -> Result<R, Error>) -> Result<R, Error> {
+        self.writes.set(self.writes.get() + 1);
+        self.call(work)
+    }
+
+    /// The transaction, for a call that has the handle to itself.
+    pub(crate) fn get_mut(&mut self) -> &mut AnyTxn {
+        self.any.get_mut()
+    }
+
+    /// A moment to go back to.
+    pub(crate) fn savepoint(&self) -> Savepoint {
+        each!(AnyTxn, &*self.any.borrow(), tx => tx.savepoint())
+    }
+
+    /// Undoes what was changed since `savepoint`.
+    pub(crate) fn rollback_to(&self, savepoint: &Savepoint) -> Result<(), Error> {
+        self.writing(|any| each!(AnyTxn, any, tx => tx.rollback_to(savepoint)))
+    }
+
+    /// Hands the entries of a range, which is locked as a whole first, to `f` until it returns
+    /// `false`. `f` must not call the transaction.
+    pub(crate) fn scan(
+        &self,
+        tree: &AnyTree,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        forward: bool,
+        f: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), Error> {
+        self.call(|any| {
+            of_tree!(any, tree, tx, tree => match forward {
+                true => tx.scan(tree, bounds, f),
+                false => tx.scan_back(tree, bounds, f),
+            })
+        })
+    }
+
+    /// The transaction, to end it.
+    pub(crate) fn into_inner(self) -> AnyTxn {
+        self.any.into_inner()
+    }
+
+    /// Hands the value of `key` to `f`, which must not call the transaction; returns whether there
+    /// is such a key.
+    pub(crate) fn get(
+        &self,
+        tree: &AnyTree,
+        key: &[u8],
+        f: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, Error> {
+        self.call(|any| of_tree!(any, tree, tx, tree => Ok(tx.get(tree, key, f)?.is_some())))
+    }
+
+    /// Locks `key` to write it.
+    pub(crate) fn lock(&self, tree: &AnyTree, key: &[u8]) -> Result<(), Error> {
+        self.call(|any| of_tree!(any, tree, tx, tree => tx.lock(tree, key)))
+    }
+
+    /// Locks the keys of a range to read them.
+    pub(crate) fn lock_range(&self, tree: &AnyTree, range: &KeyRange) -> Result<(), Error> {
+        self.call(|any| of_tree!(any, tree, tx, tree => tx.lock_range(tree, bounds(range))))
+    }
+
+    /// As [`Transaction::write`](crate::txn::Transaction::write).
+    pub(crate) fn write(
+        &self,
+        tree: &AnyTree,
+        key: &[u8],
+        value: Option<&[u8]>,
+        condition: WriteCondition<'_>,
+    ) -> Result<WriteOutcome, Error> {
+        self.writing(|any| of_tree!(any, tree, tx, tree => tx.write(tree, key, value, condition)))
+    }
+
+    /// Lets `f` change the bytes of a value, but not their number; returns whether there is such a
+    /// key. `f` must not call the transaction.
+    pub(crate) fn update_bytes(
+        &self,
+        tree: &AnyTree,
+        key: &[u8],
+        f: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<bool, Error> {
+        self.writing(|any| of_tree!(any, tree, tx, tree => Ok(tx.update(tree, key, f)?.is_some())))
+    }
+
+    /// Removes the first entry, or the last, and returns it.
+    pub(crate) fn pop(&self, tree: &AnyTree, first: bool) -> Result<Option<OwnedEntry>, Error> {
+        self.writing(|any| of_tree!(any, tree, tx, tree => tx.pop(tree, first)))
+    }
+
+    /// Sets `key` to `len` bytes out of `source`; returns whether there was an entry. The key is
+    /// locked first; `source` is read before the entry is changed, and may call the transaction.
+    pub(crate) fn put_from(
+        &self,
+        tree: &AnyTree,
+        key: &[u8],
+        len: u64,
+        mut source: &mut dyn std::io::Read,
+    ) -> Result<bool, Error> {
+        use crate::btree::Streamed;
+        self.lock(tree, key)?;
+        each!(AnyTree, tree, held => match held.btree().read_streamed(key, len, &mut source)? {
+            Streamed::Inline(value) => {
+                Ok(self.write(tree, key, Some(&value), WriteCondition::Always)?.existed)
+            }
+            Streamed::Detached(built) => {
+                self.writing(|any| {
+                    of_tree!(any, tree, tx, tree => tx.put_built(tree, key, built))
+                })
+            }
+        })
+    }
+
+    /// As [`Transaction::scan_some`](crate::txn::Transaction::scan_some).
+    pub(crate) fn scan_some(
+        &self,
+        tree: &AnyTree,
+        range: &KeyRange,
+        how: ScanSome,
+        out: &mut VecDeque<OwnedEntry>,
+    ) -> Result<(), Error> {
+        self.call(
+            |any| of_tree!(any, tree, tx, tree => tx.scan_some(tree, bounds(range), how, out)),
+        )
+    }
+}

@@ -1,0 +1,353 @@
+//! The structures of a store, by name: opening, creating, dropping and listing them.
+
+use crate::api::any::*;
+use crate::api::db::Db;
+use crate::api::raw::hash_index::RawHashIndex;
+use crate::api::raw::heap::RawHeap;
+use crate::api::raw::tree::RawTree;
+use crate::api::typed::hash_index::HashIndex;
+use crate::api::typed::heap::Heap;
+use crate::api::typed::tree::Tree;
+use crate::encoding::key::{DecodeKey, Key};
+use crate::encoding::value::{DecodeValue, Value};
+use crate::store::entry::{Entry, Structure, TypeNames};
+use crate::store::error::Error;
+
+impl Db {
+    /// The tree of that name, with keys and values of these types; made if there is none. It keeps
+    /// the names of the types that it was made with, as far as these have names
+    /// ([`DecodeKey::type_name`](crate::encoding::key::DecodeKey::type_name)), and is not opened
+    /// with others. A tree that was made as one of byte strings, or before there were such names,
+    /// has none, and its user must know its types; [`RawTree::typed`] asks for nothing.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// db.tree::<u64, String>("names")?.put(&7, "Ada")?;
+    /// let wrong = db.tree::<String, String>("names").unwrap_err();
+    /// assert!(wrong.to_string().contains("keys of type u64, not String"));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OtherType`], [`Error::Name`], [`Error::OtherKind`], or the store failed.
+    pub fn tree<K: Key, V: Value>(&self, name: &str) -> Result<Tree<K, V>, Error> {
+        let types = types_of::<K, V>();
+        let tree = turn!(AnyStore => AnyTree, self.any(), store => store.tree_of(name, &types)?);
+        Ok(RawTree::new(tree).typed())
+    }
+
+    /// The names of the types that a structure was made with, as far as they are known.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// db.tree::<u64, String>("names")?;
+    /// assert_eq!(db.types("names")?.key.as_deref(), Some("u64"));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The catalog cannot be read.
+    pub fn types(&self, name: &str) -> Result<TypeNames, Error> {
+        each!(AnyStore, self.any(), store => store.types(name))
+    }
+
+    /// The tree of that name, of byte strings; made if there is none.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// db.raw_tree("ponds")?.put(b"mill", b"deep")?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Db::tree`].
+    pub fn raw_tree(&self, name: &str) -> Result<RawTree, Error> {
+        let tree = turn!(AnyStore => AnyTree, self.any(), store => store.tree(name)?);
+        Ok(RawTree::new(tree))
+    }
+
+    /// The tree of that name, which must exist.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// assert!(matches!(db.open_tree("ponds"), Err(Error::NoTree { .. })));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NoTree`], or as [`Db::tree`].
+    pub fn open_tree(&self, name: &str) -> Result<RawTree, Error> {
+        let tree = turn!(AnyStore => AnyTree, self.any(), store => store.open_tree(name)?);
+        Ok(RawTree::new(tree))
+    }
+
+    /// A new, empty tree of that name.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// db.create_tree("ponds")?;
+    /// assert!(matches!(db.create_tree("ponds"), Err(Error::Exists { .. })));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Exists`], or as [`Db::tree`].
+    pub fn create_tree(&self, name: &str) -> Result<RawTree, Error> {
+        let tree = turn!(AnyStore => AnyTree, self.any(), store => store.create_tree(name)?);
+        Ok(RawTree::new(tree))
+    }
+
+    /// Removes a tree and gives all its pages back. Nobody may have a handle of it any more.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// db.create_tree("ponds")?;
+    /// db.drop_tree("ponds")?;
+    /// assert!(db.trees()?.is_empty());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NoTree`], [`Error::TreeInUse`], or the store failed.
+    pub fn drop_tree(&self, name: &str) -> Result<(), Error> {
+        self.drop_structure(name, Structure::Tree)
+    }
+
+    /// The hash index of that name, with keys and values of these types; made if there is none.
+    /// It finds a key faster than a tree does, and has no order. Its types are kept as those of a
+    /// tree are.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.hash_index::<String, u64>("sessions")?;
+    /// sessions.put("4f1c", &17)?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OtherType`], [`Error::Name`], [`Error::OtherKind`], or the
+    /// store failed.
+    pub fn hash_index<K: Key, V: Value>(&self, name: &str) -> Result<HashIndex<K, V>, Error> {
+        Ok(self.hash_index_of(name, &types_of::<K, V>())?.typed())
+    }
+
+    /// The hash index of that name, of byte strings; made if there is none.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// db.raw_hash_index("sessions")?.put(b"4f1c", b"17")?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Db::hash_index`].
+    pub fn raw_hash_index(&self, name: &str) -> Result<RawHashIndex, Error> {
+        self.hash_index_of(name, &TypeNames::default())
+    }
+
+    fn hash_index_of(&self, name: &str, types: &TypeNames) -> Result<RawHashIndex, Error> {
+        let index =
+            turn!(AnyStore => AnyHashIndex, self.any(), store => store.hash_index_of(name, types)?);
+        Ok(RawHashIndex::new(index))
+    }
+
+    /// The hash index of that name, which must exist.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// assert!(db.open_hash_index("sessions").is_err());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NoStructure`], or as [`Db::hash_index`].
+    pub fn open_hash_index(&self, name: &str) -> Result<RawHashIndex, Error> {
+        let index =
+            turn!(AnyStore => AnyHashIndex, self.any(), store => store.open_hash_index(name)?);
+        Ok(RawHashIndex::new(index))
+    }
+
+    /// A new, empty hash index of that name.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// db.create_hash_index("sessions")?;
+    /// assert!(db.create_hash_index("sessions").is_err());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Exists`], or as [`Db::hash_index`].
+    pub fn create_hash_index(&self, name: &str) -> Result<RawHashIndex, Error> {
+        let index =
+            turn!(AnyStore => AnyHashIndex, self.any(), store => store.create_hash_index(name)?);
+        Ok(RawHashIndex::new(index))
+    }
+
+    /// The heap of that name, with records of this type, which is kept as the types of a tree are;
+    /// made if there is none.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.heap::<String>("notes")?;
+    /// let id = notes.append("quiet")?;
+    /// assert_eq!(notes.get(id)?.as_deref(), Some("quiet"));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OtherType`], [`Error::Name`], [`Error::OtherKind`], or the
+    /// store failed.
+    pub fn heap<V: Value>(&self, name: &str) -> Result<Heap<V>, Error> {
+        let types = TypeNames::new(None, <V as DecodeValue<'_>>::type_name());
+        Ok(self.heap_of(name, &types)?.typed())
+    }
+
+    /// The heap of that name, of byte strings; made if there is none.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// db.raw_heap("notes")?.append(b"quiet")?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Db::heap`].
+    pub fn raw_heap(&self, name: &str) -> Result<RawHeap, Error> {
+        self.heap_of(name, &TypeNames::default())
+    }
+
+    fn heap_of(&self, name: &str, types: &TypeNames) -> Result<RawHeap, Error> {
+        let heap = turn!(AnyStore => AnyHeap, self.any(), store => store.heap_of(name, types)?);
+        Ok(RawHeap::new(heap))
+    }
+
+    /// The heap of that name, which must exist.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// assert!(db.open_heap("notes").is_err());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NoStructure`], or as [`Db::heap`].
+    pub fn open_heap(&self, name: &str) -> Result<RawHeap, Error> {
+        let heap = turn!(AnyStore => AnyHeap, self.any(), store => store.open_heap(name)?);
+        Ok(RawHeap::new(heap))
+    }
+
+    /// A new, empty heap of that name.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// db.create_heap("notes")?;
+    /// assert!(db.create_heap("notes").is_err());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Exists`], or as [`Db::heap`].
+    pub fn create_heap(&self, name: &str) -> Result<RawHeap, Error> {
+        let heap = turn!(AnyStore => AnyHeap, self.any(), store => store.create_heap(name)?);
+        Ok(RawHeap::new(heap))
+    }
+
+    /// Removes a tree, hash index or heap, as `kind` says, and gives all its pages back. Nobody
+    /// may have a handle of it any more.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// db.create_heap("notes")?;
+    /// db.drop_structure("notes", millpond::Structure::Heap)?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NoTree`] or [`Error::NoStructure`], [`Error::OtherKind`], [`Error::TreeInUse`], or
+    /// the store failed.
+    pub fn drop_structure(&self, name: &str, kind: Structure) -> Result<(), Error> {
+        each!(AnyStore, self.any(), store => store.drop_structure(name, kind))
+    }
+
+    /// Everything that has a name, in order.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// db.create_heap("notes")?;
+    /// db.create_tree("ponds")?;
+    /// let names: Vec<String> = db.trees()?.into_iter().map(|(name, _)| name).collect();
+    /// assert_eq!(names, ["notes", "ponds"]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The catalog cannot be read.
+    pub fn trees(&self) -> Result<Vec<(String, Entry)>, Error> {
+        each!(AnyStore, self.any(), store => store.catalog())
+    }
+
+    /// Makes a structure with keys and values of these types, if there is none of that name: for
+    /// programs that know types by name only, as one that loads a dump does. What is there already
+    /// stays as it is.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let types = millpond::TypeNames::default();
+    /// db.make(millpond::Structure::Tree, "ponds", &types)?;
+    /// db.open_tree("ponds")?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OtherType`] or [`Error::OtherKind`] if there is another one, [`Error::Name`],
+    /// or the store failed.
+    pub fn make(&self, kind: Structure, name: &str, types: &TypeNames) -> Result<(), Error> {
+        match kind {
+            Structure::Tree => {
+                each!(AnyStore, self.any(), store => store.tree_of(name, types).map(drop))
+            }
+            Structure::Hash => self.hash_index_of(name, types).map(drop),
+            Structure::Heap => self.heap_of(name, types).map(drop),
+        }
+    }
+}
+
+/// The names of these types.
+fn types_of<K: Key, V: Value>() -> TypeNames {
+    TypeNames::new(<K as DecodeKey<'_>>::type_name(), <V as DecodeValue<'_>>::type_name())
+}

@@ -1,0 +1,124 @@
+//! Scans that lock what they have seen: a batch of entries at a time.
+//!
+//! A batch is looked at without locks first, to learn its last key; the range up to that key is
+//! locked; then it is read again, and what it holds now is the result (README of `lock`, "For the
+//! caller"). A scan that ends early has locked the keys from its bound to the end of its batch, and
+//! no other: nobody inserts, changes or removes an entry among those that it has seen, and
+//! everybody may behind them.
+
+use std::collections::VecDeque;
+use std::ops::Bound;
+
+use crate::btree::{BTree, Cursor};
+use crate::pool::{Pages, PoolError};
+use crate::txn::error::TxnError;
+use crate::txn::transaction::Transaction;
+
+/// Bytes of entries that a batch holds: it ends with the entry that exceeds them.
+const BYTES: usize = 256 << 10;
+
+/// An owned entry.
+pub type OwnedEntry = (Vec<u8>, Vec<u8>);
+
+/// How a batch is read.
+#[derive(Clone, Copy, Debug)]
+pub struct ScanSome {
+    /// From the first key, or from the last.
+    pub forward: bool,
+    /// How many entries are locked ahead at most.
+    pub max: usize,
+    /// Whether large values are not read, and come out empty.
+    pub keys_only: bool,
+    /// Whether the pool need not keep the leaves.
+    pub as_scan: bool,
+}
+
+impl ScanSome {
+    fn cursor<'t, P: Pages>(
+        self,
+        tree: &'t BTree<P>,
+        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+        keys_only: bool,
+    ) -> Cursor<'t, P> {
+        let mut cursor = tree.cursor_in(lower, upper);
+        if keys_only {
+            cursor = cursor.keys_only();
+        }
+        if self.as_scan { cursor.as_scan() } else { cursor }
+    }
+
+    fn begin<P: Pages>(self, cursor: &mut Cursor<'_, P>) -> Result<bool, PoolError> {
+        if self.forward { cursor.first() } else { cursor.last() }
+    }
+
+    fn step<P: Pages>(self, cursor: &mut Cursor<'_, P>) -> Result<bool, PoolError> {
+        if self.forward { cursor.next() } else { cursor.prev() }
+    }
+}
+
+impl Transaction {
+    /// Locks the entries next to one of the bounds, up to `how.max` of them or the other bound, and
+    /// appends them to `out`. Nothing is appended only if there are none between the bounds.
+    ///
+    /// # Errors
+    /// [`TxnError`].
+    pub fn scan_some<P: Pages>(
+        &mut self,
+        tree: &BTree<P>,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        how: ScanSome,
+        out: &mut VecDeque<OwnedEntry>,
+    ) -> Result<(), TxnError> {
+        loop {
+            let last = last_of(tree, bounds, how)?;
+            let range = match (&last, how.forward) {
+                (Some(last), true) => (bounds.0, Bound::Included(last.as_slice())),
+                (Some(last), false) => (Bound::Included(last.as_slice()), bounds.1),
+                (None, _) => bounds,
+            };
+            self.lock_range(tree, range.0, range.1)?;
+            let read = read(tree, range, how, out);
+            self.end_statement();
+            read?;
+            // What was seen first may be gone: then what is behind it is looked at.
+            if !out.is_empty() || last.is_none() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The last key of the batch; `None` if it ends at the bound.
+fn last_of<P: Pages>(
+    tree: &BTree<P>,
+    bounds: (Bound<&[u8]>, Bound<&[u8]>),
+    how: ScanSome,
+) -> Result<Option<Vec<u8>>, PoolError> {
+    let mut cursor = how.cursor(tree, bounds, true);
+    let mut more = how.begin(&mut cursor)?;
+    for _ in 1..how.max {
+        if !more {
+            return Ok(None);
+        }
+        more = how.step(&mut cursor)?;
+    }
+    Ok(more.then(|| cursor.key().to_vec()))
+}
+
+fn read<P: Pages>(
+    tree: &BTree<P>,
+    range: (Bound<&[u8]>, Bound<&[u8]>),
+    how: ScanSome,
+    out: &mut VecDeque<OwnedEntry>,
+) -> Result<(), PoolError> {
+    let mut cursor = how.cursor(tree, range, how.keys_only);
+    let mut more = how.begin(&mut cursor)?;
+    let mut bytes = 0;
+    while more && bytes <= BYTES {
+        let entry = (cursor.key().to_vec(), cursor.value().to_vec());
+        bytes += entry.0.len() + entry.1.len();
+        out.push_back(entry);
+        more = how.step(&mut cursor)?;
+    }
+    Ok(())
+}
