@@ -77,7 +77,8 @@ pub trait HitHook: Send + Sync + 'static {
     const HIT: Hit;
     /// Which clock is wanted.
     const TICK: TickSource = TickSource::None;
-    /// Whether the policy cools frames ([`Host::cool`]), so that a hit may have to revive one.
+    /// Whether the policy cools frames ([`Host::cool`](crate::host::Host::cool)), so that a hit may
+    /// have to revive one.
     const COOLS: bool = false;
     /// Whether [`PolicySpec::hit_on`](crate::contract::PolicySpec::hit_on) may return anything but
     /// [`HitOn::Fix`].

@@ -68,7 +68,8 @@ pub trait Host {
     /// Offers `frame` as the victim. Rules 2 and 3 of the module hold.
     fn offer(&mut self, frame: FrameId) -> OfferOutcome;
 
-    /// Asks to let `frame` cool. A host of policies without [`HitHook::COOLS`] refuses every frame.
+    /// Asks to let `frame` cool. A host of policies without
+    /// [`HitHook::COOLS`](crate::hook::HitHook::COOLS) refuses every frame.
     fn cool(&mut self, _frame: FrameId) -> Cooled {
         Cooled::Refused(RefusalReason::Permanent)
     }
