@@ -158,7 +158,7 @@ fn a_disk_that_fills_up_fails_growth_and_nothing_else() {
 }
 
 #[test]
-fn a_failed_synchronisation_is_never_forgotten() {
+fn a_failed_sync_is_never_forgotten() {
     let (device, store, ids) = store_of(3);
     store.sync().unwrap();
     device.fail_next_sync();
@@ -241,7 +241,7 @@ fn faults_by_chance_never_pass_for_data() {
 }
 
 #[test]
-fn after_a_crash_the_store_says_so_and_synchronised_pages_are_there() {
+fn after_a_crash_the_store_says_so_and_synced_pages_are_there() {
     for seed in 0..150 {
         let (device, store, ids) = store_of(60);
         store.sync().unwrap();
@@ -268,7 +268,7 @@ fn after_a_crash_the_store_says_so_and_synchronised_pages_are_there() {
         }
         for at in 30..60 {
             match read(&salvage, ids[at]) {
-                // Some version of the page, whole; the last one if it was synchronised.
+                // Some version of the page, whole; the last one if it was synced.
                 Ok(fill) if (40..50).contains(&at) && newest[at] != 255 => {
                     assert_eq!(fill, newest[at], "seed {seed}");
                 }
@@ -288,7 +288,7 @@ fn a_crash_while_closing_leaves_the_store_open_or_closed_but_never_in_between() 
     for seed in 0..100 {
         let (device, store, ids) = store_of(10);
         store.free(ids[4]).unwrap();
-        // The last synchronisation fails: its superblock may have landed or not.
+        // The last sync fails: its superblock may have landed or not.
         device.heal();
         let image = if seed % 2 == 0 {
             store.close(Some(ids[1])).unwrap();

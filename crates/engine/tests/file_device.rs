@@ -311,7 +311,7 @@ fn a_store_is_locked_against_a_second_process_whose_pid_is_named() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_synchronised_is_named() {
+fn a_folder_that_cannot_be_synced_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let within = folder.path().join("within");
     std::fs::create_dir(&within).unwrap();
@@ -320,5 +320,5 @@ fn a_folder_that_cannot_be_synchronised_is_named() {
     std::fs::remove_dir_all(&within).unwrap();
     let error = device.sync_directory().unwrap_err();
     assert!(matches!(&error, DeviceError::Folder { path, .. } if *path == within), "{error:?}");
-    assert!(error.to_string().contains("cannot be synchronised"), "{error}");
+    assert!(error.to_string().contains("cannot be synced"), "{error}");
 }

@@ -6,10 +6,10 @@
 //!
 //! The oracle is a recovery at any moment: it starts from nothing, reads the log from the last
 //! checkpoint's bound on, and must come to the page as it was, or find it on storage as it was at
-//! the last synchronisation before that checkpoint. Seen to fail with each of these mistakes built
+//! the last sync before that checkpoint. Seen to fail with each of these mistakes built
 //! in: *dirty* and *being written* are looked at one after the other, by the checkpoint or by the
 //! evictor; a page gets dirty after a look at whether it is being written; the bound is taken after
-//! the synchronisation.
+//! the sync.
 #![cfg(shuttle)]
 
 #[path = "pool/schedules.rs"]
@@ -121,7 +121,7 @@ impl World {
         Ok(page.unwrap_or(*self.synced.lock().unwrap()))
     }
 
-    /// The power fails, and a recovery begins at `bound`: it comes to the last change in the log.
+    /// The power fails, and a recovery begins at `bound`: it reaches the last change in the log.
     fn fail(&self, bound: usize) {
         let end = self.tail();
         let recovered = self.recovered(bound, end).unwrap_or_else(|why| panic!("{why}"));

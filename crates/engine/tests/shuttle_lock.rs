@@ -3,7 +3,7 @@
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p millpond --test 'shuttle_*'`
 //!
 //! Time stands still here: nobody's wait runs out. So a wake-up that is lost, or a circle that is
-//! not found, leaves threads that wait for ever, and shuttle says so.
+//! not found, leaves threads that wait for ever, and shuttle reports it.
 #![cfg(shuttle)]
 
 #[path = "pool/schedules.rs"]

@@ -54,7 +54,7 @@ fn faulty(flush_interval: Duration) -> (Arc<FaultyDevice>, Arc<Log>) {
     (device, Arc::new(log))
 }
 
-/// Runs `work` in so many threads, each with a number; returns what they return.
+/// Runs `work` in `count` threads, each with a number; returns what they return.
 fn in_threads<T: Send + 'static>(work: impl Fn(u64) -> T + Send + Sync + 'static) -> Vec<T> {
     let work = Arc::new(work);
     let threads: Vec<_> = (0..THREADS as u64)

@@ -14,10 +14,10 @@ use crate::page::free_map;
 /// Bounds of one growth, in bytes.
 const GROWTH_BYTES: (u64, u64) = (256 << 10, 64 << 20);
 
-/// Growth as a share of the store: one part in so many.
+/// Divisor of the store's size that gives its growth.
 const GROWTH_PART: u64 = 8;
 
-/// A store grows by half until that is so many bytes.
+/// Bytes up to which a store grows by half.
 const GROWTH_BY_HALF: u64 = 1 << 20;
 
 impl PageStore {
@@ -40,7 +40,7 @@ impl PageStore {
     /// Takes `count` free pages, the lowest ones, in ascending order: all of them or none.
     ///
     /// # Errors
-    /// If there are not so many free pages and the store cannot grow enough.
+    /// If there are fewer free pages and the store cannot grow enough.
     pub fn allocate_many(&self, count: usize) -> Result<Vec<PageId>, AllocateError> {
         let _gate = self.usable()?;
         loop {
@@ -71,7 +71,7 @@ impl PageStore {
         }
     }
 
-    /// Grows the store if less than half of its next step is free, and says whether it did. A
+    /// Grows the store if less than half of its next step is free. Returns whether it did. A
     /// background thread that calls this now and then spares those that allocate the wait for
     /// growth: a step of 64 MiB takes a drive of 600 MB/s a tenth of a second.
     ///
@@ -102,7 +102,7 @@ impl PageStore {
         let Some(missing) = wanted.checked_sub(free).filter(|&missing| missing > 0) else {
             return Ok(());
         };
-        // Free maps among the new pages are not for anybody; twice covers those for the maps.
+        // Free maps among the new pages cannot be allocated; twice covers those for the maps.
         let maps = 2 * free_map::maps(self.page_size, missing);
         let needed = missing.saturating_add(maps + 1);
         let page_bytes = self.page_size.bytes_u64();
@@ -119,12 +119,12 @@ impl PageStore {
         Counters::add(&self.counters.grown_bytes, ((pages - old) * page_bytes) as usize);
         let mut free = self.free_map();
         free.extend(pages, |page| self.is_reserved(page));
-        // Before `free` is unlocked: whoever gets one of the new pages may read and write it.
+        // Before `free` is unlocked: a thread that gets one of the new pages may read and write it.
         self.pages.store(pages, Ordering::Release);
         Ok(())
     }
 
-    /// Gives `page` back, to be handed out again at once: nobody refers to it any more.
+    /// Frees `page`, which may be allocated again at once: nothing refers to it any more.
     ///
     /// # Errors
     /// If there is no such page, it is the store's own, or free already.

@@ -59,7 +59,7 @@ impl Bitmap {
     }
 
     /// Makes the map end behind the last page that is taken and not `is_reserved`, at a multiple of
-    /// `unit` pages and not before `least`. Answers how many pages there are then.
+    /// `unit` pages and not before `least`. Returns how many pages there are then.
     pub(super) fn cut(
         &mut self,
         least: u64,

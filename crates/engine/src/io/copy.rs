@@ -75,7 +75,7 @@ impl PageCopy<'_> {
     }
 
     /// Appends the next pages to `target`, which was empty at first: not more than `buffer` holds,
-    /// and one at least. Answers whether there was anything left.
+    /// and one at least. Returns whether there was anything left.
     ///
     /// # Errors
     /// If the store cannot be read or `target` not be written. The copy is then of no use.
@@ -130,7 +130,7 @@ impl PageCopy<'_> {
                 continue;
             }
             // One bad page fails the whole request, so its neighbours are read apart; and what is
-            // not sound may have been read amid a write, or wrongly only this once.
+            // not sound may have been read during a write, or wrongly only this once.
             read(page, bytes)
                 .map_err(|error| CopyError::Source(ReadError::Device { page, error }))?;
             if self.store.verify(page, bytes).is_err() {
@@ -141,11 +141,11 @@ impl PageCopy<'_> {
     }
 
     /// Writes the superblock, when all pages are copied: that of a store that was not closed, and
-    /// whose recovery begins at `position` of its log. Answers which pages did not prove
+    /// whose recovery begins at `position` of its log. Returns which pages did not verify
     /// themselves: the log has them, or they are damaged.
     ///
     /// # Errors
-    /// If `target` cannot be written or synchronised.
+    /// If `target` cannot be written or synced.
     pub fn finish(
         self,
         target: &dyn Device,

@@ -77,7 +77,7 @@ pub struct StoreCounts {
     pub write_requests: u64,
     /// Pages that could not be written.
     pub write_errors: u64,
-    /// Synchronisations asked for.
+    /// Syncs asked for.
     pub syncs: u64,
     /// Times the store grew.
     pub growths: u64,

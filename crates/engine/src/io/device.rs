@@ -1,7 +1,7 @@
 //! What the page store asks of storage.
 //!
 //! A device is an array of bytes that can be read and written in place by many threads at once,
-//! grows at its end, and forgets what was not synchronised when the power fails. The store moves
+//! grows at its end, and forgets what was not synced when the power fails. The store moves
 //! whole pages; nothing here knows what a page is.
 //!
 //! Calls go through `dyn Device`: an indirect call costs nanoseconds, the fastest device
@@ -151,7 +151,7 @@ pub trait Device: Send + Sync {
     }
 
     /// Gives back what lies behind `length`, if the device can: its length is `length` then, or
-    /// what it was. Longer is left as it is. Not durable before it is synchronised. One thread at a
+    /// what it was. Longer is left as it is. Not durable before it is synced. One thread at a
     /// time, and never while it grows; nobody reads or writes behind `length` meanwhile.
     ///
     /// # Errors

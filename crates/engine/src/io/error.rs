@@ -63,7 +63,7 @@ impl fmt::Display for Operation {
         f.write_str(match self {
             Operation::Read => "reading",
             Operation::Write => "writing",
-            Operation::Sync => "synchronising",
+            Operation::Sync => "syncing",
             Operation::Grow => "growing",
             Operation::Shrink => "shrinking",
             Operation::Inspect => "inspecting",
@@ -89,9 +89,9 @@ pub enum DeviceError {
         /// The operating system's reason.
         errno: Errno,
     },
-    /// The folder of a new file could not be synchronised: after a power failure the file might
+    /// The folder of a new file could not be synced: after a power failure the file might
     /// not be there.
-    #[error("the folder {} cannot be synchronised: {errno}", path.display())]
+    #[error("the folder {} cannot be synced: {errno}", path.display())]
     Folder {
         /// The folder.
         path: PathBuf,

@@ -7,7 +7,7 @@
 //! opened, and everything works the same, only slower.
 //!
 //! The file grows by zeros that are really written into preallocated blocks. A later overwrite
-//! then changes no metadata of the file system, so that synchronising a few pages costs those
+//! then changes no metadata of the file system, so that syncing a few pages costs those
 //! pages and one flush of the drive; holes and preallocated but unwritten blocks cost a commit of
 //! its journal each time, and a full disk would show when a page is evicted instead of when it is
 //! allocated.
@@ -106,10 +106,10 @@ impl FileDevice {
         if self.rings.is_some() { Submission::Uring } else { Submission::Sync }
     }
 
-    /// Makes the file's name durable, by synchronising the directory that holds it.
+    /// Makes the file's name durable, by syncing the directory that holds it.
     ///
     /// # Errors
-    /// If the directory cannot be opened or synchronised.
+    /// If the directory cannot be opened or synced.
     pub fn sync_directory(&self) -> Result<(), DeviceError> {
         let parent = match self.path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -198,7 +198,7 @@ impl FileDevice {
             match rustix::io::pwrite(&self.file, rest, at) {
                 Ok(count) if count == rest.len() => break,
                 Ok(count) if self.resumable(count) > 0 => done += self.resumable(count),
-                // Nothing more fits, and the next attempt would say so.
+                // Nothing more fits, and the next attempt would fail so.
                 Ok(_) => {
                     let (path, needed) = (self.path.clone(), rest.len() as u64);
                     return Err(DeviceError::DiskFull { path, offset: at, needed });

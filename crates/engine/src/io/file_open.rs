@@ -86,7 +86,7 @@ pub(super) fn open_file(
         Ok(file) => match direct_alignment(&file) {
             Some(need) if need.offset <= DIRECT_BLOCK_MAX => return Ok((file, Some(need))),
             Some(need) => format!("it wants blocks of {} bytes", need.offset),
-            None => "the file system says so".to_string(),
+            None => "the file system has none".to_string(),
         },
         // The file system knows no direct I/O.
         Err(Errno(libc::EINVAL)) => Errno(libc::EINVAL).to_string(),

@@ -5,8 +5,8 @@
 //! `/proc/locks`; where that is not there, or does not know, the superblock names the process that
 //! opened the store for writing.
 //!
-//! Of a process that was killed amid asynchronous I/O the kernel closes the files a little after it
-//! is gone, so a lock whose holder is no more is waited for.
+//! Of a process that was killed during asynchronous I/O the kernel closes the files a little after
+//! it is gone, so a lock whose holder is no more is waited for.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;

@@ -256,7 +256,7 @@ impl PageStore {
     ///
     /// # Errors
     /// If the device fails. The store then stays marked as open, and can be used or closed again,
-    /// unless it was synchronising that failed.
+    /// unless it was syncing that failed.
     pub fn close(&self, catalog_root: Option<PageId>) -> Result<(), CloseError> {
         let _gate = self.gate.write().unwrap_or_else(PoisonError::into_inner);
         if self.access == Access::Write && !self.closed.load(Ordering::Acquire) {

@@ -11,7 +11,7 @@ use super::device::Alignment;
 use super::device::Device;
 use super::error::DeviceError;
 
-/// Bytes of a piece of memory. Whoever reads a part of one finds the rest of it below.
+/// Bytes of a piece of memory. A reader of a part finds the rest below.
 const PIECE: u64 = 4096;
 
 /// What was written to a device, and the device below, which is only read.

@@ -51,7 +51,7 @@ pub(super) fn until(deadline: Instant) {
         }
     }
     AWAKE.fetch_sub(1, Ordering::Relaxed);
-    // Nothing is left for whoever waited awake.
+    // Nothing is left for the thread that waited awake.
     while !left().is_zero() {
         std::thread::sleep(left());
     }

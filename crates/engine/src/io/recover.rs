@@ -7,8 +7,8 @@
 //! durable; opening then grows the file. All of that lies in one sector, so a crash leaves the old
 //! superblock or the new one (`page::superblock`).
 //!
-//! A clean close keeps the log position. Whoever opens the store without its log must set it to 0
-//! ([`PageStore::set_log_position`]) before anything is changed: what the log says is then no
+//! A clean close keeps the log position. A caller that opens the store without its log must set it
+//! to 0 ([`PageStore::set_log_position`]) before anything is changed: what the log says is then no
 //! longer what the store holds.
 
 use std::sync::atomic::Ordering;
@@ -34,7 +34,7 @@ use crate::page::superblock::Superblock;
 impl PageStore {
     /// Opens the store on `device`, which was not closed and has a log, for writing. Its length is
     /// that of the device; all pages count as in use until [`PageStore::restore_map`]. It stays
-    /// marked as open, so recovery can begin anew at any moment. `page_size` is what the caller
+    /// marked as open, so recovery can restart at any moment. `page_size` is what the caller
     /// relies on, `None` for any.
     ///
     /// # Errors

@@ -58,8 +58,8 @@ impl RingPool {
         Some(answer)
     }
 
-    /// Reads all requests at depth. `done` hears of each request the kernel's answer: bytes read,
-    /// or a negative error number; `None` if the request was never submitted.
+    /// Reads all requests at depth. `done` receives the kernel's result of each request: bytes
+    /// read, or a negative error number; `None` if the request was never submitted.
     pub(super) fn read(
         &self,
         file: &File,

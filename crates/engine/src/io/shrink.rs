@@ -26,7 +26,7 @@ impl PageStore {
         PageId(self.allocated_pages().max(least).next_multiple_of(unit))
     }
 
-    /// The first pages in use from `bound` on, without the store's own, in order; so many at most.
+    /// The first pages in use from `bound` on, without the store's own, in order, up to a maximum.
     pub fn used_from(&self, bound: PageId, most: usize) -> Vec<PageId> {
         let free = self.free_map();
         let used = free.taken_from(bound.0).map(PageId).filter(|page| !self.is_reserved(*page));
@@ -52,7 +52,7 @@ impl PageStore {
         (FIRST_BYTES.div_ceil(page_bytes), BLOCK.div_ceil(page_bytes))
     }
 
-    /// Forgets the free pages behind the last that is in use. Answers how many there were.
+    /// Forgets the free pages behind the last that is in use. Returns how many there were.
     ///
     /// # Errors
     /// If the store cannot be written.
@@ -69,7 +69,7 @@ impl PageStore {
     }
 
     /// Cuts the file off where the store ends. It must be durable that all pages that
-    /// [`PageStore::forget_tail`] forgot are free. Answers by how many bytes the file is shorter.
+    /// [`PageStore::forget_tail`] forgot are free. Returns by how many bytes the file is shorter.
     ///
     /// # Errors
     /// If the device fails; the file is then as long as before.

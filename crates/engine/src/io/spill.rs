@@ -1,9 +1,9 @@
 //! A file for what does not fit into memory and is of no use after the process: what entries were,
-//! for snapshots and for transactions that may be taken back.
+//! for snapshots and for transactions that may be undone.
 //!
 //! It lies beside the store, is made when it is first needed, and goes when the store is closed.
 //! What a crash leaves of it is removed when the store is opened. Nothing in it is ever
-//! synchronised: nobody reads it but the process that wrote it. It begins with a mark, so that no
+//! synced: nobody reads it but the process that wrote it. It begins with a mark, so that no
 //! other file of that name is taken for it.
 
 use std::collections::BTreeMap;

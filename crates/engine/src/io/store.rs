@@ -1,12 +1,12 @@
-//! Pages on a device: read with proof, written in batches, allocated and freed.
+//! Pages on a device: read with verification, written in batches, allocated and freed.
 //!
 //! A store file is an array of pages of one size. Page 0 is the superblock, some more are maps of
-//! free pages (`page::superblock` and `page::free_map` draw both); all others belong to whoever
-//! allocated them. Every page carries a checksum seeded with its id, so that neither a damaged
-//! page nor one that landed in the wrong place is ever taken for good.
+//! free pages (`page::superblock` and `page::free_map` draw both); all others belong to the
+//! structures that allocated them. Every page carries a checksum seeded with its id, so that
+//! neither a damaged page nor one that landed in the wrong place is ever taken for good.
 //!
 //! - **Life.** Opening for writing durably marks the superblock as open; closing writes the free
-//!   maps, synchronises, marks it as clean and synchronises again. In between the free map is in
+//!   maps, syncs, marks it as clean and syncs again. In between the free map is in
 //!   memory only. A store that was not closed is opened again by way of its log
 //!   (`open_to_recover`), which knows what is in use; without one `open_for_salvage` reads what is
 //!   there.
@@ -17,8 +17,8 @@
 //!   before `free`. `gate` is held shared by everything that changes the file and exclusively by
 //!   closing, so that nothing is written after the store was marked as clean. `anchor` is held
 //!   while the superblock of an open store is written.
-//! - **A failed synchronisation is remembered**: the kernel reports a failed write-back once, so a
-//!   later success would prove nothing. The store can be read, and not be closed cleanly.
+//! - **A failed sync is remembered**: the kernel reports a failed write-back once, so a
+//!   later success would mean nothing. The store can be read, and not be closed cleanly.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::ops::Range;
@@ -247,7 +247,7 @@ impl PageStore {
         if self.closed.load(Ordering::Acquire) { Err(Unusable::Closed) } else { Ok(gate) }
     }
 
-    /// Reads `page` into `bytes`, which are one page long, and proves that it is what was written
+    /// Reads `page` into `bytes`, which are one page long, and verifies that it is what was written
     /// as that page.
     ///
     /// # Errors
@@ -255,12 +255,12 @@ impl PageStore {
     /// contents of `bytes` are then anything.
     pub fn read(&self, page: PageId, bytes: &mut [u8]) -> Result<(), ReadError> {
         let answer =
-            self.check_read(page, bytes.len()).and_then(|()| self.read_and_prove(page, bytes));
+            self.check_read(page, bytes.len()).and_then(|()| self.read_and_verify(page, bytes));
         self.count_read(&answer);
         answer
     }
 
-    fn read_and_prove(&self, page: PageId, bytes: &mut [u8]) -> Result<(), ReadError> {
+    fn read_and_verify(&self, page: PageId, bytes: &mut [u8]) -> Result<(), ReadError> {
         Counters::add(&self.counters.read_requests, 1);
         self.device
             .read(self.offset_of(page), bytes)
@@ -301,7 +301,7 @@ impl PageStore {
                 read.result = match &result {
                     Ok(()) => self.verify(page, bytes),
                     // One bad page fails the whole request: its neighbours are read apart.
-                    Err(_) if run.count > 1 => self.read_and_prove(page, bytes),
+                    Err(_) if run.count > 1 => self.read_and_verify(page, bytes),
                     Err(source) => Err(ReadError::Device { page, error: source.clone() }),
                 };
             }
@@ -335,7 +335,7 @@ impl PageStore {
         Ok(())
     }
 
-    /// Whether `bytes` are what was written as page `page`.
+    /// Verifies that `bytes` are what was written as page `page`.
     pub(super) fn verify(&self, page: PageId, bytes: &[u8]) -> Result<(), ReadError> {
         let header = PageHeader::read(bytes);
         let computed = PageHeader::checksum_of(page, bytes);
@@ -352,8 +352,8 @@ impl PageStore {
     }
 
     /// Seals all pages of `batch` and writes them, adjacent ones together and as many at once as
-    /// the device is good at. Entries that were written say so; the batch keeps the order in which
-    /// it came. Durable after [`PageStore::sync`].
+    /// the device is good at. Entries that were written are marked; the batch keeps the order in
+    /// which it came. Durable after [`PageStore::sync`].
     ///
     /// # Errors
     /// The first error. If the batch itself is wrong, nothing is written; if the device fails,

@@ -192,13 +192,13 @@ pub enum FreeError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SyncError {
-    /// The device did not confirm. Nothing that was written since the last synchronisation is
+    /// The device did not confirm. Nothing that was written since the last sync is
     /// certain, and asking again would prove nothing.
-    #[error("{0}; what was written since the last synchronisation may be lost")]
+    #[error("{0}; what was written since the last sync may be lost")]
     Device(DeviceError),
-    /// An earlier synchronisation failed.
+    /// An earlier sync failed.
     #[error(
-        "an earlier synchronisation of {} failed, so nothing written since can be relied on",
+        "an earlier sync of {} failed, so nothing written since can be relied on",
         path.display()
     )]
     FailedBefore {

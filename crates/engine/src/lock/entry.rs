@@ -24,7 +24,7 @@ enum State {
 #[derive(Default)]
 struct Many {
     holders: Vec<(u64, LockMode)>,
-    /// In the order in which they are served: whoever holds the lock and wants more comes first.
+    /// In the order in which they are served: a holder that upgrades comes first.
     queue: VecDeque<Request>,
 }
 
@@ -130,8 +130,8 @@ impl Many {
         self.holders.iter().find(|(holder, _)| *holder == id).map(|(_, mode)| *mode)
     }
 
-    /// Who stands in the way of `id`: whoever holds what does not go with `mode`, and, unless
-    /// `id` holds the lock already, whoever waits in front of it for such a mode.
+    /// The blockers of `id`: the holders of a mode that is incompatible with `mode`, and, unless
+    /// `id` holds the lock already, those that wait in front of it for such a mode.
     fn blockers(&self, id: u64, mode: LockMode) -> impl Iterator<Item = u64> {
         let holders = self
             .holders

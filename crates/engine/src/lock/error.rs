@@ -64,10 +64,10 @@ pub enum LockError {
         /// The tree in which the lock was wanted.
         tree: TreeName,
     },
-    /// The lock is held by a transaction that ended without being taken back: it keeps its locks
+    /// The lock is held by a transaction that ended without being rolled back: it keeps its locks
     /// until the store is opened again, which takes it back.
     #[error(
-        "transaction {holder} could not be taken back, and keeps the lock in tree {tree}: what it \
+        "transaction {holder} could not be rolled back, and keeps the lock in tree {tree}: what it \
          changed is neither read nor written until the store is opened again, which takes it back"
     )]
     Stranded {

@@ -1,7 +1,7 @@
-//! Who waits where, and the search for circles (rule 7).
+//! The wait-for graph, and the search for deadlocks, which are its cycles (rule 7).
 //!
-//! Only owners that wait are in here. What they wait for is asked of the lock itself, at the
-//! time of the search: a copy would have to follow every grant.
+//! Only waiting owners are nodes. Edges are read from the locks at the time of the search: a copy
+//! would have to follow every grant.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError};
 use millpond_base::sync::Mutex;
 
 use super::name::Name;
-use super::own::Badge;
+use super::own::Claim;
 use super::tree::Tree;
 use super::waiter::Waiter;
 
@@ -24,12 +24,12 @@ pub(super) enum Place {
 /// when the wait is over.
 pub(super) struct WaitingThread {
     pub thread: u64,
-    pub own: Vec<(u64, Arc<Badge>)>,
+    pub own: Vec<(u64, Arc<Claim>)>,
 }
 
 /// Why an owner must not wait.
 pub(super) enum WaitCycle {
-    /// It is the youngest of those in a circle that can give way.
+    /// It is the victim: the youngest waiting owner of a cycle.
     Youngest(Vec<u64>),
     /// It would wait for this transaction of its own thread.
     Own(u64),
@@ -39,18 +39,18 @@ struct Node {
     place: Place,
     waiter: Arc<Waiter>,
     waiting_thread: WaitingThread,
-    /// The circle that it was chosen to break.
+    /// The cycle whose victim it is.
     victim_of: Option<Vec<u64>>,
 }
 
 #[derive(Default)]
 struct Nodes {
     waiting: HashMap<u64, Node>,
-    /// Owners that do not wait themselves, but whose thread does, and who waits there.
+    /// Owners that do not wait themselves, but whose thread does, and the owner that waits there.
     kept: HashMap<u64, u64>,
 }
 
-/// All owners that wait.
+/// The wait-for graph.
 pub(super) struct Graph {
     nodes: Mutex<Nodes>,
 }
@@ -58,7 +58,8 @@ pub(super) struct Graph {
 impl Nodes {
     fn enter(&mut self, id: u64, node: Node) {
         self.kept.extend(node.waiting_thread.own.iter().map(|(own, _)| (*own, id)));
-        self.waiting.insert(id, node);
+        let other = self.waiting.insert(id, node);
+        assert!(other.is_none(), "owner {id} waits twice");
     }
 
     fn leave(&mut self, id: u64) {
@@ -71,8 +72,8 @@ impl Nodes {
         }
     }
 
-    /// Whom `id` waits for; if it does not wait itself, but another owner does on its thread, that
-    /// one.
+    /// The successors of `id`: its blockers, or, if it does not wait itself but another owner of
+    /// its thread does, that owner.
     fn ahead_of(&self, id: u64, blockers: &impl Fn(&Place, u64) -> Vec<u64>) -> Vec<u64> {
         match self.waiting.get(&id) {
             Some(Node { place, victim_of: None, .. }) => return blockers(place, id),
@@ -82,7 +83,7 @@ impl Nodes {
         let kept_by = self.kept.get(&id).filter(|waiting| {
             let waiting_thread = self.waiting.get(waiting).map(|node| &node.waiting_thread);
             waiting_thread.is_some_and(|WaitingThread { thread, own }| {
-                own.iter().any(|(own, badge)| *own == id && badge.says(id, *thread))
+                own.iter().any(|(own, claim)| *own == id && claim.is_of_thread(id, *thread))
             })
         });
         kept_by.map_or(Vec::new(), |waiting| vec![*waiting])
@@ -94,9 +95,9 @@ impl Graph {
         Graph { nodes: Mutex::new(Nodes::default()) }
     }
 
-    /// `id` is in a queue and is going to sleep. Breaks all circles that this closes; fails if `id`
-    /// itself is the youngest of one that waits, or if it would wait for its own thread, and then
-    /// has not entered.
+    /// Enters `id`, which is in a queue and is going to sleep. Chooses a victim for each cycle that
+    /// this closes; fails if `id` itself is a victim, or if it would wait for its own thread, and
+    /// then has not entered.
     pub fn enter(
         &self,
         id: u64,
@@ -114,43 +115,44 @@ impl Graph {
         let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         nodes
             .enter(id, Node { place, waiter: Arc::clone(waiter), waiting_thread, victim_of: None });
-        while let Some(circle) = circle_through(&nodes, id, &blockers) {
-            let waiting = circle.iter().copied().filter(|id| nodes.waiting.contains_key(id));
+        while let Some(cycle) = cycle_through(&nodes, id, &blockers) {
+            let waiting = cycle.iter().copied().filter(|id| nodes.waiting.contains_key(id));
             let youngest = waiting.max().unwrap_or(id);
             if youngest == id {
                 nodes.leave(id);
-                return Err(WaitCycle::Youngest(circle));
+                return Err(WaitCycle::Youngest(cycle));
             }
+            debug_assert!(youngest > id, "the youngest of the cycle is the victim");
             // From here on the search takes it for one that does not wait.
             if let Some(node) = nodes.waiting.get_mut(&youngest) {
-                node.victim_of = Some(circle);
+                node.victim_of = Some(cycle);
                 node.waiter.wake();
             }
         }
         Ok(())
     }
 
-    /// The circle that `id` was chosen to break, if it was.
+    /// The cycle whose victim `id` is, if it is one.
     pub fn victim_of(&self, id: u64) -> Option<Vec<u64>> {
         let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         nodes.waiting.get(&id).and_then(|node| node.victim_of.clone())
     }
 
-    /// Everybody who waits looks again.
+    /// Wakes all waiting owners, which check again.
     pub fn wake_all(&self) {
         let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         nodes.waiting.values().for_each(|node| node.waiter.wake());
     }
 
-    /// `id` sleeps no more.
+    /// Removes `id`, which sleeps no more.
     pub fn leave(&self, id: u64) {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner).leave(id);
     }
 }
 
-/// A circle of owners that has `start` in it: each waits for the next, or the next one's thread
-/// waits there.
-fn circle_through(
+/// Returns a cycle with `start` in it: each owner waits for the next, or the next one's thread
+/// does.
+fn cycle_through(
     nodes: &Nodes,
     start: u64,
     blockers: &impl Fn(&Place, u64) -> Vec<u64>,

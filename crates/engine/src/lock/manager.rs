@@ -89,7 +89,7 @@ impl LockManager {
     /// Errors name trees as `namer` does from now on, which must not wait for a lock; the first one
     /// that is given stays.
     pub fn name_trees_by(&self, namer: Box<Namer>) {
-        // Whoever comes second has the same names.
+        // A thread that comes second has the same names.
         let _ = self.namer.set(namer);
     }
 
@@ -175,15 +175,15 @@ impl LockManager {
         }
     }
 
-    /// Whoever would wait for owner `id` from now on fails instead: it keeps what it holds.
+    /// Strands owner `id`, which keeps what it holds: requests that would wait for it fail.
     pub(super) fn strand(&self, id: u64) {
         self.stranded.lock().unwrap_or_else(PoisonError::into_inner).push(id);
         self.has_stranded.store(true, Ordering::Release);
-        // Who waits already looks again; who enters later sees it.
+        // Waiting owners check again; those that enter later see it.
         self.graph.wake_all();
     }
 
-    /// Fails if who stands in the way stays there.
+    /// Fails if a blocker is stranded.
     fn is_worth_waiting(&self, waits: &Waits<'_>) -> Result<(), LockError> {
         if !self.has_stranded.load(Ordering::Acquire) {
             return Ok(());

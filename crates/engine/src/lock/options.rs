@@ -36,7 +36,7 @@ fn shards_default() -> usize {
 }
 
 impl LockOptions {
-    /// With so many bytes for all locks.
+    /// Sets the bytes for all locks.
     pub fn memory_bytes(self, memory_bytes: usize) -> LockOptions {
         LockOptions { memory_bytes, ..self }
     }
@@ -46,12 +46,12 @@ impl LockOptions {
         LockOptions { wait_max, ..self }
     }
 
-    /// With so many keys of one tree before its owner tries to lock the tree.
+    /// Sets the key locks in one tree at which an owner escalates to a tree lock.
     pub fn escalate_after(self, escalate_after: u32) -> LockOptions {
         LockOptions { escalate_after, ..self }
     }
 
-    /// With so many parts of the table, rounded up to a power of two.
+    /// Sets the number of parts of the table, rounded up to a power of two.
     pub fn shards(self, shards: usize) -> LockOptions {
         LockOptions { shards, ..self }
     }

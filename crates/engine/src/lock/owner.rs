@@ -14,7 +14,7 @@ use super::manager::Waits;
 use super::manager::{LockManager, TREE_ENDS};
 use super::mode::LockMode;
 use super::name::Name;
-use super::own::Badge;
+use super::own::Claim;
 use super::own::own_transactions;
 use super::own::this_thread;
 use super::range::Range;
@@ -40,7 +40,7 @@ pub struct LockOwner {
     pub(super) wait_max: Duration,
     /// The thread that this transaction is known to be in; 0: none.
     pub(super) thread: u64,
-    pub(super) badge: Option<Arc<Badge>>,
+    pub(super) claim: Option<Arc<Claim>>,
 }
 
 impl LockOwner {
@@ -60,11 +60,11 @@ impl LockOwner {
             is_idle: true,
             wait_max: manager.options.wait_max,
             thread: 0,
-            badge: None,
+            claim: None,
         }
     }
 
-    /// Keeps everything for good. No thread can end it, and nobody waits for it from now on.
+    /// Keeps everything for good. No thread can end it, and no owner waits for it from now on.
     pub fn strand(mut self) {
         self.leave_thread();
         self.manager.strand(self.id);
@@ -97,16 +97,16 @@ impl LockOwner {
         if self.thread != thread {
             self.thread = thread;
             let manager = Arc::as_ptr(&self.manager) as usize;
-            self.badge.get_or_insert_with(|| Badge::new(manager)).give(self.id, thread);
+            self.claim.get_or_insert_with(|| Claim::new(manager)).set(self.id, thread);
         }
     }
 
     /// The transaction is no thread's own until it is claimed again: it is given to another thread.
     pub fn leave_thread(&mut self) {
         if std::mem::take(&mut self.thread) != 0
-            && let Some(badge) = &self.badge
+            && let Some(claim) = &self.claim
         {
-            badge.take();
+            claim.clear();
         }
     }
 
@@ -190,7 +190,7 @@ impl LockOwner {
         Asking { id: self.id, stripe: self.stripe, waiter: &self.waiter, writes }
     }
 
-    /// Gets `want`, and waits for it if need be.
+    /// Acquires `want`, and waits for it if need be.
     fn lock_in_tree(
         &self,
         at: usize,
@@ -217,8 +217,8 @@ impl LockOwner {
         self.manager.wait(&Waits { id, tree, place, waiter, wait_max }, attempt)
     }
 
-    /// Locks a name, and notes it if it is new. `is_next`: the owner's turn to write has come, and
-    /// its request is still in the tree's queue, so that nobody comes between.
+    /// Locks a name, and records it if it is new. `is_next`: the owner's turn to write has come,
+    /// and its request is still in the tree's queue, so that no other owner overtakes it.
     fn lock_name(
         &mut self,
         at: usize,
@@ -231,7 +231,7 @@ impl LockOwner {
         let mut answer = table.lock(name, id, mode, write, &self.waiter);
         if answer == Answer::Queued {
             if is_next {
-                // Nobody is to wait for a turn that does not come.
+                // No owner is to wait for a turn that does not come.
                 self.trees[at].tree.leave_queue(id);
             }
             self.wait(self.trees[at].tree.id, Place::Key(name), || {
@@ -249,7 +249,7 @@ impl LockOwner {
         Ok(answer)
     }
 
-    /// `X` on a key: the name first, then whoever has locked a range with the key in it (rule 5).
+    /// `X` on a key: the name first, then the owners of ranges with the key in it (rule 5).
     fn lock_to_write(&mut self, at: usize, tree: u32, key: &[u8]) -> Result<(), LockError> {
         self.begin_writing();
         let name = Name::of(tree, key);
@@ -265,7 +265,8 @@ impl LockOwner {
             {
                 return Ok(());
             }
-            // If it is held, then for another key of the same name: this one is still to be noted.
+            // If it is held, then for another key of the same name: this one is still to be
+            // recorded.
             writes.push(key);
             drop(writes);
             let want = || Want::Write(key.to_vec());
@@ -278,16 +279,16 @@ impl LockOwner {
                 self.used += key.len();
                 return Ok(());
             }
-            // Nobody is to wait for this key while its owner waits for others.
+            // No owner is to wait for this key while its owner waits for others.
             hold.writes.lock().pop();
-            self.take_back(at, name, answer);
+            self.withdraw(at, name, answer);
             self.trees[at].tree.unwritten(self.id);
             self.wait_for_ranges(at, want(), ticket)?;
         }
     }
 
-    /// Undoes what a request for `X` has just got.
-    fn take_back(&mut self, at: usize, name: Name, answer: Answer) {
+    /// Releases what a request for `X` has just acquired.
+    fn withdraw(&mut self, at: usize, name: Name, answer: Answer) {
         match answer {
             Answer::New => {
                 self.manager.table.unlock(name, self.id);
@@ -312,6 +313,7 @@ impl LockOwner {
         })
     }
 
+    /// Counts the owner as a writer (rule 8).
     fn begin_writing(&mut self) {
         if !self.is_writing {
             self.is_writing = true;

@@ -12,10 +12,10 @@ use super::tree::Want;
 const REMEMBERED: usize = 64;
 
 impl LockOwner {
-    /// Makes sure that `bytes` more may be used; answers whether other locks may be held in place
-    /// of some from then on.
+    /// Makes sure that `bytes` more may be used. Returns whether that may have escalated locks.
     #[inline]
     pub(super) fn make_room(&mut self, at: usize, bytes: usize) -> Result<bool, LockError> {
+        debug_assert!(self.used <= self.reserved, "memory is reserved before it is used");
         if self.used + bytes <= self.reserved {
             return Ok(false);
         }

@@ -2,9 +2,9 @@
 //!
 //! A transaction takes hundreds of them. To release the operating system's mutex takes an exchange
 //! with memory, from which it learns whether somebody sleeps; an exchange waits for all earlier
-//! stores of its thread. Here nobody sleeps: whoever finds it taken looks again for a while and
-//! then gives its processor away, so that a release is a plain store. What waits for long, for a
-//! lock and not for a mutex, waits in a [`Waiter`](super::waiter::Waiter).
+//! stores of its thread. Here no thread sleeps: one that finds it taken checks again for a while
+//! and then gives its processor away, so that a release is a plain store. What waits for long, for
+//! a lock and not for a mutex, waits in a [`Waiter`](super::waiter::Waiter).
 //!
 //! Under a model checker it is that one's mutex.
 
@@ -55,8 +55,8 @@ mod real {
     }
 
     // SAFETY: `value` is reached only through a `Guard`, of which there is one at a time: it is
-    // made by whoever changed `is_taken` from false to true, and changes it back when it goes. So
-    // the value goes from thread to thread, which `T: Send` allows, and is never shared.
+    // made by the thread that changed `is_taken` from false to true, and changes it back when it
+    // goes. So the value goes from thread to thread, which `T: Send` allows, and is never shared.
     unsafe impl<T: Send> Sync for Spinlock<T> {}
 
     /// The right to the value. Its thread's alone: a `&T` to give to others needs more than

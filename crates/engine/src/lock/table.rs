@@ -95,7 +95,7 @@ pub(super) struct Table {
     shards: Box<[Shard]>,
 }
 
-/// Locks beside the first for which a part keeps room once it had so many.
+/// Locks beside the first for which a part keeps room once it had them.
 const KEPT: usize = 28;
 
 impl Table {

@@ -2,9 +2,9 @@
 //!
 //! Every transaction announces its intention at every tree that it touches, so this must not meet
 //! others: intentions lie in *stripes*, an owner uses one of them, and as long as `attention` is
-//! zero that is all. Whoever wants more than an intention raises `attention` first and then goes
-//! through all stripes, one mutex after the other. So of two that come at the same time, one sees
-//! the other: either the intention is in its stripe when that is looked at, or its owner, who
+//! zero that is all. An owner that wants more than an intention raises `attention` first and then
+//! goes through all stripes, one mutex after the other. So of two that come at the same time, one
+//! sees the other: either the intention is in its stripe when that is looked at, or its owner, who
 //! locks the stripe later, sees that attention is due.
 
 use std::collections::HashSet;
@@ -114,7 +114,7 @@ impl Tree {
         true
     }
 
-    /// Grants `want`, or returns false; then the request waits here if `waits` says so.
+    /// Grants `want`, or returns false; then the request waits here if `waits`.
     ///
     /// `ticket`: the place in the order of coming of a request that has waited before.
     pub fn request(
@@ -292,7 +292,7 @@ impl Tree {
         self.change(id, |core| core.ranges.retain(|(holder, _)| *holder != id));
     }
 
-    /// `id` has taken back its last write.
+    /// `id` has withdrawn its last write.
     pub fn unwritten(&self, id: u64) {
         self.change(id, |_| {});
     }
@@ -311,7 +311,7 @@ impl Tree {
         if let Some(at) = members.iter().position(|member| member.id == id) {
             members.swap_remove(at);
         }
-        // Whoever has seen this member in its way had raised attention before.
+        // An owner that has seen this member in its way had raised attention before.
         let attention = self.needs_attention();
         drop(members);
         if in_core || attention {

@@ -1,24 +1,24 @@
-//! Where an owner sleeps until it should look again.
+//! The event on which a waiting owner sleeps.
 
 use std::sync::PoisonError;
 use std::time::Instant;
 
 use millpond_base::sync::{Condvar, Mutex};
 
-/// The bed of one owner. A wake-up may come late or for nothing: whoever wakes looks again.
+/// The event of one owner. A wake-up may come late or be spurious: the owner checks again.
 pub(super) struct Waiter {
     woken: Mutex<bool>,
-    bell: Condvar,
+    event: Condvar,
 }
 
 impl Waiter {
     pub fn new() -> Waiter {
-        Waiter { woken: Mutex::new(false), bell: Condvar::new() }
+        Waiter { woken: Mutex::new(false), event: Condvar::new() }
     }
 
     pub fn wake(&self) {
         *self.woken.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.bell.notify_one();
+        self.event.notify_one();
     }
 
     /// Sleeps until it is woken, or until `deadline`. Returns whether it was woken.
@@ -29,7 +29,7 @@ impl Waiter {
             if left.is_zero() {
                 return false;
             }
-            let wait = self.bell.wait_timeout(woken, left);
+            let wait = self.event.wait_timeout(woken, left);
             woken = wait.unwrap_or_else(PoisonError::into_inner).0;
         }
         *woken = false;

@@ -17,7 +17,7 @@ impl Writes {
         self.ends.push(self.bytes.len());
     }
 
-    /// Takes back the last key.
+    /// Removes the last key.
     pub fn pop(&mut self) {
         self.ends.pop();
         self.bytes.truncate(self.ends.last().copied().unwrap_or(0));

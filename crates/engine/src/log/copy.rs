@@ -70,8 +70,8 @@ impl LogCopy {
     }
 
     /// Appends the next part to `target`, which was empty at first: not more than `buffer` holds,
-    /// which is a multiple of 4096 bytes. Answers whether there was anything left. Durable when
-    /// the target is synchronised.
+    /// which is a multiple of 4096 bytes. Returns whether there was anything left. Durable when
+    /// the target is synced.
     ///
     /// # Errors
     /// If the log cannot be read or `target` not be written. The copy is then of no use.

@@ -12,9 +12,9 @@ pub struct LogCounts {
     pub records_durable: u64,
     /// Bytes written to the device, whole blocks and segment headers included.
     pub bytes_written: u64,
-    /// Times that records were written and synchronised.
+    /// Times that records were written and synced.
     pub flushes: u64,
-    /// Synchronisations of the device.
+    /// Syncs of the device.
     pub syncs: u64,
     /// Times that somebody had to wait until a record was durable.
     pub waits: u64,
@@ -30,7 +30,7 @@ pub struct LogCounts {
     pub growth_failures: u64,
 }
 
-/// The counters themselves. Written by whoever flushes, which is rare.
+/// The counters themselves. Written by the thread that flushes, which is rare.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) records: AtomicU64,

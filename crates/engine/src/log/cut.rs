@@ -12,7 +12,7 @@
 //! 1. The header of what is at the hole, or is left of it. Otherwise zeros might make a record
 //!    whole that is damaged where it had zeros, and another attempt would find another hole.
 //! 2. Slots outside the run of segments around the hole: their segments, then, once these are
-//!    durable, their headers. Opening fails as before, unless such a header was all that told of
+//!    durable, their headers. Opening fails as before, unless such a header was all that showed
 //!    the hole; then it finds the end there, and nothing behind.
 //! 3. The rest of the hole's segment and the segments behind it, which keep their slots. A crash
 //!    may leave any part of that. Either a record is left that tells of the hole, and opening fails
@@ -37,7 +37,7 @@ const CHUNK: u64 = 1 << 20;
 
 impl Log {
     /// Makes zeros, durably, of everything that the log on `device` has behind `end`, the end of a
-    /// record. It can be opened then, and ends there. Answers how many bytes were written.
+    /// record. It can be opened then, and ends there. Returns how many bytes were written.
     ///
     /// # Errors
     /// If the device holds no log, that of another store or version, or fails: then the log opens

@@ -153,7 +153,7 @@ pub enum LogError {
          store again; what was acknowledged as durable is intact"
     )]
     Full(DeviceError),
-    /// The log could not be written or synchronised. Nothing becomes durable from now on.
+    /// The log could not be written or synced. Nothing becomes durable from now on.
     #[error(
         "the log could not be made durable and takes nothing more: {0}. See to the disk, then \
          open the store again; what was acknowledged as durable is intact"

@@ -1,10 +1,10 @@
-//! Making records durable: one leader writes for everybody who waits.
+//! Group commit: one leader makes records durable for all threads that wait.
 //!
-//! Whoever needs a record to be durable, and finds nobody at it, leads: it takes all records that
-//! are published, writes their blocks with one call, synchronises the device once, and moves the
-//! durable LSN. So a thread alone hands nothing over to another. Who comes meanwhile waits for the
-//! end of this round, if the round covers it, or else of the next; when a round ends, all of its
-//! waiters wake and one of the next round's does, to lead.
+//! A thread that needs a record to be durable, and finds no leader, leads: it takes all records
+//! that are published, writes their blocks with one call, syncs the device once, and moves the
+//! durable LSN. So a thread alone hands nothing over to another. A thread that comes meanwhile
+//! waits for the end of this batch's flush, if the batch has its record, or else of the next; when
+//! a round ends, all of its waiters wake and one of the next round's does, to lead.
 
 use std::io::IoSlice;
 use std::ops::Range;
@@ -33,8 +33,8 @@ const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 200 };
 const LOOKS_SPINNING: u32 = if cfg!(any(loom, shuttle)) { 0 } else { 180 };
 
 impl Shared {
-    /// Returns once everything before `end` is durable, doing it if nobody else does. A leader
-    /// waits for `group`.
+    /// Returns once everything before `end` is durable, as the leader if there is none. A leader
+    /// waits for its batch to grow as `group` demands.
     pub(super) fn wait(&self, end: u64, group: GroupCommitWait) -> Result<(), LogError> {
         if self.ring.durable() >= end {
             return Ok(());
@@ -92,7 +92,7 @@ impl Shared {
         (state.is_led, state.is_open) = (true, true);
         let patience = state.patience(group);
         if !patience.is_zero() {
-            state = self.gather(state, patience);
+            state = self.await_batch(state, patience);
         }
         drop(state);
         let outcome = self.flush_published(end);
@@ -122,7 +122,7 @@ impl Shared {
     }
 
     /// Waits until as many have come as last time, for `delay` at most.
-    fn gather<'s>(
+    fn await_batch<'s>(
         &'s self,
         mut state: MutexGuard<'s, State>,
         delay: Duration,
@@ -142,7 +142,7 @@ impl Shared {
     }
 
     /// Makes durable what is published; waits a moment for what is being copied before `end`.
-    /// Answers how long the device took, if it had to do anything.
+    /// Returns how long the device took, if it had to do anything.
     fn flush_published(&self, end: u64) -> Result<Option<Duration>, LogError> {
         let mut leader = locked(&self.flush.leader);
         let mut looks = 0;
@@ -174,7 +174,7 @@ impl Shared {
         Ok(Some(begun.elapsed()))
     }
 
-    /// Writes the blocks of all records walked over that are not durable, and synchronises them.
+    /// Writes the blocks of all records walked over that are not durable, and syncs them.
     fn write_out(&self, leader: &mut Leader) -> Result<(), DeviceError> {
         let Leader { consumer, scratch } = leader;
         let (from, to) = (consumer.durable(), consumer.walked());
@@ -222,7 +222,7 @@ impl Shared {
         Ok(Stretch { header, offset, length: blocks.end - blocks.start, parts })
     }
 
-    /// Writes all of it and synchronises: new headers first (rule 6), then the records.
+    /// Writes all of it and syncs: new headers first (rule 6), then the records.
     fn submit(&self, writes: &[Stretch<'_>]) -> Result<(), DeviceError> {
         let headers: Vec<_> = writes
             .iter()
@@ -240,7 +240,7 @@ impl Shared {
         self.submit_parts(&parts)
     }
 
-    /// Writes parts at their places, then synchronises these once.
+    /// Writes parts at their places, then syncs these once.
     fn submit_parts(&self, parts: &[Part<'_>]) -> Result<(), DeviceError> {
         let (mut requests, mut ranges) = (Vec::new(), Vec::new());
         for (range, parts) in parts {

@@ -1,4 +1,4 @@
-//! The state of group commit: who leads, who waits for which round.
+//! The state of group commit: the leader, and the threads that wait for each batch.
 
 use std::time::Duration;
 
@@ -10,30 +10,30 @@ use super::options::BLOCK;
 use super::ring::Consumer;
 use crate::io::AlignedBuffer;
 
-/// How long a leader waits for as many others as the round before had.
+/// How long a leader waits for its batch to become as large as the one before.
 #[derive(Clone, Copy)]
 pub(super) enum GroupCommitWait {
     /// Not at all.
     None,
-    /// As long as a flush takes, and no longer than this: who waits in vain loses no more than he
-    /// would by missing the others.
+    /// As long as a flush takes, and no longer than this: a wait in vain costs no more than missing
+    /// the others would.
     AsAFlush(Duration),
-    /// So long.
+    /// Up to this.
     UpTo(Duration),
 }
 
-/// No group waits longer for company.
+/// No batch waits longer to grow.
 const DELAY_MAX: Duration = Duration::from_millis(100);
 
-/// Who leads, who waits.
+/// The state of group commit.
 pub(super) struct Flush {
     pub(super) state: Mutex<State>,
     /// Waiters of even and of odd rounds.
     pub(super) rounds: [Condvar; 2],
-    /// A leader that waits for company.
+    /// A leader that waits for its batch to grow.
     pub(super) group: Condvar,
     pub(super) leader: Mutex<Leader>,
-    /// Whether `State::poison` says anything.
+    /// Whether `State::poison` is set.
     pub(super) is_poisoned: AtomicBool,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct State {
     pub(super) waiting: [u32; 2],
     /// Members of the last round.
     pub(super) last_group: u32,
-    /// What a flush takes, the last ones counting most.
+    /// Moving average of the time of a flush.
     pub(super) flush_time: Duration,
     pub(super) poison: Option<LogError>,
 }
@@ -66,8 +66,8 @@ impl State {
     }
 }
 
-/// What only the leader touches. The mutex is free whenever nobody leads, but for the background
-/// thread, which synchronises new segments under it (rule 8).
+/// The leader's own. The mutex is free whenever there is no leader, but for the background thread,
+/// which syncs new segments under it (rule 8).
 pub(super) struct Leader {
     pub(super) consumer: Consumer,
     /// The last block, which is not full.

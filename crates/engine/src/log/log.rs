@@ -83,7 +83,7 @@ impl Log {
     }
 
     /// Returns once everything that ends at `end` or before is durable. If nobody is at it, the
-    /// calling thread writes and synchronises all that was appended.
+    /// calling thread writes and syncs all that was appended.
     ///
     /// # Errors
     /// If `end` lies behind the tail; if the log takes nothing more. Then it is not known whether
@@ -111,8 +111,8 @@ impl Log {
         self.shared.wait(end.0, GroupCommitWait::AsAFlush(most))
     }
 
-    /// Why the log takes nothing more, if so. A write or a synchronisation that failed is never
-    /// tried again: the operating system may have dropped what it did not write, and says so once.
+    /// Why the log takes nothing more, if so. A write or a sync that failed is never tried again:
+    /// the operating system may have dropped what it did not write, and reports that once.
     pub fn poisoned(&self) -> Option<LogError> {
         self.shared.poisoned()
     }
@@ -139,7 +139,7 @@ impl Log {
     }
 
     /// Gives segments at the end of the file back that are free, as far as it keeps room for
-    /// `bytes` of records. Answers by how many bytes the file is shorter.
+    /// `bytes` of records. Returns by how many bytes the file is shorter.
     ///
     /// # Errors
     /// If the device fails; the log goes on as before.
@@ -152,7 +152,7 @@ impl Log {
     }
 
     /// Cuts the file of a log that was closed back to what is kept: from the oldest position to the
-    /// end. Answers by how many bytes the file is shorter.
+    /// end. Returns by how many bytes the file is shorter.
     ///
     /// # Errors
     /// If the log is not durable up to its end, or the device fails; it can be opened as before.

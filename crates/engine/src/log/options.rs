@@ -57,7 +57,7 @@ impl LogOptions {
     }
 }
 
-/// Whether segments may have so many bytes.
+/// Whether `bytes` is a valid size of segments.
 pub(super) fn is_segment_size(bytes: u64) -> bool {
     bytes.is_multiple_of(BLOCK) && (LEAST..=MOST).contains(&bytes)
 }

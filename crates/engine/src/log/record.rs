@@ -29,7 +29,7 @@ const UNIT: usize = 8;
 /// A record to append.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record<'a> {
-    /// What it is, to whoever reads the body.
+    /// Its kind, which tells the reader how to decode the body.
     pub kind: u8,
     /// The transaction; 0 for none.
     pub tx: u64,
@@ -55,7 +55,7 @@ pub struct Header {
     pub start: Lsn,
     /// The byte behind its last.
     pub end: Lsn,
-    /// What it is, to whoever reads the body.
+    /// Its kind, which tells the reader how to decode the body.
     pub kind: u8,
     /// The transaction; 0 for none.
     pub tx: u64,

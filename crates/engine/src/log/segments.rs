@@ -290,7 +290,7 @@ impl Segments {
     }
 
     /// Makes the file a step longer, without making that durable: what is new is not ready yet.
-    /// Answers up to where it will be.
+    /// Returns up to where it will be.
     ///
     /// # Errors
     /// If there is no room.

@@ -11,7 +11,7 @@ use crate::io::{AlignedBuffer, DeviceError};
 const COPIED: u64 = 1 << 20;
 
 impl Segments {
-    /// Gives free slots at the end of the file back, down to `slots`. Answers by how many bytes the
+    /// Gives free slots at the end of the file back, down to `slots`. Returns by how many bytes the
     /// file is shorter.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl Segments {
 
     /// Moves the segments from the oldest position that is kept to `end`, where the log ends, to
     /// the beginning of the file, and cuts off what is behind. Nothing is appended any more.
-    /// Answers by how many bytes the file is shorter.
+    /// Returns by how many bytes the file is shorter.
     ///
     /// Each segment is durable in its new slot before that slot's header names it, so a crash
     /// leaves the old one, the new one or both, and then with the same records in them (rule 7).

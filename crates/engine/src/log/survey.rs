@@ -27,7 +27,7 @@ use crate::io::{AlignedBuffer, Device};
 pub struct Survey {
     /// End of the last whole record: here the hole begins.
     pub end: Lsn,
-    /// Where that is in the log's file; `None` if no readable header of a segment says so.
+    /// Where that is in the log's file; `None` if no readable segment header has it.
     pub offset: Option<u64>,
     /// Whole records behind the hole.
     pub behind: Option<Behind>,

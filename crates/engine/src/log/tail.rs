@@ -86,7 +86,7 @@ pub(super) fn find(
         end = header.end.0;
         known = known.max(header.durable.map_or(0, |lsn| lsn.0));
     }
-    // Its place is known of by a synchronised write that came after it. Whatever is done about that
+    // Its place is known from a synced write that came after it. Whatever is done about that
     // needs what lies behind it.
     if end == start && begin == Begin::Record {
         return Err(LogError::NoRecord { path: path(), at: Lsn(start) });
@@ -216,7 +216,7 @@ fn looks_like_a_record(window: &mut Window, at: u64) -> Result<bool, LogError> {
 }
 
 /// Writes what is there from `known` to `end` once more, and the headers of its segments and of
-/// those behind: what was found may never have been synchronised (rule 12).
+/// those behind: what was found may never have been synced (rule 12).
 fn write_again(segments: &Segments, known: u64, end: u64) -> Result<(), LogError> {
     let mut buffer = AlignedBuffer::new(AHEAD);
     let mut at = known - known % BLOCK;

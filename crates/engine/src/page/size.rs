@@ -32,7 +32,7 @@ impl PageSize {
     pub const ALL: [PageSize; 5] =
         [Self::KIB_4, Self::KIB_8, Self::KIB_16, Self::KIB_32, Self::KIB_64];
 
-    /// The page size of so many bytes.
+    /// Returns the page size of `bytes`, if there is one.
     ///
     /// # Errors
     /// If pages cannot have that size.

@@ -146,7 +146,7 @@ fn check_page(lsn: Lsn, section: &Section<'_>) -> Result<(), RecoveryError> {
         | Section::Attached { page }
             if page.0 >= PAGES_MAX =>
         {
-            Err(RecoveryError::Damaged { lsn, page, what: "no store has so many pages" })
+            Err(RecoveryError::Damaged { lsn, page, what: "no store is that large" })
         }
         _ => Ok(()),
     }

@@ -9,7 +9,7 @@
 //!   catalog's root         0: none, otherwise 1 and the page
 //!   transactions           their number, and of each its id and the start of its last record
 //!   orphans roots          their number, and of each the page and a byte, its kind
-//!   allocation map         its number of words, then groups until there are so many:
+//!   allocation map         its number of words, then groups up to that number:
 //!                            words with all bits set, words with none, words that follow,
 //!                            these words, 8 bytes each
 //!   checksum               8 bytes, XXH3-64 of all before
@@ -50,7 +50,7 @@ pub struct Active {
 pub struct Checkpoint {
     /// Where redo begins: pages need nothing of the log before.
     pub redo: Lsn,
-    /// The place of the log as of which map, hanging roots and transactions are.
+    /// The place of the log as of which map, orphan roots and transactions are.
     pub begin: Lsn,
     /// No transaction has this id, or a higher one, yet.
     pub next_tx: u64,

@@ -53,7 +53,7 @@ pub enum Obstacle {
     /// The hole lies before the last checkpoint, in what is needed to make pages anew. How the
     /// store was before the hole, an older checkpoint would say.
     BeforeCheckpoint,
-    /// The hole lies in what is needed to take back a transaction that did not commit.
+    /// The hole lies in what is needed to roll back a transaction that did not commit.
     Undo,
     /// Storage has pages with changes from behind the hole, or that cannot be read.
     Pages(StrayPages),
@@ -130,7 +130,7 @@ impl fmt::Display for Obstacle {
                 "that is before the last checkpoint, and needed to make pages anew".to_string()
             }
             Obstacle::Undo => {
-                "that is needed to take back a transaction that did not commit".into()
+                "that is needed to roll back a transaction that did not commit".into()
             }
             Obstacle::Pages(pages) => return pages.fmt(f),
         };

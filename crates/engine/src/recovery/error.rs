@@ -6,7 +6,7 @@ use crate::io::{AllocateError, SyncError, WriteError};
 use crate::log::LogError;
 
 /// Why a store could not be recovered. The store is as recoverable as before: once the cause is
-/// removed, recovery begins anew.
+/// removed, recovery restarts.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecoveryError {

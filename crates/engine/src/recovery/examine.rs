@@ -10,7 +10,7 @@
 //! - A page in use without an image there has not changed between redo point and hole (rule 5).
 //!   What it was is on storage, unless its first change since came behind the hole and was written
 //!   back. Then that version is gone: the image behind the hole is one after the change. Such a
-//!   page says so by its LSN, which lies behind the hole, or by a checksum that does not fit if it
+//!   page shows that by its LSN, which is behind the hole, or by a checksum that does not fit if it
 //!   was torn. So each of these pages is read.
 //! - A page that is free at the hole is of no interest.
 //!
@@ -18,7 +18,7 @@
 //! mixture of two moments would be no store: [`Obstacle::Pages`]. If there is none, the log is cut
 //! off at the hole (`log/cut.rs`), and what follows is a recovery like any other.
 //!
-//! LSNs begin anew when a store gets a new log. Pages that were written before then may carry
+//! LSNs restart when a store gets a new log. Pages that were written before then may carry
 //! higher ones than the new log has, and are taken for newer ones here: an error too many, never
 //! one too few.
 
@@ -150,7 +150,7 @@ fn place_of(error: &LogError) -> Option<Lsn> {
     }
 }
 
-/// Walks the records that undoing `losers` will; answers where one cannot be read.
+/// Walks the records that undoing `losers` will; returns where one cannot be read.
 fn broken_chain(log: &Log, losers: &[Loser]) -> Result<Option<Lsn>, RecoveryError> {
     let mut body = Vec::new();
     for loser in losers {

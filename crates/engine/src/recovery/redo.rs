@@ -69,11 +69,11 @@ pub struct Redone {
 }
 
 /// Makes all pages anew that `analysis` found in `log`, writes them to `store`, which is made long
-/// enough, and synchronises it. `note` knows what structures said about their changes.
+/// enough, and syncs it. `note` knows what structures said about their changes.
 ///
 /// # Errors
 /// If log or store fail, or a record does not fit its page. Some pages may be written then, which
-/// does no harm: recovery may begin anew (rule 12).
+/// does no harm: recovery may restart (rule 12).
 pub fn redo(
     store: &PageStore,
     log: &Log,
@@ -135,7 +135,7 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Reads `log` from `start` on. Answers how many bytes that was, and for which pages there was
+    /// Reads `log` from `start` on. Returns how many bytes that was, and for which pages there was
     /// no room.
     fn run(
         mut self,

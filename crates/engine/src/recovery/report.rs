@@ -35,7 +35,7 @@ pub struct Recovery {
     pub pages: u64,
     /// Transactions that had not ended.
     pub losers: u64,
-    /// Their changes that were taken back.
+    /// Their changes that were undone.
     pub undone: u64,
     /// Large values and structures that nothing referred to, freed.
     pub freed: u64,

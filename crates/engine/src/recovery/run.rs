@@ -26,8 +26,8 @@ pub struct Recovered {
 /// the end of `log`.
 ///
 /// # Errors
-/// If the log cannot be read or understood, or the store not be written. Recovery may then begin
-/// anew (rule 12).
+/// If the log cannot be read or understood, or the store not be written. Recovery may then
+/// restart (rule 12).
 pub fn recover(
     store: &PageStore,
     log: &Log,

@@ -138,6 +138,15 @@ impl Drop for Step<'_> {
     }
 }
 
+/// Makes the record at `at` the last one of a transaction; 0: there was nothing to log.
+#[inline]
+pub(super) fn add_record(last: &mut Lsn, at: Lsn) {
+    if at != Lsn(0) {
+        assert!(at > *last, "the LSNs of a transaction's records grow");
+        *last = at;
+    }
+}
+
 /// Adds one to a counter that no other thread adds to.
 #[inline]
 fn add_one(steps: &AtomicU64) {

@@ -4,8 +4,9 @@ use millpond_base::Lsn;
 
 use crate::btree::BTree;
 use crate::pool::{Actor, Pages};
+use crate::txn::active::add_record;
 use crate::txn::error::TxnError;
-use crate::txn::transaction::{State, Transaction, add_record, free};
+use crate::txn::transaction::{State, Transaction, free};
 use crate::txn::undo::undo_one;
 use crate::txn::undo_list::Newest;
 

@@ -24,6 +24,7 @@ use crate::lock::{LockMode, LockOwner};
 use crate::log::Record;
 use crate::pool::mini_transaction::kind;
 use crate::pool::{Actor, Pages, PoolError};
+use crate::txn::active::add_record;
 use crate::txn::error::TxnError;
 use crate::txn::manager::TransactionManager;
 use crate::txn::options::{Durability, Isolation, TxnOptions};
@@ -428,7 +429,9 @@ impl Transaction {
     fn stamp_late(&self) {
         std::thread::yield_now();
         if let Some(active) = &self.scratch.active {
-            active.undo().end_writer(self.manager.versions());
+            let mut buffer = active.undo();
+            buffer.end_writer(self.manager.versions());
+            buffer.forget_stamp();
         }
     }
 
@@ -483,8 +486,8 @@ impl Transaction {
         }
     }
 
-    /// Leaves the transaction as it is, for good: it could not be undone. What it changed stays
-    /// locked, and the log keeps what a recovery needs to undo it (rule 4).
+    /// Leaves the transaction as it is, for good: it could not be undone (rule 4). The log keeps
+    /// what a recovery needs to undo it.
     pub fn strand(&mut self) {
         if let Some(owner) = self.scratch.owner.take() {
             owner.strand();
@@ -508,20 +511,11 @@ impl Drop for Transaction {
     }
 }
 
-/// Converts an error off the hot path: errors are large, and so are results that may hold one.
+/// Converts an error, off the hot path: errors are large.
 #[cold]
 #[inline(never)]
 fn failed<E: Into<TxnError>>(error: E) -> TxnError {
     error.into()
-}
-
-/// Makes the record at `at` the last one of a transaction; 0: there was nothing to log.
-#[inline]
-pub(super) fn add_record(last: &mut Lsn, at: Lsn) {
-    if at != Lsn(0) {
-        assert!(at > *last, "the LSNs of a transaction's records grow");
-        *last = at;
-    }
 }
 
 /// Frees a large value that is no longer needed. If that fails, the rest of its pages is freed when

@@ -1,12 +1,12 @@
 //! What threads do to each other's keys, and what that must come to.
 //!
-//! The keys of one tree are in groups; each group has a counter. Whoever reads or writes keys of a
-//! group in a transaction also replaces its counter by its own *tag*, and notes which tag was there
-//! before. Locks are kept until the end, so for each group the tags are a chain in which its
-//! transactions took place, whatever the threads were told and when. So of anything that somebody
-//! saw of the tree, after a crash, in a snapshot, in a backup, the counters say which transactions
-//! must have made it: they are done once more, one after the other, each must read again what it
-//! read, and what comes out must be what was seen.
+//! The keys of one tree are in groups; each group has a counter. A transaction that reads or writes
+//! keys of a group in a transaction also replaces its counter by its own *tag*, and notes which tag
+//! was there before. Locks are kept until the end, so for each group the tags are a chain in which
+//! its transactions took place, whatever the threads were told and when. So of anything that
+//! somebody saw of the tree, after a crash, in a snapshot, in a backup, the counters say which
+//! transactions must have made it: they are done once more, one after the other, each must read
+//! again what it read, and what comes out must be what was seen.
 //!
 //! A transaction that touches several groups must be in all their chains or in none. One that had
 //! returned before another one that is there committed must be there, too: of commits, a suffix is

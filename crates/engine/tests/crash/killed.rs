@@ -10,7 +10,7 @@ use millpond::{Db, Durability, Options, RawTree, TxnOptions};
 const CHILD: &str = "MILLPOND_TEST_KILLED";
 const THREADS: u8 = 2;
 const ROUNDS: u64 = 10;
-/// A thread deletes what it wrote so many transactions ago.
+/// A thread deletes what it wrote this number of transactions ago.
 const KEPT: u32 = 50;
 
 fn open(path: &Path) -> Db {
@@ -73,8 +73,8 @@ fn child_under_load() {
     });
 }
 
-/// Lets a process work until it has told of so many commits, and kills it. Answers, for each
-/// thread, the last commit that it told of and had promised to be durable.
+/// Lets a process work until it has reported a number of commits, and kills it. Returns, for each
+/// thread, the last durable commit that it reported.
 fn work_and_die(path: &Path, commits: usize) -> [u32; THREADS as usize] {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "killed::child_under_load", "--nocapture"])

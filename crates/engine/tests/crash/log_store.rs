@@ -146,7 +146,7 @@ impl LogStore {
         inner.serial += 1;
         let mut body = encode(changes);
         let max = self.log.record_max();
-        // Whoever reads it knows how much there is.
+        // The reader knows how much there is.
         let last = body.len() % max + HEADER;
         if !body.len().is_multiple_of(max) && last.next_multiple_of(self.grain) <= max {
             body.resize(body.len() + last.next_multiple_of(self.grain) - last, 0);

@@ -2,7 +2,7 @@
 //!
 //! Changes become visible commit by commit. After a crash a beginning of that list must be there,
 //! nothing in between missing and none of it half, up to the last commit that was promised to be
-//! durable at least. Of a commit that answered with an error, or not at all, nothing is known: it
+//! durable at least. Of a commit that returned an error, or not at all, nothing is known: it
 //! is there or not, as a whole.
 
 use std::collections::BTreeMap;
@@ -152,7 +152,7 @@ impl Commit {
 pub struct Oracle {
     base: State,
     history: Vec<Commit>,
-    /// So many first commits of the history are durable, as far as they took place.
+    /// The first commits of the history up to this number are durable, as far as they took place.
     durable: usize,
     /// What is visible now, unless a commit is in doubt.
     now: State,

@@ -311,7 +311,7 @@ impl Story<'_> {
         ];
         let aims = match fault {
             _ if self.plan.is_restless => &aims[..1],
-            // A log that could not be synchronised, and was written, is the worst that can be.
+            // A log that could not be synced, and was written, is the worst that can be.
             Some(_) if self.random.bool() => &aims[3..],
             _ => &aims[..],
         };

@@ -106,7 +106,7 @@ pub trait Store: Sync {
     fn clear(&self, _tree: &str) -> Answer<()> {
         Err(Failure::new("trees are not cleared"))
     }
-    /// Removes what lies between two keys, the second one not included; answers how many.
+    /// Removes what lies between two keys, the second one not included; returns how many.
     fn remove_range(&self, _tree: &str, _lower: &[u8], _upper: &[u8]) -> Answer<u64> {
         Err(Failure::new("ranges are not removed"))
     }
@@ -131,7 +131,7 @@ pub trait Store: Sync {
 /// What was committed at one moment.
 pub trait View {
     fn get(&self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>>;
-    /// Entries from `lower` on and below `upper`, read from behind if `back` says so.
+    /// Entries from `lower` on and below `upper`, read backwards if `back`.
     fn range(&self, tree: &str, lower: &[u8], upper: &[u8], back: bool) -> Answer<Entries>;
 }
 

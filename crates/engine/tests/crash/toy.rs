@@ -16,7 +16,7 @@ use crate::subject::{Answer, Devices, Durability, Failure, Store, Subject, Trans
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bug {
     None,
-    /// A durable commit is not synchronised.
+    /// A durable commit is not synced.
     NoSync,
     /// A commit that need not be durable is written after the next one.
     Hole,
@@ -34,7 +34,7 @@ pub enum Bug {
     StaleRead,
     /// A write that failed is taken for done.
     ErrorIgnored,
-    /// After a synchronisation that failed, another one counts.
+    /// After a sync that failed, another one counts.
     SyncRetried,
     /// Records are taken for whole without looking.
     TornRecord,
@@ -209,7 +209,7 @@ pub fn encode(changes: &[Change]) -> Vec<u8> {
     body
 }
 
-/// The changes as far as they can be read: whoever reads what is torn gets what he deserves.
+/// The changes as far as they can be read: a torn one is read as it is.
 pub fn decode(body: &[u8]) -> Vec<Change> {
     let Some((count, mut rest)) = body.split_first_chunk::<4>() else { return Vec::new() };
     let count = u32::from_le_bytes(*count);

@@ -148,7 +148,7 @@ impl Worker {
         self.oracle.committed(SHARED.map(create).to_vec(), true);
     }
 
-    /// Does so many steps, if nothing fails.
+    /// Does `steps` steps, if nothing fails.
     pub fn live(&mut self, life: Life<'_>, steps: u32) -> Result<(), Stop> {
         self.doubts = 0;
         let mut snapshots = Vec::new();

@@ -214,6 +214,6 @@ fn nobody_waits_for_one_that_keeps_its_locks_for_good() {
         );
         assert!(!error.retriable());
     }
-    // What it does not keep is to be had.
+    // What it does not keep is available.
     patient(5).lock_key(7, b"other", X).unwrap();
 }

@@ -43,7 +43,7 @@ fn survived(log: &Log, from: Lsn, entries: &mut Vec<Entry>, durable: Lsn, seen: 
 }
 
 /// Appends, flushes, forgets; the flush that the crash comes into the middle of is never
-/// acknowledged, because its synchronisation fails.
+/// acknowledged, because its sync fails.
 fn live(
     log: &Log,
     device: &FaultyDevice,
@@ -97,7 +97,7 @@ fn lives(seed: u64, seen: &Seen) {
         add(&seen.recycled, log.counts().segments_recycled);
         from = entries.first().map_or(from, |entry| entry.at.start);
         drop(log);
-        // Or only the process dies, and what was written without being synchronised is still there,
+        // Or only the process dies, and what was written without being synced is still there,
         // to be lost later.
         if random.u8(..3) > 0 {
             let image = device.crash(random.u64(..)).unwrap();

@@ -95,7 +95,7 @@ fn named_twice(device: &dyn Device) -> usize {
     all - names.len()
 }
 
-/// A power failure at the `nth` operation of cutting a log back. Answers whether it came to that,
+/// A power failure at the `nth` operation of cutting a log back. Returns whether it came to that,
 /// and how many segments had two names then.
 fn fails(seed: u64, nth: u64) -> (bool, usize) {
     let mut random = fastrand::Rng::with_seed(seed);

@@ -35,7 +35,7 @@ fn is_poisoned(log: &Log, durable: Lsn, expected: fn(&LogError) -> bool) {
 }
 
 #[test]
-fn a_failed_synchronisation_ends_the_log_and_is_never_tried_again() {
+fn a_failed_sync_ends_the_log_and_is_never_tried_again() {
     let mut random = fastrand::Rng::with_seed(1);
     let (memory, device, log) = faulty();
     let first = append(&log, &mut random, 500);

@@ -48,7 +48,7 @@ pub struct Plan {
     pub place: Place,
     /// Operations of each thread.
     pub operations: usize,
-    /// One in so many operations writes.
+    /// One operation in this number writes.
     pub write_every: u32,
     pub deeds: Vec<Deed>,
     /// The store is closed and opened again before reads go wrong, so that nothing is in memory.

@@ -292,7 +292,7 @@ impl World {
         }
         // A transaction that could not be undone, since pages that it changed cannot be read, keeps
         // its locks until the store is opened again; nobody waits for them.
-        let keeps_locks = text.contains("could not be taken back, and keeps the lock");
+        let keeps_locks = text.contains("could not be rolled back, and keeps the lock");
         if keeps_locks && store.iter().filter(effective).any(|m| is_own(&owner(m))) {
             return Ok(());
         }

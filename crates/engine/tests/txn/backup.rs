@@ -529,7 +529,7 @@ fn a_store_with_a_policy_of_the_users_own_is_backed_up_like_any_other() {
     let tree = db.raw_tree("tree").unwrap();
     (0..2000u32).for_each(|key| assert!(!tree.put(&key.to_be_bytes(), &[7; 200]).unwrap()));
     db.backup_to(folder.path().join("copy")).unwrap();
-    // Whoever opens it need not have the policy.
+    // It can be opened without the policy.
     let copy = Db::open(folder.path().join("copy"), Options::new().memory(16 << 20)).unwrap();
     assert_eq!(copy.open_tree("tree").unwrap().len().unwrap(), 2000);
 }

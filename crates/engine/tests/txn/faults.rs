@@ -1,5 +1,5 @@
 //! A fixed story of transactions in which one operation of the storage fails, each in turn: a
-//! write, a synchronisation, a growth, of the data file or the log.
+//! write, a sync, a growth, of the data file or the log.
 //!
 //! Whatever fails: nothing panics and nothing hangs, every error has its type, and what is found
 //! when the store is opened again on sound storage is one of the states that it may be in: the one
@@ -104,7 +104,7 @@ impl Run<'_> {
     }
 
     /// Makes the changes in a transaction, the later half of them a second time after a rollback;
-    /// answers whether it was acknowledged.
+    /// returns whether it was acknowledged.
     fn transaction(&mut self, durability: Durability, commits: bool, changes: &Changes) -> bool {
         let done = self.try_transaction(durability, commits, changes);
         done.map_err(|error| self.errors.push(error)).is_ok()
@@ -279,7 +279,7 @@ fn look_again(world: &World, states: &[State], what: &str) {
     assert!(report.is_sound(), "{what}: {:?}", report.problems);
 }
 
-/// Plays the story with its `nth` operation failing, and looks what is left. Answers whether there
+/// Plays the story with its `nth` operation failing, and looks what is left. Returns whether there
 /// was such an operation, and how many errors were seen.
 fn play(nth: u64, fault: Fault, is_dropped: bool) -> (bool, usize) {
     let what = format!("{fault:?} at operation {nth}");
@@ -332,7 +332,7 @@ fn operations() -> u64 {
     FRAMES.iter().map(count).max().unwrap()
 }
 
-/// Every operation in turn, or one in so many, which are not the same for all kinds.
+/// Every operation in turn, or one in `stride`, which are not the same for all kinds.
 fn sweep(fault: Fault, is_dropped: bool, stride: usize) {
     let operations = operations();
     assert!(operations > 200, "{operations}");

@@ -37,7 +37,7 @@ fn decode(bytes: &[u8]) -> u64 {
 #[derive(Clone, Copy)]
 struct Shape {
     keys: u8,
-    /// At most, of which each tree's values have so many words.
+    /// At most; each tree's values have this number of words.
     words: [usize; 2],
     options: TxnOptions,
     /// Whether there are locks, without which there are no snapshots.
@@ -59,7 +59,7 @@ struct Recorder {
 struct Live {
     tx: Txn,
     entry: Entry,
-    /// What it wrote and did not take back.
+    /// What it wrote and did not roll back.
     own: BTreeMap<Key, Value>,
     /// Everything that it wrote.
     all: Vec<u64>,

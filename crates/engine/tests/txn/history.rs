@@ -3,10 +3,10 @@
 //! Every value is written once, so a read tells whose write it saw. The versions of a key are
 //! ordered by numbers that their transactions drew when they ended, before they gave their locks
 //! back; a call outside transactions has no such number, but knows what it replaced. From this
-//! follows the graph of dependencies (Adya's *direct serialization graph*): whoever replaced a
-//! version comes after the one that wrote it (`ww`), whoever read it too (`wr`), and whoever
-//! replaced what somebody read comes after that reader (`rw`). What a thread did later comes later.
-//! A circle among those that committed is what no order explains.
+//! follows the graph of dependencies (Adya's *direct serialization graph*): a transaction that
+//! replaced a version comes after the one that wrote it (`ww`), one that read it too (`wr`), and
+//! one that replaced what somebody read comes after that reader (`rw`). What a thread did later
+//! comes later. A circle among those that committed is what no order explains.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -26,7 +26,7 @@ pub struct Entry {
     pub reads: Vec<(Key, Value)>,
     /// What it left, if it committed, and what it would have left.
     pub writes: BTreeMap<Key, Value>,
-    /// What it wrote and then overwrote or took back itself.
+    /// What it wrote and then overwrote or rolled back itself.
     pub passing: Vec<u64>,
     /// Of a call without number: what its write replaced.
     pub replaced: Option<u64>,
@@ -34,7 +34,7 @@ pub struct Entry {
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Anomaly {
-    /// Something was read that its writer took back, or never committed.
+    /// Something was read that its writer rolled back, or never committed.
     AbortedRead { reader: usize, writer: usize },
     /// Something was read that its writer overwrote itself.
     IntermediateRead { reader: usize, writer: usize },

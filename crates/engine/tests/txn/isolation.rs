@@ -355,7 +355,7 @@ fn write_skew_only_where_reads_need_not_be_repeatable() {
         let is_skewed = scene.isolation == ReadCommitted;
         assert_eq!(one.write_x(0).is_ok(), is_skewed);
         one.commit();
-        // Whoever did not get to write holds no lock any more, and nothing has changed.
+        // A transaction that did not get to write holds no lock any more, and nothing has changed.
         two.write_y(0).unwrap();
         two.commit();
         assert_eq!((scene.x(), scene.y()), (if is_skewed { 0 } else { 50 }, 0));

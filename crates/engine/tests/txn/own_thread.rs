@@ -1,5 +1,5 @@
-//! Locks for which a thread would have to wait for itself, and how often a transaction is begun
-//! anew.
+//! Locks for which a thread would have to wait for itself, and how often a transaction is
+//! restarted.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -13,7 +13,7 @@ fn panics<R>(call: impl FnOnce() -> R) {
     assert!(catch_unwind(AssertUnwindSafe(call)).is_err());
 }
 
-/// A source that gives so many bytes, and then panics.
+/// A source that returns a number of bytes, and then panics.
 struct Until(u64);
 
 impl Read for Until {

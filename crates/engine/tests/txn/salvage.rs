@@ -1,5 +1,5 @@
-//! A store whose log is damaged before its end: what is said, what is saved, and that nothing from
-//! behind the damage comes back.
+//! A store whose log is damaged before its end: what is reported, what is saved, and that nothing
+//! from behind the damage comes back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -220,7 +220,7 @@ fn damage_of(result: Result<Db, Error>) -> LogDamage {
     }
 }
 
-/// Damages `log` somewhere from `from` to `to`, in one of the ways in which storage fails. Answers
+/// Damages `log` somewhere from `from` to `to`, in one of the ways in which storage fails. Returns
 /// which positions are gone.
 fn damaged(
     story: &Story,
@@ -266,7 +266,7 @@ fn damaged(
     }
 }
 
-/// Damages the log at random behind the checkpoint and salvages; answers how often it succeeded,
+/// Damages the log at random behind the checkpoint and salvages; returns how often it succeeded,
 /// and how often pages of storage were in the way.
 fn salvage_at_random(storage: Storage, seeds: std::ops::Range<u64>) -> (u32, u32) {
     let (mut saved, mut refused) = (0, 0);
@@ -344,7 +344,7 @@ fn is_refused(story: &Story, lsn: u64, at: u64, obstacle: &Obstacle) {
         );
         assert!(damage.to_string().contains("dump FILE --salvage"), "{damage}");
     }
-    // Redo may have made pages anew, when it was a transaction that could not be taken back.
+    // Redo may have made pages anew, when it was a transaction that could not be rolled back.
     if *obstacle != Obstacle::Undo {
         assert_eq!(devices.data.to_bytes(), story.data, "nothing is changed");
     }
@@ -449,7 +449,7 @@ fn a_sound_log_and_a_closed_store_lose_nothing() {
     }
 }
 
-/// The power fails at each operation of a salvage; then it is begun anew, or the store is opened as
+/// The power fails at each operation of a salvage; then it is restarted, or the store is opened as
 /// after any crash.
 #[test]
 fn a_salvage_may_be_cut_short_anywhere() {

@@ -120,7 +120,7 @@ fn a_store_does_not_shrink_while_it_is_copied() {
     assert!(refused > 2 && db.shrink().unwrap().data_bytes > 0);
 }
 
-/// Loads, drops and shrinks until the power fails at operation `nth` from the shrinking on; answers
+/// Loads, drops and shrinks until the power fails at operation `nth` from the shrinking on; returns
 /// whether it did.
 fn cut_at(nth: u64) -> bool {
     let what = format!("cut at {nth}");

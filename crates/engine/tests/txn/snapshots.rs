@@ -1,5 +1,5 @@
 //! Snapshots: what they see, what they cost others, and how they are lost. One thread does
-//! everything: whoever waited for somebody else would wait for ever.
+//! everything: a thread that waited for another would wait for ever.
 
 use millpond::internals::btree::BulkOptions;
 use millpond::internals::io::MemoryDevice;

@@ -191,7 +191,7 @@ fn a_full_spill_file_loses_the_oldest_snapshot_and_nothing_else() {
     assert!(matches!(&lost, Error::Txn(TxnError::SnapshotLost { .. })), "{lost}");
     assert!(lost.to_string().contains("spill_max"), "{lost}");
     let mut rows = oldest.iter(&tree).unwrap();
-    assert!(rows.next().is_some_and(|row| row.is_err()), "a range says so");
+    assert!(rows.next().is_some_and(|row| row.is_err()), "a range returns it");
     assert!(rows.next().is_none(), "once, and is over");
     drop(rows);
     let next = db.snapshot().unwrap();

@@ -1,4 +1,4 @@
-//! Transactions whose undo does not fit into memory: what they take of it, and that they are taken
+//! Transactions whose undo does not fit into memory: what they take of it, and that they are rolled
 //! back all the same.
 
 use std::collections::BTreeMap;
@@ -160,7 +160,7 @@ fn savepoints_and_aborts_take_back_what_is_spilled() {
                     savepoints.push((tx.savepoint(), now.clone()));
                 }
             }
-            // Whoever reads meanwhile sees nothing of it, and has its undo read.
+            // A reader meanwhile sees nothing of it, and has its undo read.
             let snapshot = db.snapshot().unwrap();
             let seen: Model = snapshot.iter(&tree).unwrap().map(Result::unwrap).collect();
             assert!(seen == model);
@@ -198,7 +198,7 @@ fn rows_until_full(db: &Db) -> u64 {
     let is_too_large = matches!(error, Error::Txn(TxnError::UndoTooLarge { .. }));
     assert!(is_too_large && !error.is_retriable(), "{error}");
     assert!(tx.put(&tree, b"one more", b"").is_err());
-    // What was done stands, and can still be read and taken back.
+    // What was done stands, and can still be read and undone.
     assert!(tx.get(&tree, &key(rows - 1)).unwrap().is_some());
     assert!(tx.get(&tree, &key(rows)).unwrap().is_none());
     tx.abort().unwrap();

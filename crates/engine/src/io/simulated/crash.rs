@@ -1,10 +1,10 @@
 //! What a crash may leave of a device's writes.
 //!
-//! The contract of a device is small: what was synchronised is there; of each write since, any
+//! The contract of a device is small: what was synced is there; of each write since, any
 //! part may be, sector by sector of 512 bytes, and that independently of all others, so that a
 //! later write may be there and an earlier one not. Writes to the same sector keep their order:
-//! the last of those that landed is what is read. A length that was not synchronised is the old
-//! one or the new one. A synchronisation that fails makes nothing durable, and what it was to cover
+//! the last of those that landed is what is read. A length that was not synced is the old
+//! one or the new one. A sync that fails makes nothing durable, and what it was to cover
 //! no later one does: an operating system reports a failed write-back once and takes the pages for
 //! clean, so that they must be written again. Every image drawn here is one that the contract
 //! allows, and repeated draws reach all of them.
@@ -16,12 +16,12 @@ use crate::io::memory::MemoryDevice;
 /// Bytes that a drive writes whole or not at all.
 pub(in crate::io) const SECTOR: usize = 512;
 
-/// A write, or a part of one, that no synchronisation has covered yet.
+/// A write, or a part of one, that no sync has covered yet.
 #[derive(Debug)]
 struct Pending {
     offset: u64,
     bytes: Vec<u8>,
-    /// A synchronisation failed since: none will cover it any more.
+    /// A sync failed since: none will cover it any more.
     is_given_up: bool,
 }
 
@@ -65,7 +65,7 @@ pub(in crate::io) struct Journal {
     has_given_up: bool,
     /// Length that the device has now.
     length: u64,
-    /// The least length that it had since it was synchronised, if that is less than what is
+    /// The least length that it had since it was synced, if that is less than what is
     /// durable. What is durable behind it may be gone, or zeros.
     cut: Option<u64>,
 }
@@ -114,7 +114,7 @@ impl Journal {
         self.has_given_up = !self.pending.is_empty();
     }
 
-    /// A synchronisation failed.
+    /// A sync failed.
     pub(in crate::io) fn fail_sync(&mut self) {
         self.pending.iter_mut().for_each(|write| write.is_given_up = true);
         self.has_given_up = !self.pending.is_empty();
@@ -233,7 +233,7 @@ impl Lean {
     }
 }
 
-/// What becomes of a write that was not synchronised.
+/// What becomes of a write that was not synced.
 #[derive(Clone, Copy)]
 enum Fate {
     Kept,
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_synchronised_is_in_every_image() {
+    fn what_was_synced_is_in_every_image() {
         let mut journal = Journal::new(vec![0; 1024]);
         journal.write(0, &[1; 1024]);
         journal.sync();
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn every_subset_of_unsynchronised_sectors_is_reached_and_nothing_else() {
+    fn every_subset_of_unsynced_sectors_is_reached_and_nothing_else() {
         let mut journal = Journal::new(vec![0; 1536]);
         journal.write(0, &[[1; 512], [2; 512]].concat());
         journal.write(512, &[[3; 512], [4; 512]].concat());
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_failed_synchronisation_was_to_cover_must_be_written_again() {
+    fn what_a_failed_sync_was_to_cover_must_be_written_again() {
         let mut journal = Journal::new(vec![0; 1024]);
         journal.write(0, &[1; 1024]);
         journal.fail_sync();
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_was_not_synchronised_is_the_old_or_the_new_one() {
+    fn a_length_that_was_not_synced_is_the_old_or_the_new_one() {
         let mut journal = Journal::new(vec![5; 512]);
         journal.grow(1024);
         journal.write(512, &[6; 512]);

@@ -1,7 +1,7 @@
 //! A device that fails: by chance from a seed, or exactly where a test plants a fault.
 //!
 //! It stands before another device and hands on what it does not spoil. With
-//! [`FaultyDevice::with_crashes`] it also remembers what was synchronised, and
+//! [`FaultyDevice::with_crashes`] it also remembers what was synced, and
 //! [`FaultyDevice::crash`] draws what a power failure at this moment may leave.
 //!
 //! Several of them can hang on one [`PowerSupply`](crate::io::simulated::power::PowerSupply), which
@@ -30,7 +30,7 @@ pub struct Faults {
     pub read_error: f64,
     /// Writes of a page that fail with `EIO`; any number of first sectors may have landed.
     pub write_error: f64,
-    /// Synchronisations that fail with `EIO`; nothing becomes durable by them, and what they were
+    /// Syncs that fail with `EIO`; nothing becomes durable by them, and what they were
     /// to cover becomes durable only if it is written again.
     pub sync_error: f64,
     /// Writes of a page of which only the first sectors land, acknowledged.
@@ -43,12 +43,12 @@ pub struct Faults {
     pub latency_us_max: u32,
 }
 
-/// A fault at one place, until healed or, if it says so, until it has struck once.
+/// A fault at one place, until healed or, if `once`, until it has struck once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Planted {
     FailRead,
     FailWrite,
-    /// So many first sectors land; once.
+    /// Only the first sectors land; once.
     TearWrite(usize),
     /// Nothing lands; once.
     LoseWrite,
@@ -83,9 +83,9 @@ impl std::fmt::Debug for FaultyDevice {
 
 /// What is to become of a write.
 enum Verdict {
-    /// So many bytes land, and the write is acknowledged.
+    /// The first bytes land, and the write is acknowledged.
     Lands(usize),
-    /// So many bytes land, and the write fails.
+    /// The first bytes land, and the write fails.
     Fails(usize),
     /// The device is full.
     Full,
@@ -110,7 +110,7 @@ impl FaultyDevice {
     }
 
     /// The same, over memory and ready to [`crash`](FaultyDevice::crash): takes twice the memory
-    /// of the device, and that of all writes since the last synchronisation. What `inner` holds
+    /// of the device, and that of all writes since the last sync. What `inner` holds
     /// counts as durable.
     pub fn with_crashes(inner: MemoryDevice, seed: u64) -> FaultyDevice {
         let journal = Journal::new(inner.to_bytes());
@@ -153,7 +153,7 @@ impl FaultyDevice {
         self.state().planted.push((offset, Planted::LoseWrite));
     }
 
-    /// The next synchronisation fails.
+    /// The next sync fails.
     pub fn fail_next_sync(&self) {
         self.state().fail_next_sync = true;
     }
@@ -198,7 +198,7 @@ impl FaultyDevice {
         self.inner.write(begin, &bytes)
     }
 
-    /// What a power failure at this moment may leave: everything synchronised, and of the writes
+    /// What a power failure at this moment may leave: everything synced, and of the writes
     /// since each kept, lost or torn, as `seed` draws. `None` unless the device was made by
     /// [`FaultyDevice::with_crashes`].
     pub fn crash(&self, seed: u64) -> Option<MemoryDevice> {
@@ -234,7 +234,7 @@ impl FaultyDevice {
         DeviceError::DiskFull { path: self.path().to_path_buf(), offset, needed }
     }
 
-    /// Synchronises what `sync` and `journal` say, unless it is to fail.
+    /// Syncs what `sync` and `journal` say, unless it is to fail.
     fn sync_with(
         &self,
         sync: impl FnOnce() -> Result<(), DeviceError>,

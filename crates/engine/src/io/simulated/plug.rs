@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// How an operation fails while everything else works.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Fault {
-    /// With `EIO`. Of a write any number of first sectors may have landed. By a synchronisation
+    /// With `EIO`. Of a write any number of first sectors may have landed. By a sync
     /// nothing becomes durable, nor by a later one what this one was to cover.
     Error,
-    /// There is no room for what a write or a growth needs. A synchronisation needs none, and
+    /// There is no room for what a write or a growth needs. A sync needs none, and
     /// fails with `EIO`.
     DiskFull,
 }
 
-/// What becomes of an operation.
+/// The outcome of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::io) enum Turn {
     Works,
@@ -35,7 +35,7 @@ pub(in crate::io) enum DeviceOperation {
     Length,
 }
 
-/// Operations of which one, counted from now on, is where something goes wrong. Devices are
+/// The operations of which one, counted from now on, fails. Devices are
 /// numbered in the order in which the supply made them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Aim {
@@ -46,12 +46,12 @@ pub enum Aim {
         /// The place, in bytes.
         below: u64,
     },
-    /// Synchronisations of the device.
+    /// Syncs of the device.
     Sync {
         /// Its number.
         device: usize,
     },
-    /// Synchronisations of the device that are the first ones behind a write before this place.
+    /// Syncs of the device that are the first ones behind a write before this place.
     SyncOf {
         /// Its number.
         device: usize,
@@ -70,13 +70,13 @@ pub(super) struct Schedule {
     pub(super) aim: Option<(Aim, u64)>,
     /// How that one fails; if it does not, the power does.
     pub(super) aimed: Option<Fault>,
-    /// Of what [`Aim::SyncOf`] means there was a write, and no synchronisation since.
+    /// Of what [`Aim::SyncOf`] means there was a write, and no sync since.
     pub(super) is_near: bool,
     /// Number of the operation that fails.
     pub(super) fault: Option<(u64, Fault)>,
     pub(super) is_off: bool,
     /// It failed at an operation, not between two.
-    pub(super) was_amid: bool,
+    pub(super) was_during_operation: bool,
 }
 
 impl Schedule {
@@ -114,7 +114,7 @@ impl Line {
     }
 }
 
-/// By what a device hangs on its supply, and its name.
+/// The connection of a device to its supply, and its name.
 #[derive(Debug)]
 pub(in crate::io) struct Plug {
     pub(super) line: Arc<Line>,
@@ -131,7 +131,7 @@ impl Plug {
         self.line.schedule().is_off
     }
 
-    /// Counts an operation and tells what becomes of it.
+    /// Counts an operation and returns its outcome.
     pub(in crate::io) fn turn(&self, operation: DeviceOperation) -> Turn {
         let mut schedule = self.line.schedule();
         if schedule.is_off {
@@ -145,7 +145,7 @@ impl Plug {
             return Turn::Fails(fault);
         }
         if is_hit || schedule.cut.is_some_and(|cut| cut <= number) {
-            (schedule.is_off, schedule.was_amid) = (true, true);
+            (schedule.is_off, schedule.was_during_operation) = (true, true);
             return Turn::Cut;
         }
         match schedule.fault {

@@ -6,17 +6,17 @@
 //! operation in turn if a test wants so. Each device is a [`FaultyDevice`] over memory, with
 //! everything that such a device can do besides.
 //!
-//! **What counts**: every write, each part of a batch for itself, every synchronisation, every
+//! **What counts**: every write, each part of a batch for itself, every sync, every
 //! growth; reads do not, since nothing depends on how many there were. **The operation at which
 //! the power fails** may have been done, or in part: a write lands as any that was not
-//! synchronised, the length is the old one or the new one, of what was to be synchronised anything
+//! synced, the length is the old one or the new one, of what was to be synced anything
 //! may be durable. It fails, and everything after it, reads too, with [`Errno::NO_DEVICE`].
 //!
 //! [`PowerSupply::images`] draws what the devices hold then, each on its own, as devices of a new
 //! supply: what recovers from the crash can crash itself.
 //!
 //! One operation can also fail while everything else works ([`PowerSupply::fail_at`]): with all
-//! operations of a run in turn, every place that writes or synchronises sees every error.
+//! operations of a run in turn, every place that writes or syncs sees every error.
 //!
 //! [`Errno::NO_DEVICE`]: crate::io::error::Errno::NO_DEVICE
 
@@ -87,16 +87,16 @@ impl PowerSupply {
     }
 
     /// After [`PowerSupply::cut`]: it was not the power, only the process that used the devices,
-    /// and all that it was told had been written is there, synchronised or not, as in the caches of
-    /// an operating system that goes on. Nothing happens, and the answer is `false`, if the power
+    /// and all writes that were acknowledged are there, synced or not, as in the caches of
+    /// an operating system that goes on. Nothing happens, and `false` is returned, if the power
     /// failed at an operation. To be called when nobody uses the devices any more.
     pub fn resume(&self) -> bool {
         let mut schedule = self.line.schedule();
-        if !schedule.was_amid {
+        if !schedule.was_during_operation {
             (schedule.is_off, schedule.cut, schedule.fault) = (false, None, None);
             (schedule.aim, schedule.aimed) = (None, None);
         }
-        !schedule.was_amid
+        !schedule.was_during_operation
     }
 
     /// The power does not fail at any operation yet to come, and none fails; what failed, did.
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_lose_their_writes_independently_and_what_was_synchronised_stays() {
+    fn devices_lose_their_writes_independently_and_what_was_synced_stays() {
         let (supply, data, log) = two();
         log.write(0, &[1; 512]).unwrap();
         log.sync().unwrap();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_synchronisation_or_growth_at_which_the_power_fails_may_be_done_or_not() {
+    fn a_sync_or_growth_at_which_the_power_fails_may_be_done_or_not() {
         let (supply, data, _) = two();
         data.write(0, &[1; 512]).unwrap();
         supply.cut_at(1);
@@ -276,7 +276,7 @@ mod tests {
         assert!(is_gone(data.write(512, &[2; 512])));
         assert!(supply.resume() && !supply.is_off());
         assert_eq!((bytes(&data)[0], bytes(&data)[512]), (1, 0));
-        // The synchronisation that failed covers nothing, and a later one nothing of that.
+        // The sync that failed covers nothing, and a later one nothing of that.
         data.sync().unwrap();
         supply.cut_at(1);
         assert!(is_gone(data.write(512, &[3; 512])));

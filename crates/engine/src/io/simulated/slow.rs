@@ -61,7 +61,7 @@ pub struct SlowProfile {
     pub read_us: u32,
     /// Latency of a write, without seek and transfer, in microseconds.
     pub write_us: u32,
-    /// Latency of a synchronisation, once all channels are done, in microseconds.
+    /// Latency of a sync, once all channels are done, in microseconds.
     pub sync_us: u32,
     /// Requests per second, 0 for no limit.
     pub requests_per_s: u32,
