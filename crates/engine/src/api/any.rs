@@ -19,22 +19,26 @@ use crate::store::store_txn::StoreTxn;
 macro_rules! any {
     ([$($variant:ident)*] $(#[$meta:meta])* $name:ident: $of:ident) => {
         $(#[$meta])*
+        #[allow(clippy::enum_variant_names, reason = "named after the combinations")]
         pub(crate) enum $name {
             $($variant($of<combinations::$variant>),)*
         }
     };
     ([$($variant:ident)*] $(#[$meta:meta])* $name:ident<'t>: $of:ident) => {
         $(#[$meta])*
+        #[allow(clippy::enum_variant_names, reason = "named after the combinations")]
         pub(crate) enum $name<'t> {
             $($variant($of<'t, combinations::$variant>),)*
         }
     };
 }
 
-/// Evaluates `$body` for whatever the enum holds.
+/// Evaluates `$body` for what the enum holds.
 macro_rules! each {
     ($name:ident, $any:expr, $held:ident => $body:expr) => {
-        $crate::store::combinations::with_user_combinations! { each_arms! { $name, $any, $held => $body } }
+        $crate::store::combinations::with_user_combinations! {
+            each_arms! { $name, $any, $held => $body }
+        }
     };
 }
 macro_rules! each_arms {
@@ -49,7 +53,9 @@ pub(crate) use {each, each_arms};
 /// The same, putting the result into the variant of `$to` for the same combination.
 macro_rules! turn {
     ($name:ident => $to:ident, $any:expr, $held:ident => $body:expr) => {
-        $crate::store::combinations::with_user_combinations! { turn_arms! { $name => $to, $any, $held => $body } }
+        $crate::store::combinations::with_user_combinations! {
+            turn_arms! { $name => $to, $any, $held => $body }
+        }
     };
 }
 macro_rules! turn_arms {
@@ -64,7 +70,9 @@ pub(crate) use {turn, turn_arms};
 /// The same for a `$body` that is an `Option`.
 macro_rules! turn_some {
     ($name:ident => $to:ident, $any:expr, $held:ident => $body:expr) => {
-        $crate::store::combinations::with_user_combinations! { turn_some_arms! { $name => $to, $any, $held => $body } }
+        $crate::store::combinations::with_user_combinations! {
+            turn_some_arms! { $name => $to, $any, $held => $body }
+        }
     };
 }
 macro_rules! turn_some_arms {
@@ -101,11 +109,13 @@ macro_rules! both_arms {
 }
 pub(crate) use {both, both_arms};
 
-/// `$body` in the variant of [`AnyStore`] for a [`Combination`](combinations::Combination); `$other`
-/// for one of the laboratory's.
+/// `$body` in the variant of [`AnyStore`] for a [`Combination`](combinations::Combination);
+/// `$other` for one of the laboratory's.
 macro_rules! by_combination {
     ($combination:expr, $body:expr, else $other:expr) => {
-        $crate::store::combinations::with_user_combinations! { by_combination_arms! { $combination, $body, else $other } }
+        $crate::store::combinations::with_user_combinations! {
+            by_combination_arms! { $combination, $body, else $other }
+        }
     };
 }
 macro_rules! by_combination_arms {
