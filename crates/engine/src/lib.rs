@@ -23,9 +23,9 @@
 //! ```
 //!
 //! A [`Db`] has named [`Tree`]s, ordered maps with typed keys and values, and beside them
-//! [`HashIndex`]es and [`Heap`]s. A tree has the same methods in three places: by itself, where each
-//! call takes effect as a whole; inside a transaction, by [`Db::transact`] and [`Txn::tree`]; and in
-//! a snapshot, reads only, by [`Db::snapshot`] and [`Snapshot::tree`]:
+//! [`HashIndex`]es and [`Heap`]s. A tree has the same methods in three places: by itself, where
+//! each call takes effect as a whole; inside a transaction, by [`Db::transact`] and [`Txn::tree`];
+//! and in a snapshot, reads only, by [`Db::snapshot`] and [`Snapshot::tree`]:
 //!
 //! ```
 //! # use millpond::{Db, Error, Options};
@@ -92,17 +92,24 @@ pub use api::{
     RawReader, RawRecords, RawSnapshotTree, RawTree, RawTxnTree, Records, Snapshot, SnapshotTree,
     TransactOptions, Tree, Txn, TxnTree,
 };
-pub use btree::{BulkOptions, WriteError};
+pub use btree::{BulkError, BulkOptions, StreamError, TreeStats, WriteError};
+pub use encoding::codec::{Reader, Sink};
+pub use encoding::key::{DecodeKey, EncodeKey, KeyLike, PartLike, PrefixOf};
+pub use encoding::value::{DecodeValue, EncodeValue, ValueLike};
 pub use encoding::{DecodeError, Key, KeyBounds, KeyRange, Value};
-pub use heap::RecordId;
-pub use io::Submission;
-pub use lock::LockError;
+pub use hash_index::WriteError as HashWriteError;
+pub use heap::{RecordId, WriteError as HeapWriteError};
+pub use io::{AllocateError, CloseError, CreateError, OpenError, Submission, SyncError};
+pub use lock::{LockError, TreeName};
+pub use log::LogError;
 pub use pool::{EvictionMode, PoolError};
 pub use recovery::{
-    LogDamage, LostRecords, Obstacle, Phase, Progress, Recovery, Salvaged, StrayPage, StrayPages,
+    LogDamage, LostRecords, Obstacle, Phase, Progress, Recovery, RecoveryError, Salvaged,
+    StrayPage, StrayPages,
 };
 #[cfg(feature = "serde")]
 pub use store::Postcard;
+pub use store::combinations::PolicyFitError;
 pub use store::{
     BackupError, DirectIo, Entry, Error, Freshness, Lab, Latency, Options, OptionsError,
     OwnPolicies, Published, Publisher, RecoveryWatch, Stats, Structure, TypeNames,

@@ -19,21 +19,21 @@ use crate::store::store_txn::StoreTxn;
 macro_rules! any {
     ([$($variant:ident)*] $(#[$meta:meta])* $name:ident: $of:ident) => {
         $(#[$meta])*
-        #[allow(clippy::enum_variant_names, reason = "named by translation")]
+        #[allow(clippy::enum_variant_names, reason = "named after the combinations")]
         pub(crate) enum $name {
             $($variant($of<combinations::$variant>),)*
         }
     };
     ([$($variant:ident)*] $(#[$meta:meta])* $name:ident<'t>: $of:ident) => {
         $(#[$meta])*
-        #[allow(clippy::enum_variant_names, reason = "named by translation")]
+        #[allow(clippy::enum_variant_names, reason = "named after the combinations")]
         pub(crate) enum $name<'t> {
             $($variant($of<'t, combinations::$variant>),)*
         }
     };
 }
 
-/// Evaluates `$body` for whatever the enum holds.
+/// Evaluates `$body` for what the enum holds.
 macro_rules! each {
     ($name:ident, $any:expr, $held:ident => $body:expr) => {
         $crate::store::combinations::with_user_combinations! {
@@ -109,8 +109,8 @@ macro_rules! both_arms {
 }
 pub(crate) use {both, both_arms};
 
-/// `$body` in the variant of [`AnyStore`] for a [`Combination`](combinations::Combination); `$other`
-/// for one of the laboratory's.
+/// `$body` in the variant of [`AnyStore`] for a [`Combination`](combinations::Combination);
+/// `$other` for one of the laboratory's.
 macro_rules! by_combination {
     ($combination:expr, $body:expr, else $other:expr) => {
         $crate::store::combinations::with_user_combinations! {

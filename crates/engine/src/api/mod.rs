@@ -1,11 +1,10 @@
 //! What users call: a store ([`Db`]), its trees, transactions and snapshots.
 //!
 //! ```text
-//! Tree<K, V>, TxnTree<K, V>, SnapshotTree<K, V>    `typed`: keys and values with types, thin
-//! RawTree, RawTxnTree, RawSnapshotTree             `raw`: byte strings
-//! Place                                            `place`: the calls on byte strings, where a tree
-//!                                                  is read and written: compiled in this crate
-//! Store<M>, StoreTree<M>, …                        `store`: one compiled combination
+//! typed    Tree<K, V>, TxnTree<K, V>, SnapshotTree<K, V>: keys and values with types, thin
+//! raw      RawTree, RawTxnTree, RawSnapshotTree: byte strings
+//! place    the calls on byte strings, where a tree is read and written: compiled in this crate
+//! store    Store<M>, StoreTree<M>, …: one compiled combination, what measurements use
 //! ```
 //!
 //! # Three ways to read a value
@@ -21,8 +20,8 @@
 //! may use the store; what would have to wait for the page fails, with
 //! [`PoolError::Held`](crate::pool::PoolError::Held).
 //!
-//! `any` has the enums over the combinations that users' policies lead to. So these modules hold the
-//! code of a tree four times over; unit tests have no use for them, and are built without.
+//! `any` has the enums over the combinations that users' policies lead to. So these modules hold
+//! the code of a tree four times over; unit tests have no use for them, and are built without.
 mod any;
 mod check;
 mod cursor;

@@ -94,6 +94,7 @@ impl DecodeError {
 
     /// The same error in bytes that begin `by` bytes further on in the key or value.
     #[must_use]
+    #[doc(hidden)]
     pub fn further(mut self, by: usize) -> DecodeError {
         let (DecodeError::TooShort { at, .. }
         | DecodeError::Trailing { at, .. }
@@ -223,16 +224,19 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Begins at the front of `bytes`.
+    #[doc(hidden)]
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
         Reader { bytes, at: 0 }
     }
 
     /// The offset of what comes next.
+    #[doc(hidden)]
     pub fn at(&self) -> usize {
         self.at
     }
 
     /// What is left.
+    #[doc(hidden)]
     pub fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or(&[])
     }
@@ -266,6 +270,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`DecodeError::TooShort`], [`DecodeError::BadByte`].
+    #[doc(hidden)]
     pub fn flag(&mut self, expected: Expected) -> Result<bool, DecodeError> {
         let at = self.at;
         match self.array()? {
@@ -279,6 +284,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`DecodeError::Trailing`].
+    #[doc(hidden)]
     pub fn end(&self) -> Result<(), DecodeError> {
         match self.rest().len() {
             0 => Ok(()),

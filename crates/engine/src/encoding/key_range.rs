@@ -32,6 +32,7 @@ impl KeyRange {
     }
 
     /// The keys within `range`.
+    #[doc(hidden)]
     pub fn of_bytes<'k>(range: impl RangeBounds<&'k [u8]>) -> KeyRange {
         let own = |bound: Bound<&&[u8]>| bound.map(|key| key.to_vec());
         KeyRange { start: own(range.start_bound()), end: own(range.end_bound()) }
@@ -66,6 +67,7 @@ impl KeyRange {
     }
 
     /// Whether `key` lies before the end: what a scan that began within asks at each step.
+    #[doc(hidden)]
     #[inline]
     pub fn is_before_end(&self, key: &[u8]) -> bool {
         match &self.end {

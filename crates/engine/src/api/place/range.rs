@@ -18,6 +18,7 @@ pub(crate) fn bounds(range: &KeyRange) -> (Bound<&[u8]>, Bound<&[u8]>) {
     (range.start.as_ref().map(Vec::as_slice), range.end.as_ref().map(Vec::as_slice))
 }
 
+#[expect(clippy::large_enum_variant, reason = "there is one in each range, which is not moved")]
 enum Source<'t> {
     /// What is committed, or a snapshot.
     Any(AnyRange<'t>),
@@ -102,7 +103,7 @@ impl<'t> RawRange<'t> {
     #[must_use]
     pub fn as_scan(self) -> Self {
         let any = |any| turn!(AnyRange => AnyRange, any, range => range.for_scan());
-        self.map(any, TxnScan::as_scan)
+        self.map(any, TxnScan::for_scan)
     }
 
     fn step<E>(

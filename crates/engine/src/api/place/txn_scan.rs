@@ -56,7 +56,7 @@ impl<'t> TxnScan<'t> {
         self
     }
 
-    pub(crate) fn as_scan(mut self) -> Self {
+    pub(crate) fn for_scan(mut self) -> Self {
         self.as_scan = true;
         self
     }

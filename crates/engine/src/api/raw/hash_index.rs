@@ -1,7 +1,7 @@
 //! Hash indexes of byte strings.
 //!
-//! As with [trees](crate::api::raw::tree), what is compiled for each combination is compiled in this
-//! crate. All changes of an entry go through one call, so that there is little of it.
+//! As with [trees](crate::api::raw::tree), what is compiled for each combination is compiled in
+//! this crate. All changes of an entry go through one call, so that there is little of it.
 
 use crate::api::any::*;
 use crate::api::place::counted::{DELETE, GET, PUT, ScanCount};

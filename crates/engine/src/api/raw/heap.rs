@@ -1,7 +1,7 @@
 //! Heaps of byte strings.
 //!
-//! As with [trees](crate::api::raw::tree), what is compiled for each combination is compiled in this
-//! crate.
+//! As with [trees](crate::api::raw::tree), what is compiled for each combination is compiled in
+//! this crate.
 
 use crate::api::any::*;
 use crate::api::place::counted::{DELETE, GET, PUT, ScanCount};

@@ -266,7 +266,8 @@ macro_rules! raw_reads {
         }
 
         /// Counts the entries: a walk over all leaves, and over all keys inside transactions and
-        /// snapshots, and where others write meanwhile. [`RawTree::len_estimate`] is cheap.
+        /// snapshots, and where others write meanwhile. An estimate is cheap:
+        /// [`RawTree::len_estimate`](crate::RawTree::len_estimate).
         ///
         /// ```
         /// # use millpond::{Db, Error, Options};
