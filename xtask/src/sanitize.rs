@@ -17,7 +17,7 @@ use crate::test::Line;
 const TOOLCHAINS: [&str; 2] = ["", "nightly"];
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Runs the chosen sanitizer; true if it found nothing, or is not to be had here.
+/// Runs the chosen sanitizer; true if it found nothing, or is unavailable here.
 pub fn main(arguments: &[String]) -> Result<bool> {
     let (mut which, mut rest) = ("address", Vec::new());
     let mut words = arguments.iter();

@@ -1,6 +1,6 @@
 //! How fast the device is: `cargo run --release -p millpond --example device -- [FOLDER] [GiB]`.
 //!
-//! Random reads and writes per second of a file of so many GiB (default 1) in FOLDER (default the
+//! Random reads and writes per second of a file of GIB gibibytes (default 1) in FOLDER (default the
 //! system's temporary one), at depths 1, 8 and 32. `pread` has one thread per request under way,
 //! `io_uring` one thread for all. Both engines take turns, the median of the rounds is printed.
 //! Below, what the slow profiles make of the same, over memory; 0 GiB shows these alone.

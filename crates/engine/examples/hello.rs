@@ -22,7 +22,7 @@ pub fn run(path: &Path) -> Result<(), Box<dyn Error>> {
     assert_eq!(moons.get("Mars")?, Some(2));
     assert_eq!(moons.get("Pluto")?, None);
 
-    // `insert` answers with what was there; `update` reads and writes in one step.
+    // `insert` returns the value that was there; `update` reads and writes in one step.
     assert_eq!(moons.insert("Neptune", &14)?, Some(16));
     moons.update("Neptune", |count| count.map(|n| n + 2))?;
 

@@ -13,7 +13,7 @@ use millpond::{Db, Options};
 /// Bytes of a row's value.
 const VALUE: usize = 200;
 
-/// Inserts so many rows in random order through so many bytes of memory, and reads some back.
+/// Inserts `rows` rows in random order through `memory` bytes, and reads some back.
 pub fn run(path: &Path, rows: u64, memory: u64) -> Result<(), Box<dyn Error>> {
     let db = Db::open(path, Options::new().memory(memory))?;
     let tree = db.tree::<u64, Vec<u8>>("rows")?;

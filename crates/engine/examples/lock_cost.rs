@@ -20,7 +20,7 @@ const KEYS: usize = 2_000_000;
 /// What is measured.
 #[derive(Clone, Copy)]
 enum Work {
-    /// Transactions with so many keys, an owner reused.
+    /// Transactions with this number of keys, an owner reused.
     Keys(LockMode, usize),
     /// One key, and an owner made for it.
     Fresh,

@@ -6,7 +6,7 @@
 //!
 //! Committing: records of 200 bytes, each made durable before the next, by 1, 2 and 16 threads;
 //! beside it the probe: one thread that overwrites a block of 4 KiB in a preallocated, zero-filled
-//! file of the same folder and synchronises it. All take turns; medians of ROUNDS (default 7)
+//! file of the same folder and syncs it. All take turns; medians of ROUNDS (default 7)
 //! rounds are printed, and quotients of the same round.
 
 use std::error::Error;
@@ -124,7 +124,7 @@ fn committing(log: &Log, threads: usize, delay: Duration) -> Outcome<(f64, f64)>
     Ok((count.into_inner() as f64 / seconds, flushes / seconds))
 }
 
-/// Overwrites and synchronisations per second of one block after the other.
+/// Overwrites and syncs per second of one block after the other.
 fn probing(device: &FileDevice, at: &mut u64) -> Outcome<f64> {
     let mut block = AlignedBuffer::new(4096);
     block.fill(3);

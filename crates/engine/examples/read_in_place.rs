@@ -71,7 +71,7 @@ fn compare(tree: &RawTree, rows: u64, rounds: u64, work: Work) -> Result<String,
     Ok(format!("{:>9.0} {:>6.0}   {ratio}", median(copies), median(reads)))
 }
 
-/// The table, for so many rows of each size.
+/// The table, for `rows` rows of each size.
 pub fn run(rows: u64, rounds: u64, out: &mut dyn Write) -> Result<(), Box<dyn std::error::Error>> {
     writeln!(out, "value  f reads     get_with   read   read / get_with")?;
     for len in [120, 1024, 1900] {

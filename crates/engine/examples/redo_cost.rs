@@ -39,7 +39,7 @@ fn device(directory: Option<&PathBuf>, name: &str) -> Result<Arc<dyn Device>, Fa
     })
 }
 
-/// Fills `log` with `bytes` bytes, and answers how many pages it is about.
+/// Fills `log` with `bytes` bytes, and returns the number of pages that it is about.
 fn fill(store: &PageStore, log: &Log, bytes: u64) -> Result<usize, Failure> {
     let size = store.page_size().bytes();
     let pages = store.allocate_many((bytes / 8) as usize / size)?;

@@ -22,7 +22,7 @@ struct Stand {
     rows: u64,
 }
 
-/// Rows per second of `scan`, which answers how many rows it saw.
+/// Rows per second of `scan`, which returns the number of rows that it saw.
 fn rate(mut scan: impl FnMut() -> Result<u64, Error>) -> Result<f64, Error> {
     let (started, mut rows) = (Instant::now(), 0);
     while started.elapsed() < TIME {

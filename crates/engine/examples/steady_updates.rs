@@ -138,7 +138,7 @@ fn update(
     Ok(())
 }
 
-/// So many updates by all threads.
+/// A number of updates by all threads.
 fn part(
     store: &Arc<Store<SwizzledWatt>>,
     tree: &StoreTree<SwizzledWatt>,

@@ -26,7 +26,7 @@ fn twin(page_size: usize) -> Arc<Twin<Optimistic>> {
     Arc::new(Twin::new(page_size).unwrap())
 }
 
-/// Millions per second of `work`, which is done for so many random numbers below `rows`.
+/// Millions per second of `work`, which is done for `count` random numbers below `rows`.
 fn rate(rows: u64, count: u64, mut work: impl FnMut(u64)) -> f64 {
     let mut random = fastrand::Rng::with_seed(count);
     let from = Instant::now();

@@ -6,8 +6,8 @@
 //! Seen to fail with each of these mistakes built in: a reader does not look at its parent again
 //! once it has the child; a version does not grow, or not the parent's when a child is evicted;
 //! children that moved to another node keep their old parent; a page goes before its children, or
-//! while it is being written; whoever claims a loaded page ends its flight; a cursor shows all of a
-//! leaf that merged behind it.
+//! while it is being written; the thread that claims a loaded page ends its in-flight
+//! I/O; a cursor shows all of a leaf that merged behind it.
 #![cfg(shuttle)]
 
 #[path = "pool/schedules.rs"]
@@ -40,7 +40,7 @@ const FRAMES: u32 = 10;
 const SCHEDULES: usize = 200;
 /// Keys are below this.
 const KEYS: u8 = 36;
-/// So many neighbours have the same owner: about a leaf.
+/// The number of neighbours with the same owner: about a leaf.
 const BLOCK: u8 = 4;
 const OPERATIONS: usize = 6;
 

@@ -30,7 +30,7 @@ pub const PAIRS: [Pair; 11] = [
 /// Sizes as shares of the trace's distinct pages.
 pub const PERCENTS: [u64; 2] = [1, 10];
 
-/// The hash table's size that libCacheSim's Python classes take when nothing is said.
+/// The hash table's size that libCacheSim's Python classes take by default.
 pub const HASHPOWER_DEFAULT: u32 = 24;
 
 /// Frames for a share of the pages, rounded up.
@@ -38,7 +38,7 @@ pub fn frames(pages: u64, percent: u64) -> u64 {
     (pages * percent).div_ceil(100).max(1)
 }
 
-/// Hash table sizes to try for a cache of so many frames.
+/// Hash table sizes to try for a cache of `frames` frames.
 ///
 /// The default of 2^24 buckets misses the processor's caches on every look-up of a small cache;
 /// a fitted table is up to three times as fast.

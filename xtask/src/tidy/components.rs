@@ -57,7 +57,7 @@ pub struct Rule {
     /// They may not use these.
     #[serde(default)]
     pub never: Vec<String>,
-    /// Said to whoever breaks the rule.
+    /// The explanation in the message of a violation.
     pub why: String,
 }
 

@@ -127,7 +127,7 @@ mod tests {
     use super::super::violation::brief;
     use super::*;
 
-    /// A function of so many lines, after one line of something else.
+    /// A function of `lines` lines, after one line of something else.
     fn file(lines: usize) -> String {
         format!("struct A;\npub fn long(x: [u8; 3]) {{\n{}}}\n", "    x();\n".repeat(lines - 2))
     }

@@ -100,7 +100,7 @@ fn measure(
     }
 }
 
-/// Random reads per second of so many threads, one at a time each.
+/// Random reads per second of `threads` threads, one at a time each.
 fn device_reads(device: &dyn Device, page: u64, threads: u64, time: Duration) -> f64 {
     let done = AtomicU64::new(0);
     let started = Instant::now();

@@ -20,7 +20,7 @@ fn on_pool(rows: u64, page: u64, reclamation: Reclamation) -> Result<Tree, Box<d
     Ok(tree)
 }
 
-/// Nanoseconds of processor time per lookup, with so many threads at once. Time on the wall would
+/// Nanoseconds of processor time per lookup, with `threads` threads at once. Time on the wall would
 /// tell of the machine's other work.
 fn time<P: Pages>(tree: &BTree<P>, rows: u64, threads: u64, count: u64, seed: u64) -> f64 {
     let one = move |t: u64| {

@@ -46,7 +46,7 @@ fn sound() -> (Image, Trees) {
     (image, trees)
 }
 
-/// All entries of `found` are in `all`, with the same values; answers how many are missing.
+/// All entries of `found` are in `all`, with the same values; returns the number of missing ones.
 pub fn missing(found: &Trees, all: &Trees, tree: &str) -> usize {
     let (found, all) = (&found[tree], &all[tree]);
     assert!(found.iter().all(|(key, value)| all.get(key) == Some(value)));

@@ -1,5 +1,6 @@
 //! Saving what is intact in a store that is damaged, or was not closed.
 
+mod gaps;
 mod others;
 mod report;
 mod run;

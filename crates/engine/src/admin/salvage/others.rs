@@ -7,56 +7,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
-use std::ops::RangeInclusive;
 
 use millpond_base::PageId;
 
 use crate::admin::check::{BATCH, Fault, PageReader, Structure, owns};
 use crate::admin::dump::DumpWriter;
+use crate::admin::salvage::gaps::Range;
 use crate::admin::salvage::report::{Lost, SalvagedTree};
 use crate::admin::salvage::tree::{Bad, Saver, Sink, Source};
 use crate::page::{PageHeader, PageType, View};
 use crate::pool::Swip;
 use crate::{hash_index, heap};
-
-/// Hashes, or numbers of data pages.
-type Range = RangeInclusive<u64>;
-
-/// Ranges that were not reached, with the owner of their structure.
-#[derive(Default)]
-pub(super) struct Gaps {
-    all: Vec<(u32, Range)>,
-}
-
-impl Gaps {
-    fn add(&mut self, owner: u32, range: Range) {
-        match self.all.last_mut() {
-            Some((of, last))
-                if *of == owner && last.end().checked_add(1) == Some(*range.start()) =>
-            {
-                *last = *last.start()..=*range.end();
-            }
-            _ => self.all.push((owner, range)),
-        }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.all.is_empty()
-    }
-
-    fn sort(&mut self) {
-        self.all.sort_unstable_by_key(|(owner, range)| (*owner, *range.start()));
-    }
-
-    /// Whether a part of `range` was not reached. Needs the gaps in order.
-    fn touch(&self, owner: u32, range: &Range) -> bool {
-        // Gaps of an owner are disjoint: the last that begins in time ends last.
-        let end =
-            self.all.partition_point(|(of, gap)| (*of, *gap.start()) <= (owner, *range.end()));
-        let last = end.checked_sub(1).and_then(|last| self.all.get(last));
-        last.is_some_and(|(of, gap)| *of == owner && gap.end() >= range.start())
-    }
-}
 
 /// A page below a directory.
 struct Part {

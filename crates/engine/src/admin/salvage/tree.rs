@@ -9,7 +9,7 @@ use std::io;
 use millpond_base::PageId;
 
 use crate::admin::check::{BATCH, Bits, Fault, PageReader, Problem};
-use crate::admin::salvage::others::Gaps;
+use crate::admin::salvage::gaps::Gaps;
 use crate::admin::salvage::report::{Loss, Lost, SalvageReport};
 use crate::btree::{
     Fences, LargePart, StoredChild, StoredNode, StoredValue, Violation, overflow_data,

@@ -29,7 +29,7 @@ pub(crate) type TreeOf<'f, M> = dyn FnMut(u32) -> Result<Option<OpenTree<M>>, Er
 pub(crate) struct Undone {
     /// Records that were undone.
     pub records: u64,
-    /// Stamps of large values that were taken back, but could not be freed. They hang still, below
+    /// Stamps of large values that were undone, but could not be freed. They are still orphans, below
     /// anchors of this pool: a second anchor would be a second parent.
     pub kept: HashSet<u64>,
 }
@@ -80,12 +80,12 @@ fn undo_and_free<M: PoolStrategy>(
     kept: &mut HashSet<u64>,
 ) -> Result<Lsn, Error> {
     let outcome = undo_one(tree, actor, undo, None)?;
-    // It is undone. What cannot be freed hangs, and holds nobody up.
+    // It is undone. What cannot be freed stays an orphan, and blocks no transaction.
     if let Some(gone) = outcome.gone {
         let stamp = gone.stamp();
         match tree.free_detached(gone) {
             Err(error) if error.is_about_a_page() => {
-                tracing::warn!(%error, "a large value that was taken back could not be freed");
+                tracing::warn!(%error, "a large value that was undone could not be freed");
                 kept.insert(stamp);
             }
             done => done?,
@@ -94,12 +94,11 @@ fn undo_and_free<M: PoolStrategy>(
     Ok(outcome.at)
 }
 
-/// Frees all that hangs below nothing but the values with the stamps `kept`; answers how many roots
-/// there were. What hangs was written to `store` by redo, or when it was closed, and nobody has
-/// changed it since.
+/// Frees all orphans but the values with the stamps `kept`; returns the number of their roots. They
+/// were written to `store` by redo, or when it was closed, and have not changed since.
 ///
-/// Nothing that anyone can reach is lost with a page of them that cannot be read: that is said, its
-/// root goes on hanging, and is tried again when the store is opened the next time.
+/// No reachable entry is lost with an orphan's page that cannot be read: a warning names it, its root
+/// stays an orphan, and is tried again when the store is opened the next time.
 pub(crate) fn free_orphan<M: PoolStrategy>(
     pool: &Arc<Pool<M>>,
     store: &PageStore,
@@ -169,7 +168,7 @@ fn free_root<M: PoolStrategy>(
             Heap::open(pool.clone(), owner, root)?.destroy()?;
         }
         other => {
-            let what = format!("it hangs, and is of type {}, which cannot be freed", other.0);
+            let what = format!("it is an orphan root of type {}, which cannot be freed", other.0);
             return Err(PoolError::Corrupt { page: root, what }.into());
         }
     }
