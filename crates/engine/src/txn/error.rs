@@ -119,11 +119,13 @@ pub enum TxnError {
 
 impl TxnError {
     /// Whether a lock was waited for too long.
+    #[doc(hidden)]
     pub fn is_timeout(&self) -> bool {
         matches!(self, TxnError::Lock(error) if error.is_timeout())
     }
 
     /// Whether the same transaction may well succeed if it is begun once more.
+    #[doc(hidden)]
     pub fn is_retriable(&self) -> bool {
         match self {
             TxnError::Lock(error) => error.retriable(),
