@@ -95,11 +95,13 @@ pub enum LockError {
 
 impl LockError {
     /// Whether the same transaction, rolled back and run again, may well succeed.
+    #[doc(hidden)]
     pub fn retriable(&self) -> bool {
         matches!(self, LockError::Deadlock { .. } | LockError::Timeout { .. })
     }
 
     /// Whether others kept what was asked for too long.
+    #[doc(hidden)]
     pub fn is_timeout(&self) -> bool {
         matches!(self, LockError::Timeout { .. })
     }

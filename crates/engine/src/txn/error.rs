@@ -120,11 +120,13 @@ pub enum TxnError {
 
 impl TxnError {
     /// Whether waiting for a lock timed out.
+    #[doc(hidden)]
     pub fn is_timeout(&self) -> bool {
         matches!(self, TxnError::Lock(error) if error.is_timeout())
     }
 
     /// Whether the same transaction may succeed if it is restarted.
+    #[doc(hidden)]
     pub fn is_retriable(&self) -> bool {
         match self {
             TxnError::Lock(error) => error.retriable(),
