@@ -10,6 +10,7 @@ mod log_room;
 mod manager;
 mod options;
 mod savepoint;
+mod scan;
 mod scan_some;
 mod scratch;
 mod snapshot;

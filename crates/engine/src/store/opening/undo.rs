@@ -29,8 +29,8 @@ pub(crate) type TreeOf<'f, M> = dyn FnMut(u32) -> Result<Option<OpenTree<M>>, Er
 pub(crate) struct Undone {
     /// Records that were undone.
     pub records: u64,
-    /// Stamps of large values that were undone, but could not be freed. They are still orphans, below
-    /// anchors of this pool: a second anchor would be a second parent.
+    /// Stamps of large values that were undone, but could not be freed. They are still orphans,
+    /// below anchors of this pool: a second anchor would be a second parent.
     pub kept: HashSet<u64>,
 }
 
@@ -97,8 +97,8 @@ fn undo_and_free<M: PoolStrategy>(
 /// Frees all orphans but the values with the stamps `kept`; returns the number of their roots. They
 /// were written to `store` by redo, or when it was closed, and have not changed since.
 ///
-/// No reachable entry is lost with an orphan's page that cannot be read: a warning names it, its root
-/// stays an orphan, and is tried again when the store is opened the next time.
+/// No reachable entry is lost with an orphan's page that cannot be read: a warning names it, its
+/// root stays an orphan, and is tried again when the store is opened the next time.
 pub(crate) fn free_orphan<M: PoolStrategy>(
     pool: &Arc<Pool<M>>,
     store: &PageStore,

@@ -1,0 +1,88 @@
+//! Scans of a whole range in a transaction, and the locks of ranges and of the ends of a tree.
+
+use std::ops::Bound;
+
+use crate::btree::BTree;
+use crate::pool::{Pages, PoolError};
+use crate::txn::error::TxnError;
+
+use crate::txn::transaction::Transaction;
+
+impl Transaction {
+    /// Calls `f` with the entries between the bounds, in order, until it returns `false`.
+    ///
+    /// # Errors
+    /// [`TxnError`].
+    pub fn scan<P: Pages>(
+        &mut self,
+        tree: &BTree<P>,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+        f: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), TxnError> {
+        self.lock_range(tree, lower, upper)?;
+        let scanned = tree.scan(lower, upper, f);
+        self.end_statement();
+        Ok(scanned?)
+    }
+
+    /// As [`Transaction::scan`], from the last key to the first.
+    ///
+    /// # Errors
+    /// [`TxnError`].
+    pub fn scan_back<P: Pages>(
+        &mut self,
+        tree: &BTree<P>,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+        mut f: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), TxnError> {
+        self.lock_range(tree, lower, upper)?;
+        let mut cursor = tree.cursor_in(lower, upper);
+        let mut scan = || {
+            let mut more = cursor.last()?;
+            while more && f(cursor.key(), cursor.value()) {
+                more = cursor.prev()?;
+            }
+            Ok::<(), PoolError>(())
+        };
+        let scanned = scan();
+        self.end_statement();
+        Ok(scanned?)
+    }
+
+    /// Locks all keys between the bounds in S, also those that are absent.
+    ///
+    /// # Errors
+    /// [`TxnError`].
+    pub fn lock_range<P: Pages>(
+        &mut self,
+        tree: &BTree<P>,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+    ) -> Result<(), TxnError> {
+        self.running()?;
+        match &mut self.scratch.owner {
+            Some(owner) => {
+                owner.claim();
+                Ok(owner.lock_range(tree.owner(), lower, upper)?)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Locks the first or the last end of the tree, as [`LockOwner::lock_end`].
+    ///
+    /// # Errors
+    /// [`TxnError`].
+    pub fn lock_end<P: Pages>(&mut self, tree: &BTree<P>, first: bool) -> Result<(), TxnError> {
+        self.running()?;
+        match &mut self.scratch.owner {
+            Some(owner) => {
+                owner.claim();
+                Ok(owner.lock_end(tree.owner(), first)?)
+            }
+            None => Ok(()),
+        }
+    }
+}
