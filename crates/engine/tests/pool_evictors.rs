@@ -96,7 +96,7 @@ fn run<T: HitHook>(options: PoolOptions, hosted: HostedPolicy<T>) {
 }
 
 fn all_ways<T: HitHook>(policy_host: impl Fn(&Shape) -> HostedPolicy<T>) {
-    let adaptive = (1..=4).map(|most| EvictionMode::adaptive(most));
+    let adaptive = (1..=4).map(EvictionMode::adaptive);
     for evictors in adaptive.chain([EvictionMode::threads(3), EvictionMode::Worker]) {
         for (frames, batch, background_writer) in [(20, 4, false), (32, 8, true)] {
             let options = PoolOptions { evictors, batch, background_writer, ..tiny(frames) };
