@@ -4,7 +4,7 @@ use millpond_base::{PageId, Reason};
 
 use super::store_error::ReadError;
 
-/// A page to be read by [`PageStore::read_batch`].
+/// A page to be read by [`PageStore::read_batch`](crate::io::PageStore::read_batch).
 #[derive(Debug)]
 pub struct PageRead<'a, T = ()> {
     /// The page.
@@ -32,7 +32,7 @@ impl<'a, T> PageRead<'a, T> {
     }
 }
 
-/// A page to be written by [`PageStore::write_batch`].
+/// A page to be written by [`PageStore::write_batch`](crate::io::PageStore::write_batch).
 #[derive(Debug)]
 pub struct PageWrite<'a> {
     /// The page.

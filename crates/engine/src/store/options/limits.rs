@@ -10,15 +10,15 @@ pub const PAGE_SIZE_DEFAULT: u32 = 4096;
 pub const PAGE_SIZE_MIN: u32 = 4096;
 /// The largest page size.
 pub const PAGE_SIZE_MAX: u32 = 65536;
-/// The smallest page size with [`Lab::tiny_pages`].
+/// The smallest page size with [`Lab::tiny_pages`](crate::Lab).
 pub const PAGE_SIZE_TINY: u32 = 512;
 /// Pretended NUMA nodes, and threads that evict, at most.
 pub const PARALLEL_MAX: u32 = 64;
-/// The fewest frames with [`Lab::frames`].
+/// The fewest frames with [`Lab::frames`](crate::Lab).
 pub const LAB_FRAMES_MIN: u32 = 8;
 
-/// [`Options::log_gap`](Options#structfield.log_gap) unless it is set.
+/// [`Options::log_gap`](crate::Options#structfield.log_gap) unless it is set.
 pub const LOG_GAP_DEFAULT: u64 = 512 << 20;
 
-/// [`Options::spill_max`](Options#structfield.spill_max) unless it is set.
+/// [`Options::spill_max`](crate::Options#structfield.spill_max) unless it is set.
 pub const SPILL_MAX_DEFAULT: u64 = 16 << 30;
