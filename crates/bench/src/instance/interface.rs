@@ -107,7 +107,7 @@ pub trait Instance: Send {
     }
 
     /// Closes the store, and copies what is on its device, for others to begin with
-    /// ([`prepare_on`]).
+    /// ([`prepare_on`](crate::instance::prepare::prepare_on)).
     ///
     /// # Errors
     /// It could not be closed, or this kind of instance has no images: only pools without

@@ -159,8 +159,8 @@ impl<M: PoolStrategy> Pool<M> {
     fn set_page_lsn(&self, frame: NonNull<FrameHeader>, lsn: Lsn) {
         let header = self.header(frame);
         let bytes = self.bytes(frame);
-        // Not compared with the LSN that the page has: a store that got a new log, as a backup does,
-        // keeps the LSNs of the old one.
+        // Not compared with the page's own LSN: a store that got a new log, as a backup does, keeps
+        // the LSNs of the old one.
         debug_assert!(header.rec_lsn() < lsn, "its records begin before the last one ends");
         if let Some(place) = bytes.get_mut(8..16)
             && !planted!(PageLsnNotSet)

@@ -71,7 +71,8 @@ impl Transaction {
         }
     }
 
-    /// Locks the first or the last end of the tree, as [`LockOwner::lock_end`](crate::lock::LockOwner::lock_end).
+    /// Locks the first or the last end of the tree, as
+    /// [`LockOwner::lock_end`](crate::lock::LockOwner::lock_end).
     ///
     /// # Errors
     /// [`TxnError`].
