@@ -10,7 +10,7 @@ use millpond_policies::contract::{OpenPolicy, Policy, Shape};
 use millpond_policies::erased::{Cold, OpenCold};
 use millpond_policies::policy as p;
 
-use mock_pool::{Load, Seat, Setup, run};
+use mock_pool::{Load, PolicyHost, Setup, run};
 
 /// Schedules of each policy in each kind of policy host.
 const SCHEDULES: usize = 300;
@@ -29,12 +29,12 @@ fn latched<P: Policy>() {
             let policy = P::new(&P::Config::default(), &shape());
             let params = policy.params();
             let cold: Box<dyn Cold<P::Hook>> = Box::new(policy);
-            let seat = if batched {
-                Seat::Batched(Mutex::new(cold))
+            let policy_host = if batched {
+                PolicyHost::Batched(Mutex::new(cold))
             } else {
-                Seat::Exact(Mutex::new(cold))
+                PolicyHost::Exact(Mutex::new(cold))
             };
-            run(Setup { frames: FRAMES, params, seat }, LOAD).unwrap();
+            run(Setup { frames: FRAMES, params, policy_host }, LOAD).unwrap();
         };
         shuttle::check_random(body, SCHEDULES);
         shuttle::check_pct(body, SCHEDULES / 3, 3);
@@ -46,7 +46,7 @@ fn open<P: OpenPolicy>() {
         let policy = P::new(&P::Config::default(), &shape());
         let params = policy.params();
         let cold: Box<dyn OpenCold<P::Hook>> = Box::new(policy);
-        run(Setup { frames: FRAMES, params, seat: Seat::Open(cold) }, LOAD).unwrap();
+        run(Setup { frames: FRAMES, params, policy_host: PolicyHost::Open(cold) }, LOAD).unwrap();
     };
     shuttle::check_random(body, SCHEDULES);
     shuttle::check_pct(body, SCHEDULES / 3, 3);
