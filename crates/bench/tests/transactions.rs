@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use millpond::internals::io::{Device, MemoryDevice, PowerSupply};
 use millpond::internals::pool::stats::counters::Counter;
-use millpond::internals::store::combinations::SwizzledWatt;
+use millpond::internals::store::combinations::SwizzledAny;
 use millpond::{Durability, Options};
 use millpond_base::{Seed, Size};
 use millpond_bench::error::BenchError;
@@ -26,7 +26,7 @@ use millpond_workload::live::{Access, Scan, Session, Store, check_contract};
 use millpond_workload::tpcc::{self, Kind, Report, Scale, Tables, Worker};
 use millpond_workload::trace::{BATCH_LEN, Batch};
 
-type TestStore = TxnStore<SwizzledWatt>;
+type TestStore = TxnStore<SwizzledAny>;
 
 fn options(frames: u32) -> Options {
     Options::new().page_size(1024).durability(Durability::Async).lab(|lab| {
@@ -320,7 +320,7 @@ fn a_deadlock_is_an_error_that_may_be_retried() {
     });
     let failed: Vec<_> = ends.into_iter().filter_map(Result::err).collect();
     assert_eq!(failed.len(), 1);
-    let session = |error| <TxnStore<SwizzledWatt> as Store>::Session::<'_>::is_retriable(error);
+    let session = |error| <TxnStore<SwizzledAny> as Store>::Session::<'_>::is_retriable(error);
     assert!(failed.iter().all(session), "{failed:?}");
     assert_eq!(one.get(table, b"a", |value| value[0]).unwrap(), Some(b'1'));
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use millpond::internals::btree::{BulkOptions, WriteCondition};
 use millpond::internals::pool::stats::counters::Counter;
-use millpond::internals::store::combinations::SwizzledWatt;
+use millpond::internals::store::combinations::SwizzledAny;
 use millpond::internals::store::{Store, StoreTree, StoreTxn};
 use millpond::{Durability, Options, TxnOptions};
 
@@ -62,7 +62,7 @@ struct Counted {
 }
 
 impl Counted {
-    fn now(store: &Store<SwizzledWatt>) -> Counted {
+    fn now(store: &Store<SwizzledAny>) -> Counted {
         let count = |counter| store.pool().counters().get(counter);
         let log = store.transactions().log().map(|log| log.counts()).unwrap_or_default();
         let writes = [Counter::WritesSynch, Counter::WritesReplace, Counter::WritesRecov];
@@ -107,7 +107,7 @@ impl Tenth {
     }
 }
 
-fn load(tree: &StoreTree<SwizzledWatt>, rows: u64) -> Result<(), Failure> {
+fn load(tree: &StoreTree<SwizzledAny>, rows: u64) -> Result<(), Failure> {
     let mut keys = (0..rows).map(|row| (row.to_be_bytes().to_vec(), vec![7; VALUE]));
     let rows: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)> = &mut keys;
     tree.btree().bulk_load(rows, BulkOptions::default())?;
@@ -116,8 +116,8 @@ fn load(tree: &StoreTree<SwizzledWatt>, rows: u64) -> Result<(), Failure> {
 
 /// One thread's updates.
 fn update(
-    store: &Arc<Store<SwizzledWatt>>,
-    tree: &StoreTree<SwizzledWatt>,
+    store: &Arc<Store<SwizzledAny>>,
+    tree: &StoreTree<SwizzledAny>,
     (rows, updates, seed): (u64, u64, u64),
 ) -> Result<(), Failure> {
     let options = TxnOptions::default().durability(Durability::Async);
@@ -140,8 +140,8 @@ fn update(
 
 /// A number of updates by all threads.
 fn part(
-    store: &Arc<Store<SwizzledWatt>>,
-    tree: &StoreTree<SwizzledWatt>,
+    store: &Arc<Store<SwizzledAny>>,
+    tree: &StoreTree<SwizzledAny>,
     (plan, updates, seeds): (&Plan, u64, &AtomicU64),
 ) -> Result<Duration, Failure> {
     let each = (updates / plan.threads).max(1);
@@ -167,7 +167,7 @@ fn run(plan: &Plan, gap_mib: u64) -> Result<(), Failure> {
     let log_path = plan.directory.join("steady.mp-log");
     let mut options = Options::new().memory(plan.memory_mib << 20);
     options.log_gap = gap_mib << 20;
-    let store = Store::<SwizzledWatt>::open(&path, &options)?;
+    let store = Store::<SwizzledAny>::open(&path, &options)?;
     let tree = store.tree("rows")?;
     load(&tree, plan.rows)?;
     store.checkpoint()?;

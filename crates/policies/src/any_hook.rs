@@ -1,10 +1,11 @@
 //! A hot half that is found at run time. This file needs `unsafe`.
 //!
 //! A live pool is compiled for its hot half, and there are about twenty of them, users' own not
-//! counted: a pool with its trees, its log and its recovery for each would be absurd. So the few
-//! that matter most are compiled in, and [`AnyHook`] replaces all others: it keeps a policy's
-//! `Meta` as bytes in the frame's line and calls its hot half through a pointer. That costs a hit
-//! one predicted indirect call, and policies that keep nothing in the frame one predicted branch.
+//! counted: a pool with its trees, its log and its recovery for each would be absurd. [`AnyHook`]
+//! stands for all of them: it keeps a policy's `Meta` as bytes in the frame's line and calls its
+//! hot half through a pointer. That costs a hit one predicted indirect call. Policies that no hit
+//! reaches, lean eviction among them, cost one predicted branch, and so does the default, WATT,
+//! whose test for the usual hit is compiled in ([`HitHook::is_noop`]).
 //!
 //! # Why this is sound
 //!
@@ -13,6 +14,7 @@
 //! these parameters. So wherever bytes are read as a `Meta`, they are one of the right type.
 //! Parameters are kept in a block of bytes of their own for the same reason.
 
+use std::any::TypeId;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 
@@ -20,9 +22,10 @@ use millpond_base::FrameId;
 
 use crate::contract::{
     Access, EvictRequest, Frames, GhostHit, Hit, HitHook, HitOn, Host, OpenPolicy, Policy,
-    TickSource, Zeroed,
+    PolicySpec, Screen, TickSource, Zeroed,
 };
 use crate::erased::{Cold, OpenCold};
+use crate::policy::Watt;
 use crate::zeroed::Zeros;
 
 /// Bytes of a frame's line that a policy may use; a model checker's atomics are larger.
@@ -75,10 +78,15 @@ struct Block([MaybeUninit<u8>; PARAM_BYTES]);
 // SAFETY: to be called with a meta and a block that hold what the hook was made for.
 type Hook = unsafe fn(&AnyMeta, &Block, &Access);
 
+/// The hot half whose test for the usual hit is compiled in.
+type Usual = <Watt as PolicySpec>::Hook;
+
 /// Parameters of [`AnyHook`]: which hot half it calls, and that one's parameters. By default one
 /// that does nothing.
 #[derive(Clone, Copy)]
 pub struct AnyParams {
+    /// [`Screen::AskFirst`] only if the hot half is [`Usual`], and ticks as that does.
+    screen: Screen,
     hit: Hit,
     tick: TickSource,
     cools: bool,
@@ -102,6 +110,7 @@ impl Default for AnyParams {
             AnyMeta::default()
         }
         AnyParams {
+            screen: Screen::Ignore,
             hit: Hit::Nothing,
             tick: TickSource::None,
             cools: false,
@@ -161,7 +170,12 @@ impl AnyParams {
         // SAFETY: the block is ours alone, large enough and aligned, as was checked.
         unsafe { block.0.as_mut_ptr().cast::<T::Params>().write(params) };
         let hit = T::hit_cost(&params);
+        let screen = match T::screen(&params) {
+            Screen::AskFirst if TypeId::of::<T>() != TypeId::of::<Usual>() => Screen::Deliver,
+            screen => screen,
+        };
         Ok(AnyParams {
+            screen,
             hit,
             tick: T::tick_source(&params),
             cools: T::cools(&params),
@@ -196,6 +210,21 @@ impl HitHook for AnyHook {
     const UNFIX: bool = true;
 
     #[inline(always)]
+    fn screen(params: &AnyParams) -> Screen {
+        params.screen
+    }
+
+    #[inline(always)]
+    fn is_noop(meta: &AnyMeta, params: &AnyParams, access: &Access) -> bool {
+        if params.screen != Screen::AskFirst {
+            return false;
+        }
+        // SAFETY: the hot half is `Usual`, so that `block` holds its parameters; and `meta` was made
+        // by `fresh` of these, as `host`'s caller promised.
+        unsafe { Usual::is_noop(meta_in::<Usual>(meta), params_in::<Usual>(&params.block), access) }
+    }
+
+    #[inline(always)]
     fn on_hit(meta: &AnyMeta, params: &AnyParams, access: &Access) {
         if params.has_hook {
             // SAFETY: `meta` was made by `fresh` of these parameters, as `host`'s caller promised.
@@ -205,7 +234,7 @@ impl HitHook for AnyHook {
 
     #[inline(always)]
     fn reset(meta: &AnyMeta, params: &AnyParams, access: &Access) {
-        // SAFETY: as in `touch`.
+        // SAFETY: as in `on_hit`.
         unsafe { (params.reset)(meta, &params.block, access) }
     }
 
@@ -216,7 +245,8 @@ impl HitHook for AnyHook {
 
     #[inline(always)]
     fn tick_source(params: &AnyParams) -> TickSource {
-        params.tick
+        // The compiler merges this with the test before it.
+        if params.screen == Screen::AskFirst { Usual::TICK } else { params.tick }
     }
 
     #[inline(always)]
@@ -401,6 +431,17 @@ mod tests {
             let access = access(page, now);
             if let Some(at) = pool.0.iter().position(|held| *held == Some(PageId(page))) {
                 let frame = FrameId(at as u32);
+                let screened = match T::screen(params) {
+                    Screen::Ignore => true,
+                    Screen::AskFirst => {
+                        let access = Access { page: PageId::default(), ..access };
+                        T::is_noop(frames.meta(frame), params, &access)
+                    }
+                    Screen::Deliver => false,
+                };
+                if screened {
+                    continue;
+                }
                 T::on_hit(frames.meta(frame), params, &access);
                 if T::hit_cost(params) == Hit::Central {
                     cold.hit(frames, frame, &access);
@@ -440,6 +481,13 @@ mod tests {
                 // SAFETY: `run` makes the metas of these parameters.
                 let (mut cold, params) = unsafe { host(policy) }.unwrap();
                 assert_eq!(run::<AnyHook>(cold.as_mut(), &params), expected, "{}", P::INFO.id);
+                let own = P::Hook::screen(&PolicySpec::params(&plain));
+                let is_watt = TypeId::of::<P::Hook>() == TypeId::of::<Usual>();
+                match AnyHook::screen(&params) {
+                    Screen::AskFirst => assert!(is_watt, "{}", P::INFO.id),
+                    Screen::Deliver => assert!(own != Screen::Ignore && !is_watt),
+                    Screen::Ignore => assert_eq!(own, Screen::Ignore),
+                }
                 assert_eq!(AnyHook::hit_cost(&params), P::Hook::HIT);
                 assert_eq!(AnyHook::tick_source(&params), P::Hook::TICK);
                 assert_eq!(AnyHook::cools(&params), P::Hook::COOLS);

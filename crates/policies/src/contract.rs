@@ -41,7 +41,8 @@ use millpond_base::{FrameId, PageId, Tick};
 use crate::config::Config;
 pub use crate::frames::Frames;
 pub use crate::hook::{
-    Access, CentralHook, GhostHit, Hit, HitHook, HitOn, NEVER, NoHook, TickSource, TimedCentralHook,
+    Access, CentralHook, GhostHit, Hit, HitHook, HitOn, NEVER, NoHook, Screen, TickSource,
+    TimedCentralHook,
 };
 pub use crate::host::{Cooled, Host, OfferOutcome, PageState, RefusalReason};
 use crate::info::Info;

@@ -87,10 +87,9 @@ pub trait HitHook: Send + Sync + 'static {
     /// up.
     const READS_PAGE: bool = true;
 
-    /// Whether [`HitHook::on_hit`] would change nothing. A live pool calls this first, without
-    /// [`Access::page`], and does nothing more if it is true: the case of nearly every hit should
-    /// be recognised here, in few instructions. It is not called for policies with a clock of
-    /// references.
+    /// Whether [`HitHook::on_hit`] would change nothing. Where [`HitHook::screen`] says so, a live
+    /// pool calls this first, without [`Access::page`], and does nothing more if it is true: the
+    /// case of nearly every hit should be recognised here, in few instructions.
     #[inline(always)]
     fn is_noop(_meta: &Self::Meta, _params: &Self::Params, _access: &Access) -> bool {
         false
@@ -103,6 +102,17 @@ pub trait HitHook: Send + Sync + 'static {
     /// A page was just loaded into the frame by this access; earlier metadata is discarded.
     #[inline(always)]
     fn reset(_meta: &Self::Meta, _params: &Self::Params, _access: &Access) {}
+
+    /// What a live pool does first with a hit under these parameters.
+    #[inline(always)]
+    fn screen(_params: &Self::Params) -> Screen {
+        match (Self::HIT, Self::TICK) {
+            (Hit::Nothing, _) => Screen::Ignore,
+            // Each reference advances the clock, so it must reach the policy.
+            (_, TickSource::PerAccess) => Screen::Deliver,
+            _ => Screen::AskFirst,
+        }
+    }
 
     /// What a hit costs under these parameters; never more than [`HitHook::HIT`]. This and the next
     /// three differ from the constants only where the hot half is chosen at run time
@@ -137,6 +147,18 @@ pub trait HitHook: Send + Sync + 'static {
     fn zeroed(_params: &Self::Params) -> Option<Zeroed<Self::Meta>> {
         None
     }
+}
+
+/// What a live pool does first with a hit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Screen {
+    /// Nothing: no hit reaches the policy.
+    Ignore,
+    /// It asks [`HitHook::is_noop`], and delivers the hit if that is false.
+    AskFirst,
+    /// It delivers the hit.
+    Deliver,
 }
 
 /// The hot half of policies that keep nothing in the frame and receive every hit centrally.

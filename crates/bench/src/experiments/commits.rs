@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use millpond::internals::io::{AlignedBuffer, Device, DeviceError, FileDevice, FileOptions};
-use millpond::internals::store::combinations::SwizzledWatt;
+use millpond::internals::store::combinations::SwizzledAny;
 use millpond::{Durability, Options};
 use millpond_base::Seed;
 use millpond_workload::live::{Access, Session, Store, TableId};
@@ -102,7 +102,7 @@ impl Share {
 /// A store of its own, and what was measured of it so far.
 struct Contestant<'w> {
     what: &'w Commits,
-    store: TxnStore<SwizzledWatt>,
+    store: TxnStore<SwizzledAny>,
     table: TableId,
     speeds: Vec<f64>,
     probes: Vec<f64>,
@@ -148,7 +148,7 @@ impl<'w> Contestant<'w> {
     fn open(path: &Path, what: &'w Commits) -> Result<Contestant<'w>, BenchError> {
         let options = Options::new().memory(256 << 20).durability(what.durability);
         let options = options.lab(|lab| lab.log_segment = what.log_segment);
-        let store = TxnStore::<SwizzledWatt>::open(path, &options)?;
+        let store = TxnStore::<SwizzledAny>::open(path, &options)?;
         let table = fill(&store, what)?;
         let (speeds, probes) = (Vec::new(), Vec::new());
         let (all, counts) = (Share::default(), Counts::default());
@@ -187,7 +187,7 @@ impl<'w> Contestant<'w> {
     }
 }
 
-fn fill(store: &TxnStore<SwizzledWatt>, what: &Commits) -> Result<TableId, BenchError> {
+fn fill(store: &TxnStore<SwizzledAny>, what: &Commits) -> Result<TableId, BenchError> {
     store.load_with(|store| {
         let table = store.create_table("rows").map_err(drive)?;
         let mut at = 0;
@@ -210,7 +210,7 @@ fn drive(error: DbStoreError) -> BenchError {
 
 /// All threads for one round; their transactions, and how long it took.
 fn round_of(
-    store: &TxnStore<SwizzledWatt>,
+    store: &TxnStore<SwizzledAny>,
     table: TableId,
     what: &Commits,
     round: u64,
@@ -239,7 +239,7 @@ fn round_of(
 }
 
 fn work(
-    store: &TxnStore<SwizzledWatt>,
+    store: &TxnStore<SwizzledAny>,
     table: TableId,
     what: &Commits,
     seed: u64,
@@ -254,7 +254,7 @@ fn work(
         random.fill(&mut value);
         while let Err(error) = once(&mut session, table, &key, writes.then_some(&value[..])) {
             session.rollback()?;
-            if !TxnSession::<SwizzledWatt>::is_retriable(&error) {
+            if !TxnSession::<SwizzledAny>::is_retriable(&error) {
                 return Err(error);
             }
             share.retries += 1;
@@ -266,7 +266,7 @@ fn work(
 }
 
 fn once(
-    session: &mut TxnSession<SwizzledWatt>,
+    session: &mut TxnSession<SwizzledAny>,
     table: TableId,
     key: &[u8],
     value: Option<&[u8]>,

@@ -12,7 +12,6 @@ use std::ops::ControlFlow;
 
 use millpond_base::PageId;
 
-use crate::api::any::*;
 use crate::api::db::Db;
 use crate::store::entry::Structure;
 use crate::store::error::Error;
@@ -195,15 +194,14 @@ impl Db {
                 || (progress.pages.is_multiple_of(WATCH_PAGES) && watch(*progress).is_break());
             !is_over
         };
-        let mut report = each!(AnyTree, tree.any(), tree => {
-            tree.look_at_rest(|tree| tree.check_lean(&mut next))
-        });
+        let mut report = { tree.handle().look_at_rest(|tree| tree.check_lean(&mut next)) };
         if !matches!(&report, Ok(report) if report.violations.is_empty()) {
-            report = each!(AnyTree, tree.any(), tree => {
-                let (owner, transactions) = (tree.btree().owner(), tree.store().transactions());
-                let walk = || tree.look_at_rest(|tree| tree.check_lean(&mut next));
+            report = {
+                let (owner, transactions) =
+                    (tree.handle().btree().owner(), tree.handle().store().transactions());
+                let walk = || tree.handle().look_at_rest(|tree| tree.check_lean(&mut next));
                 transactions.while_unchanged(owner, walk).map_err(Error::from).flatten()
-            });
+            };
         }
         let report = report?;
         if is_over {
@@ -216,9 +214,7 @@ impl Db {
     fn check_hash_index(&self, name: &str) -> Result<Found, Error> {
         let index = self.open_hash_index(name)?;
         agreed(&mut || {
-            let report = each!(AnyHashIndex, index.any(), index => {
-                index.look_at_rest(|index| index.check())
-            })?;
+            let report = { index.handle().look_at_rest(|index| index.check()) }?;
             let faults = report.violations.into_iter();
             Ok((report.entries, faults.map(|(page, fault)| (page, fault.to_string())).collect()))
         })
@@ -227,9 +223,7 @@ impl Db {
     fn check_heap(&self, name: &str) -> Result<Found, Error> {
         let heap = self.open_heap(name)?;
         agreed(&mut || {
-            let report = each!(AnyHeap, heap.any(), heap => {
-                heap.look_at_rest(|heap| heap.check())
-            })?;
+            let report = { heap.handle().look_at_rest(|heap| heap.check()) }?;
             let faults = report.violations.into_iter();
             Ok((report.records, faults.map(|(page, fault)| (page, fault.to_string())).collect()))
         })

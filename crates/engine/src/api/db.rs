@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::admin::backup::{Backup, BackupWatch};
 use crate::admin::salvage::names;
 use crate::admin::shrink::{ShrinkWatch, Shrunk};
-use crate::api::any::*;
+use crate::api::strategy::*;
 use crate::io::{Device, MemoryDevice};
 use crate::pool::StorageRecorder;
 use crate::pool::recording::recorder::Recorder;
@@ -37,14 +37,13 @@ use crate::txn::Durability;
 /// ```
 #[derive(Clone)]
 pub struct Db {
-    store: AnyStore,
-    combination: Combination,
+    store: DbStore,
 }
 
 impl std::fmt::Debug for Db {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let path = each!(AnyStore, &self.store, store => store.pages().path());
-        f.debug_struct("Db").field("path", &path).field("combination", &self.combination).finish()
+        let path = self.store.pages().path();
+        f.debug_struct("Db").field("path", &path).finish()
     }
 }
 
@@ -67,8 +66,7 @@ impl Db {
     /// [`Error`]: options that cannot be, a file that cannot be opened, is in use, is no store,
     /// was not closed cleanly, has another page size than asked for; or no memory.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db, Error> {
-        let combination = choose(&options)?;
-        Db::start(combination, Builder::file(path.as_ref(), &options))
+        Db::start(&options, Builder::file(path.as_ref(), &options))
     }
 
     /// Opens the store in the file at `path` although its log may be damaged before its end: the
@@ -105,8 +103,7 @@ impl Db {
     /// # Errors
     /// As [`Db::open`].
     pub fn open_on(device: Arc<dyn Device>, options: Options) -> Result<Db, Error> {
-        let combination = choose(&options)?;
-        Db::start(combination, Builder::device(device, &options))
+        Db::start(&options, Builder::device(device, &options))
     }
 
     /// Opens the store on `device`, with its log on `log`, or creates both if they are empty. If it
@@ -119,20 +116,15 @@ impl Db {
         log: Arc<dyn Device>,
         options: Options,
     ) -> Result<Db, Error> {
-        let combination = choose(&options)?;
-        Db::start(combination, Builder::devices(device, log, &options))
+        Db::start(&options, Builder::devices(device, log, &options))
     }
 
-    fn start(combination: Combination, builder: Builder<'_>) -> Result<Db, Error> {
-        let builder = builder.naming(names);
-        let store = by_combination!(
-            combination, builder.open()?,
-            else return Err(LabError::NotForUsers { combination: combination.to_string() }.into())
-        );
-        Ok(Db { store, combination })
+    fn start(options: &Options, builder: Builder<'_>) -> Result<Db, Error> {
+        check_strategies(options)?;
+        Ok(Db { store: builder.naming(names).open()? })
     }
 
-    pub(crate) fn any(&self) -> &AnyStore {
+    pub(crate) fn store(&self) -> &DbStore {
         &self.store
     }
 
@@ -146,7 +138,7 @@ impl Db {
     /// # Ok(()) }
     /// ```
     pub fn durability(&self) -> Durability {
-        each!(AnyStore, &self.store, store => store.durability())
+        self.store.durability()
     }
 
     /// What was done to make the store whole when it was opened; `None` if it had been closed, with
@@ -160,13 +152,7 @@ impl Db {
     /// # Ok(()) }
     /// ```
     pub fn recovery(&self) -> Option<Recovery> {
-        each!(AnyStore, &self.store, store => store.recovery())
-    }
-
-    /// The strategies that it runs with.
-    #[doc(hidden)]
-    pub fn combination(&self) -> Combination {
-        self.combination
+        self.store.recovery()
     }
 
     /// Makes everything durable that was changed before the call, by single calls and by commits
@@ -188,7 +174,7 @@ impl Db {
     /// # Errors
     /// A page could not be written, or the device did not confirm.
     pub fn flush(&self) -> Result<(), Error> {
-        each!(AnyStore, &self.store, store => store.flush())
+        self.store.flush()
     }
 
     /// Takes a checkpoint, so that a recovery would begin about here. The store takes them itself,
@@ -205,7 +191,7 @@ impl Db {
     /// # Errors
     /// Log or data could not be made durable.
     pub fn checkpoint(&self) -> Result<(), Error> {
-        each!(AnyStore, &self.store, store => store.checkpoint())
+        self.store.checkpoint()
     }
 
     /// Writes a backup to `target`, where nothing is yet, while the store is used: one file, a
@@ -243,7 +229,7 @@ impl Db {
         target: impl AsRef<Path>,
         watch: &mut BackupWatch<'_>,
     ) -> Result<Backup, Error> {
-        each!(AnyStore, &self.store, store => store.backup_to(target.as_ref(), watch))
+        self.store.backup_to(target.as_ref(), watch)
     }
 
     /// Copies the store to two empty devices while it is used, as a crash would leave it: opening
@@ -258,7 +244,7 @@ impl Db {
         log: &Arc<dyn Device>,
         watch: &mut BackupWatch<'_>,
     ) -> Result<Backup, Error> {
-        each!(AnyStore, &self.store, store => store.backup_to_devices(data, log, watch))
+        self.store.backup_to_devices(data, log, watch)
     }
 
     /// Moves pages in use to where the front of the data file is free, gives the end that comes
@@ -309,7 +295,7 @@ impl Db {
     /// # Errors
     /// As [`Db::shrink`].
     pub fn shrink_with(&self, watch: &mut ShrinkWatch<'_>) -> Result<Shrunk, Error> {
-        each!(AnyStore, &self.store, store => store.shrink(watch))
+        self.store.shrink(watch)
     }
 
     /// What the store did since it was opened, and its state now.
@@ -324,21 +310,21 @@ impl Db {
     /// # Ok(()) }
     /// ```
     pub fn stats(&self) -> Stats {
-        each!(AnyStore, &self.store, store => store.stats())
+        self.store.stats()
     }
 
     /// Records page references, if [`Lab::records`](crate::store::options::Lab::records) asked for
     /// it; else it records nothing.
     #[doc(hidden)]
     pub fn recorder(&self) -> &Recorder {
-        each!(AnyStore, &self.store, store => store.pool().recorder())
+        self.store.pool().recorder()
     }
 
     /// Records what is asked of storage, whatever the store's options are, once it is started: page
     /// reads, writes with their reasons, and what checkpoints have made durable.
     #[doc(hidden)]
     pub fn storage_recorder(&self) -> &StorageRecorder {
-        each!(AnyStore, &self.store, store => store.pool().storage_recorder())
+        self.store.pool().storage_recorder()
     }
 
     /// Bytes of a page.
@@ -351,7 +337,7 @@ impl Db {
     /// # Ok(()) }
     /// ```
     pub fn page_size(&self) -> usize {
-        each!(AnyStore, &self.store, store => store.pages().page_size().bytes())
+        self.store.pages().page_size().bytes()
     }
 
     /// Closes the store: writes everything, so that it can be opened again.
@@ -371,18 +357,22 @@ impl Db {
     /// [`Error::InUse`]: other handles are alive; the store closes when the last of them goes.
     /// Any other error: the file stays marked as open, and some of what was written may be lost.
     pub fn close(self) -> Result<(), Error> {
-        each!(AnyStore, self.store, store => store.close())
+        self.store.close()
     }
 }
 
-/// The combination that the options' policy leads to.
-fn choose(options: &Options) -> Result<Combination, Error> {
+/// Refuses what only the laboratory chooses: other translations, other latching, recording.
+fn check_strategies(options: &Options) -> Result<(), Error> {
     let lab = &options.lab;
     let policy = options.own_policies.choose(&options.policy);
     let policy = policy.map_err(OptionsError::from)?;
-    let chosen = Combination::choose(lab.translation, lab.latching, &policy, lab.records);
-    match chosen.map_err(LabError::from)? {
-        users if Combination::USERS.contains(&users) => Ok(users),
-        laboratory => Err(LabError::NotForUsers { combination: laboratory.to_string() }.into()),
+    let users = Combination::SwizzledAny;
+    if (lab.translation, lab.latching, lab.records)
+        == (users.translation(), users.latching(), users.records())
+    {
+        return Ok(());
     }
+    let chosen = Combination::choose(lab.translation, lab.latching, &policy, lab.records);
+    let combination = chosen.map_err(LabError::from)?.to_string();
+    Err(LabError::NotForUsers { combination }.into())
 }

@@ -22,13 +22,13 @@
 //!
 //! `any` has the enums over the combinations that users' policies lead to. So these modules hold
 //! the code of a tree four times over; unit tests have no use for them, and are built without.
-mod any;
 mod check;
 mod cursor;
 pub mod db;
 mod place;
 mod raw;
 pub mod snapshot;
+mod strategy;
 mod structures;
 mod transact;
 pub mod txn;

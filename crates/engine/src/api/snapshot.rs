@@ -77,7 +77,7 @@ impl Db {
     #[track_caller]
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
         let caller = Location::caller();
-        Ok(Snapshot { view: SnapshotView::begin(self.any(), caller)?, caller })
+        Ok(Snapshot { view: SnapshotView::begin(self.store(), caller)?, caller })
     }
 }
 
@@ -112,7 +112,7 @@ impl Snapshot {
     /// # Ok(()) }
     /// ```
     pub fn raw_tree<'t>(&'t self, tree: &'t RawTree) -> RawSnapshotTree<'t> {
-        RawSnapshotTree::new(Place::Snapshot(&self.view, tree.any()))
+        RawSnapshotTree::new(Place::Snapshot(&self.view, tree.handle()))
     }
 }
 
@@ -158,7 +158,7 @@ impl Snapshot {
         tree: &'t RawTree,
         range: &KeyRange,
     ) -> Result<RawRange<'t>, Error> {
-        self.view.check(tree.any())?;
-        Ok(self.view.key_range(tree.any(), range))
+        self.view.check(tree.handle())?;
+        Ok(self.view.key_range(tree.handle(), range))
     }
 }

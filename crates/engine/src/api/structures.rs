@@ -1,6 +1,5 @@
 //! The structures of a store, by name: opening, creating, dropping and listing them.
 
-use crate::api::any::*;
 use crate::api::db::Db;
 use crate::api::raw::hash_index::RawHashIndex;
 use crate::api::raw::heap::RawHeap;
@@ -34,7 +33,7 @@ impl Db {
     /// [`Error::OtherType`], [`Error::Name`], [`Error::OtherKind`], or the store failed.
     pub fn tree<K: Key, V: Value>(&self, name: &str) -> Result<Tree<K, V>, Error> {
         let types = types_of::<K, V>();
-        let tree = turn!(AnyStore => AnyTree, self.any(), store => store.tree_of(name, &types)?);
+        let tree = self.store().tree_of(name, &types)?;
         Ok(RawTree::new(tree).typed())
     }
 
@@ -52,7 +51,7 @@ impl Db {
     /// # Errors
     /// The catalog cannot be read.
     pub fn types(&self, name: &str) -> Result<TypeNames, Error> {
-        each!(AnyStore, self.any(), store => store.types(name))
+        self.store().types(name)
     }
 
     /// The tree of that name, of byte strings; made if there is none.
@@ -68,7 +67,7 @@ impl Db {
     /// # Errors
     /// As [`Db::tree`].
     pub fn raw_tree(&self, name: &str) -> Result<RawTree, Error> {
-        let tree = turn!(AnyStore => AnyTree, self.any(), store => store.tree(name)?);
+        let tree = self.store().tree(name)?;
         Ok(RawTree::new(tree))
     }
 
@@ -85,7 +84,7 @@ impl Db {
     /// # Errors
     /// [`Error::NoTree`], or as [`Db::tree`].
     pub fn open_tree(&self, name: &str) -> Result<RawTree, Error> {
-        let tree = turn!(AnyStore => AnyTree, self.any(), store => store.open_tree(name)?);
+        let tree = self.store().open_tree(name)?;
         Ok(RawTree::new(tree))
     }
 
@@ -103,7 +102,7 @@ impl Db {
     /// # Errors
     /// [`Error::Exists`], or as [`Db::tree`].
     pub fn create_tree(&self, name: &str) -> Result<RawTree, Error> {
-        let tree = turn!(AnyStore => AnyTree, self.any(), store => store.create_tree(name)?);
+        let tree = self.store().create_tree(name)?;
         Ok(RawTree::new(tree))
     }
 
@@ -162,8 +161,7 @@ impl Db {
     }
 
     fn hash_index_of(&self, name: &str, types: &TypeNames) -> Result<RawHashIndex, Error> {
-        let index =
-            turn!(AnyStore => AnyHashIndex, self.any(), store => store.hash_index_of(name, types)?);
+        let index = self.store().hash_index_of(name, types)?;
         Ok(RawHashIndex::new(index))
     }
 
@@ -180,8 +178,7 @@ impl Db {
     /// # Errors
     /// [`Error::NoStructure`], or as [`Db::hash_index`].
     pub fn open_hash_index(&self, name: &str) -> Result<RawHashIndex, Error> {
-        let index =
-            turn!(AnyStore => AnyHashIndex, self.any(), store => store.open_hash_index(name)?);
+        let index = self.store().open_hash_index(name)?;
         Ok(RawHashIndex::new(index))
     }
 
@@ -199,8 +196,7 @@ impl Db {
     /// # Errors
     /// [`Error::Exists`], or as [`Db::hash_index`].
     pub fn create_hash_index(&self, name: &str) -> Result<RawHashIndex, Error> {
-        let index =
-            turn!(AnyStore => AnyHashIndex, self.any(), store => store.create_hash_index(name)?);
+        let index = self.store().create_hash_index(name)?;
         Ok(RawHashIndex::new(index))
     }
 
@@ -242,7 +238,7 @@ impl Db {
     }
 
     fn heap_of(&self, name: &str, types: &TypeNames) -> Result<RawHeap, Error> {
-        let heap = turn!(AnyStore => AnyHeap, self.any(), store => store.heap_of(name, types)?);
+        let heap = self.store().heap_of(name, types)?;
         Ok(RawHeap::new(heap))
     }
 
@@ -259,7 +255,7 @@ impl Db {
     /// # Errors
     /// [`Error::NoStructure`], or as [`Db::heap`].
     pub fn open_heap(&self, name: &str) -> Result<RawHeap, Error> {
-        let heap = turn!(AnyStore => AnyHeap, self.any(), store => store.open_heap(name)?);
+        let heap = self.store().open_heap(name)?;
         Ok(RawHeap::new(heap))
     }
 
@@ -277,7 +273,7 @@ impl Db {
     /// # Errors
     /// [`Error::Exists`], or as [`Db::heap`].
     pub fn create_heap(&self, name: &str) -> Result<RawHeap, Error> {
-        let heap = turn!(AnyStore => AnyHeap, self.any(), store => store.create_heap(name)?);
+        let heap = self.store().create_heap(name)?;
         Ok(RawHeap::new(heap))
     }
 
@@ -297,7 +293,7 @@ impl Db {
     /// [`Error::NoTree`] or [`Error::NoStructure`], [`Error::OtherKind`], [`Error::TreeInUse`], or
     /// the store failed.
     pub fn drop_structure(&self, name: &str, kind: Structure) -> Result<(), Error> {
-        each!(AnyStore, self.any(), store => store.drop_structure(name, kind))
+        self.store().drop_structure(name, kind)
     }
 
     /// Everything that has a name, in order.
@@ -316,7 +312,7 @@ impl Db {
     /// # Errors
     /// The catalog cannot be read.
     pub fn trees(&self) -> Result<Vec<(String, Entry)>, Error> {
-        each!(AnyStore, self.any(), store => store.catalog())
+        self.store().catalog()
     }
 
     /// Makes a structure with keys and values of these types, if there is none of that name: for
@@ -338,9 +334,7 @@ impl Db {
     /// or the store failed.
     pub fn make(&self, kind: Structure, name: &str, types: &TypeNames) -> Result<(), Error> {
         match kind {
-            Structure::Tree => {
-                each!(AnyStore, self.any(), store => store.tree_of(name, types).map(drop))
-            }
+            Structure::Tree => self.store().tree_of(name, types).map(drop),
             Structure::Hash => self.hash_index_of(name, types).map(drop),
             Structure::Heap => self.heap_of(name, types).map(drop),
         }

@@ -2,7 +2,6 @@
 
 use std::ops::RangeBounds;
 
-use crate::api::any::*;
 use crate::api::db::Db;
 use crate::api::place::Place;
 use crate::api::place::range::RawEntry;
@@ -90,9 +89,9 @@ impl Db {
     /// # Errors
     /// As [`Db::begin`].
     pub fn begin_with(&self, options: TxnOptions) -> Result<Txn, Error> {
-        let any = turn!(AnyStore => AnyTxn, self.any(), store => StoreTxn::begin(store, options)?);
-        let id = each!(AnyTxn, &any, tx => tx.id());
-        Ok(Txn { id, cell: TxnCell::new(any) })
+        let txn = StoreTxn::begin(self.store(), options)?;
+        let id = txn.id();
+        Ok(Txn { id, cell: TxnCell::new(txn) })
     }
 }
 
@@ -134,7 +133,7 @@ impl Txn {
     /// # Ok(()) }
     /// ```
     pub fn raw_tree<'t>(&'t self, tree: &'t RawTree) -> RawTxnTree<'t> {
-        RawTxnTree::new(Place::Txn(&self.cell, tree.any()))
+        RawTxnTree::new(Place::Txn(&self.cell, tree.handle()))
     }
 
     /// Its id.
@@ -161,7 +160,7 @@ impl Txn {
     /// # Ok(()) }
     /// ```
     pub fn leave_thread(&mut self) {
-        each!(AnyTxn, self.cell.get_mut(), tx => tx.leave_thread());
+        self.cell.get_mut().leave_thread();
     }
 
     /// Returns a moment that the transaction can go back to.
@@ -197,7 +196,7 @@ impl Txn {
     /// # Errors
     /// The log failed: whether the transaction is durable shows when the store is opened again.
     pub fn commit(self) -> Result<(), Error> {
-        each!(AnyTxn, self.cell.into_inner(), tx => tx.commit())
+        self.cell.into_inner().commit()
     }
 
     /// Aborts the transaction: its changes are undone.
@@ -205,7 +204,7 @@ impl Txn {
     /// # Errors
     /// The store failed. It must be opened again, and undoes the transaction then.
     pub fn abort(self) -> Result<(), Error> {
-        each!(AnyTxn, self.cell.into_inner(), tx => tx.abort())
+        self.cell.into_inner().abort()
     }
 }
 
@@ -264,7 +263,7 @@ impl Txn {
         mut f: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), Error> {
         let bounds = (range.start_bound().map(|key| *key), range.end_bound().map(|key| *key));
-        self.cell.scan(tree.any(), bounds, true, &mut f)
+        self.cell.scan(tree.handle(), bounds, true, &mut f)
     }
 
     /// As [`Txn::scan`], from the last key to the first.
@@ -275,7 +274,7 @@ impl Txn {
         mut f: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), Error> {
         let bounds = (range.start_bound().map(|key| *key), range.end_bound().map(|key| *key));
-        self.cell.scan(tree.any(), bounds, false, &mut f)
+        self.cell.scan(tree.handle(), bounds, false, &mut f)
     }
 
     /// The entries of a range, which is locked as a whole.

@@ -1,4 +1,4 @@
-//! The combinations of strategies that are compiled, and how a policy takes its seat.
+//! The combinations of strategies that are compiled, and how a policy gets its host.
 //!
 //! Translation, latching and the hot half of the policy lie on the path of every page reference,
 //! so they are types ([`PoolStrategy`]): what a run does not use costs it nothing. Each combination
@@ -7,10 +7,10 @@
 //!
 //! ```text
 //! combination             translation  latching    hook     what it is for
+//! SwizzledAny             swizzled     optimistic  any      every policy: what users run
+//! SwizzledWatt            swizzled     optimistic  watt     what finding the hot half costs
 //! SwizzledCooling         swizzled     optimistic  cooling  top of the ladder (leanstore fig. 7)
 //! SwizzledNoHook          swizzled     optimistic  nothing  policies that hits never reach
-//! SwizzledWatt            swizzled     optimistic  watt     the default
-//! SwizzledAny             swizzled     optimistic  any      all other policies, and users' own
 //! HashedLatchedCentral    hashed       latched     central  bottom of the ladder: a classic pool
 //! SwizzledLatchedCentral  swizzled     latched     central  the ladder: + swizzling
 //! SwizzledLatchedCooling  swizzled     latched     cooling  the ladder: + lean evict
@@ -18,15 +18,15 @@
 //! SwizzledUnlatchedWatt   swizzled     none        watt     what latching costs; one thread
 //! SwizzledAnyRecording    swizzled     optimistic  any      any policy, with its references
 //! ```
-//! The first four are all that a user's choice of a policy leads to: [`Db`](crate::Db), hash
-//! indexes and heaps are compiled for them only. The others are the laboratory's, for measuring
-//! trees: they exist with the cargo feature `lab`, and are reached through [`Combination::visit`]
-//! and [`Store<M>`](super::Store).
+//! [`Db`](crate::Db) is compiled for the first only, whatever the policy: so an embedder compiles
+//! the engine once. The others are the laboratory's: they exist with the cargo feature `lab`, and
+//! are reached through [`Combination::visit`] and [`Store<M>`](super::Store).
 //!
 //! Hot halves: `nothing` is that of `random`, `fifo`, `loop`, …; `central` of `lru`, `2q`, `arc`,
 //! `lirs`, …; `cooling` of `lean-evict`; `watt` of `watt`. `any` stands for whichever a policy has,
-//! found at run time ([`AnyHook`]): a hit costs a predicted branch more, or an indirect call
-//! where something is kept in the frame. [`Combination::policies`] lists who runs where.
+//! found at run time ([`AnyHook`]): a hit costs a predicted branch more, and with policies other
+//! than WATT that keep something in the frame an indirect call. [`Combination::policies`] lists
+//! which policies run with which combination.
 
 use std::any::{TypeId, type_name};
 use std::fmt;
@@ -93,17 +93,16 @@ impl HotHalf {
     }
 }
 
-/// Something to do with a combination's type.
+/// Work on a combination's type.
 pub trait Visit {
-    /// What comes of it.
+    /// What the work returns.
     type Output;
-    /// Does it.
+    /// Does the work for the combination `M`.
     fn visit<M: PoolStrategy>(self) -> Self::Output;
 }
 
 macro_rules! combinations {
     (
-        $d:tt
         users { $(
             $(#[$doc:meta])*
             $name:ident = $half:ident: Compiled<$latch:ty, $hook:ty, $($flags:literal),*>;
@@ -138,9 +137,6 @@ macro_rules! combinations {
                 $(Combination::$name,)*
                 $(#[cfg(feature = "lab")] Combination::$lab_name,)*
             ];
-
-            /// Those that a user's choice of a policy leads to.
-            pub const USERS: &[Combination] = &[$(Combination::$name),*];
 
             /// How page ids become frames.
             pub fn translation(self) -> TranslationMode {
@@ -202,32 +198,23 @@ macro_rules! combinations {
                 }
             }
         }
-
-        /// Calls the macro `$then` with the names of all combinations that [`Db`](crate::Db) is
-        /// compiled for, in brackets, and then the given tokens: every list of them comes from
-        /// here.
-        #[cfg(not(test))]
-        macro_rules! with_user_combinations {
-            ($d then:ident! { $d ($d rest:tt)* }) => {
-                $d then! { [$($name)*] $d ($d rest)* }
-            };
-        }
     };
 }
 
 combinations! {
-    $
     users {
-        /// Swips, optimistic latches, lean eviction.
-        SwizzledCooling = Cooling: Compiled<Optimistic, CoolingHook, true>;
-        /// Swips, optimistic latches, policies that hits never reach.
-        SwizzledNoHook = Nothing: Compiled<Optimistic, NoHook, true>;
-        /// Swips, optimistic latches, WATT: the default.
-        SwizzledWatt = Watt: Compiled<Optimistic, WattHook, true>;
-        /// Swips, optimistic latches, any other policy.
+        /// Swips, optimistic latches, any policy.
         SwizzledAny = Any: Compiled<Optimistic, AnyHook, true>;
     }
     laboratory {
+        /// Swips, optimistic latches, WATT.
+        SwizzledWatt = Swizzled, Optimistic, Watt, false: Compiled<Optimistic, WattHook, true>;
+        /// Swips, optimistic latches, lean eviction.
+        SwizzledCooling = Swizzled, Optimistic, Cooling, false:
+            Compiled<Optimistic, CoolingHook, true>;
+        /// Swips, optimistic latches, policies that hits never reach.
+        SwizzledNoHook = Swizzled, Optimistic, Nothing, false:
+            Compiled<Optimistic, NoHook, true>;
         /// Page table, shared latches, policies that receive every hit: a classic pool.
         HashedLatchedCentral = Hashed, Latched, Central, false:
             Compiled<Latched, CentralHook, false>;
@@ -246,9 +233,6 @@ combinations! {
             Compiled<Optimistic, AnyHook, true, true>;
     }
 }
-#[cfg(not(test))]
-pub(crate) use with_user_combinations;
-
 impl Combination {
     /// The compiled combination for these choices.
     ///
@@ -277,29 +261,25 @@ impl Combination {
         })
     }
 
-    /// The combination that a user's store runs with, by its policy.
-    pub fn of_policy(policy: &PolicyChoice) -> Combination {
-        let own = Combination::USERS.iter().find(|c| c.hot_half().hook() == policy.hook);
-        own.copied().unwrap_or(Combination::SwizzledAny)
-    }
-
     /// The shipped policies that run with it, by name.
     pub fn policies(self) -> Vec<&'static str> {
-        struct List(Combination, Vec<&'static str>);
-        impl Visitor for List {
+        struct Names(Vec<&'static str>);
+        impl Visitor for Names {
             fn visit<P: Policy>(&mut self) {
-                let Ok(policy) = PolicyChoice::parse(P::INFO.id) else { return };
-                let List(c, names) = self;
-                let chosen =
-                    Combination::choose(c.translation(), c.latching(), &policy, c.records());
-                if chosen == Ok(*c) {
-                    names.push(P::INFO.id);
-                }
+                self.0.push(P::INFO.id);
             }
         }
-        let mut list = List(self, Vec::new());
-        visit_all(&mut list);
-        list.1
+        let mut names = Names(Vec::new());
+        visit_all(&mut names);
+        let (translation, latching, records) =
+            (self.translation(), self.latching(), self.records());
+        let runs_with_it = |id: &&str| {
+            PolicyChoice::parse(id).is_ok_and(|policy| {
+                Combination::choose(translation, latching, &policy, records) == Ok(self)
+            })
+        };
+        names.0.retain(runs_with_it);
+        names.0
     }
 
     fn list() -> String {
@@ -342,7 +322,7 @@ pub struct CombinationError {
     pub exist: String,
 }
 
-/// Why a policy cannot take a seat.
+/// Why a policy cannot be hosted.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyFitError {
@@ -362,7 +342,7 @@ pub enum PolicyFitError {
     },
 }
 
-/// The policy on its seat, for a combination with hot half `T`.
+/// The policy with its host, for a combination with hot half `T`.
 ///
 /// # Errors
 /// [`PolicyFitError`].
@@ -372,9 +352,9 @@ pub fn host_for<T: HitHook>(
     mode: HitDelivery,
 ) -> Result<HostedPolicy<T>, PolicyFitError> {
     let any = TypeId::of::<T>() == TypeId::of::<AnyHook>();
-    let seated = policy.host(shape, mode, any)?;
+    let hosted = policy.host(shape, mode, any)?;
     let wrong = |_| PolicyFitError::HotHalf { policy: policy.info.id, touch: type_name::<T>() };
-    seated.downcast::<HostedPolicy<T>>().map(|seated| *seated).map_err(wrong)
+    hosted.downcast::<HostedPolicy<T>>().map(|hosted| *hosted).map_err(wrong)
 }
 
 #[cfg(test)]

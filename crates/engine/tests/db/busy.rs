@@ -3,12 +3,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use millpond::internals::btree::BulkOptions;
+#[cfg(feature = "lab")]
 use millpond::internals::store::Combination;
 use millpond::{Db, Tree};
 
 use super::any_store::{Rows, TestTree};
 #[cfg(feature = "lab")]
 use super::any_store::{in_memory, with_strategies};
+use super::opening::live_policies;
 use super::tiny;
 
 const KEYS: u64 = 900;
@@ -212,22 +214,19 @@ fn ranges_are_removed_while_leaves_are_merged_and_nothing_else_is() {
 /// the first pages, and so no two new neighbours. No merge is necessary.
 #[test]
 fn merging_ends_whatever_the_policy_keeps_in_memory() {
-    for half in [Combination::SwizzledNoHook, Combination::SwizzledAny] {
-        for policy in half.policies() {
-            let options = tiny(24).policy(policy).lab(|lab| lab.background_merge = false);
-            let db = Db::in_memory(options).unwrap();
-            assert_eq!(db.combination(), half);
-            let tree = db.tree::<u64, Vec<u8>>("t").unwrap();
-            for key in (0..KEYS).map(|i| i * 7919 % KEYS) {
-                tree.put(&key, [key as u8; 40].as_slice()).unwrap();
-            }
-            for key in (0..KEYS).filter(|key| !stays(key)) {
-                assert!(tree.delete(&key).unwrap());
-            }
-            while !tree.raw().compact(50).unwrap() {}
-            assert_eq!(tree.len().unwrap(), KEYS / 3, "{policy}");
-            assert_eq!(tree.raw().check().unwrap().violations, [], "{policy}");
+    for policy in live_policies() {
+        let options = tiny(24).policy(policy).lab(|lab| lab.background_merge = false);
+        let db = Db::in_memory(options).unwrap();
+        let tree = db.tree::<u64, Vec<u8>>("t").unwrap();
+        for key in (0..KEYS).map(|i| i * 7919 % KEYS) {
+            tree.put(&key, [key as u8; 40].as_slice()).unwrap();
         }
+        for key in (0..KEYS).filter(|key| !stays(key)) {
+            assert!(tree.delete(&key).unwrap());
+        }
+        while !tree.raw().compact(50).unwrap() {}
+        assert_eq!(tree.len().unwrap(), KEYS / 3, "{policy}");
+        assert_eq!(tree.raw().check().unwrap().violations, [], "{policy}");
     }
 }
 

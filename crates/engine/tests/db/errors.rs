@@ -76,7 +76,7 @@ fn is_refused(error: &Error) -> bool {
             && what_to_do.iter().all(|part| text.contains(part))
     } else {
         matches!(error, Error::Lab(LabError::Combination(_)))
-            && text.lines().count() == 1 + Combination::USERS.len()
+            && text.lines().count() == 1 + Combination::ALL.len()
     }
 }
 

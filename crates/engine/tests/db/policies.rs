@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::thread;
 
-use millpond::internals::store::{Combination, HitDelivery};
+use millpond::internals::store::HitDelivery;
 use millpond::{Db, Options, RawTree};
 
 use super::{assert_sound, opening, place, tiny};
@@ -53,17 +53,9 @@ fn run(db: &Db, policy: &str) {
     assert!(stats.evictions > 500, "{policy}: {} evictions", stats.evictions);
 }
 
-pub(super) fn live_policies() -> Vec<&'static str> {
-    let all = opening::live_policies();
-    let of_users: Vec<_> = Combination::USERS.iter().flat_map(|c| c.policies()).collect();
-    assert!(all.iter().all(|policy| of_users.contains(policy)));
-    assert_eq!((all.len(), of_users.len()), (46, 46));
-    all
-}
-
 #[test]
 fn threads_fight_over_a_few_frames_and_every_policy_lets_each_of_them_get_on() {
-    for (i, policy) in live_policies().into_iter().enumerate() {
+    for (i, policy) in opening::live_policies().into_iter().enumerate() {
         let eviction = ["threads(2)", "worker", "adaptive(3)", "worker"][i % 4];
         let (_dir, path) = place();
         let db = Db::open(&path, options(policy, HitDelivery::Auto, eviction)).unwrap();
@@ -75,7 +67,7 @@ fn threads_fight_over_a_few_frames_and_every_policy_lets_each_of_them_get_on() {
 
 #[test]
 fn policies_that_receive_their_hits_in_batches_do_no_worse() {
-    for policy in Combination::SwizzledAny.policies() {
+    for policy in opening::live_policies() {
         run(&Db::in_memory(options(policy, HitDelivery::Batched, "worker")).unwrap(), policy);
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use millpond::{Db, RawTree};
 
-use super::policies::live_policies;
+use super::opening::live_policies;
 use super::{assert_sound, place, tiny};
 
 const FRAMES: u32 = 240;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use millpond::internals::pool::recording::recorder::{Reference, Sink};
 #[cfg(feature = "lab")]
 use millpond::internals::store::combinations::HashedLatchedCentral;
-use millpond::internals::store::combinations::SwizzledWatt;
+use millpond::internals::store::combinations::SwizzledAny;
 use millpond::internals::store::{Combination, Store};
 use millpond::{Db, Error, Structure};
 
@@ -15,7 +15,7 @@ use super::{assert_sound, place, tiny};
 #[test]
 fn the_same_file_is_opened_by_any_combination() {
     let (_dir, path) = place();
-    let store = Store::<SwizzledWatt>::open(&path, &tiny(32)).unwrap();
+    let store = Store::<SwizzledAny>::open(&path, &tiny(32)).unwrap();
     let tree = store.tree("t").unwrap();
     for i in 0..500u32 {
         tree.btree().upsert(&i.to_be_bytes(), &[7; 20]).unwrap();
@@ -39,7 +39,7 @@ fn the_same_file_is_opened_by_any_combination() {
 
 #[test]
 fn structures_of_other_kinds_have_names_too() {
-    let store = Store::<SwizzledWatt>::open_on(
+    let store = Store::<SwizzledAny>::open_on(
         Arc::new(millpond::internals::io::MemoryDevice::new()),
         &tiny(32),
     );
@@ -65,7 +65,7 @@ impl Sink for Kept {
 #[test]
 fn a_store_that_was_asked_to_records_its_references_and_no_other() {
     let all = Combination::ALL.iter().copied();
-    let all = all.filter(|c| c.records() || *c == Combination::SwizzledWatt);
+    let all = all.filter(|c| c.records() || *c == Combination::SwizzledAny);
     assert_eq!(all.clone().count(), if cfg!(feature = "lab") { 2 } else { 1 });
     for combination in all {
         let records = combination.records();

@@ -13,10 +13,9 @@
 //! not out of date names the less dense of its two winners.
 
 use millpond_base::{FrameId, Tick};
-use zerocopy::FromBytes;
 
-use super::zeroed::zeroed;
 use crate::contract::{EvictRequest, Host, RefusalReason};
+use crate::zeroed::zeroed;
 
 choice! {
     /// How the least dense frame is found; what is found is the same.
@@ -38,11 +37,13 @@ const AGE_MAX: u64 = (1 << 32) - 1;
 const NEVER: u64 = u64::MAX;
 
 /// A match as it is stored: complements, so that zeros are a match that nobody won, for good.
-#[derive(Clone, Copy, FromBytes)]
+#[derive(Clone, Copy)]
 struct Stored {
     not_until: u64,
     not_winner: u32,
 }
+
+zeros!(Stored { not_until, not_winner });
 
 #[derive(Clone, Copy)]
 struct Match {
@@ -66,12 +67,14 @@ impl From<Stored> for Match {
 }
 
 /// What is known of a frame; zeros are one that takes no part.
-#[derive(Clone, Copy, FromBytes)]
+#[derive(Clone, Copy)]
 struct Entrant {
     loaded: u64,
     /// The references' complement.
     not_references: u32,
 }
+
+zeros!(Entrant { loaded, not_references });
 
 impl Entrant {
     #[inline(always)]

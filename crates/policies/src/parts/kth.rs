@@ -14,12 +14,11 @@
 //! frame's K-th last reference; (4) no more ghosts than allowed, but for one being loaded.
 
 use millpond_base::{FrameId, PageId};
-use zerocopy::FromZeros;
 
 use super::list::{Links, List};
-use super::zeroed::zeroed;
 use super::{Ghosts, Heap};
 use crate::contract::{EvictRequest, Host, Shape};
+use crate::zeroed::zeroed;
 
 /// The order among frames that know fewer than K references.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,7 +38,7 @@ pub enum Period {
     Pages(u32),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, FromZeros)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Place {
     Out = 0,
@@ -47,6 +46,8 @@ enum Place {
     Below,
     Heap,
 }
+
+zeros!(enum Place::Out);
 
 /// What is kept of pages that left: up to K − 1 references each, oldest departure first. Without
 /// a limit there is no order to keep.

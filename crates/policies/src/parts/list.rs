@@ -7,18 +7,19 @@
 //! `next` from the front meets the same nodes as following `prev` from the back, reversed.
 
 use millpond_base::FrameId;
-use zerocopy::FromBytes;
 
 use super::offers::offer_in_turn;
-use super::zeroed::zeroed;
 use crate::contract::{EvictRequest, Host};
+use crate::zeroed::zeroed;
 
 /// No node.
 pub const NIL: u32 = u32::MAX;
 
 /// A node or none, as its complement: zero is none, so that zeroed links are loose ones.
-#[derive(Clone, Copy, Debug, FromBytes)]
+#[derive(Clone, Copy, Debug)]
 struct Node(u32);
+
+zeros!(Node(u32));
 
 impl Node {
     const NONE: Node = Node(!NIL);
@@ -34,11 +35,13 @@ impl Node {
     }
 }
 
-#[derive(Clone, Copy, Debug, FromBytes)]
+#[derive(Clone, Copy, Debug)]
 struct Link {
     prev: Node,
     next: Node,
 }
+
+zeros!(Link { prev, next });
 
 const LOOSE: Link = Link { prev: Node::NONE, next: Node::NONE };
 

@@ -6,10 +6,9 @@
 //! cache line for most look-ups of pages that are not in it, which are most.
 
 use millpond_base::PageId;
-use zerocopy::FromBytes;
 
 use super::prefetch::prefetch;
-use super::zeroed::zeroed;
+use crate::zeroed::zeroed;
 
 /// No value.
 const NONE: u32 = u32::MAX;
@@ -37,12 +36,14 @@ pub fn hash(page: u64) -> u64 {
 }
 
 /// A slot of the table; zeros are an empty one.
-#[derive(Clone, Copy, FromBytes)]
+#[derive(Clone, Copy)]
 struct Slot {
     page: u64,
     /// The value's complement.
     not_value: u32,
 }
+
+zeros!(Slot { page, not_value });
 
 impl Slot {
     const EMPTY: Slot = Slot { page: 0, not_value: !NONE };

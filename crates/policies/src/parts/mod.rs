@@ -34,7 +34,6 @@ pub mod typed_usage;
 pub mod usage_clock;
 pub mod worth;
 pub mod worth_simd;
-pub mod zeroed;
 
 pub use adaptation::Adaptation;
 pub use balance::Balance;

@@ -25,15 +25,14 @@
 //! 8 queues, log2 and a longer out queue.
 
 use millpond_base::FrameId;
-use zerocopy::FromBytes;
 
 use crate::config::Multiple;
 use crate::contract::{
     Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
 };
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::zeroed::zeroed;
 use crate::parts::{Ghosts, Links, List};
+use crate::zeroed::zeroed;
 
 choice! {
     /// Which queue a count belongs to.
@@ -59,11 +58,13 @@ config! {
     }
 }
 
-#[derive(Clone, Copy, Default, FromBytes)]
+#[derive(Clone, Copy, Default)]
 struct Resident {
     expires: u64,
     count: u32,
 }
+
+zeros!(Resident { expires, count });
 
 /// Multi-queue.
 pub struct Mq {

@@ -7,12 +7,12 @@
 use std::io;
 use std::panic::Location;
 
-use crate::api::any::*;
 use crate::api::place::counted::{DELETE, GET, PUT};
 use crate::api::place::range::{RawEntry, RawRange, bounds};
 use crate::api::place::reader::RawReader;
 use crate::api::place::snapshot_view::SnapshotView;
 use crate::api::place::txn_cell::TxnCell;
+use crate::api::strategy::*;
 use crate::btree::{Lookup, WriteCondition, WriteOutcome};
 use crate::encoding::key_range::KeyRange;
 use crate::page::Scratch;
@@ -23,22 +23,22 @@ use crate::store::range::StoreRange;
 #[derive(Clone, Copy)]
 pub(crate) enum Place<'t> {
     /// By itself: each call takes effect as a whole.
-    Tree(&'t AnyTree),
+    Tree(&'t DbTree),
     /// In a transaction.
-    Txn(&'t TxnCell, &'t AnyTree),
+    Txn(&'t TxnCell, &'t DbTree),
     /// In a snapshot, which is never written to: no public type leads there.
-    Snapshot(&'t SnapshotView, &'t AnyTree),
+    Snapshot(&'t SnapshotView, &'t DbTree),
 }
 
 impl<'t> Place<'t> {
-    fn tree(self) -> &'t AnyTree {
+    fn tree(self) -> &'t DbTree {
         let (Place::Tree(tree) | Place::Txn(_, tree) | Place::Snapshot(_, tree)) = self;
         tree
     }
 
     /// The name of the tree.
     pub(crate) fn name(self) -> &'t str {
-        each!(AnyTree, self.tree(), tree => tree.name())
+        self.tree().name()
     }
 
     /// Hands the value of `key` to `f` during the call, for what decodes it; returns whether there
@@ -57,9 +57,7 @@ impl<'t> Place<'t> {
     /// As [`BTree::get_scratch`](crate::btree::BTree::get_scratch).
     pub(crate) fn find(self, key: &[u8], scratch: &mut Scratch) -> Result<Lookup<Vec<u8>>, Error> {
         if let Place::Tree(tree) = self {
-            return each!(AnyTree, tree, tree => {
-                tree.read_key(GET, key, |tree| tree.get_scratch(key, scratch))
-            });
+            return tree.read_key(GET, key, |tree| tree.get_scratch(key, scratch));
         }
         let mut value = Vec::new();
         let found = self.look(key, &mut |bytes| value.extend_from_slice(bytes))?;
@@ -92,9 +90,7 @@ impl<'t> Place<'t> {
 
     pub(crate) fn has(self, key: &[u8]) -> Result<bool, Error> {
         match self {
-            Place::Tree(tree) => each!(AnyTree, tree, tree => {
-                tree.read_key(GET, key, |tree| tree.contains(key))
-            }),
+            Place::Tree(tree) => tree.read_key(GET, key, |tree| tree.contains(key)),
             Place::Txn(..) | Place::Snapshot(..) => self.look(key, &mut |_| ()),
         }
     }
@@ -106,10 +102,8 @@ impl<'t> Place<'t> {
             Place::Txn(cell, tree) => RawRange::in_txn(cell, tree, range),
             Place::Snapshot(view, tree) => view.key_range(tree, range),
             Place::Tree(tree) => {
-                let any = turn!(AnyTree => AnyRange, tree, tree => {
-                    StoreRange::committed(tree, bounds(range), caller)
-                });
-                RawRange::new(tree, any, range)
+                let entries = StoreRange::committed(tree, bounds(range), caller);
+                RawRange::new(tree, entries, range)
             }
         }
     }
@@ -118,7 +112,7 @@ impl<'t> Place<'t> {
     pub(crate) fn count_range(self, range: &KeyRange) -> Result<u64, Error> {
         if let Place::Tree(tree) = self
             && *range == KeyRange::ALL
-            && let Some(count) = each!(AnyTree, tree, tree => tree.count_quietly())?
+            && let Some(count) = tree.count_quietly()?
         {
             return Ok(count);
         }
@@ -141,11 +135,11 @@ impl<'t> Place<'t> {
         {
             return Ok(None);
         }
-        let any = turn_some!(AnyTree => AnyReader, self.tree(), tree => {
-            tree.store().may_read()?;
-            tree.btree().reader(key)?
-        });
-        Ok(any.map(RawReader::new))
+        let reader = {
+            self.tree().store().may_read()?;
+            self.tree().btree().reader(key)?
+        };
+        Ok(reader.map(RawReader::new))
     }
 
     /// As [`Transaction::write`](crate::txn::Transaction::write), inside a transaction.
@@ -165,7 +159,7 @@ impl<'t> Place<'t> {
         let Place::Tree(tree) = self else {
             return Ok(self.write(key, Some(value), WriteCondition::Always)?.existed);
         };
-        each!(AnyTree, tree, tree => tree.write_key(PUT, key, |tree| tree.upsert(key, value)))
+        tree.write_key(PUT, key, |tree| tree.upsert(key, value))
     }
 
     pub(crate) fn upsert_returning(
@@ -178,23 +172,21 @@ impl<'t> Place<'t> {
             self.upsert(key, value)?;
             return Ok(old);
         };
-        each!(AnyTree, tree, tree => {
-            tree.write_key(PUT, key, |tree| tree.upsert_returning(key, value))
-        })
+        tree.write_key(PUT, key, |tree| tree.upsert_returning(key, value))
     }
 
     pub(crate) fn insert_new(self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
         let Place::Tree(tree) = self else {
             return Ok(self.write(key, Some(value), WriteCondition::Absent)?.applied);
         };
-        each!(AnyTree, tree, tree => tree.write_key(PUT, key, |tree| tree.insert(key, value)))
+        tree.write_key(PUT, key, |tree| tree.insert(key, value))
     }
 
     pub(crate) fn replace_old(self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
         let Place::Tree(tree) = self else {
             return Ok(self.write(key, Some(value), WriteCondition::Present)?.applied);
         };
-        each!(AnyTree, tree, tree => tree.write_key(PUT, key, |tree| tree.replace(key, value)))
+        tree.write_key(PUT, key, |tree| tree.replace(key, value))
     }
 
     pub(crate) fn swap(
@@ -210,9 +202,7 @@ impl<'t> Place<'t> {
             }
             return Ok(is_expected);
         };
-        each!(AnyTree, tree, tree => {
-            tree.write_key(PUT, key, |tree| tree.compare_and_swap(key, expected, new))
-        })
+        tree.write_key(PUT, key, |tree| tree.compare_and_swap(key, expected, new))
     }
 
     /// Returns whether there is such a key.
@@ -224,10 +214,10 @@ impl<'t> Place<'t> {
         match self {
             Place::Txn(cell, tree) => cell.update_bytes(tree, key, f),
             Place::Snapshot(..) => Err(Error::ReadOnly),
-            Place::Tree(tree) => each!(AnyTree, tree, tree => {
+            Place::Tree(tree) => {
                 let update = |done: Option<()>| done.is_some();
                 tree.write_key(PUT, key, |tree| tree.update_in_place(key, f).map(update))
-            }),
+            }
         }
     }
 
@@ -239,16 +229,14 @@ impl<'t> Place<'t> {
             }
             return Ok(old);
         };
-        each!(AnyTree, tree, tree => {
-            tree.write_key(DELETE, key, |tree| tree.remove_returning(key))
-        })
+        tree.write_key(DELETE, key, |tree| tree.remove_returning(key))
     }
 
     pub(crate) fn remove_key(self, key: &[u8]) -> Result<bool, Error> {
         let Place::Tree(tree) = self else {
             return Ok(self.write(key, None, WriteCondition::Present)?.applied);
         };
-        each!(AnyTree, tree, tree => tree.write_key(DELETE, key, |tree| tree.remove(key)))
+        tree.write_key(DELETE, key, |tree| tree.remove(key))
     }
 
     pub(crate) fn remove_all(self, range: &KeyRange) -> Result<u64, Error> {
@@ -260,9 +248,7 @@ impl<'t> Place<'t> {
             Place::Snapshot(..) => Err(Error::ReadOnly),
             Place::Tree(tree) => {
                 let (start, end) = bounds(range);
-                each!(AnyTree, tree, tree => {
-                    tree.write_all(DELETE, (start, end), |tree| tree.delete_range(start, end))
-                })
+                tree.write_all(DELETE, (start, end), |tree| tree.delete_range(start, end))
             }
         }
     }
@@ -280,14 +266,12 @@ impl<'t> Place<'t> {
     pub(crate) fn remove_everything(self) -> Result<u64, Error> {
         let Place::Tree(tree) = self else { return self.remove_all(&KeyRange::ALL) };
         let (start, end) = bounds(&KeyRange::ALL);
-        each!(AnyTree, tree, tree => {
-            tree.write_all(DELETE, (start, end), |tree| tree.clear())
-        })
+        tree.write_all(DELETE, (start, end), |tree| tree.clear())
     }
 
     pub(crate) fn pop(self, first: bool) -> Result<Option<RawEntry>, Error> {
         match self {
-            Place::Tree(tree) => each!(AnyTree, tree, tree => tree.pop(first)),
+            Place::Tree(tree) => tree.pop(first),
             Place::Txn(cell, tree) => cell.pop(tree, first),
             Place::Snapshot(..) => Err(Error::ReadOnly),
         }
@@ -316,9 +300,7 @@ impl<'t> Place<'t> {
         match self {
             Place::Txn(cell, tree) => cell.put_from(tree, key, len, source),
             Place::Snapshot(..) => Err(Error::ReadOnly),
-            Place::Tree(tree) => each!(AnyTree, tree, tree => {
-                tree.write_key_from(PUT, key, len, &mut source)
-            }),
+            Place::Tree(tree) => tree.write_key_from(PUT, key, len, &mut source),
         }
     }
 }

@@ -3,10 +3,10 @@
 
 use std::ops::Bound;
 
-use crate::api::any::*;
 use crate::api::place::counted::ScanCount;
 use crate::api::place::txn_cell::TxnCell;
 use crate::api::place::txn_scan::TxnScan;
+use crate::api::strategy::*;
 use crate::btree::Entry as BytesEntry;
 use crate::encoding::key_range::KeyRange;
 use crate::store::error::Error;
@@ -21,7 +21,7 @@ pub(crate) fn bounds(range: &KeyRange) -> (Bound<&[u8]>, Bound<&[u8]>) {
 #[expect(clippy::large_enum_variant, reason = "there is one in each range, which is not moved")]
 enum Source<'t> {
     /// What is committed, or a snapshot.
-    Any(AnyRange<'t>),
+    Outside(DbRange<'t>),
     Txn(TxnScan<'t>),
     /// It could not begin: the first step reports why.
     Failed(Option<Error>),
@@ -50,42 +50,41 @@ enum Source<'t> {
 /// # Ok(()) }
 /// ```
 pub struct RawRange<'t> {
-    tree: &'t AnyTree,
+    tree: &'t DbTree,
     source: Source<'t>,
     count: ScanCount<'t>,
     is_over: bool,
 }
 
 impl<'t> RawRange<'t> {
-    fn from(tree: &'t AnyTree, source: Source<'t>, is_over: bool) -> RawRange<'t> {
-        let count = each!(AnyTree, tree, tree => {
-            ScanCount::begin(tree.store().pool().counters(), tree.store().pool().latencies())
-        });
+    fn from(tree: &'t DbTree, source: Source<'t>, is_over: bool) -> RawRange<'t> {
+        let count =
+            ScanCount::begin(tree.store().pool().counters(), tree.store().pool().latencies());
         RawRange { tree, source, count, is_over }
     }
 
-    pub(crate) fn new(tree: &'t AnyTree, any: AnyRange<'t>, range: &KeyRange) -> RawRange<'t> {
-        RawRange::from(tree, Source::Any(any), range.is_empty())
+    pub(crate) fn new(tree: &'t DbTree, outside: DbRange<'t>, range: &KeyRange) -> RawRange<'t> {
+        RawRange::from(tree, Source::Outside(outside), range.is_empty())
     }
 
     /// A range of `tree` inside a transaction.
-    pub(crate) fn in_txn(cell: &'t TxnCell, tree: &'t AnyTree, range: &KeyRange) -> RawRange<'t> {
+    pub(crate) fn in_txn(cell: &'t TxnCell, tree: &'t DbTree, range: &KeyRange) -> RawRange<'t> {
         let scan = TxnScan::new(cell, tree, range);
         RawRange::from(tree, Source::Txn(scan), range.is_empty())
     }
 
     /// A range that only gives `error`.
-    pub(crate) fn failed(tree: &'t AnyTree, error: Error) -> RawRange<'t> {
+    pub(crate) fn failed(tree: &'t DbTree, error: Error) -> RawRange<'t> {
         RawRange::from(tree, Source::Failed(Some(error)), false)
     }
 
     fn map(
         mut self,
-        any: impl FnOnce(AnyRange<'t>) -> AnyRange<'t>,
+        outside: impl FnOnce(DbRange<'t>) -> DbRange<'t>,
         scan: impl FnOnce(TxnScan<'t>) -> TxnScan<'t>,
     ) -> Self {
         self.source = match self.source {
-            Source::Any(range) => Source::Any(any(range)),
+            Source::Outside(range) => Source::Outside(outside(range)),
             Source::Txn(range) => Source::Txn(scan(range)),
             failed @ Source::Failed(_) => failed,
         };
@@ -95,15 +94,15 @@ impl<'t> RawRange<'t> {
     /// Leaves large values unread: they come out empty.
     #[must_use]
     pub fn keys_only(self) -> Self {
-        let any = |any| turn!(AnyRange => AnyRange, any, range => range.keys_only());
-        self.map(any, TxnScan::keys_only)
+        let outside = |range: DbRange<'t>| range.keys_only();
+        self.map(outside, TxnScan::keys_only)
     }
 
     /// Marks a large scan: the pool need not keep the leaves that it has to load for it.
     #[must_use]
     pub fn as_scan(self) -> Self {
-        let any = |any| turn!(AnyRange => AnyRange, any, range => range.for_scan());
-        self.map(any, TxnScan::for_scan)
+        let outside = |range: DbRange<'t>| range.for_scan();
+        self.map(outside, TxnScan::for_scan)
     }
 
     fn step<E>(
@@ -122,7 +121,7 @@ impl<'t> RawRange<'t> {
         if self.is_over {
             return Ok(false);
         }
-        each!(AnyTree, self.tree, tree => tree.store().may_read())?;
+        self.tree.store().may_read()?;
         Ok(true)
     }
 
@@ -135,7 +134,7 @@ impl<'t> RawRange<'t> {
             return Ok(None);
         }
         let next = match &mut self.source {
-            Source::Any(any) => each!(AnyRange, any, range => range.next()),
+            Source::Outside(range) => range.next(),
             Source::Txn(scan) => scan.next(true),
             Source::Failed(error) => error.take().map_or(Ok(None), Err),
         };
@@ -151,7 +150,7 @@ impl<'t> RawRange<'t> {
             return Ok(None);
         }
         let next = match &mut self.source {
-            Source::Any(any) => each!(AnyRange, any, range => range.next_back()),
+            Source::Outside(range) => range.next_back(),
             Source::Txn(scan) => scan.next(false),
             Source::Failed(error) => error.take().map_or(Ok(None), Err),
         };
@@ -172,7 +171,7 @@ impl<'t> RawRange<'t> {
 
     /// The name of the tree.
     pub(crate) fn tree_name(&self) -> &str {
-        each!(AnyTree, self.tree, tree => tree.name())
+        self.tree.name()
     }
 
     pub(crate) fn end(&mut self) {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Seek, SeekFrom};
 
-use crate::api::any::*;
+use crate::api::strategy::*;
 
 /// Something that gives a value piece by piece.
 pub(crate) trait Pieces: Read + Seek {
@@ -60,20 +60,8 @@ impl Seek for RawReader<'_> {
     }
 }
 
-impl Read for AnyReader<'_> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        each!(AnyReader, self, reader => reader.read(out))
-    }
-}
-
-impl Seek for AnyReader<'_> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        each!(AnyReader, self, reader => reader.seek(to))
-    }
-}
-
-impl Pieces for AnyReader<'_> {
+impl Pieces for DbReader<'_> {
     fn value_len(&self) -> u64 {
-        each!(AnyReader, self, reader => reader.len())
+        self.len()
     }
 }

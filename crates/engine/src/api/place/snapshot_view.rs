@@ -4,9 +4,9 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::panic::Location;
 use std::sync::Arc;
 
-use crate::api::any::*;
 use crate::api::place::range::{RawRange, bounds};
 use crate::api::place::reader::Pieces;
+use crate::api::strategy::*;
 use crate::encoding::key_range::KeyRange;
 use crate::pool::PoolStrategy;
 use crate::store::error::Error;
@@ -18,62 +18,57 @@ use crate::txn::Snapshot;
 #[derive(Clone)]
 pub(crate) struct SnapshotView {
     inner: Arc<Snapshot>,
-    store: AnyStore,
+    store: DbStore,
 }
 
 impl SnapshotView {
     /// Begins a snapshot of what is committed now.
     pub(crate) fn begin(
-        store: &AnyStore,
+        store: &DbStore,
         caller: &'static Location<'static>,
     ) -> Result<SnapshotView, Error> {
-        let inner = each!(AnyStore, store, store => store.begin_snapshot(caller))?;
+        let inner = store.begin_snapshot(caller)?;
         Ok(SnapshotView { inner, store: store.clone() })
     }
 
     /// Fails if `tree` is another store's.
-    pub(crate) fn check(&self, tree: &AnyTree) -> Result<(), Error> {
+    pub(crate) fn check(&self, tree: &DbTree) -> Result<(), Error> {
         fn is_same<M: PoolStrategy>(store: &Arc<Store<M>>, other: &Arc<Store<M>>) -> bool {
             Arc::ptr_eq(store, other)
         }
-        let same = both!(
-            (AnyStore, &self.store, store), (AnyTree, tree, tree) => is_same(store, tree.store()),
-            else false
-        );
+        let same = is_same(&self.store, tree.store());
         if same {
             return Ok(());
         }
-        let name = each!(AnyTree, tree, tree => tree.name().to_string());
+        let name = tree.name().to_string();
         Err(Error::OtherStore { name })
     }
 
     /// Hands the value of `key` to `f`; returns whether there was such a key.
     pub(crate) fn get(
         &self,
-        tree: &AnyTree,
+        tree: &DbTree,
         key: &[u8],
         f: &mut dyn FnMut(&[u8]),
     ) -> Result<bool, Error> {
         self.check(tree)?;
-        Ok(each!(AnyTree, tree, tree => self.inner.get(tree.btree(), key, f))?.is_some())
+        Ok(self.inner.get(tree.btree(), key, f)?.is_some())
     }
 
     /// The entries of a range.
-    pub(crate) fn key_range<'t>(&self, tree: &'t AnyTree, range: &KeyRange) -> RawRange<'t> {
+    pub(crate) fn key_range<'t>(&self, tree: &'t DbTree, range: &KeyRange) -> RawRange<'t> {
         if let Err(error) = self.check(tree) {
             return RawRange::failed(tree, error);
         }
-        let any = turn!(AnyTree => AnyRange, tree, tree => {
-            StoreRange::of_snapshot(&self.inner, tree, bounds(range))
-        });
-        RawRange::new(tree, any, range)
+        let entries = StoreRange::of_snapshot(&self.inner, tree, bounds(range));
+        RawRange::new(tree, entries, range)
     }
 
-    fn is_changed(&self, tree: &AnyTree, key: &[u8]) -> Result<bool, Error> {
-        Ok(each!(AnyTree, tree, tree => self.inner.is_changed(tree.btree(), key))?)
+    fn is_changed(&self, tree: &DbTree, key: &[u8]) -> Result<bool, Error> {
+        Ok(self.inner.is_changed(tree.btree(), key)?)
     }
 
-    fn whole(&self, tree: &AnyTree, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    fn whole(&self, tree: &DbTree, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let mut whole = None;
         self.get(tree, key, &mut |value| whole = Some(value.to_vec()))?;
         Ok(whole)
@@ -82,15 +77,15 @@ impl SnapshotView {
     /// The value of `key`, piece by piece.
     pub(crate) fn stream<'t>(
         &self,
-        tree: &'t AnyTree,
+        tree: &'t DbTree,
         key: &[u8],
     ) -> Result<Option<SnapshotReader<'t>>, Error> {
         self.check(tree)?;
         // The page first, the versions afterwards.
-        let live = turn_some!(AnyTree => AnyReader, tree, tree => {
+        let live = {
             tree.store().may_read()?;
             tree.btree().reader(key)?
-        });
+        };
         let mut reader = SnapshotReader {
             view: self.clone(),
             tree,
@@ -112,7 +107,7 @@ impl SnapshotView {
 
 enum Source<'t> {
     /// What the tree holds, which has not been changed since the snapshot began.
-    Live(AnyReader<'t>),
+    Live(DbReader<'t>),
     /// It was changed: what there was.
     Whole(Vec<u8>),
 }
@@ -121,7 +116,7 @@ enum Source<'t> {
 /// the version that was kept for the snapshot, which is in memory as a whole.
 pub(crate) struct SnapshotReader<'t> {
     view: SnapshotView,
-    tree: &'t AnyTree,
+    tree: &'t DbTree,
     key: Vec<u8>,
     source: Source<'t>,
     at: u64,

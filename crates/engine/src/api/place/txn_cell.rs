@@ -10,7 +10,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::ops::Bound;
 
-use crate::api::any::*;
+use crate::api::strategy::*;
 use crate::btree::{WriteCondition, WriteOutcome};
 use crate::encoding::key_range::KeyRange;
 use crate::store::error::Error;
@@ -39,25 +39,10 @@ impl Outcome {
 
 /// A transaction, and what its handles have to know of one another.
 pub(crate) struct TxnCell {
-    any: RefCell<AnyTxn>,
+    txn: RefCell<DbTxn>,
     outcome: Cell<Outcome>,
     /// Writes so far: what was read ahead before one of them may have changed.
     writes: Cell<u64>,
-}
-
-/// Evaluates `$body` for a transaction and a tree of the same combination.
-macro_rules! of_tree {
-    ($any:expr, $tree:expr, $tx:ident, $held:ident => $body:expr) => {
-        both!(
-            (AnyTxn, $any, $tx), (AnyTree, $tree, $held) => $body,
-            else Err(other_store($tree))
-        )
-    };
-}
-
-#[cold]
-fn other_store(tree: &AnyTree) -> Error {
-    Error::OtherStore { name: each!(AnyTree, tree, tree => tree.name().to_string()) }
 }
 
 fn bounds(range: &KeyRange) -> (Bound<&[u8]>, Bound<&[u8]>) {
@@ -65,9 +50,9 @@ fn bounds(range: &KeyRange) -> (Bound<&[u8]>, Bound<&[u8]>) {
 }
 
 impl TxnCell {
-    pub(crate) fn new(any: AnyTxn) -> TxnCell {
+    pub(crate) fn new(txn: DbTxn) -> TxnCell {
         let (outcome, writes) = (Cell::new(Outcome::Settled), Cell::new(0));
-        TxnCell { any: RefCell::new(any), outcome, writes }
+        TxnCell { txn: RefCell::new(txn), outcome, writes }
     }
 
     /// The outcome of the last call.
@@ -84,10 +69,10 @@ impl TxnCell {
     #[inline]
     pub(crate) fn call<R>(
         &self,
-        work: impl FnOnce(&mut AnyTxn) -> Result<R, Error>,
+        work: impl FnOnce(&mut DbTxn) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let Ok(mut any) = self.any.try_borrow_mut() else { return Err(TxnError::Nested.into()) };
-        let done = work(&mut any);
+        let Ok(mut txn) = self.txn.try_borrow_mut() else { return Err(TxnError::Nested.into()) };
+        let done = work(&mut txn);
         let outcome = match &done {
             Ok(_) => Outcome::Settled,
             Err(error) => Outcome::of(error),
@@ -98,129 +83,121 @@ impl TxnCell {
 
     /// Runs a call that writes.
     #[inline]
-    fn writing<R>(&self, work: impl FnOnce(&mut AnyTxn) -> Result<R, Error>) -> Result<R, Error> {
+    fn writing<R>(&self, work: impl FnOnce(&mut DbTxn) -> Result<R, Error>) -> Result<R, Error> {
         self.writes.set(self.writes.get() + 1);
         self.call(work)
     }
 
     /// The transaction, for a call that has the handle to itself.
-    pub(crate) fn get_mut(&mut self) -> &mut AnyTxn {
-        self.any.get_mut()
+    pub(crate) fn get_mut(&mut self) -> &mut DbTxn {
+        self.txn.get_mut()
     }
 
     /// A moment to go back to.
     pub(crate) fn savepoint(&self) -> Savepoint {
-        each!(AnyTxn, &*self.any.borrow(), tx => tx.savepoint())
+        self.txn.borrow().savepoint()
     }
 
     /// Undoes what was changed since `savepoint`.
     pub(crate) fn rollback_to(&self, savepoint: &Savepoint) -> Result<(), Error> {
-        self.writing(|any| each!(AnyTxn, any, tx => tx.rollback_to(savepoint)))
+        self.writing(|txn| txn.rollback_to(savepoint))
     }
 
     /// Hands the entries of a range, which is locked as a whole first, to `f` until it returns
     /// `false`. `f` must not call the transaction.
     pub(crate) fn scan(
         &self,
-        tree: &AnyTree,
+        tree: &DbTree,
         bounds: (Bound<&[u8]>, Bound<&[u8]>),
         forward: bool,
         f: &mut dyn FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), Error> {
-        self.call(|any| {
-            of_tree!(any, tree, tx, tree => match forward {
-                true => tx.scan(tree, bounds, f),
-                false => tx.scan_back(tree, bounds, f),
-            })
+        self.call(|txn| match forward {
+            true => txn.scan(tree, bounds, f),
+            false => txn.scan_back(tree, bounds, f),
         })
     }
 
     /// The transaction, to end it.
-    pub(crate) fn into_inner(self) -> AnyTxn {
-        self.any.into_inner()
+    pub(crate) fn into_inner(self) -> DbTxn {
+        self.txn.into_inner()
     }
 
     /// Hands the value of `key` to `f`, which must not call the transaction; returns whether there
     /// is such a key.
     pub(crate) fn get(
         &self,
-        tree: &AnyTree,
+        tree: &DbTree,
         key: &[u8],
         f: &mut dyn FnMut(&[u8]),
     ) -> Result<bool, Error> {
-        self.call(|any| of_tree!(any, tree, tx, tree => Ok(tx.get(tree, key, f)?.is_some())))
+        self.call(|txn| Ok(txn.get(tree, key, f)?.is_some()))
     }
 
     /// Locks `key` to write it.
-    pub(crate) fn lock(&self, tree: &AnyTree, key: &[u8]) -> Result<(), Error> {
-        self.call(|any| of_tree!(any, tree, tx, tree => tx.lock(tree, key)))
+    pub(crate) fn lock(&self, tree: &DbTree, key: &[u8]) -> Result<(), Error> {
+        self.call(|txn| txn.lock(tree, key))
     }
 
     /// Locks the keys of a range to read them.
-    pub(crate) fn lock_range(&self, tree: &AnyTree, range: &KeyRange) -> Result<(), Error> {
-        self.call(|any| of_tree!(any, tree, tx, tree => tx.lock_range(tree, bounds(range))))
+    pub(crate) fn lock_range(&self, tree: &DbTree, range: &KeyRange) -> Result<(), Error> {
+        self.call(|txn| txn.lock_range(tree, bounds(range)))
     }
 
     /// As [`Transaction::write`](crate::txn::Transaction::write).
     pub(crate) fn write(
         &self,
-        tree: &AnyTree,
+        tree: &DbTree,
         key: &[u8],
         value: Option<&[u8]>,
         condition: WriteCondition<'_>,
     ) -> Result<WriteOutcome, Error> {
-        self.writing(|any| of_tree!(any, tree, tx, tree => tx.write(tree, key, value, condition)))
+        self.writing(|txn| txn.write(tree, key, value, condition))
     }
 
     /// Lets `f` change the bytes of a value, but not their number; returns whether there is such a
     /// key. `f` must not call the transaction.
     pub(crate) fn update_bytes(
         &self,
-        tree: &AnyTree,
+        tree: &DbTree,
         key: &[u8],
         f: &mut dyn FnMut(&mut [u8]),
     ) -> Result<bool, Error> {
-        self.writing(|any| of_tree!(any, tree, tx, tree => Ok(tx.update(tree, key, f)?.is_some())))
+        self.writing(|txn| Ok(txn.update(tree, key, f)?.is_some()))
     }
 
     /// Removes the first entry, or the last, and returns it.
-    pub(crate) fn pop(&self, tree: &AnyTree, first: bool) -> Result<Option<OwnedEntry>, Error> {
-        self.writing(|any| of_tree!(any, tree, tx, tree => tx.pop(tree, first)))
+    pub(crate) fn pop(&self, tree: &DbTree, first: bool) -> Result<Option<OwnedEntry>, Error> {
+        self.writing(|txn| txn.pop(tree, first))
     }
 
     /// Sets `key` to `len` bytes out of `source`; returns whether there was an entry. The key is
     /// locked first; `source` is read before the entry is changed, and may call the transaction.
     pub(crate) fn put_from(
         &self,
-        tree: &AnyTree,
+        tree: &DbTree,
         key: &[u8],
         len: u64,
         mut source: &mut dyn std::io::Read,
     ) -> Result<bool, Error> {
         use crate::btree::Streamed;
         self.lock(tree, key)?;
-        each!(AnyTree, tree, held => match held.btree().read_streamed(key, len, &mut source)? {
+        match tree.btree().read_streamed(key, len, &mut source)? {
             Streamed::Inline(value) => {
                 Ok(self.write(tree, key, Some(&value), WriteCondition::Always)?.existed)
             }
-            Streamed::Detached(built) => {
-                self.writing(|any| {
-                    of_tree!(any, tree, tx, tree => tx.put_built(tree, key, built))
-                })
-            }
-        })
+            Streamed::Detached(built) => self.writing(|txn| txn.put_built(tree, key, built)),
+        }
     }
 
     /// As [`Transaction::scan_some`](crate::txn::Transaction::scan_some).
     pub(crate) fn scan_some(
         &self,
-        tree: &AnyTree,
+        tree: &DbTree,
         range: &KeyRange,
         how: ScanSome,
         out: &mut VecDeque<OwnedEntry>,
     ) -> Result<(), Error> {
-        self.call(
-            |any| of_tree!(any, tree, tx, tree => tx.scan_some(tree, bounds(range), how, out)),
-        )
+        self.call(|txn| txn.scan_some(tree, bounds(range), how, out))
     }
 }

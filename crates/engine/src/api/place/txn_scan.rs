@@ -8,8 +8,8 @@
 use std::collections::VecDeque;
 use std::ops::Bound;
 
-use crate::api::any::AnyTree;
 use crate::api::place::txn_cell::TxnCell;
+use crate::api::strategy::DbTree;
 use crate::btree::Entry;
 use crate::encoding::key_range::KeyRange;
 use crate::store::error::Error;
@@ -22,7 +22,7 @@ const AHEAD: usize = 8;
 
 pub(crate) struct TxnScan<'t> {
     cell: &'t TxnCell,
-    tree: &'t AnyTree,
+    tree: &'t DbTree,
     /// What was given by neither end.
     rest: KeyRange,
     front: VecDeque<OwnedEntry>,
@@ -36,7 +36,7 @@ pub(crate) struct TxnScan<'t> {
 }
 
 impl<'t> TxnScan<'t> {
-    pub(crate) fn new(cell: &'t TxnCell, tree: &'t AnyTree, range: &KeyRange) -> TxnScan<'t> {
+    pub(crate) fn new(cell: &'t TxnCell, tree: &'t DbTree, range: &KeyRange) -> TxnScan<'t> {
         TxnScan {
             cell,
             tree,

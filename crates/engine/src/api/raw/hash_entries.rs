@@ -1,8 +1,8 @@
 //! The entries of a hash index of byte strings.
 
-use crate::api::any::*;
 use crate::api::place::counted::ScanCount;
 use crate::api::place::range::RawEntry;
+use crate::api::strategy::*;
 use crate::store::error::Error;
 
 /// The entries of a hash index. After an error it ends.
@@ -19,24 +19,24 @@ use crate::store::error::Error;
 /// # Ok(()) }
 /// ```
 pub struct RawEntries<'t> {
-    index: &'t AnyHashIndex,
-    any: AnyEntries<'t>,
+    index: &'t DbHashIndex,
+    entries: DbEntries<'t>,
     count: ScanCount<'t>,
     is_over: bool,
 }
 
 impl<'t> RawEntries<'t> {
     pub(crate) fn new(
-        index: &'t AnyHashIndex,
-        any: AnyEntries<'t>,
+        index: &'t DbHashIndex,
+        entries: DbEntries<'t>,
         count: ScanCount<'t>,
     ) -> RawEntries<'t> {
-        RawEntries { index, any, count, is_over: false }
+        RawEntries { index, entries, count, is_over: false }
     }
 
     /// The name of the index.
     pub(crate) fn name(&self) -> &str {
-        each!(AnyHashIndex, self.index, index => index.name())
+        self.index.name()
     }
 
     pub(crate) fn end(&mut self) {
@@ -44,8 +44,8 @@ impl<'t> RawEntries<'t> {
     }
 
     fn step(&mut self) -> Result<Option<RawEntry>, Error> {
-        each!(AnyHashIndex, self.index, index => index.store().may_read())?;
-        Ok(each!(AnyEntries, &mut self.any, entries => entries.next()).transpose()?)
+        self.index.store().may_read()?;
+        Ok(self.entries.next().transpose()?)
     }
 }
 

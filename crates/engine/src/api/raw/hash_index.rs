@@ -3,10 +3,10 @@
 //! As with [trees](crate::api::raw::tree), what is compiled for each combination is compiled in
 //! this crate. All changes of an entry go through one call, so that there is little of it.
 
-use crate::api::any::*;
 use crate::api::place::counted::{DELETE, GET, PUT, ScanCount};
 use crate::api::place::range::RawEntry;
 use crate::api::raw::hash_entries::RawEntries;
+use crate::api::strategy::*;
 use crate::hash_index::{HashStats, Limits};
 use crate::page::Scratch;
 use crate::pool::Shared;
@@ -20,7 +20,7 @@ use crate::store::error::Error;
 /// [`Limits::entry_max`] bytes.
 #[derive(Clone)]
 pub struct RawHashIndex {
-    any: AnyHashIndex,
+    handle: DbHashIndex,
 }
 
 impl std::fmt::Debug for RawHashIndex {
@@ -40,12 +40,12 @@ enum Change<'a> {
 }
 
 impl RawHashIndex {
-    pub(crate) fn new(any: AnyHashIndex) -> RawHashIndex {
-        RawHashIndex { any }
+    pub(crate) fn new(handle: DbHashIndex) -> RawHashIndex {
+        RawHashIndex { handle }
     }
 
-    pub(crate) fn any(&self) -> &AnyHashIndex {
-        &self.any
+    pub(crate) fn handle(&self) -> &DbHashIndex {
+        &self.handle
     }
 
     /// Its name.
@@ -60,7 +60,7 @@ impl RawHashIndex {
     /// # Ok(()) }
     /// ```
     pub fn name(&self) -> &str {
-        each!(AnyHashIndex, &self.any, index => index.name())
+        self.handle.name()
     }
 
     /// What fits.
@@ -75,7 +75,7 @@ impl RawHashIndex {
     /// # Ok(()) }
     /// ```
     pub fn limits(&self) -> Limits {
-        each!(AnyHashIndex, &self.any, index => index.structure().limits())
+        self.handle.structure().limits()
     }
 
     /// Hands a copy of the value of `key` to `f`, and returns its result; `None` if there
@@ -120,13 +120,11 @@ impl RawHashIndex {
 
     /// Not generic, so that it is compiled here, once per combination.
     fn hold(&self, key: &[u8]) -> Result<Option<Shared<'_>>, Error> {
-        each!(AnyHashIndex, &self.any, index => index.read(GET, |index| index.hold(key)))
+        self.handle.read(GET, |index| index.hold(key))
     }
 
     fn find(&self, key: &[u8], scratch: Option<&mut Scratch>) -> Result<bool, Error> {
-        each!(AnyHashIndex, &self.any, index => {
-            index.read(GET, |index| index.find(key, scratch))
-        })
+        self.handle.read(GET, |index| index.find(key, scratch))
     }
 
     /// The value of `key`.
@@ -194,13 +192,13 @@ impl RawHashIndex {
         old: Option<&mut Vec<u8>>,
     ) -> Result<bool, Error> {
         let counts = if matches!(change, Change::Remove) { DELETE } else { PUT };
-        each!(AnyHashIndex, &self.any, index => index.write(counts, |index| match change {
+        self.handle.write(counts, |index| match change {
             Change::Put(value) => index.upsert_into(key, value, old),
             Change::InsertIfAbsent(value) => index.insert(key, value),
             Change::Replace(value) => index.replace(key, value),
             Change::Swap(expected, new) => index.compare_and_swap(key, expected, new),
             Change::Remove => Ok(index.remove_into(key, old)?),
-        }))
+        })
     }
 
     /// Inserts an entry or replaces the value of one; returns the value that was there.
@@ -371,9 +369,7 @@ impl RawHashIndex {
     }
 
     fn update_bytes(&self, key: &[u8], f: &mut dyn FnMut(&mut [u8])) -> Result<bool, Error> {
-        each!(AnyHashIndex, &self.any, index => {
-            index.write(PUT, |index| index.update_in_place(key, f).map(|done| done.is_some()))
-        })
+        self.handle.write(PUT, |index| index.update_in_place(key, f).map(|done| done.is_some()))
     }
 
     /// Removes all entries, and gives their pages back; returns how many there were.
@@ -391,7 +387,7 @@ impl RawHashIndex {
     /// # Errors
     /// As [`RawHashIndex::insert`].
     pub fn clear(&self) -> Result<u64, Error> {
-        each!(AnyHashIndex, &self.any, index => index.write(DELETE, |index| index.clear()))
+        self.handle.write(DELETE, |index| index.clear())
     }
 
     /// All entries, in no order that means anything. Others may write meanwhile: an entry that is
@@ -407,12 +403,12 @@ impl RawHashIndex {
     /// # Ok(()) }
     /// ```
     pub fn iter(&self) -> RawEntries<'_> {
-        let any =
-            turn!(AnyHashIndex => AnyEntries, &self.any, index => index.structure().entries());
-        let count = each!(AnyHashIndex, &self.any, index => {
-            ScanCount::begin(index.store().pool().counters(), index.store().pool().latencies())
-        });
-        RawEntries::new(&self.any, any, count)
+        let entries = self.handle.structure().entries();
+        let count = ScanCount::begin(
+            self.handle.store().pool().counters(),
+            self.handle.store().pool().latencies(),
+        );
+        RawEntries::new(&self.handle, entries, count)
     }
 
     /// Counts the entries: a walk over all buckets.
@@ -466,7 +462,7 @@ impl RawHashIndex {
     /// # Errors
     /// As [`RawHashIndex::get_with`].
     pub fn stats(&self) -> Result<HashStats, Error> {
-        each!(AnyHashIndex, &self.any, index => index.look(|index| index.stats()))
+        self.handle.look(|index| index.stats())
     }
 }
 

@@ -3,8 +3,8 @@
 //! As with [trees](crate::api::raw::tree), what is compiled for each combination is compiled in
 //! this crate.
 
-use crate::api::any::*;
 use crate::api::place::counted::{DELETE, GET, PUT, ScanCount};
+use crate::api::strategy::*;
 use crate::heap::{HeapStats, Limits, RecordId};
 use crate::page::Scratch;
 use crate::pool::borrowed::BorrowedPage;
@@ -20,7 +20,7 @@ pub type RawRecord = (RecordId, Vec<u8>);
 /// bytes.
 #[derive(Clone)]
 pub struct RawHeap {
-    any: AnyHeap,
+    handle: DbHeap,
 }
 
 impl std::fmt::Debug for RawHeap {
@@ -30,12 +30,12 @@ impl std::fmt::Debug for RawHeap {
 }
 
 impl RawHeap {
-    pub(crate) fn new(any: AnyHeap) -> RawHeap {
-        RawHeap { any }
+    pub(crate) fn new(handle: DbHeap) -> RawHeap {
+        RawHeap { handle }
     }
 
-    pub(crate) fn any(&self) -> &AnyHeap {
-        &self.any
+    pub(crate) fn handle(&self) -> &DbHeap {
+        &self.handle
     }
 
     /// Its name.
@@ -50,7 +50,7 @@ impl RawHeap {
     /// # Ok(()) }
     /// ```
     pub fn name(&self) -> &str {
-        each!(AnyHeap, &self.any, heap => heap.name())
+        self.handle.name()
     }
 
     /// What fits.
@@ -65,7 +65,7 @@ impl RawHeap {
     /// # Ok(()) }
     /// ```
     pub fn limits(&self) -> Limits {
-        each!(AnyHeap, &self.any, heap => heap.structure().limits())
+        self.handle.structure().limits()
     }
 
     /// Hands a record to `f`, and returns its result; `None` if there is no such record.
@@ -93,7 +93,7 @@ impl RawHeap {
     }
 
     fn find(&self, id: RecordId, scratch: &mut Scratch) -> Result<bool, Error> {
-        each!(AnyHeap, &self.any, heap => heap.read(GET, |heap| heap.get_scratch(id, scratch)))
+        self.handle.read(GET, |heap| heap.get_scratch(id, scratch))
     }
 
     /// A record.
@@ -129,7 +129,7 @@ impl RawHeap {
     /// # Errors
     /// As [`RawHeap::get_with`].
     pub fn contains(&self, id: RecordId) -> Result<bool, Error> {
-        each!(AnyHeap, &self.any, heap => heap.read(GET, |heap| heap.contains(id)))
+        self.handle.read(GET, |heap| heap.contains(id))
     }
 
     /// Appends a record, or puts it where one was removed; returns its id.
@@ -148,7 +148,7 @@ impl RawHeap {
     /// [`Error::ReadOnly`], a record that is too long, or the store failed; so for everything that
     /// writes.
     pub fn append(&self, record: &[u8]) -> Result<RecordId, Error> {
-        each!(AnyHeap, &self.any, heap => heap.write(PUT, |heap| heap.append(record)))
+        self.handle.write(PUT, |heap| heap.append(record))
     }
 
     /// Replaces a record; `false`, and nothing changed, if there is none. It keeps its id, however
@@ -167,7 +167,7 @@ impl RawHeap {
     /// # Errors
     /// As [`RawHeap::append`].
     pub fn update(&self, id: RecordId, record: &[u8]) -> Result<bool, Error> {
-        each!(AnyHeap, &self.any, heap => heap.write(PUT, |heap| heap.update(id, record)))
+        self.handle.write(PUT, |heap| heap.update(id, record))
     }
 
     /// Lets `f` change the bytes of a record, but not how many they are; `None` if there is no such
@@ -202,9 +202,7 @@ impl RawHeap {
     }
 
     fn update_bytes(&self, id: RecordId, f: &mut dyn FnMut(&mut [u8])) -> Result<bool, Error> {
-        each!(AnyHeap, &self.any, heap => {
-            heap.write(PUT, |heap| heap.update_in_place(id, f).map(|done| done.is_some()))
-        })
+        self.handle.write(PUT, |heap| heap.update_in_place(id, f).map(|done| done.is_some()))
     }
 
     /// Removes a record; returns it. A new record may get its id.
@@ -222,7 +220,7 @@ impl RawHeap {
     /// # Errors
     /// As [`RawHeap::append`].
     pub fn remove(&self, id: RecordId) -> Result<Option<Vec<u8>>, Error> {
-        each!(AnyHeap, &self.any, heap => heap.write(DELETE, |heap| heap.remove_returning(id)))
+        self.handle.write(DELETE, |heap| heap.remove_returning(id))
     }
 
     /// Removes a record; returns whether there was one.
@@ -260,7 +258,7 @@ impl RawHeap {
     /// # Errors
     /// As [`RawHeap::append`].
     pub fn clear(&self) -> Result<(), Error> {
-        each!(AnyHeap, &self.any, heap => heap.write(DELETE, |heap| heap.clear()))
+        self.handle.write(DELETE, |heap| heap.clear())
     }
 
     /// All records in the order of their ids, from both ends.
@@ -297,13 +295,12 @@ impl RawHeap {
     /// As [`RawHeap::get_with`].
     pub fn records_from(&self, from: RecordId) -> Result<RawRecords<'_>, Error> {
         self.may_read()?;
-        let any = turn!(AnyHeap => AnyRecords, &self.any, heap => {
-            heap.structure().records_from(from)?
-        });
-        let count = each!(AnyHeap, &self.any, heap => {
-            ScanCount::begin(heap.store().pool().counters(), heap.store().pool().latencies())
-        });
-        Ok(RawRecords { heap: self, any, count, is_over: false })
+        let records = self.handle.structure().records_from(from)?;
+        let count = ScanCount::begin(
+            self.handle.store().pool().counters(),
+            self.handle.store().pool().latencies(),
+        );
+        Ok(RawRecords { heap: self, records, count, is_over: false })
     }
 
     /// Counts the records: a walk over all pages.
@@ -357,18 +354,18 @@ impl RawHeap {
     /// # Errors
     /// As [`RawHeap::get_with`].
     pub fn stats(&self) -> Result<HeapStats, Error> {
-        each!(AnyHeap, &self.any, heap => heap.look(|heap| heap.stats()))
+        self.handle.look(|heap| heap.stats())
     }
 
     fn may_read(&self) -> Result<(), Error> {
-        each!(AnyHeap, &self.any, heap => heap.store().may_read())
+        self.handle.store().may_read()
     }
 }
 
 /// The records of a heap, from both ends. After an error it ends.
 pub struct RawRecords<'t> {
     heap: &'t RawHeap,
-    any: AnyRecords<'t>,
+    records: DbRecords<'t>,
     count: ScanCount<'t>,
     is_over: bool,
 }
@@ -385,9 +382,7 @@ impl RawRecords<'_> {
 
     fn step(&mut self, forward: bool) -> Result<Option<RawRecord>, Error> {
         self.heap.may_read()?;
-        let next = each!(AnyRecords, &mut self.any, records => {
-            if forward { records.next() } else { records.next_back() }
-        });
+        let next = if forward { self.records.next() } else { self.records.next_back() };
         Ok(next.transpose()?)
     }
 

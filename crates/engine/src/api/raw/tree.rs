@@ -6,7 +6,6 @@
 
 use std::io;
 
-use crate::api::any::*;
 use crate::api::cursor::Cursor;
 use crate::api::place::Place;
 use crate::api::place::counted::GET;
@@ -15,6 +14,7 @@ use crate::api::place::reader::RawReader;
 use crate::api::raw::extract::{Extract, RawExtractIf};
 use crate::api::raw::verbs::raw_reads;
 use crate::api::raw::write_verbs::raw_writes;
+use crate::api::strategy::*;
 use crate::btree::{BulkOptions, Limits, Report, TreeStats, ValueRef};
 use crate::encoding::key_range::{KeyBounds, KeyRange};
 use crate::page::Scratch;
@@ -42,7 +42,7 @@ use crate::store::error::Error;
 /// ```
 #[derive(Clone)]
 pub struct RawTree {
-    any: AnyTree,
+    handle: DbTree,
 }
 
 impl std::fmt::Debug for RawTree {
@@ -52,17 +52,17 @@ impl std::fmt::Debug for RawTree {
 }
 
 impl RawTree {
-    pub(crate) fn new(any: AnyTree) -> RawTree {
-        RawTree { any }
+    pub(crate) fn new(handle: DbTree) -> RawTree {
+        RawTree { handle }
     }
 
-    pub(crate) fn any(&self) -> &AnyTree {
-        &self.any
+    pub(crate) fn handle(&self) -> &DbTree {
+        &self.handle
     }
 
     #[inline(always)]
     pub(crate) fn place(&self) -> Place<'_> {
-        Place::Tree(&self.any)
+        Place::Tree(&self.handle)
     }
 
     raw_reads! { '_, "let tree = &ponds;" }
@@ -91,7 +91,7 @@ impl RawTree {
     /// # Ok(()) }
     /// ```
     pub fn limits(&self) -> Limits {
-        each!(AnyTree, &self.any, tree => tree.btree().limits())
+        self.handle.btree().limits()
     }
 
     /// Hands the value of `key` itself to `f`, where it lies in its page, and returns the result;
@@ -130,7 +130,7 @@ impl RawTree {
 
     /// Not generic, so that it is compiled here, once per combination.
     fn hold(&self, key: &[u8]) -> Result<Option<ValueRef<'_>>, Error> {
-        each!(AnyTree, &self.any, tree => tree.read_key(GET, key, |tree| tree.hold(key)))
+        self.handle.read_key(GET, key, |tree| tree.hold(key))
     }
 
     /// The entries of a range of encoded keys.
@@ -155,7 +155,7 @@ impl RawTree {
     /// # Errors
     /// As [`RawTree::get`].
     pub fn len_estimate(&self, ways: u32) -> Result<u64, Error> {
-        each!(AnyTree, &self.any, tree => tree.look(|tree| tree.count_estimate(ways)))
+        self.handle.look(|tree| tree.count_estimate(ways))
     }
 
     /// Walks the whole tree and returns what it is made of.
@@ -173,7 +173,7 @@ impl RawTree {
     /// # Errors
     /// As [`RawTree::get`].
     pub fn stats(&self) -> Result<TreeStats, Error> {
-        each!(AnyTree, &self.any, tree => tree.look(|tree| tree.stats()))
+        self.handle.look(|tree| tree.stats())
     }
 
     /// Walks the whole tree and returns what is wrong with it. The background merge waits
@@ -193,7 +193,7 @@ impl RawTree {
     /// # Errors
     /// As [`RawTree::get`].
     pub fn check(&self) -> Result<Report, Error> {
-        each!(AnyTree, &self.any, tree => tree.look_at_rest(|tree| tree.check()))
+        self.handle.look_at_rest(|tree| tree.check())
     }
 
     /// Packs badly filled leaves among the next `leaves` ones; returns whether the end of the tree
@@ -211,7 +211,7 @@ impl RawTree {
     /// # Errors
     /// As [`RawTree::insert`].
     pub fn compact(&self, leaves: u32) -> Result<bool, Error> {
-        each!(AnyTree, &self.any, tree => tree.alter(|tree| tree.compact(leaves)))
+        self.handle.alter(|tree| tree.compact(leaves))
     }
 
     /// Loads entries whose keys ascend into this tree, which must be empty; returns their number.
@@ -241,9 +241,7 @@ impl RawTree {
         rows: &mut dyn Iterator<Item = RawEntry>,
         options: BulkOptions,
     ) -> Result<u64, Error> {
-        each!(AnyTree, &self.any, tree => {
-            tree.fill(|tree| tree.bulk_load(rows, options))
-        })
+        self.handle.fill(|tree| tree.bulk_load(rows, options))
     }
 }
 

@@ -8,7 +8,7 @@
 use std::ptr::NonNull;
 
 use millpond_base::{FrameId, Mark, PageId};
-use millpond_policies::contract::{Access, Hit, HitHook, HitOn, TickSource};
+use millpond_policies::contract::{Access, Hit, HitHook, HitOn, Screen};
 
 use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
@@ -126,16 +126,17 @@ impl<M: PoolStrategy> Pool<M> {
         if !mark.is_scan() {
             self.header(frame).set_scanned(false);
         }
-        let receives = M::Hook::hit_cost(&self.params) != Hit::Nothing;
-        if !receives && !M::RECORDS {
-            return;
-        }
-        // Where each reference advances the clock, it must reach the policy.
-        if !M::RECORDS && M::Hook::TICK != TickSource::PerAccess {
-            let access = self.access(PageId::default(), mark, false);
-            if M::Hook::is_noop(self.meta(frame), &self.params, &access) {
-                return;
+        let screen = M::Hook::screen(&self.params);
+        match screen {
+            _ if M::RECORDS => {}
+            Screen::Ignore => return,
+            Screen::AskFirst => {
+                let access = self.access(PageId::default(), mark, false);
+                if M::Hook::is_noop(self.meta(frame), &self.params, &access) {
+                    return;
+                }
             }
+            Screen::Deliver => {}
         }
         // By now it may have been evicted.
         let page = match M::Hook::READS_PAGE || M::RECORDS {
@@ -145,7 +146,7 @@ impl<M: PoolStrategy> Pool<M> {
         if M::RECORDS && page != PageId::default() {
             self.recorder.note(mtr.local(), page, mark);
         }
-        if !receives || !mtr.is_new() {
+        if screen == Screen::Ignore || !mtr.is_new() {
             return;
         }
         let access = self.access(page, mark, true);

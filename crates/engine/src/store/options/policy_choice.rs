@@ -3,7 +3,6 @@
 
 use std::any::{Any, TypeId};
 use std::fmt;
-use std::sync::Arc;
 
 use millpond_base::nearest::nearest;
 use millpond_policies::config::{Config, ParamError, Spec};
@@ -51,13 +50,14 @@ pub struct PolicyChoice {
     birth_bytes_per_frame: f64,
     /// Bytes that do not depend on the pool: hands, counts.
     fixed_bytes: u64,
-    ghosts_max: Arc<dyn Fn(u32) -> u64 + Send + Sync>,
+    ghosts_max: fn(&Spec, u32) -> u64,
     /// Which hot half it has.
     pub(crate) hook: TypeId,
     host: Hosting,
 }
 
-/// Seats a policy: a [`HostedPolicy`] for its own hot half, or, if asked for, for any.
+/// Hosts a policy: a [`HostedPolicy`] for its own hot half, or, if asked for, for any. Only the
+/// laboratory has pools for a policy's own.
 type Hosting = fn(&Spec, &Shape, HitDelivery, bool) -> Result<Box<dyn Any>, HostingError>;
 
 impl fmt::Debug for PolicyChoice {
@@ -108,15 +108,15 @@ impl PolicyChoice {
 
     /// `P` with these parameters.
     pub(crate) fn of<P: Policy>(spec: &Spec) -> Result<PolicyChoice, PolicyError> {
-        choose::<P>(spec, host_closed::<P>)
+        Facts::of::<P>(host_closed::<P>).choose(spec)
     }
 
     /// The same for a policy that all threads use at once.
     pub(crate) fn of_open<P: OpenPolicy>(spec: &Spec) -> Result<PolicyChoice, PolicyError> {
-        choose::<P>(spec, host_open::<P>)
+        Facts::of::<P>(host_open::<P>).choose(spec)
     }
 
-    /// The policy on its seat: a [`HostedPolicy`] for its own hot half, or with `any` for
+    /// The policy with its host: a [`HostedPolicy`] for its own hot half, or with `any` for
     /// [`AnyHook`](millpond_policies::any_hook::AnyHook).
     pub(crate) fn host(
         &self,
@@ -130,7 +130,7 @@ impl PolicyChoice {
     /// Bytes that the policy's state takes at most beside a pool of `frames` frames: list nodes,
     /// ghosts and the index of ghosts. `None` if its parameters let it keep ghosts without bound.
     pub fn state_bytes(&self, frames: u32) -> Option<u64> {
-        let ghosts = (self.ghosts_max)(frames);
+        let ghosts = (self.ghosts_max)(&self.spec, frames);
         let per_frame = (f64::from(self.info.frame_bytes) - self.meta_bytes as f64).max(0.0);
         let of_frames = |per_frame: f64| (f64::from(frames) * per_frame).ceil() as u64;
         let per_ghost = self.info.ghost_bytes.ceil() as u64 + GHOST_INDEX_BYTES;
@@ -167,10 +167,13 @@ fn host_closed<P: Policy>(
     mode: HitDelivery,
     any: bool,
 ) -> Result<Box<dyn Any>, HostingError> {
-    if any {
-        return Ok(Box::new(HostedPolicy::any::<P>(spec, shape, mode)?));
+    match any {
+        true => Ok(Box::new(HostedPolicy::any::<P>(spec, shape, mode)?)),
+        #[cfg(feature = "lab")]
+        false => Ok(Box::new(HostedPolicy::<P::Hook>::closed::<P>(spec, shape, mode)?)),
+        #[cfg(not(feature = "lab"))]
+        false => Ok(Box::new(())),
     }
-    Ok(Box::new(HostedPolicy::<P::Hook>::closed::<P>(spec, shape, mode)?))
 }
 
 fn host_open<P: OpenPolicy>(
@@ -179,40 +182,72 @@ fn host_open<P: OpenPolicy>(
     mode: HitDelivery,
     any: bool,
 ) -> Result<Box<dyn Any>, HostingError> {
-    if mode == HitDelivery::Exact {
-        return host_closed::<P>(spec, shape, mode, any);
+    match any {
+        _ if mode == HitDelivery::Exact => host_closed::<P>(spec, shape, mode, any),
+        true => Ok(Box::new(HostedPolicy::any_open::<P>(spec, shape)?)),
+        #[cfg(feature = "lab")]
+        false => Ok(Box::new(HostedPolicy::<P::Hook>::open::<P>(spec, shape)?)),
+        #[cfg(not(feature = "lab"))]
+        false => Ok(Box::new(())),
     }
-    if any {
-        return Ok(Box::new(HostedPolicy::any_open::<P>(spec, shape)?));
-    }
-    Ok(Box::new(HostedPolicy::<P::Hook>::open::<P>(spec, shape)?))
 }
 
-fn choose<P: Policy>(spec: &Spec, host: Hosting) -> Result<PolicyChoice, PolicyError> {
-    let not_live = |reason| Err(PolicyError::NotLive { id: P::INFO.id, reason });
-    if P::NEEDS_FUTURE || !P::INFO.live {
-        return not_live("must know the future, or cannot run live");
+/// What is known of a policy, without its type: there are some sixty, and what is compiled for
+/// each is what needs the type and no more.
+struct Facts {
+    info: Info,
+    needs_future: bool,
+    meta_bytes: usize,
+    hook: TypeId,
+    check: fn(&Spec) -> Result<(), ParamError>,
+    /// Bytes beside the frames that a new one allocates; 0 if its parameters cannot be.
+    birth_bytes: fn(&Spec, u32) -> usize,
+    ghosts_max: fn(&Spec, u32) -> u64,
+    host: Hosting,
+}
+
+impl Facts {
+    fn of<P: Policy>(host: Hosting) -> Facts {
+        Facts {
+            info: P::INFO,
+            needs_future: P::NEEDS_FUTURE,
+            meta_bytes: size_of::<<<P as PolicySpec>::Hook as HitHook>::Meta>(),
+            hook: TypeId::of::<P::Hook>(),
+            check: |spec| spec.config::<P::Config>()?.check(),
+            birth_bytes: |spec, frames| {
+                let shape = Shape { frames, pages_dense: None, seed: 1 };
+                let made = spec.config::<P::Config>().map(|config| P::new(&config, &shape));
+                made.map_or(0, |policy| policy.state_bytes())
+            },
+            ghosts_max: |spec, frames| {
+                spec.config::<P::Config>().map_or(0, |config| P::ghosts_max(&config, frames))
+            },
+            host,
+        }
     }
-    if P::INFO.tier == Tier::Second {
-        return not_live("is made for a second-tier cache");
+
+    fn choose(self, spec: &Spec) -> Result<PolicyChoice, PolicyError> {
+        let Facts { info, meta_bytes, hook, birth_bytes, ghosts_max, host, .. } = self;
+        let not_live = |reason| Err(PolicyError::NotLive { id: info.id, reason });
+        if self.needs_future || !info.live {
+            return not_live("must know the future, or cannot run live");
+        }
+        if info.tier == Tier::Second {
+            return not_live("is made for a second-tier cache");
+        }
+        (self.check)(spec)?;
+        let per_frame = |frames| birth_bytes(spec, frames) as f64 / f64::from(frames);
+        Ok(PolicyChoice {
+            spec: spec.clone(),
+            info,
+            meta_bytes,
+            birth_bytes_per_frame: birth_sizes().map(per_frame).fold(0.0, f64::max) * BIRTH_MARGIN,
+            fixed_bytes: birth_bytes(spec, 1) as u64,
+            ghosts_max,
+            hook,
+            host,
+        })
     }
-    let config: P::Config = spec.config()?;
-    config.check()?;
-    let birth_bytes = |frames: u32| {
-        let shape = Shape { frames, pages_dense: None, seed: 1 };
-        P::new(&config, &shape).state_bytes()
-    };
-    let per_frame = |frames| birth_bytes(frames) as f64 / f64::from(frames);
-    Ok(PolicyChoice {
-        spec: spec.clone(),
-        info: P::INFO,
-        meta_bytes: size_of::<<<P as PolicySpec>::Hook as HitHook>::Meta>(),
-        birth_bytes_per_frame: birth_sizes().map(per_frame).fold(0.0, f64::max) * BIRTH_MARGIN,
-        fixed_bytes: birth_bytes(1) as u64,
-        ghosts_max: Arc::new(move |frames| P::ghosts_max(&config, frames)),
-        hook: TypeId::of::<P::Hook>(),
-        host,
-    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,34 @@
+//! What `Db` and its handles are made of: a store and its structures in the one combination of
+//! strategies that users run, whatever the policy
+//! ([`combinations`](crate::store::combinations)).
+
+use std::sync::Arc;
+
+use crate::btree::ValueReader;
+use crate::hash_index::Entries;
+use crate::heap::Records;
+use crate::pool::Pool;
+use crate::store::combinations::SwizzledAny;
+use crate::store::handle::{StoreHashIndex, StoreHeap, StoreTree};
+use crate::store::range::StoreRange;
+use crate::store::store::Store;
+use crate::store::store_txn::StoreTxn;
+
+/// A store.
+pub(crate) type DbStore = Arc<Store<SwizzledAny>>;
+/// A tree's handle.
+pub(crate) type DbTree = StoreTree<SwizzledAny>;
+/// A range.
+pub(crate) type DbRange<'t> = StoreRange<'t, SwizzledAny>;
+/// A large value being read.
+pub(crate) type DbReader<'t> = ValueReader<'t, Pool<SwizzledAny>>;
+/// A transaction.
+pub(crate) type DbTxn = StoreTxn<SwizzledAny>;
+/// A hash index's handle.
+pub(crate) type DbHashIndex = StoreHashIndex<SwizzledAny>;
+/// The entries of a hash index.
+pub(crate) type DbEntries<'t> = Entries<'t, Pool<SwizzledAny>>;
+/// A heap's handle.
+pub(crate) type DbHeap = StoreHeap<SwizzledAny>;
+/// The records of a heap.
+pub(crate) type DbRecords<'t> = Records<'t, Pool<SwizzledAny>>;
