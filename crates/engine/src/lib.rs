@@ -49,8 +49,10 @@
 //! (backup, shrink, check), `store`, `recovery` and `txn`, the structures `btree`, `hash_index` and
 //! `heap` beside `lock`, `pool` (the buffer pool: frames, latches, translation, replacement), `log`
 //! (the write-ahead log), `io` (devices and the page store), `page` (formats). All but what users
-//! call is in [`internals`], of which nothing is promised.
+//! call is in `internals`, with the cargo feature of that name; nothing of it is promised.
 #![deny(missing_docs)]
+// What only `internals` shows is unused without it.
+#![cfg_attr(not(feature = "internals"), allow(dead_code, unused_imports))]
 
 /// The README's code is compiled and run with the examples of the documentation.
 #[cfg(doctest)]
@@ -79,6 +81,7 @@ mod store;
 mod txn;
 mod words;
 
+#[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
 

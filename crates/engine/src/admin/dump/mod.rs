@@ -17,14 +17,22 @@
 //! `{"key":"ada","value":"Lovelace"}`,
 //! `{"end":1}`; what is no UTF-8 goes to `key_hex` and `value_hex`.
 
+#[cfg(feature = "internals")]
 mod form;
+#[cfg(feature = "internals")]
 mod load;
 pub mod notation;
+#[cfg(feature = "internals")]
 mod reader;
+#[cfg(feature = "internals")]
 mod writer;
 
+#[cfg(feature = "internals")]
 pub use form::Form;
+#[cfg(feature = "internals")]
 pub use load::{LoadError, Loaded, Loader, load};
 pub use notation::NotationError;
+#[cfg(feature = "internals")]
 pub use reader::{DumpError, DumpFault, DumpReader, Item};
+#[cfg(feature = "internals")]
 pub use writer::DumpWriter;

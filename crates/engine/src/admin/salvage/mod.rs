@@ -1,6 +1,7 @@
 //! Saving what is intact in a store that is damaged, or was not closed.
 
 mod gaps;
+#[cfg(feature = "internals")]
 mod others;
 mod report;
 mod run;
@@ -8,6 +9,8 @@ mod scan;
 mod tree;
 
 pub use report::{Loss, Lost, SalvageReport, SalvagedTree};
+pub use run::SalvageError;
 #[cfg_attr(test, allow(unused_imports, reason = "as above"))]
 pub(crate) use run::names;
-pub use run::{SalvageError, salvage};
+#[cfg(feature = "internals")]
+pub use run::salvage;

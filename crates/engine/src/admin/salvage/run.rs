@@ -11,7 +11,9 @@ use std::io::Write;
 use millpond_base::PageId;
 
 use crate::admin::check::{CATALOG, Fault, Named, Roots, Structure};
+#[cfg(feature = "internals")]
 use crate::admin::dump::DumpWriter;
+#[cfg(feature = "internals")]
 use crate::admin::salvage::others::Other;
 use crate::admin::salvage::report::{Lost, SalvageReport, SalvagedTree};
 use crate::admin::salvage::scan::fills_a_gap;
@@ -42,6 +44,7 @@ struct Catalog {
 ///
 /// # Errors
 /// `out` failed. Whatever is wrong with the store is in the report.
+#[cfg(feature = "internals")]
 pub fn salvage<W: Write>(
     store: &PageStore,
     catalog: Roots,
@@ -122,6 +125,7 @@ fn read_catalog(saver: &mut Saver<'_>, catalog: Roots) -> Result<Catalog, Salvag
 }
 
 /// Writes the entries of leaves that lie where the walks left gaps.
+#[cfg(feature = "internals")]
 fn fill_gaps<W: Write>(
     saver: &mut Saver<'_>,
     catalog: Roots,

@@ -1,5 +1,6 @@
 //! Statistics: counted, published in a file, read from it.
 pub(crate) mod census;
+mod json;
 pub mod stat_file;
 // `Stats` has a file of its own name, as everything else has.
 #[allow(clippy::module_inception)]

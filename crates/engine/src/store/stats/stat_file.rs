@@ -24,10 +24,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::io::beside;
 use crate::store::stats::Stats;
+use crate::store::stats::json::Object;
 
 /// A second between two versions, unless something else is asked for.
 pub const PUBLISH_PERIOD: Duration = Duration::from_secs(1);
@@ -48,8 +50,8 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 
 /// Which process, so that another one with the same pid is not mistaken for it. What the system
 /// does not tell is empty or 0.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 pub struct Process {
     /// Its pid, in its own namespace.
     pub pid: u32,
@@ -105,8 +107,8 @@ fn start_ticks(proc: &Path, pid: u32) -> Option<u64> {
 }
 
 /// What the file holds.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, PartialEq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 pub struct Published {
     /// Version of the library that wrote it.
     pub version: String,
@@ -220,10 +222,9 @@ impl Publisher {
     }
 
     fn replace(&self, published: &Published) -> io::Result<()> {
-        let mut text = serde_json::to_vec(published)?;
-        text.push(b'\n');
+        let text = published.to_json() + "\n";
         let mut file = File::create(&self.new_path)?;
-        file.write_all(&text)?;
+        file.write_all(text.as_bytes())?;
         drop(file);
         fs::rename(&self.new_path, &self.path)
     }
@@ -282,10 +283,29 @@ pub enum Freshness {
 }
 
 impl Published {
+    fn to_json(&self) -> String {
+        let mut json = String::new();
+        let mut object = Object::begin(&mut json);
+        object.text("version", &self.version);
+        let mut process = Object::begin(object.value("process"));
+        process.number("pid", u64::from(self.process.pid));
+        process.number("start_ticks", self.process.start_ticks);
+        process.text("boot_id", &self.process.boot_id);
+        process.text("pid_namespace", &self.process.pid_namespace);
+        process.end();
+        object.number("started_ms", self.started_ms);
+        object.number("written_ms", self.written_ms);
+        object.flag("is_closed", self.is_closed);
+        self.stats.write_json(object.value("stats"));
+        object.end();
+        json
+    }
+
     /// Reads what the store at `store` published last.
     ///
     /// # Errors
     /// [`StatFileError`].
+    #[cfg(feature = "serde")]
     pub fn read(store: &Path) -> Result<Published, StatFileError> {
         let path = stat_path(store);
         let text = read_at_most(&path).map_err(|source| match source.kind() {

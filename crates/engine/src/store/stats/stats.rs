@@ -12,10 +12,12 @@
 use std::fmt::{self, Write};
 
 use hdrhistogram::Histogram;
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::pool::stats::counters::{Counter, Counters, Gauge, Timing, for_each_statistic};
 use crate::pool::stats::histogram::{Latencies, Recorded, bucket_of, range_of};
+use crate::store::stats::json::Object;
 
 macro_rules! stats {
     (
@@ -24,8 +26,8 @@ macro_rules! stats {
         timings { $($timing:ident $time:ident $time_help:literal;)* }
     ) => {
         /// What a store did since it was opened, and its state now.
-        #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-        #[serde(default)]
+        #[derive(Clone, PartialEq, Debug, Default)]
+        #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
         pub struct Stats {
             /// Bytes of a page.
             pub page_size: u64,
@@ -50,6 +52,18 @@ macro_rules! stats {
                     $($level: counters.level(Gauge::$gauge),)*
                     $($time: Latency::of(&latencies.merged(Timing::$timing)),)*
                 }
+            }
+
+            /// Appends the snapshot to `json` as an object.
+            pub(super) fn write_json(&self, json: &mut String) {
+                let mut object = Object::begin(json);
+                object.number("page_size", self.page_size);
+                object.number("frames", self.frames);
+                object.float("uptime_s", self.uptime_s);
+                $(object.number(stringify!($count), self.$count);)*
+                $(object.number(stringify!($level), self.$level);)*
+                $(self.$time.write_json(object.value(stringify!($time)));)*
+                object.end();
             }
 
             /// A counter by its name in code.
@@ -102,8 +116,9 @@ impl Stats {
 
     /// The snapshot as JSON on one line.
     pub fn to_json(&self) -> String {
-        // Cannot fail: a struct of numbers has neither keys nor values that JSON lacks.
-        serde_json::to_string(self).expect("numbers are JSON")
+        let mut json = String::new();
+        self.write_json(&mut json);
+        json
     }
 
     /// The snapshot in Prometheus' text format, every name prefixed by `millpond_`, with
@@ -194,8 +209,8 @@ fn grouped(number: u64) -> String {
 }
 
 /// How long something took, all threads together. Values are known to within 1/16.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 pub struct Latency {
     /// How many were timed.
     pub count: u64,
@@ -223,6 +238,20 @@ impl Latency {
         let buckets = recorded.buckets.iter().enumerate();
         let buckets = buckets.filter(|(_, n)| **n > 0).map(|(at, n)| (range_of(at).0, *n));
         Latency::from_buckets(buckets.collect(), recorded.sum_ns, recorded.max_ns)
+    }
+
+    fn write_json(&self, json: &mut String) {
+        let mut object = Object::begin(json);
+        object.number("count", self.count);
+        object.number("sum_ns", self.sum_ns);
+        object.number("mean_ns", self.mean_ns);
+        object.number("p50_ns", self.p50_ns);
+        object.number("p90_ns", self.p90_ns);
+        object.number("p99_ns", self.p99_ns);
+        object.number("p999_ns", self.p999_ns);
+        object.number("max_ns", self.max_ns);
+        object.pairs("buckets", &self.buckets);
+        object.end();
     }
 
     fn from_buckets(buckets: Vec<(u64, u64)>, sum_ns: u64, max_ns: u64) -> Latency {
@@ -377,6 +406,7 @@ mod tests {
         let (counters, latencies) = sample();
         let stats = Stats { uptime_s: 1.5, ..Stats::collect(&counters, &latencies) };
         let json = stats.to_json();
+        assert_eq!(json, serde_json::to_string(&stats).unwrap(), "every field, in this order");
         assert_eq!(serde_json::from_str::<Stats>(&json).unwrap(), stats);
         let other = r#"{"references": 7, "of_a_later_version": {"a": 1}}"#;
         assert_eq!(
