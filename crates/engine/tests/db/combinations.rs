@@ -1,12 +1,11 @@
 //! The same random operations in every compiled combination, beside a `BTreeMap`.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use millpond::Db;
 use millpond::internals::store::Combination;
 
-use super::any_store::{TestStore, TestTree, open, policy_of, with_strategies};
+use super::any_store::{TestTree, open_as, policy_of, with_strategies};
 use super::opening::live_policies;
 use super::{assert_sound, place, tiny};
 
@@ -62,22 +61,15 @@ fn same(tree: &dyn TestTree, model: &Model) {
     assert!(report.violations.is_empty(), "{:?}", report.violations);
 }
 
-/// What a `Db` runs, or the laboratory's store of another combination.
-fn open_as(path: &Path, combination: Combination, policy: &str) -> Box<dyn TestStore> {
-    let options = with_strategies(tiny(24), combination, policy);
-    if combination == Combination::SwizzledAny {
-        return Box::new(Db::open(path, options).unwrap());
-    }
-    open(path, options).unwrap()
-}
-
 /// Two trees through a thrashing pool, with a reopening in the middle.
 fn run(combination: Combination, policy: &str, steps: u32) {
     let (_dir, path) = place();
     let mut random = fastrand::Rng::with_seed(17 + combination as u64);
     let mut models = [Model::new(), Model::new()];
     for round in 0..2 {
-        let db = open_as(&path, combination, policy);
+        let options = with_strategies(tiny(24), combination, policy);
+        let db = open_as(&path, combination, options).unwrap();
+        assert_eq!(db.combination(), combination);
         assert_eq!(db.combination(), combination);
         let trees = ["one", "two"].map(|name| db.tree(name).unwrap());
         for (tree, model) in trees.iter().zip(&models) {
