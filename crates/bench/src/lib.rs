@@ -10,7 +10,8 @@
 //!
 //! A lower folder of this list uses the ones above it, never the reverse.
 //!
-//! Without the feature `runs`, [`stores::tree_store`] and [`run::turns`] are all that there is.
+//! Without the feature `runs`, [`stores::tree_store`], [`stores::db_store`] and [`run::turns`] are
+//! all that there is.
 #![deny(missing_docs)]
 #![cfg_attr(not(feature = "runs"), allow(rustdoc::broken_intra_doc_links))]
 

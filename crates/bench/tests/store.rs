@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use millpond::Options;
 use millpond::internals::btree;
 use millpond::internals::io::{MemoryDevice, PageStore};
 use millpond::internals::page::PageSize;
@@ -12,11 +11,12 @@ use millpond::internals::pool::{Optimistic, Pool, PoolOptions, PoolStrategy, Twi
 use millpond::internals::store::HitDelivery;
 use millpond::internals::store::combinations::{Combination, Visit, host_for};
 use millpond::internals::store::options::policy_choice::PolicyChoice;
+use millpond::{Durability, Options, TxnOptions};
 use millpond_base::Seed;
-use millpond_bench::stores::db_store::{DbStore, DbStoreError};
+use millpond_bench::stores::db_store::{DbStore, DbStoreError, Transactions};
 use millpond_bench::stores::tree_store::{TABLES_MAX, TreeStore, TreeStoreError};
 use millpond_policies::contract::Shape;
-use millpond_workload::live::{Scan, Session, Store, TableId, check_contract};
+use millpond_workload::live::{Access, Scan, Session, Store, TableId, check_contract};
 
 #[test]
 fn the_twin_keeps_the_contract() {
@@ -96,6 +96,30 @@ fn a_store_as_users_open_it_keeps_the_contract_and_finds_its_tables_again() {
     assert!(rows > 0);
     let error = again.session().unwrap().get(TableId(9), b"k", |_| ()).unwrap_err();
     assert!(matches!(error, DbStoreError::NoTable { table: 9 }), "{error}");
+}
+
+#[test]
+fn a_store_as_users_open_it_keeps_the_contract_in_its_transactions_and_undoes_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let txn = TxnOptions::default().durability(Durability::Async);
+    for (at, transactions) in
+        [Transactions::Writes(txn), Transactions::All(txn)].into_iter().enumerate()
+    {
+        let path = folder.path().join(format!("store-{at}.mp"));
+        let store = DbStore::open(&path, Options::new().memory(16 << 20)).unwrap();
+        let store = store.with_transactions(transactions);
+        check_contract(&store, Seed(11), 1500).unwrap();
+        let table = store.create_table("undone").unwrap();
+        let mut session = store.session().unwrap();
+        assert_eq!(session.is_isolated(), transactions == Transactions::All(txn));
+        session.begin(Access::Write).unwrap();
+        session.put(table, b"k", b"v").unwrap();
+        assert!(session.undoes() && session.get(table, b"k", |_| ()).unwrap().is_some());
+        session.rollback().unwrap();
+        assert!(session.get(table, b"k", |_| ()).unwrap().is_none());
+        drop(session);
+        store.close().unwrap();
+    }
 }
 
 #[test]

@@ -28,6 +28,9 @@ pub struct Settings {
     pub is_tight: bool,
     /// What its commits promise.
     pub commits: Commits,
+    /// A transaction has many calls (TPC-C), and not one. For engines whose single calls are
+    /// transactions, too.
+    pub many_calls: bool,
 }
 
 /// An engine that can be compared: a store that opens in a folder.

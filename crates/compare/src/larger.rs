@@ -96,6 +96,7 @@ impl Order {
             disk_max: self.disk_max,
             is_tight: true,
             commits: Commits::Bare,
+            many_calls: false,
         };
         let timing = Timing {
             threads: self.threads,

@@ -11,16 +11,6 @@ pub mod engine;
 pub mod engines;
 pub mod flushes;
 pub mod larger;
-#[cfg(any(
-    feature = "berkeleydb",
-    feature = "fjall",
-    feature = "lmdb",
-    feature = "redb",
-    feature = "rocksdb",
-    feature = "sqlite",
-    feature = "wiredtiger"
-))]
-mod names;
 #[cfg(any(feature = "berkeleydb", feature = "wiredtiger"))]
 mod native;
 pub mod plot;

@@ -14,7 +14,8 @@ fn stand<E: Engine>(root: &Path, settings: &Settings) -> Box<dyn Contestant> {
 
 /// Names and engines of this build. Millpond comes first: the others are compared with it.
 fn all() -> Vec<(&'static str, Make)> {
-    let mut all: Vec<(&'static str, Make)> = Vec::new();
+    let mut all: Vec<(&'static str, Make)> =
+        vec![(engines::Millpond::<false>::NAME, stand::<engines::Millpond<false>>)];
     macro_rules! list {
         ($($(#[$when:meta])* $engine:ident,)*) => {$(
             $(#[$when])*
@@ -22,7 +23,7 @@ fn all() -> Vec<(&'static str, Make)> {
         )*};
     }
     list! {
-        Millpond,
+        MillpondTree,
         InMemoryTwin,
         #[cfg(feature = "lmdb")]
         Lmdb,
@@ -42,14 +43,11 @@ fn all() -> Vec<(&'static str, Make)> {
     all
 }
 
-/// Engines whose commits can be made durable. Millpond has its log here, and another entry.
+/// Engines that have transactions and a log. Millpond's group commit is an entry of its own.
 fn logged() -> Vec<(&'static str, Make)> {
-    let without = [engines::Millpond::NAME, engines::InMemoryTwin::NAME];
-    let mut all: Vec<(&'static str, Make)> = vec![
-        (engines::Logged::<false>::NAME, stand::<engines::Logged<false>>),
-        (engines::Logged::<true>::NAME, stand::<engines::Logged<true>>),
-    ];
-    all.extend(self::all().into_iter().filter(|engine| !without.contains(&engine.0)));
+    let without = [engines::MillpondTree::NAME, engines::InMemoryTwin::NAME];
+    let mut all: Vec<_> = all().into_iter().filter(|engine| !without.contains(&engine.0)).collect();
+    all.push((engines::Millpond::<true>::NAME, stand::<engines::Millpond<true>>));
     all
 }
 
@@ -59,8 +57,8 @@ pub fn logged_names(names: &[String], commits: Commits) -> Vec<String> {
     let mut found = Vec::new();
     for name in names.iter().filter(|name| logged().iter().any(|engine| engine.0 == **name)) {
         found.push(name.clone());
-        let group = engines::Logged::<true>::NAME.to_string();
-        if name == engines::Logged::<false>::NAME
+        let group = engines::Millpond::<true>::NAME.to_string();
+        if name == engines::Millpond::<false>::NAME
             && commits == Commits::Sync
             && !names.contains(&group)
         {

@@ -92,7 +92,14 @@ impl Plan {
         // Room for an engine that keeps four times what it was given, and for TPC-C's rows.
         let tpcc = u64::from(self.warehouses) << 28;
         let disk_max = (self.data.raw_bytes() * 4).max(tpcc) + (4 << 30);
-        Settings { cache: self.cache, threads, disk_max, is_tight: false, commits }
+        Settings {
+            cache: self.cache,
+            threads,
+            disk_max,
+            is_tight: false,
+            commits,
+            many_calls: false,
+        }
     }
 
     fn timing(&self, threads: u32) -> Timing {
@@ -171,7 +178,7 @@ impl Run<'_> {
         match result {
             Ok((measured, bytes)) => {
                 (self.report)(&format!(
-                    "round {:>2}  {:<14} {threads} threads  {engine:<10} {:>14.0}/s",
+                    "round {:>2}  {:<14} {threads} threads  {engine:<14} {:>12.0}/s",
                     round + 1,
                     workload.name(),
                     measured.rate

@@ -118,12 +118,12 @@ impl<E: Engine> Stand<E> {
     }
 
     /// A new store in an empty folder.
-    fn fresh(&self, folder: &Path) -> anyhow::Result<E> {
+    fn fresh(&self, folder: &Path, settings: &Settings) -> anyhow::Result<E> {
         if folder.exists() {
             std::fs::remove_dir_all(folder)?;
         }
         std::fs::create_dir_all(folder)?;
-        E::open(folder, &self.settings)
+        E::open(folder, settings)
     }
 
     fn loaded(store: &E, folder: &Path, rows: u64, start: Instant) -> anyhow::Result<Loaded> {
@@ -153,7 +153,7 @@ impl<E: Engine> Contestant for Stand<E> {
             self.store = None;
         }
         let folder = if stays { self.folder() } else { self.root.join("passing") };
-        let store = self.fresh(&folder)?;
+        let store = self.fresh(&folder, &self.settings)?;
         let table = ycsb::create(&store)?;
         let config = data.config(order, 1);
         let start = Instant::now();
@@ -174,7 +174,7 @@ impl<E: Engine> Contestant for Stand<E> {
     fn load_tpcc(&mut self, scale: &tpcc::Scale, seed: Seed) -> anyhow::Result<Loaded> {
         self.store = None;
         let folder = self.folder();
-        let store = self.fresh(&folder)?;
+        let store = self.fresh(&folder, &self.settings)?;
         let tables = tpcc::Tables::create(&store)?;
         let start = Instant::now();
         let rows = tpcc::load(&store, &tables, scale, seed, 1)?;

@@ -16,7 +16,14 @@ use millpond_workload::ycsb::{Shape, UpdateStyle};
 static ALONE: Mutex<()> = Mutex::new(());
 
 const fn settings(commits: Commits) -> Settings {
-    Settings { cache: 32 << 20, threads: 3, disk_max: 1 << 30, is_tight: false, commits }
+    Settings {
+        cache: 32 << 20,
+        threads: 3,
+        disk_max: 1 << 30,
+        is_tight: false,
+        commits,
+        many_calls: false,
+    }
 }
 
 /// Puts `rows` rows, each in a transaction of its own.
@@ -89,8 +96,8 @@ macro_rules! engines {
 }
 
 engines! {
-    millpond_commits_last_and_are_seen_to_flush: engines::Logged<false>;
-    millpond_group_commits_last_and_are_seen_to_flush: engines::Logged<true>;
+    millpond_commits_last_and_are_seen_to_flush: engines::Millpond<false>;
+    millpond_group_commits_last_and_are_seen_to_flush: engines::Millpond<true>;
     #[cfg(feature = "lmdb")]
     lmdb_commits_last_and_are_seen_to_flush: engines::Lmdb;
     #[cfg(feature = "redb")]

@@ -12,11 +12,12 @@ const SETTINGS: Settings = Settings {
     disk_max: 1 << 30,
     is_tight: false,
     commits: Commits::Bare,
+    many_calls: false,
 };
 
-fn keeps_the_contract<E: Engine>(commits: Commits) {
+fn keeps_the_contract<E: Engine>(settings: &Settings) {
     let folder = tempfile::tempdir().unwrap();
-    let store = E::open(folder.path(), &Settings { commits, ..SETTINGS }).unwrap();
+    let store = E::open(folder.path(), settings).unwrap();
     check_contract(&store, Seed(7), 3000).unwrap();
     store.settle().unwrap();
     store.close().unwrap();
@@ -59,19 +60,20 @@ fn keeps_its_data<E: Engine>() {
 }
 
 macro_rules! engines {
-    ($($(#[$when:meta])* $name:ident: $engine:ty, $logged:ty;)*) => {$(
+    ($($(#[$when:meta])* $name:ident: $engine:ty;)*) => {$(
         $(#[$when])*
         mod $name {
-            use millpond_compare::engine::Commits;
+            use millpond_compare::engine::{Commits, Settings};
 
             #[test]
             fn keeps_the_drivers_contract() {
-                super::keeps_the_contract::<$engine>(Commits::Bare);
+                super::keeps_the_contract::<$engine>(&super::SETTINGS);
             }
 
             #[test]
             fn keeps_the_drivers_contract_with_its_log() {
-                super::keeps_the_contract::<$logged>(Commits::Async);
+                let settings = Settings { commits: Commits::Async, ..super::SETTINGS };
+                super::keeps_the_contract::<$engine>(&settings);
             }
 
             #[test]
@@ -83,24 +85,36 @@ macro_rules! engines {
 }
 
 engines! {
-    millpond: super::engines::Millpond, super::engines::Logged<false>;
+    millpond: super::engines::Millpond<false>;
     #[cfg(feature = "lmdb")]
-    lmdb: super::engines::Lmdb, super::engines::Lmdb;
+    lmdb: super::engines::Lmdb;
     #[cfg(feature = "redb")]
-    redb: super::engines::Redb, super::engines::Redb;
+    redb: super::engines::Redb;
     #[cfg(feature = "sqlite")]
-    sqlite: super::engines::Sqlite, super::engines::Sqlite;
+    sqlite: super::engines::Sqlite;
     #[cfg(feature = "fjall")]
-    fjall: super::engines::Fjall, super::engines::Fjall;
+    fjall: super::engines::Fjall;
     #[cfg(feature = "rocksdb")]
-    rocksdb: super::engines::Rocks, super::engines::Rocks;
+    rocksdb: super::engines::Rocks;
     #[cfg(feature = "wiredtiger")]
-    wiredtiger: super::engines::WiredTiger, super::engines::WiredTiger;
+    wiredtiger: super::engines::WiredTiger;
     #[cfg(feature = "berkeleydb")]
-    berkeleydb: super::engines::BerkeleyDb, super::engines::BerkeleyDb;
+    berkeleydb: super::engines::BerkeleyDb;
+}
+
+#[test]
+fn millpond_keeps_the_drivers_contract_in_transactions_of_many_calls() {
+    let settings = Settings { many_calls: true, ..SETTINGS };
+    keeps_the_contract::<engines::Millpond<false>>(&settings);
+}
+
+#[test]
+fn millpond_s_trees_keep_the_drivers_contract_and_their_data() {
+    keeps_the_contract::<engines::MillpondTree>(&SETTINGS);
+    keeps_its_data::<engines::MillpondTree>();
 }
 
 #[test]
 fn the_twin_keeps_the_drivers_contract() {
-    keeps_the_contract::<engines::InMemoryTwin>(Commits::Bare);
+    keeps_the_contract::<engines::InMemoryTwin>(&SETTINGS);
 }

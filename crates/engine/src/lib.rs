@@ -85,9 +85,7 @@ mod words;
 #[doc(hidden)]
 pub mod internals;
 
-pub use admin::{
-    Backup, BackupPhase, BackupProgress, LogRecord, ShrinkProgress, ShrinkWatch, Shrunk,
-};
+pub use admin::{Backup, BackupPhase, BackupProgress, ShrinkProgress, ShrinkWatch, Shrunk};
 #[cfg(not(test))]
 pub use api::{
     CheckProgress, CheckReport, CheckWatch, CheckedStructure, Cursor, Db, Entries, ExtractIf,
@@ -115,7 +113,7 @@ pub use store::Postcard;
 pub use store::combinations::PolicyFitError;
 pub use store::{
     BackupError, DirectIo, Entry, Error, Freshness, Lab, Latency, Options, OptionsError,
-    OwnPolicies, Published, Publisher, RecoveryWatch, Stats, Structure, TypeNames,
+    OwnPolicies, Published, RecoveryWatch, Stats, Structure, TypeNames,
 };
 pub use txn::{Durability, Isolation, Savepoint, TxnError, TxnOptions};
 pub use words::ChoiceError;

@@ -1,6 +1,13 @@
 //! Switches as words: each is read from a command line as it is printed.
 
 /// A word that is none of those there are.
+///
+/// ```
+/// use millpond::DirectIo;
+/// let error = "perhaps".parse::<DirectIo>().unwrap_err();
+/// assert_eq!(error.text, "perhaps");
+/// println!("{error}");
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{switch} cannot be '{text}': it takes {takes}")]
 pub struct ChoiceError {

@@ -20,6 +20,7 @@ pub struct CrateDocs {
 #[derive(Debug, Deserialize)]
 pub struct Item {
     pub name: Option<String>,
+    pub docs: Option<String>,
     visibility: Value,
     /// By its kind, what belongs to that kind of item.
     inner: HashMap<String, Value>,
@@ -50,6 +51,11 @@ impl Item {
 
     pub fn is(&self, kind: &str) -> bool {
         self.inner.contains_key(kind)
+    }
+
+    /// What rustdoc calls the kind of item.
+    pub fn kind(&self) -> &str {
+        self.inner.keys().next().map_or("", String::as_str)
     }
 
     /// A field of what belongs to this kind of item.

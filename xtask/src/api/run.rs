@@ -1,17 +1,23 @@
 //! Documenting the engine for programs, and comparing the count with the bound.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 
 use super::count::count;
 use super::crate_docs::CrateDocs;
+use super::examples::without_example;
+use super::visit::public_items;
 use crate::test::Line;
 use crate::tidy::Components;
 use crate::tree::{root, target_directory};
 
-/// `cargo xtask api [--list]`: true if the engine has no more public functions than it may.
+/// Public items that may be without an example, one a line.
+const WITHOUT_EXAMPLE: &str = "xtask/without_example.txt";
+
+/// `cargo xtask api [--list]`: true if the engine has no more public functions than it may, and
+/// each public item has an example that runs, but those that `xtask/without_example.txt` lists.
 pub fn main(arguments: &[String]) -> Result<bool> {
     let list = match arguments {
         [] => false,
@@ -27,14 +33,19 @@ pub fn main(arguments: &[String]) -> Result<bool> {
     ensure!(line.run()?.0, "the documentation was not written");
     let path = format!("{target}/doc/millpond.json");
     let text = std::fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
-    let counts = count(&CrateDocs::parse(&text)?);
+    let items = public_items(&CrateDocs::parse(&text)?);
+    let counts = count(&items);
     let sum: usize = counts.values().sum();
     ensure!(sum > 0, "{path} documents no function: is its format another than the one known?");
     if list {
         print!("{}", table(&counts));
     }
     println!("{}", verdict(sum, most));
-    Ok(sum <= most)
+    let listed = std::fs::read_to_string(root.join(WITHOUT_EXAMPLE));
+    let listed = listed.with_context(|| format!("reading {WITHOUT_EXAMPLE}"))?;
+    let complaints = complaints(&without_example(&items), &listed);
+    complaints.iter().for_each(|complaint| println!("{complaint}"));
+    Ok(sum <= most && complaints.is_empty())
 }
 
 /// The bound that the map sets.
@@ -59,6 +70,20 @@ fn table(counts: &BTreeMap<String, usize>) -> String {
     let mut rows: Vec<_> = counts.iter().collect();
     rows.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), *name));
     rows.iter().map(|(name, count)| format!("{count:>5}  {name}\n")).collect()
+}
+
+/// One line for each item that has no example and is not listed, or the reverse.
+fn complaints(missing: &BTreeSet<String>, listed: &str) -> Vec<String> {
+    let lines = listed.lines().map(str::trim);
+    let listed: BTreeSet<String> =
+        lines.filter(|l| !l.is_empty() && !l.starts_with('#')).map(str::to_string).collect();
+    let new = missing.difference(&listed).map(|name| {
+        format!("example: {name} has none that runs: write one into its documentation")
+    });
+    let done = listed.difference(missing).map(|name| {
+        format!("{WITHOUT_EXAMPLE}: {name} has an example, or is gone: remove the line")
+    });
+    new.chain(done).collect()
 }
 
 fn verdict(sum: usize, most: usize) -> String {
@@ -91,6 +116,15 @@ mod tests {
         assert!(verdict(11, 10).contains("10 are the most"));
         assert_eq!(verdict(10, 10), "api: 10 public functions and methods");
         assert!(verdict(9, 10).ends_with("lower it to 9"));
+    }
+
+    #[test]
+    fn an_item_without_example_is_listed_or_a_complaint_and_the_list_holds_no_other() {
+        let missing = ["A::f", "B"].map(str::to_string).into();
+        let found = complaints(&missing, "# data\nB\nC\n");
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains("A::f") && found[1].contains(": C has an example"));
+        assert!(complaints(&missing, "A::f\nB").is_empty());
     }
 
     #[test]

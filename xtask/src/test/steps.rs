@@ -54,7 +54,7 @@ pub fn steps(root: &Path) -> Vec<Step> {
             run(&["cargo", "test", "--workspace", "--no-fail-fast", "--doc"]),
         ),
         step("rustdoc", "the documentation builds without a warning", rustdoc()),
-        step("api", "the engine's public functions are as few as agreed", api()),
+        step("api", "the engine's public functions: few, and each with an example", api()),
         step("example", "a user's own policy, in a crate of its own", example(root)),
         step("compare", "the comparison, without the engines that are C", compare(root)),
         step("compare-all", "the comparison's lints, and tests of its engines", compare_all(root)),

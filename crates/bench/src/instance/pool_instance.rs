@@ -70,7 +70,9 @@ impl<M: PoolStrategy> PoolInstance<M> {
             _ => PageSize::new(page_size).map_err(|error| BenchError::Usage(error.to_string()))?,
         };
         let pages = Arc::new(PageStore::create_on(instance.device.clone(), size)?);
-        let frames = instance.frames_to_load()?;
+        // A share of the data is not known before they are loaded: enough for all of them.
+        let to_load = setup.pool.filter(|size| !matches!(size, Size::Share(_)));
+        let frames = frames_for(setup, &instance.worker_threads, to_load)?;
         let open_pool = instance.open(pages, frames, &[])?;
         instance.worker_threads.load(&open_pool.store, setup.load_threads)?;
         instance.worker_threads.info.pages = open_pool.pages.allocated_pages();
@@ -105,23 +107,9 @@ impl<M: PoolStrategy> PoolInstance<M> {
             worker_threads,
         };
         let pages = Arc::new(PageStore::open_on(instance.device_for_run()?, None, false)?);
-        let frames = instance.frames(setup.pool)?;
+        let frames = frames_for(setup, &instance.worker_threads, setup.pool)?;
         instance.open_pool = Some(instance.open(pages, frames, &image.roots)?);
         Ok(instance)
-    }
-
-    /// Frames while loading: the run's own, or enough for the data if the size is not known yet.
-    fn frames_to_load(&self) -> Result<u32, BenchError> {
-        match self.setup.pool {
-            Some(Size::Frames(_) | Size::Bytes(_)) => self.frames(self.setup.pool),
-            Some(Size::Share(_)) => self.frames(None),
-            None => self.frames(None),
-        }
-    }
-
-    /// Frames of a pool of some size.
-    fn frames(&self, size: Option<Size>) -> Result<u32, BenchError> {
-        frames_for(&self.setup, &self.worker_threads, size)
     }
 
     /// Opens trees on a pool of `frames` frames over `pages`.
@@ -266,7 +254,7 @@ impl<M: PoolStrategy> Instance for PoolInstance<M> {
         let roots = self.close()?;
         let device = self.device_for_run()?;
         let pages = Arc::new(PageStore::open_on(device, None, false)?);
-        let frames = self.frames(pool)?;
+        let frames = frames_for(&self.setup, &self.worker_threads, pool)?;
         self.open_pool = Some(self.open(pages, frames, &roots)?);
         Ok(())
     }

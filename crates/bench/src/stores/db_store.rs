@@ -3,16 +3,16 @@
 //! [`TreeStore`](super::tree_store::TreeStore) measures the trees and nothing above them. Here the
 //! tables are named trees of a catalog, in a file that every command for stores can look into
 //! afterwards: what a run leaves behind is the data of an application. It costs what it costs a
-//! user: a `match` over the compiled combinations per call, and a copy of each value that is read.
+//! user: a `match` over the compiled combinations per call, a copy of each value that is read, a
+//! log and locks. [`Transactions`] says which of a driver's transactions are the engine's.
 
-use std::ops::Bound;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use millpond::internals::btree::BulkOptions;
-use millpond::{Db, Error, Options, RawTree};
-use millpond_workload::live::{Direction, Extent, Scan, Session, Store, TableId};
+use millpond::{BulkOptions, Db, Error, Options, RawTree, Txn, TxnOptions};
+use millpond_workload::live::{Access, Direction, Extent, Scan, Session, Store, TableId};
 
+use super::names::Names;
+#[cfg(feature = "runs")]
 use crate::run::counts::Counts;
 
 /// What an operation on a table failed with.
@@ -30,27 +30,64 @@ pub enum DbStoreError {
     },
 }
 
+/// Which transactions of a driver are transactions of the engine.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum Transactions {
+    /// None: each call is one by itself.
+    #[default]
+    Calls,
+    /// Those that may write; a read is a call, and sees what is committed.
+    Writes(TxnOptions),
+    /// All of them.
+    All(TxnOptions),
+}
+
+impl Transactions {
+    fn of(self, access: Access) -> Option<TxnOptions> {
+        match self {
+            Transactions::Writes(options) if access == Access::Write => Some(options),
+            Transactions::All(options) => Some(options),
+            _ => None,
+        }
+    }
+}
+
 /// A [`Db`] and the trees of it that were asked for.
 pub struct DbStore {
     db: Db,
-    trees: Mutex<Vec<RawTree>>,
+    trees: Names<RawTree>,
+    transactions: Transactions,
 }
 
 impl DbStore {
-    /// Opens the store at `path`, or creates it.
+    /// Opens the store at `path`, or creates it. Each call of a driver is a transaction by itself.
     ///
     /// # Errors
     /// As [`Db::open`].
     pub fn open(path: &Path, options: Options) -> Result<DbStore, Error> {
-        Ok(DbStore { db: Db::open(path, options)?, trees: Mutex::default() })
+        let (trees, transactions) = (Names::new(), Transactions::Calls);
+        Ok(DbStore { db: Db::open(path, options)?, trees, transactions })
     }
 
-    /// The store itself.
+    /// Returns the same store, whose sessions begin transactions of the engine as `transactions`
+    /// says.
+    #[must_use]
+    pub fn with_transactions(self, transactions: Transactions) -> DbStore {
+        DbStore { transactions, ..self }
+    }
+
+    /// Returns the store itself.
     pub fn db(&self) -> &Db {
         &self.db
     }
 
-    /// What its pool has counted since it was opened.
+    /// Returns the trees that were asked for.
+    pub fn trees(&self) -> Vec<RawTree> {
+        self.trees.handles()
+    }
+
+    /// Returns what its pool has counted since it was opened.
+    #[cfg(feature = "runs")]
     pub fn counts(&self) -> Counts {
         Counts::of_stats(&self.db.stats())
     }
@@ -63,79 +100,118 @@ impl DbStore {
         drop(self.trees);
         self.db.close()
     }
-
-    fn trees(&self) -> MutexGuard<'_, Vec<RawTree>> {
-        self.trees.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn find_or(
-        &self,
-        name: &str,
-        open: impl FnOnce(&Db) -> Result<RawTree, Error>,
-    ) -> Result<TableId, Error> {
-        let mut trees = self.trees();
-        let at = match trees.iter().position(|tree| tree.name() == name) {
-            Some(at) => at,
-            None => {
-                trees.push(open(&self.db)?);
-                trees.len() - 1
-            }
-        };
-        Ok(TableId(at as u32))
-    }
 }
 
 impl Store for DbStore {
     type Error = DbStoreError;
-    type Session<'s> = DbSession;
+    type Session<'s> = DbSession<'s>;
 
     fn create_table(&self, name: &str) -> Result<TableId, DbStoreError> {
-        Ok(self.find_or(name, |db| db.raw_tree(name))?)
+        Ok(self.trees.find_or(name, |_| self.db.raw_tree(name))?)
     }
 
     fn table(&self, name: &str) -> Result<Option<TableId>, DbStoreError> {
-        match self.find_or(name, |db| db.open_tree(name)) {
+        match self.trees.find_or(name, |_| self.db.open_tree(name)) {
             Ok(table) => Ok(Some(table)),
             Err(Error::NoTree { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
-    fn session(&self) -> Result<DbSession, DbStoreError> {
-        Ok(DbSession { trees: self.trees().clone() })
+    fn session(&self) -> Result<DbSession<'_>, DbStoreError> {
+        let (trees, transactions) = (self.trees.handles(), self.transactions);
+        Ok(DbSession { db: &self.db, trees, transactions, tx: None })
     }
 }
 
-/// One thread's way into a [`DbStore`].
-pub struct DbSession {
+/// One thread's session with a [`DbStore`]. A transaction that is open when it is dropped is
+/// aborted.
+pub struct DbSession<'s> {
+    db: &'s Db,
     trees: Vec<RawTree>,
+    transactions: Transactions,
+    tx: Option<Txn>,
 }
 
-impl DbSession {
-    fn tree(&self, table: TableId) -> Result<&RawTree, DbStoreError> {
-        let tree = self.trees.get(table.0 as usize);
-        tree.ok_or(DbStoreError::NoTable { table: table.0 })
-    }
+fn tree_of(trees: &[RawTree], table: TableId) -> Result<&RawTree, DbStoreError> {
+    trees.get(table.0 as usize).ok_or(DbStoreError::NoTable { table: table.0 })
 }
 
-impl Session for DbSession {
+/// Makes `$call` on the tree of `$table`, inside the session's transaction if one is open.
+macro_rules! on_tree {
+    ($session:ident, $table:expr, $tree:ident => $call:expr) => {{
+        let tree = tree_of(&$session.trees, $table)?;
+        match &$session.tx {
+            Some(tx) => {
+                let $tree = tx.raw_tree(tree);
+                $call
+            }
+            None => {
+                let $tree = tree;
+                $call
+            }
+        }
+    }};
+}
+
+impl Session for DbSession<'_> {
     type Error = DbStoreError;
 
+    #[inline]
+    fn is_isolated(&self) -> bool {
+        matches!(self.transactions, Transactions::All(_))
+    }
+
+    #[inline]
+    fn undoes(&self) -> bool {
+        self.transactions != Transactions::Calls
+    }
+
+    #[inline]
+    fn begin(&mut self, access: Access) -> Result<(), DbStoreError> {
+        if let Some(options) = self.transactions.of(access) {
+            self.tx = Some(self.db.begin_with(options)?);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn commit(&mut self) -> Result<(), DbStoreError> {
+        match self.tx.take() {
+            Some(tx) => Ok(tx.commit()?),
+            None => Ok(()),
+        }
+    }
+
+    fn rollback(&mut self) -> Result<(), DbStoreError> {
+        match self.tx.take() {
+            Some(tx) => Ok(tx.abort()?),
+            None => Ok(()),
+        }
+    }
+
+    fn is_retriable(error: &DbStoreError) -> bool {
+        matches!(error, DbStoreError::Db(error) if error.is_retriable())
+    }
+
+    #[inline]
     fn get<R>(
         &mut self,
         table: TableId,
         key: &[u8],
         read: impl FnMut(&[u8]) -> R,
     ) -> Result<Option<R>, DbStoreError> {
-        Ok(self.tree(table)?.get_with(key, read)?)
+        Ok(on_tree!(self, table, tree => tree.get_with(key, read)?))
     }
 
+    #[inline]
     fn insert(&mut self, table: TableId, key: &[u8], value: &[u8]) -> Result<bool, DbStoreError> {
-        Ok(self.tree(table)?.insert_if_absent(key, value)?)
+        Ok(on_tree!(self, table, tree => tree.insert_if_absent(key, value)?))
     }
 
+    #[inline]
     fn put(&mut self, table: TableId, key: &[u8], value: &[u8]) -> Result<(), DbStoreError> {
-        self.tree(table)?.put(key, value)?;
+        on_tree!(self, table, tree => tree.put(key, value)?);
         Ok(())
     }
 
@@ -145,11 +221,11 @@ impl Session for DbSession {
         key: &[u8],
         change: impl FnMut(&mut [u8]) -> R,
     ) -> Result<Option<R>, DbStoreError> {
-        Ok(self.tree(table)?.update_in_place(key, change)?)
+        Ok(on_tree!(self, table, tree => tree.update_in_place(key, change)?))
     }
 
     fn remove(&mut self, table: TableId, key: &[u8]) -> Result<bool, DbStoreError> {
-        Ok(self.tree(table)?.delete(key)?)
+        Ok(on_tree!(self, table, tree => tree.delete(key)?))
     }
 
     fn scan(
@@ -158,12 +234,11 @@ impl Session for DbSession {
         scan: Scan<'_>,
         mut visit: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), DbStoreError> {
-        let tree = self.tree(table)?;
         let is_up = scan.direction == Direction::Ascending;
-        let mut rows = match is_up {
-            true => tree.range((Bound::Included(scan.start), Bound::Unbounded)),
-            false => tree.range((Bound::Unbounded, Bound::Included(scan.start))),
-        };
+        let mut rows = on_tree!(self, table, tree => match is_up {
+            true => tree.range(scan.start..),
+            false => tree.range(..=scan.start),
+        });
         if scan.extent == Extent::Whole {
             rows = rows.as_scan();
         }
@@ -185,6 +260,6 @@ impl Session for DbSession {
         let rows = std::iter::from_fn(move || {
             next(&mut key, &mut value).then(|| (key.clone(), value.clone()))
         });
-        Ok(self.tree(table)?.bulk_load(rows, BulkOptions::default())?)
+        Ok(tree_of(&self.trees, table)?.bulk_load(rows, BulkOptions::default())?)
     }
 }

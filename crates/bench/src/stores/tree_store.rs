@@ -6,8 +6,10 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use millpond::Error;
 use millpond::internals::btree::{BTree, BulkError, BulkOptions, Cursor, WriteError};
-use millpond::internals::pool::{Pages, PoolError};
+use millpond::internals::pool::{Pages, Pool, PoolError, PoolStrategy};
+use millpond::internals::store::StoreTree;
 use millpond_base::PageId;
 use millpond_workload::live::{Direction, Extent, Scan, Session, Store, TableId};
 
@@ -29,6 +31,9 @@ pub enum TreeStoreError {
     /// Sorted rows could not be loaded.
     #[error(transparent)]
     Bulk(#[from] BulkError),
+    /// The store that has the trees failed.
+    #[error(transparent)]
+    Store(#[from] Error),
     /// No more tables.
     #[error("a store of a run has at most {TABLES_MAX} tables, '{name}' would be one more")]
     TooManyTables {
@@ -43,9 +48,27 @@ pub enum TreeStoreError {
     },
 }
 
+/// What holds a tree: the tree itself, or a handle of a store's catalog.
+pub trait HoldsTree<P: Pages>: Send + Sync {
+    /// Returns the tree.
+    fn tree(&self) -> &BTree<P>;
+}
+
+impl<P: Pages> HoldsTree<P> for BTree<P> {
+    fn tree(&self) -> &BTree<P> {
+        self
+    }
+}
+
+impl<M: PoolStrategy> HoldsTree<Pool<M>> for StoreTree<M> {
+    fn tree(&self) -> &BTree<Pool<M>> {
+        self.btree()
+    }
+}
+
 struct Table<P: Pages> {
     name: String,
-    tree: BTree<P>,
+    held: Box<dyn HoldsTree<P>>,
 }
 
 /// Named trees in one memory.
@@ -86,7 +109,7 @@ impl<P: Pages> TreeStore<P> {
 
     /// The names of the tables and where their trees begin.
     pub fn roots(&self) -> Vec<(String, PageId)> {
-        self.made().map(|table| (table.name.clone(), table.tree.root())).collect()
+        self.made().map(|table| (table.name.clone(), table.tree().root())).collect()
     }
 
     /// The memory.
@@ -96,7 +119,7 @@ impl<P: Pages> TreeStore<P> {
 
     /// The tree of a table.
     pub fn tree(&self, table: TableId) -> Option<&BTree<P>> {
-        Some(&self.tables.get(table.0 as usize)?.get()?.tree)
+        Some(self.tables.get(table.0 as usize)?.get()?.tree())
     }
 
     /// One pass over every tree that packs badly filled leaves: what the background merge of a
@@ -106,7 +129,7 @@ impl<P: Pages> TreeStore<P> {
     /// The memory behind the trees failed.
     pub fn compact(&self) -> Result<(), PoolError> {
         for table in self.made() {
-            while !table.tree.compact(COMPACTED)? {}
+            while !table.tree().compact(COMPACTED)? {}
         }
         Ok(())
     }
@@ -119,11 +142,19 @@ impl<P: Pages> TreeStore<P> {
         self.made().position(|table| table.name == name).map(|at| TableId(at as u32))
     }
 
-    fn add(
+    /// Returns the table called `name`. If there is none, `make` opens its tree on these pages,
+    /// with the owner that locks and log would name it by.
+    ///
+    /// # Errors
+    /// As `make`, or too many tables.
+    pub fn add<T: HoldsTree<P> + 'static, E>(
         &self,
         name: &str,
-        make: impl FnOnce(Arc<P>, u32) -> Result<BTree<P>, PoolError>,
-    ) -> Result<TableId, TreeStoreError> {
+        make: impl FnOnce(Arc<P>, u32) -> Result<T, E>,
+    ) -> Result<TableId, TreeStoreError>
+    where
+        TreeStoreError: From<E>,
+    {
         let _alone = self.making.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(table) = self.find(name) {
             return Ok(table);
@@ -132,8 +163,8 @@ impl<P: Pages> TreeStore<P> {
         let Some(place) = self.tables.get(at) else {
             return Err(TreeStoreError::TooManyTables { name: name.to_string() });
         };
-        let tree = make(self.pages.clone(), at as u32 + 1)?;
-        let table = Table { name: name.to_string(), tree };
+        let held = Box::new(make(self.pages.clone(), at as u32 + 1)?);
+        let table = Table { name: name.to_string(), held };
         let was_free = place.set(table).is_ok();
         debug_assert!(was_free, "tables are made one at a time");
         Ok(TableId(at as u32))
@@ -161,7 +192,7 @@ impl<P: Pages> Store for TreeStore<P> {
 
 impl<P: Pages> Table<P> {
     fn tree(&self) -> &BTree<P> {
-        &self.tree
+        self.held.tree()
     }
 }
 

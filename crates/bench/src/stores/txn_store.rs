@@ -15,8 +15,8 @@
 
 use std::ops::Bound;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use millpond::internals::btree::{BulkOptions, WriteCondition};
 use millpond::internals::io::Device;
@@ -28,10 +28,11 @@ use millpond_workload::live::{Access, Direction, Extent, Scan, Session, Store, T
 
 use crate::run::counts::Counts;
 use crate::stores::db_store::DbStoreError;
+use crate::stores::names::Names;
 
 /// A store with transactions, and the trees of it that were asked for.
 pub struct TxnStore<M: PoolStrategy> {
-    trees: Mutex<Vec<StoreTree<M>>>,
+    trees: Names<StoreTree<M>>,
     is_loading: AtomicBool,
     is_isolated: bool,
     store: Arc<EngineStore<M>>,
@@ -63,7 +64,7 @@ impl<M: PoolStrategy> TxnStore<M> {
     }
 
     fn of(store: Arc<EngineStore<M>>, options: &Options) -> TxnStore<M> {
-        let (trees, is_loading) = (Mutex::default(), AtomicBool::new(false));
+        let (trees, is_loading) = (Names::new(), AtomicBool::new(false));
         TxnStore { trees, is_loading, is_isolated: options.lab.locks, store }
     }
 
@@ -104,26 +105,6 @@ impl<M: PoolStrategy> TxnStore<M> {
         drop(trees);
         store.close()
     }
-
-    fn trees(&self) -> MutexGuard<'_, Vec<StoreTree<M>>> {
-        self.trees.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn find_or(
-        &self,
-        name: &str,
-        open: impl FnOnce(&Arc<EngineStore<M>>) -> Result<StoreTree<M>, Error>,
-    ) -> Result<TableId, Error> {
-        let mut trees = self.trees();
-        let at = match trees.iter().position(|tree| tree.name() == name) {
-            Some(at) => at,
-            None => {
-                trees.push(open(&self.store)?);
-                trees.len() - 1
-            }
-        };
-        Ok(TableId(at as u32))
-    }
 }
 
 impl<M: PoolStrategy> Store for TxnStore<M> {
@@ -131,11 +112,11 @@ impl<M: PoolStrategy> Store for TxnStore<M> {
     type Session<'s> = TxnSession<M>;
 
     fn create_table(&self, name: &str) -> Result<TableId, DbStoreError> {
-        Ok(self.find_or(name, |store| store.tree(name))?)
+        Ok(self.trees.find_or(name, |_| self.store.tree(name))?)
     }
 
     fn table(&self, name: &str) -> Result<Option<TableId>, DbStoreError> {
-        match self.find_or(name, |store| store.open_tree(name)) {
+        match self.trees.find_or(name, |_| self.store.open_tree(name)) {
             Ok(table) => Ok(Some(table)),
             Err(Error::NoTree { .. }) => Ok(None),
             Err(error) => Err(error.into()),
@@ -145,7 +126,7 @@ impl<M: PoolStrategy> Store for TxnStore<M> {
     fn session(&self) -> Result<TxnSession<M>, DbStoreError> {
         Ok(TxnSession {
             tx: None,
-            trees: self.trees().clone(),
+            trees: self.trees.handles(),
             is_direct: self.is_loading.load(Ordering::Acquire),
             is_isolated: self.is_isolated,
             keys: (Vec::new(), Vec::new()),

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use millpond_workload::live::{Access, Direction, Scan, Session, Store, TableId};
 
 use crate::engine::{Commits, Engine, Settings};
-use crate::names::Names;
 use crate::native::berkeleydb::{Code, Database, Environment, Txn};
+use millpond_bench::stores::names::Names;
 
 /// What went wrong in BerkeleyDB.
 #[derive(Debug, thiserror::Error)]

@@ -17,8 +17,8 @@ use fjall::{Database, Guard, Keyspace, KeyspaceCreateOptions, PersistMode};
 use millpond_workload::live::{Access, Direction, Scan, Session, Store, TableId};
 
 use crate::engine::{Commits, Engine, Settings};
-use crate::names::Names;
 use crate::stripes::Stripes;
+use millpond_bench::stores::names::Names;
 
 /// What went wrong in fjall.
 #[derive(Debug, thiserror::Error)]

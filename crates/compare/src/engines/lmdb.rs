@@ -14,7 +14,7 @@ use heed::{Database, Env, EnvFlags, EnvOpenOptions, PutFlags, RoTxn, RwTxn, With
 use millpond_workload::live::{Access, Direction, Scan, Session, Store, TableId};
 
 use crate::engine::{Commits, Engine, Settings};
-use crate::names::Names;
+use millpond_bench::stores::names::Names;
 
 type Table = Database<Bytes, Bytes>;
 

@@ -1,145 +1,80 @@
-//! Millpond as it is by default: swizzled, optimistically latched, WATT, direct I/O.
+//! Millpond as users open it: a [`Db`](millpond::Db) in a file, with its defaults but for the
+//! memory: WATT, direct I/O, a log beside the file, locks.
 //!
-//! The adapter uses the trees and the pool directly, so that what is measured is the engine and not
-//! a translation of names. When the store is closed, a tree of its tables is written, whose root is
-//! the store's catalog:
-//!
-//! ```text
-//! key    the table's number, 4 bytes, big-endian
-//! value  page of the root, 8 bytes, little-endian; then the table's name
-//! ```
+//! * Asynchronous, and where commits promise nothing: each call on a tree is a transaction of its
+//!   own, logged and locked; the log is flushed every ten milliseconds.
+//! * Durable: `begin_with`, the writes, `commit`, with [`Durability::Sync`], or with
+//!   [`Durability::Group`] for the engine that is called `millpond-group`. Single reads are calls
+//!   on the tree, which see what is committed.
+//! * Transactions of several calls (TPC-C) are transactions of the `Db`, also those that only read.
 
-use std::ops::Bound;
 use std::path::Path;
-use std::sync::Arc;
 
-use anyhow::Context;
-use millpond::Options;
-use millpond::internals::btree::BTree;
-use millpond::internals::io::{FileOptions, PageStore};
-use millpond::internals::page::PageSize;
-use millpond::internals::pool::{Pool, Workers};
-use millpond::internals::store::Builder;
-use millpond::internals::store::options::memory_limit::SystemRoots;
-use millpond_base::{PageId, Reason};
-use millpond_bench::stores::tree_store::{TreeSession, TreeStore, TreeStoreError};
+use millpond::{Durability, Options, TxnOptions};
+use millpond_bench::stores::db_store::{DbSession, DbStore, DbStoreError, Transactions};
 use millpond_workload::live::{Store, TableId};
 
-use crate::engine::{Engine, Settings};
+use crate::engine::{Commits, Engine, Settings};
 
-/// Bytes of a page: the engine's default.
-pub(super) const PAGE_SIZE: u32 = millpond::internals::store::options::PAGE_SIZE_DEFAULT;
+/// Leaves of a step that merges what is badly filled.
+const COMPACTED: u32 = 1024;
 
-/// The catalog carries this owner; tables count from 1.
-const CATALOG: u32 = 0;
+/// Millpond; with `GROUP`, durable commits wait a moment for a group-commit batch.
+pub struct Millpond<const GROUP: bool>(DbStore);
 
-/// The default combination.
-type PoolStrategy = millpond::internals::store::combinations::SwizzledWatt;
+impl<const GROUP: bool> Store for Millpond<GROUP> {
+    type Error = DbStoreError;
+    type Session<'s> = DbSession<'s>;
 
-type Tree = BTree<Pool<PoolStrategy>>;
-
-/// Millpond.
-pub struct Millpond {
-    // Before the pool, so that no thread works on it while the rest is dropped.
-    workers: Workers<PoolStrategy>,
-    store: Arc<PageStore>,
-    tables: TreeStore<Pool<PoolStrategy>>,
-}
-
-impl Store for Millpond {
-    type Error = TreeStoreError;
-    type Session<'s> = TreeSession<'s, Pool<PoolStrategy>>;
-
-    fn create_table(&self, name: &str) -> Result<TableId, TreeStoreError> {
-        self.tables.create_table(name)
+    fn create_table(&self, name: &str) -> Result<TableId, DbStoreError> {
+        self.0.create_table(name)
     }
 
-    fn table(&self, name: &str) -> Result<Option<TableId>, TreeStoreError> {
-        self.tables.table(name)
+    fn table(&self, name: &str) -> Result<Option<TableId>, DbStoreError> {
+        self.0.table(name)
     }
 
-    fn session(&self) -> Result<TreeSession<'_, Pool<PoolStrategy>>, TreeStoreError> {
-        self.tables.session()
+    fn session(&self) -> Result<DbSession<'_>, DbStoreError> {
+        self.0.session()
     }
 }
 
-/// Names and roots of all tables, in the order of their numbers.
-fn read_catalog(catalog: &Tree) -> anyhow::Result<Vec<(String, PageId)>> {
-    let mut found = Vec::new();
-    catalog.scan(Bound::Unbounded, Bound::Unbounded, |_, value| {
-        if let Some((root, name)) = value.split_first_chunk::<8>() {
-            let name = String::from_utf8_lossy(name).into_owned();
-            found.push((name, PageId(u64::from_le_bytes(*root))));
-        }
-        true
-    })?;
-    Ok(found)
+/// What the driver's transactions are.
+fn transactions(settings: &Settings, is_grouped: bool) -> Transactions {
+    let options = |durability| TxnOptions::default().durability(durability);
+    match settings.commits {
+        Commits::Sync if is_grouped => Transactions::Writes(options(Durability::Group)),
+        Commits::Sync => Transactions::Writes(options(Durability::Sync)),
+        _ if settings.many_calls => Transactions::All(options(Durability::Async)),
+        _ => Transactions::Calls,
+    }
 }
 
-fn write_catalog(catalog: &Tree, roots: &[(String, PageId)]) -> anyhow::Result<()> {
-    for (at, (name, root)) in roots.iter().enumerate() {
-        let value = [&root.0.to_le_bytes()[..], name.as_bytes()].concat();
-        catalog.upsert(&(at as u32).to_be_bytes(), &value)?;
-    }
-    Ok(())
-}
+impl<const GROUP: bool> Engine for Millpond<GROUP> {
+    const NAME: &'static str = if GROUP { "millpond-group" } else { "millpond" };
 
-impl Engine for Millpond {
-    const NAME: &'static str = "millpond";
-
-    fn open(folder: &Path, settings: &Settings) -> anyhow::Result<Millpond> {
-        let path = folder.join("millpond.db");
-        let file = FileOptions::default();
-        let store = if path.exists() {
-            PageStore::open(&path, None, &file).context("opening the store")?
-        } else {
-            PageStore::create(&path, PageSize::new(u64::from(PAGE_SIZE))?, &file)?
-        };
-        let store = Arc::new(store);
-        let pool = Arc::new(open_pool(store.clone(), settings)?);
-        let workers = Workers::start(pool.clone())?;
-        let roots = match store.catalog_root() {
-            Some(root) => read_catalog(&Tree::open(pool.clone(), CATALOG, root)?)?,
-            None => Vec::new(),
-        };
-        let tables = TreeStore::open(pool, &roots)?;
-        Ok(Millpond { workers, store, tables })
+    fn open(folder: &Path, settings: &Settings) -> anyhow::Result<Millpond<GROUP>> {
+        let options = Options::new().memory(settings.cache);
+        let store = DbStore::open(&folder.join("pond.mp"), options)?;
+        Ok(Millpond(store.with_transactions(transactions(settings, GROUP))))
     }
 
-    /// The trees stand on the pool alone, without the `Db` that merges leaves in the background; so
-    /// this does it.
+    /// Does at once what the store's background merge does when there is little else to do.
     fn settle(&self) -> anyhow::Result<()> {
-        self.tables.compact()?;
-        self.tables.pages().flush(Reason::Synch)?;
-        self.store.sync()?;
-        Ok(())
+        for tree in self.0.trees() {
+            while !tree.compact(COMPACTED)? {}
+        }
+        Ok(self.0.db().checkpoint()?)
     }
 
-    /// Files grow in large steps ahead of need; what counts is pages that are taken.
+    /// Files grow in large steps ahead of need; what counts is pages that are taken. The log is not
+    /// among them: its length is bounded by [`Options::log_gap`], whatever the data is.
     fn bytes(&self) -> Option<u64> {
-        Some(self.store.allocated_pages() * self.store.page_size().bytes_u64())
+        let stats = self.0.db().stats();
+        Some((stats.store_pages - stats.free_pages) * stats.page_size)
     }
 
     fn close(self) -> anyhow::Result<()> {
-        let Millpond { workers, store, tables } = self;
-        let pool = tables.pages().clone();
-        let catalog = match store.catalog_root() {
-            Some(root) => Tree::open(pool.clone(), CATALOG, root)?,
-            None => Tree::create(pool.clone(), CATALOG)?,
-        };
-        write_catalog(&catalog, &tables.roots())?;
-        drop(workers);
-        pool.flush(Reason::Synch)?;
-        pool.return_ids()?;
-        store.close(Some(catalog.root()))?;
-        Ok(())
+        Ok(self.0.close()?)
     }
-}
-
-/// A pool whose memory in all is the cache that every engine is given.
-fn open_pool(store: Arc<PageStore>, settings: &Settings) -> anyhow::Result<Pool<PoolStrategy>> {
-    let page_size = store.page_size().bytes() as u32;
-    let options = Options::new().memory(settings.cache).page_size(page_size);
-    let plan = options.plan(&SystemRoots::default(), Some(page_size))?;
-    Ok(Builder::pool(&options, &plan, store)?)
 }

@@ -6,8 +6,8 @@ mod berkeleydb;
 mod fjall;
 #[cfg(feature = "lmdb")]
 mod lmdb;
-mod logged;
 mod millpond;
+mod millpond_tree;
 #[cfg(feature = "redb")]
 mod redb;
 #[cfg(feature = "rocksdb")]
@@ -24,8 +24,8 @@ pub use berkeleydb::BerkeleyDb;
 pub use fjall::Fjall;
 #[cfg(feature = "lmdb")]
 pub use lmdb::Lmdb;
-pub use logged::Logged;
 pub use millpond::Millpond;
+pub use millpond_tree::MillpondTree;
 #[cfg(feature = "redb")]
 pub use redb::Redb;
 #[cfg(feature = "rocksdb")]

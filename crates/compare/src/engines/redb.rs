@@ -18,7 +18,7 @@ use redb::{
 };
 
 use crate::engine::{Commits, Engine, Settings};
-use crate::names::Names;
+use millpond_bench::stores::names::Names;
 
 /// Writes after which a commit is durable.
 const WRITES_MAX: u64 = 100_000;

@@ -21,8 +21,8 @@ use ::rocksdb::{
 use millpond_workload::live::{Direction, Scan, Session, Store, TableId};
 
 use crate::engine::{Commits, Engine, Settings};
-use crate::names::Names;
 use crate::stripes::Stripes;
+use millpond_bench::stores::names::Names;
 
 type Db = DBWithThreadMode<MultiThreaded>;
 

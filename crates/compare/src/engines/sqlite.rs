@@ -17,7 +17,7 @@ use millpond_workload::live::{Access, Direction, Scan, Session, Store, TableId};
 use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, params};
 
 use crate::engine::{Commits, Engine, Settings};
-use crate::names::Names;
+use millpond_bench::stores::names::Names;
 
 /// What went wrong in SQLite.
 #[derive(Debug, thiserror::Error)]

@@ -8,7 +8,7 @@ use millpond::internals::pool::{Optimistic, Twin};
 use millpond_bench::stores::tree_store::{TreeSession, TreeStore, TreeStoreError};
 use millpond_workload::live::{Store, TableId};
 
-use super::millpond::PAGE_SIZE;
+use super::millpond_tree::PAGE_SIZE;
 use crate::engine::{Engine, Settings};
 
 type Memory = Twin<Optimistic>;

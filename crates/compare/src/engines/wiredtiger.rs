@@ -17,9 +17,9 @@ use std::rc::Rc;
 use millpond_workload::live::{Direction, Scan, Session, Store, TableId};
 
 use crate::engine::{Commits, Engine, Settings};
-use crate::names::Names;
 use crate::native::wiredtiger::{self as native, Code, Connection, Cursor};
 use crate::stripes::Stripes;
+use millpond_bench::stores::names::Names;
 
 /// What went wrong in WiredTiger.
 #[derive(Debug, thiserror::Error)]

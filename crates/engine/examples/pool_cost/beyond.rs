@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use millpond::internals::btree::BTree;
 use millpond::internals::io::{Device, FileDevice, FileOptions, PageStore};
 use millpond::internals::pool::stats::counters::Counter;
-use millpond::internals::pool::{EvictionMode, Pool, PoolOptions, Workers};
+use millpond::internals::pool::{EvictionMode, Pool, Workers};
 use millpond_base::Reason;
 
-use super::setup::{Default_, Settings, VALUE, fill, key, load, page_size, pool};
+use super::setup::{Measured, Settings, VALUE, fill, key, load, page_size, pool};
 
 /// Zipf's distribution over `0..n` by the usual approximation (Gray and others, 1994).
 struct Zipf {
@@ -56,7 +56,7 @@ struct Report {
 }
 
 fn measure(
-    tree: &BTree<Pool<Default_>>,
+    tree: &BTree<Pool<Measured>>,
     zipf: &Zipf,
     rows: u64,
     threads: u64,
@@ -137,7 +137,7 @@ pub fn run(settings: &Settings) -> Result<(), Box<dyn Error>> {
     let store: Arc<PageStore> = Arc::new(PageStore::create_on(device.clone(), page_size(page)?)?);
     let frames = (bytes / (page + 512)) as u32;
     let zipf = Zipf::new(rows, theta);
-    let fresh = pool::<Default_>(PoolOptions::new(frames), store.clone())?;
+    let fresh = pool(frames, store.clone(), |_| ())?;
     let (root, began) = {
         let began = Instant::now();
         let _workers = Workers::start(fresh.clone())?;
@@ -148,13 +148,16 @@ pub fn run(settings: &Settings) -> Result<(), Box<dyn Error>> {
     };
     println!("{rows} rows, {} pages, loaded in {:.1?}", store.allocated_pages(), began.elapsed());
     drop(fresh);
-    let each = |evictors| PoolOptions { evictors, prefault: true, ..PoolOptions::new(frames) };
-    let batch = settings.number("batch", u64::from(each(EvictionMode::Worker).batch)) as u32;
+    let batch = settings.number("batch", 0) as u32;
     println!(
         "evictors threads | lookups/s | misses per lookup | reads/s | device reads/s | share | load"
     );
     for evictors in [EvictionMode::Worker, EvictionMode::threads(1)] {
-        let pool = pool::<Default_>(PoolOptions { batch, ..each(evictors) }, store.clone())?;
+        let pool = pool(frames, store.clone(), |lab| {
+            lab.eviction = evictors;
+            lab.prefault = true;
+            lab.batch = (batch > 0).then_some(batch);
+        })?;
         let workers = Workers::start(pool.clone())?;
         let tree = BTree::open(pool, 1, root)?;
         measure(&tree, &zipf, rows, 2, time * 3, updates);

@@ -5,17 +5,20 @@ use std::sync::Arc;
 
 use millpond::internals::btree::BTree;
 use millpond::internals::io::{MemoryDevice, PageStore};
-use millpond::internals::pool::{Optimistic, Pages, Pool, PoolOptions, Reclamation, Twin};
+use millpond::internals::pool::{Optimistic, Pages, Pool, Reclamation, Twin};
 
-use super::setup::{Default_, Settings, fill, load, lookups, median, own_time, page_size, pool};
+use super::setup::{Measured, Settings, fill, load, lookups, median, own_time, page_size, pool};
 
-type Tree = BTree<Pool<Default_>>;
+type Tree = BTree<Pool<Measured>>;
 
 fn on_pool(rows: u64, page: u64, reclamation: Reclamation) -> Result<Tree, Box<dyn Error>> {
     let frames = (rows * 180 / page) as u32 + 1000;
     let store = PageStore::create_on(Arc::new(MemoryDevice::new()), page_size(page)?)?;
-    let options = PoolOptions { reclamation, prefault: true, ..PoolOptions::new(frames) };
-    let tree = BTree::create(pool(options, Arc::new(store))?, 1)?;
+    let pool = pool(frames, Arc::new(store), |lab| {
+        lab.reclamation = reclamation;
+        lab.prefault = true;
+    })?;
+    let tree = BTree::create(pool, 1)?;
     fill(&tree, rows)?;
     Ok(tree)
 }

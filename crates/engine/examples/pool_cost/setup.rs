@@ -4,14 +4,15 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::sync::Arc;
 
-use millpond::internals::btree::{self, BTree};
+use millpond::Options;
+use millpond::internals::btree::BTree;
+use millpond::internals::io::PageStore;
 use millpond::internals::page::PageSize;
-use millpond::internals::pool::{
-    HostedPolicy, Latching, Optimistic, Pages, Pool, PoolOptions, PoolStrategy, Storage,
-};
-use millpond_policies::config::Spec;
-use millpond_policies::contract::{HitHook, PolicySpec, Shape};
-use millpond_policies::policy::LeanEvict;
+use millpond::internals::pool::{Pages, Pool};
+use millpond::internals::store::Builder;
+use millpond::internals::store::combinations::SwizzledCooling;
+use millpond::internals::store::options::Lab;
+use millpond::internals::store::options::memory_limit::SystemRoots;
 
 /// Bytes of a value; keys have 8.
 pub const VALUE: usize = 120;
@@ -45,31 +46,24 @@ impl Settings {
     }
 }
 
-/// The top of the ladder: swips, optimistic latches, lean-evict.
-pub struct Default_<L = Optimistic>(std::marker::PhantomData<L>);
+/// The combination that is measured: swips, optimistic latches, lean-evict's hit hook.
+pub type Measured = SwizzledCooling;
 
-impl<L: Latching> PoolStrategy for Default_<L> {
-    type Latching = L;
-    type Hook = <LeanEvict as PolicySpec>::Hook;
-    const SWIZZLES: bool = true;
-}
-
-/// A pool of such a combination.
-pub fn pool<M: PoolStrategy>(
-    options: PoolOptions,
-    storage: Arc<dyn Storage>,
-) -> Result<Arc<Pool<M>>, Box<dyn Error>>
-where
-    LeanEvict: PolicySpec<Hook = M::Hook>,
-    M::Hook: HitHook,
-{
-    let shape = Shape { frames: options.frames, pages_dense: None, seed: 3 };
-    let hosted = HostedPolicy::exact::<LeanEvict>(&Spec::parse("lean-evict")?, &shape)?;
-    let pool = Pool::open(options, storage, hosted)?;
-    for (page_type, kind) in btree::KINDS {
-        pool.register(page_type, kind);
-    }
-    Ok(Arc::new(pool))
+/// Returns a pool of `frames` frames over `pages`, built as a store's is; `change` sets the rest.
+pub fn pool(
+    frames: u32,
+    pages: Arc<PageStore>,
+    change: impl FnOnce(&mut Lab),
+) -> Result<Arc<Pool<Measured>>, Box<dyn Error>> {
+    let page_size = pages.page_size().bytes() as u32;
+    let options = Options::new().policy("lean-evict").page_size(page_size);
+    let options = options.lab(|lab| {
+        lab.frames = Some(frames);
+        lab.seed = 3;
+        change(lab);
+    });
+    let plan = options.plan(&SystemRoots::default(), Some(page_size))?;
+    Ok(Arc::new(Builder::pool(&options, &plan, pages)?))
 }
 
 /// Page sizes are powers of two from 4096.

@@ -59,6 +59,21 @@ use crate::store::store::Store;
 const STEP_BYTES: usize = 1 << 20;
 
 /// What a backup is at.
+///
+/// ```
+/// use millpond::{BackupPhase, Db, Options};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// use std::ops::ControlFlow;
+/// let db = Db::open(folder.path().join("pond.mp"), Options::new().memory(16 << 20))?;
+/// let target = folder.path().join("monday.mp");
+/// let given_up = db.backup_with(&target, &mut |progress| match progress.phase {
+///     BackupPhase::Pages => ControlFlow::Break(()),
+///     _ => ControlFlow::Continue(()),
+/// });
+/// assert!(given_up.is_err() && !target.exists());
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum BackupPhase {
@@ -71,6 +86,21 @@ pub enum BackupPhase {
 }
 
 /// How far a backup has come.
+///
+/// ```
+/// use millpond::{Db, Options};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// use std::ops::ControlFlow;
+/// let db = Db::open(folder.path().join("pond.mp"), Options::new().memory(16 << 20))?;
+/// let mut last = None;
+/// db.backup_with(folder.path().join("monday.mp"), &mut |progress| {
+///     last = Some(progress);
+///     ControlFlow::Continue(())
+/// })?;
+/// assert!(last.is_some_and(|progress| progress.done <= progress.total));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct BackupProgress {
@@ -86,6 +116,16 @@ pub struct BackupProgress {
 pub type BackupWatch<'w> = dyn FnMut(BackupProgress) -> ControlFlow<()> + 'w;
 
 /// A backup that was made.
+///
+/// ```
+/// use millpond::{Db, Options};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let db = Db::open(folder.path().join("pond.mp"), Options::new().memory(16 << 20))?;
+/// let backup = db.backup_to(folder.path().join("monday.mp"))?;
+/// println!("{} bytes in {:?}", backup.page_bytes, backup.elapsed);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Backup {

@@ -62,6 +62,15 @@ const ROUNDS_MAX: u32 = 16;
 const READ_PAGES: usize = 64;
 
 /// What shrinking did.
+///
+/// ```
+/// # use millpond::{Db, Error, Options};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let shrunk = db.shrink()?;
+/// println!("{} bytes given back, {} pages left", shrunk.data_bytes, shrunk.pages_left);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Shrunk {
@@ -76,6 +85,18 @@ pub struct Shrunk {
 }
 
 /// How far shrinking has come.
+///
+/// ```
+/// # use millpond::{Db, Error, Options};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// use std::ops::ControlFlow;
+/// db.shrink_with(&mut |progress| match progress.moved {
+///     0..1000 => ControlFlow::Continue(()),
+///     _ => ControlFlow::Break(()),
+/// })?;
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ShrinkProgress {

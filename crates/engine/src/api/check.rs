@@ -46,12 +46,30 @@ pub struct CheckReport {
 
 impl CheckReport {
     /// Returns whether no fault was found.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// assert!(db.check()?.is_sound());
+    /// # Ok(()) }
+    /// ```
     pub fn is_sound(&self) -> bool {
         self.structures.iter().all(CheckedStructure::is_sound)
     }
 }
 
 /// A structure that was checked.
+///
+/// ```
+/// # use millpond::{Db, Error, Options};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// db.tree::<String, u32>("birds")?.put("heron", &3)?;
+/// let report = db.check()?;
+/// assert_eq!((report.structures[0].name.as_str(), report.structures[0].entries), ("birds", 1));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CheckedStructure {
@@ -68,6 +86,15 @@ pub struct CheckedStructure {
 
 impl CheckedStructure {
     /// Returns whether no fault was found in it.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// db.tree::<String, u32>("birds")?;
+    /// assert!(db.check()?.structures.iter().all(|structure| structure.is_sound()));
+    /// # Ok(()) }
+    /// ```
     pub fn is_sound(&self) -> bool {
         self.faults.is_empty()
     }
@@ -82,6 +109,18 @@ impl fmt::Display for CheckedStructure {
 }
 
 /// How far a check has come.
+///
+/// ```
+/// # use millpond::{Db, Error, Options};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// use std::ops::ControlFlow;
+/// db.check_with(&mut |progress| {
+///     println!("{} of {} structures", progress.structures, progress.structures_all);
+///     ControlFlow::Continue(())
+/// })?;
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CheckProgress {

@@ -47,6 +47,20 @@ impl<'t, K: Key, V: Value> Cursor<'t, K, V> {
 
     /// Moves to the first entry whose key is `key` or behind it.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let tides = db.tree::<u32, String>("tides")?;
+    /// # for (minute, tide) in [(340, "high"), (720, "low"), (1085, "high")] {
+    /// #     tides.put(&minute, tide)?;
+    /// # }
+    /// let mut cursor = tides.cursor();
+    /// assert_eq!(cursor.seek(&341)?, Some((720, "low".to_string())));
+    /// assert_eq!(cursor.seek(&1086)?, None);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As those of the tree's `get`; the same for all moves.
     pub fn seek<Q: KeyLike<K> + ?Sized>(&mut self, key: &Q) -> Result<Option<(K, V)>, Error> {
@@ -55,6 +69,20 @@ impl<'t, K: Key, V: Value> Cursor<'t, K, V> {
     }
 
     /// Moves to the last entry whose key is `key` or before it.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let tides = db.tree::<u32, String>("tides")?;
+    /// # for (minute, tide) in [(340, "high"), (720, "low"), (1085, "high")] {
+    /// #     tides.put(&minute, tide)?;
+    /// # }
+    /// let mut cursor = tides.cursor();
+    /// assert_eq!(cursor.seek_back(&1000)?, Some((720, "low".to_string())));
+    /// assert_eq!(cursor.seek_back(&0)?, None);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`Cursor::seek`].
@@ -65,6 +93,19 @@ impl<'t, K: Key, V: Value> Cursor<'t, K, V> {
 
     /// Moves to the first entry.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let tides = db.tree::<u32, String>("tides")?;
+    /// # for (minute, tide) in [(340, "high"), (720, "low"), (1085, "high")] {
+    /// #     tides.put(&minute, tide)?;
+    /// # }
+    /// let mut cursor = tides.cursor();
+    /// assert!(cursor.first()?.is_some_and(|(minute, _)| minute == 340));
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`Cursor::seek`].
     pub fn first(&mut self) -> Result<Option<(K, V)>, Error> {
@@ -73,6 +114,19 @@ impl<'t, K: Key, V: Value> Cursor<'t, K, V> {
 
     /// Moves to the last entry.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let tides = db.tree::<u32, String>("tides")?;
+    /// # for (minute, tide) in [(340, "high"), (720, "low"), (1085, "high")] {
+    /// #     tides.put(&minute, tide)?;
+    /// # }
+    /// let mut cursor = tides.cursor();
+    /// assert!(cursor.last()?.is_some_and(|(minute, _)| minute == 1085));
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`Cursor::seek`].
     pub fn last(&mut self) -> Result<Option<(K, V)>, Error> {
@@ -80,6 +134,20 @@ impl<'t, K: Key, V: Value> Cursor<'t, K, V> {
     }
 
     /// Moves to the next entry, or to the first one if it was not moved before.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let tides = db.tree::<u32, String>("tides")?;
+    /// # for (minute, tide) in [(340, "high"), (720, "low"), (1085, "high")] {
+    /// #     tides.put(&minute, tide)?;
+    /// # }
+    /// let mut cursor = tides.cursor();
+    /// cursor.seek(&300)?;
+    /// assert_eq!(cursor.next()?, Some((720, "low".to_string())));
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`Cursor::seek`].
@@ -90,6 +158,20 @@ impl<'t, K: Key, V: Value> Cursor<'t, K, V> {
 
     /// Moves to the entry before, or to the last one if it was not moved before.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let tides = db.tree::<u32, String>("tides")?;
+    /// # for (minute, tide) in [(340, "high"), (720, "low"), (1085, "high")] {
+    /// #     tides.put(&minute, tide)?;
+    /// # }
+    /// let mut cursor = tides.cursor();
+    /// cursor.seek(&800)?;
+    /// assert_eq!(cursor.prev()?, Some((720, "low".to_string())));
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`Cursor::seek`].
     pub fn prev(&mut self) -> Result<Option<(K, V)>, Error> {
@@ -97,6 +179,21 @@ impl<'t, K: Key, V: Value> Cursor<'t, K, V> {
     }
 
     /// Returns the entry that it is on.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let tides = db.tree::<u32, String>("tides")?;
+    /// # for (minute, tide) in [(340, "high"), (720, "low"), (1085, "high")] {
+    /// #     tides.put(&minute, tide)?;
+    /// # }
+    /// let mut cursor = tides.cursor();
+    /// assert_eq!(cursor.entry()?, None);
+    /// cursor.seek(&500)?;
+    /// assert_eq!(cursor.entry()?, Some((720, "low".to_string())));
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::Decode`].

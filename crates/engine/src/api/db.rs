@@ -74,6 +74,18 @@ impl Db {
     /// that cannot be, nothing is changed. A log that is sound is recovered as by [`Db::open`].
     /// [`Db::recovery`] says what was given up.
     ///
+    /// ```
+    /// use millpond::{Db, Options};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("pond.mp");
+    /// let db = Db::open_salvaging(&path, Options::new().memory(16 << 20))?;
+    /// if let Some(salvaged) = db.recovery().and_then(|recovery| recovery.salvaged) {
+    ///     println!("{} commits are lost", salvaged.lost.commits);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`Db::open`], or the damage, if no sound store can be had.
     pub fn open_salvaging(path: impl AsRef<Path>, options: Options) -> Result<Db, Error> {
@@ -100,6 +112,20 @@ impl Db {
     /// Opens the store on any device, or creates it if the device is empty. Statistics are not
     /// published.
     ///
+    /// ```
+    /// use millpond::{Db, Options};
+    /// use millpond::internals::io::{Device, MemoryDevice};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::sync::Arc;
+    /// let device: Arc<dyn Device> = Arc::new(MemoryDevice::new());
+    /// let db = Db::open_on(device.clone(), Options::new().memory(16 << 20))?;
+    /// db.tree::<String, u32>("birds")?.put("heron", &3)?;
+    /// db.close()?;
+    /// let db = Db::open_on(device, Options::new().memory(16 << 20))?;
+    /// assert_eq!(db.tree::<String, u32>("birds")?.get("heron")?, Some(3));
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`Db::open`].
     pub fn open_on(device: Arc<dyn Device>, options: Options) -> Result<Db, Error> {
@@ -108,6 +134,17 @@ impl Db {
 
     /// Opens the store on `device`, with its log on `log`, or creates both if they are empty. If it
     /// was not closed, it is recovered.
+    ///
+    /// ```
+    /// use millpond::{Db, Options};
+    /// use millpond::internals::io::MemoryDevice;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::sync::Arc;
+    /// let [data, log] = [0, 1].map(|_| Arc::new(MemoryDevice::new()));
+    /// let db = Db::open_on_devices(data, log, Options::new().memory(16 << 20))?;
+    /// db.transact(|tx| tx.tree(&db.tree::<String, u32>("birds")?).put("heron", &3))?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`Db::open`].
@@ -222,6 +259,20 @@ impl Db {
     /// As [`Db::backup_to`], telling `watch` how far it has come after each MiB. It may wait there,
     /// to limit the load on the device, and returns `Break` to end the backup.
     ///
+    /// ```
+    /// use millpond::{Db, Options};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// use std::ops::ControlFlow;
+    /// let db = Db::open(folder.path().join("pond.mp"), Options::new().memory(16 << 20))?;
+    /// db.tree::<String, u32>("birds")?.put("heron", &3)?;
+    /// db.backup_with(folder.path().join("monday.mp"), &mut |progress| {
+    ///     println!("{:?}: {} of {} bytes", progress.phase, progress.done, progress.total);
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// As [`Db::backup_to`], or [`BackupError::GivenUp`](crate::BackupError::GivenUp).
     pub fn backup_with(
@@ -235,6 +286,22 @@ impl Db {
     /// Copies the store to two empty devices while it is used, as a crash would leave it: opening
     /// the copy ([`Db::open_on_devices`]) recovers it. What is in it is what [`Db::backup_to`]
     /// says. It has the store's own id: neither log must ever get beside the other data.
+    ///
+    /// ```
+    /// use millpond::{Db, Options};
+    /// use millpond::internals::io::{Device, MemoryDevice};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// use std::ops::ControlFlow;
+    /// use std::sync::Arc;
+    /// let db = Db::open(folder.path().join("pond.mp"), Options::new().memory(16 << 20))?;
+    /// db.tree::<String, u32>("birds")?.put("heron", &3)?;
+    /// let [data, log]: [Arc<dyn Device>; 2] = [0, 1].map(|_| Arc::new(MemoryDevice::new()) as _);
+    /// db.backup_to_devices(&data, &log, &mut |_| ControlFlow::Continue(()))?;
+    /// let copy = Db::open_on_devices(data, log, Options::new().memory(16 << 20))?;
+    /// assert_eq!(copy.tree::<String, u32>("birds")?.get("heron")?, Some(3));
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`Db::backup_with`]. What is on the devices then is of no use.

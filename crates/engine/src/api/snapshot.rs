@@ -133,20 +133,12 @@ impl Snapshot {
         self.raw_tree(tree).look_with(key, f)
     }
 
-    pub fn contains(&self, tree: &RawTree, key: &[u8]) -> Result<bool, Error> {
-        self.raw_tree(tree).contains(key)
-    }
-
     pub fn range<'t, 'k>(
         &self,
         tree: &'t RawTree,
         range: impl RangeBounds<&'k [u8]>,
     ) -> Result<RawRange<'t>, Error> {
         self.key_range(tree, &KeyRange::of_bytes(range))
-    }
-
-    pub fn prefix<'t>(&self, tree: &'t RawTree, prefix: &[u8]) -> Result<RawRange<'t>, Error> {
-        self.key_range(tree, &KeyRange::of_prefix::<Vec<u8>>(prefix))
     }
 
     pub fn iter<'t>(&self, tree: &'t RawTree) -> Result<RawRange<'t>, Error> {

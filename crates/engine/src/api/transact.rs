@@ -49,18 +49,37 @@ impl Default for TransactOptions {
 
 impl TransactOptions {
     /// Sets the options of its transactions.
+    ///
+    /// ```
+    /// use millpond::{Durability, TransactOptions, TxnOptions};
+    /// let txn = TxnOptions::default().durability(Durability::Async);
+    /// let options = TransactOptions::default().txn(txn);
+    /// assert!(options.txn.is_some_and(|txn| txn.durability == Durability::Async));
+    /// ```
     #[must_use]
     pub fn txn(self, txn: TxnOptions) -> TransactOptions {
         TransactOptions { txn: Some(txn), ..self }
     }
 
     /// Sets how long it retries.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use millpond::TransactOptions;
+    /// let once = TransactOptions::default().retry_time(Duration::ZERO);
+    /// assert!(once.retry_time < TransactOptions::default().retry_time);
+    /// ```
     #[must_use]
     pub fn retry_time(self, retry_time: Duration) -> TransactOptions {
         TransactOptions { retry_time, ..self }
     }
 
     /// Sets whether it retries after a lock was waited for too long.
+    ///
+    /// ```
+    /// use millpond::TransactOptions;
+    /// assert!(TransactOptions::default().retry_timeouts(true).retry_timeouts);
+    /// ```
     #[must_use]
     pub fn retry_timeouts(self, retry_timeouts: bool) -> TransactOptions {
         TransactOptions { retry_timeouts, ..self }

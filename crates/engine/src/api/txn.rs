@@ -137,6 +137,15 @@ impl Txn {
     }
 
     /// Its id.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let (first, second) = (db.begin()?, db.begin()?);
+    /// assert!(first.id() < second.id());
+    /// # Ok(()) }
+    /// ```
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -185,6 +194,19 @@ impl Txn {
 
     /// Undoes what was changed since `savepoint`, which remains. Locks are kept.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let ponds = db.tree::<String, u32>("ponds")?;
+    /// let mut tx = db.begin()?;
+    /// let before = tx.savepoint();
+    /// tx.tree(&ponds).put("mill", &7)?;
+    /// tx.rollback_to(&before)?;
+    /// assert_eq!(tx.tree(&ponds).get("mill")?, None);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// The savepoint is another transaction's, or gone with an earlier one; or the store failed.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<(), Error> {
@@ -193,6 +215,18 @@ impl Txn {
 
     /// Commits the transaction: its changes stay, as durable as its options ask for.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let ponds = db.tree::<String, u32>("ponds")?;
+    /// let tx = db.begin()?;
+    /// tx.tree(&ponds).put("mill", &7)?;
+    /// tx.commit()?;
+    /// assert_eq!(ponds.get("mill")?, Some(7));
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// The log failed: whether the transaction is durable shows when the store is opened again.
     pub fn commit(self) -> Result<(), Error> {
@@ -200,6 +234,18 @@ impl Txn {
     }
 
     /// Aborts the transaction: its changes are undone.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let ponds = db.tree::<String, u32>("ponds")?;
+    /// let tx = db.begin()?;
+    /// tx.tree(&ponds).put("mill", &7)?;
+    /// tx.abort()?;
+    /// assert_eq!(ponds.get("mill")?, None);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// The store failed. It must be opened again, and undoes the transaction then.
@@ -225,29 +271,12 @@ impl Txn {
         self.raw_tree(tree).look_with(key, f)
     }
 
-    pub fn contains(&mut self, tree: &RawTree, key: &[u8]) -> Result<bool, Error> {
-        self.raw_tree(tree).contains(key)
-    }
-
     pub fn get_for_update(&mut self, tree: &RawTree, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         self.raw_tree(tree).get_for_update(key)
     }
 
     pub fn put(&mut self, tree: &RawTree, key: &[u8], value: &[u8]) -> Result<bool, Error> {
         self.raw_tree(tree).put(key, value)
-    }
-
-    pub fn insert_if_absent(
-        &mut self,
-        tree: &RawTree,
-        key: &[u8],
-        value: &[u8],
-    ) -> Result<bool, Error> {
-        self.raw_tree(tree).insert_if_absent(key, value)
-    }
-
-    pub fn replace(&mut self, tree: &RawTree, key: &[u8], value: &[u8]) -> Result<bool, Error> {
-        self.raw_tree(tree).replace(key, value)
     }
 
     pub fn delete(&mut self, tree: &RawTree, key: &[u8]) -> Result<bool, Error> {

@@ -3,6 +3,16 @@
 use crate::pool::PoolError;
 
 /// An error of an operation that writes.
+///
+/// ```
+/// # use millpond::{Db, Error, Options, WriteError};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let tree = db.raw_tree("ponds")?;
+/// let long = tree.put(&[7; 5000], b"");
+/// assert!(matches!(long, Err(Error::Write(WriteError::KeyTooLong { len: 5000, .. }))));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
@@ -28,6 +38,16 @@ pub enum WriteError {
 }
 
 /// An error of writing or reading a value as a stream.
+///
+/// ```
+/// # use millpond::{Db, Error, Options, StreamError};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let films = db.tree::<String, Vec<u8>>("films")?;
+/// let short = films.put_from("heron", 100, &[7; 50][..]);
+/// assert!(matches!(short, Err(Error::Stream(StreamError::Short { read: 50, len: 100 }))));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
@@ -62,6 +82,17 @@ impl From<PoolError> for StreamError {
 }
 
 /// An error of a bulk load.
+///
+/// ```
+/// # use millpond::{BulkError, BulkOptions, Db, Error, Options};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let tree = db.tree::<u32, String>("words")?;
+/// let rows = [(2, "two".to_string()), (1, "one".to_string())];
+/// let refused = tree.bulk_load(rows, BulkOptions::default());
+/// assert!(matches!(refused, Err(Error::Bulk(BulkError::Order { row: 1, .. }))), "{refused:?}");
+/// # Ok(()) }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BulkError {

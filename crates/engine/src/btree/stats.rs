@@ -32,6 +32,17 @@ impl LevelStats {
 }
 
 /// The size of a tree.
+///
+/// ```
+/// # use millpond::{Db, Error, Options};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let tree = db.raw_tree("ponds")?;
+/// tree.put(b"mill", b"deep")?;
+/// let stats = tree.stats()?;
+/// assert_eq!((stats.key_bytes, stats.value_bytes, stats.overflow_pages), (4, 4, 0));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TreeStats {
     /// From the leaves up.
@@ -50,11 +61,33 @@ pub struct TreeStats {
 
 impl TreeStats {
     /// Levels of nodes.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let tree = db.raw_tree("ponds")?;
+    /// tree.put(b"mill", b"deep")?;
+    /// let stats = tree.stats()?;
+    /// assert_eq!(stats.height(), 1);
+    /// # Ok(()) }
+    /// ```
     pub fn height(&self) -> usize {
         self.levels.len()
     }
 
     /// Entries in leaves.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let tree = db.raw_tree("ponds")?;
+    /// tree.put(b"mill", b"deep")?;
+    /// let stats = tree.stats()?;
+    /// assert_eq!(stats.entries(), 1);
+    /// # Ok(()) }
+    /// ```
     pub fn entries(&self) -> u64 {
         self.levels.first().map_or(0, |leaves| leaves.entries)
     }

@@ -5,6 +5,17 @@ use std::fmt;
 /// Bytes that are not what they were taken for.
 ///
 /// `at` is the offset in the key or value, in bytes.
+///
+/// ```
+/// # use millpond::{Db, DecodeError, Error, Options};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// db.raw_tree("ponds")?.put(b"mill", b"deep")?;
+/// let ponds = db.tree::<String, u16>("ponds")?; // its values have four bytes
+/// let wrong = ponds.get("mill");
+/// assert!(matches!(wrong, Err(Error::Decode { error: DecodeError::Trailing { .. }, .. })));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
@@ -144,8 +155,29 @@ pub(crate) fn tuple_name(parts: &[Option<String>]) -> Option<String> {
 }
 
 /// Where an encoding is appended.
+///
+/// ```
+/// use millpond::{EncodeKey, Sink};
+/// /// Counts bytes.
+/// struct Length(usize);
+/// impl Sink for Length {
+///     fn put(&mut self, bytes: &[u8]) {
+///         self.0 += bytes.len();
+///     }
+/// }
+/// let mut length = Length(0);
+/// ("bolts", 8u32).encode(&mut length);
+/// assert_eq!(length.0, 11);
+/// ```
 pub trait Sink {
     /// Appends `bytes`.
+    ///
+    /// ```
+    /// use millpond::Sink;
+    /// let mut bytes = Vec::new();
+    /// bytes.put(b"deep");
+    /// assert_eq!(bytes, b"deep");
+    /// ```
     fn put(&mut self, bytes: &[u8]);
 }
 
@@ -216,6 +248,29 @@ impl Sink for Buffer {
 }
 
 /// Bytes that are being decoded, from front to back.
+///
+/// ```
+/// use millpond::{DecodeError, DecodeKey, EncodeKey, Reader, Sink};
+///
+/// /// A colour: three bytes.
+/// #[derive(Debug, PartialEq)]
+/// struct Colour([u8; 3]);
+///
+/// impl EncodeKey for Colour {
+///     fn encode_part(&self, out: &mut impl Sink) {
+///         out.put(&self.0);
+///     }
+/// }
+///
+/// impl DecodeKey<'_> for Colour {
+///     fn decode_part(reader: &mut Reader<'_>) -> Result<Colour, DecodeError> {
+///         reader.array().map(Colour)
+///     }
+/// }
+///
+/// assert_eq!(Colour::decode(&[7, 8, 9]), Ok(Colour([7, 8, 9])));
+/// assert!(matches!(Colour::decode(&[7, 8]), Err(DecodeError::TooShort { .. })));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -243,6 +298,30 @@ impl<'a> Reader<'a> {
 
     /// Takes the next `count` bytes.
     ///
+    /// ```
+    /// use millpond::{DecodeError, DecodeKey, EncodeKey, Reader, Sink};
+    ///
+    /// /// A colour: three bytes.
+    /// #[derive(Debug, PartialEq)]
+    /// struct Colour([u8; 3]);
+    ///
+    /// impl EncodeKey for Colour {
+    ///     fn encode_part(&self, out: &mut impl Sink) {
+    ///         out.put(&self.0);
+    ///     }
+    /// }
+    ///
+    /// impl DecodeKey<'_> for Colour {
+    ///     fn decode_part(reader: &mut Reader<'_>) -> Result<Colour, DecodeError> {
+    ///         let bytes = reader.take(3)?;
+    ///         Ok(Colour([bytes[0], bytes[1], bytes[2]]))
+    ///     }
+    /// }
+    ///
+    /// assert_eq!(Colour::decode(&[7, 8, 9]), Ok(Colour([7, 8, 9])));
+    /// assert!(matches!(Colour::decode(&[7, 8]), Err(DecodeError::TooShort { .. })));
+    /// ```
+    ///
     /// # Errors
     /// [`DecodeError::TooShort`].
     pub fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
@@ -257,6 +336,29 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes the next `N` bytes.
+    ///
+    /// ```
+    /// use millpond::{DecodeError, DecodeKey, EncodeKey, Reader, Sink};
+    ///
+    /// /// A colour: three bytes.
+    /// #[derive(Debug, PartialEq)]
+    /// struct Colour([u8; 3]);
+    ///
+    /// impl EncodeKey for Colour {
+    ///     fn encode_part(&self, out: &mut impl Sink) {
+    ///         out.put(&self.0);
+    ///     }
+    /// }
+    ///
+    /// impl DecodeKey<'_> for Colour {
+    ///     fn decode_part(reader: &mut Reader<'_>) -> Result<Colour, DecodeError> {
+    ///         Ok(Colour(reader.array()?))
+    ///     }
+    /// }
+    ///
+    /// assert_eq!(Colour::decode(&[7, 8, 9]), Ok(Colour([7, 8, 9])));
+    /// assert!(matches!(Colour::decode(&[7, 8]), Err(DecodeError::TooShort { .. })));
+    /// ```
     ///
     /// # Errors
     /// [`DecodeError::TooShort`].

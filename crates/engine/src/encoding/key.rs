@@ -42,11 +42,32 @@ use crate::encoding::codec::{Buffer, DecodeError, Reader, Sink};
 /// Something that is written as (a part of) a key, in an order-preserving form.
 ///
 /// Also implemented for what is only borrowed: `str`, `[u8]`, references.
+///
+/// ```
+/// use millpond::EncodeKey;
+/// // The order of the bytes is that of the keys.
+/// assert!((-1i32).to_key_bytes() < 7i32.to_key_bytes());
+/// assert!(("bolt", 8u32).to_key_bytes() < ("bolts", 6u32).to_key_bytes());
+/// ```
 pub trait EncodeKey {
     /// Appends the part form: order-preserving and self-delimiting, whatever follows.
+    ///
+    /// ```
+    /// use millpond::EncodeKey;
+    /// let mut bytes = Vec::new();
+    /// "ab".encode_part(&mut bytes); // ends itself, as more may follow
+    /// assert_eq!(bytes, [b'a', b'b', 0, 0]);
+    /// ```
     fn encode_part(&self, out: &mut impl Sink);
 
     /// Appends the whole form: order-preserving where nothing follows.
+    ///
+    /// ```
+    /// use millpond::EncodeKey;
+    /// let mut bytes = Vec::new();
+    /// "ab".encode(&mut bytes);
+    /// assert_eq!(bytes, b"ab");
+    /// ```
     #[inline]
     fn encode(&self, out: &mut impl Sink) {
         self.encode_part(out);
@@ -54,6 +75,11 @@ pub trait EncodeKey {
 
     /// Calls `then` with the whole form, without an allocation if that is short (64 bytes) or
     /// equal to what is in memory.
+    ///
+    /// ```
+    /// use millpond::EncodeKey;
+    /// assert_eq!(7u64.with_encoded(|bytes| bytes.len()), 8);
+    /// ```
     #[inline]
     fn with_encoded<R>(&self, then: impl FnOnce(&[u8]) -> R) -> R {
         let mut buffer = Buffer::new();
@@ -62,6 +88,11 @@ pub trait EncodeKey {
     }
 
     /// The whole form, as bytes of its own.
+    ///
+    /// ```
+    /// use millpond::EncodeKey;
+    /// assert_eq!(258u16.to_key_bytes(), [1, 2]);
+    /// ```
     fn to_key_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.encode(&mut bytes);
@@ -73,8 +104,38 @@ pub trait EncodeKey {
 ///
 /// `Cow<str>` and `Cow<[u8]>` borrow unless the string was escaped, that is, stood in a tuple and
 /// has a zero byte.
+///
+/// ```
+/// use millpond::{DecodeKey, EncodeKey};
+/// let bytes = ("bolts", 8u32).to_key_bytes();
+/// assert_eq!(<(String, u32)>::decode(&bytes), Ok(("bolts".to_string(), 8)));
+/// ```
 pub trait DecodeKey<'a>: Sized {
     /// Takes a part form from the front.
+    ///
+    /// ```
+    /// use millpond::{DecodeError, DecodeKey, EncodeKey, Reader, Sink};
+    ///
+    /// #[derive(Debug, PartialEq)]
+    /// struct Day { year: u16, day: u16 }
+    ///
+    /// impl EncodeKey for Day {
+    ///     fn encode_part(&self, out: &mut impl Sink) {
+    ///         (self.year, self.day).encode_part(out);
+    ///     }
+    /// }
+    ///
+    /// impl DecodeKey<'_> for Day {
+    ///     fn decode_part(reader: &mut Reader<'_>) -> Result<Day, DecodeError> {
+    ///         let (year, day) = DecodeKey::decode_part(reader)?;
+    ///         Ok(Day { year, day })
+    ///     }
+    /// }
+    ///
+    ///
+    /// let bytes = Day { year: 1815, day: 344 }.to_key_bytes();
+    /// assert_eq!(Day::decode(&bytes), Ok(Day { year: 1815, day: 344 }));
+    /// ```
     ///
     /// # Errors
     /// [`DecodeError`] when the bytes are no such thing.
@@ -84,11 +145,22 @@ pub trait DecodeKey<'a>: Sized {
     /// that are encoded in the same way have the same name. `None`, unless told: the type is not
     /// kept and not compared. For a type of your own, choose a name that says which encoding it
     /// is, and another one when that changes.
+    ///
+    /// ```
+    /// use millpond::DecodeKey;
+    /// assert_eq!(<(String, u32)>::type_name().as_deref(), Some("(String, u32)"));
+    /// ```
     fn type_name() -> Option<String> {
         None
     }
 
     /// Decodes a whole form.
+    ///
+    /// ```
+    /// use millpond::{DecodeError, DecodeKey};
+    /// assert_eq!(u16::decode(&[1, 2]), Ok(258));
+    /// assert!(matches!(u16::decode(&[1]), Err(DecodeError::TooShort { .. })));
+    /// ```
     ///
     /// # Errors
     /// [`DecodeError`] when the bytes are no such thing, or more than that.
@@ -105,6 +177,35 @@ pub trait DecodeKey<'a>: Sized {
 ///
 /// Implemented for whatever has both. For a type of your own, implement those two and
 /// `PartLike<Self>`, usually by delegating to a tuple of its fields.
+///
+/// ```
+/// use millpond::{DecodeError, DecodeKey, EncodeKey, PartLike, Reader, Sink};
+///
+/// #[derive(Debug, PartialEq)]
+/// struct Day { year: u16, day: u16 }
+///
+/// impl EncodeKey for Day {
+///     fn encode_part(&self, out: &mut impl Sink) {
+///         (self.year, self.day).encode_part(out);
+///     }
+/// }
+///
+/// impl DecodeKey<'_> for Day {
+///     fn decode_part(reader: &mut Reader<'_>) -> Result<Day, DecodeError> {
+///         let (year, day) = DecodeKey::decode_part(reader)?;
+///         Ok(Day { year, day })
+///     }
+/// }
+///
+/// impl PartLike<Day> for Day {}
+///
+/// # fn main() -> Result<(), millpond::Error> {
+/// # let db = millpond::Db::in_memory(millpond::Options::new().memory(16 << 20))?;
+/// let tides = db.tree::<Day, String>("tides")?;
+/// tides.put(&Day { year: 1815, day: 344 }, "spring")?;
+/// assert_eq!(tides.first()?.map(|(day, _)| day.year), Some(1815));
+/// # Ok(()) }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     note = "integers but usize and isize, floats, bool, char, String, Vec<u8>, [u8; N], Option \
@@ -116,9 +217,30 @@ impl<K: EncodeKey + for<'a> DecodeKey<'a>> Key for K {}
 
 /// Something whose *part form* is that of a `K`: `str` for `String`, `&T` for `T`,
 /// `(&str, u32)` for `(String, u32)`. A promise about encodings, not checked by the compiler.
+///
+/// ```
+/// # use millpond::{Db, Error, Options};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// // `str` is written as `String` is, so it stands for one inside a tuple.
+/// let stock = db.tree::<(String, u32), u64>("stock")?;
+/// stock.put(&("bolts", 8), &1200)?;
+/// assert_eq!(stock.get(&("bolts", 8))?, Some(1200));
+/// # Ok(()) }
+/// ```
 pub trait PartLike<K>: EncodeKey {}
 
 /// Something whose *whole form* is that of a `K`, so that one can look up a `K` with it.
+///
+/// ```
+/// # use millpond::{Db, Error, Options};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let birds = db.tree::<String, u32>("birds")?;
+/// birds.put("heron", &3)?; // a `&str` stands for a `String`
+/// assert_eq!(birds.get(&"heron".to_string())?, Some(3));
+/// # Ok(()) }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand for a key of type `{K}`",
     note = "pass the key type itself, or its borrowed form: str for String, [u8] for Vec<u8>, \
@@ -132,6 +254,16 @@ impl<const N: usize> KeyLike<Vec<u8>> for [u8; N] {}
 
 /// Something whose encoding is a byte prefix of exactly those keys of type `K` that begin with
 /// it: the first elements of a tuple, the first characters of a string.
+///
+/// ```
+/// # use millpond::{Db, Error, Options};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let stock = db.tree::<(String, u32), u64>("stock")?;
+/// stock.put(&("bolts", 8), &1200)?;
+/// assert_eq!(stock.prefix(&("bolts",)).count(), 1);
+/// # Ok(()) }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a prefix of keys of type `{K}`",
     note = "tuples begin with tuples of their first elements, (A,) for (A, B); String begins with \
@@ -139,9 +271,22 @@ impl<const N: usize> KeyLike<Vec<u8>> for [u8; N] {}
 )]
 pub trait PrefixOf<K> {
     /// Appends the prefix.
+    ///
+    /// ```
+    /// use millpond::PrefixOf;
+    /// let mut bytes = Vec::new();
+    /// PrefixOf::<String>::encode_prefix("bo", &mut bytes);
+    /// assert_eq!(bytes, b"bo");
+    /// ```
     fn encode_prefix(&self, out: &mut impl Sink);
 
     /// The prefix, as bytes of its own.
+    ///
+    /// ```
+    /// use millpond::PrefixOf;
+    /// let prefix = PrefixOf::<(u16, String)>::to_prefix_bytes(&(258u16,));
+    /// assert_eq!(prefix, [1, 2]);
+    /// ```
     fn to_prefix_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.encode_prefix(&mut bytes);

@@ -10,6 +10,18 @@ use std::ops::{
 use crate::encoding::key::{KeyLike, PrefixOf, prefix_end};
 
 /// A range of encoded keys; bytes compare as the keys do.
+///
+/// ```
+/// # use millpond::{Db, Error, KeyRange, Options};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let birds = db.tree::<String, u32>("birds")?;
+/// birds.put("heron", &3)?;
+/// birds.put("hoopoe", &1)?;
+/// let (range, prefix) = (KeyRange::of::<String, _>("hi"..), KeyRange::of_prefix::<String>("he"));
+/// assert_eq!((birds.count(range)?, birds.count(prefix)?), (1, 1));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct KeyRange {
     /// Where it begins.
@@ -26,6 +38,12 @@ impl KeyRange {
     /// `String`.
     ///
     /// A range that ends before it begins is empty, as [`KeyRange::is_empty`] says.
+    ///
+    /// ```
+    /// use millpond::KeyRange;
+    /// let range = KeyRange::of::<String, _>("a".."c");
+    /// assert!(range.contains(b"b") && !range.contains(b"c"));
+    /// ```
     pub fn of<K, Q: KeyLike<K>>(range: impl RangeBounds<Q>) -> KeyRange {
         let bytes = |bound: Bound<&Q>| bound.map(|key| key.to_key_bytes());
         KeyRange { start: bytes(range.start_bound()), end: bytes(range.end_bound()) }
@@ -39,6 +57,12 @@ impl KeyRange {
     }
 
     /// The keys of type `K` that begin with `prefix`.
+    ///
+    /// ```
+    /// use millpond::KeyRange;
+    /// let range = KeyRange::of_prefix::<(u16, String)>(&(258u16,));
+    /// assert!(range.contains(&[1, 2, b'x']) && !range.contains(&[1, 3]));
+    /// ```
     pub fn of_prefix<K>(prefix: &(impl PrefixOf<K> + ?Sized)) -> KeyRange {
         let start = prefix.to_prefix_bytes();
         let end = prefix_end(&start).map_or(Bound::Unbounded, Bound::Excluded);
@@ -46,6 +70,11 @@ impl KeyRange {
     }
 
     /// Whether no key at all can lie within.
+    ///
+    /// ```
+    /// use millpond::KeyRange;
+    /// assert!(KeyRange::of::<u32, _>(7..7).is_empty() && !KeyRange::ALL.is_empty());
+    /// ```
     pub fn is_empty(&self) -> bool {
         match (&self.start, &self.end) {
             (Bound::Unbounded, _) => matches!(&self.end, Bound::Excluded(end) if end.is_empty()),
@@ -57,6 +86,11 @@ impl KeyRange {
     }
 
     /// Whether `key` lies within.
+    ///
+    /// ```
+    /// use millpond::KeyRange;
+    /// assert!(KeyRange::of::<Vec<u8>, _>(&b"m"[..]..).contains(b"mill"));
+    /// ```
     pub fn contains(&self, key: &[u8]) -> bool {
         let is_behind_start = match &self.start {
             Bound::Included(start) => key >= start.as_slice(),
@@ -81,6 +115,20 @@ impl KeyRange {
 /// A range of keys of type `K`, as methods take it: `..`, `3..7`, `"a"..="c"` and the other ranges
 /// of Rust with bounds that stand for a `K`, a pair of [`Bound`]s, or a [`KeyRange`], which may be
 /// that of a prefix.
+///
+/// ```
+/// # use millpond::{Db, Error, Options};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// use std::ops::Bound;
+/// let counts = db.tree::<u32, u64>("counts")?;
+/// for n in 0..10 {
+///     counts.put(&n, &0)?;
+/// }
+/// let behind = (Bound::Excluded(3), Bound::Unbounded);
+/// assert_eq!((counts.count(3..7)?, counts.count(..=3)?, counts.count(behind)?), (4, 4, 6));
+/// # Ok(()) }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no range of keys of type `{K}`",
     note = "bounds are keys or their borrowed forms, all of one type: \"a\"..\"c\" for String, \
@@ -88,6 +136,12 @@ impl KeyRange {
 )]
 pub trait KeyBounds<K> {
     /// The range of encoded keys.
+    ///
+    /// ```
+    /// use millpond::KeyBounds;
+    /// let range = KeyBounds::<u16>::to_key_range(&(1..3));
+    /// assert!(range.contains(&[0, 2]) && !range.contains(&[0, 3]));
+    /// ```
     fn to_key_range(&self) -> KeyRange;
 }
 

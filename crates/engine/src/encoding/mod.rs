@@ -6,6 +6,7 @@ pub mod key_range;
 mod key_strings;
 mod key_tuples;
 pub mod value;
+mod value_tuples;
 
 pub use codec::DecodeError;
 pub use key::Key;

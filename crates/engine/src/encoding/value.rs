@@ -16,21 +16,39 @@
 
 use std::borrow::Cow;
 
-use crate::encoding::codec::{Buffer, DecodeError, Expected, Reader, Sink, tuple_name};
+use crate::encoding::codec::{Buffer, DecodeError, Expected, Reader, Sink};
 
 /// Something that is written as (a part of) a value.
 ///
 /// Also implemented for what is only borrowed: `str`, `[u8]`, references.
+///
+/// ```
+/// use millpond::EncodeValue;
+/// assert_eq!("deep".to_value_bytes(), b"deep");
+/// assert_eq!(258u16.to_value_bytes(), [2, 1]);
+/// ```
 pub trait EncodeValue {
     /// The length of every encoding in bytes; `None` if they differ. What reads the type has the
     /// same [`DecodeValue::LENGTH`].
     const LENGTH: Option<usize> = None;
 
     /// Appends the encoding.
+    ///
+    /// ```
+    /// use millpond::EncodeValue;
+    /// let mut bytes = Vec::new();
+    /// Some(7u8).encode(&mut bytes);
+    /// assert_eq!(bytes, [1, 7]);
+    /// ```
     fn encode(&self, out: &mut impl Sink);
 
     /// Calls `then` with the encoding, without an allocation if that is short (64 bytes) or equal
     /// to what is in memory.
+    ///
+    /// ```
+    /// use millpond::EncodeValue;
+    /// assert_eq!(7u64.with_encoded(|bytes| bytes.len()), 8);
+    /// ```
     #[inline]
     fn with_encoded<R>(&self, then: impl FnOnce(&[u8]) -> R) -> R {
         let mut buffer = Buffer::new();
@@ -39,6 +57,11 @@ pub trait EncodeValue {
     }
 
     /// The encoding, as bytes of its own.
+    ///
+    /// ```
+    /// use millpond::EncodeValue;
+    /// assert_eq!((7u8, true).to_value_bytes(), [7, 1]);
+    /// ```
     fn to_value_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.encode(&mut bytes);
@@ -48,11 +71,22 @@ pub trait EncodeValue {
 
 /// Something that can be read back from a value's bytes: `&str`, `&[u8]` and the two `Cow`s
 /// without copying.
+///
+/// ```
+/// use millpond::DecodeValue;
+/// assert_eq!(<&str>::decode(b"deep"), Ok("deep")); // nothing is copied
+/// ```
 pub trait DecodeValue<'a>: Sized {
     /// As [`EncodeValue::LENGTH`].
     const LENGTH: Option<usize> = None;
 
     /// Decodes a value that fills `bytes`.
+    ///
+    /// ```
+    /// use millpond::{DecodeError, DecodeValue};
+    /// assert_eq!(u16::decode(&[2, 1]), Ok(258));
+    /// assert!(matches!(u16::decode(&[2, 1, 0]), Err(DecodeError::Trailing { .. })));
+    /// ```
     ///
     /// # Errors
     /// [`DecodeError`] when the bytes are no such thing.
@@ -60,6 +94,11 @@ pub trait DecodeValue<'a>: Sized {
 
     /// The name of the type, as trees keep it; see
     /// [`DecodeKey::type_name`](crate::encoding::key::DecodeKey::type_name).
+    ///
+    /// ```
+    /// use millpond::DecodeValue;
+    /// assert_eq!(<u64 as DecodeValue>::type_name().as_deref(), Some("u64"));
+    /// ```
     fn type_name() -> Option<String> {
         None
     }
@@ -69,6 +108,34 @@ pub trait DecodeValue<'a>: Sized {
 ///
 /// Implemented for whatever has both. For a type of your own, implement those two and
 /// `ValueLike<Self>`.
+///
+/// ```
+/// use millpond::{DecodeError, DecodeValue, EncodeValue, Sink, ValueLike};
+///
+/// #[derive(Debug, PartialEq)]
+/// struct Depth(u16);
+///
+/// impl EncodeValue for Depth {
+///     fn encode(&self, out: &mut impl Sink) {
+///         self.0.encode(out);
+///     }
+/// }
+///
+/// impl DecodeValue<'_> for Depth {
+///     fn decode(bytes: &[u8]) -> Result<Depth, DecodeError> {
+///         Ok(Depth(u16::decode(bytes)?))
+///     }
+/// }
+///
+/// impl ValueLike<Depth> for Depth {}
+///
+/// # fn main() -> Result<(), millpond::Error> {
+/// # let db = millpond::Db::in_memory(millpond::Options::new().memory(16 << 20))?;
+/// let ponds = db.tree::<String, Depth>("ponds")?;
+/// ponds.put("mill", &Depth(3))?;
+/// assert_eq!(ponds.get("mill")?, Some(Depth(3)));
+/// # Ok(()) }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a value",
     note = "integers but usize and isize, floats, bool, char, (), String, Vec<u8>, [u8; N], \
@@ -79,6 +146,16 @@ pub trait Value: EncodeValue + for<'a> DecodeValue<'a> {}
 impl<V: EncodeValue + for<'a> DecodeValue<'a>> Value for V {}
 
 /// Something whose encoding is that of a `V`: `str` for `String`, `&T` for `T`.
+///
+/// ```
+/// # use millpond::{Db, Error, Options};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let ponds = db.tree::<u32, String>("ponds")?;
+/// ponds.put(&7, "mill")?; // a `&str` stands for a `String`
+/// assert_eq!(ponds.get(&7)?.as_deref(), Some("mill"));
+/// # Ok(()) }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand for a value of type `{V}`",
     note = "pass the value type itself, or its borrowed form: str for String, [u8] for Vec<u8>"
@@ -297,104 +374,10 @@ strings_back! {
     Cow<'a, str> as "String": |bytes| <&str>::decode(bytes).map(Cow::Borrowed);
 }
 
-/// Appends a length.
-fn put_length(mut length: usize, out: &mut impl Sink) {
-    while length > 0x7F {
-        out.put(&[length as u8 | 0x80]);
-        length >>= 7;
-    }
-    out.put(&[length as u8]);
-}
-
-/// Takes a length in its shortest form.
-fn take_length(reader: &mut Reader<'_>) -> Result<usize, DecodeError> {
-    let mut length = 0u64;
-    for shift in (0..63).step_by(7) {
-        let at = reader.at();
-        let [byte] = reader.array()?;
-        length |= u64::from(byte & 0x7F) << shift;
-        if byte & 0x80 == 0 {
-            if byte == 0 && shift > 0 {
-                return Err(DecodeError::BadByte { at, byte, expected: Expected::Length });
-            }
-            // More than memory holds is more than the value holds.
-            return Ok(usize::try_from(length).unwrap_or(usize::MAX));
-        }
-    }
-    Err(DecodeError::BadByte { at: reader.at() - 1, byte: 0x80, expected: Expected::Length })
-}
-
-fn put_element<T: EncodeValue>(element: &T, is_last: bool, out: &mut impl Sink) {
-    if is_last || T::LENGTH.is_some() {
-        return element.encode(out);
-    }
-    element.with_encoded(|bytes| {
-        put_length(bytes.len(), out);
-        out.put(bytes);
-    });
-}
-
-fn take_element<'a, T: DecodeValue<'a>>(
-    reader: &mut Reader<'a>,
-    is_last: bool,
-) -> Result<T, DecodeError> {
-    let length = match T::LENGTH {
-        _ if is_last => reader.rest().len(),
-        Some(length) => length,
-        None => take_length(reader)?,
-    };
-    let at = reader.at();
-    T::decode(reader.take(length)?).map_err(|error| error.further(at))
-}
-
-const fn sum(lengths: &[Option<usize>]) -> Option<usize> {
-    let (mut sum, mut at) = (0, 0);
-    while at < lengths.len() {
-        match lengths[at] {
-            Some(length) => sum += length,
-            None => return None,
-        }
-        at += 1;
-    }
-    Some(sum)
-}
-
-macro_rules! tuple_value {
-    ($last:tt: $($V:ident $Q:ident $at:tt),+) => {
-        impl<$($V: EncodeValue),+> EncodeValue for ($($V,)+) {
-            const LENGTH: Option<usize> = sum(&[$($V::LENGTH),+]);
-            fn encode(&self, out: &mut impl Sink) {
-                $(put_element(&self.$at, $at == $last, out);)+
-            }
-        }
-
-        impl<'a, $($V: DecodeValue<'a>),+> DecodeValue<'a> for ($($V,)+) {
-            const LENGTH: Option<usize> = sum(&[$($V::LENGTH),+]);
-            fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
-                let mut reader = Reader::new(bytes);
-                Ok(($(take_element::<$V>(&mut reader, $at == $last)?,)+))
-            }
-
-            fn type_name() -> Option<String> {
-                tuple_name(&[$($V::type_name()),+])
-            }
-        }
-
-        impl<$($V, $Q: ValueLike<$V>),+> ValueLike<($($V,)+)> for ($($Q,)+) {}
-    };
-}
-tuple_value!(0: A QA 0);
-tuple_value!(1: A QA 0, B QB 1);
-tuple_value!(2: A QA 0, B QB 1, C QC 2);
-tuple_value!(3: A QA 0, B QB 1, C QC 2, D QD 3);
-tuple_value!(4: A QA 0, B QB 1, C QC 2, D QD 3, E QE 4);
-tuple_value!(5: A QA 0, B QB 1, C QC 2, D QD 3, E QE 4, F QF 5);
-tuple_value!(6: A QA 0, B QB 1, C QC 2, D QD 3, E QE 4, F QF 5, G QG 6);
-tuple_value!(7: A QA 0, B QB 1, C QC 2, D QD 3, E QE 4, F QF 5, G QG 6, H QH 7);
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encoding::value_tuples::{put_length, take_length};
     use std::fmt::Debug;
 
     fn assert_comes_back<V: Value + PartialEq + Debug>(value: &V) {

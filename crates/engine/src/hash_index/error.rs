@@ -5,6 +5,16 @@ use millpond_base::PageId;
 use crate::pool::{Jump, PoolError};
 
 /// An error of an operation that writes.
+///
+/// ```
+/// # use millpond::{Db, Error, HashWriteError, Options};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let index = db.hash_index::<String, Vec<u8>>("films")?;
+/// let long = index.put("heron", &[7; 5000][..]);
+/// assert!(matches!(long, Err(Error::HashWrite(HashWriteError::TooLong { value: 5000, .. }))));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {

@@ -5,6 +5,16 @@ use millpond_base::PageId;
 use crate::pool::{Jump, PoolError};
 
 /// An error of an operation that writes.
+///
+/// ```
+/// # use millpond::{Db, Error, HeapWriteError, Options};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let films = db.heap::<Vec<u8>>("films")?;
+/// let long = films.append(&[7; 5000][..]);
+/// assert!(matches!(long, Err(Error::HeapWrite(HeapWriteError::TooLong { len: 5000, .. }))));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {

@@ -15,6 +15,17 @@ use crate::pool::{Anchor, NewPage, Pages, PoolError, Read};
 ///
 /// The low 16 bits are a slot of a data page, the others the page's number in the heap: the path
 /// to a record is computed, not searched.
+///
+/// ```
+/// # use millpond::{Db, Error, Options, RecordId};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let notes = db.heap::<String>("notes")?;
+/// let (first, second) = (notes.append("quiet")?, notes.append("windy")?);
+/// assert!(first < second);
+/// assert_eq!(notes.get(RecordId(second.0))?.as_deref(), Some("windy"));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RecordId(pub u64);
 
@@ -25,12 +36,32 @@ impl RecordId {
     }
 
     /// Number of its data page.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.heap::<String>("notes")?;
+    /// let (first, second) = (notes.append("quiet")?, notes.append("windy")?);
+    /// assert_eq!(first.page(), second.page());
+    /// # Ok(()) }
+    /// ```
     #[inline(always)]
     pub fn page(self) -> u64 {
         self.0 >> 16
     }
 
     /// Its slot there.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.heap::<String>("notes")?;
+    /// let (first, second) = (notes.append("quiet")?, notes.append("windy")?);
+    /// assert_ne!(first.slot(), second.slot());
+    /// # Ok(()) }
+    /// ```
     #[inline(always)]
     pub fn slot(self) -> usize {
         (self.0 & 0xffff) as usize

@@ -19,6 +19,13 @@ const DIRECT_BLOCK_MAX: u64 = 4096;
 
 choice! {
     /// How reads and writes reach the kernel.
+    ///
+    /// ```
+    /// use millpond::{Options, Submission};
+    /// let options = Options::new().lab(|lab| lab.submission = Submission::Sync);
+    /// options.check().unwrap();
+    /// assert_eq!("uring".parse(), Ok(Submission::Uring));
+    /// ```
     #[derive(Default, Hash)]
     pub enum Submission {
         /// io_uring where the kernel allows it; else calls that wait, with one warning.

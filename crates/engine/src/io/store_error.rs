@@ -268,6 +268,17 @@ millpond_base::from_variants! { CreateError {
 } }
 
 /// Why a store could not be opened.
+///
+/// ```
+/// use millpond::{Db, Error, OpenError, Options};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("notes.txt");
+/// std::fs::write(&path, "milk, bread".repeat(1000))?;
+/// let refused = Db::open(&path, Options::new().memory(16 << 20));
+/// assert!(matches!(refused, Err(Error::Open(OpenError::Superblock { .. }))), "{refused:?}");
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {

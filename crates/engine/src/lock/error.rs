@@ -4,6 +4,12 @@ use std::fmt;
 use std::time::Duration;
 
 /// A tree, as errors speak of it.
+///
+/// ```
+/// use millpond::TreeName;
+/// let tree = TreeName { id: 7, name: Some("ponds".to_string()) };
+/// assert_eq!(tree.to_string(), "'ponds'");
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TreeName {
     /// The id that its pages carry.
@@ -23,6 +29,22 @@ impl fmt::Display for TreeName {
 
 /// Why a request for a lock failed. The owner keeps all locks that it had before: it is for the
 /// transaction to roll back and to release them.
+///
+/// ```
+/// # use millpond::{Db, Error, LockError, Options, TxnError};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let ponds = db.tree::<String, u32>("ponds")?;
+/// let tx = db.begin()?;
+/// tx.tree(&ponds).put("mill", &7)?;
+/// // A call outside the transaction would wait for the transaction of its own thread.
+/// let refused = ponds.put("mill", &8);
+/// assert!(matches!(
+///     refused,
+///     Err(Error::Txn(TxnError::Lock(LockError::OwnTransaction { .. })))
+/// ));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockError {

@@ -16,6 +16,18 @@ fn parent_name(parent: Option<PageId>) -> String {
 }
 
 /// An error of the buffer pool.
+///
+/// ```
+/// # use millpond::{Db, Error, Options, PoolError};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let ponds = db.raw_tree("ponds")?;
+/// ponds.put(b"mill", b"deep")?;
+/// // A closure that looks at a page cannot wait for that page.
+/// let nested = ponds.read(b"mill", |_| ponds.put(b"mill", b"dry"))?;
+/// assert!(nested.is_some_and(|done| matches!(done, Err(Error::Pool(PoolError::Held { .. })))));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PoolError {

@@ -25,6 +25,13 @@ pub trait PoolStrategy: Send + Sync + 'static {
 }
 
 /// Who evicts pages.
+///
+/// ```
+/// use millpond::{EvictionMode, Options};
+/// let options = Options::new().lab(|lab| lab.eviction = EvictionMode::adaptive(2));
+/// options.check().unwrap();
+/// assert_eq!("threads(2)".parse(), Ok(EvictionMode::threads(2)));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum EvictionMode {
     /// The thread that needs a frame; dirty pages are written in the background.
@@ -40,11 +47,21 @@ pub enum EvictionMode {
 
 impl EvictionMode {
     /// Returns `threads` evictor threads, at least one.
+    ///
+    /// ```
+    /// use millpond::EvictionMode;
+    /// assert_eq!(EvictionMode::threads(2).to_string(), "threads(2)");
+    /// ```
     pub fn threads(threads: u32) -> EvictionMode {
         EvictionMode::Threads(NonZeroU32::new(threads).unwrap_or(NonZeroU32::MIN))
     }
 
     /// Returns at most `most` evictor threads, at least one.
+    ///
+    /// ```
+    /// use millpond::EvictionMode;
+    /// assert_eq!(EvictionMode::adaptive(2).to_string(), "adaptive(2)");
+    /// ```
     pub fn adaptive(most: u32) -> EvictionMode {
         EvictionMode::Adaptive(NonZeroU32::new(most).unwrap_or(NonZeroU32::MIN))
     }

@@ -206,6 +206,11 @@ pub fn stray_pages(store: &PageStore, analysis: &Analysis, end: Lsn) -> StrayPag
 
 impl StrayPages {
     /// Whether there are none.
+    ///
+    /// ```
+    /// use millpond::StrayPages;
+    /// assert!(StrayPages::default().is_empty());
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.newer == 0 && self.unreadable == 0
     }

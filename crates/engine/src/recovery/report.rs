@@ -7,6 +7,18 @@ use millpond_base::Lsn;
 use crate::recovery::LostRecords;
 
 /// What [`Db::open_salvaging`](crate::Db::open_salvaging) gave up.
+///
+/// ```
+/// use millpond::{Db, Options};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("pond.mp");
+/// let db = Db::open_salvaging(&path, Options::new().memory(16 << 20))?;
+/// if let Some(salvaged) = db.recovery().and_then(|recovery| recovery.salvaged) {
+///     println!("damaged at {}, {} records lost", salvaged.at.0, salvaged.lost.records);
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Salvaged {
@@ -22,6 +34,19 @@ pub struct Salvaged {
 }
 
 /// What a recovery did.
+///
+/// ```
+/// use millpond::{Db, Options};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("pond.mp");
+/// let db = Db::open(&path, Options::new().memory(16 << 20))?;
+/// match db.recovery() {
+///     Some(recovery) => println!("{} losers, {:?}", recovery.losers, recovery.elapsed),
+///     None => println!("it had been closed"),
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Recovery {

@@ -29,6 +29,15 @@ pub(crate) const ENTRY: usize = 24;
 pub(in crate::store) const ROOT: usize = 8;
 
 /// What a name stands for.
+///
+/// ```
+/// # use millpond::{Db, Error, Options, Structure};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// db.heap::<String>("notes")?;
+/// assert!(db.trees()?.iter().any(|(_, entry)| entry.structure == Structure::Heap));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Structure {
     /// A B⁺-tree.
@@ -51,6 +60,16 @@ impl fmt::Display for Structure {
 }
 
 /// What the keys and values of a structure are, as its catalog entry keeps it.
+///
+/// ```
+/// # use millpond::{Db, Error, Options, Structure, TypeNames};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let types = TypeNames::new(Some("String".to_string()), Some("u32".to_string()));
+/// db.make(Structure::Tree, "birds", &types)?;
+/// assert!(db.tree::<String, u32>("birds")?.is_empty()?);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct TypeNames {
@@ -62,6 +81,11 @@ pub struct TypeNames {
 
 impl TypeNames {
     /// Those of a structure with such keys and values.
+    ///
+    /// ```
+    /// use millpond::TypeNames;
+    /// assert_eq!(TypeNames::new(None, None), TypeNames::default());
+    /// ```
     pub fn new(key: Option<String>, value: Option<String>) -> TypeNames {
         TypeNames { key, value }
     }
@@ -108,6 +132,16 @@ impl TypeNames {
 }
 
 /// What the catalog knows of a name.
+///
+/// ```
+/// # use millpond::{Db, Error, Options, Structure};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// db.tree::<String, u32>("birds")?;
+/// let (name, entry) = db.trees()?.remove(0);
+/// assert_eq!((name.as_str(), entry.structure), ("birds", Structure::Tree));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
     /// The id that its pages carry.
@@ -122,6 +156,7 @@ pub struct Entry {
 
 impl Entry {
     /// As the catalog keeps it.
+    #[doc(hidden)]
     pub fn to_bytes(&self) -> [u8; ENTRY] {
         let mut bytes = [0; ENTRY];
         bytes[..4].copy_from_slice(&self.owner.to_le_bytes());
@@ -139,6 +174,7 @@ impl Entry {
     ///
     /// # Errors
     /// What is wrong with it.
+    #[doc(hidden)]
     pub fn from_bytes(bytes: &[u8]) -> Result<Entry, &'static str> {
         let (bytes, names) =
             bytes.split_first_chunk::<ENTRY>().ok_or("it has less than 24 bytes")?;

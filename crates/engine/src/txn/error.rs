@@ -10,6 +10,16 @@ use crate::log::LogError;
 use crate::pool::PoolError;
 
 /// Why a transaction cannot go on.
+///
+/// ```
+/// # use millpond::{Db, Error, Options, TxnError};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let (mut one, two) = (db.begin()?, db.begin()?);
+/// let foreign = one.rollback_to(&two.savepoint());
+/// assert!(matches!(foreign, Err(Error::Txn(TxnError::NoSavepoint))), "{foreign:?}");
+/// # Ok(()) }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TxnError {

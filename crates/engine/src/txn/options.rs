@@ -4,6 +4,18 @@ use std::time::Duration;
 
 /// When a commit is durable. With each of these, a crash loses a suffix of the commits at most, and
 /// never a part of one.
+///
+/// ```
+/// # use millpond::{Db, Durability, Error, Options, TxnOptions};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let counts = db.tree::<u32, u64>("counts")?;
+/// let tx = db.begin_with(TxnOptions::default().durability(Durability::Async))?;
+/// tx.tree(&counts).put(&7, &1)?;
+/// tx.commit()?;
+/// db.flush()?; // now it is durable
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Durability {
     /// When the call returns. Commits at the same time share a flush (group commit): if the last
@@ -20,6 +32,18 @@ pub enum Durability {
 }
 
 /// What a transaction sees of others.
+///
+/// ```
+/// # use millpond::{Db, Error, Isolation, Options, TxnOptions};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let counts = db.tree::<u32, u64>("counts")?;
+/// let tx = db.begin_with(TxnOptions::default().isolation(Isolation::ReadCommitted))?;
+/// assert_eq!(tx.tree(&counts).get(&7)?, None);
+/// counts.put(&7, &1)?;
+/// assert_eq!(tx.tree(&counts).get(&7)?, Some(1));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Isolation {
     /// As if transactions ran one after the other: what it read does not change until its end.
@@ -30,6 +54,17 @@ pub enum Isolation {
 }
 
 /// The options of a transaction.
+///
+/// ```
+/// # use millpond::{Db, Durability, Error, Options, TxnOptions};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// use std::time::Duration;
+/// let options = TxnOptions::default().durability(Durability::Group);
+/// let options = options.wait_max(Duration::from_secs(1));
+/// db.begin_with(options)?.commit()?;
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct TxnOptions {
@@ -43,18 +78,44 @@ pub struct TxnOptions {
 
 impl TxnOptions {
     /// Sets the durability.
+    ///
+    /// ```
+    /// use millpond::{Durability, TxnOptions};
+    /// assert_eq!(TxnOptions::default().durability, Durability::Sync);
+    /// assert_eq!(TxnOptions::default().durability(Durability::Bulk).durability, Durability::Bulk);
+    /// ```
     #[must_use]
     pub fn durability(self, durability: Durability) -> TxnOptions {
         TxnOptions { durability, ..self }
     }
 
     /// Sets the isolation.
+    ///
+    /// ```
+    /// use millpond::{Isolation, TxnOptions};
+    /// let options = TxnOptions::default().isolation(Isolation::ReadCommitted);
+    /// assert_eq!(options.isolation, Isolation::ReadCommitted);
+    /// ```
     #[must_use]
     pub fn isolation(self, isolation: Isolation) -> TxnOptions {
         TxnOptions { isolation, ..self }
     }
 
     /// Sets how long it waits for a lock.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options, TxnOptions};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// use std::time::Duration;
+    /// let counts = db.tree::<u32, u64>("counts")?;
+    /// let mut holder = db.begin()?;
+    /// holder.tree(&counts).put(&7, &1)?;
+    /// holder.leave_thread();
+    /// let tx = db.begin_with(TxnOptions::default().wait_max(Duration::from_millis(5)))?;
+    /// assert!(tx.tree(&counts).get(&7).is_err_and(|error| error.is_timeout()));
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn wait_max(self, wait_max: Duration) -> TxnOptions {
         TxnOptions { wait_max: Some(wait_max), ..self }

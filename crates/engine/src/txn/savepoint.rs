@@ -11,6 +11,21 @@ use crate::txn::undo::undo_one;
 use crate::txn::undo_list::Newest;
 
 /// A point in a transaction that it can roll back to.
+///
+/// ```
+/// # use millpond::{Db, Error, Options};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let ponds = db.tree::<String, u32>("ponds")?;
+/// let mut tx = db.begin()?;
+/// let savepoint = tx.savepoint();
+/// for n in 0..3 {
+///     tx.tree(&ponds).put("mill", &n)?;
+///     tx.rollback_to(&savepoint)?; // it remains
+/// }
+/// assert!(tx.tree(&ponds).is_empty()?);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Savepoint {
     tx: u64,

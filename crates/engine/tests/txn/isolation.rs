@@ -85,7 +85,7 @@ impl Tx<'_> {
 
     /// Whether there is such a key.
     fn has(&mut self, key: &[u8]) -> Result<bool, Waits> {
-        told(self.tx.contains(&self.scene.x, key))
+        told(self.tx.raw_tree(&self.scene.x).contains(key))
     }
 
     fn insert(&mut self, key: &[u8]) -> Result<(), Waits> {

@@ -92,6 +92,18 @@ impl<'t> RawRange<'t> {
     }
 
     /// Leaves large values unread: they come out empty.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let ponds = db.raw_tree("ponds")?;
+    /// ponds.put(b"mill", b"deep")?;
+    /// ponds.put(b"weir", b"wide")?;
+    /// let keys: Result<Vec<_>, Error> = ponds.iter().keys_only().map(|row| Ok(row?.0)).collect();
+    /// assert_eq!(keys?, [b"mill", b"weir"]);
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn keys_only(self) -> Self {
         let outside = |range: DbRange<'t>| range.keys_only();
@@ -99,6 +111,17 @@ impl<'t> RawRange<'t> {
     }
 
     /// Marks a large scan: the pool need not keep the leaves that it has to load for it.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let ponds = db.raw_tree("ponds")?;
+    /// ponds.put(b"mill", b"deep")?;
+    /// ponds.put(b"weir", b"wide")?;
+    /// assert_eq!(ponds.iter().as_scan().count(), 2);
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn as_scan(self) -> Self {
         let outside = |range: DbRange<'t>| range.for_scan();
@@ -127,6 +150,21 @@ impl<'t> RawRange<'t> {
 
     /// The next entry from the front, borrowed until the next call.
     ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let ponds = db.raw_tree("ponds")?;
+    /// ponds.put(b"mill", b"deep")?;
+    /// ponds.put(b"weir", b"wide")?;
+    /// let (mut rows, mut bytes) = (ponds.iter(), 0);
+    /// while let Some((_, value)) = rows.next_entry()? {
+    ///     bytes += value.len();
+    /// }
+    /// assert_eq!(bytes, 8);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// The store failed, or what the range reads from: the transaction, or the snapshot.
     pub fn next_entry(&mut self) -> Result<Option<BytesEntry<'_>>, Error> {
@@ -142,6 +180,18 @@ impl<'t> RawRange<'t> {
     }
 
     /// The next entry from the back, borrowed until the next call.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let ponds = db.raw_tree("ponds")?;
+    /// ponds.put(b"mill", b"deep")?;
+    /// ponds.put(b"weir", b"wide")?;
+    /// let mut rows = ponds.iter();
+    /// assert_eq!(rows.next_entry_back()?, Some((&b"weir"[..], &b"wide"[..])));
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// As [`RawRange::next_entry`].

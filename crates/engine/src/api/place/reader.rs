@@ -38,11 +38,31 @@ impl<'t> RawReader<'t> {
     }
 
     /// Bytes of the value.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let films = db.tree::<String, Vec<u8>>("films")?;
+    /// films.put("heron", &[7; 5000][..])?;
+    /// assert_eq!(films.reader("heron")?.map(|film| film.len()), Some(5000));
+    /// # Ok(()) }
+    /// ```
     pub fn len(&self) -> u64 {
         self.pieces.value_len()
     }
 
     /// Whether it has none.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let films = db.tree::<String, Vec<u8>>("films")?;
+    /// films.put("heron", &[7; 5000][..])?;
+    /// assert_eq!(films.reader("heron")?.map(|film| film.is_empty()), Some(false));
+    /// # Ok(()) }
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -47,6 +47,18 @@ impl<'t> Extract<'t> {
 }
 
 /// The entries that `extract_if` of a tree of byte strings removes, as they are taken from it.
+///
+/// ```
+/// # use millpond::{Db, Error, Options};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let ponds = db.raw_tree("ponds")?;
+/// ponds.put(b"mill", b"deep")?;
+/// ponds.put(b"weir", b"wide")?;
+/// let wide: Result<Vec<_>, Error> = ponds.extract_if(.., |_, value| value == b"wide").collect();
+/// assert_eq!((wide?.len(), ponds.len()?), (1, 1));
+/// # Ok(()) }
+/// ```
 pub struct RawExtractIf<'t, F> {
     extract: Extract<'t>,
     judge: F,

@@ -39,30 +39,6 @@ pub struct RawTxnTree<'t> {
 }
 
 impl<'t> RawTxnTree<'t> {
-    pub(crate) fn new(place: Place<'t>) -> RawTxnTree<'t> {
-        RawTxnTree { place }
-    }
-
-    #[inline(always)]
-    pub(crate) fn place(&self) -> Place<'t> {
-        self.place
-    }
-
-    /// As `get_with`, without a copy; `f` must not use the transaction.
-    pub(crate) fn look_with<R>(
-        &self,
-        key: &[u8],
-        f: impl FnOnce(&[u8]) -> R,
-    ) -> Result<Option<R>, Error> {
-        let (mut f, mut result) = (Some(f), None);
-        self.place.look(key, &mut |value| {
-            if let Some(f) = f.take() {
-                result = Some(f(value));
-            }
-        })?;
-        Ok(result)
-    }
-
     raw_reads! { 't, "let tx = db.begin()?;\nlet tree = tx.raw_tree(&ponds);" }
     raw_writes! { 't, "let tx = db.begin()?;\nlet tree = tx.raw_tree(&ponds);" }
 
@@ -105,47 +81,46 @@ pub struct RawSnapshotTree<'t> {
 }
 
 impl<'t> RawSnapshotTree<'t> {
-    pub(crate) fn new(place: Place<'t>) -> RawSnapshotTree<'t> {
-        RawSnapshotTree { place }
-    }
-
-    #[inline(always)]
-    pub(crate) fn place(&self) -> Place<'t> {
-        self.place
-    }
-
-    /// As `get_with`, without a copy.
-    pub(crate) fn look_with<R>(
-        &self,
-        key: &[u8],
-        f: impl FnOnce(&[u8]) -> R,
-    ) -> Result<Option<R>, Error> {
-        let (mut f, mut result) = (Some(f), None);
-        self.place.look(key, &mut |value| {
-            if let Some(f) = f.take() {
-                result = Some(f(value));
-            }
-        })?;
-        Ok(result)
-    }
-
     raw_reads! { 't, "let snapshot = db.snapshot()?;\nlet tree = snapshot.raw_tree(&ponds);" }
 }
 
-impl<'t> IntoIterator for RawTxnTree<'t> {
-    type Item = Result<RawEntry, Error>;
-    type IntoIter = RawRange<'t>;
+/// What both handles have beside their methods.
+macro_rules! handles {
+    ($($name:ident)*) => {$(
+        impl<'t> $name<'t> {
+            pub(crate) fn new(place: Place<'t>) -> $name<'t> {
+                $name { place }
+            }
 
-    fn into_iter(self) -> RawRange<'t> {
-        self.iter()
-    }
+            #[inline(always)]
+            pub(crate) fn place(&self) -> Place<'t> {
+                self.place
+            }
+
+            /// As `get_with`, without a copy; `f` must not use the transaction.
+            pub(crate) fn look_with<R>(
+                &self,
+                key: &[u8],
+                f: impl FnOnce(&[u8]) -> R,
+            ) -> Result<Option<R>, Error> {
+                let (mut f, mut result) = (Some(f), None);
+                self.place.look(key, &mut |value| {
+                    if let Some(f) = f.take() {
+                        result = Some(f(value));
+                    }
+                })?;
+                Ok(result)
+            }
+        }
+
+        impl<'t> IntoIterator for $name<'t> {
+            type Item = Result<RawEntry, Error>;
+            type IntoIter = RawRange<'t>;
+
+            fn into_iter(self) -> RawRange<'t> {
+                self.iter()
+            }
+        }
+    )*};
 }
-
-impl<'t> IntoIterator for RawSnapshotTree<'t> {
-    type Item = Result<RawEntry, Error>;
-    type IntoIter = RawRange<'t>;
-
-    fn into_iter(self) -> RawRange<'t> {
-        self.iter()
-    }
-}
+handles! { RawTxnTree RawSnapshotTree }

@@ -42,10 +42,6 @@ pub struct TxnTree<'t, K, V> {
 }
 
 impl<'t, K: Key, V: Value> TxnTree<'t, K, V> {
-    pub(crate) fn new(raw: RawTxnTree<'t>) -> TxnTree<'t, K, V> {
-        TxnTree { raw, types: PhantomData }
-    }
-
     typed_reads! { 't, look_with, "let tx = db.begin()?;\nlet tree = tx.tree(&birds);" }
     typed_writes! { 't, "let tx = db.begin()?;\nlet tree = tx.tree(&birds);" }
 
@@ -92,45 +88,36 @@ pub struct SnapshotTree<'t, K, V> {
 }
 
 impl<'t, K: Key, V: Value> SnapshotTree<'t, K, V> {
-    pub(crate) fn new(raw: RawSnapshotTree<'t>) -> SnapshotTree<'t, K, V> {
-        SnapshotTree { raw, types: PhantomData }
-    }
-
     typed_reads! {
         't, look_with, "let snapshot = db.snapshot()?;\nlet tree = snapshot.tree(&birds);"
     }
 }
 
-impl<K, V> Clone for TxnTree<'_, K, V> {
-    fn clone(&self) -> Self {
-        *self
-    }
+/// What both handles have beside their methods.
+macro_rules! handles {
+    ($($name:ident: $raw:ident;)*) => {$(
+        impl<'t, K, V> $name<'t, K, V> {
+            pub(crate) fn new(raw: $raw<'t>) -> $name<'t, K, V> {
+                $name { raw, types: PhantomData }
+            }
+        }
+
+        impl<K, V> Clone for $name<'_, K, V> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl<K, V> Copy for $name<'_, K, V> {}
+
+        impl<'t, K: Key, V: Value> IntoIterator for $name<'t, K, V> {
+            type Item = Result<(K, V), Error>;
+            type IntoIter = Range<'t, K, V>;
+
+            fn into_iter(self) -> Range<'t, K, V> {
+                self.iter()
+            }
+        }
+    )*};
 }
-
-impl<K, V> Copy for TxnTree<'_, K, V> {}
-
-impl<K, V> Clone for SnapshotTree<'_, K, V> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<K, V> Copy for SnapshotTree<'_, K, V> {}
-
-impl<'t, K: Key, V: Value> IntoIterator for TxnTree<'t, K, V> {
-    type Item = Result<(K, V), Error>;
-    type IntoIter = Range<'t, K, V>;
-
-    fn into_iter(self) -> Range<'t, K, V> {
-        self.iter()
-    }
-}
-
-impl<'t, K: Key, V: Value> IntoIterator for SnapshotTree<'t, K, V> {
-    type Item = Result<(K, V), Error>;
-    type IntoIter = Range<'t, K, V>;
-
-    fn into_iter(self) -> Range<'t, K, V> {
-        self.iter()
-    }
-}
+handles! { TxnTree: RawTxnTree; SnapshotTree: RawSnapshotTree; }

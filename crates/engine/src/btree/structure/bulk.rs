@@ -17,6 +17,18 @@ use crate::page::{PageBuffer, View};
 use crate::pool::{MiniTransaction, Pages, PoolError, Try};
 
 /// How to load.
+///
+/// ```
+/// # use millpond::{BulkOptions, Db, Error, Options};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let tree = db.tree::<u32, String>("words")?;
+/// let mut options = BulkOptions::default();
+/// options.fill = 0.8; // room for what is inserted later
+/// tree.bulk_load((0..1000).map(|n| (n, format!("{n}"))), options)?;
+/// assert_eq!(tree.len()?, 1000);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct BulkOptions {

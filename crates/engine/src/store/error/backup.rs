@@ -5,6 +5,18 @@ use std::path::PathBuf;
 use crate::io::{DeviceError, ReadError};
 
 /// Why there is no backup. Nothing of it is left behind, and the store goes on.
+///
+/// ```
+/// use millpond::{BackupError, Db, Error, Options};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// use std::ops::ControlFlow;
+/// let db = Db::open(folder.path().join("pond.mp"), Options::new().memory(16 << 20))?;
+/// let target = folder.path().join("monday.mp");
+/// let given_up = db.backup_with(&target, &mut |_| ControlFlow::Break(()));
+/// assert!(matches!(given_up, Err(Error::Backup(BackupError::GivenUp))), "{given_up:?}");
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {

@@ -22,6 +22,18 @@ use crate::txn::TxnError;
 use crate::{hash_index, heap};
 
 /// An error of a store or of something in it.
+///
+/// ```
+/// # use millpond::{Db, Error, Options};
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let refused = db.create_tree("ponds").and_then(|_| db.create_tree("ponds"));
+/// match refused {
+///     Err(Error::Exists { name, .. }) => assert_eq!(name, "ponds"),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -317,17 +329,58 @@ impl From<LockError> for Error {
 
 impl Error {
     /// Whether the call would have waited for a lock that a transaction of the same thread holds.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let ponds = db.tree::<String, u32>("ponds")?;
+    /// let tx = db.begin()?;
+    /// tx.tree(&ponds).put("mill", &7)?;
+    /// assert!(ponds.put("mill", &8).is_err_and(|error| error.is_own_transaction()));
+    /// # Ok(()) }
+    /// ```
     pub fn is_own_transaction(&self) -> bool {
         let is_own = |error: &LockError| matches!(error, LockError::OwnTransaction { .. });
         matches!(self, Error::Txn(TxnError::Lock(error)) if is_own(error))
     }
 
     /// Whether a lock was waited for too long: somebody keeps it, or forgot that he has it.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options, TxnOptions};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// use std::time::Duration;
+    /// let counts = db.tree::<u32, u64>("counts")?;
+    /// let mut holder = db.begin()?;
+    /// holder.tree(&counts).put(&7, &1)?;
+    /// holder.leave_thread();
+    /// let tx = db.begin_with(TxnOptions::default().wait_max(Duration::from_millis(5)))?;
+    /// assert!(tx.tree(&counts).put(&7, &2).is_err_and(|error| error.is_timeout()));
+    /// # Ok(()) }
+    /// ```
     pub fn is_timeout(&self) -> bool {
         matches!(self, Error::Txn(error) if error.is_timeout())
     }
 
     /// Whether the same transaction may well succeed if it is begun once more.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let counts = db.tree::<u32, u64>("counts")?;
+    /// // What `transact` does: another try for a transaction that lost.
+    /// loop {
+    ///     let tx = db.begin()?;
+    ///     match tx.tree(&counts).put(&7, &1).and_then(|_| tx.commit()) {
+    ///         Err(error) if error.is_retriable() => {}
+    ///         other => break other?,
+    ///     }
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn is_retriable(&self) -> bool {
         matches!(self, Error::Txn(error) if error.is_retriable())
     }

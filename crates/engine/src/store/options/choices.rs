@@ -14,6 +14,13 @@ by_word! {
 
 choice! {
     /// Whether the store's file is read and written past the operating system's page cache.
+    ///
+    /// ```
+    /// use millpond::{DirectIo, Options};
+    /// let options = Options::new().lab(|lab| lab.direct_io = DirectIo::Off);
+    /// options.check().unwrap();
+    /// assert_eq!("on".parse(), Ok(DirectIo::On));
+    /// ```
     #[derive(Default, Hash)]
     pub enum DirectIo {
         /// Where the file system can; else through the page cache, with one warning.

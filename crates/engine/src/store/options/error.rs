@@ -7,6 +7,11 @@ use crate::store::options::policy_choice::PolicyError;
 use crate::store::options::limits::*;
 
 /// Options that cannot be.
+///
+/// ```
+/// use millpond::{Options, OptionsError};
+/// assert!(matches!(Options::new().policy("lur").check(), Err(OptionsError::Policy(_))));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptionsError {

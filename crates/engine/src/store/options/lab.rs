@@ -5,6 +5,12 @@ use crate::pool::{EvictionMode, HitDelivery, Reclamation};
 use crate::store::options::choices::{DirectIo, LatchingMode, TranslationMode};
 
 /// What only measurements and tests turn: strategies that are worse, or fixed for good reasons.
+///
+/// ```
+/// use millpond::Options;
+/// let options = Options::new().lab(|lab| lab.latency_sample_period = 1); // time each call
+/// options.check().unwrap();
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Lab {

@@ -93,32 +93,116 @@ macro_rules! setters {
 
 impl Options {
     /// The defaults.
+    ///
+    /// ```
+    /// use millpond::Options;
+    /// assert_eq!(Options::new(), Options::default());
+    /// ```
     pub fn new() -> Options {
         Options::default()
     }
 
     setters! {
         /// Sets [`Options::memory`](#structfield.memory), in bytes.
+        ///
+        /// ```
+        /// use millpond::Options;
+        /// assert_eq!(Options::new().memory(1 << 30).memory, Some(1 << 30));
+        /// ```
         memory: u64 => Some(memory);
         /// Sets [`Options::page_size`](#structfield.page_size), in bytes.
+        ///
+        /// ```
+        /// use millpond::Options;
+        /// Options::new().page_size(8192).check().unwrap();
+        /// assert!(Options::new().page_size(5000).check().is_err());
+        /// ```
         page_size: u32 => Some(page_size);
         /// Sets [`Options::policy`](#structfield.policy).
+        ///
+        /// ```
+        /// use millpond::Options;
+        /// Options::new().policy("watt(write_weight=2)").check().unwrap();
+        /// ```
         policy: impl Into<String> => policy.into();
         /// Sets [`Options::own_policies`](#structfield.own_policies).
+        ///
+        /// ```
+        /// use millpond::{Options, OwnPolicies};
+        /// use millpond_policies::policy::Lru; // a policy of your own, usually
+        /// let own = OwnPolicies::default().with::<Lru>();
+        /// Options::new().own_policies(own).policy("lru").check().unwrap();
+        /// ```
         own_policies: OwnPolicies => own_policies;
         /// Sets [`Options::read_only`](#structfield.read_only).
+        ///
+        /// ```
+        /// use millpond::{Db, Error, Options};
+        /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// # let folder = tempfile::tempdir()?;
+        /// let path = folder.path().join("pond.mp");
+        /// let options = Options::new().memory(16 << 20);
+        /// let db = Db::open(&path, options.clone())?;
+        /// db.tree::<String, u32>("birds")?.put("heron", &3)?;
+        /// db.close()?;
+        /// let db = Db::open(&path, options.read_only(true))?;
+        /// let birds = db.tree::<String, u32>("birds")?;
+        /// assert_eq!(birds.get("heron")?, Some(3));
+        /// assert!(matches!(birds.put("heron", &4), Err(Error::ReadOnly)));
+        /// # Ok(()) }
+        /// ```
         read_only: bool => read_only;
         /// Sets [`Options::create_if_missing`](#structfield.create_if_missing).
+        ///
+        /// ```
+        /// use millpond::{Db, Error, Options};
+        /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// # let folder = tempfile::tempdir()?;
+        /// let options = Options::new().create_if_missing(false);
+        /// let missing = Db::open(folder.path().join("pond.mp"), options);
+        /// assert!(matches!(missing, Err(Error::NoStore { .. })));
+        /// # Ok(()) }
+        /// ```
         create_if_missing: bool => create_if_missing;
         /// Sets [`Options::durability`](#structfield.durability).
+        ///
+        /// ```
+        /// # use millpond::{Db, Durability, Error, Options};
+        /// # fn main() -> Result<(), Error> {
+        /// let db = Db::in_memory(Options::new().memory(16 << 20).durability(Durability::Async))?;
+        /// assert_eq!(db.durability(), Durability::Async);
+        /// # Ok(()) }
+        /// ```
         durability: Durability => durability;
         /// Sets [`Options::log_gap`](#structfield.log_gap), in bytes.
+        ///
+        /// ```
+        /// use millpond::Options;
+        /// // A recovery reads 64 MiB of log, about.
+        /// Options::new().log_gap(64 << 20).check().unwrap();
+        /// ```
         log_gap: u64 => log_gap;
         /// Sets [`Options::spill_max`](#structfield.spill_max), in bytes.
+        ///
+        /// ```
+        /// use millpond::Options;
+        /// Options::new().spill_max(0).check().unwrap(); // no file beside the store
+        /// ```
         spill_max: u64 => spill_max;
     }
 
     /// Sets [`Options::recovery_watch`](#structfield.recovery_watch).
+    ///
+    /// ```
+    /// use millpond::{Db, Options};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// let options = Options::new().memory(16 << 20).watch_recovery(|progress| {
+    ///     println!("{:?}: {} of {}", progress.phase, progress.done, progress.total);
+    /// });
+    /// let db = Db::open(folder.path().join("pond.mp"), options)?;
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn watch_recovery(self, watcher: impl Fn(Progress) + Send + Sync + 'static) -> Self {
         Options { recovery_watch: RecoveryWatch::new(watcher), ..self }
@@ -126,6 +210,11 @@ impl Options {
 
     /// Changes [`Options::lab`](#structfield.lab):
     /// `options.lab(|lab| lab.latching = LatchingMode::Latched)`.
+    ///
+    /// ```
+    /// use millpond::Options;
+    /// Options::new().lab(|lab| lab.background_merge = false).check().unwrap();
+    /// ```
     #[must_use]
     pub fn lab(mut self, change: impl FnOnce(&mut Lab)) -> Self {
         change(&mut self.lab);
@@ -133,12 +222,18 @@ impl Options {
     }
 
     /// Whether a missing store is to be created.
+    ///
+    /// ```
+    /// use millpond::Options;
+    /// assert!(Options::new().may_create() && !Options::new().read_only(true).may_create());
+    /// ```
     pub fn may_create(&self) -> bool {
         self.create_if_missing && !self.read_only
     }
 
     /// How the store's file is to be opened. Both fall back where they must: see
     /// [`Options::check_device`].
+    #[doc(hidden)]
     pub fn file_options(&self) -> FileOptions {
         FileOptions {
             read_only: self.read_only,
@@ -152,6 +247,7 @@ impl Options {
     ///
     /// # Errors
     /// [`OptionsError::NoDirectIo`] and [`OptionsError::NoUring`], when it fell back.
+    #[doc(hidden)]
     pub fn check_device(&self, device: &FileDevice) -> Result<(), OptionsError> {
         if self.lab.direct_io == DirectIo::On && !device.is_direct() {
             return Err(OptionsError::NoDirectIo);
@@ -163,6 +259,12 @@ impl Options {
     }
 
     /// Checks everything that can be checked without a store.
+    ///
+    /// ```
+    /// use millpond::Options;
+    /// let error = Options::new().memory(1000).check().unwrap_err();
+    /// println!("{error}"); // says how much it needs at least
+    /// ```
     ///
     /// # Errors
     /// [`OptionsError`] for the first thing that cannot be.

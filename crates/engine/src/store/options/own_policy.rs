@@ -24,6 +24,12 @@ pub struct OwnPolicies(Vec<(&'static str, Choose)>);
 impl OwnPolicies {
     /// The same with `P`, which serves one thread at a time. Its metadata must fit into a cache
     /// line, else a store that names it does not open.
+    ///
+    /// ```
+    /// use millpond::OwnPolicies;
+    /// use millpond_policies::policy::Lru; // a policy of your own, usually
+    /// assert_eq!(OwnPolicies::default().with::<Lru>().names().count(), 1);
+    /// ```
     #[must_use]
     pub fn with<P: Policy>(mut self) -> OwnPolicies {
         self.0.push((P::INFO.id, PolicyChoice::of::<P>));
@@ -31,6 +37,12 @@ impl OwnPolicies {
     }
 
     /// The same with `P`, which any number of threads use at once.
+    ///
+    /// ```
+    /// use millpond::OwnPolicies;
+    /// use millpond_policies::policy::Random; // a policy of your own, usually
+    /// assert_eq!(OwnPolicies::default().with_open::<Random>().names().count(), 1);
+    /// ```
     #[must_use]
     pub fn with_open<P: OpenPolicy>(mut self) -> OwnPolicies {
         self.0.push((P::INFO.id, PolicyChoice::of_open::<P>));
@@ -38,6 +50,13 @@ impl OwnPolicies {
     }
 
     /// Their names.
+    ///
+    /// ```
+    /// use millpond::OwnPolicies;
+    /// use millpond_policies::policy::Lru;
+    /// let own = OwnPolicies::default().with::<Lru>();
+    /// assert_eq!(own.names().collect::<Vec<_>>(), ["lru"]);
+    /// ```
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.0.iter().map(|(id, _)| *id)
     }

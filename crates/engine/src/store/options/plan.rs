@@ -19,6 +19,7 @@ impl Options {
     ///
     /// # Errors
     /// [`OptionsError`] for the first thing that cannot be.
+    #[doc(hidden)]
     pub fn plan(
         &self,
         system: &SystemRoots,

@@ -1,10 +1,14 @@
 //! Statistics: counted, published in a file, read from it.
 pub(crate) mod census;
 mod json;
+mod latency;
+mod process;
 pub mod stat_file;
 // `Stats` has a file of its own name, as everything else has.
 #[allow(clippy::module_inception)]
 mod stats;
 
+pub use latency::Latency;
+pub use process::Process;
 pub use stat_file::{Freshness, Published, Publisher};
-pub use stats::{Latency, Stats};
+pub use stats::Stats;

@@ -30,6 +30,7 @@ use serde::{Deserialize, Serialize};
 use crate::io::beside;
 use crate::store::stats::Stats;
 use crate::store::stats::json::Object;
+use crate::store::stats::process::Process;
 
 /// A second between two versions, unless something else is asked for.
 pub const PUBLISH_PERIOD: Duration = Duration::from_secs(1);
@@ -48,65 +49,20 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Which process, so that another one with the same pid is not mistaken for it. What the system
-/// does not tell is empty or 0.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-pub struct Process {
-    /// Its pid, in its own namespace.
-    pub pid: u32,
-    /// When it started, in clock ticks since boot.
-    pub start_ticks: u64,
-    /// Which boot of which machine.
-    pub boot_id: String,
-    /// Which namespace of pids.
-    pub pid_namespace: String,
-}
-
-impl Process {
-    /// This process, as `proc` (usually `/proc`) knows it.
-    pub fn current(proc: &Path) -> Process {
-        let pid = std::process::id();
-        let boot_id = fs::read_to_string(proc.join("sys/kernel/random/boot_id"));
-        let namespace = fs::read_link(proc.join("self/ns/pid"));
-        Process {
-            pid,
-            start_ticks: start_ticks(proc, pid).unwrap_or(0),
-            boot_id: boot_id.unwrap_or_default().trim().to_string(),
-            pid_namespace: namespace.map_or(String::new(), |n| n.to_string_lossy().into_owned()),
-        }
-    }
-
-    /// Whether it still lives; `None` where this process cannot know.
-    pub fn is_alive(&self, proc: &Path) -> Option<bool> {
-        let here = Process::current(proc);
-        let is_known = here.start_ticks != 0
-            && self.start_ticks != 0
-            && !here.boot_id.is_empty()
-            && !here.pid_namespace.is_empty();
-        if !is_known || self.pid_namespace.is_empty() || self.boot_id.is_empty() {
-            return None;
-        }
-        // Another boot is this machine's before it was restarted, or another machine's.
-        if self.boot_id != here.boot_id || self.pid_namespace != here.pid_namespace {
-            return None;
-        }
-        Some(start_ticks(proc, self.pid) == Some(self.start_ticks))
-    }
-}
-
-/// Field 22 of `/proc/PID/stat`. Field 2 is the program's name in parentheses and may hold
-/// anything, parentheses too: fields are counted from the last one. `None` for a process that is
-/// gone, also one that is dead and not yet waited for.
-fn start_ticks(proc: &Path, pid: u32) -> Option<u64> {
-    let text = fs::read(proc.join(pid.to_string()).join("stat")).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
-    let is_dead = matches!(fields.next()?, "Z" | "X" | "x");
-    if is_dead { None } else { fields.nth(18)?.parse().ok() }
-}
-
 /// What the file holds.
+///
+/// ```
+/// use millpond::{Db, Options, Published};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("pond.mp");
+/// let db = Db::open(&path, Options::new().memory(16 << 20))?;
+/// db.tree::<String, u32>("birds")?.put("heron", &3)?;
+/// db.close()?;
+/// let published = Published::read(&path)?;
+/// assert!(published.is_closed && published.stats.puts == 1);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, PartialEq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 pub struct Published {
@@ -262,6 +218,22 @@ pub enum StatFileError {
 }
 
 /// Whether published statistics are those of a running store.
+///
+/// ```
+/// use millpond::{Db, Freshness, Options, Published};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("pond.mp");
+/// let db = Db::open(&path, Options::new().memory(16 << 20))?;
+/// db.tree::<String, u32>("birds")?.put("heron", &3)?;
+/// db.close()?;
+/// match Published::read(&path)?.freshness() {
+///     Freshness::Live { age } => println!("in use, {age:?} ago"),
+///     Freshness::Closed => println!("closed"),
+///     _ => println!("not closed"),
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Freshness {
     /// The process lives and has the store open; the numbers are `age` old. An old age only says
@@ -287,12 +259,7 @@ impl Published {
         let mut json = String::new();
         let mut object = Object::begin(&mut json);
         object.text("version", &self.version);
-        let mut process = Object::begin(object.value("process"));
-        process.number("pid", u64::from(self.process.pid));
-        process.number("start_ticks", self.process.start_ticks);
-        process.text("boot_id", &self.process.boot_id);
-        process.text("pid_namespace", &self.process.pid_namespace);
-        process.end();
+        self.process.write_json(object.value("process"));
         object.number("started_ms", self.started_ms);
         object.number("written_ms", self.written_ms);
         object.flag("is_closed", self.is_closed);
@@ -302,6 +269,18 @@ impl Published {
     }
 
     /// Reads what the store at `store` published last.
+    ///
+    /// ```
+    /// use millpond::{Db, Options, Published};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("pond.mp");
+    /// let db = Db::open(&path, Options::new().memory(16 << 20))?;
+    /// db.tree::<String, u32>("birds")?.put("heron", &3)?;
+    /// db.close()?;
+    /// println!("{}", Published::read(&path)?.stats);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`StatFileError`].
@@ -325,11 +304,24 @@ impl Published {
     }
 
     /// Whether the numbers are those of a running store.
+    ///
+    /// ```
+    /// use millpond::{Db, Freshness, Options, Published};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("pond.mp");
+    /// let db = Db::open(&path, Options::new().memory(16 << 20))?;
+    /// db.tree::<String, u32>("birds")?.put("heron", &3)?;
+    /// db.close()?;
+    /// assert_eq!(Published::read(&path)?.freshness(), Freshness::Closed);
+    /// # Ok(()) }
+    /// ```
     pub fn freshness(&self) -> Freshness {
         self.freshness_by(Path::new("/proc"), now_ms())
     }
 
     /// The same, with `proc` for `/proc` and `now_ms` for the clock, in ms since 1970.
+    #[doc(hidden)]
     pub fn freshness_by(&self, proc: &Path, now_ms: u64) -> Freshness {
         let age = Duration::from_millis(now_ms.saturating_sub(self.written_ms));
         match self.process.is_alive(proc) {
@@ -350,6 +342,7 @@ fn read_at_most(path: &Path) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::stats::process::start_ticks;
     use std::process::Command;
     use std::sync::atomic::AtomicUsize;
     use std::thread;

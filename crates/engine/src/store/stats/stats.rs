@@ -11,13 +11,13 @@
 
 use std::fmt::{self, Write};
 
-use hdrhistogram::Histogram;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::pool::stats::counters::{Counter, Counters, Gauge, Timing, for_each_statistic};
-use crate::pool::stats::histogram::{Latencies, Recorded, bucket_of, range_of};
+use crate::pool::stats::histogram::Latencies;
 use crate::store::stats::json::Object;
+use crate::store::stats::latency::Latency;
 
 macro_rules! stats {
     (
@@ -26,6 +26,20 @@ macro_rules! stats {
         timings { $($timing:ident $time:ident $time_help:literal;)* }
     ) => {
         /// What a store did since it was opened, and its state now.
+        ///
+        /// ```
+        /// # use millpond::{Db, Error, Options};
+        /// # fn main() -> Result<(), Error> {
+        /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+        /// let before = db.stats();
+        /// let birds = db.tree::<String, u32>("birds")?;
+        /// birds.put("heron", &3)?;
+        /// birds.get("heron")?;
+        /// let stats = db.stats().since(&before);
+        /// assert_eq!((stats.puts, stats.gets), (1, 1));
+        /// println!("{stats}");
+        /// # Ok(()) }
+        /// ```
         #[derive(Clone, PartialEq, Debug, Default)]
         #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
         pub struct Stats {
@@ -43,6 +57,7 @@ macro_rules! stats {
         impl Stats {
             /// Reads all counters and latencies. What the pool does not count (`page_size`,
             /// `frames`, `uptime_s`) is 0 and the caller's to fill in.
+            #[doc(hidden)]
             pub fn collect(counters: &Counters, latencies: &Latencies) -> Stats {
                 Stats {
                     page_size: 0,
@@ -67,22 +82,38 @@ macro_rules! stats {
             }
 
             /// A counter by its name in code.
+            #[doc(hidden)]
             pub fn counter(&self, counter: Counter) -> u64 {
                 match counter { $(Counter::$counter => self.$count,)* }
             }
 
             /// A gauge by its name in code.
+            #[doc(hidden)]
             pub fn gauge(&self, gauge: Gauge) -> u64 {
                 match gauge { $(Gauge::$gauge => self.$level,)* }
             }
 
             /// A latency by its name in code.
+            #[doc(hidden)]
             pub fn latency(&self, timing: Timing) -> &Latency {
                 match timing { $(Timing::$timing => &self.$time,)* }
             }
 
             /// What happened since `earlier`, a snapshot of the same store: counters, latencies
             /// and `uptime_s` are differences, gauges are as they are now.
+            ///
+            /// ```
+            /// # use millpond::{Db, Error, Options};
+            /// # fn main() -> Result<(), Error> {
+            /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+            /// let before = db.stats();
+            /// let birds = db.tree::<String, u32>("birds")?;
+            /// birds.put("heron", &3)?;
+            /// birds.get("heron")?;
+            /// let stats = db.stats().since(&before);
+            /// assert_eq!(stats.puts, 1);
+            /// # Ok(()) }
+            /// ```
             pub fn since(&self, earlier: &Stats) -> Stats {
                 Stats {
                     page_size: self.page_size,
@@ -100,21 +131,73 @@ for_each_statistic!(stats);
 
 impl Stats {
     /// References that found their page in memory.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let before = db.stats();
+    /// let birds = db.tree::<String, u32>("birds")?;
+    /// birds.put("heron", &3)?;
+    /// birds.get("heron")?;
+    /// let stats = db.stats().since(&before);
+    /// assert_eq!(stats.hits(), stats.references - stats.misses);
+    /// # Ok(()) }
+    /// ```
     pub fn hits(&self) -> u64 {
         self.references.saturating_sub(self.misses)
     }
 
     /// Hits per reference, inner pages included (leanstore VI-B); `None` before the first one.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let before = db.stats();
+    /// let birds = db.tree::<String, u32>("birds")?;
+    /// birds.put("heron", &3)?;
+    /// birds.get("heron")?;
+    /// let stats = db.stats().since(&before);
+    /// assert!(stats.hit_ratio().is_some_and(|ratio| ratio > 0.5));
+    /// # Ok(()) }
+    /// ```
     pub fn hit_ratio(&self) -> Option<f64> {
         (self.references > 0).then(|| self.hits() as f64 / self.references as f64)
     }
 
     /// Pages written, for whatever reason.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let before = db.stats();
+    /// let birds = db.tree::<String, u32>("birds")?;
+    /// birds.put("heron", &3)?;
+    /// birds.get("heron")?;
+    /// let stats = db.stats().since(&before);
+    /// assert_eq!(stats.writes(), 0); // the page is in memory
+    /// # Ok(()) }
+    /// ```
     pub fn writes(&self) -> u64 {
         self.writes_synch.saturating_add(self.writes_replace).saturating_add(self.writes_recov)
     }
 
     /// The snapshot as JSON on one line.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let before = db.stats();
+    /// let birds = db.tree::<String, u32>("birds")?;
+    /// birds.put("heron", &3)?;
+    /// birds.get("heron")?;
+    /// let stats = db.stats().since(&before);
+    /// assert!(stats.to_json().contains("\"puts\":1"));
+    /// # Ok(()) }
+    /// ```
     pub fn to_json(&self) -> String {
         let mut json = String::new();
         self.write_json(&mut json);
@@ -126,6 +209,20 @@ impl Stats {
     ///
     /// Counters end in `_total`, latencies are histograms in seconds with one bucket per power of
     /// two. Those of gets, puts, deletes and scans are of the sampled ones.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let before = db.stats();
+    /// let birds = db.tree::<String, u32>("birds")?;
+    /// birds.put("heron", &3)?;
+    /// birds.get("heron")?;
+    /// let stats = db.stats().since(&before);
+    /// let text = stats.to_prometheus(&[("pond", "mill")]);
+    /// assert!(text.contains("millpond_puts_total{pond=\"mill\"} 1"));
+    /// # Ok(()) }
+    /// ```
     pub fn to_prometheus(&self, labels: &[(&str, &str)]) -> String {
         let mut out = Prometheus::new(labels);
         out.plain("page_size_bytes", "bytes of a page", "gauge", self.page_size as f64);
@@ -206,106 +303,6 @@ fn grouped(number: u64) -> String {
         out.push(digit);
     }
     out
-}
-
-/// How long something took, all threads together. Values are known to within 1/16.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
-pub struct Latency {
-    /// How many were timed.
-    pub count: u64,
-    /// Their sum, in ns: exact.
-    pub sum_ns: u64,
-    /// Their mean, in ns.
-    pub mean_ns: u64,
-    /// The median, in ns.
-    pub p50_ns: u64,
-    /// Nine in ten took at most so long, in ns.
-    pub p90_ns: u64,
-    /// 99 in a hundred took at most so long, in ns.
-    pub p99_ns: u64,
-    /// 999 in a thousand took at most so long, in ns.
-    pub p999_ns: u64,
-    /// The longest, in ns: exact, but of a difference of two snapshots.
-    pub max_ns: u64,
-    /// Where not empty: smallest value of a bucket in ns, and how many values fell into it.
-    pub buckets: Vec<(u64, u64)>,
-}
-
-impl Latency {
-    /// The snapshot form of what was recorded.
-    pub fn of(recorded: &Recorded) -> Latency {
-        let buckets = recorded.buckets.iter().enumerate();
-        let buckets = buckets.filter(|(_, n)| **n > 0).map(|(at, n)| (range_of(at).0, *n));
-        Latency::from_buckets(buckets.collect(), recorded.sum_ns, recorded.max_ns)
-    }
-
-    fn write_json(&self, json: &mut String) {
-        let mut object = Object::begin(json);
-        object.number("count", self.count);
-        object.number("sum_ns", self.sum_ns);
-        object.number("mean_ns", self.mean_ns);
-        object.number("p50_ns", self.p50_ns);
-        object.number("p90_ns", self.p90_ns);
-        object.number("p99_ns", self.p99_ns);
-        object.number("p999_ns", self.p999_ns);
-        object.number("max_ns", self.max_ns);
-        object.pairs("buckets", &self.buckets);
-        object.end();
-    }
-
-    fn from_buckets(buckets: Vec<(u64, u64)>, sum_ns: u64, max_ns: u64) -> Latency {
-        let count = buckets.iter().fold(0u64, |sum, (_, n)| sum.saturating_add(*n));
-        if count == 0 {
-            return Latency::default();
-        }
-        let mut latency = Latency {
-            count,
-            sum_ns,
-            mean_ns: sum_ns / count,
-            max_ns,
-            buckets,
-            ..Latency::default()
-        };
-        if let Some(histogram) = latency.histogram() {
-            let at = |quantile| histogram.value_at_quantile(quantile).min(max_ns);
-            latency.p50_ns = at(0.5);
-            latency.p90_ns = at(0.9);
-            latency.p99_ns = at(0.99);
-            latency.p999_ns = at(0.999);
-        }
-        latency
-    }
-
-    /// The distribution, for any further question; each value stands in its bucket's middle.
-    /// `None` when nothing was timed.
-    pub fn histogram(&self) -> Option<Histogram<u64>> {
-        if self.count == 0 {
-            return None;
-        }
-        // Two digits are finer than our buckets.
-        let mut histogram = Histogram::new_with_bounds(1, 1 << 42, 2).ok()?;
-        for (low, count) in &self.buckets {
-            let (low, high) = range_of(bucket_of(*low));
-            histogram.saturating_record_n(low.midpoint(high).max(1), *count);
-        }
-        Some(histogram)
-    }
-
-    /// What was timed since `earlier`.
-    pub fn since(&self, earlier: &Latency) -> Latency {
-        let before = |low: u64| {
-            let found = earlier.buckets.binary_search_by_key(&low, |(low, _)| *low);
-            found.map_or(0, |at| earlier.buckets[at].1)
-        };
-        let left = self.buckets.iter().map(|(low, n)| (*low, n.saturating_sub(before(*low))));
-        let buckets: Vec<(u64, u64)> = left.filter(|(_, n)| *n > 0).collect();
-        let highest = buckets.last().map_or(0, |(low, _)| range_of(bucket_of(*low)).1);
-        // Beyond the last bucket's nominal end only the overall maximum is known.
-        let is_last = highest == range_of(usize::MAX).1;
-        let max_ns = if is_last { self.max_ns } else { highest.min(self.max_ns) };
-        Latency::from_buckets(buckets, self.sum_ns.saturating_sub(earlier.sum_ns), max_ns)
-    }
 }
 
 /// A page of Prometheus' text format being written.

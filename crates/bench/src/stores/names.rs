@@ -5,21 +5,31 @@ use std::sync::{Arc, PoisonError, RwLock};
 use millpond_workload::live::TableId;
 
 /// Handles in the order of their numbers.
-pub(crate) struct Names<T>(RwLock<Vec<(Arc<str>, T)>>);
+pub struct Names<T>(RwLock<Vec<(Arc<str>, T)>>);
 
-impl<T: Clone> Names<T> {
-    pub(crate) fn new() -> Names<T> {
+impl<T> Default for Names<T> {
+    fn default() -> Names<T> {
         Names(RwLock::default())
     }
+}
 
-    /// The table called `name`, if it is known.
-    pub(crate) fn find(&self, name: &str) -> Option<TableId> {
+impl<T: Clone> Names<T> {
+    /// Returns an empty list.
+    pub fn new() -> Names<T> {
+        Names::default()
+    }
+
+    /// Returns the table called `name`, if it is known.
+    pub fn find(&self, name: &str) -> Option<TableId> {
         let tables = self.0.read().unwrap_or_else(PoisonError::into_inner);
         tables.iter().position(|table| &*table.0 == name).map(|at| TableId(at as u32))
     }
 
-    /// The table called `name`; made by `make` if it is not known.
-    pub(crate) fn find_or<E>(
+    /// Returns the table called `name`. If it is not known, `make` opens it, with its number.
+    ///
+    /// # Errors
+    /// As `make`.
+    pub fn find_or<E>(
         &self,
         name: &str,
         make: impl FnOnce(usize) -> Result<T, E>,
@@ -36,16 +46,14 @@ impl<T: Clone> Names<T> {
         Ok(TableId(at as u32))
     }
 
-    /// All handles, for a session.
-    #[cfg(any(feature = "berkeleydb", feature = "fjall", feature = "lmdb", feature = "sqlite"))]
-    pub(crate) fn handles(&self) -> Vec<T> {
+    /// Returns all handles, for a session.
+    pub fn handles(&self) -> Vec<T> {
         let tables = self.0.read().unwrap_or_else(PoisonError::into_inner);
         tables.iter().map(|table| table.1.clone()).collect()
     }
 
-    /// All names.
-    #[cfg(any(feature = "redb", feature = "rocksdb", feature = "wiredtiger"))]
-    pub(crate) fn names(&self) -> Vec<Arc<str>> {
+    /// Returns all names.
+    pub fn names(&self) -> Vec<Arc<str>> {
         let tables = self.0.read().unwrap_or_else(PoisonError::into_inner);
         tables.iter().map(|table| table.0.clone()).collect()
     }

@@ -1,0 +1,150 @@
+//! How long something took, as plain data.
+
+use hdrhistogram::Histogram;
+#[cfg(feature = "serde")]
+use serde::{Deserialize, Serialize};
+
+use crate::pool::stats::histogram::{Recorded, bucket_of, range_of};
+use crate::store::stats::json::Object;
+
+/// How long something took, all threads together. Values are known to within 1/16.
+///
+/// ```
+/// # use millpond::{Db, Error, Options};
+/// # fn main() -> Result<(), Error> {
+/// # let options = Options::new().memory(16 << 20).lab(|lab| lab.latency_sample_period = 1);
+/// # let db = Db::in_memory(options)?;
+/// let birds = db.tree::<String, u32>("birds")?;
+/// birds.put("heron", &3)?;
+/// let before = db.stats();
+/// birds.get("heron")?;
+/// let gets = &db.stats().get_time;
+/// assert!(gets.count == 1 && gets.p50_ns <= gets.max_ns);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
+pub struct Latency {
+    /// How many were timed.
+    pub count: u64,
+    /// Their sum, in ns: exact.
+    pub sum_ns: u64,
+    /// Their mean, in ns.
+    pub mean_ns: u64,
+    /// The median, in ns.
+    pub p50_ns: u64,
+    /// Nine in ten took at most so long, in ns.
+    pub p90_ns: u64,
+    /// 99 in a hundred took at most so long, in ns.
+    pub p99_ns: u64,
+    /// 999 in a thousand took at most so long, in ns.
+    pub p999_ns: u64,
+    /// The longest, in ns: exact, but of a difference of two snapshots.
+    pub max_ns: u64,
+    /// Where not empty: smallest value of a bucket in ns, and how many values fell into it.
+    pub buckets: Vec<(u64, u64)>,
+}
+
+impl Latency {
+    pub(super) fn write_json(&self, json: &mut String) {
+        let mut object = Object::begin(json);
+        object.number("count", self.count);
+        object.number("sum_ns", self.sum_ns);
+        object.number("mean_ns", self.mean_ns);
+        object.number("p50_ns", self.p50_ns);
+        object.number("p90_ns", self.p90_ns);
+        object.number("p99_ns", self.p99_ns);
+        object.number("p999_ns", self.p999_ns);
+        object.number("max_ns", self.max_ns);
+        object.pairs("buckets", &self.buckets);
+        object.end();
+    }
+
+    /// The snapshot form of what was recorded.
+    #[doc(hidden)]
+    pub fn of(recorded: &Recorded) -> Latency {
+        let buckets = recorded.buckets.iter().enumerate();
+        let buckets = buckets.filter(|(_, n)| **n > 0).map(|(at, n)| (range_of(at).0, *n));
+        Latency::from_buckets(buckets.collect(), recorded.sum_ns, recorded.max_ns)
+    }
+
+    fn from_buckets(buckets: Vec<(u64, u64)>, sum_ns: u64, max_ns: u64) -> Latency {
+        let count = buckets.iter().fold(0u64, |sum, (_, n)| sum.saturating_add(*n));
+        if count == 0 {
+            return Latency::default();
+        }
+        let mut latency = Latency {
+            count,
+            sum_ns,
+            mean_ns: sum_ns / count,
+            max_ns,
+            buckets,
+            ..Latency::default()
+        };
+        if let Some(histogram) = latency.histogram() {
+            let at = |quantile| histogram.value_at_quantile(quantile).min(max_ns);
+            latency.p50_ns = at(0.5);
+            latency.p90_ns = at(0.9);
+            latency.p99_ns = at(0.99);
+            latency.p999_ns = at(0.999);
+        }
+        latency
+    }
+
+    /// The distribution, for any further question; each value stands in its bucket's middle.
+    /// `None` when nothing was timed.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let options = Options::new().memory(16 << 20).lab(|lab| lab.latency_sample_period = 1);
+    /// # let db = Db::in_memory(options)?;
+    /// let birds = db.tree::<String, u32>("birds")?;
+    /// birds.put("heron", &3)?;
+    /// let before = db.stats();
+    /// birds.get("heron")?;
+    /// let gets = db.stats().get_time.histogram();
+    /// assert!(gets.is_some_and(|gets| gets.value_at_quantile(0.75) > 0));
+    /// # Ok(()) }
+    /// ```
+    pub fn histogram(&self) -> Option<Histogram<u64>> {
+        if self.count == 0 {
+            return None;
+        }
+        // Two digits are finer than our buckets.
+        let mut histogram = Histogram::new_with_bounds(1, 1 << 42, 2).ok()?;
+        for (low, count) in &self.buckets {
+            let (low, high) = range_of(bucket_of(*low));
+            histogram.saturating_record_n(low.midpoint(high).max(1), *count);
+        }
+        Some(histogram)
+    }
+
+    /// What was timed since `earlier`.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let options = Options::new().memory(16 << 20).lab(|lab| lab.latency_sample_period = 1);
+    /// # let db = Db::in_memory(options)?;
+    /// let birds = db.tree::<String, u32>("birds")?;
+    /// birds.put("heron", &3)?;
+    /// let before = db.stats();
+    /// birds.get("heron")?;
+    /// assert_eq!(db.stats().get_time.since(&before.get_time).count, 1);
+    /// # Ok(()) }
+    /// ```
+    pub fn since(&self, earlier: &Latency) -> Latency {
+        let before = |low: u64| {
+            let found = earlier.buckets.binary_search_by_key(&low, |(low, _)| *low);
+            found.map_or(0, |at| earlier.buckets[at].1)
+        };
+        let left = self.buckets.iter().map(|(low, n)| (*low, n.saturating_sub(before(*low))));
+        let buckets: Vec<(u64, u64)> = left.filter(|(_, n)| *n > 0).collect();
+        let highest = buckets.last().map_or(0, |(low, _)| range_of(bucket_of(*low)).1);
+        // Beyond the last bucket's nominal end only the overall maximum is known.
+        let is_last = highest == range_of(usize::MAX).1;
+        let max_ns = if is_last { self.max_ns } else { highest.min(self.max_ns) };
+        Latency::from_buckets(buckets, self.sum_ns.saturating_sub(earlier.sum_ns), max_ns)
+    }
+}
