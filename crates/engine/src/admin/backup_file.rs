@@ -16,9 +16,9 @@ use crate::admin::backup::{Backup, BackupPhase, BackupWatch, tell};
 use crate::io::copy::first_damaged;
 use crate::io::{Device, FileDevice, FileOptions, PageStore};
 use crate::pool::PoolStrategy;
+use crate::recovery::log_open::log_path;
 use crate::store::error::Error;
 use crate::store::error::backup::BackupError;
-use crate::store::opening::log_open::log_path;
 use crate::store::options::Options;
 use crate::store::store::Store;
 

@@ -24,9 +24,8 @@ use millpond_base::{FrameId, Lsn, Reason};
 use crate::io::PageStore;
 use crate::pool::stats::counters::Timing;
 use crate::pool::{Latching, Pool, PoolError, PoolStrategy, Workers, borrowed};
-use crate::recovery::Recovery;
+use crate::recovery::{Checkpointer, Recovery};
 use crate::store::catalog::Catalog;
-use crate::store::checkpointer::Checkpointer;
 use crate::store::error::Error;
 use crate::store::error::lab::LabError;
 use crate::store::housekeeping::Housekeeping;
@@ -198,7 +197,7 @@ impl<M: PoolStrategy> Store<M> {
     pub fn checkpoint(&self) -> Result<(), Error> {
         self.may_write()?;
         match &self.checkpointer {
-            Some(checkpointer) => checkpointer.take_here().map(drop),
+            Some(checkpointer) => Ok(checkpointer.take_here().map(drop)?),
             None => self.flush(),
         }
     }

@@ -12,7 +12,7 @@ use crate::io::{
 use crate::lock::LockError;
 use crate::log::LogError;
 use crate::pool::PoolError;
-use crate::recovery::{LogDamage, RecoveryError};
+use crate::recovery::{CheckpointError, LogDamage, OpenLogError, RecoveryError, UndoError};
 use crate::store::combinations::PolicyFitError;
 use crate::store::entry::Structure;
 use crate::store::error::backup::BackupError;
@@ -288,6 +288,52 @@ impl From<StreamError> for Error {
         match error {
             StreamError::Write(error) => error.into(),
             other => Error::Stream(other),
+        }
+    }
+}
+
+impl From<LogDamage> for Error {
+    fn from(damage: LogDamage) -> Error {
+        Error::LogDamaged(Box::new(damage))
+    }
+}
+
+impl From<OpenLogError> for Error {
+    fn from(error: OpenLogError) -> Error {
+        match error {
+            OpenLogError::Open(error) => error.into(),
+            OpenLogError::Create(error) => error.into(),
+            OpenLogError::File(error) => error.into(),
+            OpenLogError::Device(error) => error.into(),
+            OpenLogError::Log(error) => error.into(),
+            OpenLogError::Recovery(error) => error.into(),
+            OpenLogError::Damaged(damage) => Error::LogDamaged(damage),
+            OpenLogError::Missing { path } => Error::LogMissing { path },
+            OpenLogError::OldLog { path, reason } => Error::OldLog { path, reason },
+        }
+    }
+}
+
+impl From<UndoError> for Error {
+    fn from(error: UndoError) -> Error {
+        match error {
+            UndoError::Log(error) => error.into(),
+            UndoError::NoUndo { at, tx } => Error::NoUndo { at, tx },
+            UndoError::Txn(error) => error.into(),
+            UndoError::Write(error) => error.into(),
+            UndoError::Pool(error) => error.into(),
+        }
+    }
+}
+
+impl From<CheckpointError> for Error {
+    fn from(error: CheckpointError) -> Error {
+        match error {
+            CheckpointError::Pool(error) => error.into(),
+            CheckpointError::Sync(error) => error.into(),
+            CheckpointError::Log(error) => error.into(),
+            CheckpointError::Length(error) => error.into(),
+            CheckpointError::LogPinned => BackupError::UnderWay.into(),
         }
     }
 }
