@@ -130,7 +130,7 @@ impl Engine for Millpond {
         write_catalog(&catalog, &tables.roots())?;
         drop(workers);
         pool.flush(Reason::Synch)?;
-        pool.return_ids()?;
+        pool.ids().return_all()?;
         store.close(Some(catalog.root()))?;
         Ok(())
     }

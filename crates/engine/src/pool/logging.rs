@@ -8,18 +8,17 @@ use std::ptr::NonNull;
 use millpond_base::Lsn;
 
 use crate::io::simulated::planted::planted;
-use crate::log::Log;
 use crate::page::View;
 use crate::pool::buffer_pool::Pool;
 use crate::pool::frame::FrameHeader;
-use crate::pool::mini_transaction::{ChangeLog, ChangeSet, PageCopies, PageSpace, RedoLog};
+use crate::pool::mini_transaction::{ChangeLog, ChangeSet, PageCopies, RedoLog};
 use crate::pool::options::PoolStrategy;
 use crate::pool::stats::counters::Counter;
 
 impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
     #[inline(always)]
     fn is_on(pool: &Pool<M>) -> bool {
-        !M::TREES_ONLY && pool.log().is_some()
+        !M::TREES_ONLY && pool.redo_log().log().is_some()
     }
 
     #[inline]
@@ -133,25 +132,15 @@ impl<M: PoolStrategy> PageCopies for Pool<M> {
 }
 
 impl<M: PoolStrategy> Pool<M> {
-    /// Returns the log that changes are logged to, if they are.
+    /// Returns where changes are logged, and which pages are in use at the end of that log.
     #[inline(always)]
-    pub fn log(&self) -> Option<&Log> {
-        self.redo.log()
+    pub fn redo_log(&self) -> &RedoLog {
+        &self.redo
     }
 
     /// Returns whether changes are logged, and show in the LSNs of pages.
     pub(crate) fn is_logged(&self) -> bool {
         <RedoLog as ChangeLog<Pool<M>>>::is_on(self) && !planted!(PageLsnNotSet)
-    }
-
-    /// Calls `look` with the pages that are in use as of the end of the log, and that end.
-    pub fn space_at_tail<R>(&self, look: impl FnOnce(Lsn, &PageSpace) -> R) -> R {
-        self.redo.space_at_tail(look)
-    }
-
-    /// Sets which pages are in use; before anything is logged.
-    pub fn set_space(&self, space: PageSpace) {
-        self.redo.set_space(space);
     }
 
     /// Sets the LSN of the page in `frame`, which is latched exclusively: the end of the last

@@ -145,7 +145,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
         let redo = self.pool.redo_bound();
         unless_planted!(DataNotSynced, self.sync_data()?);
         let redo = if planted!(RedoBoundAfterSync) { self.pool.redo_bound() } else { redo };
-        let mut checkpoint = self.pool.space_at_tail(|begin, space| Checkpoint {
+        let mut checkpoint = self.pool.redo_log().space_at_tail(|begin, space| Checkpoint {
             redo: redo.min(begin),
             begin,
             taken: space.taken().to_vec(),

@@ -109,7 +109,7 @@ pub(crate) fn free_orphan<M: PoolStrategy>(
     store: &PageStore,
     kept: &HashSet<u64>,
 ) -> Result<u64, UndoError> {
-    let mut orphans = pool.space_at_tail(|_, space| space.orphans().clone());
+    let mut orphans = pool.redo_log().space_at_tail(|_, space| space.orphans().clone());
     orphans.retain(|_, what| !kept.contains(&what.stamp));
     let (mut bytes, mut freed) = (AlignedBuffer::new(store.page_size().bytes()), 0);
     for (root, what) in &orphans {

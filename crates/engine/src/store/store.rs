@@ -81,7 +81,7 @@ impl<M: PoolStrategy> Store<M> {
             if since == 0 && is_published && !has_work {
                 return;
             }
-            if !pool.is_packing()
+            if !pool.ids().has_ceiling()
                 && let Err(error) = pages.grow_ahead()
             {
                 tracing::debug!(%error, "the store could not grow ahead of need");
@@ -285,7 +285,7 @@ impl<M: PoolStrategy> Store<M> {
                 return Err(Error::Unfinished { transactions });
             }
             self.pool.flush(Reason::Recov)?;
-            self.pool.return_ids()?;
+            self.pool.ids().return_all()?;
             if let (Some(checkpointer), Some(log)) = (&self.checkpointer, self.txns.log()) {
                 checkpointer.take()?;
                 log.close()?;

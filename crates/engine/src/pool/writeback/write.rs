@@ -205,7 +205,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// Makes the log durable up to the last change of each page: no page is written before.
     fn log_first(&self, out: &[PageOut<'_>]) -> Result<(), PoolError> {
         let (Some(log), Some(last)) =
-            (self.log(), out.iter().map(|page| PageHeader::read(page.bytes).lsn).max())
+            (self.redo_log().log(), out.iter().map(|page| PageHeader::read(page.bytes).lsn).max())
         else {
             return Ok(());
         };

@@ -82,7 +82,7 @@ impl<M: PoolStrategy> Store<M> {
         if let Some(logged) = &logged {
             pool = pool.logged(logged.log.clone());
             let orphans = logged.orphans.iter().copied().collect();
-            pool.set_space(PageSpace::new(pages.taken_words(), orphans));
+            pool.redo_log().set_space(PageSpace::new(pages.taken_words(), orphans));
         }
         let pool = Arc::new(pool);
         let workers = Workers::start(pool.clone())?;
