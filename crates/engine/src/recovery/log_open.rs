@@ -9,8 +9,8 @@ use millpond_base::{Lsn, PageId};
 use super::analysis::Loser;
 use super::checkpoint::Checkpoint;
 use super::error::{OpenLogError, RecoveryError};
-use super::log_salvage::{self, StructureNames};
-use super::progress::Progress;
+use super::log_salvage;
+use super::log_settings::LogSettings;
 use super::redo::RedoOptions;
 use super::report::Recovery;
 use super::run;
@@ -26,18 +26,6 @@ use crate::pool::mini_transaction::kind;
 /// link to that.
 pub fn log_path(path: &Path) -> PathBuf {
     beside(path, "-log")
-}
-
-/// What opening a log depends on.
-pub(crate) struct LogSettings<'s> {
-    /// Sizes of its buffer and of its segments.
-    pub(crate) log: LogOptions,
-    /// Whether a damaged log is cut off at its damage, if that leaves a store that is whole.
-    pub(crate) salvage: bool,
-    /// Finds names for the error of a damaged log.
-    pub(crate) names: StructureNames,
-    /// Receives how far recovery is.
-    pub(crate) progress: &'s dyn Fn(Progress),
 }
 
 /// A store's log, opened.

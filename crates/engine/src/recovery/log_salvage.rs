@@ -1,10 +1,10 @@
-//! Log salvage: a store whose log is damaged is opened with an error that names what is lost or, on
-//! request, as it was at the damage.
+//! Log salvage: opening a store whose log is damaged fails with an error that names what is lost
+//! or, on request, gives the store as it was at the damage.
 //!
-//! `examine.rs` argues when that is possible, and `log/cut.rs` in which order the log is cut so that
-//! a crash may interrupt it. Everything is examined before anything is written. Once the log is cut,
-//! the store is one that a crash left, and it is opened like any other: so a salvage that was
-//! interrupted is repeated, or has become an ordinary recovery.
+//! `examine.rs` argues when that is possible, and `log/cut.rs` in which order the log is cut, so
+//! that a crash may interrupt it. Everything is examined before anything is written. Once the log
+//! is cut, the store is one that a crash left, and it is opened like any other: so a salvage that
+//! was interrupted is repeated, or has become an ordinary recovery.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,14 +14,10 @@ use millpond_base::Lsn;
 use super::damage::{LogDamage, LostRecords, Obstacle, StrayPages};
 use super::error::{OpenLogError, RecoveryError};
 use super::examine::{Examined, examine, stray_pages};
-use super::log_open::LogSettings;
+use super::log_settings::LogSettings;
 use super::report::Salvaged;
 use crate::io::{Device, PageStore};
 use crate::log::{Log, LogError, LogOptions};
-
-/// Finds the names of a store's structures by their owner ids, as far as its catalog can be read:
-/// for errors. `admin` has one, which can read a damaged store.
-pub(crate) type StructureNames = fn(&PageStore) -> BTreeMap<u32, String>;
 
 /// Returns whether the error may be due to damage in a log of which the rest can be read.
 fn is_damage(error: &LogError) -> bool {
@@ -37,8 +33,8 @@ fn is_damage(error: &LogError) -> bool {
     )
 }
 
-/// Returns the report of a new log for `store`, which was closed: its log on `device` failed to open
-/// with `error`.
+/// Returns the report of a new log for `store`, which was closed: opening its log on `device`
+/// failed with `error`.
 ///
 /// # Errors
 /// No `salvage` was asked for, or it is another store's log, or another version's.
@@ -61,7 +57,7 @@ pub(crate) fn closed(
     Ok(Salvaged { at, is_new_log: true, ..Salvaged::default() })
 }
 
-/// Cuts the log on `device` off at its damage, with which recovery of `store` failed, if salvage was
+/// Cuts the log on `device` off at the damage that recovery of `store` failed with, if salvage was
 /// asked for and leaves a store that is whole.
 ///
 /// # Errors

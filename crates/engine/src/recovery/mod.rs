@@ -1,5 +1,5 @@
-//! Checkpoints, opening a store together with its log, and recovery after a crash: analysis, redo and
-//! undo; `README.md` has the rules.
+//! Checkpoints, opening a store together with its log, and recovery after a crash: analysis, redo
+//! and undo; `README.md` has the rules.
 
 pub mod analysis;
 pub mod checkpoint;
@@ -10,6 +10,7 @@ pub mod examine;
 pub mod index;
 pub mod log_open;
 pub(crate) mod log_salvage;
+mod log_settings;
 pub mod progress;
 mod rebuild;
 pub mod redo;
@@ -25,8 +26,8 @@ pub use error::RecoveryError;
 pub(crate) use error::{CheckpointError, OpenLogError, UndoError};
 pub use examine::{Examined, examine, stray_pages};
 pub use index::{Life, PageIndex};
-pub(crate) use log_open::{LogSettings, OpenedLog};
-pub(crate) use log_salvage::StructureNames;
+pub(crate) use log_open::OpenedLog;
+pub(crate) use log_settings::{LogSettings, StructureNames};
 pub use progress::{Phase, Progress};
 pub use rebuild::ApplyRedoNote;
 pub use redo::{RedoOptions, Redone, redo};

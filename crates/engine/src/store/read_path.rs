@@ -13,6 +13,7 @@ use std::sync::Arc;
 use crate::io::MemoryDevice;
 use crate::pool::PoolStrategy;
 use crate::store::combinations::{Combination, Visit};
+use crate::store::opening::Builder;
 use crate::store::options::Options;
 use crate::store::store::Store;
 
@@ -33,7 +34,7 @@ impl Visit for Reads {
             .policy(&self.policy)
             .lab(|lab| lab.background_merge = false);
         options.lab.background_writer = false;
-        let store = Store::<M>::open_on(Arc::new(MemoryDevice::new()), &options).unwrap();
+        let store = Builder::device(Arc::new(MemoryDevice::new()), &options).open::<M>().unwrap();
         let tree = store.tree("t").unwrap();
         let key = |row: u32| (row.wrapping_mul(2_654_435_761)).to_be_bytes();
         for row in 0..ROWS {

@@ -2,13 +2,12 @@
 //! threads.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use millpond_base::PageId;
 
-use crate::io::{Device, PageStore, SpillFile};
+use crate::io::{PageStore, SpillFile};
 use crate::lock::{LockManager, LockOptions};
 use crate::log::Log;
 use crate::pool::mini_transaction::PageSpace;
@@ -30,34 +29,6 @@ use crate::txn::TransactionManager;
 const GROUP_DELAY: Duration = Duration::from_micros(200);
 
 impl<M: PoolStrategy> Store<M> {
-    /// As [`Builder::file`], opened.
-    ///
-    /// # Errors
-    /// As [`Builder::open`].
-    pub fn open(path: &Path, options: &Options) -> Result<Arc<Store<M>>, Error> {
-        Builder::file(path, options).open()
-    }
-
-    /// As [`Builder::device`], opened.
-    ///
-    /// # Errors
-    /// As [`Builder::open`].
-    pub fn open_on(device: Arc<dyn Device>, options: &Options) -> Result<Arc<Store<M>>, Error> {
-        Builder::device(device, options).open()
-    }
-
-    /// As [`Builder::devices`], opened.
-    ///
-    /// # Errors
-    /// As [`Builder::open`].
-    pub fn open_on_devices(
-        device: Arc<dyn Device>,
-        log: Arc<dyn Device>,
-        options: &Options,
-    ) -> Result<Arc<Store<M>>, Error> {
-        Builder::devices(device, log, options).open()
-    }
-
     /// Options whose budget has a page table if, and only if, there is one.
     pub(in crate::store) fn adapted(options: &Options) -> Options {
         let translation =
