@@ -85,6 +85,7 @@ impl PageCopy<'_> {
         buffer: &mut AlignedBuffer,
     ) -> Result<bool, CopyError> {
         let page_bytes = self.store.page_size().bytes();
+        debug_assert!(self.done <= self.pages, "no more pages are copied than there are");
         if self.done >= self.pages {
             return Ok(false);
         }
@@ -124,6 +125,7 @@ impl PageCopy<'_> {
         let read = |page: PageId, bytes: &mut [u8]| {
             self.store.device().read(page.0 * page_bytes as u64, bytes)
         };
+        debug_assert!(bytes.len().is_multiple_of(page_bytes), "whole pages are read");
         let is_read = read(PageId(first), bytes).is_ok();
         for (page, bytes) in (first..).map(PageId).zip(bytes.chunks_exact_mut(page_bytes)) {
             if is_read && self.store.verify(page, bytes).is_ok() {
@@ -152,6 +154,7 @@ impl PageCopy<'_> {
         position: Lsn,
         catalog_root: Option<PageId>,
     ) -> Result<Vec<PageId>, CopyError> {
+        debug_assert_eq!(self.done, self.pages, "the superblock is written behind all pages");
         if let Some(superblock) = self.store.superblock().copied() {
             let (pages, clean) = (self.pages, false);
             let pid = std::process::id();

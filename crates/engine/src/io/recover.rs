@@ -57,6 +57,7 @@ impl PageStore {
         if expected > device.length() {
             device.grow(expected)?;
         }
+        debug_assert!(device.length() >= expected, "the file is as long as the superblock says");
         let map = all_taken(device.length() / page_bytes);
         Ok(Self::over(device, superblock.page_size, Access::Write, Some(superblock), map))
     }
@@ -77,6 +78,7 @@ impl PageStore {
         Counters::add(&self.counters.growths, 1);
         Counters::add(&self.counters.grown_bytes, ((pages - old) * page_bytes) as usize);
         let mut free = self.free_map();
+        debug_assert_eq!(free.pages(), old, "one thread at a time makes the store longer");
         free.extend(pages, |page| self.is_reserved(page));
         self.pages.store(pages, Ordering::Release);
         Ok(())

@@ -63,6 +63,8 @@ impl PageStore {
         let mut free = self.free_map();
         let old = free.pages();
         let pages = free.cut(least, unit, |page| self.is_reserved(page));
+        debug_assert!(pages <= old, "the store gets no longer when it forgets pages");
+        debug_assert_eq!(pages % unit, 0, "a store's length is a multiple of a block");
         // Before `free` is unlocked, as where it grows.
         self.pages.store(pages, Ordering::Release);
         Ok(old - pages)
@@ -78,6 +80,7 @@ impl PageStore {
         let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
         let old = self.device.length();
         self.device.shrink(self.pages() * self.page_size().bytes_u64())?;
+        debug_assert!(self.device.length() <= old, "a file that is cut off gets no longer");
         Ok(old - self.device.length())
     }
 }

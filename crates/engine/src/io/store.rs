@@ -204,6 +204,7 @@ impl PageStore {
     /// Pages in use, the store's own included.
     pub fn allocated_pages(&self) -> u64 {
         let free = self.free_map();
+        debug_assert!(free.free_pages() <= free.pages(), "free pages are pages of the store");
         free.pages() - free.free_pages()
     }
 
@@ -281,6 +282,11 @@ impl PageStore {
         }
         wanted.sort_unstable_by_key(|read| read.page);
         let runs = self.runs(wanted.iter().map(|read| read.page));
+        debug_assert_eq!(
+            runs.iter().map(|run| run.count).sum::<usize>(),
+            wanted.len(),
+            "each once"
+        );
         let mut parts: Vec<IoSliceMut<'_>> =
             wanted.iter_mut().map(|read| IoSliceMut::new(read.bytes)).collect();
         let mut rest = &mut parts[..];
@@ -368,6 +374,7 @@ impl PageStore {
             write.written = false;
         }
         let runs = self.runs(batch.iter().map(|write| write.page));
+        debug_assert_eq!(runs.iter().map(|run| run.count).sum::<usize>(), batch.len(), "each once");
         let parts: Vec<IoSlice<'_>> = batch.iter().map(|w| IoSlice::new(w.bytes)).collect();
         let mut requests = Vec::with_capacity(runs.len());
         let mut rest = &parts[..];
@@ -411,6 +418,10 @@ impl PageStore {
     }
 
     fn check_writes(&self, batch: &[&mut PageWrite<'_>]) -> Result<(), WriteError> {
+        debug_assert!(
+            batch.is_sorted_by_key(|write| write.page),
+            "pages that occur twice are adjacent"
+        );
         let (pages, page_bytes) = (self.pages(), self.page_size.bytes());
         for (at, write) in batch.iter().enumerate() {
             let (page, buffer_bytes) = (write.page, write.bytes.len());
@@ -439,6 +450,10 @@ impl PageStore {
         let count_max = REQUEST_BYTES_MAX / self.page_size.bytes();
         let mut runs: Vec<Run> = Vec::new();
         for page in pages {
+            debug_assert!(
+                runs.last().is_none_or(|run| run.first.0 + run.count as u64 <= page.0 + 1),
+                "the pages are in ascending order"
+            );
             match runs.last_mut() {
                 Some(run) if run.first.0 + run.count as u64 == page.0 && run.count < count_max => {
                     run.count += 1;

@@ -32,6 +32,7 @@ impl Budget {
     }
 
     pub fn give_back(&self, bytes: usize) {
-        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        let before = self.used.fetch_sub(bytes, Ordering::Relaxed);
+        debug_assert!(before >= bytes, "{bytes} bytes are given back, and {before} were reserved");
     }
 }

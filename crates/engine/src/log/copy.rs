@@ -53,6 +53,7 @@ impl Log {
         let end = self.durable().0;
         let begin = segments.sequence(from.0.min(end)) * segments.size();
         segments.offset(begin)?;
+        debug_assert!(begin <= end, "a copy begins before its end");
         let uuid = segments.uuid();
         Ok(LogCopy { segments, uuid, at: begin, begin, end })
     }
@@ -91,6 +92,9 @@ impl LogCopy {
             let header = slots::slot_header(&self.uuid, self.segments.sequence(self.at));
             target.append(&header)?;
         }
+        debug_assert!(self.at.is_multiple_of(BLOCK), "whole blocks are copied");
+        debug_assert!(!buffer.is_empty(), "a part has bytes");
+        debug_assert!((buffer.len() as u64).is_multiple_of(BLOCK), "a part consists of blocks");
         let held = (size - self.at % size).min(buffer.len() as u64).min(self.end - self.at);
         let count = held.next_multiple_of(BLOCK);
         let bytes = &mut buffer[..count as usize];

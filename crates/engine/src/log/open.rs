@@ -104,6 +104,9 @@ impl Log {
         end: u64,
         options: &LogOptions,
     ) -> Result<Log, LogError> {
+        debug_assert!(end >= FIRST, "no log ends before its first record");
+        debug_assert!(end.is_multiple_of(8), "records end at multiples of 8, not at {end}");
+        debug_assert!(options.buffer_bytes / 4 > HEADER, "a record fits into the buffer");
         let mut block = AlignedBuffer::new(BLOCK as usize);
         if !end.is_multiple_of(BLOCK) {
             segments.read(end - end % BLOCK, &mut block)?;

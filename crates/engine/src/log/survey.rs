@@ -73,6 +73,7 @@ impl Log {
         }
         let mut behind: Option<Behind> = None;
         let found = tail::behind(&segments, &mut window, end, &mut |header| {
+            debug_assert!(header.start.0 > end, "what lies behind begins behind the hole");
             visit(header);
             let (first, records) = behind.map_or((header.start, 0), |b| (b.first, b.records));
             behind = Some(Behind { first, until: header.end, records: records + 1 });

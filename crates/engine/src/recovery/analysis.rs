@@ -97,6 +97,7 @@ impl Analysis {
         let (mut records, mut reported) = (0, 0);
         report(0);
         while let Some((at, header, body)) = reader.next_record()? {
+            debug_assert!(at >= start && at < header.end, "LSNs grow");
             pass.record(at, &header, body)?;
             records += 1;
             let done = header.end.0.saturating_sub(start.0);
@@ -105,6 +106,7 @@ impl Analysis {
                 report(done);
             }
         }
+        debug_assert_eq!(reader.position(), end, "the log is read to its end");
         report(total);
         let pages = checkpoint.pages.max(pass.index.pages()).max(pages_of(pass.space.taken()));
         Ok(Analysis {

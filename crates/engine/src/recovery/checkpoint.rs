@@ -84,6 +84,7 @@ impl Checkpoint {
             if is_last && !planted!(CheckpointNotDurable) {
                 log.wait_durable(appended.end)?;
             }
+            debug_assert!(prev < appended.start, "the parts of a checkpoint are chained backwards");
             prev = appended.start;
         }
         Ok(prev)

@@ -94,6 +94,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
         };
         let pin = Pin { checkpointer: self, number };
         let taken = self.take_locked(&mut last)?;
+        debug_assert!(taken.kept >= self.log.oldest(), "the log keeps what a pin is for");
         self.pins().insert(number, taken.kept);
         planted!(BackupLogNotKept, self.pins().remove(&number));
         Ok((taken, pin))
@@ -157,11 +158,20 @@ impl<M: PoolStrategy> Checkpointer<M> {
         let had_records = had_records.filter(|_| !planted!(ActiveNotRecorded));
         checkpoint.active = had_records.map(|(tx, last)| Active { tx, last }).collect();
         checkpoint.next_tx = self.txns.active().next_id();
+        debug_assert!(
+            checkpoint.active.iter().all(|active| active.tx < checkpoint.next_tx),
+            "ids of active transactions are below the next one"
+        );
         checkpoint.pages = self.pages.pages();
         checkpoint.catalog_root = self.catalog_root;
         // Before the checkpoint is: what a transaction that is under way needs stays.
         let oldest = self.txns.active().oldest().unwrap_or(checkpoint.begin);
         let at = checkpoint.write(&self.log)?;
+        debug_assert!(
+            checkpoint.redo <= checkpoint.begin,
+            "redo begins at the map's LSN or before"
+        );
+        debug_assert!(at >= checkpoint.begin, "a checkpoint is logged behind what it describes");
         self.pages.set_log_position(at, self.catalog_root)?;
         let mut kept = checkpoint.redo.min(checkpoint.begin);
         unless_planted!(LogForgottenEarly, kept = kept.min(oldest));

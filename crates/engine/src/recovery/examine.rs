@@ -103,6 +103,8 @@ fn survey(
         first: behind.first,
         until: behind.until,
     });
+    debug_assert!(lost.commits <= lost.records, "commits are records");
+    debug_assert!(lost.first <= lost.until, "what is lost begins before its end");
     let path = device.path().to_path_buf();
     let (at, offset, durable) = (survey.end, survey.offset, survey.durable);
     Ok(LogDamage { path, at, offset, checkpoint: start, lost, durable, was_closed, obstacle: None })
@@ -195,6 +197,10 @@ pub fn stray_pages(store: &PageStore, analysis: &Analysis, end: Lsn) -> StrayPag
             .map(|(buffer, page)| PageRead::new(page, &mut buffer[..]))
             .collect();
         if batch.is_empty() {
+            debug_assert!(
+                found.newer + found.unreadable <= found.looked_at,
+                "each page counts once"
+            );
             return found;
         }
         store.read_batch(&mut batch);

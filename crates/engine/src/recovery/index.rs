@@ -25,13 +25,16 @@ pub struct PageIndex {
 impl PageIndex {
     /// The record at `at` has all of `page`.
     pub fn image(&mut self, page: PageId, at: Lsn) {
-        self.lives.insert(page, Life { image: at, last: at });
+        let former = self.lives.insert(page, Life { image: at, last: at });
+        debug_assert!(former.is_none_or(|life| life.last <= at), "the log is read in order");
     }
 
     /// The record at `at` is about `page`; of no interest if all of it has not been seen yet.
     #[inline]
     pub fn change(&mut self, page: PageId, at: Lsn) {
         if let Some(life) = self.lives.get_mut(&page) {
+            debug_assert!(life.image <= life.last, "a page's life begins with its image");
+            debug_assert!(life.last <= at, "the log is read in order");
             life.last = at;
         }
     }

@@ -192,6 +192,7 @@ fn recover(
         seconds = started.elapsed().as_secs_f64(),
         "the store was recovered up to the end of its log"
     );
+    debug_assert_eq!(analysis.end, tail.end, "analysis reads the log to the end that was found");
     let orphans = analysis.space.orphans().iter().map(|(page, root)| (*page, *root));
     let orphans = orphans.filter(|_| !planted!(OrphansNotRestored)).collect();
     let next_tx = analysis.next_tx;

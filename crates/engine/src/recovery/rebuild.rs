@@ -71,6 +71,7 @@ impl<'a> Rebuild<'a> {
         }
         for piece in batch.pieces.iter().filter(|piece| piece.is_last) {
             // One record may say several things about a page.
+            debug_assert!(piece.from <= piece.to, "a piece has its section in the batch");
             if let Some(bytes) = self.growing.remove(&piece.page) {
                 self.whole.push((piece.page, bytes));
             }
@@ -109,6 +110,7 @@ impl<'a> Rebuild<'a> {
             }
             _ => {}
         }
+        debug_assert!(PageHeader::read(page).lsn <= piece.end, "the LSNs of a page grow");
         // Rule 9.
         if let Some(lsn) = page.get_mut(8..16) {
             lsn.copy_from_slice(&piece.end.0.to_le_bytes());

@@ -111,11 +111,13 @@ pub fn redo(
         })?;
         redone.bytes += bytes;
         redone.passes += 1;
+        debug_assert!(left.len() < wanted.len(), "each pass makes some pages anew");
         late = wanted.only(left.into_iter());
         wanted = &late;
     }
     store.sync()?;
     redone.pages = written.into_inner();
+    debug_assert_eq!(redone.pages, total, "each page is written once (rule 10)");
     report(redone.pages);
     Ok(redone)
 }
@@ -170,6 +172,11 @@ impl Pass<'_> {
             if !is_about_pages(header.kind) {
                 continue;
             }
+            debug_assert!(self.over.is_empty(), "pages that ended were counted with their record");
+            debug_assert!(
+                self.live.len() <= self.live_max,
+                "pages in memory are as many as may be"
+            );
             let mut rest = sections(body);
             let mut from = 0;
             while let Some(section) = rest.next() {
@@ -222,6 +229,7 @@ impl Pass<'_> {
         if !self.late.is_empty() && self.late.contains(&page) {
             return None;
         }
+        debug_assert!(life.image <= life.last, "a page's life begins with its image");
         let is_last = at == life.last;
         if is_last {
             self.over.push(page);
@@ -262,6 +270,11 @@ impl<'s> Hands<'s> {
     fn deal(&mut self, mut piece: Piece, bytes: &[u8]) {
         let to = (piece.page.0 / NEIGHBOURS) as usize % self.batches.len().max(1);
         let Some(batch) = self.batches.get_mut(to) else { return };
+        debug_assert!(piece.start < piece.end, "a record has bytes");
+        debug_assert!(
+            batch.pieces.last().is_none_or(|last| last.start <= piece.start),
+            "pieces are dealt out in the order of the log (rule 11)"
+        );
         piece.from = batch.bytes.len();
         batch.bytes.extend_from_slice(bytes);
         piece.to = batch.bytes.len();

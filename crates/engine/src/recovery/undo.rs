@@ -70,9 +70,11 @@ where
             let tree = tree_of(undo.owner)?.ok_or(UndoError::Txn(missing))?;
             let actor = Actor::Undo { tx, prev, next: behind };
             let done = undo_and_free((*tree).as_ref(), actor, &undo, &mut undone.kept)?;
+            debug_assert!(done == Lsn(0) || done > at, "a CLR is logged behind what it undoes");
             last.insert(tx, if done == Lsn(0) { prev } else { done });
             undone.records += 1;
         }
+        debug_assert!(behind < at, "undo follows the chain of a transaction backwards");
         next.push((behind, tx));
     }
     Ok(undone)

@@ -15,7 +15,6 @@ use crate::pool::PoolStrategy;
 use crate::store::combinations::{Combination, Visit};
 use crate::store::opening::Builder;
 use crate::store::options::Options;
-use crate::store::store::Store;
 
 const ROWS: u32 = 20_000;
 const THIS: &str = "store::read_path::reading_in_memory_writes_to_no_frame";
