@@ -1,9 +1,9 @@
 //! Copying a store's pages while they are written: what a page store does for a backup.
 //!
-//! Pages are copied as they lie on storage, in the order of their ids, and nobody waits for that. A
-//! page that is written meanwhile may be copied torn; the log makes it anew (`admin/backup.rs` has
-//! the argument), so it is no error if a page does not prove itself here. It is noted, and looked
-//! at again when the copy was recovered: then it must.
+//! Pages are copied as they are on storage, in the order of their ids, and no thread waits for
+//! that. A page that is written meanwhile may be copied torn; redo rebuilds it from the log
+//! (`admin/backup.rs` has the argument), so a page that does not verify here is no error. It is
+//! listed, and verified again after the copy was recovered: then it must be sound.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::store_error::OpenError;
 use super::store_error::ReadError;
 use crate::page::superblock::Superblock;
 
-/// Why pages were not copied.
+/// The error of a copy.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CopyError {
@@ -32,7 +32,7 @@ pub enum CopyError {
     Target(DeviceError),
 }
 
-/// A copy being made.
+/// A copy in progress.
 pub struct PageCopy<'s> {
     store: &'s PageStore,
     /// One bit per page, as [`PageStore::restore_map`] takes them.

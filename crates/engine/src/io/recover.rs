@@ -1,5 +1,5 @@
-//! What a page store does for its log: it is opened when only the log knows what is in use, it is
-//! told which pages are, and its superblock says where recovery begins.
+//! What a page store does for its log: it is opened while only the log knows which pages are in
+//! use, it takes that map from recovery, and its superblock names the LSN where recovery begins.
 //!
 //! # The superblock while the store is open
 //! It is written at each checkpoint: where the checkpoint lies in the log, the catalog's root, and
@@ -84,7 +84,7 @@ impl PageStore {
         Ok(())
     }
 
-    /// Says which pages are in use: one bit per page, the first page's the lowest of the first
+    /// Sets which pages are in use: one bit per page, the first page's the lowest of the first
     /// word. Pages beyond the words are free, bits beyond the store are not looked at, and the
     /// store's own pages are always in use.
     pub fn restore_map(&self, taken: &[u64]) {

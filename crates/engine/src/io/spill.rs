@@ -1,7 +1,8 @@
-//! A file for what does not fit into memory and is of no use after the process: what entries were,
-//! for snapshots and for transactions that may be undone.
+//! The spill file: before images and undo records that do not fit into memory, of no use after the
+//! process ends.
 //!
-//! It lies beside the store, is made when it is first needed, and goes when the store is closed.
+//! It is beside the store, is created when it is first needed, and is removed when the store is
+//! closed.
 //! What a crash leaves of it is removed when the store is opened. Nothing in it is ever
 //! synced: nobody reads it but the process that wrote it. It begins with a mark, so that no
 //! other file of that name is taken for it.

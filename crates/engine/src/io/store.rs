@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use millpond_base::{Lsn, PageId};
 
-use super::batch::{PageRead, PageWrite};
+use super::batch::{PageRead, PageWrite, runs};
 use super::bitmap::Bitmap;
 use super::counts::Counters;
 use super::counts::StoreCounts;
@@ -44,9 +44,6 @@ use super::store_error::WriteError;
 use crate::io::simulated::planted::planted;
 use crate::page::superblock::Superblock;
 use crate::page::{PageHeader, PageSize, free_map};
-
-/// Bytes of one request at most: adjacent pages beyond that are another one.
-const REQUEST_BYTES_MAX: usize = 1 << 20;
 
 /// What a store may be used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -281,7 +278,7 @@ impl PageStore {
             }
         }
         wanted.sort_unstable_by_key(|read| read.page);
-        let runs = self.runs(wanted.iter().map(|read| read.page));
+        let runs = runs(self.page_size, wanted.iter().map(|read| read.page));
         debug_assert_eq!(
             runs.iter().map(|run| run.count).sum::<usize>(),
             wanted.len(),
@@ -373,7 +370,7 @@ impl PageStore {
             PageHeader::seal(write.page, write.bytes);
             write.written = false;
         }
-        let runs = self.runs(batch.iter().map(|write| write.page));
+        let runs = runs(self.page_size, batch.iter().map(|write| write.page));
         debug_assert_eq!(runs.iter().map(|run| run.count).sum::<usize>(), batch.len(), "each once");
         let parts: Vec<IoSlice<'_>> = batch.iter().map(|w| IoSlice::new(w.bytes)).collect();
         let mut requests = Vec::with_capacity(runs.len());
@@ -445,25 +442,6 @@ impl PageStore {
         Ok(())
     }
 
-    /// Adjacent pages, in the order given, as requests of bounded length.
-    fn runs(&self, pages: impl Iterator<Item = PageId>) -> Vec<Run> {
-        let count_max = REQUEST_BYTES_MAX / self.page_size.bytes();
-        let mut runs: Vec<Run> = Vec::new();
-        for page in pages {
-            debug_assert!(
-                runs.last().is_none_or(|run| run.first.0 + run.count as u64 <= page.0 + 1),
-                "the pages are in ascending order"
-            );
-            match runs.last_mut() {
-                Some(run) if run.first.0 + run.count as u64 == page.0 && run.count < count_max => {
-                    run.count += 1;
-                }
-                _ => runs.push(Run { first: page, count: 1 }),
-            }
-        }
-        runs
-    }
-
     /// Makes all writes that have returned durable.
     ///
     /// # Errors
@@ -499,10 +477,4 @@ impl PageStore {
             SyncError::Device(error)
         })
     }
-}
-
-/// Adjacent pages.
-struct Run {
-    first: PageId,
-    count: usize,
 }

@@ -7,7 +7,8 @@ use millpond_base::sync::atomic::{AtomicUsize, Ordering};
 
 /// What an owner reserves at a time.
 pub(super) const PIECE: usize = 16 << 10;
-/// What a key lock takes: its entry, its share of empty places in tables, and the owner's note.
+/// What a key lock takes: its entry, its share of empty places in tables, and the owner's
+/// `KeyHold`.
 pub(super) const KEY_BYTES: usize = 96;
 
 /// Bytes in use, and how many they may be.

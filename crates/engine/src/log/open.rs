@@ -1,4 +1,4 @@
-//! Making and opening logs.
+//! Creating and opening logs.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use super::writer;
 use crate::io::{AlignedBuffer, Device};
 
 impl Log {
-    /// Makes an empty log on `device`, durably. Its first record will begin at `Lsn(4096)`.
+    /// Creates an empty log on `device`, durably. Its first record will begin at `Lsn(4096)`.
     ///
     /// # Errors
     /// If a size is not possible, the device holds a log of the store `uuid` already, has no room,

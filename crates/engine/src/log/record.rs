@@ -1,4 +1,4 @@
-//! A record: what it looks like in the buffer and on storage.
+//! A log record: its format in the buffer and on storage.
 //!
 //! ```text
 //!  byte  0  length u32     of the whole record: a multiple of 8, at least 32

@@ -1,5 +1,5 @@
-//! The buffer of records that are not durable yet: a ring of bytes that any number of threads fill
-//! and one empties.
+//! The log buffer: a ring of bytes, not durable yet, that any number of threads fill and one
+//! empties.
 //!
 //! ```text
 //!            durable, rounded down     walked               tail

@@ -1,4 +1,5 @@
-//! The file: a block that says whose log it is, then slots, each a header block and a segment.
+//! The log's file: a block that identifies its store, then slots, each a header block and a
+//! segment.
 //!
 //! ```text
 //!  offset 0             log header, one block

@@ -1,8 +1,8 @@
-//! Finding the end of a log that was not closed, or was.
+//! Finding the end of a log when it is opened.
 //!
-//! Records are walked over from a known position to the first that is not whole. Behind that there
-//! may be more, for two reasons, and they are told apart by what later records say of their time
-//! (rule 5): each notes how far the log was durable when it was appended.
+//! Records are walked over from a known position to the first that is not whole. There may be more
+//! behind it, for two reasons, which the durable LSN that each record carries tells apart (rule 5):
+//! how far the log was durable when the record was appended.
 //!
 //! - A crash tore the last writes: whole records behind the hole were never acknowledged, since
 //!   none of them was written after the hole had become durable. They are cut off, and overwritten

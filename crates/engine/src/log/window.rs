@@ -1,4 +1,4 @@
-//! A stretch of the log in memory, for reading records one after the other.
+//! A part of the log in memory, for reading records one after the other.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A private page: a copy to look at in peace, or a draft.
+//! A private page: a copy, or a draft.
 
 use crate::page::View;
 

@@ -1,4 +1,4 @@
-//! Reads of memory that others may be changing. This file needs `unsafe`.
+//! Reads of memory that other threads may be changing. This file needs `unsafe`.
 //!
 //! What a [`View`](super::View) reads may be torn, and counts only once the reader's guard has
 //! validated: a race by design. ThreadSanitizer knows neither that nor the fences that make the

@@ -1,4 +1,4 @@
-//! The body of a log record: what the record says about pages.
+//! The body of a log record: sections about pages.
 //!
 //! A body is a sequence of sections, each a tag of one byte and its fields. Numbers are varints,
 //! seven bits to the byte and the low ones first.
@@ -11,8 +11,8 @@
 //!  4  taken          page                the page is in use from now on
 //!  5  freed          page                the page is free from now on
 //! 10  orphaned       page, kind, stamp   an orphan root: no structure refers to it
-//!  7  attached       page                an orphan root no more: attached, or somebody else's care
-//!  8  undo           n, n bytes          the undo record of this change
+//!  7  attached       page                an orphan root no more: attached, or freed by another
+//! structure  8  undo           n, n bytes          the undo record of this change
 //!  9  undo next      LSN                 the record is a CLR: what is to be undone next
 //!
 //! pieces: (words to skip, words that follow, the words)…, ended by no words that follow

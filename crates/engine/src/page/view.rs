@@ -1,4 +1,4 @@
-//! Reading a page that may change under the reader's eyes.
+//! Reading a page that may change during the read.
 //!
 //! An optimistic reader must never make a `&[u8]` of a page: the compiler may take such memory for
 //! constant. A [`View`] reads through raw pointers only. Every offset is checked against the

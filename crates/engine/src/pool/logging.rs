@@ -25,7 +25,7 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
     fn page_changes(pool: &Pool<M>, changes: &mut ChangeSet, frame: NonNull<FrameHeader>) {
         let header = pool.header(frame);
         let Some(page) = header.page() else { return };
-        debug_assert!(header.latch.is_exclusive());
+        debug_assert!(header.latch.is_exclusive(), "a page changes under its exclusive latch");
         let begin = || header.begin_logged_change(pool.redo.tail());
         let copy = |arena: &mut Vec<u8>| {
             pool.view(frame).copy_to(0, pool.page_size, arena);
@@ -42,7 +42,7 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
     ) {
         let header = pool.header(frame);
         let Some(page) = header.page() else { return };
-        debug_assert!(header.latch.is_exclusive());
+        debug_assert!(header.latch.is_exclusive(), "a page changes under its exclusive latch");
         let begin = || header.begin_logged_change(pool.redo.tail());
         changes.page_changes_by(frame, page, begin, redo);
     }
@@ -63,9 +63,12 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
         let appended = pool.redo.append(&changes);
         let held = || changes.pages().filter(|changed| !changed.is_gone());
         if let Some(appended) = appended {
-            debug_assert!(appended.start < appended.end);
+            debug_assert!(appended.start < appended.end, "LSNs grow");
             for changed in held() {
-                debug_assert!(changed.is_freed() || pool.header(changed.frame()).is_dirty());
+                debug_assert!(
+                    changed.is_freed() || pool.header(changed.frame()).is_dirty(),
+                    "a page that changed is dirty"
+                );
                 pool.set_page_lsn(changed.frame(), appended.end);
             }
         }

@@ -1,4 +1,4 @@
-//! What can go wrong in recovery.
+//! Errors of recovery, one enum per operation.
 
 use std::path::PathBuf;
 
@@ -23,8 +23,8 @@ pub enum RecoveryError {
     Log(LogError),
     /// The superblock names a position of the log where no checkpoint is.
     #[error(
-        "the log has a record of kind {kind} at position {}, where the superblock says that a \
-         checkpoint is: data file and log do not belong together, or one is older than the other; \
+        "the log has a record of kind {kind} at position {}, where the superblock names a \
+         checkpoint: data file and log do not belong together, or one is older than the other; \
          find the pair, or restore a backup",
         at.0
     )]
@@ -36,7 +36,7 @@ pub enum RecoveryError {
     },
     /// A checkpoint cannot be understood.
     #[error(
-        "the checkpoint at position {} of the log makes no sense: {what}; restore a backup, or \
+        "the checkpoint at position {} of the log cannot be decoded: {what}; restore a backup, or \
          read what is intact with `millpond dump --salvage`",
         at.0
     )]
@@ -60,7 +60,7 @@ pub enum RecoveryError {
     },
     /// A record's body cannot be understood.
     #[error(
-        "the record at position {} of the log makes no sense from byte {byte} of its body on; \
+        "the record at position {} of the log cannot be decoded from byte {byte} of its body on; \
          restore a backup, or read what is intact with `millpond dump --salvage`",
         at.0
     )]
@@ -84,7 +84,7 @@ pub enum RecoveryError {
         /// What does not fit.
         what: &'static str,
     },
-    /// The data file cannot be as long as the log says that it was.
+    /// The data file cannot be grown to the length that the log names.
     #[error("recovery cannot make the store as long as it was: {0}")]
     Grow(AllocateError),
     /// A page could not be written.

@@ -1,4 +1,4 @@
-//! Which pages the log has something about, and between which records that is.
+//! The page index: for each page that redo rebuilds, between which records its life is.
 //!
 //! Two LSNs per page and not one per record: pages are made anew in one pass over the log, which
 //! needs to know only where the life of each begins and ends. The index so grows with the pages
@@ -16,7 +16,7 @@ pub struct Life {
     pub last: Lsn,
 }
 
-/// Which pages are to be made anew.
+/// The pages that redo rebuilds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PageIndex {
     lives: HashMap<PageId, Life>,

@@ -1,4 +1,4 @@
-//! The second pass over the log: pages are made anew.
+//! Redo, the second pass over the log: pages are rebuilt.
 //!
 //! The calling thread reads the log in order and deals out what it says about pages; others apply
 //! it, each to the pages that are its own (rule 11), and write those that are whole. Reading in
@@ -42,7 +42,7 @@ const GATHER_BYTES_MAX: usize = 8 << 20;
 /// Pages that go to one thread together, so that it can write neighbours as one.
 const NEIGHBOURS: u64 = 64;
 
-/// How redo goes about it.
+/// Settings of redo.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RedoOptions {
     /// Threads that apply records, beside the one that reads the log. At least 1.
@@ -68,8 +68,8 @@ pub struct Redone {
     pub passes: u64,
 }
 
-/// Makes all pages anew that `analysis` found in `log`, writes them to `store`, which is made long
-/// enough, and syncs it. `note` knows what structures said about their changes.
+/// Rebuilds all pages that `analysis` found in `log`, writes them to `store`, which grows to their
+/// length, and syncs it. `note` applies the physiological redo records of structures.
 ///
 /// # Errors
 /// If log or store fail, or a record does not fit its page. Some pages may be written then, which

@@ -1,5 +1,5 @@
-//! When checkpoints are taken: a thread of the store looks at the log again and again. What a
-//! checkpoint is, and in which order it is taken, is `recovery/checkpointer.rs`.
+//! When checkpoints are taken: a thread of the store checks the LSN gap periodically. How one is
+//! taken is in `recovery/checkpointer.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use crate::pool::{PoolError, PoolStrategy};
 use crate::recovery::Checkpointer;
 use crate::store::housekeeping::Housekeeping;
 
-/// Time between two looks at the log.
+/// Time between two checks of the LSN gap.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// Starts the thread that takes checkpoints, until it is dropped.
+/// Starts the thread that takes checkpoints until it is dropped.
 pub(crate) fn start<M: PoolStrategy>(
     checkpointer: Arc<Checkpointer<M>>,
 ) -> Result<Housekeeping, PoolError> {

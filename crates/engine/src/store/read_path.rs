@@ -1,4 +1,4 @@
-//! Proof that reading in memory writes to no frame: header, policy line or page.
+//! A test that reading in memory writes to no frame: header, policy line or page.
 //!
 //! What threads share about a page lies in its frame, so a read that wrote there would move a cache
 //! line from core to core, for the root above all. Here a process of its own loads a store, makes

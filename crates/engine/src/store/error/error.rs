@@ -1,4 +1,4 @@
-//! What can go wrong with a store as users see it: one enum over the narrow ones below it.
+//! The errors of a store as users see them: one enum over the narrow ones of the layers below.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ use crate::{hash_index, heap};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Options that cannot be.
+    /// Invalid options.
     #[error(transparent)]
     Options(#[from] OptionsError),
     /// Strategies of the laboratory cannot do this.
@@ -35,13 +35,13 @@ pub enum Error {
     /// The policy does not fit.
     #[error(transparent)]
     PolicyFit(#[from] PolicyFitError),
-    /// The store could not be made.
+    /// The store could not be created.
     #[error(transparent)]
     Create(#[from] CreateError),
     /// The store could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// There is no store, and none is to be made.
+    /// There is no store, and none is to be created.
     #[error("there is no store at {}: allow create_if_missing, or name another", path.display())]
     NoStore {
         /// Where one was looked for.
@@ -59,8 +59,10 @@ pub enum Error {
         /// How many.
         transactions: usize,
     },
-    /// Other handles of the store are alive, so it stays open until the last of them goes.
-    #[error("{handles} other handles of the store are in use: it closes when the last one goes")]
+    /// Other handles of the store are alive, so it stays open until the last of them is dropped.
+    #[error(
+        "{handles} other handles of the store are in use: it closes when the last one is dropped"
+    )]
     InUse {
         /// How many.
         handles: usize,
@@ -124,9 +126,9 @@ pub enum Error {
         /// What was asked for.
         wanted: Structure,
     },
-    /// A structure was made with keys or values of another type.
+    /// A structure was created with keys or values of another type.
     #[error(
-        "'{name}' has {what} of type {found}, not {wanted}: open it with the types that it was made \
+        "'{name}' has {what} of type {found}, not {wanted}: open it with the types that it was created \
          with, or as byte strings (`raw_tree`)"
     )]
     OtherType {
@@ -155,8 +157,8 @@ pub enum Error {
         /// How many.
         handles: usize,
     },
-    /// A name that nothing can have.
-    #[error("a name of {len} bytes cannot be: names have 1 to {max} bytes")]
+    /// The name is empty or too long.
+    #[error("a name of {len} bytes is invalid: names have 1 to {max} bytes")]
     Name {
         /// Its bytes.
         len: usize,
@@ -368,12 +370,12 @@ impl Error {
         matches!(self, Error::Txn(TxnError::Lock(error)) if is_own(error))
     }
 
-    /// Whether a lock was waited for too long: somebody keeps it, or forgot that he has it.
+    /// Whether a lock was waited for too long: its owner keeps it, or forgot that it has it.
     pub fn is_timeout(&self) -> bool {
         matches!(self, Error::Txn(error) if error.is_timeout())
     }
 
-    /// Whether the same transaction may well succeed if it is begun once more.
+    /// Whether the same transaction may succeed if it is restarted.
     pub fn is_retriable(&self) -> bool {
         matches!(self, Error::Txn(error) if error.is_retriable())
     }

@@ -107,8 +107,8 @@ impl<M: PoolStrategy> Store<M> {
         Ok(store)
     }
 
-    /// Ends a recovery, if there was one, and takes the first checkpoint: from then on the store is
-    /// what its log makes of it.
+    /// Ends a recovery, if there was one, and takes the first checkpoint: from then on the log
+    /// determines the store.
     fn begin_log(
         pool: &Arc<Pool<M>>,
         pages: &Arc<PageStore>,

@@ -5,8 +5,8 @@
 //! Prepared      files and log are open, pages are redone; no combination yet
 //! Store<M>      pool, catalog, undo, threads (`assemble.rs`)
 //! ```
-//! Opening checks the options before it touches a file, and gives the file back closed as it was
-//! if anything behind it fails.
+//! Opening checks the options before it touches a file, and closes the file as it was if a later
+//! step fails.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ use crate::store::stats::stat_file::{PUBLISH_PERIOD, Publisher};
 use crate::store::store::Store;
 use crate::{btree, hash_index, heap};
 
-/// Where a store is.
+/// The place of a store.
 enum Place {
     /// In a file, with its log beside it.
     File(PathBuf),
@@ -123,7 +123,7 @@ pub fn register_kinds<M: PoolStrategy>(pool: &Pool<M>) {
     }
 }
 
-/// A page store and what its options come to: what does not depend on the combination.
+/// A page store and its plan: what does not depend on the combination.
 pub(crate) struct Prepared {
     pub(in crate::store) pages: Arc<PageStore>,
     pub(in crate::store) logged: Option<OpenedLog>,
