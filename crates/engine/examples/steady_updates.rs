@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use millpond::internals::btree::{BulkOptions, WriteCondition};
 use millpond::internals::pool::stats::counters::Counter;
 use millpond::internals::store::combinations::SwizzledAny;
-use millpond::internals::store::{Store, StoreTree, StoreTxn};
+use millpond::internals::store::{Builder, Store, StoreTree, StoreTxn};
 use millpond::{Durability, Options, TxnOptions};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -167,7 +167,7 @@ fn run(plan: &Plan, gap_mib: u64) -> Result<(), Failure> {
     let log_path = plan.directory.join("steady.mp-log");
     let mut options = Options::new().memory(plan.memory_mib << 20);
     options.log_gap = gap_mib << 20;
-    let store = Store::<SwizzledAny>::open(&path, &options)?;
+    let store = Builder::file(&path, &options).open::<SwizzledAny>()?;
     let tree = store.tree("rows")?;
     load(&tree, plan.rows)?;
     store.checkpoint()?;

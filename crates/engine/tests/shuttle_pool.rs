@@ -152,7 +152,7 @@ fn thrash<M: PoolStrategy>(options: PoolOptions, hosted: HostedPolicy<M::Hook>, 
     pool.flush(Reason::Recov).unwrap();
     assert_eq!(pool.evict_all().unwrap(), 0, "everything can be evicted");
     assert_eq!(pool.census().get(&State::Free), Some(&pool.frames()), "no frame is lost");
-    pool.return_ids().unwrap();
+    pool.ids().return_all().unwrap();
     assert_eq!(storage.taken(), (1 + 2 + LEAVES) as u64, "no page id is lost");
     for (n, count) in counted.into_iter().enumerate() {
         assert_eq!(forest.read(leaf(n)).unwrap(), count, "storage lost what leaf {n} counted");

@@ -209,7 +209,7 @@ fn body<M: PoolStrategy>(
     pool.flush(Reason::Recov).unwrap();
     assert_eq!(pool.evict_all().unwrap(), 0, "everything can be evicted");
     assert_eq!(pool.census().get(&State::Free), Some(&pool.frames()), "no frame is lost");
-    pool.return_ids().unwrap();
+    pool.ids().return_all().unwrap();
     assert_eq!(storage.taken(), pages, "no page id is lost");
 }
 

@@ -9,22 +9,17 @@
 //!
 //! # Why this is sound
 //!
-//! [`host`] and [`host_open`] give a cold half together with its parameters, and are `unsafe`: the
-//! caller guarantees to show the two no other metas than those that [`HitHook::fresh`] returned for
-//! these parameters. So wherever bytes are read as a `Meta`, they are one of the right type.
-//! Parameters are kept in a block of bytes of their own for the same reason.
+//! [`host`](crate::any_cold::host) and [`host_open`](crate::any_cold::host_open) give a cold half
+//! together with its parameters, and are `unsafe`: the caller guarantees to show the two no other
+//! metas than those that [`HitHook::fresh`] returned for these parameters. So wherever bytes are
+//! read as a `Meta`, they are one of the right type. Parameters are kept in a block of bytes of
+//! their own for the same reason.
 
 use std::any::TypeId;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 
-use millpond_base::FrameId;
-
-use crate::contract::{
-    Access, EvictRequest, Frames, GhostHit, Hit, HitHook, HitOn, Host, OpenPolicy, Policy,
-    PolicySpec, Screen, TickSource, Zeroed,
-};
-use crate::erased::{Cold, OpenCold};
+use crate::contract::{Access, Hit, HitHook, PolicySpec, Screen, TickSource, Zeroed};
 use crate::policy::Watt;
 use crate::zeroed::Zeros;
 
@@ -163,7 +158,10 @@ unsafe fn fresh_as<T: HitHook>(block: &Block) -> AnyMeta {
 
 impl AnyParams {
     /// Erases `T` with these parameters, for the policy of this name.
-    fn of<T: HitHook>(policy: &'static str, params: T::Params) -> Result<AnyParams, TooLarge> {
+    pub(crate) fn of<T: HitHook>(
+        policy: &'static str,
+        params: T::Params,
+    ) -> Result<AnyParams, TooLarge> {
         fits::<T::Meta>(policy, "metadata per frame", META_BYTES)?;
         fits::<T::Params>(policy, "parameters", PARAM_BYTES)?;
         let mut block = Block([MaybeUninit::uninit(); PARAM_BYTES]);
@@ -219,8 +217,8 @@ impl HitHook for AnyHook {
         if params.screen != Screen::AskFirst {
             return false;
         }
-        // SAFETY: the hot half is `Usual`, so that `block` holds its parameters; and `meta` was made
-        // by `fresh` of these, as `host`'s caller promised.
+        // SAFETY: the hot half is `Usual`, so that `block` holds its parameters; and `meta` was
+        // made by `fresh` of these, as `host`'s caller promised.
         unsafe { Usual::is_noop(meta_in::<Usual>(meta), params_in::<Usual>(&params.block), access) }
     }
 
@@ -265,143 +263,16 @@ impl HitHook for AnyHook {
     }
 }
 
-/// A cold half that sees the frames' lines as what its own hot half keeps there.
-struct AsAny<P>(P);
-
-/// The frames as `P` knows them.
-fn own<P: Policy>(frames: Frames<'_, AnyHook>) -> Frames<'_, P::Hook> {
-    // SAFETY: `AsAny<P>` is made only by `host` and `host_open`, whose callers show it no other
-    // metas than those that hold a `P::Hook::Meta`.
-    unsafe { frames.cast() }
-}
-
-impl<P: Policy> Cold<AnyHook> for AsAny<P> {
-    fn hit(&mut self, frames: Frames<'_, AnyHook>, frame: FrameId, access: &Access) {
-        Policy::hit(&mut self.0, own::<P>(frames), frame, access);
-    }
-    fn revive(&mut self, frames: Frames<'_, AnyHook>, frame: FrameId) {
-        Policy::revive(&mut self.0, own::<P>(frames), frame);
-    }
-    fn wants(&mut self, access: &Access) -> bool {
-        Policy::wants(&mut self.0, access)
-    }
-    fn miss(&mut self, access: &Access) -> GhostHit {
-        Policy::miss(&mut self.0, access)
-    }
-    fn admit(
-        &mut self,
-        frames: Frames<'_, AnyHook>,
-        frame: FrameId,
-        access: &Access,
-        ghost_hit: GhostHit,
-    ) {
-        Policy::admit(&mut self.0, own::<P>(frames), frame, access, ghost_hit);
-    }
-    fn evict(
-        &mut self,
-        frames: Frames<'_, AnyHook>,
-        request: &EvictRequest,
-        host: &mut dyn Host,
-    ) -> u32 {
-        Policy::evict(&mut self.0, own::<P>(frames), request, host)
-    }
-    fn forget(&mut self, frames: Frames<'_, AnyHook>, frame: FrameId) {
-        Policy::forget(&mut self.0, own::<P>(frames), frame);
-    }
-    fn cleaned(&mut self, frames: Frames<'_, AnyHook>, frame: FrameId) {
-        Policy::cleaned(&mut self.0, own::<P>(frames), frame);
-    }
-    fn hit_on(&self) -> HitOn {
-        Cold::hit_on(&self.0)
-    }
-    fn evictions_per_tick(&self) -> u32 {
-        Cold::evictions_per_tick(&self.0)
-    }
-    fn state_bytes(&self) -> usize {
-        Cold::state_bytes(&self.0)
-    }
-    fn check(&self, frames: Frames<'_, AnyHook>, resident: &[FrameId]) -> Result<(), String> {
-        Cold::check(&self.0, own::<P>(frames), resident)
-    }
-}
-
-impl<P: OpenPolicy> OpenCold<AnyHook> for AsAny<P> {
-    fn revive(&self, frames: Frames<'_, AnyHook>, frame: FrameId) {
-        OpenPolicy::revive(&self.0, own::<P>(frames), frame);
-    }
-    fn miss(&self, access: &Access) -> GhostHit {
-        OpenPolicy::miss(&self.0, access)
-    }
-    fn admit(
-        &self,
-        frames: Frames<'_, AnyHook>,
-        frame: FrameId,
-        access: &Access,
-        ghost_hit: GhostHit,
-    ) {
-        OpenPolicy::admit(&self.0, own::<P>(frames), frame, access, ghost_hit);
-    }
-    fn evict(
-        &self,
-        frames: Frames<'_, AnyHook>,
-        request: &EvictRequest,
-        host: &mut dyn Host,
-    ) -> u32 {
-        OpenPolicy::evict(&self.0, own::<P>(frames), request, host)
-    }
-    fn forget(&self, frames: Frames<'_, AnyHook>, frame: FrameId) {
-        OpenPolicy::forget(&self.0, own::<P>(frames), frame);
-    }
-    fn cleaned(&self, frames: Frames<'_, AnyHook>, frame: FrameId) {
-        OpenPolicy::cleaned(&self.0, own::<P>(frames), frame);
-    }
-    fn hit_on(&self) -> HitOn {
-        OpenCold::hit_on(&self.0)
-    }
-    fn evictions_per_tick(&self) -> u32 {
-        OpenCold::evictions_per_tick(&self.0)
-    }
-    fn state_bytes(&self) -> usize {
-        OpenCold::state_bytes(&self.0)
-    }
-    fn check(&self, frames: Frames<'_, AnyHook>, resident: &[FrameId]) -> Result<(), String> {
-        OpenCold::check(&self.0, own::<P>(frames), resident)
-    }
-}
-
-/// `policy` for a pool that is compiled for [`AnyHook`], to sit under a mutex.
-///
-/// # Errors
-/// [`TooLarge`].
-///
-/// # Safety
-/// The parameters, copies of them, and the cold half are used only with metas that
-/// [`HitHook::fresh`] made of these parameters or of a copy.
-pub unsafe fn host<P: Policy>(policy: P) -> Result<(Box<dyn Cold<AnyHook>>, AnyParams), TooLarge> {
-    let params = AnyParams::of::<P::Hook>(P::INFO.id, policy.params())?;
-    Ok((Box::new(AsAny(policy)), params))
-}
-
-/// The same for a policy that any number of threads use at once.
-///
-/// # Errors
-/// [`TooLarge`].
-///
-/// # Safety
-/// As [`host`].
-pub unsafe fn host_open<P: OpenPolicy>(
-    policy: P,
-) -> Result<(Box<dyn OpenCold<AnyHook>>, AnyParams), TooLarge> {
-    let params = AnyParams::of::<P::Hook>(P::INFO.id, policy.params())?;
-    Ok((Box::new(AsAny(policy)), params))
-}
-
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use millpond_base::{Mark, PageId};
+    use millpond_base::{FrameId, Mark, PageId};
 
     use super::*;
-    use crate::contract::{OfferOutcome, PolicySpec, RefusalReason, Shape};
+    use crate::any_cold::host;
+    use crate::contract::{
+        EvictRequest, Frames, Host, OfferOutcome, Policy, PolicySpec, RefusalReason, Shape,
+    };
+    use crate::erased::Cold;
     use crate::registry::{Visitor, visit_all};
 
     /// A pool of four frames, for any cold half.

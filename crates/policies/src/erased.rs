@@ -1,9 +1,9 @@
 //! The cold half with its type forgotten: what a live pool keeps behind a latch.
 //!
 //! A pool's hit path must be compiled for its hot half, of which there are few; the cold half is
-//! asked only when pages come and go, where a virtual call costs nothing that can be measured. So
-//! a pool is generic over [`HitHook`] and holds a `Box<dyn Cold<T>>` or, if any number of threads
-//! may use the policy at once, a `Box<dyn OpenCold<T>>`.
+//! asked only when pages are admitted and evicted, where a virtual call costs nothing that can be
+//! measured. So a pool is generic over [`HitHook`] and holds a `Box<dyn Cold<T>>` or, if any number
+//! of threads may use the policy at once, a `Box<dyn OpenCold<T>>`.
 //!
 //! **Never import this module's traits beside [`Policy`] or [`OpenPolicy`] with a `*`**: they have
 //! the same method names, and every `self.hit(…)` in a policy would become ambiguous.

@@ -87,9 +87,10 @@ pub trait HitHook: Send + Sync + 'static {
     /// up.
     const READS_PAGE: bool = true;
 
-    /// Whether [`HitHook::on_hit`] would change nothing. Where [`HitHook::screen`] says so, a live
-    /// pool calls this first, without [`Access::page`], and does nothing more if it is true: the
-    /// case of nearly every hit should be recognised here, in few instructions.
+    /// Whether [`HitHook::on_hit`] would change nothing. Where [`HitHook::screen`] returns
+    /// [`Screen::AskFirst`], a live pool calls this first, without [`Access::page`], and does
+    /// nothing more if it is true: the case of nearly every hit should be recognised here, in few
+    /// instructions.
     #[inline(always)]
     fn is_noop(_meta: &Self::Meta, _params: &Self::Params, _access: &Access) -> bool {
         false

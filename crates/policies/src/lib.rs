@@ -18,6 +18,7 @@
 pub mod config;
 #[macro_use]
 pub mod zeroed;
+pub mod any_cold;
 pub mod any_hook;
 pub mod contract;
 pub mod erased;

@@ -24,7 +24,7 @@ pub(crate) struct TestFrame {
 /// The pool's side: which page is where, what it owes to storage, and who is refused why.
 pub(crate) struct TestHost {
     pub frames: Vec<TestFrame>,
-    /// Pages in the order they went.
+    /// Pages in the order of their eviction.
     pub gone: Vec<u64>,
     /// Every frame that was offered, in order.
     pub offered: Vec<u32>,

@@ -138,7 +138,7 @@ impl<M: PoolStrategy> PoolInstance<M> {
         let pool = store.pages().clone();
         drop(workers);
         pool.flush(Reason::Recov)?;
-        pool.return_ids()?;
+        pool.ids().return_all()?;
         let roots = store.roots();
         drop((store, pool));
         pages.close(None)?;

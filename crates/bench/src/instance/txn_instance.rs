@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use millpond::internals::io::{Device, MemoryDevice, SlowDevice};
 use millpond::internals::pool::PoolStrategy;
-use millpond::internals::store::opening::log_open::log_path;
+use millpond::internals::recovery::log_open::log_path;
 use millpond::internals::store::stats::stat_file::stat_path;
 use millpond_base::Size;
 use millpond_workload::tpcc;

@@ -16,9 +16,10 @@ use crate::admin::backup::{Backup, BackupPhase, BackupWatch, tell};
 use crate::io::copy::first_damaged;
 use crate::io::{Device, FileDevice, FileOptions, PageStore};
 use crate::pool::PoolStrategy;
+use crate::recovery::log_open::log_path;
 use crate::store::error::Error;
 use crate::store::error::backup::BackupError;
-use crate::store::opening::log_open::log_path;
+use crate::store::opening::Builder;
 use crate::store::options::Options;
 use crate::store::store::Store;
 
@@ -125,7 +126,7 @@ impl<M: PoolStrategy> Store<M> {
             .policy(plan.policy.spec.to_string())
             .lab(|lab| lab.background_merge = false)
             .lab(|lab| lab.frames = Some(plan.budget.frames.min(FRAMES_MAX)));
-        Store::<M>::open_on_devices(data.clone(), log, &options)?.close()?;
+        Builder::devices(data.clone(), log, &options).open::<M>()?.close()?;
         if let Some(damage) = first_damaged(data.clone(), &copied.unsound)? {
             return Err(BackupError::Damaged(damage).into());
         }

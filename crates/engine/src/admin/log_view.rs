@@ -11,8 +11,8 @@ use crate::log::{Log, LogOptions};
 use crate::page::record_body::{Section, sections};
 use crate::pool::mini_transaction::kind;
 use crate::recovery::Checkpoint;
+use crate::recovery::log_open::log_path;
 use crate::store::error::Error;
-use crate::store::opening::log_open::log_path;
 
 /// A record of a log.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -122,7 +122,7 @@ struct Packing<'p, M: PoolStrategy>(&'p Pool<M>);
 
 impl<M: PoolStrategy> Drop for Packing<'_, M> {
     fn drop(&mut self) {
-        self.0.set_ceiling(None);
+        self.0.ids().set_ceiling(None);
     }
 }
 
@@ -211,7 +211,7 @@ impl<M: PoolStrategy> Shrinking<'_, '_, M> {
     /// Gives the free end of the data file back.
     fn cut(&mut self) -> Result<(), Error> {
         self.store.pool().finish_frees();
-        self.store.pool().return_ids()?;
+        self.store.pool().ids().return_all()?;
         self.done.data_bytes += match self.store.checkpointer() {
             Some(checkpointer) => checkpointer.cut()?,
             None => {
@@ -234,9 +234,9 @@ impl<M: PoolStrategy> Shrinking<'_, '_, M> {
         let mut everything = false;
         for _ in 0..ROUNDS_MAX {
             let bound = pages.packed_end();
-            pool.set_ceiling(Some(bound));
+            pool.ids().set_ceiling(Some(bound));
             pool.finish_frees();
-            pool.return_ids()?;
+            pool.ids().return_all()?;
             if pages.count_from(bound) == 0 || self.is_stopped(bound) {
                 return Ok(());
             }

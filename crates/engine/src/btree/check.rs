@@ -110,7 +110,7 @@ pub enum Violation {
     #[error("the page can be reached in two ways")]
     Twice,
     /// The page holds another id than that under which it was read.
-    #[error("the page says that it is page {found}")]
+    #[error("the page's header names page {found}")]
     Id {
         /// Id as the page states.
         found: PageId,

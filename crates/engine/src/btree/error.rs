@@ -97,7 +97,7 @@ impl From<PoolError> for StreamError {
 #[non_exhaustive]
 pub enum BulkError {
     /// The tree was not empty, or another thread wrote to it.
-    #[error("a bulk load needs an empty tree that nobody else writes to")]
+    #[error("a bulk load needs an empty tree that no other thread writes to")]
     NotEmpty,
     /// A key is not above the one before it.
     #[error("row {row} is out of order: its key {key:?} is not above {previous:?}")]

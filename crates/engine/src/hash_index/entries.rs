@@ -154,7 +154,7 @@ impl<P: Pages> HashIndex<P> {
         child.validate()?;
         if !Bucket(page.view()).is_sound() {
             let id = child.header().page().unwrap_or_default();
-            return Err(corrupt(id, "the header of a bucket makes no sense"));
+            return Err(corrupt(id, "the header of a bucket cannot be decoded"));
         }
         Ok(())
     }

@@ -30,6 +30,7 @@ impl PageStore {
         let _gate = self.usable()?;
         loop {
             if let Some(page) = self.free_map().take() {
+                debug_assert!(!self.is_reserved(page), "the store's own pages stay its own");
                 return Ok(page);
             }
             // Others may take all of what is new before this thread does; then it grows again.
@@ -46,7 +47,10 @@ impl PageStore {
         loop {
             let mut free = self.free_map();
             if free.free_pages() >= count as u64 {
-                return Ok(std::iter::from_fn(|| free.take()).take(count).collect());
+                let taken: Vec<_> = std::iter::from_fn(|| free.take()).take(count).collect();
+                debug_assert_eq!(taken.len(), count, "the count of free pages is right");
+                debug_assert!(taken.is_sorted(), "the lowest free page comes first");
+                return Ok(taken);
             }
             drop(free);
             self.make_room(count as u64)?;
@@ -63,6 +67,8 @@ impl PageStore {
         loop {
             let mut free = self.free_map();
             let taken: Vec<_> = std::iter::from_fn(|| free.take()).take(most.max(1)).collect();
+            debug_assert!(taken.is_sorted(), "the lowest free page comes first");
+            debug_assert!(taken.len() <= most.max(1), "no more pages than were asked for");
             if !taken.is_empty() {
                 return Ok(taken);
             }
@@ -117,7 +123,9 @@ impl PageStore {
         };
         Counters::add(&self.counters.growths, 1);
         Counters::add(&self.counters.grown_bytes, ((pages - old) * page_bytes) as usize);
+        debug_assert!(pages >= old.saturating_add(missing), "the store grew by what is missing");
         let mut free = self.free_map();
+        debug_assert_eq!(free.pages(), old, "one thread at a time makes the store longer");
         free.extend(pages, |page| self.is_reserved(page));
         // Before `free` is unlocked: a thread that gets one of the new pages may read and write it.
         self.pages.store(pages, Ordering::Release);

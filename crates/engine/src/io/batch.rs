@@ -3,6 +3,7 @@
 use millpond_base::{PageId, Reason};
 
 use super::store_error::ReadError;
+use crate::page::PageSize;
 
 /// A page to be read by [`PageStore::read_batch`](crate::io::PageStore::read_batch).
 #[derive(Debug)]
@@ -50,4 +51,32 @@ impl<'a> PageWrite<'a> {
     pub fn new(page: PageId, reason: Reason, bytes: &'a mut [u8]) -> PageWrite<'a> {
         PageWrite { page, reason, bytes, written: false }
     }
+}
+
+/// Bytes of one request at most: adjacent pages beyond that are another one.
+const REQUEST_BYTES_MAX: usize = 1 << 20;
+
+/// Adjacent pages.
+pub(super) struct Run {
+    pub(super) first: PageId,
+    pub(super) count: usize,
+}
+
+/// Returns adjacent pages as requests of bounded length; the pages come in ascending order.
+pub(super) fn runs(page_size: PageSize, pages: impl Iterator<Item = PageId>) -> Vec<Run> {
+    let count_max = REQUEST_BYTES_MAX / page_size.bytes();
+    let mut runs: Vec<Run> = Vec::new();
+    for page in pages {
+        debug_assert!(
+            runs.last().is_none_or(|run| run.first.0 + run.count as u64 <= page.0 + 1),
+            "the pages are in ascending order"
+        );
+        match runs.last_mut() {
+            Some(run) if run.first.0 + run.count as u64 == page.0 && run.count < count_max => {
+                run.count += 1;
+            }
+            _ => runs.push(Run { first: page, count: 1 }),
+        }
+    }
+    runs
 }

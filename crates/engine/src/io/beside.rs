@@ -1,4 +1,4 @@
-//! Files that belong to a store and lie beside it, under its name with something behind.
+//! The files beside a store's file: its name with a suffix.
 
 use std::path::{Path, PathBuf};
 

@@ -56,6 +56,8 @@ impl Bitmap {
                 self.set_free(page);
             }
         }
+        debug_assert!(self.free <= self.pages, "{} free pages of {}", self.free, self.pages);
+        debug_assert!(self.is_summed_up(), "each word of the map has its bit in the summary");
     }
 
     /// Makes the map end behind the last page that is taken and not `is_reserved`, at a multiple of
@@ -89,6 +91,8 @@ impl Bitmap {
             }
             self.first_open = self.first_open.min(self.open.len());
             self.pages = pages;
+            debug_assert!(self.free <= self.pages, "{} free pages of {}", self.free, self.pages);
+            debug_assert!(self.is_summed_up(), "each word of the map has its bit in the summary");
         }
         self.pages
     }
@@ -160,7 +164,8 @@ impl Bitmap {
         let at = self.first_open as u64 * WORD + u64::from(summary.trailing_zeros());
         let word = *self.taken.get(at as usize)?;
         let page = at * WORD + u64::from((!word).trailing_zeros());
-        debug_assert!(page < self.pages && !self.is_taken(page));
+        debug_assert!(page < self.pages, "page {page} of {} is free", self.pages);
+        debug_assert!(!self.is_taken(page), "the summary says that page {page} is free");
         Some(page)
     }
 
@@ -181,7 +186,15 @@ impl Bitmap {
         self.taken.get((page / WORD) as usize).is_none_or(|word| word & (1 << (page % WORD)) != 0)
     }
 
+    /// Returns whether the two levels are as long as `pages` asks for.
+    fn is_summed_up(&self) -> bool {
+        self.taken.len() as u64 == self.pages.div_ceil(WORD)
+            && self.open.len() == self.taken.len().div_ceil(WORD as usize)
+    }
+
     fn set_free(&mut self, page: u64) {
+        debug_assert!(page < self.pages, "page {page} is one of {}", self.pages);
+        debug_assert!(self.is_taken(page), "page {page} is freed once");
         let at = (page / WORD) as usize;
         let group = at / WORD as usize;
         let (Some(word), Some(summary)) = (self.taken.get_mut(at), self.open.get_mut(group)) else {
@@ -194,6 +207,9 @@ impl Bitmap {
     }
 
     fn set_taken(&mut self, page: u64) {
+        debug_assert!(page < self.pages, "page {page} is one of {}", self.pages);
+        debug_assert!(!self.is_taken(page), "page {page} is taken once");
+        debug_assert!(self.free > 0, "a page is free, so the count is not 0");
         let at = (page / WORD) as usize;
         let group = at / WORD as usize;
         let (Some(word), Some(summary)) = (self.taken.get_mut(at), self.open.get_mut(group)) else {

@@ -1,9 +1,9 @@
 //! Copying a store's pages while they are written: what a page store does for a backup.
 //!
-//! Pages are copied as they lie on storage, in the order of their ids, and nobody waits for that. A
-//! page that is written meanwhile may be copied torn; the log makes it anew (`admin/backup.rs` has
-//! the argument), so it is no error if a page does not prove itself here. It is noted, and looked
-//! at again when the copy was recovered: then it must.
+//! Pages are copied as they are on storage, in the order of their ids, and no thread waits for
+//! that. A page that is written meanwhile may be copied torn; redo rebuilds it from the log
+//! (`admin/backup.rs` has the argument), so a page that does not verify here is no error. It is
+//! listed, and verified again after the copy was recovered: then it must be sound.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::store_error::OpenError;
 use super::store_error::ReadError;
 use crate::page::superblock::Superblock;
 
-/// Why pages were not copied.
+/// The error of a copy.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CopyError {
@@ -32,7 +32,7 @@ pub enum CopyError {
     Target(DeviceError),
 }
 
-/// A copy being made.
+/// A copy in progress.
 pub struct PageCopy<'s> {
     store: &'s PageStore,
     /// One bit per page, as [`PageStore::restore_map`] takes them.
@@ -85,6 +85,7 @@ impl PageCopy<'_> {
         buffer: &mut AlignedBuffer,
     ) -> Result<bool, CopyError> {
         let page_bytes = self.store.page_size().bytes();
+        debug_assert!(self.done <= self.pages, "no more pages are copied than there are");
         if self.done >= self.pages {
             return Ok(false);
         }
@@ -124,6 +125,7 @@ impl PageCopy<'_> {
         let read = |page: PageId, bytes: &mut [u8]| {
             self.store.device().read(page.0 * page_bytes as u64, bytes)
         };
+        debug_assert!(bytes.len().is_multiple_of(page_bytes), "whole pages are read");
         let is_read = read(PageId(first), bytes).is_ok();
         for (page, bytes) in (first..).map(PageId).zip(bytes.chunks_exact_mut(page_bytes)) {
             if is_read && self.store.verify(page, bytes).is_ok() {
@@ -152,6 +154,7 @@ impl PageCopy<'_> {
         position: Lsn,
         catalog_root: Option<PageId>,
     ) -> Result<Vec<PageId>, CopyError> {
+        debug_assert_eq!(self.done, self.pages, "the superblock is written behind all pages");
         if let Some(superblock) = self.store.superblock().copied() {
             let (pages, clean) = (self.pages, false);
             let pid = std::process::id();

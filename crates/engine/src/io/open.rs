@@ -369,6 +369,7 @@ pub(super) fn write_superblock(
     device: &dyn Device,
     superblock: &Superblock,
 ) -> Result<(), DeviceError> {
+    debug_assert!(!superblock.clean || superblock.pid == 0, "no process has a closed store open");
     let mut page = AlignedBuffer::new(superblock.page_size.bytes());
     superblock.write(&mut page);
     device.write(0, &page)
@@ -385,6 +386,7 @@ fn write_free_map(
         let words = free.words(group as usize * words_per_map);
         free_map::write(page_size, group, words, &mut bytes);
         let page = free_map::map_page(page_size, group);
+        debug_assert!(page.0 < free.pages(), "a map is a page of the store");
         device.write(page.0 * page_size.bytes_u64(), &bytes)?;
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! A device that keeps what is written in memory, before one that is only read: for trying out what
-//! would become of a store, without changing it.
+//! A device that keeps writes in memory, over one that is only read: it shows what a recovery would
+//! make of a store, without changing the store.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

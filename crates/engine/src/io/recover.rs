@@ -1,5 +1,5 @@
-//! What a page store does for its log: it is opened when only the log knows what is in use, it is
-//! told which pages are, and its superblock says where recovery begins.
+//! What a page store does for its log: it is opened while only the log knows which pages are in
+//! use, it takes that map from recovery, and its superblock names the LSN where recovery begins.
 //!
 //! # The superblock while the store is open
 //! It is written at each checkpoint: where the checkpoint lies in the log, the catalog's root, and
@@ -57,6 +57,7 @@ impl PageStore {
         if expected > device.length() {
             device.grow(expected)?;
         }
+        debug_assert!(device.length() >= expected, "the file is as long as the superblock says");
         let map = all_taken(device.length() / page_bytes);
         Ok(Self::over(device, superblock.page_size, Access::Write, Some(superblock), map))
     }
@@ -77,12 +78,13 @@ impl PageStore {
         Counters::add(&self.counters.growths, 1);
         Counters::add(&self.counters.grown_bytes, ((pages - old) * page_bytes) as usize);
         let mut free = self.free_map();
+        debug_assert_eq!(free.pages(), old, "one thread at a time makes the store longer");
         free.extend(pages, |page| self.is_reserved(page));
         self.pages.store(pages, Ordering::Release);
         Ok(())
     }
 
-    /// Says which pages are in use: one bit per page, the first page's the lowest of the first
+    /// Sets which pages are in use: one bit per page, the first page's the lowest of the first
     /// word. Pages beyond the words are free, bits beyond the store are not looked at, and the
     /// store's own pages are always in use.
     pub fn restore_map(&self, taken: &[u64]) {

@@ -161,6 +161,8 @@ impl Ring {
             }
             // One answer per system call would make the calls the cost of a batch: wait for a
             // quarter of the queue, and at the end for all of it.
+            debug_assert!(under_way <= self.depth, "no more requests than the queue has room for");
+            debug_assert!(under_way <= next, "requests under way were submitted");
             let is_end = next == self.entries.len();
             let wanted = if is_end { under_way } else { (under_way / 4).max(1) };
             match self.queues.submit_and_wait(wanted) {
@@ -182,8 +184,11 @@ impl Ring {
                     return;
                 }
             }
-            under_way -= self.reap();
+            let reaped = self.reap();
+            debug_assert!(reaped <= under_way, "{reaped} completions of {under_way} requests");
+            under_way -= reaped;
         }
+        debug_assert!(self.answers.iter().all(Option::is_some), "each request has its answer");
     }
 
     /// Waits for what the kernel has taken without asking it to wait. There is no bound: to
@@ -200,6 +205,11 @@ impl Ring {
         let mut count = 0;
         for completion in self.queues.completion() {
             count += 1;
+            debug_assert_eq!(
+                self.answers.get(completion.user_data() as usize),
+                Some(&None),
+                "a request of this batch is answered once"
+            );
             if let Some(answer) = self.answers.get_mut(completion.user_data() as usize) {
                 *answer = Some(completion.result());
             }

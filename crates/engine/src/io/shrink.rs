@@ -1,10 +1,10 @@
-//! Giving back the free end of a store's file, in two steps; and what those who make more of it
-//! free need to know.
+//! Truncating a store's file at its free end, in two steps; and what those who free more of it need
+//! to know.
 //!
-//! First the store forgets the free pages at its end: from then on none of them is handed out, but
-//! as what a store that grows gets anew. Then, when it is durable that they are free, which is for
-//! the caller to see to, the file is cut off where the store ends by then. If it grew in between,
-//! it is cut off behind that; what had been forgotten and came back was free in between.
+//! First the store forgets the free pages at its end: from then on none of them is allocated,
+//! except when the store grows again. Then, once the caller has made durable that they are free,
+//! the file is truncated where the store ends by then. If the store grew in between, it is
+//! truncated behind that; pages that were forgotten and came back were free in between.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -63,6 +63,7 @@ impl PageStore {
         let mut free = self.free_map();
         let old = free.pages();
         let pages = free.cut(least, unit, |page| self.is_reserved(page));
+        debug_assert!(pages <= old, "the store gets no longer when it forgets pages");
         // Before `free` is unlocked, as where it grows.
         self.pages.store(pages, Ordering::Release);
         Ok(old - pages)
@@ -78,6 +79,7 @@ impl PageStore {
         let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
         let old = self.device.length();
         self.device.shrink(self.pages() * self.page_size().bytes_u64())?;
+        debug_assert!(self.device.length() <= old, "a file that is cut off gets no longer");
         Ok(old - self.device.length())
     }
 }

@@ -1,7 +1,8 @@
-//! A file for what does not fit into memory and is of no use after the process: what entries were,
-//! for snapshots and for transactions that may be undone.
+//! The spill file: before images and undo records that do not fit into memory, of no use after the
+//! process ends.
 //!
-//! It lies beside the store, is made when it is first needed, and goes when the store is closed.
+//! It is beside the store, is created when it is first needed, and is removed when the store is
+//! closed.
 //! What a crash leaves of it is removed when the store is opened. Nothing in it is ever
 //! synced: nobody reads it but the process that wrote it. It begins with a mark, so that no
 //! other file of that name is taken for it.
@@ -66,6 +67,10 @@ struct Room {
 impl Room {
     fn take(&mut self, len: u64, max: u64) -> Option<u64> {
         let found = self.free.iter().find(|(_, free)| **free >= len).map(|(at, free)| (*at, *free));
+        debug_assert!(
+            found.is_none_or(|(at, free)| at + free <= self.end),
+            "what is free lies before the end"
+        );
         if let Some((at, free)) = found {
             self.free.remove(&at);
             if free > len {
@@ -80,6 +85,15 @@ impl Room {
     }
 
     fn give(&mut self, mut at: u64, mut len: u64) {
+        debug_assert!(at + len <= self.end, "what is given back lies before the end");
+        debug_assert!(
+            self.free.range(..at).next_back().is_none_or(|(before, free)| before + free <= at),
+            "bytes are given back once"
+        );
+        debug_assert!(
+            self.free.range(at..).next().is_none_or(|(behind, _)| at + len <= *behind),
+            "bytes are given back once"
+        );
         if let Some((before, free)) = self.free.range(..at).next_back().map(|(a, f)| (*a, *f))
             && before + free == at
         {
@@ -225,6 +239,7 @@ impl SpillFile {
     }
 
     fn read(&self, handle: &File, place: &Place, out: &mut Vec<u8>) -> Result<(), SpillError> {
+        debug_assert!(place.offset >= MARK.len() as u64, "the mark comes first");
         out.resize(place.len, 0);
         handle.read_exact_at(out, place.offset).map_err(|error| self.failed(error))?;
         if xxh3_64(out) == place.sum { Ok(()) } else { Err(self.damaged(place)) }

@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use millpond_base::{Lsn, PageId};
 
-use super::batch::{PageRead, PageWrite};
+use super::batch::{PageRead, PageWrite, runs};
 use super::bitmap::Bitmap;
 use super::counts::Counters;
 use super::counts::StoreCounts;
@@ -44,9 +44,6 @@ use super::store_error::WriteError;
 use crate::io::simulated::planted::planted;
 use crate::page::superblock::Superblock;
 use crate::page::{PageHeader, PageSize, free_map};
-
-/// Bytes of one request at most: adjacent pages beyond that are another one.
-const REQUEST_BYTES_MAX: usize = 1 << 20;
 
 /// What a store may be used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -204,6 +201,7 @@ impl PageStore {
     /// Pages in use, the store's own included.
     pub fn allocated_pages(&self) -> u64 {
         let free = self.free_map();
+        debug_assert!(free.free_pages() <= free.pages(), "free pages are pages of the store");
         free.pages() - free.free_pages()
     }
 
@@ -280,7 +278,12 @@ impl PageStore {
             }
         }
         wanted.sort_unstable_by_key(|read| read.page);
-        let runs = self.runs(wanted.iter().map(|read| read.page));
+        let runs = runs(self.page_size, wanted.iter().map(|read| read.page));
+        debug_assert_eq!(
+            runs.iter().map(|run| run.count).sum::<usize>(),
+            wanted.len(),
+            "each once"
+        );
         let mut parts: Vec<IoSliceMut<'_>> =
             wanted.iter_mut().map(|read| IoSliceMut::new(read.bytes)).collect();
         let mut rest = &mut parts[..];
@@ -367,7 +370,8 @@ impl PageStore {
             PageHeader::seal(write.page, write.bytes);
             write.written = false;
         }
-        let runs = self.runs(batch.iter().map(|write| write.page));
+        let runs = runs(self.page_size, batch.iter().map(|write| write.page));
+        debug_assert_eq!(runs.iter().map(|run| run.count).sum::<usize>(), batch.len(), "each once");
         let parts: Vec<IoSlice<'_>> = batch.iter().map(|w| IoSlice::new(w.bytes)).collect();
         let mut requests = Vec::with_capacity(runs.len());
         let mut rest = &parts[..];
@@ -411,6 +415,10 @@ impl PageStore {
     }
 
     fn check_writes(&self, batch: &[&mut PageWrite<'_>]) -> Result<(), WriteError> {
+        debug_assert!(
+            batch.is_sorted_by_key(|write| write.page),
+            "pages that occur twice are adjacent"
+        );
         let (pages, page_bytes) = (self.pages(), self.page_size.bytes());
         for (at, write) in batch.iter().enumerate() {
             let (page, buffer_bytes) = (write.page, write.bytes.len());
@@ -432,21 +440,6 @@ impl PageStore {
             }
         }
         Ok(())
-    }
-
-    /// Adjacent pages, in the order given, as requests of bounded length.
-    fn runs(&self, pages: impl Iterator<Item = PageId>) -> Vec<Run> {
-        let count_max = REQUEST_BYTES_MAX / self.page_size.bytes();
-        let mut runs: Vec<Run> = Vec::new();
-        for page in pages {
-            match runs.last_mut() {
-                Some(run) if run.first.0 + run.count as u64 == page.0 && run.count < count_max => {
-                    run.count += 1;
-                }
-                _ => runs.push(Run { first: page, count: 1 }),
-            }
-        }
-        runs
     }
 
     /// Makes all writes that have returned durable.
@@ -484,10 +477,4 @@ impl PageStore {
             SyncError::Device(error)
         })
     }
-}
-
-/// Adjacent pages.
-struct Run {
-    first: PageId,
-    count: usize,
 }

@@ -106,7 +106,7 @@ pub enum WriteError {
         page: PageId,
     },
     /// The header in the buffer names another page: the write would go to the wrong place.
-    #[error("the buffer to be written as page {page} says that it is page {found}")]
+    #[error("the header of the buffer to be written as page {page} names page {found}")]
     WrongPage {
         /// The page named.
         page: PageId,
@@ -240,11 +240,11 @@ millpond_base::from_variants! { CloseError {
     Sync(SyncError),
 } }
 
-/// Why a store could not be made.
+/// Why a store could not be created.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CreateError {
-    /// The file could not be made.
+    /// The file could not be created.
     #[error(transparent)]
     File(#[from] OpenFileError),
     /// Pages cannot have that size.

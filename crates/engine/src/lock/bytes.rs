@@ -7,7 +7,8 @@ use millpond_base::sync::atomic::{AtomicUsize, Ordering};
 
 /// What an owner reserves at a time.
 pub(super) const PIECE: usize = 16 << 10;
-/// What a key lock takes: its entry, its share of empty places in tables, and the owner's note.
+/// What a key lock takes: its entry, its share of empty places in tables, and the owner's
+/// `KeyHold`.
 pub(super) const KEY_BYTES: usize = 96;
 
 /// Bytes in use, and how many they may be.
@@ -32,6 +33,7 @@ impl Budget {
     }
 
     pub fn give_back(&self, bytes: usize) {
-        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        let before = self.used.fetch_sub(bytes, Ordering::Relaxed);
+        debug_assert!(before >= bytes, "{bytes} bytes are given back, and {before} were reserved");
     }
 }

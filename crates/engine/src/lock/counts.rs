@@ -1,4 +1,5 @@
-//! What the lock manager counts: only what is slow anyway, so that counting costs nothing.
+//! Statistics of the lock manager: only events that are slow anyway, so that counting costs
+//! nothing.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,7 +11,7 @@ pub struct LockCounts {
     pub waits: u64,
     /// Microseconds that they waited, all together.
     pub waited_us: u64,
-    /// Circles of waiting owners that were broken.
+    /// Deadlocks that were broken.
     pub deadlocks: u64,
     /// Requests that waited too long.
     pub timeouts: u64,

@@ -49,11 +49,13 @@ pub(super) enum Answer {
 
 impl Entry {
     pub fn new(name: Name, id: u64, mode: LockMode, write: u32) -> Entry {
+        debug_assert!(matches!(mode, LockMode::S | LockMode::X), "keys are locked in S and X");
         Entry { name, state: State::One(id, mode), write }
     }
 
     /// Grants what `id` asks for, or puts it into the queue unless it is there already.
     pub fn request(&mut self, id: u64, mode: LockMode, write: u32, waiter: &Arc<Waiter>) -> Answer {
+        debug_assert!(matches!(mode, LockMode::S | LockMode::X), "keys are locked in S and X");
         if let State::One(holder, held) = &mut self.state {
             if *holder == id {
                 if held.covers(mode) {
@@ -87,6 +89,7 @@ impl Entry {
 
     /// `id` holds it no longer. Returns whether the entry is of no use now.
     pub fn release(&mut self, id: u64) -> bool {
+        debug_assert!(self.held_by(id).is_some(), "owner {id} releases what it holds");
         match &mut self.state {
             State::One(holder, _) => *holder == id,
             State::Many(many) => {
@@ -98,6 +101,7 @@ impl Entry {
 
     /// `id` holds it in `S` now, not in `X`.
     pub fn downgrade(&mut self, id: u64) {
+        debug_assert_eq!(self.held_by(id), Some(LockMode::X), "X becomes S");
         match &mut self.state {
             State::One(holder, mode) if *holder == id => *mode = LockMode::S,
             State::One(..) => {}
@@ -152,11 +156,13 @@ impl Many {
             self.queue.retain(|request| request.id != id);
             if held.is_none() {
                 self.holders.push((id, mode));
+                debug_assert!(self.is_compatible(), "modes that are held together are compatible");
                 return Answer::New;
             }
             for holder in self.holders.iter_mut().filter(|(holder, _)| *holder == id) {
                 holder.1 = mode;
             }
+            debug_assert!(self.is_compatible(), "modes that are held together are compatible");
             return Answer::Upgraded;
         }
         if !self.queue.iter().any(|request| request.id == id) {
@@ -169,8 +175,20 @@ impl Many {
                 None => self.queue.len(),
             };
             self.queue.insert(at, request);
+            debug_assert!(
+                self.queue.iter().is_sorted_by_key(|request| self.held_by(request.id).is_none()),
+                "holders that upgrade are served first"
+            );
         }
         Answer::Queued
+    }
+
+    /// Returns whether each owner holds the lock once, and all modes that are held are compatible.
+    fn is_compatible(&self) -> bool {
+        self.holders.iter().enumerate().all(|(at, (id, mode))| {
+            let mut others = self.holders.iter().skip(at + 1);
+            others.all(|(other, held)| other != id && held.goes_with(*mode))
+        })
     }
 
     /// Wakes whom nothing stands in the way of any more. Returns whether nobody is left.

@@ -112,10 +112,15 @@ impl Graph {
                 return Err(WaitCycle::Own(*own));
             }
         }
+        debug_assert!(
+            waiting_thread.own.iter().all(|(own, _)| *own != id),
+            "owner {id} is not one of those that wait for it"
+        );
         let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         nodes
             .enter(id, Node { place, waiter: Arc::clone(waiter), waiting_thread, victim_of: None });
         while let Some(cycle) = cycle_through(&nodes, id, &blockers) {
+            debug_assert_eq!(cycle.first(), Some(&id), "the cycle is one that this owner closes");
             let waiting = cycle.iter().copied().filter(|id| nodes.waiting.contains_key(id));
             let youngest = waiting.max().unwrap_or(id);
             if youngest == id {

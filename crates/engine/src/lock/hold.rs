@@ -1,4 +1,4 @@
-//! What a lock owner holds: of a tree, and a key.
+//! What a lock owner holds of a tree, and of a key.
 
 use std::sync::Arc;
 

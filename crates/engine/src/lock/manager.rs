@@ -147,12 +147,14 @@ impl LockManager {
 
     /// An owner takes its first `X` lock.
     pub(super) fn begin_writing(&self) {
-        self.writers.fetch_add(GENERATION + WRITER, Ordering::SeqCst);
+        let before = self.writers.fetch_add(GENERATION + WRITER, Ordering::SeqCst);
+        debug_assert!(before % GENERATION < GENERATION - WRITER, "too many writers for their bits");
     }
 
     /// An owner has released its last lock.
     pub(super) fn end_writing(&self) {
-        self.writers.fetch_sub(WRITER, Ordering::SeqCst);
+        let before = self.writers.fetch_sub(WRITER, Ordering::SeqCst);
+        debug_assert!(before % GENERATION >= WRITER, "a writer ends once");
     }
 
     /// A stripe for a new owner.

@@ -1,4 +1,4 @@
-//! Lock modes and which of them go together (rule 1).
+//! Lock modes and which of them are compatible (rule 1).
 
 /// What a lock allows its owner. Keys are locked in `S` and `X`; the others are for whole trees.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -20,9 +20,10 @@ impl LockMode {
     pub const ALL: [LockMode; 5] =
         [LockMode::IS, LockMode::IX, LockMode::S, LockMode::SIX, LockMode::X];
 
-    /// Whether two owners may hold these modes on the same thing at a time.
+    /// Returns whether the modes are compatible: two owners may hold them on the same thing at a
+    /// time.
     pub fn goes_with(self, other: LockMode) -> bool {
-        // Bit m of row n: modes n and m go together.
+        // Bit m of row n: modes n and m are compatible.
         const ROWS: [u8; 5] = [0b01111, 0b00011, 0b00101, 0b00001, 0];
         ROWS[self as usize] & (1 << other as u8) != 0
     }

@@ -1,5 +1,5 @@
-//! Which transactions are the calling thread's own: it cannot wait for them, because nobody but
-//! itself goes on with them.
+//! Which transactions are the calling thread's own: it cannot wait for them, because no other
+//! thread continues them.
 //!
 //! A transaction is its thread's from the first lock that it asks for there until it ends, asks for
 //! a lock on another thread, or is released

@@ -74,6 +74,8 @@ impl LockOwner {
     /// Releases everything and goes on as transaction `id`.
     pub fn renew(&mut self, id: u64) {
         self.release_all();
+        debug_assert!(self.keys.is_empty() && self.used == 0, "an owner that ended holds nothing");
+        debug_assert!(!self.is_writing, "an owner that ended is no writer");
         self.id = id;
         self.wait_max = self.manager.options.wait_max;
     }
@@ -226,6 +228,10 @@ impl LockOwner {
         mode: LockMode,
         is_next: bool,
     ) -> Result<Answer, LockError> {
+        debug_assert!(
+            self.trees[at].intention.is_some_and(|held| held.covers(mode.intention())),
+            "a tree is locked with an intention before its keys"
+        );
         let (id, write) = (self.id, self.trees[at].written);
         let table = &self.manager.table;
         let mut answer = table.lock(name, id, mode, write, &self.waiter);
@@ -252,6 +258,7 @@ impl LockOwner {
     /// `X` on a key: the name first, then the owners of ranges with the key in it (rule 5).
     fn lock_to_write(&mut self, at: usize, tree: u32, key: &[u8]) -> Result<(), LockError> {
         self.begin_writing();
+        debug_assert!(self.is_writing, "an owner counts as a writer before it locks in X");
         let name = Name::of(tree, key);
         let mut ticket = None;
         loop {
@@ -291,6 +298,10 @@ impl LockOwner {
     fn withdraw(&mut self, at: usize, name: Name, answer: Answer) {
         match answer {
             Answer::New => {
+                debug_assert!(
+                    self.keys.last().is_some_and(|last| last.name == name),
+                    "what is withdrawn was acquired last"
+                );
                 self.manager.table.unlock(name, self.id);
                 self.keys.pop();
                 let hold = &mut self.trees[at];
@@ -388,6 +399,7 @@ impl LockOwner {
         if self.make_room(at, bytes)? && holds(&self.trees[at]) {
             return Ok(());
         }
+        debug_assert!(self.trees[at].intention.is_some(), "an intention comes before ranges");
         self.lock_in_tree(at, Want::Range(range.clone()), &mut None)?;
         let hold = &mut self.trees[at];
         if !hold.ranges.iter_mut().any(|held| held.extend(&range)) {
@@ -402,6 +414,7 @@ impl LockOwner {
 impl Drop for LockOwner {
     fn drop(&mut self) {
         self.release_all();
+        debug_assert!(self.keys.is_empty(), "an owner that is dropped holds no key");
         self.manager.budget.give_back(self.reserved);
     }
 }

@@ -57,6 +57,7 @@ impl Range {
         if upper_is_behind(&other.upper, &self.upper) {
             self.upper.clone_from(&other.upper);
         }
+        debug_assert!(self.has_all(other), "a range that was extended has the other's keys");
         true
     }
 

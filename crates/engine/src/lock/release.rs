@@ -20,6 +20,7 @@ impl LockOwner {
             return Ok(false);
         }
         self.reserve(at, bytes)?;
+        debug_assert!(self.used + bytes <= self.reserved, "there is room once it was made");
         Ok(true)
     }
 
@@ -78,6 +79,7 @@ impl LockOwner {
     fn release_ranges(&mut self, at: usize) {
         let hold = &mut self.trees[at];
         if !hold.ranges.is_empty() {
+            debug_assert!(self.used >= hold.range_bytes, "ranges are part of what is used");
             hold.ranges.clear();
             hold.tree.leave_ranges(self.id);
             self.used = self.used.saturating_sub(std::mem::take(&mut hold.range_bytes));
@@ -101,6 +103,7 @@ impl LockOwner {
         });
         let released = before - self.keys.len();
         let hold = &mut self.trees[at];
+        debug_assert!(hold.keys as usize >= released, "keys that are released were counted");
         hold.keys = hold.keys.saturating_sub(released as u32);
         let mut bytes = released * KEY_BYTES;
         if mode == LockMode::X {
@@ -108,6 +111,8 @@ impl LockOwner {
             hold.written = 0;
             bytes = hold.bytes;
         }
+        debug_assert!(hold.bytes >= bytes, "a tree's keys were counted when they were locked");
+        debug_assert!(self.used >= bytes, "a tree's keys are part of what is used");
         hold.bytes = hold.bytes.saturating_sub(bytes);
         self.used = self.used.saturating_sub(bytes);
     }
@@ -123,6 +128,7 @@ impl LockOwner {
         if let Some(key) = self.keys.iter().rposition(|key| key.name == name) {
             self.keys.remove(key);
             let hold = &mut self.trees[at];
+            debug_assert!(hold.keys > 0 && hold.bytes >= KEY_BYTES, "the key was counted");
             hold.keys = hold.keys.saturating_sub(1);
             hold.bytes = hold.bytes.saturating_sub(KEY_BYTES);
             self.used = self.used.saturating_sub(KEY_BYTES);
@@ -147,6 +153,16 @@ impl LockOwner {
             return;
         }
         self.leave_thread();
+        debug_assert_eq!(
+            self.trees.iter().map(|hold| hold.bytes + hold.range_bytes).sum::<usize>(),
+            self.used,
+            "what is used is what the trees' keys, writes and ranges take"
+        );
+        debug_assert_eq!(
+            self.trees.iter().map(|hold| hold.keys as usize).sum::<usize>(),
+            self.keys.len(),
+            "each key that is held is counted at its tree"
+        );
         let (table, id) = (&self.manager.table, self.id);
         for key in self.keys.drain(..) {
             table.unlock(key.name, id);

@@ -122,6 +122,7 @@ mod real {
     impl<T> Drop for Guard<'_, T> {
         #[inline(always)]
         fn drop(&mut self) {
+            debug_assert!(self.of.is_taken.load(Ordering::Relaxed), "a guard holds its spinlock");
             self.of.is_taken.store(false, Ordering::Release);
         }
     }

@@ -51,6 +51,7 @@ impl Locks {
     /// A lock that is not there yet.
     #[inline]
     fn insert(&mut self, entry: Entry) {
+        debug_assert!(self.find(entry.name).is_none(), "a lock is in the table once");
         match &mut self.first {
             none @ None => *none = Some(entry),
             Some(_) => {
@@ -101,6 +102,7 @@ const KEPT: usize = 28;
 impl Table {
     /// `shards` is a power of two.
     pub fn new(shards: usize) -> Table {
+        debug_assert!(shards.is_power_of_two(), "{shards} shards: names are masked");
         let shard = |_| Shard(Spinlock::new(Locks::default()));
         Table { shards: (0..shards).map(shard).collect() }
     }

@@ -142,6 +142,7 @@ impl Tree {
                 core.tickets += 1;
                 core.tickets
             });
+            debug_assert!(ticket <= core.tickets, "tickets are numbered in the order of coming");
             core.waiting.retain(|waiting| waiting.id != asking.id);
             let (id, want, waiter) = (asking.id, want.clone(), Arc::clone(asking.waiter));
             core.waiting.push(Waiting { id, ticket, want, awaits, waiter });
@@ -157,6 +158,7 @@ impl Tree {
         let awaits = self.blockers(&core, asking.id, want, ticket, 0);
         let is_turn = awaits.is_empty();
         let waiting = core.waiting.iter_mut().find(|waiting| waiting.id == asking.id);
+        debug_assert!(waiting.is_some(), "a write that waits for its turn is in the queue");
         if let Some(waiting) = waiting {
             waiting.awaits = awaits;
         }
@@ -168,6 +170,10 @@ impl Tree {
             Want::Intention(mode) => put(&mut self.stripe(asking.stripe), asking, *mode),
             Want::Whole(mode) => {
                 core.whole.retain(|(id, _)| *id != asking.id);
+                debug_assert!(
+                    core.whole.iter().all(|(id, held)| *id == asking.id || held.goes_with(*mode)),
+                    "tree locks that are held together are compatible"
+                );
                 core.whole.push((asking.id, *mode));
             }
             Want::Range(range) => {
@@ -316,6 +322,12 @@ impl Tree {
         drop(members);
         if in_core || attention {
             self.change(id, |core| {
+                debug_assert!(
+                    in_core
+                        || core.whole.iter().all(|(holder, _)| *holder != id)
+                            && core.ranges.iter().all(|(holder, _)| *holder != id),
+                    "owner {id} knows whether it holds tree locks or ranges"
+                );
                 core.whole.retain(|(holder, _)| *holder != id);
                 core.ranges.retain(|(holder, _)| *holder != id);
             });
@@ -342,6 +354,7 @@ fn wake(core: &Core, id: u64) {
 
 /// Notes an intention, or raises the one that is there.
 fn put(stripe: &mut Vec<Member>, asking: &Asking<'_>, mode: LockMode) {
+    debug_assert!(matches!(mode, LockMode::IS | LockMode::IX), "an intention is IS or IX");
     match stripe.iter_mut().find(|member| member.id == asking.id) {
         Some(member) => member.mode = member.mode.with(mode),
         None => {

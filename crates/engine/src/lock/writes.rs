@@ -13,12 +13,18 @@ pub(super) struct Writes {
 
 impl Writes {
     pub fn push(&mut self, key: &[u8]) {
+        debug_assert_eq!(
+            self.bytes.len(),
+            self.ends.last().copied().unwrap_or(0),
+            "the last key ends where the bytes do"
+        );
         self.bytes.extend_from_slice(key);
         self.ends.push(self.bytes.len());
     }
 
     /// Removes the last key.
     pub fn pop(&mut self) {
+        debug_assert!(!self.ends.is_empty(), "a write that is withdrawn was recorded");
         self.ends.pop();
         self.bytes.truncate(self.ends.last().copied().unwrap_or(0));
     }

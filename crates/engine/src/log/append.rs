@@ -20,6 +20,7 @@ impl Shared {
         }
         let reservation = self.ring.reserve(body);
         let (start, end) = (reservation.start, reservation.end());
+        debug_assert!(start < end && start.is_multiple_of(8), "records are aligned, and LSNs grow");
         if let Err(reservation) = reservation.fill(record, body) {
             self.fill_later(reservation, record, body);
         }

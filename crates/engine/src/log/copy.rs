@@ -1,8 +1,8 @@
-//! A copy of the log's end, made while the log goes on: a log of its own, of the same store.
+//! A copy of the log's end, taken while the log is in use: a log of its own, of the same store.
 //!
-//! Records prove themselves by their place and by the store's id (rule 4), so a copy keeps both: it
+//! Records are verified by their LSN and by the store's id (rule 4), so a copy keeps both: it
 //! has segments of the same size and numbers, and ends at a durable position. Segments are copied
-//! as they lie; behind the end there are zeros (rule 3). What is copied does not change meanwhile:
+//! as they are; behind the end there are zeros (rule 3). What is copied does not change meanwhile:
 //! the bytes before a durable position never do, even where their block is written again, and the
 //! caller sees to it that no segment of them is forgotten.
 
@@ -17,7 +17,7 @@ use super::segments::Segments;
 use super::slots;
 use crate::io::{AlignedBuffer, Device, DeviceError};
 
-/// Why a copy of the log was not made.
+/// The error of a copy of the log.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CopyError {
@@ -29,7 +29,7 @@ pub enum CopyError {
     Target(#[from] DeviceError),
 }
 
-/// A copy being made.
+/// A copy in progress.
 pub struct LogCopy {
     segments: Arc<Segments>,
     uuid: [u8; 16],
@@ -53,6 +53,7 @@ impl Log {
         let end = self.durable().0;
         let begin = segments.sequence(from.0.min(end)) * segments.size();
         segments.offset(begin)?;
+        debug_assert!(begin <= end, "a copy begins before its end");
         let uuid = segments.uuid();
         Ok(LogCopy { segments, uuid, at: begin, begin, end })
     }
@@ -91,6 +92,9 @@ impl LogCopy {
             let header = slots::slot_header(&self.uuid, self.segments.sequence(self.at));
             target.append(&header)?;
         }
+        debug_assert!(self.at.is_multiple_of(BLOCK), "whole blocks are copied");
+        debug_assert!(!buffer.is_empty(), "a part has bytes");
+        debug_assert!((buffer.len() as u64).is_multiple_of(BLOCK), "a part consists of blocks");
         let held = (size - self.at % size).min(buffer.len() as u64).min(self.end - self.at);
         let count = held.next_multiple_of(BLOCK);
         let bytes = &mut buffer[..count as usize];

@@ -1,4 +1,4 @@
-//! What a log has done.
+//! Statistics of a log.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -44,6 +44,7 @@ impl Log {
     /// as before, or ends at `end`, and this can be called again.
     pub fn cut(device: Arc<dyn Device>, uuid: [u8; 16], end: Lsn) -> Result<u64, LogError> {
         let segments = Segments::open(device.clone(), uuid)?;
+        debug_assert!(end.0.is_multiple_of(8), "records end at multiples of 8, not at {}", end.0);
         let (size, end) = (segments.size(), end.0);
         let mut written = clear_first(&segments, end)?;
         device.sync().map_err(LogError::Prepare)?;
@@ -124,6 +125,8 @@ fn zero_rest(segments: &Segments, end: u64) -> Result<u64, LogError> {
 }
 
 fn zero(device: &dyn Device, offset: u64, count: u64) -> Result<u64, LogError> {
+    debug_assert!(offset.is_multiple_of(BLOCK), "zeros begin at a block");
+    debug_assert!(count.is_multiple_of(BLOCK), "whole blocks become zeros");
     let zeros = AlignedBuffer::new(count.min(CHUNK) as usize);
     let mut done = 0;
     while done < count {

@@ -1,4 +1,4 @@
-//! What can go wrong with a log.
+//! Errors of a log.
 
 use std::path::PathBuf;
 
@@ -132,7 +132,7 @@ pub enum LogError {
         oldest: Lsn,
     },
     /// Nothing was appended there yet.
-    #[error("position {} lies behind the end {} of the log {}", at.0, tail.0, path.display())]
+    #[error("position {} is behind the end {} of the log {}", at.0, tail.0, path.display())]
     BeyondTail {
         /// The log.
         path: PathBuf,
@@ -145,7 +145,7 @@ pub enum LogError {
     #[error("the log cannot be read: {0}")]
     Read(DeviceError),
     /// Making, or opening, a log failed.
-    #[error("the log cannot be made ready: {0}")]
+    #[error("the log cannot be prepared: {0}")]
     Prepare(DeviceError),
     /// The log found no room. Nothing becomes durable from now on.
     #[error(
@@ -155,7 +155,7 @@ pub enum LogError {
     Full(DeviceError),
     /// The log could not be written or synced. Nothing becomes durable from now on.
     #[error(
-        "the log could not be made durable and takes nothing more: {0}. See to the disk, then \
+        "the log could not be made durable and takes nothing more: {0}. Check the disk, then \
          open the store again; what was acknowledged as durable is intact"
     )]
     Failed(DeviceError),

@@ -66,6 +66,7 @@ impl Shared {
 
     /// Waits until a round has ended.
     fn follow<'s>(&'s self, mut state: MutexGuard<'s, State>, end: u64) -> MutexGuard<'s, State> {
+        debug_assert!(state.is_led, "a follower waits for a leader");
         let flush = &self.flush;
         let is_covered = state.is_open || end <= state.target;
         let round = state.round + u64::from(!is_covered);
@@ -89,6 +90,8 @@ impl Shared {
         end: u64,
         group: GroupCommitWait,
     ) -> MutexGuard<'s, State> {
+        debug_assert!(!state.is_led, "a round has one leader");
+        debug_assert!(!state.is_open, "a batch that is open has a leader");
         (state.is_led, state.is_open) = (true, true);
         let patience = state.patience(group);
         if !patience.is_zero() {
@@ -106,6 +109,7 @@ impl Shared {
                 flush.is_poisoned.store(true, Ordering::Release);
             }
         }
+        debug_assert!(state.is_led, "only the leader ends its round");
         (state.is_led, state.is_open) = (false, false);
         let side = (state.round % 2) as usize;
         state.last_group = 1 + std::mem::take(&mut state.waiting[side]);
@@ -127,6 +131,7 @@ impl Shared {
         mut state: MutexGuard<'s, State>,
         delay: Duration,
     ) -> MutexGuard<'s, State> {
+        debug_assert!(state.is_led && state.is_open, "a batch grows until its leader closes it");
         let deadline = Instant::now() + delay;
         let side = (state.round % 2) as usize;
         while state.waiting[side] + 1 < state.last_group {
@@ -161,6 +166,7 @@ impl Shared {
             if let Some(error) = &state.poison {
                 return Err(error.clone());
             }
+            debug_assert!(state.target <= walked, "the end of what leaders have taken grows");
             (state.target, state.is_open) = (walked, false);
         }
         if walked == leader.consumer.durable() {
@@ -179,6 +185,8 @@ impl Shared {
         let Leader { consumer, scratch } = leader;
         let (from, to) = (consumer.durable(), consumer.walked());
         let (begin, full) = (from - from % BLOCK, to - to % BLOCK);
+        debug_assert!(from < to, "a leader writes records that are not durable yet");
+        debug_assert!(begin <= full, "the last block is not before the first");
         if full < to {
             scratch.fill(0);
             let mut at = 0;
@@ -209,6 +217,14 @@ impl Shared {
         scratch: Option<&'b [u8]>,
     ) -> Result<Stretch<'b>, DeviceError> {
         let sequence = self.segments.sequence(blocks.start);
+        debug_assert!(blocks.start < blocks.end, "a stretch has blocks");
+        debug_assert!(blocks.start.is_multiple_of(BLOCK), "whole blocks are written");
+        debug_assert!(blocks.end.is_multiple_of(BLOCK), "whole blocks are written");
+        debug_assert_eq!(
+            self.segments.sequence(blocks.end - 1),
+            sequence,
+            "a stretch lies in one segment"
+        );
         let until = blocks.end - sequence * self.segments.size();
         let place = self.segments.place(sequence, until)?;
         if place.is_recycled {
@@ -216,6 +232,11 @@ impl Shared {
         }
         let [first, rest] = consumer.bytes(blocks.start.min(full), blocks.end.min(full));
         let parts = [first, rest, scratch.unwrap_or_default()];
+        debug_assert_eq!(
+            parts.iter().map(|part| part.len() as u64).sum::<u64>(),
+            blocks.end - blocks.start,
+            "the parts are all of the stretch"
+        );
         let parts = parts.into_iter().filter(|part| !part.is_empty()).map(IoSlice::new).collect();
         let offset = place.header + BLOCK + blocks.start % self.segments.size();
         let header = place.is_new.then(|| (place.header, self.segments.header(sequence)));
@@ -244,6 +265,8 @@ impl Shared {
     fn submit_parts(&self, parts: &[Part<'_>]) -> Result<(), DeviceError> {
         let (mut requests, mut ranges) = (Vec::new(), Vec::new());
         for (range, parts) in parts {
+            debug_assert!(range.start.is_multiple_of(BLOCK), "a write begins at a block");
+            debug_assert!(range.end.is_multiple_of(BLOCK), "a write ends at a block");
             requests.push(WriteRequest { offset: range.start, parts, result: Ok(()) });
             ranges.push(range.clone());
         }

@@ -1,4 +1,4 @@
-//! Making and opening logs.
+//! Creating and opening logs.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use super::writer;
 use crate::io::{AlignedBuffer, Device};
 
 impl Log {
-    /// Makes an empty log on `device`, durably. Its first record will begin at `Lsn(4096)`.
+    /// Creates an empty log on `device`, durably. Its first record will begin at `Lsn(4096)`.
     ///
     /// # Errors
     /// If a size is not possible, the device holds a log of the store `uuid` already, has no room,
@@ -104,6 +104,9 @@ impl Log {
         end: u64,
         options: &LogOptions,
     ) -> Result<Log, LogError> {
+        debug_assert!(end >= FIRST, "no log ends before its first record");
+        debug_assert!(end.is_multiple_of(8), "records end at multiples of 8, not at {end}");
+        debug_assert!(options.buffer_bytes / 4 > HEADER, "a record fits into the buffer");
         let mut block = AlignedBuffer::new(BLOCK as usize);
         if !end.is_multiple_of(BLOCK) {
             segments.read(end - end % BLOCK, &mut block)?;

@@ -56,6 +56,7 @@ impl Reader {
         let start = Lsn(self.at);
         match self.window.record(self.at)? {
             Some((header, body)) => {
+                debug_assert!(header.end > start, "LSNs grow");
                 self.at = header.end.0;
                 Ok(Some((start, header, body)))
             }

@@ -1,4 +1,4 @@
-//! A record: what it looks like in the buffer and on storage.
+//! A log record: its format in the buffer and on storage.
 //!
 //! ```text
 //!  byte  0  length u32     of the whole record: a multiple of 8, at least 32
@@ -76,6 +76,12 @@ pub(super) fn whole(body: usize) -> usize {
 /// The header of `record`, whose body has `body` bytes, without its checksum.
 pub(super) fn encode(record: &Record<'_>, body: usize, lag: u64) -> [u8; HEADER] {
     let length = whole(body);
+    debug_assert!(u32::try_from(length).is_ok(), "a record has less than 4 GiB");
+    debug_assert_eq!(
+        record.parts.iter().map(|part| part.len()).sum::<usize>(),
+        body,
+        "the parts are the body"
+    );
     let padding = (length - HEADER - body) as u16;
     let mut bytes = [0; HEADER];
     bytes[0..4].copy_from_slice(&(length as u32).to_le_bytes());
@@ -127,6 +133,11 @@ impl Header {
 
     /// Bytes of the body.
     pub fn body_length(&self) -> usize {
+        debug_assert!(
+            usize::from(self.padding) < UNIT,
+            "padding is shorter than the unit of records"
+        );
+        debug_assert!(self.length() >= HEADER + usize::from(self.padding), "a record has a header");
         self.length() - HEADER - usize::from(self.padding)
     }
 

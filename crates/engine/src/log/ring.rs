@@ -1,5 +1,5 @@
-//! The buffer of records that are not durable yet: a ring of bytes that any number of threads fill
-//! and one empties.
+//! The log buffer: a ring of bytes, not durable yet, that any number of threads fill and one
+//! empties.
 //!
 //! ```text
 //!            durable, rounded down     walked               tail
@@ -89,6 +89,9 @@ impl Ring {
     /// A ring of `size` bytes, a power of two of at least a block, whose first record will begin
     /// at `start`. `block` holds what lies before it in its block.
     pub(super) fn new(size: usize, start: u64, block: &[u8], salt: u64) -> (Ring, Consumer) {
+        debug_assert!(size.is_power_of_two(), "a ring of {size} bytes: positions are masked");
+        debug_assert!(size as u64 >= BLOCK, "a ring holds the block that is written again");
+        debug_assert!(start.is_multiple_of(8), "records begin at multiples of 8, not at {start}");
         let mut memory = AlignedBuffer::new(size);
         let begin = start - start % BLOCK;
         let at = (begin & (size as u64 - 1)) as usize;
@@ -131,6 +134,7 @@ impl Ring {
     #[inline]
     pub(super) fn reserve(&self, body: usize) -> Reservation<'_> {
         let length = record::whole(body);
+        debug_assert!(length as u64 <= self.0.size, "a record of {length} bytes exceeds the ring");
         let start = self.0.tail.0.fetch_add(length as u64, Ordering::SeqCst);
         Reservation { ring: &self.0, start, length }
     }
@@ -148,6 +152,7 @@ impl<'r> Reservation<'r> {
     pub(super) fn fill(self, record: &Record<'_>, body: usize) -> Result<(), Reservation<'r>> {
         let ring = self.ring;
         let durable = ring.durable.0.load(Ordering::Acquire);
+        debug_assert!(durable <= self.start, "what is durable was published before");
         let free = durable - durable % BLOCK;
         if self.end() > free + ring.size || record::whole(body) != self.length {
             return Err(self);
@@ -163,6 +168,8 @@ impl<'r> Reservation<'r> {
             unsafe { ring.put(at, part) };
             at += part.len() as u64;
         }
+        debug_assert_eq!(at, body_end, "the parts fill the body that was reserved");
+        debug_assert!(self.end() - at < 8, "padding is shorter than the unit of records");
         let zeros = [0; HEADER];
         let missing = (self.end() - at).min(HEADER as u64) as usize;
         // SAFETY: within the reservation, as above.
@@ -200,6 +207,7 @@ impl Inner {
     #[inline]
     unsafe fn put(&self, lsn: u64, bytes: &[u8]) {
         let at = (lsn & (self.size - 1)) as usize;
+        debug_assert!(bytes.len() as u64 <= self.size, "a write spans at most a lap");
         let first = bytes.len().min(self.size as usize - at);
         // SAFETY: `at + first` is at most the ring's size, and so is what wraps around, since no
         // reservation that has room is longer than the ring. The caller owns the bytes.
@@ -218,6 +226,8 @@ impl Inner {
     /// At most a lap, initialised, and nobody writes them while the slices live (rules 1 and 3).
     #[inline]
     unsafe fn get(&self, from: u64, to: u64) -> [&[u8]; 2] {
+        debug_assert!(from <= to, "a range of the ring begins before its end");
+        debug_assert!(to - from <= self.size, "a range of the ring spans at most a lap");
         let at = (from & (self.size - 1)) as usize;
         let length = (to - from) as usize;
         let first = length.min(self.size as usize - at);
@@ -242,6 +252,8 @@ impl Consumer {
             if length == 0 || mark != self.inner.mark_of(self.walked, length as usize) {
                 return self.walked;
             }
+            debug_assert!(length as usize >= HEADER, "a mark is of a whole record");
+            debug_assert!(length.is_multiple_of(8), "records end at multiples of 8");
             self.walked += length;
             self.records += 1;
         }
@@ -266,6 +278,7 @@ impl Consumer {
     /// what is published and not given back.
     pub(super) fn bytes(&self, from: u64, to: u64) -> [&[u8]; 2] {
         let durable = self.durable();
+        debug_assert!(durable <= self.walked, "what is durable was walked over before");
         let free = durable - durable % BLOCK;
         let to = to.clamp(free, self.walked);
         let from = from.clamp(free, to);
@@ -277,7 +290,10 @@ impl Consumer {
 
     /// All that was walked over is durable: gives its blocks back.
     pub(super) fn advance(&mut self, durable: u64) {
-        let durable = durable.clamp(self.durable(), self.walked);
+        let before = self.durable();
+        debug_assert!(before <= durable, "the durable LSN grows, from {before} to {durable}");
+        debug_assert!(durable <= self.walked, "only published records become durable");
+        let durable = durable.clamp(before, self.walked);
         // Release: what was read from the blocks was read before anybody fills them again.
         self.inner.durable.0.store(durable, Ordering::Release);
     }

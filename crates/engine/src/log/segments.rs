@@ -79,6 +79,8 @@ impl Segments {
         let mut table = SlotTable { oldest, ..SlotTable::of(device.length(), size) };
         table.free = (1..table.count).rev().collect();
         table.held.insert(0, 0);
+        debug_assert!(oldest < size, "segment 0 holds the first record");
+        debug_assert!(table.is_consistent(), "each slot is held or free");
         let table = Mutex::new(table);
         Ok(Segments { device, uuid, size, table, growing: Mutex::new(()) })
     }
@@ -110,6 +112,11 @@ impl Segments {
                 }
             }
         }
+        debug_assert!(table.is_consistent(), "each slot is held, free or damaged");
+        debug_assert!(
+            table.doubles.iter().all(|slot| table.free.contains(slot)),
+            "doubles are free"
+        );
         let table = Mutex::new(table);
         Ok(Segments { device, uuid, size, table, growing: Mutex::new(()) })
     }
@@ -185,6 +192,8 @@ impl Segments {
         let freed = std::mem::replace(&mut table.held, kept);
         table.free.extend(freed.into_values());
         table.free.append(&mut table.damaged);
+        debug_assert!(table.oldest <= end.max(least), "the end is kept");
+        debug_assert!(table.is_consistent(), "each slot is held or free");
     }
 
     /// Slots that neither hold a segment of the unbroken run around `end` nor one behind it: what
@@ -212,6 +221,7 @@ impl Segments {
         let behind = table.held.split_off(&self.sequence(lsn));
         let forgotten = std::mem::replace(&mut table.held, behind);
         table.free.extend(forgotten.into_values());
+        debug_assert!(table.is_consistent(), "each slot is held or free");
     }
 
     /// Where segment `sequence` lies; it gets a slot if it has none. The file grows if no slot is
@@ -220,6 +230,8 @@ impl Segments {
     /// # Errors
     /// If the file cannot grow.
     pub(super) fn place(&self, sequence: u64, bytes: u64) -> Result<Place, DeviceError> {
+        debug_assert!(bytes <= self.size, "{bytes} bytes exceed a segment");
+        debug_assert!(sequence < LSN_MOST / self.size, "no log has segment {sequence}");
         let (slot, is_new) = self.slot(sequence)?;
         let header = slots::slot_offset(slot, self.size);
         if self.table().room(slot, self.size) < bytes {
@@ -240,6 +252,7 @@ impl Segments {
                 }
                 if let Some(slot) = table.take_free() {
                     table.held.insert(sequence, slot);
+                    debug_assert!(table.is_consistent(), "each slot is held or free");
                     return Ok((slot, true));
                 }
             }
@@ -299,6 +312,7 @@ impl Segments {
         let length = {
             let mut table = self.table();
             table.promised = self.longer(table.ready + self.step(table.ready));
+            debug_assert!(table.promised > table.ready, "a file grows by a step");
             table.promised
         };
         let grown = self.device.grow(length);
@@ -311,6 +325,7 @@ impl Segments {
     /// What [`Segments::grow_ahead`] has made is durable.
     pub(super) fn give(&self, length: u64) {
         let mut table = self.table();
+        debug_assert!(length >= table.ready, "a file that grew is not shorter");
         table.promised = 0;
         table.reach(length, self.size);
     }
@@ -352,6 +367,8 @@ impl Segments {
     /// # Errors
     /// If a part is not kept, or the device fails.
     pub(super) fn read(&self, lsn: u64, bytes: &mut [u8]) -> Result<(), LogError> {
+        debug_assert!(lsn.is_multiple_of(BLOCK), "reads begin at a block, not at {lsn}");
+        debug_assert!((bytes.len() as u64).is_multiple_of(BLOCK), "whole blocks are read");
         let mut done = 0;
         while done < bytes.len() {
             let at = lsn + done as u64;

@@ -100,6 +100,7 @@ impl Segments {
         let kept = oldest.clamp(begin, begin + self.size) / BLOCK * BLOCK
             ..end.min(begin + self.size).next_multiple_of(BLOCK);
         let place = |slot, lsn| slots::slot_offset(slot, self.size) + BLOCK + (lsn - begin);
+        debug_assert!(kept.start <= kept.end, "a segment that moves has records that are kept");
         let mut buffer = AlignedBuffer::new(COPIED.min(self.size) as usize);
         let mut at = kept.start;
         while at < kept.end {
@@ -115,6 +116,8 @@ impl Segments {
         let mut table = self.table();
         table.held.insert(sequence, to);
         table.free.push(from);
+        debug_assert!(to < from, "a segment moves to the front");
+        debug_assert!(table.is_consistent(), "each slot is held or free");
         Ok(())
     }
 

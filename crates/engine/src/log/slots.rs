@@ -1,4 +1,5 @@
-//! The file: a block that says whose log it is, then slots, each a header block and a segment.
+//! The log's file: a block that identifies its store, then slots, each a header block and a
+//! segment.
 //!
 //! ```text
 //!  offset 0             log header, one block
@@ -40,6 +41,7 @@ const COVERED: usize = 40;
 
 /// Where slot `slot` begins, with segments of `segment` bytes.
 pub(super) fn slot_offset(slot: usize, segment: u64) -> u64 {
+    debug_assert!(segment.is_multiple_of(BLOCK), "a segment consists of whole blocks");
     BLOCK + slot as u64 * (BLOCK + segment)
 }
 
@@ -170,19 +172,38 @@ impl SlotTable {
     pub(super) fn take_free(&mut self) -> Option<usize> {
         let first = self.free.iter().enumerate().min_by_key(|(_, slot)| **slot);
         let (at, _) = first?;
-        Some(self.free.swap_remove(at))
+        let slot = self.free.swap_remove(at);
+        debug_assert!(slot < self.count, "a free slot lies in the file");
+        debug_assert!(!self.held.values().any(|held| *held == slot), "a free slot holds nothing");
+        Some(slot)
     }
 
     /// The file may be used up to `ready`: slots that begin there are free.
     pub(super) fn reach(&mut self, ready: u64, size: u64) {
+        debug_assert!(ready.is_multiple_of(BLOCK), "a file is ready in whole blocks");
         self.ready = self.ready.max(ready);
         let count = slots_in(self.ready, size);
+        debug_assert!(count >= self.count, "a file that grows keeps its slots");
         self.free.extend(self.count..count);
         self.count = self.count.max(count);
     }
 
+    /// Returns whether each slot of the file is held, free or damaged, and only one of these.
+    pub(super) fn is_consistent(&self) -> bool {
+        let mut seen = vec![false; self.count];
+        let mut all = self.held.values().chain(&self.free).chain(&self.damaged);
+        let is_once =
+            all.all(|&slot| seen.get_mut(slot).is_some_and(|seen| !std::mem::replace(seen, true)));
+        is_once && seen.iter().all(|seen| *seen)
+    }
+
     /// Bytes of records that slot `slot` has room for in the file.
     pub(super) fn room(&self, slot: usize, size: u64) -> u64 {
+        debug_assert!(
+            slot < self.count,
+            "slot {slot} is not one of the {} of the file",
+            self.count
+        );
         self.ready.saturating_sub(slot_offset(slot, size) + BLOCK).min(size)
     }
 }

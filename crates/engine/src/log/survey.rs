@@ -1,8 +1,8 @@
-//! Looking at a log that does not open because it is damaged, without changing it.
+//! Examining a log that does not open because it is damaged, without changing it.
 //!
-//! What can be relied on ends with the last whole record of an unbroken row of them, as it does
-//! when a log is opened. What lies behind is looked through for what else is whole, to tell what is
-//! lost. A block that the device cannot read is a hole like any other.
+//! What is reliable ends with the last whole record of an unbroken sequence, as it does when a log
+//! is opened. What follows is searched for other whole records, to report what is lost. A block
+//! that the device cannot read is a hole like any other.
 
 use std::sync::Arc;
 
@@ -73,6 +73,7 @@ impl Log {
         }
         let mut behind: Option<Behind> = None;
         let found = tail::behind(&segments, &mut window, end, &mut |header| {
+            debug_assert!(header.start.0 > end, "what lies behind begins behind the hole");
             visit(header);
             let (first, records) = behind.map_or((header.start, 0), |b| (b.first, b.records));
             behind = Some(Behind { first, until: header.end, records: records + 1 });

@@ -1,8 +1,8 @@
-//! Finding the end of a log that was not closed, or was.
+//! Finding the end of a log when it is opened.
 //!
-//! Records are walked over from a known position to the first that is not whole. Behind that there
-//! may be more, for two reasons, and they are told apart by what later records say of their time
-//! (rule 5): each notes how far the log was durable when it was appended.
+//! Records are walked over from a known position to the first that is not whole. There may be more
+//! behind it, for two reasons, which the durable LSN that each record carries tells apart (rule 5):
+//! how far the log was durable when the record was appended.
 //!
 //! - A crash tore the last writes: whole records behind the hole were never acknowledged, since
 //!   none of them was written after the hole had become durable. They are cut off, and overwritten
@@ -86,6 +86,7 @@ pub(super) fn find(
         end = header.end.0;
         known = known.max(header.durable.map_or(0, |lsn| lsn.0));
     }
+    debug_assert!(end <= limit, "records end before the first segment that is missing");
     // Its place is known from a synced write that came after it. Whatever is done about that
     // needs what lies behind it.
     if end == start && begin == Begin::Record {
@@ -94,6 +95,9 @@ pub(super) fn find(
     let is_torn = limit > end && window.bytes(end, 8)?.is_some_and(|bytes| bytes != [0; 8]);
     let mut starts = Vec::new();
     let behind = behind(segments, &mut window, end, &mut |header| starts.push(header.start.0))?;
+    debug_assert!(behind.until >= end, "what lies behind the end ends there or later");
+    debug_assert!(starts.is_sorted(), "records behind the end are found in order");
+    debug_assert!(starts.first().is_none_or(|first| *first > end), "they begin behind the end");
     if let Some(durable) = behind.durable.filter(|&durable| durable > end) {
         return Err(LogError::Damaged { path: path(), at: Lsn(end), durable: Lsn(durable) });
     }
@@ -218,6 +222,7 @@ fn looks_like_a_record(window: &mut Window, at: u64) -> Result<bool, LogError> {
 /// Writes what is there from `known` to `end` once more, and the headers of its segments and of
 /// those behind: what was found may never have been synced (rule 12).
 fn write_again(segments: &Segments, known: u64, end: u64) -> Result<(), LogError> {
+    debug_assert!(known <= end, "the log is durable up to its end at most");
     let mut buffer = AlignedBuffer::new(AHEAD);
     let mut at = known - known % BLOCK;
     while at < end {
@@ -259,6 +264,7 @@ fn wipe(segments: &Segments, end: u64, buffer_bytes: usize) -> Result<(), LogErr
 
 /// Overwrites the headers of the records that begin at `starts`, in ascending order.
 fn clear(segments: &Segments, starts: &[u64]) -> Result<(), LogError> {
+    debug_assert!(starts.is_sorted(), "headers are cleared block by block");
     let mut block = AlignedBuffer::new(BLOCK as usize);
     let mut at = 0;
     while let Some(&first) = starts.get(at) {
@@ -267,6 +273,7 @@ fn clear(segments: &Segments, starts: &[u64]) -> Result<(), LogError> {
         segments.read(begin, &mut block)?;
         while let Some(&start) = starts.get(at).filter(|&&start| start < begin + BLOCK) {
             // Records begin at multiples of 8: length and checksum never reach into the next block.
+            debug_assert!(start.is_multiple_of(8), "a record begins at a multiple of 8");
             let from = (start - begin) as usize;
             block[from..from + 8].fill(0);
             at += 1;

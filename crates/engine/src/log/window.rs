@@ -1,4 +1,4 @@
-//! A stretch of the log in memory, for reading records one after the other.
+//! A part of the log in memory, for reading records one after the other.
 
 use std::sync::Arc;
 
@@ -56,11 +56,14 @@ impl Window {
         if lsn < self.begin || end > self.begin + self.filled as u64 {
             self.fill(lsn, end)?;
         }
+        debug_assert!(self.begin <= lsn, "the window begins before what is read");
+        debug_assert!(end <= self.begin + self.filled as u64, "the window reaches to what is read");
         let at = (lsn - self.begin) as usize;
         Ok(Some(&self.buffer[at..at + count]))
     }
 
     fn fill(&mut self, lsn: u64, end: u64) -> Result<(), LogError> {
+        debug_assert!(lsn <= end && end <= self.limit, "what is read lies before the limit");
         let begin = lsn - lsn % BLOCK;
         let most = (begin + self.ahead as u64).min(self.limit);
         let count = (end.max(most) - begin).next_multiple_of(BLOCK) as usize;

@@ -1,8 +1,9 @@
-//! The background thread: flushes what nobody waits for, and keeps a segment ready.
+//! The log's background thread: flushes records that no thread waits for, and keeps a segment
+//! ready.
 //!
-//! It sleeps while there is nothing to do. Who appends to a log whose thread sleeps wakes it; it
-//! then gives the interval to others, flushes what they left, and sleeps again. When half of the
-//! buffer is in use it does not wait for the interval's end.
+//! It sleeps while there is nothing to do. A thread that appends to a log whose thread sleeps wakes
+//! it; it then waits for the flush interval, flushes what is not durable by then, and sleeps again.
+//! When half of the buffer is in use it does not wait for the interval's end.
 
 use std::sync::Arc;
 use std::time::Duration;

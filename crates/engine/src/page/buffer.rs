@@ -1,4 +1,4 @@
-//! A private page: a copy to look at in peace, or a draft.
+//! A private page: a copy, or a draft.
 
 use crate::page::View;
 
@@ -28,7 +28,8 @@ impl PageBuffer {
     /// A copy of what `view` shows at this moment.
     pub fn of_view(view: View<'_>) -> PageBuffer {
         let mut copy = PageBuffer::new(view.len());
-        view.copy_into(0, copy.bytes_mut());
+        let is_copied = view.copy_into(0, copy.bytes_mut());
+        debug_assert!(is_copied, "the copy is as long as the page");
         copy
     }
 

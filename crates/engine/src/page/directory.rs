@@ -44,12 +44,15 @@ impl Directory {
     /// Where the byte beside reference `i` is.
     #[inline(always)]
     pub const fn byte_at(self, i: usize) -> usize {
+        debug_assert!(i < self.fan_out(), "a directory has that many references");
         DIRECTORY_HEADER + i
     }
 
     /// Where reference `i` is.
     #[inline(always)]
     pub const fn swip_at(self, i: usize) -> usize {
+        // The place behind the last reference is where they end.
+        debug_assert!(i <= self.fan_out(), "a directory has that many references");
         DIRECTORY_HEADER + (1 << self.bits) + 8 * i
     }
 }

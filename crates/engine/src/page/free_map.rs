@@ -47,7 +47,9 @@ pub const fn is_reserved(page_size: PageSize, page: PageId) -> bool {
 /// Fills `page` with a map and seals it. `bits` are 64-bit words of the whole store's map, from
 /// the first word of this group on; words beyond the group are not used, missing ones count as 0.
 pub fn write(page_size: PageSize, group: u64, bits: impl Iterator<Item = u64>, page: &mut [u8]) {
+    debug_assert_eq!(page.len(), page_size.bytes(), "a map is one page");
     let id = map_page(page_size, group);
+    debug_assert!(is_reserved(page_size, id), "a map lies on a page of the store's own");
     page.fill(0);
     PageHeader { checksum: 0, lsn: Lsn(0), page: id, owner: 0, kind: PageType::FREE_MAP, level: 0 }
         .write(page);

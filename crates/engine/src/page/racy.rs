@@ -1,4 +1,4 @@
-//! Reads of memory that others may be changing. This file needs `unsafe`.
+//! Reads of memory that other threads may be changing. This file needs `unsafe`.
 //!
 //! What a [`View`](super::View) reads may be torn, and counts only once the reader's guard has
 //! validated: a race by design. ThreadSanitizer knows neither that nor the fences that make the
@@ -25,6 +25,7 @@ mod reads {
     /// As the module says.
     #[inline(always)]
     pub unsafe fn half(at: *const u8) -> u16 {
+        debug_assert!(at.addr().is_multiple_of(2), "half words are read in one piece");
         // SAFETY: the caller's.
         unsafe { AtomicU16::from_ptr(at.cast_mut().cast()) }.load(Relaxed)
     }
@@ -33,6 +34,7 @@ mod reads {
     /// As the module says.
     #[inline(always)]
     pub unsafe fn word(at: *const u8) -> u64 {
+        debug_assert!(at.addr().is_multiple_of(8), "words are read in one piece");
         // SAFETY: the caller's.
         unsafe { AtomicU64::from_ptr(at.cast_mut().cast()) }.load(Relaxed)
     }

@@ -1,4 +1,4 @@
-//! The body of a log record: what the record says about pages.
+//! The body of a log record: sections about pages.
 //!
 //! A body is a sequence of sections, each a tag of one byte and its fields. Numbers are varints,
 //! seven bits to the byte and the low ones first.
@@ -11,8 +11,8 @@
 //!  4  taken          page                the page is in use from now on
 //!  5  freed          page                the page is free from now on
 //! 10  orphaned       page, kind, stamp   an orphan root: no structure refers to it
-//!  7  attached       page                an orphan root no more: attached, or somebody else's care
-//!  8  undo           n, n bytes          the undo record of this change
+//!  7  attached       page                an orphan root no more: attached, or freed by another
+//! structure  8  undo           n, n bytes          the undo record of this change
 //!  9  undo next      LSN                 the record is a CLR: what is to be undone next
 //!
 //! pieces: (words to skip, words that follow, the words)…, ended by no words that follow
@@ -129,6 +129,7 @@ fn put_tag(out: &mut Vec<u8>, tag: u8, page: PageId) {
 
 /// Appends the image of `page`, which holds `bytes`.
 pub fn put_image(out: &mut Vec<u8>, page: PageId, bytes: &[u8]) {
+    debug_assert!(bytes.len().is_multiple_of(WORD), "a page consists of words");
     put_tag(out, IMAGE, page);
     let mut pieces = Writer { out, bytes, seen: OWN_WORDS };
     let is_there = |at: usize| bytes.get(at * WORD..at * WORD + WORD).is_some_and(|w| w != [0; 8]);
@@ -152,6 +153,7 @@ pub fn put_image(out: &mut Vec<u8>, page: PageId, bytes: &[u8]) {
 /// Appends how `after` differs from `before`, both being `page`; `false`, and nothing appended, if
 /// it does not.
 pub fn put_difference(out: &mut Vec<u8>, page: PageId, before: &[u8], after: &[u8]) -> bool {
+    debug_assert_eq!(before.len(), after.len(), "both are the same page");
     let start = out.len();
     put_tag(out, DIFFERENCE, page);
     let mut pieces = Writer { out, bytes: after, seen: OWN_WORDS };
@@ -205,6 +207,7 @@ impl Writer<'_, '_> {
         debug_assert!(from < to, "a piece has words");
         put_varint(self.out, (from - self.seen) as u64);
         put_varint(self.out, (to - from) as u64);
+        debug_assert!(to * WORD <= self.bytes.len(), "a piece lies on the page");
         self.out.extend_from_slice(self.bytes.get(from * WORD..to * WORD).unwrap_or(&[]));
         self.seen = to;
     }

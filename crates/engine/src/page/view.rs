@@ -1,4 +1,4 @@
-//! Reading a page that may change under the reader's eyes.
+//! Reading a page that may change during the read.
 //!
 //! An optimistic reader must never make a `&[u8]` of a page: the compiler may take such memory for
 //! constant. A [`View`] reads through raw pointers only. Every offset is checked against the
@@ -33,6 +33,7 @@ impl<'a> View<'a> {
     /// The bytes must stay mapped for `'a`, and `start` must be aligned to 8.
     #[inline(always)]
     pub unsafe fn raw(start: *const u8, len: usize) -> View<'a> {
+        debug_assert!(start.addr().is_multiple_of(8), "pages are aligned to words");
         View { start, len, _page: PhantomData }
     }
 
@@ -260,6 +261,7 @@ impl Scratch {
     #[inline(always)]
     pub fn bytes(&self) -> &[u8] {
         if self.len > SCRATCH_BYTES {
+            debug_assert_eq!(self.large.len(), self.len, "a long copy is all on the heap");
             return &self.large;
         }
         // SAFETY: `copy_out` initialised the first `len` bytes.

@@ -81,7 +81,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// Makes the free `frame`, which is latched exclusively, the new page `id`.
     fn begin_page(&self, frame: NonNull<FrameHeader>, id: PageId, new: NewPage) {
         let header = self.header(frame);
-        debug_assert_eq!(header.state(), State::Free);
+        debug_assert_eq!(header.state(), State::Free, "a new page gets a free frame");
         debug_assert!(header.latch.is_exclusive());
         header.set_page(Some(id));
         header.set_parent(None);
@@ -141,7 +141,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// Takes the last steps of [`Pool::free_page`], when no write is under way.
     fn finish_free(&self, frame: NonNull<FrameHeader>, page: PageId) {
         let header = self.header(frame);
-        debug_assert_eq!(header.page(), Some(page));
+        debug_assert_eq!(header.page(), Some(page), "a deferred page keeps its frame");
         debug_assert!(!header.is_writing(), "{page:?} would be reused before its write is over");
         header.set_page(None);
         // A write that was under way may have failed, and made the page dirty once more.

@@ -66,8 +66,8 @@ impl Anchors {
         while !header.latch.exclusive() {
             millpond_base::sync::thread::yield_now();
         }
-        debug_assert_eq!(header.id(), FrameId::NONE);
-        debug_assert_eq!(header.page(), None);
+        debug_assert_eq!(header.id(), FrameId::NONE, "an anchor has no frame id");
+        debug_assert_eq!(header.page(), None, "an anchor holds no page");
         // SAFETY: a header and a page of that size, latched exclusively just now.
         unsafe {
             PageHeader::of_anchor(owner).write(frame_page::bytes_mut(frame, self.page_size));

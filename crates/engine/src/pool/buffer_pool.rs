@@ -195,23 +195,9 @@ impl<M: PoolStrategy> Pool<M> {
         !M::SWIZZLES || self.kinds.finds_swips_of(self.view(parent))
     }
 
-    /// Frees the page ids in storage that were allocated ahead; for closing.
-    ///
-    /// # Errors
-    /// The storage's.
-    pub fn return_ids(&self) -> Result<(), PoolError> {
-        self.ids.return_all()
-    }
-
-    /// From now on gives new pages ids below `bound` where there are any; `None`: any id.
-    pub(crate) fn set_ceiling(&self, bound: Option<PageId>) {
-        self.ids.set_ceiling(bound);
-    }
-
-    /// Returns whether pages are being moved to lower ids, so that the store must not grow for
-    /// nothing.
-    pub fn is_packing(&self) -> bool {
-        self.ids.has_ceiling()
+    /// Returns the page ids that were allocated in storage ahead of need.
+    pub fn ids(&self) -> &PageIds {
+        &self.ids
     }
 
     /// Returns the number of frames.

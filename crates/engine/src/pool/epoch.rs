@@ -95,7 +95,8 @@ impl Epochs {
         if slot < LOCALS {
             self.locals[slot].0.store(OUTSIDE, Ordering::Release);
         } else {
-            self.sharers.fetch_sub(1, Ordering::Release);
+            let before = self.sharers.fetch_sub(1, Ordering::Release);
+            debug_assert!(before > 0, "a thread leaves the epoch that it entered");
         }
     }
 

@@ -174,7 +174,7 @@ impl FrameHeader {
     /// Sets which page it holds.
     #[inline]
     pub fn set_page(&self, page: Option<PageId>) {
-        debug_assert_ne!(page, Some(PageId(NO_PAGE)));
+        debug_assert_ne!(page, Some(PageId(NO_PAGE)), "no page has that id");
         self.page.store(page.map_or(NO_PAGE, |p| p.0), Ordering::Relaxed);
     }
 

@@ -339,7 +339,7 @@ impl<'o, P: Pages> Write<'o, P> {
     /// `redo` writes: what is logged is that record, from which the structure can do the same once
     /// more to the same page.
     #[inline(always)]
-    pub fn page_mut_noted(&mut self, redo: impl FnOnce(&mut Vec<u8>)) -> &mut [u8] {
+    pub fn page_mut_with_redo(&mut self, redo: impl FnOnce(&mut Vec<u8>)) -> &mut [u8] {
         self.changed = true;
         if self.mtr.is_logged() {
             self.log_redo(redo);

@@ -68,6 +68,7 @@ impl Latch {
     /// Returns whether nothing was changed since [`Latch::version`] returned `version`.
     #[inline(always)]
     pub fn is_still(&self, version: u64) -> bool {
+        debug_assert_eq!(version & !VERSION_MASK, 0, "a version has no mode bits");
         // What was read before must be read before the word is.
         fence(Ordering::Acquire);
         self.0.load(Ordering::Relaxed) & (VERSION_MASK | EXCLUSIVE) == version
@@ -89,6 +90,7 @@ impl Latch {
 
     #[inline(always)]
     fn take(&self, word: u64) -> bool {
+        debug_assert_eq!(word & (EXCLUSIVE | SHARED_MASK), 0, "a latch that is taken is free");
         let taken = self
             .0
             .compare_exchange(word, word | EXCLUSIVE, Ordering::Acquire, Ordering::Relaxed)
@@ -117,6 +119,7 @@ impl Latch {
     pub fn release_exclusive(&self) {
         let word = self.0.load(Ordering::Relaxed);
         debug_assert_eq!(word & EXCLUSIVE, EXCLUSIVE, "released, but not held");
+        debug_assert_eq!(word & SHARED_MASK, 0, "an exclusive holder is alone");
         self.0.store((word & VERSION_MASK).wrapping_add(VERSION_ONE), Ordering::Release);
     }
 
@@ -125,6 +128,7 @@ impl Latch {
     pub fn release_unchanged(&self) {
         let word = self.0.load(Ordering::Relaxed);
         debug_assert_eq!(word & EXCLUSIVE, EXCLUSIVE, "released, but not held");
+        debug_assert_eq!(word & SHARED_MASK, 0, "an exclusive holder is alone");
         self.0.store(word & VERSION_MASK, Ordering::Release);
     }
 
@@ -156,6 +160,7 @@ impl Latch {
     /// exclusively.
     #[inline]
     pub fn try_shared_at(&self, version: u64) -> bool {
+        debug_assert_eq!(version & !VERSION_MASK, 0, "a version has no mode bits");
         let mut word = version;
         // Mostly no other thread shares it; if one does, holders come and go.
         for _ in 0..SPINS_MAX {
@@ -206,6 +211,7 @@ impl Latch {
     pub fn downgrade_unchanged(&self) {
         let word = self.0.load(Ordering::Relaxed);
         debug_assert_eq!(word & EXCLUSIVE, EXCLUSIVE, "downgraded, but not held");
+        debug_assert_eq!(word & SHARED_MASK, 0, "an exclusive holder is alone");
         self.0.store((word & VERSION_MASK) | SHARED_ONE, Ordering::Release);
     }
 

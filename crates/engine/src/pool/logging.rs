@@ -8,25 +8,24 @@ use std::ptr::NonNull;
 use millpond_base::Lsn;
 
 use crate::io::simulated::planted::planted;
-use crate::log::Log;
 use crate::page::View;
 use crate::pool::buffer_pool::Pool;
 use crate::pool::frame::FrameHeader;
-use crate::pool::mini_transaction::{ChangeLog, ChangeSet, PageCopies, PageSpace, RedoLog};
+use crate::pool::mini_transaction::{ChangeLog, ChangeSet, PageCopies, RedoLog};
 use crate::pool::options::PoolStrategy;
 use crate::pool::stats::counters::Counter;
 
 impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
     #[inline(always)]
     fn is_on(pool: &Pool<M>) -> bool {
-        !M::TREES_ONLY && pool.log().is_some()
+        !M::TREES_ONLY && pool.redo_log().log().is_some()
     }
 
     #[inline]
     fn page_changes(pool: &Pool<M>, changes: &mut ChangeSet, frame: NonNull<FrameHeader>) {
         let header = pool.header(frame);
         let Some(page) = header.page() else { return };
-        debug_assert!(header.latch.is_exclusive());
+        debug_assert!(header.latch.is_exclusive(), "a page changes under its exclusive latch");
         let begin = || header.begin_logged_change(pool.redo.tail());
         let copy = |arena: &mut Vec<u8>| {
             pool.view(frame).copy_to(0, pool.page_size, arena);
@@ -43,7 +42,7 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
     ) {
         let header = pool.header(frame);
         let Some(page) = header.page() else { return };
-        debug_assert!(header.latch.is_exclusive());
+        debug_assert!(header.latch.is_exclusive(), "a page changes under its exclusive latch");
         let begin = || header.begin_logged_change(pool.redo.tail());
         changes.page_changes_by(frame, page, begin, redo);
     }
@@ -64,9 +63,12 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
         let appended = pool.redo.append(&changes);
         let held = || changes.pages().filter(|changed| !changed.is_gone());
         if let Some(appended) = appended {
-            debug_assert!(appended.start < appended.end);
+            debug_assert!(appended.start < appended.end, "LSNs grow");
             for changed in held() {
-                debug_assert!(changed.is_freed() || pool.header(changed.frame()).is_dirty());
+                debug_assert!(
+                    changed.is_freed() || pool.header(changed.frame()).is_dirty(),
+                    "a page that changed is dirty"
+                );
                 pool.set_page_lsn(changed.frame(), appended.end);
             }
         }
@@ -133,25 +135,15 @@ impl<M: PoolStrategy> PageCopies for Pool<M> {
 }
 
 impl<M: PoolStrategy> Pool<M> {
-    /// Returns the log that changes are logged to, if they are.
+    /// Returns where changes are logged, and which pages are in use at the end of that log.
     #[inline(always)]
-    pub fn log(&self) -> Option<&Log> {
-        self.redo.log()
+    pub fn redo_log(&self) -> &RedoLog {
+        &self.redo
     }
 
     /// Returns whether changes are logged, and show in the LSNs of pages.
     pub(crate) fn is_logged(&self) -> bool {
         <RedoLog as ChangeLog<Pool<M>>>::is_on(self) && !planted!(PageLsnNotSet)
-    }
-
-    /// Calls `look` with the pages that are in use as of the end of the log, and that end.
-    pub fn space_at_tail<R>(&self, look: impl FnOnce(Lsn, &PageSpace) -> R) -> R {
-        self.redo.space_at_tail(look)
-    }
-
-    /// Sets which pages are in use; before anything is logged.
-    pub fn set_space(&self, space: PageSpace) {
-        self.redo.set_space(space);
     }
 
     /// Sets the LSN of the page in `frame`, which is latched exclusively: the end of the last

@@ -252,8 +252,8 @@ impl<M: PoolStrategy> Pool<M> {
                 true
             });
         }
-        debug_assert!(new.id() < bound);
-        debug_assert!(old.id() >= bound);
+        debug_assert!(new.id() < bound, "a page moves below the bound");
+        debug_assert!(old.id() >= bound, "a page that moves was behind the bound");
         let swip = new.swip();
         if let Some(place) = parent.page_mut().get_mut(at..at + 8) {
             place.copy_from_slice(&swip.0.to_le_bytes());

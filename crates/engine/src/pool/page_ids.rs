@@ -18,7 +18,7 @@ use crate::pool::sync::locked::locked;
 const NO_CEILING: u64 = u64::MAX;
 
 /// The page ids that a pool has allocated ahead of need.
-pub(crate) struct PageIds {
+pub struct PageIds {
     /// Allocates ids and frees them. Called without the lock of `ahead`, except to take an id
     /// below a bound, which does no I/O.
     storage: Arc<dyn Storage>,
@@ -131,11 +131,11 @@ impl PageIds {
         Ok(())
     }
 
-    /// Frees all ids in storage that no page has.
+    /// Frees all ids in storage that no page has; for closing.
     ///
     /// # Errors
     /// The storage's.
-    pub(crate) fn return_all(&self) -> Result<(), PoolError> {
+    pub fn return_all(&self) -> Result<(), PoolError> {
         let ids = std::mem::take(&mut *locked(&self.ahead));
         ids.into_iter().try_for_each(|id| self.storage.free(id))
     }

@@ -304,7 +304,7 @@ impl<'p, P: Pages> MiniTransaction<'p, P> {
     /// Enters a change of the page of `frame`, which it holds exclusively, for its record.
     #[inline]
     pub(in crate::pool) fn log_change(&self, change: impl FnOnce(&'p P, &mut ChangeSet)) {
-        debug_assert!(self.is_logged());
+        debug_assert!(self.is_logged(), "what is not logged has no undo");
         self.pending.with(|changes| change(self.pages, changes));
     }
 

@@ -58,7 +58,10 @@ impl StarvationGuard {
             header.set_held(true);
             held.push(frame);
         }
-        debug_assert!(held.len() <= memory.frames() as usize / 2);
+        debug_assert!(
+            held.len() <= memory.frames() as usize / 2,
+            "half of the frames can be evicted"
+        );
     }
 
     /// The operation of the thread with slot `slot` is over: what was held for it is released.

@@ -1,5 +1,5 @@
-//! The first pass over the log: which pages are to be made anew, which are in use, and who did not
-//! commit.
+//! Analysis, the first pass over the log: which pages redo rebuilds, which are in use, and which
+//! transactions are losers.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const REPORT_BYTES: u64 = 4 << 20;
 /// Pages that no store has.
 const PAGES_MAX: u64 = 1 << 40;
 
-/// A transaction that did not come to its end (rule 7).
+/// A transaction without an end in the log (rule 7).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Loser {
     /// Its id.
@@ -33,14 +33,14 @@ pub struct Loser {
     pub last_record: Lsn,
 }
 
-/// What the log says.
+/// The result of analysis.
 #[derive(Debug)]
 pub struct Analysis {
-    /// Who did not come to an end, by their ids.
+    /// Transactions without an end, by their ids.
     pub losers: Vec<Loser>,
-    /// Pages in use, and roots that hang, at the end of the log.
+    /// Pages in use, and orphan roots, at the end of the log.
     pub space: PageSpace,
-    /// The pages that are to be made anew.
+    /// The pages that redo rebuilds.
     pub index: PageIndex,
     /// No transaction has this id, or a higher one, yet.
     pub next_tx: u64,
@@ -56,7 +56,7 @@ pub struct Analysis {
     pub bytes: u64,
 }
 
-/// How a transaction stands.
+/// The state of a transaction.
 struct Standing {
     last_record: Lsn,
     /// What would be undone first; `None` if that is only known from the last record.
@@ -97,6 +97,7 @@ impl Analysis {
         let (mut records, mut reported) = (0, 0);
         report(0);
         while let Some((at, header, body)) = reader.next_record()? {
+            debug_assert!(at >= start && at < header.end, "LSNs grow");
             pass.record(at, &header, body)?;
             records += 1;
             let done = header.end.0.saturating_sub(start.0);
@@ -105,6 +106,7 @@ impl Analysis {
                 report(done);
             }
         }
+        debug_assert_eq!(reader.position(), end, "the log is read to its end");
         report(total);
         let pages = checkpoint.pages.max(pass.index.pages()).max(pages_of(pass.space.taken()));
         Ok(Analysis {
@@ -211,7 +213,8 @@ impl Pass {
     }
 }
 
-/// Whom nobody saw end. One that logged nothing since the checkpoint began is looked up.
+/// Returns the transactions without an end. The last record of one that logged nothing since the
+/// checkpoint began is read.
 fn losers(log: &Log, standings: BTreeMap<u64, Standing>) -> Result<Vec<Loser>, RecoveryError> {
     let mut body = Vec::new();
     standings
@@ -230,7 +233,7 @@ fn losers(log: &Log, standings: BTreeMap<u64, Standing>) -> Result<Vec<Loser>, R
         .collect()
 }
 
-/// Where undoing a transaction begins whose last record is the one at `at`.
+/// Returns where undo of a transaction begins whose last record is the one at `at`.
 fn undo_from(at: Lsn, kind: u8, body: &[u8]) -> Result<Lsn, RecoveryError> {
     match kind {
         kind::UPDATE => return Ok(at),

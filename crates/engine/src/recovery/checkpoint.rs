@@ -1,4 +1,4 @@
-//! The checkpoint: what recovery would otherwise have to read the whole log for.
+//! The checkpoint's encoding: what recovery would otherwise have to read the whole log for.
 //!
 //! ```text
 //! the encoding             varints, seven bits to the byte, the low ones first
@@ -8,7 +8,7 @@
 //!   length of the store    pages
 //!   catalog's root         0: none, otherwise 1 and the page
 //!   transactions           their number, and of each its id and the start of its last record
-//!   orphans roots          their number, and of each the page and a byte, its kind
+//!   orphan roots           their number, and of each the page and a byte, its kind
 //!   allocation map         its number of words, then groups up to that number:
 //!                            words with all bits set, words with none, words that follow,
 //!                            these words, 8 bytes each
@@ -45,7 +45,7 @@ pub struct Active {
     pub last: Lsn,
 }
 
-/// What a checkpoint says (rule 2).
+/// The content of a checkpoint (rule 2).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Checkpoint {
     /// Where redo begins: pages need nothing of the log before.
@@ -67,7 +67,7 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Appends the checkpoint to `log`, makes it durable, and says where its last record begins:
+    /// Appends the checkpoint to `log`, makes it durable, and returns where its last record begins:
     /// what the superblock has to name.
     ///
     /// # Errors
@@ -84,6 +84,7 @@ impl Checkpoint {
             if is_last && !planted!(CheckpointNotDurable) {
                 log.wait_durable(appended.end)?;
             }
+            debug_assert!(prev < appended.start, "the parts of a checkpoint are chained backwards");
             prev = appended.start;
         }
         Ok(prev)

@@ -1,5 +1,5 @@
-//! What is known of a damaged log: where the hole is, what lies behind it, and what prevents the
-//! store from being recovered up to it.
+//! The damage of a log: where the hole is, what is behind it, and what prevents the store from
+//! being recovered up to it.
 
 use std::fmt;
 use std::path::PathBuf;

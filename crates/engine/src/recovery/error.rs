@@ -1,9 +1,17 @@
-//! What can go wrong in recovery.
+//! Errors of recovery, one enum per operation.
+
+use std::path::PathBuf;
 
 use millpond_base::{Lsn, PageId};
 
-use crate::io::{AllocateError, SyncError, WriteError};
+use super::damage::LogDamage;
+use crate::btree;
+use crate::io::{
+    AllocateError, CreateError, DeviceError, OpenError, OpenFileError, SyncError, WriteError,
+};
 use crate::log::LogError;
+use crate::pool::PoolError;
+use crate::txn::TxnError;
 
 /// Why a store could not be recovered. The store is as recoverable as before: once the cause is
 /// removed, recovery restarts.
@@ -15,8 +23,8 @@ pub enum RecoveryError {
     Log(LogError),
     /// The superblock names a position of the log where no checkpoint is.
     #[error(
-        "the log has a record of kind {kind} at position {}, where the superblock says that a \
-         checkpoint is: data file and log do not belong together, or one is older than the other; \
+        "the log has a record of kind {kind} at position {}, where the superblock names a \
+         checkpoint: data file and log do not belong together, or one is older than the other; \
          find the pair, or restore a backup",
         at.0
     )]
@@ -28,7 +36,7 @@ pub enum RecoveryError {
     },
     /// A checkpoint cannot be understood.
     #[error(
-        "the checkpoint at position {} of the log makes no sense: {what}; restore a backup, or \
+        "the checkpoint at position {} of the log cannot be decoded: {what}; restore a backup, or \
          read what is intact with `millpond dump --salvage`",
         at.0
     )]
@@ -52,7 +60,7 @@ pub enum RecoveryError {
     },
     /// A record's body cannot be understood.
     #[error(
-        "the record at position {} of the log makes no sense from byte {byte} of its body on; \
+        "the record at position {} of the log cannot be decoded from byte {byte} of its body on; \
          restore a backup, or read what is intact with `millpond dump --salvage`",
         at.0
     )]
@@ -76,7 +84,7 @@ pub enum RecoveryError {
         /// What does not fit.
         what: &'static str,
     },
-    /// The data file cannot be as long as the log says that it was.
+    /// The data file cannot be grown to the length that the log names.
     #[error("recovery cannot make the store as long as it was: {0}")]
     Grow(AllocateError),
     /// A page could not be written.
@@ -93,3 +101,105 @@ millpond_base::from_variants! { RecoveryError {
     Write(WriteError),
     Sync(SyncError),
 } }
+
+/// Why a store and its log could not be opened together. Users see the errors of `store` that these
+/// are converted to.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OpenLogError {
+    /// The data file could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// A new data file could not be created.
+    #[error(transparent)]
+    Create(#[from] CreateError),
+    /// The file of the log could not be opened or created.
+    #[error(transparent)]
+    File(#[from] OpenFileError),
+    /// The directory of the log could not be made durable.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The log could not be opened or created.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The pages could not be brought to the end of the log.
+    #[error(transparent)]
+    Recovery(#[from] RecoveryError),
+    /// The log is damaged before its end.
+    #[error("{0}")]
+    Damaged(Box<LogDamage>),
+    /// The store was not closed, and its log is not there.
+    #[error("{} is missing", path.display())]
+    Missing {
+        /// Where the log should be.
+        path: PathBuf,
+    },
+    /// An old log cannot be removed, and a new one needs its name.
+    #[error("the old log {} cannot be removed ({reason})", path.display())]
+    OldLog {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        reason: String,
+    },
+}
+
+impl From<LogDamage> for OpenLogError {
+    fn from(damage: LogDamage) -> OpenLogError {
+        OpenLogError::Damaged(Box::new(damage))
+    }
+}
+
+/// Why losers could not be undone, or orphans not be freed. The next opening does it again.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UndoError {
+    /// A record that undo needs could not be read.
+    #[error(transparent)]
+    Log(LogError),
+    /// A record of a loser holds neither an undo nor an *undo next*.
+    #[error("the record at position {} of the log, by transaction {tx}, has no undo", at.0)]
+    NoUndo {
+        /// Where the record begins.
+        at: Lsn,
+        /// The transaction.
+        tx: u64,
+    },
+    /// A tree that a loser changed cannot be found.
+    #[error(transparent)]
+    Txn(#[from] TxnError),
+    /// An entry could not be restored.
+    #[error(transparent)]
+    Write(btree::WriteError),
+    /// The buffer pool failed, or the storage below it.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+}
+
+impl From<btree::WriteError> for UndoError {
+    fn from(error: btree::WriteError) -> UndoError {
+        match error {
+            btree::WriteError::Pool(error) => UndoError::Pool(error),
+            other => UndoError::Write(other),
+        }
+    }
+}
+
+/// Why no checkpoint was taken, or why nothing could be given back after one. The last checkpoint
+/// stays valid.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CheckpointError {
+    /// A dirty page could not be written.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    /// The data file, or its superblock, could not be made durable.
+    #[error(transparent)]
+    Sync(#[from] SyncError),
+    /// The records of the checkpoint could not be made durable.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The data file could not be truncated.
+    #[error(transparent)]
+    Length(#[from] AllocateError),
+    /// A backup copies what the checkpoint before a truncation would forget.
+    #[error("a backup of the store is under way")]
+    LogPinned,
+}

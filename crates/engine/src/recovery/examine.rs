@@ -1,10 +1,10 @@
-//! Whether a store can be recovered up to a hole in its log; nothing is written.
+//! Examines whether a store can be recovered up to a hole in its log; nothing is written.
 //!
 //! The log before the hole makes a store exactly what it was there, if it is all that recovery
 //! needs of it: the checkpoint that the superblock names, everything from its redo point on, and
 //! the records of the transactions that had not committed by the hole. Then:
 //!
-//! - A page with an image in that part of the log is made anew, whatever storage has in its place:
+//! - A page with an image in that part of the log is rebuilt, whatever storage has in its place:
 //!   an older version, a torn one, or one from behind the hole. Redo reads no page (rule 8), so
 //!   pages from the future are no different from torn ones.
 //! - A page in use without an image there has not changed between redo point and hole (rule 5).
@@ -14,7 +14,7 @@
 //!   was torn. So each of these pages is read.
 //! - A page that is free at the hole is of no interest.
 //!
-//! If there is a page of the second kind that is newer, the store at the hole cannot be had, and a
+//! If there is a page of the second kind that is newer, the store at the hole is unavailable, and a
 //! mixture of two moments would be no store: [`Obstacle::Pages`]. If there is none, the log is cut
 //! off at the hole (`log/cut.rs`), and what follows is a recovery like any other.
 //!
@@ -59,7 +59,8 @@ pub struct Examined {
 /// Looks at the log on `device`, which does not open, or fails when `store` is recovered.
 ///
 /// # Errors
-/// The headers of the log cannot be read, or a record has passed its checksum and makes no sense.
+/// The headers of the log cannot be read, or a record has passed its checksum and cannot be
+/// decoded.
 pub fn examine(
     store: &PageStore,
     device: Arc<dyn Device>,
@@ -103,6 +104,8 @@ fn survey(
         first: behind.first,
         until: behind.until,
     });
+    debug_assert!(lost.commits <= lost.records, "commits are records");
+    debug_assert!(lost.first <= lost.until, "what is lost begins before its end");
     let path = device.path().to_path_buf();
     let (at, offset, durable) = (survey.end, survey.offset, survey.durable);
     Ok(LogDamage { path, at, offset, checkpoint: start, lost, durable, was_closed, obstacle: None })
@@ -195,6 +198,10 @@ pub fn stray_pages(store: &PageStore, analysis: &Analysis, end: Lsn) -> StrayPag
             .map(|(buffer, page)| PageRead::new(page, &mut buffer[..]))
             .collect();
         if batch.is_empty() {
+            debug_assert!(
+                found.newer + found.unreadable <= found.looked_at,
+                "each page counts once"
+            );
             return found;
         }
         store.read_batch(&mut batch);

@@ -1,4 +1,4 @@
-//! Which pages the log has something about, and between which records that is.
+//! The page index: for each page that redo rebuilds, between which records its life is.
 //!
 //! Two LSNs per page and not one per record: pages are made anew in one pass over the log, which
 //! needs to know only where the life of each begins and ends. The index so grows with the pages
@@ -16,7 +16,7 @@ pub struct Life {
     pub last: Lsn,
 }
 
-/// Which pages are to be made anew.
+/// The pages that redo rebuilds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PageIndex {
     lives: HashMap<PageId, Life>,
@@ -25,13 +25,16 @@ pub struct PageIndex {
 impl PageIndex {
     /// The record at `at` has all of `page`.
     pub fn image(&mut self, page: PageId, at: Lsn) {
-        self.lives.insert(page, Life { image: at, last: at });
+        let former = self.lives.insert(page, Life { image: at, last: at });
+        debug_assert!(former.is_none_or(|life| life.last <= at), "the log is read in order");
     }
 
     /// The record at `at` is about `page`; of no interest if all of it has not been seen yet.
     #[inline]
     pub fn change(&mut self, page: PageId, at: Lsn) {
         if let Some(life) = self.lives.get_mut(&page) {
+            debug_assert!(life.image <= life.last, "a page's life begins with its image");
+            debug_assert!(life.last <= at, "the log is read in order");
             life.last = at;
         }
     }

@@ -1,4 +1,4 @@
-//! How far recovery is.
+//! The progress of a recovery.
 
 /// A part of recovery.
 ///

@@ -1,4 +1,4 @@
-//! Pages being made anew by one thread: pieces of the log come in, whole pages go to the store.
+//! Redo by one thread: sections of the log come in, whole pages are written to the store.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,8 +10,8 @@ use crate::io::{AlignedBuffer, PageStore, PageWrite};
 use crate::page::PageHeader;
 use crate::page::record_body::{Section, sections};
 
-/// Does to a page what a structure's note says; `false`, and the page may be anything, if the note
-/// makes no sense there.
+/// Applies a structure's physiological redo record to a page; returns `false`, and the page may be
+/// anything, if it does not fit the page.
 pub type ApplyRedoNote = fn(page: &mut [u8], note: &[u8]) -> bool;
 
 /// A section of a record.
@@ -71,6 +71,7 @@ impl<'a> Rebuild<'a> {
         }
         for piece in batch.pieces.iter().filter(|piece| piece.is_last) {
             // One record may say several things about a page.
+            debug_assert!(piece.from <= piece.to, "a piece has its section in the batch");
             if let Some(bytes) = self.growing.remove(&piece.page) {
                 self.whole.push((piece.page, bytes));
             }
@@ -80,7 +81,7 @@ impl<'a> Rebuild<'a> {
 
     fn apply_piece(&mut self, piece: &Piece, bytes: &[u8]) -> Result<(), &'static str> {
         let body = bytes.get(piece.from..piece.to).unwrap_or(&[]);
-        let Some(Ok(section)) = sections(body).next() else { return Err("it makes no sense") };
+        let Some(Ok(section)) = sections(body).next() else { return Err("it cannot be decoded") };
         if let Section::Image { page, pieces } = section {
             let size = self.store.page_size().bytes();
             let spare = &mut self.spare;
@@ -100,15 +101,16 @@ impl<'a> Rebuild<'a> {
                 return Err("its difference is longer than a page");
             }
             Section::Physiological { bytes, .. } if !(self.note)(page, bytes) => {
-                return Err("its note makes no sense there");
+                return Err("its redo record does not fit the page");
             }
-            // A note says what a structure did, and none renames its pages.
+            // No operation of a structure changes the id of its page.
             Section::Physiological { .. } => {}
             _ if PageHeader::read(page).page != piece.page => {
                 return Err("it gives the page another id");
             }
             _ => {}
         }
+        debug_assert!(PageHeader::read(page).lsn <= piece.end, "the LSNs of a page grow");
         // Rule 9.
         if let Some(lsn) = page.get_mut(8..16) {
             lsn.copy_from_slice(&piece.end.0.to_le_bytes());

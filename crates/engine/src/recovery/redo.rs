@@ -1,4 +1,4 @@
-//! The second pass over the log: pages are made anew.
+//! Redo, the second pass over the log: pages are rebuilt.
 //!
 //! The calling thread reads the log in order and deals out what it says about pages; others apply
 //! it, each to the pages that are its own (rule 11), and write those that are whole. Reading in
@@ -42,7 +42,7 @@ const GATHER_BYTES_MAX: usize = 8 << 20;
 /// Pages that go to one thread together, so that it can write neighbours as one.
 const NEIGHBOURS: u64 = 64;
 
-/// How redo goes about it.
+/// Settings of redo.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RedoOptions {
     /// Threads that apply records, beside the one that reads the log. At least 1.
@@ -68,8 +68,8 @@ pub struct Redone {
     pub passes: u64,
 }
 
-/// Makes all pages anew that `analysis` found in `log`, writes them to `store`, which is made long
-/// enough, and syncs it. `note` knows what structures said about their changes.
+/// Rebuilds all pages that `analysis` found in `log`, writes them to `store`, which grows to their
+/// length, and syncs it. `note` applies the physiological redo records of structures.
 ///
 /// # Errors
 /// If log or store fail, or a record does not fit its page. Some pages may be written then, which
@@ -111,11 +111,13 @@ pub fn redo(
         })?;
         redone.bytes += bytes;
         redone.passes += 1;
+        debug_assert!(left.len() < wanted.len(), "each pass makes some pages anew");
         late = wanted.only(left.into_iter());
         wanted = &late;
     }
     store.sync()?;
     redone.pages = written.into_inner();
+    debug_assert_eq!(redone.pages, total, "each page is written once (rule 10)");
     report(redone.pages);
     Ok(redone)
 }
@@ -170,6 +172,11 @@ impl Pass<'_> {
             if !is_about_pages(header.kind) {
                 continue;
             }
+            debug_assert!(self.over.is_empty(), "pages that ended were counted with their record");
+            debug_assert!(
+                self.live.len() <= self.live_max,
+                "pages in memory are as many as may be"
+            );
             let mut rest = sections(body);
             let mut from = 0;
             while let Some(section) = rest.next() {
@@ -222,6 +229,7 @@ impl Pass<'_> {
         if !self.late.is_empty() && self.late.contains(&page) {
             return None;
         }
+        debug_assert!(life.image <= life.last, "a page's life begins with its image");
         let is_last = at == life.last;
         if is_last {
             self.over.push(page);
@@ -262,6 +270,11 @@ impl<'s> Hands<'s> {
     fn deal(&mut self, mut piece: Piece, bytes: &[u8]) {
         let to = (piece.page.0 / NEIGHBOURS) as usize % self.batches.len().max(1);
         let Some(batch) = self.batches.get_mut(to) else { return };
+        debug_assert!(piece.start < piece.end, "a record has bytes");
+        debug_assert!(
+            batch.pieces.last().is_none_or(|last| last.start <= piece.start),
+            "pieces are dealt out in the order of the log (rule 11)"
+        );
         piece.from = batch.bytes.len();
         batch.bytes.extend_from_slice(bytes);
         piece.to = batch.bytes.len();

@@ -1,4 +1,4 @@
-//! What a recovery did, as users are told.
+//! The report of a recovery, for users.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Recovery up to the point where only what did not commit is left to be undone.
+//! Analysis and redo together: afterwards only undo of losers is left.
 
 use super::analysis::Analysis;
 use super::checkpoint::Checkpoint;

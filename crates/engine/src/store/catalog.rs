@@ -102,6 +102,8 @@ impl<P: Pages> Catalog<P> {
     /// The name is taken or cannot be, or the catalog cannot be written.
     pub fn insert(&self, name: &str, entry: &Entry, types: &TypeNames) -> Result<(), Error> {
         self.check_name(name)?;
+        debug_assert_ne!(entry.owner, CATALOG_OWNER, "the catalog's own pages have owner 0");
+        debug_assert!(entry.owner < self.next_owner, "an owner id is drawn before it is entered");
         let (mut bytes, names) = (entry.to_bytes().to_vec(), types.to_bytes());
         if name.len() + bytes.len() + names.len() <= self.tree.limits().inline_max {
             bytes.extend_from_slice(&names);

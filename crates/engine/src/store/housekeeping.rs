@@ -1,7 +1,7 @@
 //! The store's own thread: once a second it grows the file ahead of need, merges badly filled
-//! leaves ([`merging`](crate::store::merging)) and publishes statistics. Between two rounds it
-//! sleeps, and where nothing was asked of the pool since the last round, and nothing is left to
-//! merge, it does nothing at all.
+//! leaves ([`merging`](crate::store::merging)) and publishes statistics. It sleeps between two
+//! rounds, and a round does nothing if the pool was not used since the last one and nothing is left
+//! to merge.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -15,15 +15,15 @@ struct Signal {
     changed: Condvar,
 }
 
-/// A thread that does its round again and again, until it is dropped.
+/// A thread that repeats its round until this is dropped.
 pub(crate) struct Housekeeping {
     signal: Arc<Signal>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Housekeeping {
-    /// Starts the thread `name`, with so much time between two rounds. A round is told how to find
-    /// out whether it should end early.
+    /// Starts the thread `name`, with `period` between two rounds. A round receives a closure that
+    /// returns whether it should end early.
     pub(crate) fn start(
         name: &'static str,
         period: Duration,

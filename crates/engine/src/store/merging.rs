@@ -157,12 +157,13 @@ mod tests {
     use super::*;
     use crate::io::MemoryDevice;
     use crate::store::combinations::SwizzledAny;
-    use crate::store::{Options, Store};
+    use crate::store::{Builder, Options};
 
     #[test]
     fn a_tree_that_wants_to_rest_is_left_alone_until_it_does_no_more() {
         let options = Options::new().memory(8 << 20).lab(|lab| lab.background_merge = false);
-        let store = Store::<SwizzledAny>::open_on(Arc::new(MemoryDevice::new()), &options).unwrap();
+        let store =
+            Builder::device(Arc::new(MemoryDevice::new()), &options).open::<SwizzledAny>().unwrap();
         let (tree, mut merging) = (store.tree("t").unwrap(), store.merging());
         let mut random = fastrand::Rng::with_seed(4);
         for _ in 0..3000 {

@@ -7,7 +7,7 @@
 //! ahead of need, publishes statistics, and, when the store has little to do, merges leaves that
 //! random inserts and removals left badly filled: [`Lab::background_merge`].
 pub mod catalog;
-pub(crate) mod checkpointer;
+mod checkpoint_thread;
 pub mod combinations;
 pub mod entry;
 pub mod error;

@@ -1,4 +1,4 @@
-//! What is behind the names of a store: the catalog, and which structures are open.
+//! The names of a store: its catalog, and the structures that are open.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use crate::store::error::Error;
 use crate::store::opened::{OpenTree, Opened};
 use crate::txn::TransactionManager;
 
-/// What is behind a name.
+/// The catalog and the open structures.
 pub(crate) struct Named<M: PoolStrategy> {
     /// `None` only in a store that is open for reading and has never had one.
     pub(crate) catalog: Option<Catalog<Pool<M>>>,

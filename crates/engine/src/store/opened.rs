@@ -32,6 +32,12 @@ impl<S> Open<S> {
     }
 }
 
+impl<S> AsRef<S> for Open<S> {
+    fn as_ref(&self) -> &S {
+        &self.structure
+    }
+}
+
 /// As long as it lives, the background merge leaves a structure alone.
 pub(in crate::store) struct Rest<'a>(pub(in crate::store) &'a AtomicU32);
 

@@ -1,4 +1,4 @@
-//! Proof that reading in memory writes to no frame: header, policy line or page.
+//! A test that reading in memory writes to no frame: header, policy line or page.
 //!
 //! What threads share about a page lies in its frame, so a read that wrote there would move a cache
 //! line from core to core, for the root above all. Here a process of its own loads a store, makes
@@ -13,8 +13,8 @@ use std::sync::Arc;
 use crate::io::MemoryDevice;
 use crate::pool::PoolStrategy;
 use crate::store::combinations::{Combination, Visit};
+use crate::store::opening::Builder;
 use crate::store::options::Options;
-use crate::store::store::Store;
 
 const ROWS: u32 = 20_000;
 const THIS: &str = "store::read_path::reading_in_memory_writes_to_no_frame";
@@ -33,7 +33,7 @@ impl Visit for Reads {
             .policy(&self.policy)
             .lab(|lab| lab.background_merge = false);
         options.lab.background_writer = false;
-        let store = Store::<M>::open_on(Arc::new(MemoryDevice::new()), &options).unwrap();
+        let store = Builder::device(Arc::new(MemoryDevice::new()), &options).open::<M>().unwrap();
         let tree = store.tree("t").unwrap();
         let key = |row: u32| (row.wrapping_mul(2_654_435_761)).to_be_bytes();
         for row in 0..ROWS {

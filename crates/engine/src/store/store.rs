@@ -24,9 +24,8 @@ use millpond_base::{FrameId, Lsn, Reason};
 use crate::io::PageStore;
 use crate::pool::stats::counters::Timing;
 use crate::pool::{Latching, Pool, PoolError, PoolStrategy, Workers, borrowed};
-use crate::recovery::Recovery;
+use crate::recovery::{Checkpointer, Recovery};
 use crate::store::catalog::Catalog;
-use crate::store::checkpointer::Checkpointer;
 use crate::store::error::Error;
 use crate::store::error::lab::LabError;
 use crate::store::housekeeping::Housekeeping;
@@ -82,7 +81,7 @@ impl<M: PoolStrategy> Store<M> {
             if since == 0 && is_published && !has_work {
                 return;
             }
-            if !pool.is_packing()
+            if !pool.ids().has_ceiling()
                 && let Err(error) = pages.grow_ahead()
             {
                 tracing::debug!(%error, "the store could not grow ahead of need");
@@ -198,7 +197,7 @@ impl<M: PoolStrategy> Store<M> {
     pub fn checkpoint(&self) -> Result<(), Error> {
         self.may_write()?;
         match &self.checkpointer {
-            Some(checkpointer) => checkpointer.take_here().map(drop),
+            Some(checkpointer) => Ok(checkpointer.take_here().map(drop)?),
             None => self.flush(),
         }
     }
@@ -286,7 +285,7 @@ impl<M: PoolStrategy> Store<M> {
                 return Err(Error::Unfinished { transactions });
             }
             self.pool.flush(Reason::Recov)?;
-            self.pool.return_ids()?;
+            self.pool.ids().return_all()?;
             if let (Some(checkpointer), Some(log)) = (&self.checkpointer, self.txns.log()) {
                 checkpointer.take()?;
                 log.close()?;

@@ -101,7 +101,7 @@ impl Image {
         }
         pool.flush(Reason::Recov).unwrap();
         pool.evict_all().unwrap();
-        pool.return_ids().unwrap();
+        pool.ids().return_all().unwrap();
         store.close(Some(catalog.root())).unwrap();
         Image { bytes: device.to_bytes(), size, roots }
     }
@@ -123,7 +123,7 @@ impl Image {
             catalog.insert(name.as_bytes(), &value).unwrap();
         }
         pool.flush(Reason::Recov).unwrap();
-        pool.return_ids().unwrap();
+        pool.ids().return_all().unwrap();
         store.close(Some(catalog.root())).unwrap();
         Image { bytes: device.to_bytes(), size, roots: BTreeMap::from(roots) }
     }

@@ -169,10 +169,11 @@ fn a_store_without_latches_is_for_one_thread() {
     use std::ops::ControlFlow;
 
     use millpond::Structure;
-    use millpond::internals::store::Store;
+    use millpond::internals::store::Builder;
     use millpond::internals::store::combinations::SwizzledUnlatchedWatt;
 
-    let store = Store::<SwizzledUnlatchedWatt>::open_on(Arc::new(MemoryDevice::new()), &tiny(64));
+    let store =
+        Builder::device(Arc::new(MemoryDevice::new()), &tiny(64)).open::<SwizzledUnlatchedWatt>();
     let store = store.unwrap();
     let tree = store.tree("t").unwrap();
     tree.btree().upsert(b"k", b"v").unwrap();

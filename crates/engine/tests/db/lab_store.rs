@@ -8,7 +8,7 @@ use millpond::internals::btree::{Range, Report, TreeStats};
 use millpond::internals::pool::recording::recorder::Recorder;
 use millpond::internals::pool::{Pool, PoolStrategy};
 use millpond::internals::store::combinations::Visit;
-use millpond::internals::store::{Combination, Store, StoreTree};
+use millpond::internals::store::{Builder, Combination, Store, StoreTree};
 use millpond::{Db, Error, KeyRange, Options, Shrunk, Stats};
 
 use super::any_store::{Place, Row, Rows, TestStore, TestTree};
@@ -40,8 +40,8 @@ impl Visit for Opening<'_> {
 
     fn visit<M: PoolStrategy>(self) -> Self::Output {
         let store = match self.place {
-            Place::File(path) => Store::<M>::open(path, self.options)?,
-            Place::Device(device) => Store::<M>::open_on(device, self.options)?,
+            Place::File(path) => Builder::file(path, self.options).open::<M>()?,
+            Place::Device(device) => Builder::device(device, self.options).open::<M>()?,
         };
         Ok(Box::new(LabStore { store, combination: self.combination }))
     }

@@ -6,7 +6,7 @@ use millpond::internals::pool::recording::recorder::{Reference, Sink};
 #[cfg(feature = "lab")]
 use millpond::internals::store::combinations::HashedLatchedCentral;
 use millpond::internals::store::combinations::SwizzledAny;
-use millpond::internals::store::{Combination, Store};
+use millpond::internals::store::{Builder, Combination};
 use millpond::{Db, Error, Structure};
 
 use super::any_store::in_memory;
@@ -15,7 +15,7 @@ use super::{assert_sound, place, tiny};
 #[test]
 fn the_same_file_is_opened_by_any_combination() {
     let (_dir, path) = place();
-    let store = Store::<SwizzledAny>::open(&path, &tiny(32)).unwrap();
+    let store = Builder::file(&path, &tiny(32)).open::<SwizzledAny>().unwrap();
     let tree = store.tree("t").unwrap();
     for i in 0..500u32 {
         tree.btree().upsert(&i.to_be_bytes(), &[7; 20]).unwrap();
@@ -24,9 +24,10 @@ fn the_same_file_is_opened_by_any_combination() {
     store.close().unwrap();
     #[cfg(feature = "lab")]
     {
-        let wrong = Store::<HashedLatchedCentral>::open(&path, &tiny(32)).err().unwrap();
+        let wrong = Builder::file(&path, &tiny(32)).open::<HashedLatchedCentral>().err().unwrap();
         assert!(matches!(wrong, Error::PolicyFit(_)), "watt does not fit: {wrong}");
-        let store = Store::<HashedLatchedCentral>::open(&path, &tiny(32).policy("lru")).unwrap();
+        let store =
+            Builder::file(&path, &tiny(32).policy("lru")).open::<HashedLatchedCentral>().unwrap();
         assert_eq!(store.tree("t").unwrap().btree().count().unwrap(), 500);
         assert_eq!(store.pool().policy(), "lru");
         store.close().unwrap();
@@ -39,11 +40,8 @@ fn the_same_file_is_opened_by_any_combination() {
 
 #[test]
 fn structures_of_other_kinds_have_names_too() {
-    let store = Store::<SwizzledAny>::open_on(
-        Arc::new(millpond::internals::io::MemoryDevice::new()),
-        &tiny(32),
-    );
-    let store = store.unwrap();
+    let device = Arc::new(millpond::internals::io::MemoryDevice::new());
+    let store = Builder::device(device, &tiny(32)).open::<SwizzledAny>().unwrap();
     let index = store.hash_index("h").unwrap();
     assert_eq!(store.entry("h").unwrap().root, index.structure().root());
     assert!(matches!(store.tree("h").err().unwrap(), Error::OtherKind { .. }));

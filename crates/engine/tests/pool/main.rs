@@ -92,7 +92,7 @@ fn run<M: PoolStrategy>(
     assert_eq!(pool.frames_dirty(), 0);
     assert_eq!(pool.evict_all().unwrap(), 0, "everything can be evicted, roots too");
     assert_eq!(pool.census().get(&State::Free), Some(&pool.frames()), "no frame is lost");
-    pool.return_ids().unwrap();
+    pool.ids().return_all().unwrap();
     assert_eq!(storage.taken(), (1 + FAN_OUT + LEAVES) as u64, "no page id is lost");
     assert!(pool.counters().get(Counter::Evictions) > LEAVES as u64);
     let before: u64 = (0..LEAVES).map(|leaf| forest.read(leaf).unwrap()).sum();

@@ -42,7 +42,7 @@ where
         assert_eq!(seen.unwrap(), 0);
     }
     assert_eq!(pool.evict_all().unwrap(), 0);
-    pool.return_ids().unwrap();
+    pool.ids().return_all().unwrap();
     assert_eq!(storage.taken(), (1 + FAN_OUT + LEAVES) as u64);
 }
 
@@ -86,7 +86,7 @@ fn a_page_that_is_deleted_during_its_write_is_gone_however_the_write_ends() {
         assert_eq!(pool.frames_dirty(), 0);
         assert_eq!(pool.evict_all().unwrap(), 0);
         assert_eq!(forest.read(9).unwrap(), 0);
-        pool.return_ids().unwrap();
+        pool.ids().return_all().unwrap();
         assert_eq!(storage.taken(), (1 + FAN_OUT + LEAVES) as u64, "no id is lost or used twice");
     }
 }

@@ -106,7 +106,7 @@ fn records_that_do_not_fit_their_pages_are_named() {
     assert_eq!(damaged(&body), (PageId(5), "its difference is longer than a page"));
     body.clear();
     put_physiological(&mut body, PageId(5), &[0, 200, 9]);
-    assert_eq!(damaged(&body), (PageId(5), "its note makes no sense there"));
+    assert_eq!(damaged(&body), (PageId(5), "its redo record does not fit the page"));
     body.clear();
     put_image(&mut body, PageId(6), &page(6, 1).repeat(2));
     assert_eq!(damaged(&body), (PageId(6), "its image is longer than a page"));

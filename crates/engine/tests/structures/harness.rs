@@ -56,7 +56,7 @@ fn thrash<M: PoolStrategy>(job: &impl Job, policy_host: &dyn Fn(&Shape) -> Hoste
     pool.check_policy().unwrap();
     pool.flush(Reason::Recov).unwrap();
     assert_eq!(pool.evict_all().unwrap(), 0, "everything can be evicted");
-    pool.return_ids().unwrap();
+    pool.ids().return_all().unwrap();
     assert_eq!(storage.taken(), 0, "all pages were freed");
 }
 

@@ -165,7 +165,7 @@ impl Balance {
         )
     }
 
-    /// The page that was in `frame` went: a ghost remains.
+    /// The page in `frame` was evicted: a ghost remains.
     #[inline(always)]
     pub fn gone(&mut self, frame: FrameId, page: PageId) {
         let side = self.side(frame.0);
@@ -175,7 +175,7 @@ impl Balance {
         }
     }
 
-    /// The page in `frame` is gone without a trace.
+    /// The page in `frame` was evicted without leaving a ghost.
     #[inline(always)]
     pub fn forget(&mut self, frame: FrameId) {
         let side = std::mem::replace(&mut self.side[frame.index()], Side::None);

@@ -82,7 +82,7 @@ impl LirSets {
         Some(oldest)
     }
 
-    /// Takes `frame`, whose page is gone, out of everything but, if it is HIR, the stack.
+    /// Takes `frame`, whose page was evicted, out of everything but, if it is HIR, the stack.
     #[inline(always)]
     fn unlink(&mut self, frame: FrameId) {
         if self.stack.heat(frame) == Heat::Hot {
@@ -93,7 +93,7 @@ impl LirSets {
         }
     }
 
-    /// The page in `frame` is gone without a trace.
+    /// The page in `frame` was evicted without leaving a ghost.
     pub fn forget(&mut self, frame: FrameId) {
         self.unlink(frame);
         if self.stack.heat(frame) == Heat::Cold {

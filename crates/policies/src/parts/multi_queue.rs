@@ -257,7 +257,7 @@ impl MultiQueue {
         self.ghosts.push(&mut self.out, page, count);
     }
 
-    /// The page in `frame` is gone without a trace.
+    /// The page in `frame` was evicted without leaving a ghost.
     pub fn forget(&mut self, frame: FrameId) {
         self.unlink(frame.0);
     }

@@ -5,9 +5,9 @@ use millpond_base::{FrameId, PageId};
 use crate::contract::{EvictRequest, Host, RefusalReason};
 
 /// Offers one frame of `state` after another; returns how many were taken. `candidate` names the
-/// next one, or None when there is nothing left to offer; `taken` unlinks the frame that went,
-/// which need not be the offered one; `refused` puts the offered one where it is not the next
-/// candidate again, if another can be.
+/// next one, or None when there is nothing left to offer; `taken` unlinks the frame that was
+/// evicted, which need not be the offered one; `refused` puts the offered one where it is not the
+/// next candidate again, if another can be.
 #[inline(always)]
 pub fn offer_in_turn<S: ?Sized, H: Host + ?Sized>(
     request: &EvictRequest,

@@ -1,4 +1,4 @@
-//! Frames in the order in which they shall go, and the loop that offers them to the host.
+//! Frames in the order in which they are to be evicted, and the loop that offers them to the host.
 
 use millpond_base::{FrameId, PageId};
 

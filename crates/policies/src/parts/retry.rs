@@ -24,7 +24,7 @@ pub enum End {
     Newest,
 }
 
-/// What becomes of frames that will never go.
+/// What becomes of frames that are never evicted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Permanent {
     /// They are not offered again.

@@ -26,7 +26,7 @@ pub type Lanes = [f32; LANES];
 const ABSENT: u8 = 0;
 /// The state of a line whose page may be chosen.
 const LIVE: u8 = 1;
-/// The state of a line whose page will never go.
+/// The state of a line whose page is never evicted.
 const PERMANENT: u8 = 2;
 
 /// One frame's stamps: exactly one cache line, the stamps first, as vector instructions read it.

@@ -273,7 +273,7 @@ impl TypeQueue {
         self.line_up(node);
     }
 
-    /// The page in `frame` is gone without a trace.
+    /// The page in `frame` was evicted without leaving a ghost.
     pub fn forget(&mut self, frame: FrameId) {
         if self.ranking.remove(frame.0).is_some() {
             self.start.went();

@@ -18,8 +18,8 @@
 //!
 //! **Deviations** — WiredTiger walks trees, has several queues, and scores pages by kind; here
 //! frames are walked in their order, with one queue. Its clock counts walks, this one references.
-//! If too few pages are older than the threshold, the oldest of the walk go, so that there is
-//! always a victim. A refused frame counts as used just now, and the walks of that eviction take
+//! If too few pages are older than the threshold, the oldest of the walk are evicted, so that there
+//! is always a victim. A refused frame counts as used just now, and the walks of that eviction take
 //! young pages, too; one refused for good is not looked at until it is used again.
 //!
 //! **Defaults** — `age=1x`: old is what was not used during as many references as the pool has

@@ -18,11 +18,12 @@
 //!
 //! **Deviations** — The paper trims the ghosts before it replaces a page; here they are trimmed
 //! when the page is admitted, so that a refused or failed load costs no memory of the past. The
-//! same ghosts go either way, the one of case IV(A) without B1, which never becomes a ghost in the
-//! paper, being made and dropped at once. A refused frame moves to the recent end of its own list,
-//! since pinning says nothing of a second use; a list whose frames were all refused yields to the
-//! other one. Hits equal libCacheSim's in every cell; with `adaptation=integer`, where p
-//! moves by the whole part of the quotient, they equal the Caffeine simulator's in every cell.
+//! same ghosts are dropped either way, the one of case IV(A) without B1, which never becomes a
+//! ghost in the paper, being made and dropped at once. A refused frame moves to the recent end of
+//! its own list, since pinning says nothing of a second use; a list whose frames were all refused
+//! yields to the other one. Hits equal libCacheSim's in every cell; with `adaptation=integer`,
+//! where p moves by the whole part of the quotient, they equal the Caffeine simulator's in every
+//! cell.
 //!
 //! **Defaults** — `adaptation=real`, which reproduces the paper's OLTP column. The policy has no
 //! other parameter: that is its point.

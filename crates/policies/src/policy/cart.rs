@@ -313,7 +313,7 @@ mod tests {
         pool.reference(1);
         assert_eq!((pool.policy.long, pool.policy.target), (1, 1.0));
         assert_eq!(pool.policy.clocks.len(SECOND), 0);
-        // The hand meets 1 when the short-term pages before it are gone, and takes it over.
+        // The hand meets 1 when the short-term pages before it are evicted, and takes it over.
         pool.run(10..14);
         assert_eq!(pool.policy.clocks.len(SECOND), 1);
         assert!(pool.reference(1));

@@ -24,8 +24,8 @@
 //! of a published re-implementation (cacheus), from which the rest is inferred. The share moves by
 //! the rounded quotient of demoted frames and ghosts, at least 1, and the frames over the share are
 //! demoted when a frame is next promoted or reclaimed. Repeated references count, unlike in our
-//! `lirs`. Where the queue is empty the oldest LIR page goes. A refused HIR frame moves to the end
-//! of Q, a refused LIR frame to the top of S.
+//! `lirs`. Where the queue is empty the oldest LIR page is evicted. A refused HIR frame moves to
+//! the end of Q, a refused LIR frame to the top of S.
 //!
 //! **Defaults** — `hirs=1%`, at least one frame, as a start: LIRS's.
 
@@ -243,7 +243,7 @@ mod tests {
         pool.run(0..12);
         assert_eq!(pool.policy.lir_max, 9);
         // 9 and 10 are ghosts. 9 comes back: the LIR share shrinks by one and 9 needs a place in
-        // it, so 0 and 1 are demoted; 11, which queues before them, goes.
+        // it, so 0 and 1 are demoted; 11, which queues before them, is evicted.
         pool.reference(9);
         assert_eq!((pool.policy.lir_max, pool.policy.demoted), (8, 2));
         assert_eq!(pool.pages(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);

@@ -18,7 +18,7 @@
 //! live pool the newest pages are mostly still fixed, so that many victims come from the retry
 //! queue and resemble FIFO's, as gilbert observes. He found that FILO does not work in small pools
 //! (1.3.4). Here a call offers no more frames than the host lets it look at, and a live pool
-//! refuses what it holds for an operation in distress, which the newest page's going would keep
+//! refuses what it holds for a starving operation, which the newest page's eviction would keep
 //! from its path for ever. From the reference model: none.
 //!
 //! **Defaults** — `stack_checks=1%`, `retry_checks=100%`, taken over from `fifo`, as gilbert does.

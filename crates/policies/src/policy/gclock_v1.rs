@@ -1,7 +1,7 @@
 //! `gclock-v1`: a hand wears down usage counts; a hit adds R to its frame's.
 //!
 //! **Idea** — CLOCK's bit becomes a count: a hit adds to it, the hand takes from it, and what is
-//! worn down to 0 goes. Large R weighs how often a page is used, large S how lately.
+//! worn down to 0 is evicted. Large R weighs how often a page is used, large S how lately.
 //!
 //! **Source** — gilbert 1.2.10, 1.2.10.1 (after Effelsberg and Härder 1984).
 //!

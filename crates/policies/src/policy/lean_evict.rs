@@ -327,7 +327,7 @@ mod tests {
         pool
     }
 
-    /// The page that would go next.
+    /// The page that would be evicted next.
     fn next(pool: &TestPool<LeanEvict>) -> u64 {
         let front = pool.policy.stage.front().unwrap();
         pool.host.frames[front as usize].page.unwrap()

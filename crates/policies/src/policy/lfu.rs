@@ -1,6 +1,7 @@
 //! `lfu`: least frequently used.
 //!
-//! **Idea** — What was used often will be used again: the page with the fewest references goes.
+//! **Idea** — What was used often will be used again: the page with the fewest references is
+//! evicted.
 //!
 //! **Source** — gilbert 1.2.13, algorithm 1.15.
 //!
@@ -30,7 +31,7 @@ use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{Buckets, LateHeap, Oldest, PageMap};
 
 choice! {
-    /// Which of the pages with the least count goes.
+    /// Which of the pages with the least count is evicted.
     pub enum LfuTie {
         /// The least recently used.
         Recency = "recency",
@@ -54,7 +55,7 @@ choice! {
 config! {
     /// Parameters of [`Lfu`].
     pub struct LfuConfig {
-        /// Which of the pages with the least count goes.
+        /// Which of the pages with the least count is evicted.
         tie: LfuTie = LfuTie::Recency;
         /// Whether a page's count survives its eviction.
         count: LfuCount = LfuCount::Cached;

@@ -18,8 +18,8 @@
 //!
 //! **Deviations** — gilbert's search of all frames is `search=linear`; by default a tournament
 //! finds the same victims ([`parts::density`](crate::parts::density)). Densities are compared as
-//! products, not as rounded quotients; ties go to the lowest frame, as his search has it. A
-//! refused frame is not offered again in the same eviction: a temporary refusal counts as a
+//! products, not as rounded quotients; of equals the lowest frame is evicted, as his search has it.
+//! A refused frame is not offered again in the same eviction: a temporary refusal counts as a
 //! reference, a permanent one as if every reference so far had been its. Counts are lowered when
 //! they are next touched or compared, by as many intervals as have passed; for more than 32 at
 //! once factors are multiplied before rounding.

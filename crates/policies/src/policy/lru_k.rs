@@ -26,9 +26,9 @@
 //! more frames than the host lets it examine, and a live pool refuses what its starvation guard
 //! holds for an operation. History is bounded by a number of ghosts, not by an age, as luan does
 //! it. With a correlated period, frames below are ordered by the end of their period; if every
-//! frame is in its period, the one referenced least recently goes. Times count the policy's events:
-//! hits, loads, refusals. From libCacheSim, WATT and the reference model, K = 2, with and without
-//! history: none. For K = 3 the reference model is `below=lru`.
+//! frame is in its period, the one referenced least recently is evicted. Times count the policy's
+//! events: hits, loads, refusals. From libCacheSim, WATT and the reference model, K = 2, with and
+//! without history: none. For K = 3 the reference model is `below=lru`.
 //!
 //! **Defaults** — `k=2` (the catalog, luan); `below=fifo` (gilbert; libCacheSim, too);
 //! `history=none`, `correlated=0`, so that results compare with other simulators.
@@ -183,7 +183,7 @@ mod tests {
         TestPool::new(&Spec::parse(spec).unwrap().config().unwrap(), frames)
     }
 
-    /// The pages that go, one by one, until none is left.
+    /// The pages that are evicted, one by one, until none is left.
     fn departures(pool: &mut TestPool<LruK>) -> Vec<u64> {
         let mut gone = Vec::new();
         while let before = pool.pages()

@@ -18,12 +18,13 @@
 //! returns to the stack. gilbert 1.3.4 found that MRU stalls an engine whose pool is smaller than
 //! the data. Here a call offers no more frames than the host lets it look at, ends early where what
 //! is dirty will do once it is written, and says what it got: the pool writes, and asks again. And
-//! that the page loaded last is the next to go cannot keep an operation from its path, since a
+//! that the page loaded last is the next victim cannot keep an operation from its path, since a
 //! live pool refuses what it holds for one in distress. From Caffeine and the reference model:
 //! none.
 //!
 //! **Defaults** — `stack_checks=1%`, `retry_checks=100%`, taken over from `fifo`, as gilbert does.
-//! Updated on unfix, since a fixed page could not go anyway; refused frames are all retried.
+//! Updated on unfix, since a fixed page could not be evicted anyway; refused frames are all
+//! retried.
 
 use millpond_base::FrameId;
 

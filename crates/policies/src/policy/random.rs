@@ -1,6 +1,6 @@
 //! `random`: a uniformly random frame.
 //!
-//! **Idea** — Remember nothing, pay nothing: any page may go.
+//! **Idea** — Remember nothing, pay nothing: any page may be evicted.
 //!
 //! **Source** — gilbert 1.2.1; watt 2.
 //!

@@ -39,7 +39,7 @@ use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{FrameLists, Ghosts, List};
 
 choice! {
-    /// Where new pages go while the pool fills up for the first time.
+    /// Where new pages are put while the pool fills up for the first time.
     pub enum Fill {
         /// To the small queue.
         Small = "small",
@@ -59,7 +59,7 @@ config! {
         threshold: u8 = 2, in 1..=255;
         /// Hits counted at most.
         max: u8 = 3, in 1..=255;
-        /// Where new pages go while the pool fills up for the first time.
+        /// Where new pages are put while the pool fills up for the first time.
         fill: Fill = Fill::Main;
     }
 }

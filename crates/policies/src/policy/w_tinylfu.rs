@@ -1,4 +1,4 @@
-//! `w-tinylfu`: a page enters the main cache only if it is used more than the one that must go.
+//! `w-tinylfu`: a page enters the main cache only if it is used more than the victim.
 //!
 //! **Idea** — Remember how often every page was used lately, resident or not, in a sketch of half
 //! a byte a counter. New pages pass through a small LRU window; the one that leaves it contends

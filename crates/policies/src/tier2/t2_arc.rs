@@ -14,8 +14,8 @@
 //! per ghost.
 //!
 //! **Deviations** — None from ARC as it was published, with a real-valued target. Ghosts are
-//! trimmed when a page comes, not before the victim is chosen: the same ghosts go. A refused frame
-//! moves to the recent end of its list.
+//! trimmed when a page comes, not before the victim is chosen: the same ghosts are dropped. A
+//! refused frame moves to the recent end of its list.
 //!
 //! **Defaults** — No parameters.
 

@@ -17,8 +17,8 @@
 //!
 //! **Deviations** — The source calls its rule an upper bound, which `rule=exact` proves it is not;
 //! the rule is kept as written. Among pages that are never read again the requested one passes by,
-//! else the one that was requested longest ago goes. Where the host passes nothing by, a page that
-//! would have passed is the next victim by its key alone. A refused frame keeps its place.
+//! else the one that was requested longest ago is evicted. Where the host passes nothing by, a page
+//! that would have passed is the next victim by its key alone. A refused frame keeps its place.
 //!
 //! **Defaults** — `rule=read`, as in li 3.4.1.
 

@@ -89,7 +89,7 @@ pub enum Fault {
         parent: Option<PageId>,
     },
     /// The page is in use, and free: it would be handed out again.
-    #[error("the page is in use, and the map of free pages says that it is free: dangerous")]
+    #[error("the page is in use, but is free in the map of free pages: dangerous")]
     Free,
     /// The page is not free, and nothing refers to it.
     #[error("the page is marked as used, and nothing refers to it: its space is lost")]
@@ -101,7 +101,7 @@ pub enum Fault {
         pages: u64,
     },
     /// The map of free pages says something impossible of the page.
-    #[error("the map of free pages, page {map}, says that this page is {said}")]
+    #[error("this page is {said} in the map of free pages, page {map}")]
     FreeMap {
         /// The page of the map.
         map: PageId,

@@ -206,8 +206,8 @@ impl<'a> Edit<'a> {
 
     /// Inner: replaces the swip of child `i`.
     pub(crate) fn set_child(&mut self, i: usize, swip: Swip) {
-        debug_assert!(!self.leaf);
-        debug_assert!(i <= self.node().count());
+        debug_assert!(!self.leaf, "an inner node has children");
+        debug_assert!(i <= self.node().count(), "child {i} is one of the node's");
         let at = self.node().child_at(i);
         put_swip(self.page, at, swip);
     }

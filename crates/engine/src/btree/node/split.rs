@@ -100,7 +100,7 @@ fn settle(node: Node<'_>, wanted: Cut, first: usize, middle: usize) -> Cut {
 /// Returns where to cut a leaf of at least two entries, or of one, beside which there is no room
 /// for `new`, a key to be inserted, and its slot.
 pub(crate) fn cut_leaf(node: Node<'_>, new: Option<(&[u8], usize)>) -> Cut {
-    debug_assert!(node.leaf);
+    debug_assert!(node.leaf, "a leaf is cut between entries");
     debug_assert!(node.count() > 0);
     let count = node.count();
     let last = count.saturating_sub(1).max(1);
@@ -131,7 +131,7 @@ pub(crate) fn cut_leaf(node: Node<'_>, new: Option<(&[u8], usize)>) -> Cut {
 
 /// Returns where to cut an inner node of at least one separator; the next insert is at `at`.
 pub(crate) fn cut_inner(node: Node<'_>, at: usize) -> Cut {
-    debug_assert!(!node.leaf);
+    debug_assert!(!node.leaf, "an inner node is cut at a separator");
     debug_assert!(node.count() > 0);
     let count = node.count();
     let last = count.saturating_sub(1);

@@ -80,8 +80,11 @@ impl Pending {
     }
 
     fn push(&mut self, row: Row) {
-        debug_assert!(self.rows.last().is_none_or(|last| last.key < row.key));
-        debug_assert!(self.lower <= row.key);
+        debug_assert!(
+            self.rows.last().is_none_or(|last| last.key < row.key),
+            "rows come in ascending order"
+        );
+        debug_assert!(self.lower <= row.key, "the lower fence is not above a key");
         self.sum.bytes += Pending::row_len(&row, self.sum.prefix);
         self.large += if row.large { row.value.len() } else { 0 };
         self.rows.push(row);
@@ -279,6 +282,6 @@ fn fill_leaf(page: &mut [u8], draft: &PageBuffer) -> Step {
         return Step::Disturbed;
     }
     copy_body(draft.bytes(), page);
-    debug_assert!(Node::leaf(View::of(page)).is_sound());
+    debug_assert!(Node::leaf(View::of(page)).is_sound(), "a leaf that was filled is sound");
     Step::Done
 }

@@ -122,7 +122,7 @@ impl<P: Pages> BTree<P> {
         index: usize,
         group: &mut Vec<Write<'o, P>>,
     ) -> Try<bool> {
-        debug_assert!(group.len() > 1);
+        debug_assert!(group.len() > 1, "a group has leaves to merge");
         debug_assert!(index + group.len() - 1 <= Node::inner(parent.view()).count());
         let pages = group.len() - 1;
         let Some((drafts, fences)) = draft_leaves(group, pages) else { return Ok(false) };
@@ -130,7 +130,7 @@ impl<P: Pages> BTree<P> {
         let Some(mut gone) = group.pop() else { return Ok(false) };
         for (leaf, draft) in group.iter_mut().zip(&drafts) {
             copy_body(draft.bytes(), leaf.page_mut());
-            debug_assert!(Node::leaf(leaf.view()).is_sound());
+            debug_assert!(Node::leaf(leaf.view()).is_sound(), "a merged leaf is sound");
         }
         for leaf in group.iter() {
             adopt_all(mtr, leaf);

@@ -226,7 +226,7 @@ impl<P: Pages> BTree<P> {
             put_swip(draft.bytes_mut(), LAST_CHILD, Swip(b.view.u64(LAST_CHILD)));
         }
         copy_body(draft.bytes(), left.page_mut());
-        debug_assert!(Node::of(left.view()).is_sound());
+        debug_assert!(Node::of(left.view()).is_sound(), "a merged node is sound");
         adopt_all(mtr, &left);
         let swip = left.swip();
         let mut above = Edit::inner(parent.page_mut());

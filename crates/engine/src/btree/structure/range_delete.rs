@@ -130,7 +130,7 @@ impl<P: Pages> BTree<P> {
             removed += node.count() as u64;
             upper = node.upper_bytes();
         }
-        debug_assert!(run.len() <= BATCH);
+        debug_assert!(run.len() <= BATCH, "a batch of children is removed at once");
         debug_assert_eq!(node.overflows(), 0, "values in overflow pages were removed before");
         Edit::leaf(first.page_mut()).init(&lower, upper.as_deref());
         let freed = run.len();

@@ -13,7 +13,7 @@ pub(crate) fn link<P: Pages>(
     left: &Write<'_, P>,
     right: &Write<'_, P>,
 ) {
-    debug_assert!(index <= Node::inner(parent.view()).count());
+    debug_assert!(index <= Node::inner(parent.view()).count(), "the parent has that child");
     let (left, right) = (left.swip(), right.swip());
     let mut edit = Edit::inner(parent.page_mut());
     edit.insert(index, separator, &Payload::Child(left));
@@ -23,7 +23,7 @@ pub(crate) fn link<P: Pages>(
 
 /// Copies all but the common header.
 pub(crate) fn copy_body(from: &[u8], to: &mut [u8]) {
-    debug_assert_eq!(from.len(), to.len());
+    debug_assert_eq!(from.len(), to.len(), "both are pages");
     let start = PAGE_HEADER.min(from.len());
     if from.len() == to.len() {
         to[start..].copy_from_slice(&from[start..]);

@@ -105,7 +105,7 @@ impl<P: Pages> BTree<P> {
         full: Full,
     ) -> Try<bool> {
         let Full { index, depth, bytes } = full;
-        debug_assert!(index <= Node::inner(parent.view()).count());
+        debug_assert!(index <= Node::inner(parent.view()).count(), "the parent has that child");
         let last = Node::inner(parent.view()).count();
         let neighbours = [index.checked_sub(1), (index < last).then_some(index + 1)];
         for at in neighbours.into_iter().flatten() {
@@ -176,7 +176,7 @@ impl<P: Pages> BTree<P> {
         }
         for (draft, page) in drafts.iter().zip([&mut *left, &mut *right]) {
             copy_body(draft.bytes(), page.page_mut());
-            debug_assert!(Node::leaf(page.view()).is_sound());
+            debug_assert!(Node::leaf(page.view()).is_sound(), "a leaf that was filled is sound");
             // Values in overflow pages may have moved to the other leaf.
             adopt_all(mtr, page);
         }

@@ -145,7 +145,7 @@ impl<P: Pages> BTree<P> {
         } else {
             cut_inner(node, at)
         };
-        debug_assert!(cut.left <= count);
+        debug_assert!(cut.left <= count, "the left part has entries of the node");
         let above = Node::inner(parent.view());
         let suffix = cut.separator.len().saturating_sub(above.prefix_len());
         let bytes = INNER_SLOT + rest_of(suffix);

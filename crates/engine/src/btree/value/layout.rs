@@ -20,7 +20,7 @@ pub(crate) const BODY: usize = 48;
 
 /// Bytes of a value in a data page.
 pub(crate) fn data_max(page_size: usize) -> usize {
-    debug_assert!(page_size > BODY);
+    debug_assert!(page_size > BODY, "a page has a body");
     page_size - BODY
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn used(view: View<'_>) -> usize {
 
 /// Writes a word into a page that is latched exclusively.
 pub(crate) fn set_word(page: &mut [u8], at: usize, word: u64) {
-    debug_assert!(at.is_multiple_of(8));
+    debug_assert!(at.is_multiple_of(8), "swips are aligned");
     if let Some(place) = page.get_mut(at..at + 8) {
         place.copy_from_slice(&word.to_le_bytes());
     }

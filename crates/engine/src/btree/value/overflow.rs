@@ -82,7 +82,7 @@ impl<P: Pages> BTree<P> {
         offset: u64,
         part: &[u8],
     ) -> Result<(), PoolError> {
-        debug_assert!(part.len() <= data_max(self.pages.page_size()));
+        debug_assert!(part.len() <= data_max(self.pages.page_size()), "a part fits on a page");
         debug_assert!(offset.is_multiple_of(data_max(self.pages.page_size()) as u64));
         self.pages.run(|mtr| {
             let anchor = held_anchor(mtr, value.anchor)?;
@@ -284,7 +284,7 @@ impl<P: Pages> BTree<P> {
 
 /// Unlinks child `count - 1`, the last, from `page` and frees it.
 fn free_last<P: Pages>(page: &mut Write<'_, P>, child: Write<'_, P>, count: usize) {
-    debug_assert!(count > 0);
+    debug_assert!(count > 0, "a value has pages");
     debug_assert_eq!(used(page.view()), count, "children are freed from the end");
     let at = BODY + 8 * (count - 1);
     put_swip(page.page_mut(), at, Swip::NULL);

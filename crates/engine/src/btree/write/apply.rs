@@ -231,7 +231,7 @@ impl<P: Pages> BTree<P> {
         let root = root_of(mtr, &payload);
         let insertion = redo_note::Insertion { at: i, counts: true };
         let page =
-            leaf.page_mut_noted(|out| redo_note::insert(out, insertion, key, &payload, root));
+            leaf.page_mut_with_redo(|out| redo_note::insert(out, insertion, key, &payload, root));
         let mut edit = Edit::leaf(page);
         if !edit.insert(i, key, &payload) {
             return Err(corrupt(leaf.id(), "its free room cannot be used"));
@@ -298,7 +298,7 @@ impl<P: Pages> BTree<P> {
             return;
         }
         self.log_undo(mtr, request, Before::Part { offset: from, bytes: old });
-        let page = leaf.page_mut_noted(|out| redo_note::overwrite(out, i, from, new));
+        let page = leaf.page_mut_with_redo(|out| redo_note::overwrite(out, i, from, new));
         if let Some(place) = page.get_mut(span.at + from..span.at + to) {
             place.copy_from_slice(new);
         }
@@ -395,14 +395,14 @@ impl<P: Pages> BTree<P> {
             stamp: reference.stamp,
         });
         self.log_undo_of_swap(mtr, &leaf, i, pending.request, large);
-        let page = leaf.page_mut_noted(|out| redo_note::remove(out, i));
+        let page = leaf.page_mut_with_redo(|out| redo_note::remove(out, i));
         Edit::leaf(page).remove(i);
         if !value.is_removal() {
             let payload = payload_for(&attaching, value);
             let root = root_of(mtr, &payload);
             let insertion = redo_note::Insertion { at: i, counts: false };
-            let page =
-                leaf.page_mut_noted(|out| redo_note::insert(out, insertion, key, &payload, root));
+            let page = leaf
+                .page_mut_with_redo(|out| redo_note::insert(out, insertion, key, &payload, root));
             Edit::leaf(page).insert(i, key, &payload);
         }
         attach(mtr, attaching, &leaf);

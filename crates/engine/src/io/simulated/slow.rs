@@ -1,5 +1,5 @@
-//! A device of stated speed, before one that is faster: for experiments about devices that are
-//! not at hand (leanstore VI-A warms up from three of them).
+//! A device of a given speed, in front of a faster one: for experiments about devices that are
+//! unavailable (leanstore VI-A warms up from three of them).
 //!
 //! A request waits for its turn under the limit of requests per second, then for a channel, and
 //! is served in a latency plus the time that its bytes take on the bus, which all channels share.

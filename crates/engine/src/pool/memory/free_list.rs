@@ -129,6 +129,7 @@ impl FreeLists {
             if let Some(frame) = part.back.pop() {
                 return Some(Taken { frame, fresh: false });
             }
+            debug_assert!(part.fresh <= part.end, "fresh frames are of this part");
             if part.fresh == part.end {
                 return None;
             }
@@ -152,6 +153,7 @@ impl FreeLists {
     pub fn give(&self, frames: &[FrameId], epoch: u64) {
         let before = self.free.fetch_add(frames.len() as u32, Ordering::Relaxed);
         debug_assert!(before as usize + frames.len() <= self.frames as usize, "given back twice");
+        debug_assert!(frames.iter().all(|frame| frame.0 < self.frames), "frames of this pool");
         if epoch != 0 {
             locked(&self.waiting).extend(frames.iter().map(|f| (epoch, *f)));
         } else if let [all_in_one] = &*self.partitions {
@@ -168,7 +170,8 @@ impl FreeLists {
         {
             let mut mine = locked(&self.deleted[slot % SLOTS]);
             if mine.len() < DELETED_MAX {
-                self.free.fetch_add(1, Ordering::Relaxed);
+                let before = self.free.fetch_add(1, Ordering::Relaxed);
+                debug_assert!(before < self.frames, "{frame:?} is given back twice");
                 mine.push((epoch, frame));
                 return;
             }

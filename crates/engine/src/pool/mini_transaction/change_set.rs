@@ -256,6 +256,7 @@ impl ChangeSet {
 
     /// Sets the undo of what the mini-transaction does, on behalf of `actor`; once.
     pub(in crate::pool) fn undo(&mut self, actor: Actor, write: impl FnOnce(&mut Vec<u8>)) {
+        debug_assert_eq!(self.actor, Actor::Itself, "a mini-transaction has one undo");
         self.actor = actor;
         self.undo.clear();
         write(&mut self.undo);
@@ -311,6 +312,7 @@ impl ChangeSet {
             Actor::Undo { .. } if planted!(UndoLoggedAsOther) => (kind::PAGES, 0, Lsn(0)),
             Actor::Undo { tx, prev, .. } => (kind::COMPENSATION, tx, prev),
         };
+        debug_assert_eq!(tx == 0, kind == kind::PAGES, "records of transactions have their id");
         Some(Record { kind, tx, prev, parts })
     }
 
@@ -327,6 +329,12 @@ impl ChangeSet {
     /// Changes the page space as the record says.
     pub(super) fn apply_to(&self, space: &mut PageSpace) {
         for changed in &self.pages {
+            debug_assert_ne!(
+                changed.is_new,
+                space.is_taken(changed.page),
+                "{:?} is allocated while it is free",
+                changed.page
+            );
             match changed.how {
                 ChangeKind::Freed => space.set(changed.page, false),
                 _ if changed.is_new => space.set(changed.page, true),
@@ -335,7 +343,10 @@ impl ChangeSet {
         }
         for event in &self.events {
             match event {
-                OrphanEvent::Orphaned(page, root) => space.hang(*page, *root),
+                OrphanEvent::Orphaned(page, root) => {
+                    debug_assert!(space.is_taken(*page), "{page:?}, an orphan root, is in use");
+                    space.hang(*page, *root);
+                }
                 OrphanEvent::Attached(page) => space.place(*page),
             }
         }
@@ -384,7 +395,7 @@ impl ChangedPage {
                 if let Some(before) = before.as_ref().and_then(|r| arena.get(r.clone())) {
                     scratch.clear();
                     copies.after(self.frame, before, scratch);
-                    debug_assert_eq!(scratch.len(), before.len());
+                    debug_assert_eq!(scratch.len(), before.len(), "both are copies of the page");
                     record_body::put_difference(body, self.page, before, scratch);
                 }
             }

@@ -46,6 +46,12 @@ impl PageSpace {
         }
     }
 
+    /// Returns whether `page` is in use.
+    pub(super) fn is_taken(&self, page: PageId) -> bool {
+        let word = self.taken.get((page.0 / 64) as usize);
+        word.is_some_and(|word| word & 1 << (page.0 % 64) != 0)
+    }
+
     /// Makes the root `page` an orphan.
     pub fn hang(&mut self, page: PageId, root: OrphanRoot) {
         self.orphans.insert(page, root);

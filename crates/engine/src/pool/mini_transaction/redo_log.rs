@@ -28,7 +28,7 @@ impl RedoLog {
 
     /// Returns the log, if changes are logged.
     #[inline(always)]
-    pub(in crate::pool) fn log(&self) -> Option<&Log> {
+    pub(crate) fn log(&self) -> Option<&Log> {
         self.log.as_deref()
     }
 
@@ -39,13 +39,13 @@ impl RedoLog {
     }
 
     /// Calls `look` with the page space as of the end of the log, and that end.
-    pub(in crate::pool) fn space_at_tail<R>(&self, look: impl FnOnce(Lsn, &PageSpace) -> R) -> R {
+    pub(crate) fn space_at_tail<R>(&self, look: impl FnOnce(Lsn, &PageSpace) -> R) -> R {
         let space = locked(&self.space);
         look(self.tail(), &space)
     }
 
     /// Sets the page space, before anything is logged.
-    pub(in crate::pool) fn set_space(&self, space: PageSpace) {
+    pub(crate) fn set_space(&self, space: PageSpace) {
         *locked(&self.space) = space;
     }
 

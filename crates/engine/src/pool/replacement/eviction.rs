@@ -305,8 +305,12 @@ impl<M: PoolStrategy> Host for LiveHost<'_, M> {
         let outcome = if M::SWIZZLES { self.unswizzle(at) } else { self.take_from_table(at) };
         match outcome {
             Ok(OfferOutcome::Taken(page)) => {
-                debug_assert_eq!(header.state(), State::Evicted);
-                debug_assert_eq!(header.page(), None);
+                debug_assert_eq!(
+                    header.state(),
+                    State::Evicted,
+                    "a victim that was taken is evicted"
+                );
+                debug_assert_eq!(header.page(), None, "an evicted frame holds no page");
                 self.taken.push(frame);
                 self.latched = 0;
                 OfferOutcome::Taken(page)

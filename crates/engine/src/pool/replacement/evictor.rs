@@ -234,7 +234,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// dirty. None is, if there is a log: it would have no image of a page that is torn while it is
     /// written.
     pub fn make_dirty(&self) -> u32 {
-        if self.log().is_some() {
+        if self.redo_log().log().is_some() {
             return 0;
         }
         let mut count = 0;

@@ -87,7 +87,7 @@ impl HitRings {
         let Some(ring) = self.0.get(slot) else { return };
         let Some(cells) = ring.cells.get() else { return };
         let noted = ring.noted.load(Ordering::Relaxed);
-        debug_assert!(noted <= ROOM);
+        debug_assert!(noted <= ROOM, "a ring holds {ROOM} hits");
         for cell in cells.iter().take(noted as usize) {
             let bits = cell.reference.load(Ordering::Relaxed).to_le_bytes();
             let reference = Reference::from_bytes(bits);

@@ -10,7 +10,7 @@
 //! latches may wait for the policy host. So there is no cycle.
 //!
 //! This file needs `unsafe`, to pair a cold half with the parameters of its hot half where that is
-//! found at run time ([`any_hook`]). Invariant: **the two stay together**. [`HostedPolicy`] has no
+//! found at run time ([`any_cold`]). Invariant: **the two stay together**. [`HostedPolicy`] has no
 //! parts that can be taken from outside the pool; the pool makes all its frames' metas by
 //! [`HitHook::fresh`] of these parameters, and shows them to this host only.
 
@@ -18,7 +18,8 @@ use std::any::{Any, TypeId};
 
 use millpond_base::sync::Mutex;
 use millpond_base::{FrameId, PageId};
-use millpond_policies::any_hook::{self, AnyHook, TooLarge};
+use millpond_policies::any_cold;
+use millpond_policies::any_hook::{AnyHook, TooLarge};
 use millpond_policies::choice;
 use millpond_policies::config::{Param, ParamError, Spec};
 use millpond_policies::contract::{
@@ -262,7 +263,7 @@ impl HostedPolicy<AnyHook> {
     ) -> Result<HostedPolicy<AnyHook>, HostingError> {
         let policy = P::new(&spec.config::<P::Config>()?, shape);
         // SAFETY: the two stay together, the invariant of this file.
-        let (cold, params) = unsafe { any_hook::host(policy) }?;
+        let (cold, params) = unsafe { any_cold::host(policy) }?;
         Ok(HostedPolicy { policy_host: delivery.policy_host(cold), params, name: P::INFO.id })
     }
 
@@ -276,7 +277,7 @@ impl HostedPolicy<AnyHook> {
     ) -> Result<HostedPolicy<AnyHook>, HostingError> {
         let policy = P::new(&spec.config::<P::Config>()?, shape);
         // SAFETY: the two stay together, the invariant of this file.
-        let (cold, params) = unsafe { any_hook::host_open(policy) }?;
+        let (cold, params) = unsafe { any_cold::host_open(policy) }?;
         Ok(HostedPolicy { policy_host: PolicyHost::Open(cold), params, name: P::INFO.id })
     }
 }

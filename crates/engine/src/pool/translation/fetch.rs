@@ -121,6 +121,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// again.
     fn read_into(&self, frame: NonNull<FrameHeader>, page: PageId) -> Result<(), PoolError> {
         let header = self.header(frame);
+        debug_assert!(header.latch.is_exclusive(), "a page is loaded into a frame that is latched");
         header.become_state(State::Loading);
         header.set_page(Some(page));
         let started = self.latencies.start(Timing::ReadTime);
@@ -228,7 +229,10 @@ impl<M: PoolStrategy> Pool<M> {
         frame: NonNull<FrameHeader>,
         page: PageId,
     ) -> Try<()> {
-        debug_assert!(self.header(parent).latch.is_exclusive());
+        debug_assert!(
+            self.header(parent).latch.is_exclusive(),
+            "a child is verified below its parent"
+        );
         let header = self.header(frame);
         if !header.latch.try_exclusive() {
             return Err(Jump::Restart);
@@ -298,7 +302,10 @@ impl<M: PoolStrategy> Pool<M> {
         word: Swip,
         child: NonNull<FrameHeader>,
     ) -> Option<usize> {
-        debug_assert!(self.header(parent).latch.is_exclusive());
+        debug_assert!(
+            self.header(parent).latch.is_exclusive(),
+            "swips are looked for under a latch"
+        );
         let view = self.view(parent);
         let kind = self.kinds.of(view)?;
         let at = kind.find(view, word.0, self.view(child));
@@ -337,8 +344,16 @@ impl<M: PoolStrategy> Pool<M> {
         mark: Mark,
     ) {
         let header = self.header(arrived.frame);
-        debug_assert_eq!(header.state(), State::Loading);
-        debug_assert_eq!(header.page(), Some(page));
+        debug_assert!(
+            header.latch.is_exclusive(),
+            "a loaded page is latched until it is reachable"
+        );
+        debug_assert_eq!(header.state(), State::Loading, "a page is published once");
+        debug_assert_eq!(header.page(), Some(page), "the frame holds the page that was loaded");
+        debug_assert!(
+            place.is_none_or(|(parent, _)| self.header(parent).latch.is_exclusive()),
+            "a swip changes under its page's exclusive latch"
+        );
         let access = self.access(page, mark, false);
         self.reset_meta(arrived.frame, &access);
         header.set_scanned(mark.is_scan());
@@ -459,6 +474,7 @@ impl<M: PoolStrategy> Pool<M> {
         for (page, id) in orders {
             let Some(frame) = self.memory.frame(*id) else { continue };
             let header = self.header(frame);
+            debug_assert!(header.latch.is_exclusive(), "a frame was taken for each read ahead");
             header.become_state(State::Loading);
             header.set_page(Some(*page));
             reads.push(PageIn::new(*page, *id, self.bytes(frame)));

@@ -95,6 +95,10 @@ impl Table {
     /// Lists a ready page. Most pages are claimed without the list, which is tidied up here.
     fn list(&mut self, page: PageId) {
         const SHORT: usize = 64;
+        debug_assert!(
+            matches!(self.loads.get(&page), Some(InFlightLoad::Ready(_))),
+            "{page:?} is listed when it is ready"
+        );
         self.ready.push_back(page);
         if self.ready.len() > 2 * self.loads.len() + SHORT {
             let loads = &self.loads;

@@ -94,7 +94,7 @@ impl<L: Latching> PageTable<L> {
             millpond_base::sync::thread::yield_now();
         }
         if let Some(header) = memory.header(frame) {
-            debug_assert_eq!(header.page(), Some(page));
+            debug_assert_eq!(header.page(), Some(page), "a frame is entered with its page");
             debug_assert!(self.walk(memory, bucket, page).is_none(), "{page:?} is in memory twice");
             header.next.store(bucket.head.load(Ordering::Relaxed), Ordering::Release);
             bucket.head.store(frame.0, Ordering::Release);

@@ -265,15 +265,19 @@ impl<M: PoolStrategy> Pool<M> {
         at: usize,
         word: Swip,
     ) -> Try<NonNull<FrameHeader>> {
-        debug_assert!(self.header(parent).latch.is_exclusive());
+        debug_assert!(self.header(parent).latch.is_exclusive(), "a swip changes under a latch");
         let now = Swip(self.view(parent).u64(at));
         let (Some(frame), true) = (word.frame(), now.frame() == word.frame()) else {
             return Err(Jump::Restart);
         };
         if now.is_cooling() {
             let header = self.header(frame);
-            debug_assert_eq!(header.state(), State::Cooling);
-            debug_assert_eq!(header.parent(), Some(parent));
+            debug_assert_eq!(
+                header.state(),
+                State::Cooling,
+                "a cooling swip leads to a cooling page"
+            );
+            debug_assert_eq!(header.parent(), Some(parent), "a page has one parent");
             self.policy_host.revive(self.metas(), header.id(), || {
                 header.become_state(State::Hot);
                 self.set_swip(parent, at, Swip::hot(frame));

@@ -73,7 +73,9 @@ impl Writes {
 
     fn buffer(&self) -> AlignedBuffer {
         let kept = locked(&self.buffers).pop();
-        kept.unwrap_or_else(|| AlignedBuffer::new(BATCH_MAX * self.page_size))
+        let size = BATCH_MAX * self.page_size;
+        debug_assert!(kept.as_ref().is_none_or(|kept| kept.len() == size), "a buffer has a batch");
+        kept.unwrap_or_else(|| AlignedBuffer::new(size))
     }
 
     fn keep(&self, buffer: AlignedBuffer) {
@@ -85,7 +87,9 @@ impl Writes {
 
     /// Defers a deletion until the write of its page is over.
     pub(crate) fn defer(&self, frame: FrameId, page: PageId) {
-        locked(&self.deferred).push((frame, page));
+        let mut deferred = locked(&self.deferred);
+        debug_assert!(deferred.iter().all(|(other, _)| *other != frame), "a page is deleted once");
+        deferred.push((frame, page));
     }
 
     fn has_deferred(&self) -> bool {
@@ -99,6 +103,10 @@ impl Writes {
     /// Orders the read of `page` into `frame` in the background; `false` if no thread would do it.
     pub(crate) fn order_read(&self, page: PageId, frame: FrameId) -> bool {
         let mut orders = locked(&self.orders);
+        debug_assert!(
+            orders.open || orders.list.is_empty(),
+            "reads are ordered of a thread that runs"
+        );
         if orders.open {
             orders.list.push((page, frame));
         }
@@ -149,6 +157,7 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Writes a batch; returns how many pages were written, and the first error.
     fn write_batch(&self, frames: &[FrameId], reason: Reason) -> (u32, Option<PoolError>) {
+        debug_assert!(frames.len() <= BATCH_MAX, "{} frames exceed a batch", frames.len());
         let mut buffer = self.writes.buffer();
         let mut begun = Vec::with_capacity(frames.len());
         let mut out = Vec::with_capacity(frames.len());
@@ -168,6 +177,7 @@ impl<M: PoolStrategy> Pool<M> {
                 vec![false; out.len()]
             }
         };
+        debug_assert_eq!(is_written.len(), begun.len(), "each write that began has its outcome");
         if self.storage_recorder.is_on() {
             self.record_writes(&out, &is_written, begun.iter().map(|(_, _, rec_lsn)| *rec_lsn));
         }
@@ -205,7 +215,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// Makes the log durable up to the last change of each page: no page is written before.
     fn log_first(&self, out: &[PageOut<'_>]) -> Result<(), PoolError> {
         let (Some(log), Some(last)) =
-            (self.log(), out.iter().map(|page| PageHeader::read(page.bytes).lsn).max())
+            (self.redo_log().log(), out.iter().map(|page| PageHeader::read(page.bytes).lsn).max())
         else {
             return Ok(());
         };
@@ -250,6 +260,11 @@ impl<M: PoolStrategy> Pool<M> {
 
     fn end_write(&self, id: FrameId, page: PageId, succeeded: bool) {
         let Some(header) = self.memory.header(id) else { return };
+        debug_assert_eq!(
+            header.page(),
+            Some(page),
+            "a page keeps its frame while written (rule 2)"
+        );
         header.end_write(succeeded);
         if succeeded && !header.is_dirty() {
             let still = || {
@@ -274,7 +289,7 @@ impl<M: PoolStrategy> Pool<M> {
 
     fn copy_held(&self, frame: NonNull<FrameHeader>, bytes: &mut [u8]) -> Option<PageId> {
         let header = self.header(frame);
-        debug_assert!(header.latch.is_held());
+        debug_assert!(header.latch.is_held(), "a page is copied under its latch (rule 1)");
         if !matches!(header.state(), State::Hot | State::Cooling) {
             return None;
         }
@@ -284,7 +299,7 @@ impl<M: PoolStrategy> Pool<M> {
         }
         let view = self.view(frame);
         view.copy_into(0, bytes);
-        debug_assert_eq!(PageHeader::read(bytes).page, page);
+        debug_assert_eq!(PageHeader::read(bytes).page, page, "the frame holds the page it names");
         debug_assert!(
             !self.is_logged() || header.rec_lsn() <= PageHeader::read(bytes).lsn,
             "the records about {page:?} begin after the last of them"

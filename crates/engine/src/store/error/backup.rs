@@ -1,10 +1,10 @@
-//! Why a backup was not made.
+//! Errors of a backup.
 
 use std::path::PathBuf;
 
 use crate::io::{DeviceError, ReadError};
 
-/// Why there is no backup. Nothing of it is left behind, and the store goes on.
+/// Why there is no backup. Nothing of it is left behind, and the store stays in use.
 ///
 /// ```
 /// use millpond::{BackupError, Db, Error, Options};
@@ -64,7 +64,7 @@ pub enum BackupError {
     /// The store cannot shrink while a backup of it is taken, which copies what was in use.
     #[error("a backup of the store is under way: shrink it when that is done")]
     UnderWay,
-    /// The one who watched its progress gave it up.
-    #[error("the backup was given up")]
+    /// The caller who watched its progress cancelled it.
+    #[error("the backup was cancelled")]
     GivenUp,
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with a store as users see it: one enum over the narrow ones below it.
+//! The errors of a store as users see them: one enum over the narrow ones of the layers below.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::io::{
 use crate::lock::LockError;
 use crate::log::LogError;
 use crate::pool::PoolError;
-use crate::recovery::{LogDamage, RecoveryError};
+use crate::recovery::{CheckpointError, LogDamage, OpenLogError, RecoveryError, UndoError};
 use crate::store::combinations::PolicyFitError;
 use crate::store::entry::Structure;
 use crate::store::error::backup::BackupError;
@@ -37,7 +37,7 @@ use crate::{hash_index, heap};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Options that cannot be.
+    /// Invalid options.
     #[error(transparent)]
     Options(#[from] OptionsError),
     /// Strategies of the laboratory cannot do this.
@@ -47,13 +47,13 @@ pub enum Error {
     /// The policy does not fit.
     #[error(transparent)]
     PolicyFit(#[from] PolicyFitError),
-    /// The store could not be made.
+    /// The store could not be created.
     #[error(transparent)]
     Create(#[from] CreateError),
     /// The store could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// There is no store, and none is to be made.
+    /// There is no store, and none is to be created.
     #[error("there is no store at {}: allow create_if_missing, or name another", path.display())]
     NoStore {
         /// Where one was looked for.
@@ -71,8 +71,10 @@ pub enum Error {
         /// How many.
         transactions: usize,
     },
-    /// Other handles of the store are alive, so it stays open until the last of them goes.
-    #[error("{handles} other handles of the store are in use: it closes when the last one goes")]
+    /// Other handles of the store are alive, so it stays open until the last of them is dropped.
+    #[error(
+        "{handles} other handles of the store are in use: it closes when the last one is dropped"
+    )]
     InUse {
         /// How many.
         handles: usize,
@@ -136,9 +138,9 @@ pub enum Error {
         /// What was asked for.
         wanted: Structure,
     },
-    /// A structure was made with keys or values of another type.
+    /// A structure was created with keys or values of another type.
     #[error(
-        "'{name}' has {what} of type {found}, not {wanted}: open it with the types that it was made \
+        "'{name}' has {what} of type {found}, not {wanted}: open it with the types that it was created \
          with, or as byte strings (`raw_tree`)"
     )]
     OtherType {
@@ -167,8 +169,8 @@ pub enum Error {
         /// How many.
         handles: usize,
     },
-    /// A name that nothing can have.
-    #[error("a name of {len} bytes cannot be: names have 1 to {max} bytes")]
+    /// The name is empty or too long.
+    #[error("a name of {len} bytes is invalid: names have 1 to {max} bytes")]
     Name {
         /// Its bytes.
         len: usize,
@@ -304,6 +306,52 @@ impl From<StreamError> for Error {
     }
 }
 
+impl From<LogDamage> for Error {
+    fn from(damage: LogDamage) -> Error {
+        Error::LogDamaged(Box::new(damage))
+    }
+}
+
+impl From<OpenLogError> for Error {
+    fn from(error: OpenLogError) -> Error {
+        match error {
+            OpenLogError::Open(error) => error.into(),
+            OpenLogError::Create(error) => error.into(),
+            OpenLogError::File(error) => error.into(),
+            OpenLogError::Device(error) => error.into(),
+            OpenLogError::Log(error) => error.into(),
+            OpenLogError::Recovery(error) => error.into(),
+            OpenLogError::Damaged(damage) => Error::LogDamaged(damage),
+            OpenLogError::Missing { path } => Error::LogMissing { path },
+            OpenLogError::OldLog { path, reason } => Error::OldLog { path, reason },
+        }
+    }
+}
+
+impl From<UndoError> for Error {
+    fn from(error: UndoError) -> Error {
+        match error {
+            UndoError::Log(error) => error.into(),
+            UndoError::NoUndo { at, tx } => Error::NoUndo { at, tx },
+            UndoError::Txn(error) => error.into(),
+            UndoError::Write(error) => error.into(),
+            UndoError::Pool(error) => error.into(),
+        }
+    }
+}
+
+impl From<CheckpointError> for Error {
+    fn from(error: CheckpointError) -> Error {
+        match error {
+            CheckpointError::Pool(error) => error.into(),
+            CheckpointError::Sync(error) => error.into(),
+            CheckpointError::Log(error) => error.into(),
+            CheckpointError::Length(error) => error.into(),
+            CheckpointError::LogPinned => BackupError::UnderWay.into(),
+        }
+    }
+}
+
 impl From<LogError> for Error {
     fn from(error: LogError) -> Error {
         Error::Pool(PoolError::Log(error))
@@ -345,7 +393,7 @@ impl Error {
         matches!(self, Error::Txn(TxnError::Lock(error)) if is_own(error))
     }
 
-    /// Whether a lock was waited for too long: somebody keeps it, or forgot that he has it.
+    /// Whether a lock was waited for too long: its owner keeps it, or forgot that it has it.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options, TxnOptions};
@@ -364,7 +412,7 @@ impl Error {
         matches!(self, Error::Txn(error) if error.is_timeout())
     }
 
-    /// Whether the same transaction may well succeed if it is begun once more.
+    /// Whether the same transaction may succeed if it is restarted.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};

@@ -1,4 +1,4 @@
-//! What strategies of the laboratory cannot do; users do not meet it.
+//! Errors of strategies of the laboratory, which users do not meet.
 
 use crate::store::combinations::CombinationError;
 use crate::store::entry::Structure;

@@ -2,25 +2,23 @@
 //! threads.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use millpond_base::PageId;
 
-use crate::io::{Device, PageStore, SpillFile};
+use crate::io::{PageStore, SpillFile};
 use crate::lock::{LockManager, LockOptions};
 use crate::log::Log;
 use crate::pool::mini_transaction::PageSpace;
-use crate::pool::{Latching, Pages, Pool, PoolStrategy, Workers};
+use crate::pool::{Latching, Pages, Pool, PoolError, PoolStrategy, Workers};
+use crate::recovery::log_salvage::undo_damage;
+use crate::recovery::{Checkpointer, OpenedLog, undo};
 use crate::store::catalog::Catalog;
-use crate::store::checkpointer::{self, Checkpointer};
+use crate::store::checkpoint_thread;
 use crate::store::error::Error;
 use crate::store::named::{Named, name_trees};
 use crate::store::opening::builder::{Builder, Prepared, leave_as_found};
-use crate::store::opening::log_open::Logged;
-use crate::store::opening::log_salvage::undo_failed;
-use crate::store::opening::undo;
 use crate::store::options::Options;
 use crate::store::options::budget::Budget;
 use crate::store::options::choices::TranslationMode;
@@ -31,34 +29,6 @@ use crate::txn::TransactionManager;
 const GROUP_DELAY: Duration = Duration::from_micros(200);
 
 impl<M: PoolStrategy> Store<M> {
-    /// As [`Builder::file`], opened.
-    ///
-    /// # Errors
-    /// As [`Builder::open`].
-    pub fn open(path: &Path, options: &Options) -> Result<Arc<Store<M>>, Error> {
-        Builder::file(path, options).open()
-    }
-
-    /// As [`Builder::device`], opened.
-    ///
-    /// # Errors
-    /// As [`Builder::open`].
-    pub fn open_on(device: Arc<dyn Device>, options: &Options) -> Result<Arc<Store<M>>, Error> {
-        Builder::device(device, options).open()
-    }
-
-    /// As [`Builder::devices`], opened.
-    ///
-    /// # Errors
-    /// As [`Builder::open`].
-    pub fn open_on_devices(
-        device: Arc<dyn Device>,
-        log: Arc<dyn Device>,
-        options: &Options,
-    ) -> Result<Arc<Store<M>>, Error> {
-        Builder::devices(device, log, options).open()
-    }
-
     /// Options whose budget has a page table if, and only if, there is one.
     pub(in crate::store) fn adapted(options: &Options) -> Options {
         let translation =
@@ -83,7 +53,7 @@ impl<M: PoolStrategy> Store<M> {
         if let Some(logged) = &logged {
             pool = pool.logged(logged.log.clone());
             let orphans = logged.orphans.iter().copied().collect();
-            pool.set_space(PageSpace::new(pages.taken_words(), orphans));
+            pool.redo_log().set_space(PageSpace::new(pages.taken_words(), orphans));
         }
         let pool = Arc::new(pool);
         let workers = Workers::start(pool.clone())?;
@@ -129,7 +99,7 @@ impl<M: PoolStrategy> Store<M> {
             publisher.maybe_publish(|| store.stats());
         }
         if let Some(checkpointer) = &store.checkpointer {
-            store.checkpointing = Some(checkpointer::start(checkpointer.clone())?);
+            store.checkpointing = Some(checkpoint_thread::start(checkpointer.clone())?);
         }
         if !options.read_only {
             store.house = Some(store.keep_house(options.lab.background_merge)?);
@@ -137,30 +107,18 @@ impl<M: PoolStrategy> Store<M> {
         Ok(store)
     }
 
-    /// Ends a recovery, if there was one, and takes the first checkpoint: from then on the store is
-    /// what its log makes of it.
+    /// Ends a recovery, if there was one, and takes the first checkpoint: from then on the log
+    /// determines the store.
     fn begin_log(
         pool: &Arc<Pool<M>>,
         pages: &Arc<PageStore>,
-        logged: &mut Logged,
+        logged: &mut OpenedLog,
         txns: &Arc<TransactionManager>,
         named: &mut Named<M>,
         catalog_root: Option<PageId>,
         options: &Options,
     ) -> Result<Arc<Checkpointer<M>>, Error> {
-        if let Some(recovery) = &mut logged.recovery {
-            let started = Instant::now();
-            let mut tree_of = |owner| named.tree_of(pool, owner);
-            let watch = &options.recovery_watch;
-            let undone = undo::undo(&logged.log, &logged.losers, &mut tree_of, watch)
-                .map_err(|error| undo_failed(error, &logged.log, pages.log_position()))?;
-            recovery.undone = undone.records;
-            recovery.freed = undo::free_orphan(pool, pages, &undone.kept)?;
-            recovery.elapsed += started.elapsed();
-        } else if !logged.orphans.is_empty() {
-            // When they were to be freed, before the store was closed, a page could not be read.
-            undo::free_orphan(pool, pages, &HashSet::new())?;
-        }
+        Self::finish_recovery(pool, pages, logged, named, options)?;
         if logged.recovery.is_none()
             && let (Some(root), None) = (catalog_root, pages.catalog_root())
         {
@@ -182,6 +140,38 @@ impl<M: PoolStrategy> Store<M> {
         });
         checkpointer.take()?;
         Ok(checkpointer)
+    }
+
+    /// Undoes losers and frees orphans, if there are any.
+    fn finish_recovery(
+        pool: &Arc<Pool<M>>,
+        pages: &PageStore,
+        logged: &mut OpenedLog,
+        named: &mut Named<M>,
+        options: &Options,
+    ) -> Result<(), Error> {
+        let Some(recovery) = &mut logged.recovery else {
+            if !logged.orphans.is_empty() {
+                // A page could not be read when they were to be freed, before the store was closed.
+                undo::free_orphan(pool, pages, &HashSet::new())?;
+            }
+            return Ok(());
+        };
+        let started = Instant::now();
+        let log = &logged.log;
+        let mut tree_of = |owner| named.tree_of(pool, owner);
+        let progress = |progress| options.recovery_watch.tell(progress);
+        let undone = undo::undo(log, &logged.losers, &mut tree_of, &progress);
+        let undone = undone.map_err(|error| match &error {
+            Error::Pool(PoolError::Log(cause)) => {
+                undo_damage(cause, log, pages.log_position()).map_or(error, Error::from)
+            }
+            _ => error,
+        })?;
+        recovery.undone = undone.records;
+        recovery.freed = undo::free_orphan(pool, pages, &undone.kept)?;
+        recovery.elapsed += started.elapsed();
+        Ok(())
     }
 }
 

@@ -5,8 +5,8 @@
 //! Prepared      files and log are open, pages are redone; no combination yet
 //! Store<M>      pool, catalog, undo, threads (`assemble.rs`)
 //! ```
-//! Opening checks the options before it touches a file, and gives the file back closed as it was
-//! if anything behind it fails.
+//! Opening checks the options before it touches a file, and closes the file as it was if a later
+//! step fails.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,20 +16,20 @@ use millpond_policies::contract::Shape;
 
 use crate::io::simulated::planted::planted;
 use crate::io::{CreateError, Device, FileDevice, OpenError, PageStore, SpillFile, real_path};
+use crate::log::LogOptions;
 use crate::page::PageSize;
 use crate::pool::{Pool, PoolOptions, PoolStrategy};
+use crate::recovery::{LogSettings, OpenLogError, OpenedLog, StructureNames, log_open};
 use crate::store::combinations::host_for;
 use crate::store::error::Error;
 use crate::store::error::lab::LabError;
-use crate::store::opening::log_open::{self, Logged};
-use crate::store::opening::log_salvage::Names;
 use crate::store::options::memory_limit::SystemRoots;
 use crate::store::options::{Options, PAGE_SIZE_DEFAULT, Plan};
 use crate::store::stats::stat_file::{PUBLISH_PERIOD, Publisher};
 use crate::store::store::Store;
 use crate::{btree, hash_index, heap};
 
-/// Where a store is.
+/// The place of a store.
 enum Place {
     /// In a file, with its log beside it.
     File(PathBuf),
@@ -43,7 +43,7 @@ enum Place {
 pub struct Builder<'o> {
     place: Place,
     options: &'o Options,
-    names: Names,
+    names: StructureNames,
 }
 
 impl<'o> Builder<'o> {
@@ -74,7 +74,7 @@ impl<'o> Builder<'o> {
 
     /// Names structures in errors of a damaged log by `names`.
     #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
-    pub(crate) fn naming(self, names: Names) -> Builder<'o> {
+    pub(crate) fn naming(self, names: StructureNames) -> Builder<'o> {
         Builder { names, ..self }
     }
 
@@ -123,10 +123,10 @@ pub fn register_kinds<M: PoolStrategy>(pool: &Pool<M>) {
     }
 }
 
-/// A page store and what its options come to: what does not depend on the combination.
+/// A page store and its plan: what does not depend on the combination.
 pub(crate) struct Prepared {
     pub(in crate::store) pages: Arc<PageStore>,
-    pub(in crate::store) logged: Option<Logged>,
+    pub(in crate::store) logged: Option<OpenedLog>,
     pub(in crate::store) plan: Plan,
     pub(in crate::store) publisher: Option<Arc<Publisher>>,
     pub(in crate::store) spill: Option<Arc<SpillFile>>,
@@ -150,7 +150,7 @@ impl Prepared {
         path: &Path,
         options: &Options,
         may_log: bool,
-        names: Names,
+        names: StructureNames,
     ) -> Result<Prepared, Error> {
         options.check()?;
         let path = &real_path(path);
@@ -187,7 +187,11 @@ impl Prepared {
         Prepared { spill: Some(SpillFile::beside(path, options.spill_max)), ..self }
     }
 
-    fn logged_file(path: &Path, options: &Options, names: Names) -> Result<Prepared, Error> {
+    fn logged_file(
+        path: &Path,
+        options: &Options,
+        names: StructureNames,
+    ) -> Result<Prepared, Error> {
         let file = options.file_options();
         let length = std::fs::metadata(path).map_or(0, |meta| meta.len());
         if length == 0 && !options.may_create() {
@@ -200,7 +204,7 @@ impl Prepared {
         };
         options.check_device(&device)?;
         device.sync_directory()?;
-        let log = |empty| log_open::log_file(path, empty, options);
+        let log = |empty| log_open::log_file(path, empty, &file);
         let (pages, logged) = open_or_create(Arc::new(device), log, options, names)?;
         let publisher = Arc::new(Publisher::new(path, PUBLISH_PERIOD));
         let prepared = Prepared::over(pages, Some(logged), options, Some(publisher))?;
@@ -213,7 +217,7 @@ impl Prepared {
         device: Arc<dyn Device>,
         log: Arc<dyn Device>,
         options: &Options,
-        names: Names,
+        names: StructureNames,
     ) -> Result<Prepared, Error> {
         options.check()?;
         let (pages, logged) = open_or_create(device, |_| Ok(log.clone()), options, names)?;
@@ -236,7 +240,7 @@ impl Prepared {
 
     fn over(
         pages: PageStore,
-        logged: Option<Logged>,
+        logged: Option<OpenedLog>,
         options: &Options,
         publisher: Option<Arc<Publisher>>,
     ) -> Result<Prepared, Error> {
@@ -260,22 +264,39 @@ impl Prepared {
 
 fn open_or_create(
     device: Arc<dyn Device>,
-    log: impl Fn(bool) -> Result<Arc<dyn Device>, Error>,
+    log: impl Fn(bool) -> Result<Arc<dyn Device>, OpenLogError>,
     options: &Options,
-    names: Names,
-) -> Result<(PageStore, Logged), Error> {
+    names: StructureNames,
+) -> Result<(PageStore, OpenedLog), Error> {
     // A small store whose superblock is lost looks like one that was never made. Its log knows.
     let is_lost = || {
         let may_be = device.length() > 0 && !planted!(LostStoreRecreated);
         may_be && log(false).is_ok_and(log_open::was_in_use)
     };
     if !PageStore::is_unmarked(&*device)? || is_lost() {
-        return log_open::open(device, log, page_size_of(options), options, names);
+        let store = log_open::open_pages(device, page_size_of(options))?;
+        let settings = LogSettings {
+            log: log_options(options, store.pages.page_size())?,
+            salvage: options.lab.salvage_log,
+            names,
+            progress: &|progress| options.recovery_watch.tell(progress),
+        };
+        return Ok(log_open::open(store, log, &settings)?);
     }
     if !options.may_create() {
         return Err(Error::NoStore { path: device.path().to_path_buf() });
     }
-    log_open::create(device, log(true)?, new_page_size(options)?, options)
+    let page_size = new_page_size(options)?;
+    let log_options = log_options(options, page_size)?;
+    Ok(log_open::create(device, log(true)?, page_size, &log_options)?)
+}
+
+fn log_options(options: &Options, page_size: PageSize) -> Result<LogOptions, Error> {
+    let (page_size, defaults) = (page_size.bytes() as u32, LogOptions::default());
+    let plan = options.plan(&SystemRoots::default(), Some(page_size))?;
+    let buffer_bytes = plan.budget.log_bytes as usize;
+    let segment_bytes = options.lab.log_segment.unwrap_or(defaults.segment_bytes);
+    Ok(LogOptions { segment_bytes, buffer_bytes, ..defaults })
 }
 
 /// A store that only its log makes whole was opened without it.

@@ -1,4 +1,4 @@
-//! Options that are refused.
+//! Errors of options.
 
 use crate::pool::EvictionMode;
 use crate::store::options::budget::BudgetError;

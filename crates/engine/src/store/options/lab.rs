@@ -1,4 +1,4 @@
-//! What only measurements and tests turn.
+//! Settings that only measurements and tests change.
 
 use crate::io::Submission;
 use crate::pool::{EvictionMode, HitDelivery, Reclamation};

@@ -1,4 +1,4 @@
-//! Defaults of options, and what they can be.
+//! Defaults and limits of options.
 
 /// The replacement policy of a store whose options name none. Of all that leave the hit path
 /// latch-free it reads and writes least beyond memory, and it costs next to nothing in memory

@@ -1,4 +1,4 @@
-//! What options amount to for one store: its page size, its policy, its frames.
+//! The plan of one store, computed from its options: page size, policy, frames.
 
 use millpond_base::Seed;
 

@@ -1,4 +1,4 @@
-//! Who is told how far a recovery is.
+//! The observer of a recovery's progress.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use crate::recovery::Progress;
 
 type Watcher = dyn Fn(Progress) + Send + Sync;
 
-/// Somebody who is told how far a recovery is, or nobody. Two are equal if they are the same.
+/// Receives the progress of a recovery, or does nothing. Two are equal if they are the same.
 ///
 /// ```
 /// use millpond::{Options, RecoveryWatch};
@@ -18,8 +18,8 @@ type Watcher = dyn Fn(Progress) + Send + Sync;
 pub struct RecoveryWatch(Option<Arc<Watcher>>);
 
 impl RecoveryWatch {
-    /// `watcher` is told as the log is read, pages are made anew and transactions undone, now and
-    /// then, by the thread that opens the store.
+    /// Calls `watcher` as the log is read, pages are rebuilt and transactions undone, from time to
+    /// time, in the thread that opens the store.
     ///
     /// ```
     /// use millpond::RecoveryWatch;

@@ -1,5 +1,5 @@
 //! Statistics of a store as a whole: the pool's counts, the page store's, and what the frames hold
-//! just now.
+//! at the moment.
 
 use std::time::Instant;
 

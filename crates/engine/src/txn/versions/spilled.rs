@@ -117,7 +117,7 @@ impl Chains {
             }
             let mut seen = seen_in(&chain, timestamp);
             if let Some((at, last)) = head.filter(|(at, _)| **at == key) {
-                debug_assert_eq!(at, &key);
+                debug_assert_eq!(at, &key, "keys of a run ascend");
                 seen = seen.or_else(|| seen_in(last, timestamp));
                 head = step();
             }

@@ -1,29 +1,24 @@
-//! Checkpoints: bounding how much of the log a recovery has to read, and how much is kept.
+//! Taking checkpoints: they bound how much of the log a recovery has to read, and how much is kept.
 //!
-//! A thread of its own looks at the log from time to time. When the *LSN gap* (li 2.1), from where
-//! recovery would begin to the log's end, passes a half of what the options allow, it writes the
-//! pages that keep it back, those with the least recLSN, and takes a checkpoint. Checkpoints are
-//! fuzzy: nobody waits for one, unless they fall behind (`txn/log_room.rs`). What they say, and in
-//! which order it is looked at, is in `recovery/README.md`.
+//! A thread of the store calls [`Checkpointer::round`] from time to time
+//! (`store/checkpoint_thread.rs`). When the *LSN gap* (li 2.1), from where recovery would begin to
+//! the log's end, exceeds half of what the options allow, a round writes the pages with the least
+//! recLSNs and takes a checkpoint. Checkpoints are fuzzy: no thread waits for one, unless they fall
+//! behind (`txn/log_room.rs`). Rules 1 to 3 of `README.md` say what a checkpoint holds and in which
+//! order it is taken.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use millpond_base::{Lsn, PageId};
 
+use super::checkpoint::{Active, Checkpoint};
+use super::error::CheckpointError;
 use crate::io::PageStore;
 use crate::io::simulated::planted::{planted, unless_planted};
 use crate::log::Log;
-use crate::pool::{Pool, PoolError, PoolStrategy};
-use crate::recovery::{Active, Checkpoint};
-use crate::store::error::Error;
-use crate::store::error::backup::BackupError;
-use crate::store::housekeeping::Housekeeping;
+use crate::pool::{Pool, PoolStrategy};
 use crate::txn::TransactionManager;
-
-/// Time between two looks at the log.
-const PERIOD: Duration = Duration::from_millis(20);
 
 /// Writers are not held up for less of the log than this, and eight checkpoints.
 const LEAST_GAP: u64 = 256 << 10;
@@ -32,7 +27,7 @@ const LEAST_GAP: u64 = 256 << 10;
 /// reported.
 const KEPT_GAPS: u64 = 4;
 
-/// What a checkpoint is taken of.
+/// Takes the checkpoints of a store, and holds what they are taken of.
 pub(crate) struct Checkpointer<M: PoolStrategy> {
     pub(crate) pool: Arc<Pool<M>>,
     pub(crate) pages: Arc<PageStore>,
@@ -78,7 +73,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
     ///
     /// # Errors
     /// Log or data could not be made durable. The last checkpoint stands.
-    pub(crate) fn take(&self) -> Result<Lsn, Error> {
+    pub(crate) fn take(&self) -> Result<Lsn, CheckpointError> {
         Ok(self.take_locked(&mut self.redo())?.checkpoint.redo)
     }
 
@@ -87,7 +82,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
     ///
     /// # Errors
     /// As [`Checkpointer::take_here`].
-    pub(crate) fn take_pinned(&self) -> Result<(Taken, Pin<'_, M>), Error> {
+    pub(crate) fn take_pinned(&self) -> Result<(Taken, Pin<'_, M>), CheckpointError> {
         self.pool.write_older(self.log.tail())?;
         let mut last = self.redo();
         let number = {
@@ -99,6 +94,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
         };
         let pin = Pin { checkpointer: self, number };
         let taken = self.take_locked(&mut last)?;
+        debug_assert!(taken.kept >= self.log.oldest(), "the log keeps what a pin is for");
         self.pins().insert(number, taken.kept);
         planted!(BackupLogNotKept, self.pins().remove(&number));
         Ok((taken, pin))
@@ -108,11 +104,11 @@ impl<M: PoolStrategy> Checkpointer<M> {
     ///
     /// # Errors
     /// A backup is under way; or as [`Checkpointer::take_here`].
-    pub(crate) fn cut(&self) -> Result<u64, Error> {
+    pub(crate) fn cut(&self) -> Result<u64, CheckpointError> {
         self.pool.write_older(self.log.tail())?;
         let mut last = self.redo();
         if !self.pins().is_empty() {
-            return Err(BackupError::UnderWay.into());
+            return Err(CheckpointError::LogPinned);
         }
         self.pages.forget_tail()?;
         // It says that they are free: from it on, no recovery knows of anything in them.
@@ -124,7 +120,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
     ///
     /// # Errors
     /// The log could not be cut.
-    pub(crate) fn give_log_back(&self) -> Result<u64, Error> {
+    pub(crate) fn give_log_back(&self) -> Result<u64, CheckpointError> {
         Ok(self.log.give_back(self.gap_bytes)?)
     }
 
@@ -140,17 +136,17 @@ impl<M: PoolStrategy> Checkpointer<M> {
     }
 
     /// Makes durable what has been written to the data file.
-    fn sync_data(&self) -> Result<(), Error> {
+    fn sync_data(&self) -> Result<(), CheckpointError> {
         self.pool.storage_recorder().note_dsync(self.log.tail());
         Ok(self.pages.sync()?)
     }
 
     /// Takes a checkpoint; `last` is where the last one says that recovery begins.
-    fn take_locked(&self, last: &mut Lsn) -> Result<Taken, Error> {
+    fn take_locked(&self, last: &mut Lsn) -> Result<Taken, CheckpointError> {
         let redo = self.pool.redo_bound();
         unless_planted!(DataNotSynced, self.sync_data()?);
         let redo = if planted!(RedoBoundAfterSync) { self.pool.redo_bound() } else { redo };
-        let mut checkpoint = self.pool.space_at_tail(|begin, space| Checkpoint {
+        let mut checkpoint = self.pool.redo_log().space_at_tail(|begin, space| Checkpoint {
             redo: redo.min(begin),
             begin,
             taken: space.taken().to_vec(),
@@ -162,11 +158,20 @@ impl<M: PoolStrategy> Checkpointer<M> {
         let had_records = had_records.filter(|_| !planted!(ActiveNotRecorded));
         checkpoint.active = had_records.map(|(tx, last)| Active { tx, last }).collect();
         checkpoint.next_tx = self.txns.active().next_id();
+        debug_assert!(
+            checkpoint.active.iter().all(|active| active.tx < checkpoint.next_tx),
+            "ids of active transactions are below the next one"
+        );
         checkpoint.pages = self.pages.pages();
         checkpoint.catalog_root = self.catalog_root;
         // Before the checkpoint is: what a transaction that is under way needs stays.
         let oldest = self.txns.active().oldest().unwrap_or(checkpoint.begin);
-        let at = checkpoint.write(&self.log).map_err(PoolError::Log)?;
+        let at = checkpoint.write(&self.log)?;
+        debug_assert!(
+            checkpoint.redo <= checkpoint.begin,
+            "redo begins at the map's LSN or before"
+        );
+        debug_assert!(at >= checkpoint.begin, "a checkpoint is logged behind what it describes");
         self.pages.set_log_position(at, self.catalog_root)?;
         let mut kept = checkpoint.redo.min(checkpoint.begin);
         unless_planted!(LogForgottenEarly, kept = kept.min(oldest));
@@ -183,13 +188,17 @@ impl<M: PoolStrategy> Checkpointer<M> {
     ///
     /// # Errors
     /// As [`Checkpointer::take`], or a page could not be written.
-    pub(crate) fn take_here(&self) -> Result<Lsn, Error> {
+    pub(crate) fn take_here(&self) -> Result<Lsn, CheckpointError> {
         self.pool.write_older(self.log.tail())?;
         self.take()
     }
 
-    /// Looks at the log, and does what there is to do.
-    fn round(&self) -> Result<(), Error> {
+    /// Takes a checkpoint if the LSN gap exceeds half of `gap_bytes`, after writing the pages that
+    /// have kept `redo` back the longest.
+    ///
+    /// # Errors
+    /// As [`Checkpointer::take_here`].
+    pub(crate) fn round(&self) -> Result<(), CheckpointError> {
         let (begin, tail) = (*self.redo(), self.log.tail());
         if tail.0.saturating_sub(begin.0) < self.gap_bytes / 2 {
             return Ok(());
@@ -200,19 +209,4 @@ impl<M: PoolStrategy> Checkpointer<M> {
         self.take()?;
         Ok(())
     }
-}
-
-/// Starts the thread that takes checkpoints, until it is dropped.
-pub(crate) fn start<M: PoolStrategy>(
-    checkpointer: Arc<Checkpointer<M>>,
-) -> Result<Housekeeping, PoolError> {
-    let mut failed = false;
-    Housekeeping::start("millpond-check", PERIOD, move |_| {
-        if let Err(error) = checkpointer.round() {
-            checkpointer.txns.room().failed();
-            if !std::mem::replace(&mut failed, true) {
-                tracing::warn!(%error, "a checkpoint failed: the log is kept, and grows");
-            }
-        }
-    })
 }

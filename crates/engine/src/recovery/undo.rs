@@ -1,12 +1,15 @@
-//! The last part of a recovery: transactions that were under way are undone, and pages that hang
-//! below nothing are freed. By now all pages are as they were at the end of the log, so both are
-//! ordinary operations, which are logged like any other: a crash meanwhile costs nothing but time.
+//! Undo, the last part of a recovery: losers are undone, and orphans are freed. All pages are as
+//! they were at the end of the log by now, so both are ordinary operations, which are logged like
+//! any other: a crash meanwhile costs nothing but time.
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 
 use millpond_base::{Lsn, Mark, PageId};
 
+use super::analysis::Loser;
+use super::error::UndoError;
+use super::progress::{Phase, Progress};
 use crate::btree::{BTree, Undo};
 use crate::hash_index::HashIndex;
 use crate::heap::Heap;
@@ -16,16 +19,12 @@ use crate::page::record_body::{OrphanRoot, Section, sections};
 use crate::page::{PAGE_HEADER, PageHeader, PageType};
 use crate::pool::mini_transaction::kind;
 use crate::pool::{ANCHOR_SWIP, Actor, Pages, Pool, PoolError, PoolStrategy, Read, Storage, Swip};
-use crate::recovery::{Loser, Phase, Progress};
-use crate::store::error::Error;
-use crate::store::opened::OpenTree;
-use crate::store::options::recovery_watch::RecoveryWatch;
 use crate::txn::{TxnError, undo_one};
 
-/// A tree that is open, by the id that its pages carry.
-pub(crate) type TreeOf<'f, M> = dyn FnMut(u32) -> Result<Option<OpenTree<M>>, Error> + 'f;
+/// Returns the tree whose pages carry an owner id, opened and held by `T`.
+pub(crate) type TreeOf<'f, T, E> = dyn FnMut(u32) -> Result<Option<Arc<T>>, E> + 'f;
 
-/// What undo came to.
+/// What undo did.
 pub(crate) struct Undone {
     /// Records that were undone.
     pub records: u64,
@@ -34,40 +33,48 @@ pub(crate) struct Undone {
     pub kept: HashSet<u64>,
 }
 
-/// Undoes the losers, newest record first.
-pub(crate) fn undo<M: PoolStrategy>(
+/// Undoes the losers, newest record first; `E` is the error of the caller's catalog.
+pub(crate) fn undo<M, T, E>(
     log: &Log,
     losers: &[Loser],
-    tree_of: &mut TreeOf<'_, M>,
-    watch: &RecoveryWatch,
-) -> Result<Undone, Error> {
+    tree_of: &mut TreeOf<'_, T, E>,
+    progress: &dyn Fn(Progress),
+) -> Result<Undone, E>
+where
+    M: PoolStrategy,
+    T: AsRef<BTree<Pool<M>>>,
+    E: From<UndoError>,
+{
     let (mut done, total) = (0, losers.len() as u64);
     let mut last: HashMap<u64, Lsn> = losers.iter().map(|l| (l.tx, l.last_record)).collect();
     let mut next: BinaryHeap<(Lsn, u64)> = losers.iter().map(|l| (l.last, l.tx)).collect();
     let (mut undone, mut body) = (Undone { records: 0, kept: HashSet::new() }, Vec::new());
-    watch.tell(Progress { phase: Phase::Undo, done, total });
+    progress(Progress { phase: Phase::Undo, done, total });
     while let Some((at, tx)) = next.pop() {
         let prev = last.get(&tx).copied().unwrap_or_default();
         if at == Lsn(0) {
             log.append(&Record { kind: kind::ABORT, tx, prev, parts: &[] });
             done += 1;
-            watch.tell(Progress { phase: Phase::Undo, done, total });
+            progress(Progress { phase: Phase::Undo, done, total });
             continue;
         }
-        let header = log.read_at(at, &mut body).map_err(PoolError::Log)?;
+        let header = log.read_at(at, &mut body).map_err(UndoError::Log)?;
         let found = sections(&body).flatten().find_map(|section| match section {
             Section::Undo { bytes } => Undo::read(bytes).map(|undo| (Some(undo), header.prev)),
             Section::UndoNext { lsn } => Some((None, lsn)),
             _ => None,
         });
-        let (undo, behind) = found.ok_or(Error::NoUndo { at, tx })?;
+        let (undo, behind) = found.ok_or(UndoError::NoUndo { at, tx })?;
         if let Some(undo) = undo {
-            let tree = tree_of(undo.owner)?.ok_or(TxnError::NoTree { tx, owner: undo.owner })?;
+            let missing = TxnError::NoTree { tx, owner: undo.owner };
+            let tree = tree_of(undo.owner)?.ok_or(UndoError::Txn(missing))?;
             let actor = Actor::Undo { tx, prev, next: behind };
-            let done = undo_and_free(tree.structure(), actor, &undo, &mut undone.kept)?;
+            let done = undo_and_free((*tree).as_ref(), actor, &undo, &mut undone.kept)?;
+            debug_assert!(done == Lsn(0) || done > at, "a CLR is logged behind what it undoes");
             last.insert(tx, if done == Lsn(0) { prev } else { done });
             undone.records += 1;
         }
+        debug_assert!(behind < at, "undo follows the chain of a transaction backwards");
         next.push((behind, tx));
     }
     Ok(undone)
@@ -78,7 +85,7 @@ fn undo_and_free<M: PoolStrategy>(
     actor: Actor,
     undo: &Undo<'_>,
     kept: &mut HashSet<u64>,
-) -> Result<Lsn, Error> {
+) -> Result<Lsn, UndoError> {
     let outcome = undo_one(tree, actor, undo, None)?;
     // It is undone. What cannot be freed stays an orphan, and blocks no transaction.
     if let Some(gone) = outcome.gone {
@@ -103,14 +110,14 @@ pub(crate) fn free_orphan<M: PoolStrategy>(
     pool: &Arc<Pool<M>>,
     store: &PageStore,
     kept: &HashSet<u64>,
-) -> Result<u64, Error> {
-    let mut orphans = pool.space_at_tail(|_, space| space.orphans().clone());
+) -> Result<u64, UndoError> {
+    let mut orphans = pool.redo_log().space_at_tail(|_, space| space.orphans().clone());
     orphans.retain(|_, what| !kept.contains(&what.stamp));
     let (mut bytes, mut freed) = (AlignedBuffer::new(store.page_size().bytes()), 0);
     for (root, what) in &orphans {
         match free_one(pool, store, *root, *what, &mut bytes) {
             Ok(()) => freed += 1,
-            Err(Error::Pool(error)) if error.is_about_a_page() => {
+            Err(UndoError::Pool(error)) if error.is_about_a_page() => {
                 tracing::warn!(%root, %error, "pages that nothing refers to could not be freed");
             }
             Err(error) => return Err(error),
@@ -125,7 +132,7 @@ fn free_one<M: PoolStrategy>(
     root: PageId,
     what: OrphanRoot,
     bytes: &mut AlignedBuffer,
-) -> Result<(), Error> {
+) -> Result<(), UndoError> {
     Storage::read(store, root, bytes)?;
     let owner = PageHeader::read(bytes).owner;
     // Nothing was put into it yet, unless it is an older page.
@@ -155,7 +162,7 @@ fn free_root<M: PoolStrategy>(
     root: PageId,
     what: OrphanRoot,
     owner: u32,
-) -> Result<(), Error> {
+) -> Result<(), UndoError> {
     match PageType(what.kind) {
         PageType::OVERFLOW => BTree::free_orphan(pool.clone(), owner, root, what.stamp)?,
         PageType::BTREE_LEAF | PageType::BTREE_INNER => {

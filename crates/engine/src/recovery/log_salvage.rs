@@ -1,31 +1,25 @@
-//! What becomes of a store whose log is damaged: an error that says what is lost, or, where that
-//! was asked for, the store as it was at the damage.
+//! Log salvage: opening a store whose log is damaged fails with an error that names what is lost
+//! or, on request, gives the store as it was at the damage.
 //!
-//! `recovery/examine.rs` argues when that can be had, and `log/cut.rs` in which order the log is
-//! cut so that a crash may interrupt it. Everything is looked at before anything is written. Once
-//! the log is cut, the store is one that a crash left, and opening it is what it always is: so a
-//! salvage that was interrupted is repeated, or has become an ordinary recovery.
+//! `examine.rs` argues when that is possible, and `log/cut.rs` in which order the log is cut, so
+//! that a crash may interrupt it. Everything is examined before anything is written. Once the log
+//! is cut, the store is one that a crash left, and it is opened like any other: so a salvage that
+//! was interrupted is repeated, or has become an ordinary recovery.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use millpond_base::Lsn;
 
+use super::damage::{LogDamage, LostRecords, Obstacle, StrayPages};
+use super::error::{OpenLogError, RecoveryError};
+use super::examine::{Examined, examine, stray_pages};
+use super::log_settings::LogSettings;
+use super::report::Salvaged;
 use crate::io::{Device, PageStore};
 use crate::log::{Log, LogError, LogOptions};
-use crate::pool::PoolError;
-use crate::recovery::{
-    Examined, LogDamage, LostRecords, Obstacle, RecoveryError, Salvaged, StrayPages, examine,
-    stray_pages,
-};
-use crate::store::error::Error;
-use crate::store::options::Options;
 
-/// Finds the names of a store's structures by their ids, as far as its catalog can be read: for
-/// errors. It is `admin`'s, which knows how to read a damaged store.
-pub(crate) type Names = fn(&PageStore) -> BTreeMap<u32, String>;
-
-/// Whether an error may come of damage in a log of which the rest can be read.
+/// Returns whether the error may be due to damage in a log of which the rest can be read.
 fn is_damage(error: &LogError) -> bool {
     matches!(
         error,
@@ -39,22 +33,22 @@ fn is_damage(error: &LogError) -> bool {
     )
 }
 
-/// The log on `device` failed with `error` when `store`, which was closed, was opened. Returns
-/// the report of a new log in its place, if that was asked for.
+/// Returns the report of a new log for `store`, which was closed: opening its log on `device`
+/// failed with `error`.
 ///
 /// # Errors
-/// It was not asked for, or it is another store's log, or another version's.
+/// No `salvage` was asked for, or it is another store's log, or another version's.
 pub(crate) fn closed(
     error: LogError,
     store: &PageStore,
     device: Arc<dyn Device>,
-    options: &Options,
-) -> Result<Salvaged, Error> {
+    salvage: bool,
+) -> Result<Salvaged, OpenLogError> {
     let is_no_log = matches!(error, LogError::NotALog { .. });
     if !is_no_log && !is_damage(&error) {
         return Err(error.into());
     }
-    if !options.lab.salvage_log {
+    if !salvage {
         let found = examine(store, device, true, &LogOptions::default());
         return Err(found.map_or_else(|_| error.into(), |found| found.damage.into()));
     }
@@ -63,8 +57,8 @@ pub(crate) fn closed(
     Ok(Salvaged { at, is_new_log: true, ..Salvaged::default() })
 }
 
-/// Recovering `store` from the log on `device` failed with `error`. Cuts the log off at its damage,
-/// if that was asked for and leaves a store that is whole.
+/// Cuts the log on `device` off at the damage that recovery of `store` failed with, if salvage was
+/// asked for and leaves a store that is whole.
 ///
 /// # Errors
 /// The damage, or `error` if it is another. Nothing is changed then.
@@ -72,24 +66,22 @@ pub(crate) fn cut(
     error: RecoveryError,
     store: &PageStore,
     device: Arc<dyn Device>,
-    log_options: &LogOptions,
-    options: &Options,
-    names: Names,
-) -> Result<Salvaged, Error> {
+    settings: &LogSettings<'_>,
+) -> Result<Salvaged, OpenLogError> {
     match &error {
         RecoveryError::Log(error) if is_damage(error) => {}
         _ => return Err(plain(error)),
     }
-    let Ok(found) = examine(store, device.clone(), false, log_options) else {
+    let Ok(found) = examine(store, device.clone(), false, &settings.log) else {
         return Err(plain(error));
     };
     let Examined { mut damage, analysis } = found;
-    let analysis = analysis.filter(|_| options.lab.salvage_log);
+    let analysis = analysis.filter(|_| settings.salvage);
     let Some(analysis) = analysis else { return Err(damage.into()) };
     let pages = stray_pages(store, &analysis, damage.at);
     let pages_read = pages.looked_at;
     if !pages.is_empty() {
-        damage.obstacle = Some(Obstacle::Pages(named(pages, &names(store))));
+        damage.obstacle = Some(Obstacle::Pages(named(pages, &(settings.names)(store))));
         return Err(damage.into());
     }
     tracing::warn!(%damage, "the log is cut off where it is damaged");
@@ -97,8 +89,8 @@ pub(crate) fn cut(
     Ok(Salvaged { at: damage.at, lost: damage.lost, pages_read, is_new_log: false })
 }
 
-/// The log's own errors are errors of their own here.
-fn plain(error: RecoveryError) -> Error {
+/// The log's own errors are reported as such.
+fn plain(error: RecoveryError) -> OpenLogError {
     match error {
         RecoveryError::Log(error) => error.into(),
         other => other.into(),
@@ -112,22 +104,16 @@ fn named(mut pages: StrayPages, names: &BTreeMap<u32, String>) -> StrayPages {
     pages
 }
 
-/// The same error; if it says that what a transaction is to be undone with is not in the log, what
-/// that means.
-pub(crate) fn undo_failed(error: Error, log: &Log, checkpoint: Lsn) -> Error {
+/// Returns the damage of the log that `error` means, if undo found that a record below the log's
+/// end is missing; `None` if the error has another cause.
+pub(crate) fn undo_damage(error: &LogError, log: &Log, checkpoint: Lsn) -> Option<LogDamage> {
     let (LogError::NoRecord { path, at }
     | LogError::Missing { path, at }
-    | LogError::Forgotten { path, at, .. }) = (match &error {
-        Error::Pool(PoolError::Log(error)) => error,
-        _ => return error,
-    })
+    | LogError::Forgotten { path, at, .. }) = error
     else {
-        return error;
+        return None;
     };
-    if *at >= log.durable() {
-        return error;
-    }
-    LogDamage {
+    (*at < log.durable()).then(|| LogDamage {
         path: path.clone(),
         at: *at,
         offset: None,
@@ -136,12 +122,5 @@ pub(crate) fn undo_failed(error: Error, log: &Log, checkpoint: Lsn) -> Error {
         durable: None,
         was_closed: false,
         obstacle: Some(Obstacle::Undo),
-    }
-    .into()
-}
-
-impl From<LogDamage> for Error {
-    fn from(damage: LogDamage) -> Error {
-        Error::LogDamaged(Box::new(damage))
-    }
+    })
 }

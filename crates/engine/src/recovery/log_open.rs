@@ -1,0 +1,238 @@
+//! Opening a store together with its log: pages are brought to the end of the log if the store was
+//! not closed, and what is left to undo is returned.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use millpond_base::{Lsn, PageId};
+
+use super::analysis::Loser;
+use super::checkpoint::Checkpoint;
+use super::error::{OpenLogError, RecoveryError};
+use super::log_salvage;
+use super::log_settings::LogSettings;
+use super::redo::RedoOptions;
+use super::report::Recovery;
+use super::run;
+use crate::btree::apply_redo_note;
+use crate::io::simulated::planted::planted;
+use crate::io::{Device, FileDevice, FileOptions, OpenError, PageStore, beside};
+use crate::log::{Log, LogError, LogOptions, Tail};
+use crate::page::PageSize;
+use crate::page::record_body::OrphanRoot;
+use crate::pool::mini_transaction::kind;
+
+/// Returns where the log of the store at `path` is: beside its file, also if `path` is a symbolic
+/// link to that.
+pub fn log_path(path: &Path) -> PathBuf {
+    beside(path, "-log")
+}
+
+/// A store's log, opened.
+pub(crate) struct OpenedLog {
+    pub(crate) log: Arc<Log>,
+    /// Transactions to be undone; the pages are as they were at the end of the log.
+    pub(crate) losers: Vec<Loser>,
+    /// Roots that nothing refers to.
+    pub(crate) orphans: Vec<(PageId, OrphanRoot)>,
+    pub(crate) next_tx: u64,
+    /// What was done, if the store was not closed.
+    pub(crate) recovery: Option<Recovery>,
+}
+
+/// The pages of a store whose log is yet to be opened.
+pub(crate) struct Unopened {
+    pub(crate) pages: PageStore,
+    /// Whether the store was not closed, so that only its log makes it whole.
+    needs_recovery: bool,
+}
+
+impl OpenedLog {
+    fn fresh(log: Log) -> OpenedLog {
+        let (losers, orphans) = (Vec::new(), Vec::new());
+        OpenedLog { log: Arc::new(log), losers, orphans, next_tx: 1, recovery: None }
+    }
+}
+
+/// Opens a store's log at the superblock's log position: that of a checkpoint's record, once there
+/// was one.
+fn open_log(
+    device: Arc<dyn Device>,
+    pages: &PageStore,
+    options: &LogOptions,
+) -> Result<(Log, Tail), LogError> {
+    match pages.log_position() {
+        Lsn(0) => Log::open(device, pages.uuid(), Lsn(0), options),
+        checkpoint => Log::open_from_record(device, pages.uuid(), checkpoint, options),
+    }
+}
+
+/// Returns whether the store of the log on `device` was ever open: its first checkpoint ends its
+/// creation, and everything else follows. Returns `false` for an unreadable log.
+pub(crate) fn was_in_use(device: Arc<dyn Device>) -> bool {
+    device.length() > 0
+        && Log::goes_on_behind(device, kind::CHECKPOINT).unwrap_or_else(|error| {
+            tracing::debug!(%error, "the log of a store without a superblock says nothing");
+            false
+        })
+}
+
+/// Creates a store and its log.
+pub(crate) fn create(
+    device: Arc<dyn Device>,
+    log: Arc<dyn Device>,
+    page_size: PageSize,
+    options: &LogOptions,
+) -> Result<(PageStore, OpenedLog), OpenLogError> {
+    let pages = PageStore::create_unmarked_on(device, page_size)?;
+    let log = Log::create(log, pages.uuid(), options)?;
+    Ok((pages, OpenedLog::fresh(log)))
+}
+
+/// Opens the pages of the store on `device`, which holds one.
+pub(crate) fn open_pages(
+    device: Arc<dyn Device>,
+    page_size: Option<PageSize>,
+) -> Result<Unopened, OpenError> {
+    match PageStore::open_unmarked_on(device.clone(), page_size) {
+        Ok(pages) => Ok(Unopened { pages, needs_recovery: false }),
+        Err(OpenError::NeedsRecovery { .. }) => {
+            let pages = PageStore::open_to_recover(device, page_size)?;
+            Ok(Unopened { pages, needs_recovery: true })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens the log of a store, and recovers the store if it was not closed. `log` returns the log's
+/// device or, called with `true`, a new and empty one.
+pub(crate) fn open(
+    store: Unopened,
+    log: impl Fn(bool) -> Result<Arc<dyn Device>, OpenLogError>,
+    settings: &LogSettings<'_>,
+) -> Result<(PageStore, OpenedLog), OpenLogError> {
+    let pages = store.pages;
+    let opened = if store.needs_recovery {
+        open_unclosed(&pages, log(false)?, settings)?
+    } else {
+        open_closed(&pages, log, settings)?
+    };
+    Ok((pages, opened))
+}
+
+/// Opens the log of a store that was closed, or creates one if it has none.
+fn open_closed(
+    pages: &PageStore,
+    log: impl Fn(bool) -> Result<Arc<dyn Device>, OpenLogError>,
+    settings: &LogSettings<'_>,
+) -> Result<OpenedLog, OpenLogError> {
+    let position = pages.log_position();
+    let old = match position.0 {
+        0 => None,
+        _ => match log(false) {
+            Err(OpenLogError::Missing { .. }) => None,
+            found => Some(found?),
+        },
+    };
+    let Some(old) = old.filter(|device| device.length() > 0) else {
+        // The store is whole without it.
+        let log = Log::create(log(true)?, pages.uuid(), &settings.log)?;
+        return Ok(OpenedLog::fresh(log));
+    };
+    match open_log(old.clone(), pages, &settings.log) {
+        Ok((log, _)) => {
+            let Checkpoint { next_tx, orphans, .. } = Checkpoint::read(&log, position)?;
+            Ok(OpenedLog { orphans, next_tx, ..OpenedLog::fresh(log) })
+        }
+        Err(error) => {
+            let salvaged = log_salvage::closed(error, pages, old, settings.salvage)?;
+            let device = log(true)?;
+            Log::wipe(&*device)?;
+            let log = Log::create(device, pages.uuid(), &settings.log)?;
+            let recovery = Recovery { salvaged: Some(salvaged), ..Recovery::default() };
+            Ok(OpenedLog { recovery: Some(recovery), ..OpenedLog::fresh(log) })
+        }
+    }
+}
+
+/// Opens the log of a store that was not closed, and brings its pages to the log's end.
+fn open_unclosed(
+    pages: &PageStore,
+    device: Arc<dyn Device>,
+    settings: &LogSettings<'_>,
+) -> Result<OpenedLog, OpenLogError> {
+    let error = match recover(pages, device.clone(), settings) {
+        Ok(opened) => return Ok(opened),
+        Err(error) => error,
+    };
+    let salvaged = log_salvage::cut(error, pages, device.clone(), settings)?;
+    let mut opened = recover(pages, device, settings)?;
+    if let Some(recovery) = &mut opened.recovery {
+        recovery.salvaged = Some(salvaged);
+    }
+    Ok(opened)
+}
+
+fn recover(
+    pages: &PageStore,
+    device: Arc<dyn Device>,
+    settings: &LogSettings<'_>,
+) -> Result<OpenedLog, RecoveryError> {
+    let (log, tail) = open_log(device, pages, &settings.log)?;
+    let started = std::time::Instant::now();
+    let mut progress = |progress| (settings.progress)(progress);
+    let options = RedoOptions::default();
+    let recovered = run::recover(pages, &log, apply_redo_note, &options, &mut progress)?;
+    let analysis = recovered.analysis;
+    tracing::info!(
+        records = analysis.records,
+        bytes = analysis.bytes,
+        losers = analysis.losers.len(),
+        end = tail.end.0,
+        seconds = started.elapsed().as_secs_f64(),
+        "the store was recovered up to the end of its log"
+    );
+    debug_assert_eq!(analysis.end, tail.end, "analysis reads the log to the end that was found");
+    let orphans = analysis.space.orphans().iter().map(|(page, root)| (*page, *root));
+    let orphans = orphans.filter(|_| !planted!(OrphansNotRestored)).collect();
+    let next_tx = analysis.next_tx;
+    let recovery = Recovery {
+        records: analysis.records,
+        log_bytes: analysis.bytes,
+        cut_bytes: tail.cut.map_or(0, |cut| cut.until.0.saturating_sub(tail.end.0)),
+        pages: recovered.redone.pages,
+        losers: analysis.losers.len() as u64,
+        elapsed: started.elapsed(),
+        ..Recovery::default()
+    };
+    let losers = analysis.losers.into_iter().filter(|_| !planted!(LosersNotUndone));
+    let (log, losers, recovery) = (Arc::new(log), losers.collect(), Some(recovery));
+    Ok(OpenedLog { log, losers, orphans, next_tx, recovery })
+}
+
+/// Opens the log's file beside the store at `path`; creates one if it is to be `empty`.
+pub(crate) fn log_file(
+    path: &Path,
+    empty: bool,
+    file: &FileOptions,
+) -> Result<Arc<dyn Device>, OpenLogError> {
+    let path = log_path(path);
+    let exists = path.exists();
+    if exists && !empty {
+        return Ok(Arc::new(FileDevice::open(&path, file)?));
+    }
+    if !empty {
+        return Err(OpenLogError::Missing { path });
+    }
+    if exists {
+        // The store that is open does not need it, whatever it holds.
+        let removed = std::fs::remove_file(&path);
+        removed.map_err(|source| OpenLogError::OldLog {
+            path: path.clone(),
+            reason: source.to_string(),
+        })?;
+    }
+    let device = FileDevice::create(&path, file)?;
+    device.sync_directory()?;
+    Ok(Arc::new(device))
+}

@@ -1,0 +1,27 @@
+//! When checkpoints are taken: a thread of the store checks the LSN gap periodically. How one is
+//! taken is in `recovery/checkpointer.rs`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::pool::{PoolError, PoolStrategy};
+use crate::recovery::Checkpointer;
+use crate::store::housekeeping::Housekeeping;
+
+/// Time between two checks of the LSN gap.
+const PERIOD: Duration = Duration::from_millis(20);
+
+/// Starts the thread that takes checkpoints until it is dropped.
+pub(crate) fn start<M: PoolStrategy>(
+    checkpointer: Arc<Checkpointer<M>>,
+) -> Result<Housekeeping, PoolError> {
+    let mut failed = false;
+    Housekeeping::start("millpond-check", PERIOD, move |_| {
+        if let Err(error) = checkpointer.round() {
+            checkpointer.txns.room().failed();
+            if !std::mem::replace(&mut failed, true) {
+                tracing::warn!(%error, "a checkpoint failed: the log is kept, and grows");
+            }
+        }
+    })
+}
