@@ -22,7 +22,7 @@ use millpond::internals::btree::{BulkOptions, WriteCondition};
 use millpond::internals::io::Device;
 use millpond::internals::pool::PoolStrategy;
 use millpond::internals::store::Store as EngineStore;
-use millpond::internals::store::{StoreTree, StoreTxn};
+use millpond::internals::store::{Builder, StoreTree, StoreTxn};
 use millpond::{Error, Options, TxnOptions};
 use millpond_workload::live::{Access, Direction, Extent, Scan, Session, Store, TableId};
 
@@ -41,23 +41,23 @@ impl<M: PoolStrategy> TxnStore<M> {
     /// Opens the store at `path`, or creates it; its log, if it has one, is beside it.
     ///
     /// # Errors
-    /// As [`EngineStore::open`].
+    /// As [`Builder::open`].
     pub fn open(path: &Path, options: &Options) -> Result<TxnStore<M>, Error> {
-        Ok(TxnStore::of(EngineStore::open(path, options)?, options))
+        Ok(TxnStore::of(Builder::file(path, options).open()?, options))
     }
 
     /// The same over devices; without one for a log there is none.
     ///
     /// # Errors
-    /// As [`EngineStore::open_on_devices`].
+    /// As [`Builder::open`].
     pub fn open_on(
         data: Arc<dyn Device>,
         log: Option<Arc<dyn Device>>,
         options: &Options,
     ) -> Result<TxnStore<M>, Error> {
         let store = match log {
-            Some(log) => EngineStore::open_on_devices(data, log, options)?,
-            None => EngineStore::open_on(data, options)?,
+            Some(log) => Builder::devices(data, log, options).open()?,
+            None => Builder::device(data, options).open()?,
         };
         Ok(TxnStore::of(store, options))
     }
