@@ -51,6 +51,10 @@
 //! (the write-ahead log), `io` (devices and the page store), `page` (formats). All but what users
 //! call is in [`internals`], of which nothing is promised.
 #![deny(missing_docs)]
+#![cfg_attr(
+    feature = "model",
+    allow(dead_code, unused_imports, unused_macros, reason = "used by `Db`, which is left out")
+)]
 
 /// The README's code is compiled and run with the examples of the documentation.
 #[cfg(doctest)]
@@ -63,7 +67,7 @@ pub struct Readme;
 pub struct Guide;
 
 mod admin;
-#[cfg(not(test))]
+#[cfg(not(any(test, feature = "model")))]
 mod api;
 mod btree;
 mod encoding;
@@ -85,7 +89,7 @@ pub mod internals;
 pub use admin::{
     Backup, BackupPhase, BackupProgress, LogRecord, ShrinkProgress, ShrinkWatch, Shrunk,
 };
-#[cfg(not(test))]
+#[cfg(not(any(test, feature = "model")))]
 pub use api::{
     CheckProgress, CheckReport, CheckWatch, CheckedStructure, Cursor, Db, Entries, ExtractIf,
     HashIndex, Heap, Range, RawEntries, RawEntry, RawExtractIf, RawHashIndex, RawHeap, RawRange,

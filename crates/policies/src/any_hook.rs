@@ -26,7 +26,7 @@ use crate::erased::{Cold, OpenCold};
 use crate::zeroed::Zeros;
 
 /// Bytes of a frame's line that a policy may use; a model checker's atomics are larger.
-pub const META_BYTES: usize = if cfg!(any(loom, shuttle)) { 2048 } else { 64 };
+pub const META_BYTES: usize = if cfg!(feature = "model") { 2048 } else { 64 };
 /// Bytes of a policy's hit-path parameters, at most.
 pub const PARAM_BYTES: usize = 256;
 
@@ -366,7 +366,7 @@ pub unsafe fn host_open<P: OpenPolicy>(
     Ok((Box::new(AsAny(policy)), params))
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(feature = "model")))]
 mod tests {
     use millpond_base::{Mark, PageId};
 

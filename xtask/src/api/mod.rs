@@ -4,4 +4,4 @@ mod count;
 mod crate_docs;
 mod run;
 
-pub use run::main;
+pub use run::{as_rustdoc, main};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use millpond::Db;
 use millpond::internals::store::Combination;
+use millpond_base::rounds::rounds;
 
 use super::any_store::{TestTree, open, policy_of, with_strategies};
 use super::{assert_sound, place, tiny};
@@ -93,7 +94,7 @@ fn run(combination: Combination, policy: &str, steps: u32) {
 #[test]
 fn every_combination_does_what_a_map_does_while_its_pool_thrashes() {
     for combination in Combination::ALL {
-        run(*combination, policy_of(*combination), 1500);
+        run(*combination, policy_of(*combination), rounds(600, 1500));
     }
 }
 
@@ -101,7 +102,7 @@ fn every_combination_does_what_a_map_does_while_its_pool_thrashes() {
 fn any_policy_with_a_compiled_hot_half_replaces_pages() {
     for half in [Combination::SwizzledNoHook, Combination::SwizzledAny] {
         for policy in half.policies() {
-            run(half, policy, 800);
+            run(half, policy, rounds(300, 800));
         }
     }
 }

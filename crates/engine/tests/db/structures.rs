@@ -8,6 +8,7 @@ use millpond::internals::io::{FaultyDevice, MemoryDevice};
 use millpond::internals::store::Combination;
 use millpond::internals::store::combinations::HotHalf;
 use millpond::{Db, Error, Options, RawHashIndex, RawHeap, Structure};
+use millpond_base::rounds::rounds;
 
 use super::any_store::{policy_of, with_strategies};
 use super::{assert_sound, free_pages, place, tiny};
@@ -119,7 +120,7 @@ fn with_every_hot_half_indexes_and_heaps_do_what_maps_do_while_the_pool_thrashes
     assert!(all.clone().eq(Combination::USERS));
     let halves: Vec<_> = all.clone().map(|combination| combination.hot_half()).collect();
     assert_eq!(halves, [HotHalf::Cooling, HotHalf::Nothing, HotHalf::Watt, HotHalf::Any]);
-    all.for_each(|combination| run(*combination, 1500));
+    all.for_each(|combination| run(*combination, rounds(500, 1500)));
 }
 
 #[test]
