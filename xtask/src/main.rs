@@ -39,6 +39,9 @@ usage: cargo xtask <chore>
 ";
 
 fn main() -> ExitCode {
+    if let Some(code) = api::as_rustdoc() {
+        return code;
+    }
     let mut arguments = std::env::args().skip(1);
     let chore = arguments.next().unwrap_or_default();
     let rest: Vec<String> = arguments.collect();

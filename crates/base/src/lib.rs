@@ -8,6 +8,8 @@ pub mod errors;
 pub mod ids;
 pub mod mark;
 pub mod nearest;
+#[doc(hidden)]
+pub mod rounds;
 pub mod seed;
 pub mod size;
 pub mod sync;

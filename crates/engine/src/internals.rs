@@ -5,7 +5,7 @@
 pub mod admin {
     pub use crate::admin::*;
 }
-#[cfg(not(test))]
+#[cfg(not(any(test, feature = "model")))]
 #[allow(missing_docs, unused_imports, reason = "a view of a private room")]
 pub mod api {
     pub use crate::api::*;

@@ -276,7 +276,7 @@ fn a_store_is_locked_against_a_second_process_whose_pid_is_named() {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
             .args(["--exact", "--nocapture"])
-            .arg("a_store_is_locked_against_a_second_process_whose_pid_is_named")
+            .arg("file_device::a_store_is_locked_against_a_second_process_whose_pid_is_named")
             .env(HOLD, &path)
             .stdout(Stdio::piped());
         if read_only {

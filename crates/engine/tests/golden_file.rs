@@ -1,7 +1,8 @@
 //! The store file of this format version: it opens, reads back, and is what is written today.
 //!
 //! A change of the format bumps the version and adds a file beside the old one, which then has to
-//! be refused by name. `MILLPOND_BLESS=1 cargo test -p millpond --test golden_file` writes it.
+//! be refused by name. `MILLPOND_BLESS=1 cargo test -p millpond --test stores golden_file` writes
+//! it.
 
 use std::io::{Read, Write};
 use std::path::PathBuf;

@@ -3,16 +3,10 @@
 //! may be lost, and the work must get done: each worker does the same number of operations, however
 //! threads run.
 
-#[path = "pool/forest.rs"]
-#[allow(dead_code)]
-mod forest;
-#[path = "pool/storage.rs"]
-#[allow(dead_code)]
-mod storage;
-
 use std::sync::Arc;
 
-use forest::{FAN_OUT, Forest};
+use crate::pool::forest::{FAN_OUT, Forest};
+use crate::pool::storage::{MemoryStorage, tiny};
 use millpond::internals::page::PageType;
 use millpond::internals::pool::stats::counters::Counter;
 use millpond::internals::pool::{
@@ -22,7 +16,6 @@ use millpond_base::Reason;
 use millpond_policies::config::Spec;
 use millpond_policies::contract::{HitHook, PolicySpec, Shape};
 use millpond_policies::policy::{LeanEvict, Lru, Random, Watt};
-use storage::{MemoryStorage, tiny};
 
 const PAGE: usize = 512;
 const LEAVES: usize = FAN_OUT * FAN_OUT;

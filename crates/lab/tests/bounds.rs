@@ -1,10 +1,8 @@
 //! Bounds: no policy has more hits than Bélády's, and Bélády's is what exhaustive search finds.
 
-mod common;
-
 use std::collections::{HashMap, HashSet};
 
-use common::{load, shared};
+use crate::common::{load, shared};
 use millpond_base::Mark;
 use millpond_lab::registry::Registry;
 use millpond_lab::sim::{Counts, Future, SimOptions};

@@ -1,8 +1,6 @@
 //! Curves against simulations of each size.
 
-mod common;
-
-use common::load;
+use crate::common::load;
 use millpond_lab::curve::{Curve, Method, curve_sizes};
 use millpond_lab::registry::Registry;
 use millpond_lab::sim::{Future, Renumber};

@@ -2,9 +2,7 @@
 
 #![allow(clippy::print_stdout)] // skipped traces are named
 
-mod common;
-
-use common::{load, shared};
+use crate::common::{load, shared};
 use millpond_lab::registry::Registry;
 use millpond_lab::sim::{Counts, SimOptions};
 use millpond_policies::config::Spec;

@@ -1,7 +1,6 @@
 //! The two second-tier models, under every registered policy.
 
-mod tier2_util;
-
+use crate::tier2_util::{random_trace, run, trace};
 use millpond_lab::registry::Registry;
 use millpond_lab::sweep::charged_frames;
 use millpond_lab::tier2::{Model, Tier2Cell, Tier2Future, Tier2Options, Tier2Simulation};
@@ -10,7 +9,6 @@ use millpond_policies::contract::Policy;
 use millpond_policies::info::Tier;
 use millpond_policies::registry::{Visitor, visit_all};
 use millpond_workload::trace::Batch;
-use tier2_util::{random_trace, run, trace};
 
 const MIXED: &[u8] = b"rrrrwwwcsd";
 
@@ -90,7 +88,7 @@ fn the_read_model_knows_neither_dirty_pages_nor_dsync() {
     let rows = random_trace(21, 3_000, 40, MIXED);
     let mut plain = Batch::default();
     for (page, mark) in rows.pages.iter().zip(&rows.marks) {
-        if *mark != tier2_util::mark(tier2_util::DSYNC) {
+        if *mark != crate::tier2_util::mark(crate::tier2_util::DSYNC) {
             plain.push(*page, *mark);
         }
     }

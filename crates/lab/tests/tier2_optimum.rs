@@ -1,15 +1,13 @@
 //! The optimum of the read-write model by exhaustive search: the theorems of li 5.4.2 on tiny
 //! traces, and what pro-io makes of them.
 
-mod tier2_util;
-
 use std::collections::HashMap;
 
+use crate::tier2_util::{random_trace, run, trace};
 use millpond_base::Reason;
 use millpond_lab::tier2::{Model, Tier2Future};
 use millpond_policies::contract::NEVER;
 use millpond_workload::trace::Batch;
-use tier2_util::{random_trace, run, trace};
 
 /// A cached page: its id, and whether it is dirty but not pre-clean.
 type Cached = (u64, bool);

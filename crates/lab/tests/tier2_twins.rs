@@ -1,16 +1,14 @@
 //! Paper twins of the second-tier policies: the thesis' words, restated slowly and obviously, must
 //! keep the very same pages.
 
-mod tier2_util;
-
 use std::collections::HashMap;
 
+use crate::tier2_util::{random_trace, run};
 use millpond_base::{Mark, Reason};
 use millpond_lab::tier2::{Model, Tier2Cell, Tier2Options, Tier2Simulation};
 use millpond_policies::contract::Policy;
 use millpond_policies::tier2 as ours;
 use millpond_workload::trace::Batch;
-use tier2_util::{random_trace, run};
 
 /// A slow second tier.
 trait Twin {

@@ -1,9 +1,7 @@
 //! WATT as its authors' simulator runs it without chance: every page is looked at, and the clock
 //! ticks with every reference.
 
-mod common;
-
-use common::{goldens, load, shared};
+use crate::common::{goldens, load, shared};
 use millpond_lab::sim::{Cell, SimOptions, Simulation};
 use millpond_policies::policy::{ByReferences, Watt, WattConfig};
 

@@ -24,7 +24,7 @@ use crate::policy::Watt;
 use crate::zeroed::Zeros;
 
 /// Bytes of a frame's line that a policy may use; a model checker's atomics are larger.
-pub const META_BYTES: usize = if cfg!(any(loom, shuttle)) { 2048 } else { 64 };
+pub const META_BYTES: usize = if cfg!(feature = "model") { 2048 } else { 64 };
 /// Bytes of a policy's hit-path parameters, at most.
 pub const PARAM_BYTES: usize = 256;
 
@@ -263,7 +263,7 @@ impl HitHook for AnyHook {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(feature = "model")))]
 mod tests {
     use millpond_base::{FrameId, Mark, PageId};
 

@@ -3,14 +3,12 @@
 //! A failure prints the policy, its setting, the pool and the seed, and a short sequence of
 //! operations that still fails.
 
-mod model;
-
 use millpond_base::{Mark, PageId};
 use millpond_policies::config::Spec;
 use millpond_policies::contract::{Access, GhostHit, Shape};
 use millpond_policies::info::{Class, Family};
 
-use model::{
+use crate::model::{
     Case, Kind, case_of_bytes, decode, drive, kinds, mixed_trace, random_records, run_plain,
     settings, shrink,
 };

@@ -1,14 +1,12 @@
 //! Degenerate parameters give the simpler policy, page by page; stack algorithms obey inclusion.
 
-mod model;
-
 use std::collections::HashSet;
 
 use millpond_base::Mark;
 use millpond_policies::config::Spec;
 use millpond_policies::contract::Shape;
 
-use model::{Outcome, kinds, mixed_trace, run_plain};
+use crate::model::{Outcome, kinds, mixed_trace, run_plain};
 
 const SIZES: [u32; 8] = [1, 2, 3, 5, 8, 17, 32, 60];
 

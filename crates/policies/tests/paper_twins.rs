@@ -1,16 +1,13 @@
 //! The classics against slow re-statements of their papers: the same victim at every miss.
 
-mod model;
-mod twins;
-
 use std::collections::HashMap;
 
 use millpond_base::Mark;
 use millpond_policies::config::Spec;
 use millpond_policies::contract::Shape;
 
-use model::{Outcome, kinds, mixed_trace, run_plain};
-use twins::{
+use crate::model::{Outcome, kinds, mixed_trace, run_plain};
+use crate::twins::{
     ArcTwin, CarTwin, CartTwin, ClockTwin, Combine, FbrTwin, LirsTwin, LrfuTwin, LruKTwin, LruTwin,
     MqTwin, Twin, TwoQTwin, WattTwin,
 };

@@ -1,7 +1,6 @@
 //! The settling policies in the mock pool, under schedules that shuttle draws.
 //!
-//! `RUSTFLAGS="--cfg shuttle" cargo test -p millpond-policies --test 'shuttle_*'`
-#![cfg(shuttle)]
+//! `cargo test -p millpond-policies --features shuttle --test shuttle_pool`
 
 mod mock_pool;
 

@@ -1,7 +1,4 @@
 //! Every policy in a live pool under threads: hits, misses, writes, drops and evictions at once.
-#![cfg(not(any(loom, shuttle)))]
-
-mod mock_pool;
 
 use millpond_base::sync::Mutex;
 use millpond_policies::contract::{OpenPolicy, Policy, Shape};
@@ -9,7 +6,7 @@ use millpond_policies::erased::{Cold, OpenCold};
 use millpond_policies::policy as p;
 use millpond_policies::registry::{Visitor, visit_all};
 
-use mock_pool::{Load, PolicyHost, Setup, run};
+use crate::mock_pool::{Load, PolicyHost, Setup, run};
 
 fn shape(frames: u32, seed: u64) -> Shape {
     Shape { frames, pages_dense: None, seed }

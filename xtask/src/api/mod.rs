@@ -6,4 +6,4 @@ mod examples;
 mod run;
 mod visit;
 
-pub use run::main;
+pub use run::{as_rustdoc, main};

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -13,6 +14,8 @@ use crate::test::Line;
 use crate::tidy::Components;
 use crate::tree::{root, target_directory};
 
+/// Names the program that this one stands in for.
+const RUSTDOC: &str = "XTASK_RUSTDOC";
 /// Public items that may be without an example, one a line.
 const WITHOUT_EXAMPLE: &str = "xtask/without_example.txt";
 
@@ -26,9 +29,8 @@ pub fn main(arguments: &[String]) -> Result<bool> {
     };
     let root = root();
     let most = most(&root)?;
-    // A directory of its own: the variable changes what every crate is compiled with.
-    let target = format!("{}/api", target_directory(&root));
-    let line = line(&target);
+    let target = target_directory(&root);
+    let line = line()?;
     println!("$ {line}");
     ensure!(line.run()?.0, "the documentation was not written");
     let path = format!("{target}/doc/millpond.json");
@@ -57,12 +59,24 @@ fn most(root: &Path) -> Result<usize> {
     Ok(api.public_functions_max)
 }
 
-/// Rustdoc checks the engine and compiles nothing; on a stable compiler its format for programs
-/// needs the variable.
-fn line(target: &str) -> Line {
-    let words = ["cargo", "rustdoc", "-p", "millpond", "--lib", "--quiet", "--target-dir", target];
+/// Rustdoc checks the engine and compiles nothing. On a stable compiler its format for programs
+/// needs `RUSTC_BOOTSTRAP`. If cargo had that variable, too, it would compile all dependencies once
+/// more, so it runs this program as rustdoc: see [`as_rustdoc`].
+fn line() -> Result<Line> {
+    let own = std::env::current_exe().context("finding the path of this program")?;
+    let words = ["cargo", "rustdoc", "-p", "millpond", "--lib", "--quiet"];
     let format = ["--", "-Zunstable-options", "--output-format", "json"];
-    Line::new(&[&words[..], &format].concat()).with("RUSTC_BOOTSTRAP", "1")
+    let line = Line::new(&[&words[..], &format].concat());
+    Ok(line.with("RUSTDOC", own.display().to_string()).with(RUSTDOC, "rustdoc"))
+}
+
+/// Runs rustdoc in place of this program, with its arguments, if cargo called it as such.
+pub fn as_rustdoc() -> Option<ExitCode> {
+    let rustdoc = std::env::var_os(RUSTDOC)?;
+    let arguments = std::env::args_os().skip(1);
+    let status = Command::new(rustdoc).args(arguments).env("RUSTC_BOOTSTRAP", "1").status();
+    let is_ok = status.is_ok_and(|status| status.success());
+    Some(if is_ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// One line per type, those with most methods first.

@@ -1,7 +1,6 @@
 //! The steps of `cargo xtask test`, in the order in which they fail fastest.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use super::process::Line;
 use crate::tree::target_directory;
@@ -16,10 +15,24 @@ pub enum Work {
     Skip(String),
 }
 
-/// Steps that cost too much for every change: long campaigns, and the workspace of the comparison,
-/// which compiles everything once more.
-pub const DEEP: [&str; 6] =
-    ["compare", "compare-all", "crash", "planted", "reads", "reads-planted"];
+/// Steps that cost too much for every change: long counts and campaigns, and the workspace of the
+/// comparison with its engines.
+pub const DEEP: [&str; 9] = [
+    "tests-deep",
+    "shuttle-deep",
+    "golden",
+    "compare",
+    "compare-all",
+    "crash",
+    "planted",
+    "reads",
+    "reads-planted",
+];
+
+/// Says to tests that their long counts are wanted: `millpond_base::rounds`.
+const LONG: &str = "MILLPOND_DEEP";
+/// Times as many schedules as usual under shuttle.
+const SCHEDULES: (&str, &str) = ("MILLPOND_SCHEDULES", "10");
 
 /// One step.
 pub struct Step {
@@ -28,7 +41,6 @@ pub struct Step {
     pub work: Work,
 }
 
-const EXAMPLE: &str = "examples/my_policy/Cargo.toml";
 const COMPARE: &str = "crates/compare/Cargo.toml";
 const FUZZ: &str = "fuzz/Cargo.toml";
 
@@ -43,10 +55,11 @@ pub fn steps(root: &Path) -> Vec<Step> {
             "no lint in any target",
             run(&["cargo", "clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
         ),
+        step("tests", "unit, property and integration tests", Work::Run(vec![tests()])),
         step(
-            "tests",
-            "unit, property and integration tests",
-            run(&["cargo", "test", "--workspace", "--no-fail-fast", "--lib", "--bins", "--tests"]),
+            "tests-deep",
+            "the same tests with long counts",
+            Work::Run(vec![tests().with(LONG, "1")]),
         ),
         step(
             "doctests",
@@ -55,14 +68,23 @@ pub fn steps(root: &Path) -> Vec<Step> {
         ),
         step("rustdoc", "the documentation builds without a warning", rustdoc()),
         step("api", "the engine's public functions: few, and each with an example", api()),
-        step("example", "a user's own policy, in a crate of its own", example(root)),
         step("compare", "the comparison, without the engines that are C", compare(root)),
         step("compare-all", "the comparison's lints, and tests of its engines", compare_all(root)),
-        step("shuttle", "threads under a scheduler that tries many orders", model(root, "shuttle")),
-        step("loom", "the latch under every order that memory allows", model(root, "loom")),
+        step(
+            "shuttle",
+            "threads under a scheduler that tries many orders",
+            model(root, "shuttle", &[]),
+        ),
+        step(
+            "shuttle-deep",
+            "the same with ten times as many",
+            model(root, "shuttle", &[SCHEDULES]),
+        ),
+        step("loom", "the latch under every order that memory allows", model(root, "loom", &[])),
+        step("golden", "hits of other simulators, on all traces", golden()),
         step("fuzz-check", "the fuzz targets compile", fuzz(root)),
         step("crash", "crashes at any operation, hundreds of stories", crash(&["--seeds", "400"])),
-        step("planted", "planted bugs, each caught by a story or a model", planted(root)),
+        step("planted", "planted bugs, each caught by a story or a model", planted()),
         step("reads", "reads that go wrong, hundreds of stories", crash(&["--reads"])),
         step(
             "reads-planted",
@@ -76,6 +98,17 @@ fn run(words: &[&str]) -> Work {
     Work::Run(vec![Line::new(words)])
 }
 
+/// Every target with tests; `--bins` would compile those without, too.
+fn tests() -> Line {
+    Line::new(&["cargo", "test", "--workspace", "--no-fail-fast", "--tests"])
+}
+
+/// `cargo xtask golden` does the same, and rewrites a page.
+fn golden() -> Work {
+    let words = ["cargo", "test", "--release", "-p", "millpond-lab", "--test", "goldens"];
+    Work::Run(vec![Line::new(&words).with("MILLPOND_GOLDEN", "all")])
+}
+
 fn rustdoc() -> Work {
     let line = Line::new(&["cargo", "doc", "--workspace", "--no-deps", "--quiet"]);
     Work::Run(vec![line.with("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links")])
@@ -84,14 +117,6 @@ fn rustdoc() -> Work {
 /// Counted in the documentation, which is written once more, for programs.
 fn api() -> Work {
     run(&["cargo", "xtask", "api"])
-}
-
-fn example(root: &Path) -> Work {
-    if !root.join(EXAMPLE).is_file() {
-        return Work::Skip(format!("there is no {EXAMPLE} yet"));
-    }
-    let target = target_directory(root);
-    run(&["cargo", "test", "--manifest-path", EXAMPLE, "--target-dir", &target])
 }
 
 /// Without its default features: LMDB and SQLite would be compiled from C.
@@ -124,32 +149,30 @@ fn crash(arguments: &[&str]) -> Work {
 }
 
 /// What stories find, and what only a scheduler that tries many orders does.
-fn planted(root: &Path) -> Work {
-    let target = format!("{}/shuttle", target_directory(root));
-    let model = ["cargo", "test", "-p", "millpond", "--features", "planted"];
-    let what = ["--test", "shuttle_checkpoint", "--target-dir", &target, "planted"];
+fn planted() -> Work {
+    let model = ["cargo", "test", "-p", "millpond", "--features", "planted,shuttle"];
+    let what = ["--test", "shuttle_models", "planted"];
     Work::Run(vec![
         Line::new(&["cargo", "xtask", "crash", "--planted"]),
-        Line::new(&[&model[..], &what].concat()).with("RUSTFLAGS", "--cfg shuttle"),
+        Line::new(&[&model[..], &what].concat()),
     ])
 }
 
-/// Tests under the model checker `name`. They have a target directory of their own: the flag
-/// changes every crate, and alternating would rebuild all.
-fn model(root: &Path, name: &str) -> Work {
+/// Tests under the model checker `name`: the tests of any crate whose name starts so. They are
+/// chosen from the whole workspace, so that its features, and with them all that the three crates
+/// depend on, are those of the other tests, and not compiled again.
+fn model(root: &Path, name: &str, variables: &[(&'static str, &str)]) -> Work {
     let prefix = format!("{name}_");
-    let (tests, flags) = (format!("{prefix}*"), format!("--cfg {name}"));
-    let target = format!("{}/{name}", target_directory(root));
-    let mut lines = Vec::new();
-    for folder in crates_with_tests(root, &prefix) {
-        let package = package_in(root, &folder);
-        let words = ["cargo", "test", "-p", &package, "--test", &tests, "--target-dir", &target];
-        lines.push(Line::new(&words).with("RUSTFLAGS", &*flags));
+    let packages: Vec<String> =
+        crates_with_tests(root, &prefix).iter().map(|folder| package_in(root, folder)).collect();
+    let tests = format!("{prefix}*");
+    if packages.is_empty() {
+        return Work::Skip(format!("no crate has tests/{tests} yet"));
     }
-    if lines.is_empty() {
-        return Work::Skip(format!("no crate has tests/{tests}.rs yet"));
-    }
-    Work::Run(lines)
+    let features: Vec<String> = packages.iter().map(|p| format!("{p}/{name}")).collect();
+    let (features, words) = (features.join(","), ["cargo", "test", "--workspace", "--features"]);
+    let line = Line::new(&[&words[..], &[features.as_str(), "--test", tests.as_str()]].concat());
+    Work::Run(vec![variables.iter().fold(line, |line, (name, value)| line.with(name, *value))])
 }
 
 /// What the crate in `crates/<folder>` is called.
@@ -166,7 +189,7 @@ fn crates_with_tests(root: &Path, prefix: &str) -> Vec<String> {
     for entry in std::fs::read_dir(root.join("crates")).into_iter().flatten().flatten() {
         let tests = std::fs::read_dir(entry.path().join("tests")).into_iter().flatten().flatten();
         let mut files = tests.map(|test| test.file_name().to_string_lossy().into_owned());
-        if files.any(|file| file.starts_with(prefix) && file.ends_with(".rs")) {
+        if files.any(|file| file.starts_with(prefix)) {
             names.push(entry.file_name().to_string_lossy().into_owned());
         }
     }
@@ -174,28 +197,15 @@ fn crates_with_tests(root: &Path, prefix: &str) -> Vec<String> {
     names
 }
 
+/// Checking links nothing, so libFuzzer, which is C++, need not be compiled: any path will do.
 fn fuzz(root: &Path) -> Work {
     if !root.join(FUZZ).is_file() {
         return Work::Skip(format!("there is no {FUZZ} yet"));
     }
-    if !succeeds(&["c++", "--version"]) {
-        let how = "the fuzz targets were not compiled: libFuzzer needs a C++ compiler (g++)";
-        return Work::Skip(how.to_string());
-    }
     // Checking needs neither nightly nor cargo-fuzz; only fuzzing itself does.
-    let target = format!("{}/fuzz-check", target_directory(root));
-    run(&["cargo", "check", "--manifest-path", FUZZ, "--bins", "--target-dir", &target])
-}
-
-/// Whether a command is there and answers.
-fn succeeds(words: &[&str]) -> bool {
-    let quiet = Command::new(words[0])
-        .args(&words[1..])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    quiet.is_ok_and(|status| status.success())
+    let target = target_directory(root);
+    let words = ["cargo", "check", "--manifest-path", FUZZ, "--bins", "--target-dir", &target];
+    Work::Run(vec![Line::new(&words).with("CUSTOM_LIBFUZZER_PATH", "none/libnone.a")])
 }
 
 #[cfg(test)]
@@ -226,6 +236,7 @@ mod tests {
         let steps = steps(Path::new("no-such-directory"));
         let skipped = steps.iter().filter(|s| matches!(s.work, Work::Skip(_)));
         let names: Vec<_> = skipped.map(|s| s.name).collect();
-        assert_eq!(names, ["example", "compare", "compare-all", "shuttle", "loom", "fuzz-check"]);
+        let missing = ["compare", "compare-all", "shuttle", "shuttle-deep", "loom", "fuzz-check"];
+        assert_eq!(names, missing);
     }
 }

@@ -356,7 +356,7 @@ impl Drop for Blocks {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(feature = "model")))]
 mod tests {
     use super::*;
 

@@ -25,7 +25,7 @@ impl Default for LockOptions {
             memory_bytes: 64 << 20,
             wait_max: Duration::from_secs(10),
             escalate_after: 10_000,
-            shards: if cfg!(any(loom, shuttle)) { 2 } else { shards_default() },
+            shards: if cfg!(feature = "model") { 2 } else { shards_default() },
         }
     }
 }

@@ -29,14 +29,14 @@ thread_local! {
     static CLAIMS: RefCell<Vec<Arc<Claim>>> = const { RefCell::new(Vec::new()) };
 }
 
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 thread_local! {
     static THREAD: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
 /// A number that no other thread of this process ever has.
 #[inline]
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 pub(super) fn this_thread() -> u64 {
     static THREADS: AtomicU64 = AtomicU64::new(1);
     let known = THREAD.get();
@@ -49,7 +49,7 @@ pub(super) fn this_thread() -> u64 {
 }
 
 /// The same for the running task.
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 pub(super) fn this_thread() -> u64 {
     shuttle::current::get_current_task().map_or(0, |task| usize::from(task) as u64) + 1
 }

@@ -8,12 +8,12 @@
 //!
 //! Under a model checker it is that one's mutex.
 
-#[cfg(any(loom, shuttle))]
+#[cfg(feature = "model")]
 pub(super) use model::{Guard, Spinlock};
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(feature = "model"))]
 pub(super) use real::{Guard, Spinlock};
 
-#[cfg(any(loom, shuttle))]
+#[cfg(feature = "model")]
 mod model {
     use std::sync::PoisonError;
 
@@ -34,7 +34,7 @@ mod model {
     }
 }
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(feature = "model"))]
 mod real {
     use std::cell::UnsafeCell;
     use std::marker::PhantomData;

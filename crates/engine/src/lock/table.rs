@@ -19,7 +19,7 @@ use super::waiter::Waiter;
 #[repr(align(64))]
 struct Shard(Spinlock<Locks>);
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(feature = "model"))]
 const _: () = assert!(size_of::<Shard>() == 64);
 
 /// The locks of a part.

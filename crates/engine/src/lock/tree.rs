@@ -21,7 +21,7 @@ use super::waiter::Waiter;
 use super::writes::Writes;
 
 /// Stripes of a tree.
-pub(super) const STRIPES: usize = if cfg!(any(loom, shuttle)) { 2 } else { 8 };
+pub(super) const STRIPES: usize = if cfg!(feature = "model") { 2 } else { 8 };
 
 /// An owner's intention at a tree.
 #[derive(Clone)]

@@ -29,8 +29,8 @@ use crate::io::{AlignedBuffer, DeviceError, WriteRequest};
 /// How often a leader looks again for records before its own that are being copied, and how many of
 /// these looks come without giving way to other threads. Under a model checker nothing happens
 /// until it gives way.
-const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 200 };
-const LOOKS_SPINNING: u32 = if cfg!(any(loom, shuttle)) { 0 } else { 180 };
+const LOOKS: u32 = if cfg!(feature = "model") { 2 } else { 200 };
+const LOOKS_SPINNING: u32 = if cfg!(feature = "model") { 0 } else { 180 };
 
 impl Shared {
     /// Returns once everything before `end` is durable, as the leader if there is none. A leader
@@ -137,7 +137,7 @@ impl Shared {
         while state.waiting[side] + 1 < state.last_group {
             let left = deadline.saturating_duration_since(Instant::now());
             // In a model no time passes.
-            if left.is_zero() || cfg!(any(loom, shuttle)) {
+            if left.is_zero() || cfg!(feature = "model") {
                 break;
             }
             let waited = self.flush.group.wait_timeout(state, left);

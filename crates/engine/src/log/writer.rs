@@ -12,9 +12,9 @@ use super::error::LogError;
 use super::group_commit::GroupCommitWait;
 use super::shared::Shared;
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(feature = "model"))]
 pub(super) type Handle = std::thread::JoinHandle<()>;
-#[cfg(any(loom, shuttle))]
+#[cfg(feature = "model")]
 pub(super) type Handle = millpond_base::sync::thread::JoinHandle<()>;
 
 /// Starts the thread.
@@ -31,7 +31,7 @@ pub(super) fn start(shared: &Arc<Shared>, interval: Duration) -> Result<Handle, 
             }
         }
     };
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(feature = "model"))]
     {
         let builder = std::thread::Builder::new().name("millpond-log".to_string());
         builder.spawn(body).map_err(|error| LogError::NoThread {
@@ -39,6 +39,6 @@ pub(super) fn start(shared: &Arc<Shared>, interval: Duration) -> Result<Handle, 
             reason: error.to_string(),
         })
     }
-    #[cfg(any(loom, shuttle))]
+    #[cfg(feature = "model")]
     Ok(millpond_base::sync::thread::spawn(body))
 }

@@ -23,16 +23,16 @@ const PATIENT: u32 = if IS_MODEL { 100 } else { 1000 };
 const NAPS: u32 = if IS_MODEL { 100 } else { 250 };
 const NAP: Duration = Duration::from_millis(1);
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(feature = "model"))]
 thread_local! {
     static BORROWED: Cell<u32> = const { Cell::new(0) };
 }
 // Threads of a model are not threads of the system.
-#[cfg(loom)]
+#[cfg(feature = "loom")]
 loom::thread_local! {
     static BORROWED: Cell<u32> = Cell::new(0);
 }
-#[cfg(all(shuttle, not(loom)))]
+#[cfg(all(feature = "shuttle", not(feature = "loom")))]
 shuttle::thread_local! {
     static BORROWED: Cell<u32> = Cell::new(0);
 }
@@ -107,7 +107,7 @@ pub(crate) fn until<T>(mut attempt: impl FnMut() -> Option<T>) -> Result<T, Pool
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(feature = "model")))]
 mod tests {
     use super::*;
 

@@ -200,6 +200,14 @@ impl<M: PoolStrategy> Pool<M> {
         &self.ids
     }
 
+    /// Makes writes to frames fatal, or allows them again: for the test that reads write to none.
+    ///
+    /// # Errors
+    /// What the operating system returns.
+    pub fn forbid_writes(&self, forbid: bool) -> std::io::Result<()> {
+        self.memory.forbid_writes(forbid)
+    }
+
     /// Returns the number of frames.
     pub fn frames(&self) -> u32 {
         self.memory.frames()

@@ -36,7 +36,7 @@ by_word! {
 const OUTSIDE: u64 = u64::MAX;
 
 /// Slots with an epoch of their own. Loom tries all orders of all accesses: there it is few.
-const LOCALS: usize = if cfg!(loom) { 2 } else { OWNED };
+const LOCALS: usize = if cfg!(feature = "loom") { 2 } else { OWNED };
 
 #[repr(align(128))]
 struct Local(AtomicU64);

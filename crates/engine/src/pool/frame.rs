@@ -45,7 +45,7 @@ pub const POLICY_LINE: usize = if IS_MODEL { 4096 } else { 128 };
 pub const POLICY_BYTES: usize = if IS_MODEL { 2048 } else { 64 };
 
 /// Whether a model checker runs: then a frame's memory must be written before its use.
-pub(crate) const IS_MODEL: bool = cfg!(any(loom, shuttle));
+pub(crate) const IS_MODEL: bool = cfg!(feature = "model");
 
 /// Where a frame is in its life.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -47,14 +47,14 @@ impl Default for Latch {
 
 fn pause(round: u32) {
     // A model checker must know that nothing happens until another thread runs.
-    if cfg!(any(loom, shuttle)) || round % SPINS_MAX == SPINS_MAX - 1 {
+    if cfg!(feature = "model") || round % SPINS_MAX == SPINS_MAX - 1 {
         millpond_base::sync::thread::yield_now();
     } else {
         std::hint::spin_loop();
     }
 }
 
-const ROUNDS_MAX: u32 = if cfg!(any(loom, shuttle)) { 2 } else { SPINS_MAX * YIELDS_MAX };
+const ROUNDS_MAX: u32 = if cfg!(feature = "model") { 2 } else { SPINS_MAX * YIELDS_MAX };
 
 impl Latch {
     /// Returns the version that a reader may start from, or `None` while the word is held

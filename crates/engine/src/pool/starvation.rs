@@ -25,7 +25,7 @@ use crate::pool::sync::locked::locked;
 use crate::pool::thread_slot::OWNED;
 
 /// Restarts of an operation before it is starving: about one for each page of a path.
-pub const PATIENCE: u32 = if cfg!(any(loom, shuttle)) { 6 } else { 8 };
+pub const PATIENCE: u32 = if cfg!(feature = "model") { 6 } else { 8 };
 
 /// Which operation is starving, and what it holds.
 #[derive(Default)]

@@ -21,7 +21,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Slots with one owner each; few where schedules are drawn, since each look at one is a step.
-pub const OWNED: usize = if cfg!(shuttle) { 7 } else { 63 };
+pub const OWNED: usize = if cfg!(feature = "shuttle") { 7 } else { 63 };
 /// The slot of all the others.
 pub const SHARED: usize = OWNED;
 /// Slots of a table: a power of two, so that masking an index proves it in range.
@@ -54,20 +54,20 @@ impl Drop for Lease {
 
 /// The calling thread's slot, below [`SLOTS`]; the thread owns it if it is below [`OWNED`].
 #[inline(always)]
-#[cfg(not(shuttle))]
+#[cfg(not(feature = "shuttle"))]
 pub fn thread_slot() -> usize {
     let slot = SLOT.get();
     if slot < SLOTS { slot } else { assign() }
 }
 
 /// The running task's slot; tasks that come late share one.
-#[cfg(shuttle)]
+#[cfg(feature = "shuttle")]
 pub fn thread_slot() -> usize {
     shuttle::current::get_current_task().map_or(SHARED, |task| usize::from(task).min(SHARED))
 }
 
 #[cold]
-#[cfg_attr(shuttle, expect(dead_code))]
+#[cfg_attr(feature = "shuttle", expect(dead_code))]
 fn assign() -> usize {
     let slot = LEASE.try_with(|lease| {
         let slot = take();

@@ -20,8 +20,6 @@ pub mod opening;
 pub mod options;
 #[cfg(not(test))]
 pub(crate) mod range;
-#[cfg(test)]
-mod read_path;
 #[cfg(feature = "serde")]
 pub mod serde_value;
 mod snapshot_trees;

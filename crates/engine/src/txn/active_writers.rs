@@ -105,7 +105,7 @@ impl Drop for Call<'_> {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(feature = "model")))]
 mod tests {
     use super::*;
     use std::sync::Arc;

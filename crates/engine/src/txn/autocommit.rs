@@ -291,7 +291,7 @@ impl TransactionManager {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(feature = "model")))]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 

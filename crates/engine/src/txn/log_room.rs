@@ -94,7 +94,7 @@ impl LogRoom {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(feature = "model")))]
 mod tests {
     use super::*;
     use std::sync::Arc;

@@ -3,8 +3,8 @@
 use millpond::internals::btree::{BTree, BulkError, BulkOptions, WriteError};
 use millpond::internals::pool::Pages;
 
-use crate::harness::{Make, key, on_each, value};
-use crate::model::{Map, same};
+use crate::btree::harness::{Make, key, on_each, value};
+use crate::btree::model::{Map, same};
 
 on_each!(
     what_was_loaded_is_there,

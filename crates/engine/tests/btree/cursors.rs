@@ -5,8 +5,8 @@ use std::ops::Bound;
 use millpond::internals::btree::{BTree, Cursor};
 use millpond::internals::pool::Pages;
 
-use crate::harness::{Make, key, on_each, value};
-use crate::model::{Map, bounds, in_bounds, some_key};
+use crate::btree::harness::{Make, key, on_each, value};
+use crate::btree::model::{Map, bounds, in_bounds, some_key};
 
 on_each!(
     a_cursor_walks_as_the_model_does,

@@ -4,7 +4,7 @@ use millpond::internals::btree::{self, BTree, InnerKind, LeafKind, check_page};
 use millpond::internals::page::{PageBuffer, PageType};
 use millpond::internals::pool::{Kind, Pages, Read};
 
-use crate::harness::optimistic;
+use crate::btree::harness::optimistic;
 
 /// Returns copies of all nodes' pages of a tree with all kinds of entries.
 fn pages() -> Vec<PageBuffer> {

@@ -22,9 +22,18 @@ pub fn unlatched(page_size: usize) -> Arc<Twin<Unlatched>> {
 /// Runs a generic test on every memory that one thread may use.
 macro_rules! on_each {
     ($($test:ident),* $(,)?) => {
-        mod on_optimistic { $(#[test] fn $test() { super::$test(crate::harness::optimistic); })* }
-        mod on_latched { $(#[test] fn $test() { super::$test(crate::harness::latched); })* }
-        mod on_unlatched { $(#[test] fn $test() { super::$test(crate::harness::unlatched); })* }
+        mod on_optimistic {
+            use crate::btree::harness::optimistic as make;
+            $(#[test] fn $test() { super::$test(make); })*
+        }
+        mod on_latched {
+            use crate::btree::harness::latched as make;
+            $(#[test] fn $test() { super::$test(make); })*
+        }
+        mod on_unlatched {
+            use crate::btree::harness::unlatched as make;
+            $(#[test] fn $test() { super::$test(make); })*
+        }
     };
 }
 pub(crate) use on_each;

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use millpond::internals::btree::{BTree, WriteError};
 use millpond::internals::pool::{Pages, PoolError};
 
-use crate::harness::{Make, key, on_each, value};
-use crate::model::Map;
+use crate::btree::harness::{Make, key, on_each, value};
+use crate::btree::model::Map;
 
 on_each!(
     a_value_is_seen_as_it_is_whatever_its_size,

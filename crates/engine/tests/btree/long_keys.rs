@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use millpond::internals::btree::BTree;
 use millpond::internals::pool::Pages;
 
-use crate::harness::{Make, on_each};
-use crate::model::same;
+use crate::btree::harness::{Make, on_each};
+use crate::btree::model::same;
 
 on_each!(the_longest_keys_come_and_go_in_any_order, a_page_of_4096_bytes_takes_keys_of_1024,);
 

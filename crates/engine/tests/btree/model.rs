@@ -6,7 +6,7 @@ use std::ops::Bound;
 use millpond::internals::btree::BTree;
 use millpond::internals::pool::Pages;
 
-use crate::harness::{Make, key, on_each, value};
+use crate::btree::harness::{Make, key, on_each, value};
 
 pub type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 

@@ -3,7 +3,7 @@
 use millpond::internals::btree::BTree;
 use millpond::internals::pool::Pages;
 
-use crate::harness::{Make, on_each};
+use crate::btree::harness::{Make, on_each};
 
 on_each!(
     a_random_load_takes_half_more_than_the_data_and_a_quarter_after_the_background_merge,

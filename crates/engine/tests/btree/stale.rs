@@ -9,7 +9,7 @@ use millpond::internals::page::PageBuffer;
 use millpond::internals::pool::{Kind, Latching, Pages, PoolError, Read, Twin};
 use millpond_base::Mark;
 
-use crate::harness::{latched, optimistic};
+use crate::btree::harness::{latched, optimistic};
 
 const PAGE: usize = 1024;
 const ROWS: u32 = 800;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use millpond::internals::btree::BTree;
 use millpond::internals::pool::Pages;
 
-use crate::harness::{Make, latched, optimistic};
+use crate::btree::harness::{Make, latched, optimistic};
 
 const THREADS: u64 = 4;
 const STEPS: u32 = 6000;

@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use millpond::internals::btree::{BTree, StreamError, WriteError};
 use millpond::internals::pool::Pages;
 
-use crate::harness::{Make, on_each};
+use crate::btree::harness::{Make, on_each};
 
 on_each!(
     values_of_every_size_come_back,

@@ -9,8 +9,8 @@ use millpond::internals::page::superblock::Superblock;
 use millpond::internals::page::{PageSize, PageType};
 use millpond::internals::{hash_index, heap};
 
-use crate::image::{CATALOG, HEAP, INDEX, Image};
-use crate::salvage::{Trees, missing, salvaged};
+use crate::check::image::{CATALOG, HEAP, INDEX, Image};
+use crate::check::salvage::{Trees, missing, salvaged};
 
 #[test]
 fn a_sound_hash_index_and_a_sound_heap_have_no_problem() {

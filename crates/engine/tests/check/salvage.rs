@@ -11,7 +11,7 @@ use millpond::internals::page::PageSize;
 use millpond::internals::page::superblock::Superblock;
 use millpond_base::PageId;
 
-use crate::image::{CATALOG, Image, LARGE, ROOTS, WORDS};
+use crate::check::image::{CATALOG, Image, LARGE, ROOTS, WORDS};
 
 pub type Trees = BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>;
 

@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check};
 use millpond::{Db, Durability, Options, RawTree, TxnOptions};
+use millpond_base::rounds::rounds;
 
 const CHILD: &str = "MILLPOND_TEST_KILLED";
 const THREADS: u8 = 2;
-const ROUNDS: u64 = 10;
 /// A thread deletes what it wrote this number of transactions ago.
 const KEPT: u32 = 50;
 
@@ -106,7 +106,7 @@ fn a_killed_process_loses_no_commit_that_was_durable_and_leaves_no_half_of_one()
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store.mill");
     let mut random = fastrand::Rng::with_seed(9);
-    for round in 0..ROUNDS {
+    for round in 0..rounds(4, 10_u64) {
         let durable = work_and_die(&path, random.usize(1..150));
         let db = open(&path);
         let tree = db.raw_tree("t").unwrap();

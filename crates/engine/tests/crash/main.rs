@@ -23,6 +23,7 @@ use std::sync::Arc;
 use campaign::{Seeds, attempt};
 use engine::Engine;
 use log_store::OverLog;
+use millpond_base::rounds::rounds;
 use subject::Subject;
 use toy::{BUGS, Bug, Toy};
 
@@ -51,14 +52,14 @@ fn every_promise_that_is_broken_is_noticed() {
 
 #[test]
 fn campaign_over_a_store_that_is_nothing_but_its_log() {
-    let seeds = Seeds::asked_for(Seeds { from: 0, count: 60, sweeps: 1 });
+    let seeds = Seeds::asked_for(Seeds { from: 0, count: rounds(25, 60), sweeps: 1 });
     let (_, failures) = campaign::run(&(Arc::new(OverLog) as Arc<dyn Subject>), seeds);
     assert!(failures.is_empty(), "{failures:?}");
 }
 
 #[test]
 fn campaign_over_the_engine() {
-    let seeds = Seeds::asked_for(Seeds { from: 0, count: 60, sweeps: 1 });
+    let seeds = Seeds::asked_for(Seeds { from: 0, count: rounds(25, 60), sweeps: 1 });
     let (_, failures) = campaign::run(&(Arc::new(Engine) as Arc<dyn Subject>), seeds);
     assert!(failures.is_empty(), "{failures:?}");
 }

@@ -23,8 +23,8 @@ const OF_THE_LOG: [Bug; 4] = [
     Bug::LogTailNotWrittenAgain,
 ];
 
-/// Races of a few instructions, which real threads hardly ever run: `tests/shuttle_checkpoint.rs`
-/// catches them.
+/// Races of a few instructions, which real threads hardly ever run:
+/// `tests/shuttle_models/checkpoint.rs` catches them.
 const OF_THE_MODELS: [Bug; 2] = [Bug::FlagsReadApart, Bug::DirtyNotAtomic];
 
 /// Where a bug was caught.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use millpond::Db;
 use millpond::internals::store::Combination;
+use millpond_base::rounds::rounds;
 
 use super::any_store::{TestTree, open_as, policy_of, with_strategies};
 use super::opening::live_policies;
@@ -96,14 +97,14 @@ fn run(combination: Combination, policy: &str, steps: u32) {
 #[test]
 fn every_combination_does_what_a_map_does_while_its_pool_thrashes() {
     for combination in Combination::ALL {
-        run(*combination, policy_of(*combination), 1500);
+        run(*combination, policy_of(*combination), rounds(600, 1500));
     }
 }
 
 #[test]
 fn every_policy_replaces_pages_of_a_users_store() {
     for policy in live_policies() {
-        run(Combination::SwizzledAny, policy, 800);
+        run(Combination::SwizzledAny, policy, rounds(300, 800));
     }
 }
 

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use millpond::{Db, Options};
+use millpond_base::rounds::rounds;
 
 /// Bytes of the files in `folder`.
 fn bytes_in(folder: &Path) -> u64 {
@@ -36,11 +37,12 @@ fn a_log_that_has_grown_is_short_after_a_clean_close_and_grows_again() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
     let log = || std::fs::metadata(dir.path().join("s-log")).unwrap().len();
-    let value = vec![7_u8; 1000];
-    for round in 0..3_u64 {
+    let (value, rows) = (vec![7_u8; 1000], rounds(20_000, 30_000_u64));
+    let lives = rounds(2, 3_u64);
+    for round in 0..lives {
         let db = Db::open(&path, Options::new().memory(16 << 20)).unwrap();
         let tree = db.tree::<u64, Vec<u8>>("t").unwrap();
-        for key in 0..30_000_u64 {
+        for key in 0..rows {
             tree.put(&(key.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ round), &value).unwrap();
         }
         assert!(log() > 16 << 20, "{} bytes while it is used", log());
@@ -50,5 +52,6 @@ fn a_log_that_has_grown_is_short_after_a_clean_close_and_grows_again() {
         assert!(log() <= (4 << 20) + (64 << 10), "{} bytes after closing", log());
     }
     let db = Db::open(&path, Options::new().memory(16 << 20)).unwrap();
-    assert_eq!(db.tree::<u64, Vec<u8>>("t").unwrap().iter().count(), 90_000);
+    let count = db.tree::<u64, Vec<u8>>("t").unwrap().iter().count();
+    assert_eq!(count as u64, lives * rows);
 }

@@ -128,7 +128,7 @@ fn a_store_is_locked_while_its_process_lives_and_recovered_after_it_was_killed()
     use std::io::{BufRead, BufReader};
     let (_dir, path) = place();
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "life::child_that_is_killed", "--nocapture"])
+        .args(["--exact", "db::life::child_that_is_killed", "--nocapture"])
         .env(CHILD, &path)
         .stdout(std::process::Stdio::piped())
         .spawn()

@@ -40,7 +40,7 @@ fn child_that_fills_its_pool() {
 fn a_process_stays_within_two_percent_and_sixteen_mebibytes_of_its_number() {
     let (_dir, path) = place();
     let out = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "memory::child_that_fills_its_pool", "--nocapture"])
+        .args(["--exact", "db::memory::child_that_fills_its_pool", "--nocapture"])
         .env(CHILD, &path)
         .output()
         .unwrap();

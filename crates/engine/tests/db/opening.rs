@@ -34,7 +34,7 @@ fn resident(policy: &str, memory: Option<u64>) -> u64 {
     let (_dir, path) = place();
     let mut child = Command::new(std::env::current_exe().unwrap());
     child
-        .args(["--exact", "opening::child_that_opens_an_empty_store", "--nocapture"])
+        .args(["--exact", "db::opening::child_that_opens_an_empty_store", "--nocapture"])
         .env(CHILD, &path)
         .env(POLICY, policy);
     if let Some(bytes) = memory {

@@ -78,7 +78,7 @@ fn a_store_stays_where_it_is_when_its_process_goes_elsewhere() {
     let other = dir.path().join("other");
     std::fs::create_dir(&other).unwrap();
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "paths::child_that_goes_to_another_folder"]).env(CHILD, dir.path());
+    child.args(["--exact", "db::paths::child_that_goes_to_another_folder"]).env(CHILD, dir.path());
     let out = child.output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stdout));
     assert!(names_in(&other).is_empty(), "{:?}", names_in(&other));

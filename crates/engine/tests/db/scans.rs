@@ -1,6 +1,7 @@
 //! What stays in memory during a scan that is marked as one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use millpond::{Db, RawTree};
 
@@ -35,12 +36,27 @@ fn look_up(db: &Db, tree: &RawTree) -> u64 {
     db.stats().since(&before).reads
 }
 
+/// Copies a closed store with the trees `wanted`, `scanned` and `others` to `path`. It is filled
+/// once: which policy its pool had then is not in the file.
+fn copy_filled(path: &Path) {
+    static FILLED: LazyLock<(tempfile::TempDir, PathBuf)> = LazyLock::new(|| {
+        let (dir, path) = place();
+        let db = Db::open(&path, tiny(FRAMES)).unwrap();
+        let rows = [("wanted", WANTED), ("scanned", SCANNED), ("others", WANTED)];
+        rows.into_iter().for_each(|(name, rows)| drop(fill(&db, name, rows)));
+        db.close().unwrap();
+        (dir, path)
+    });
+    let (_, filled) = &*FILLED;
+    let log = |path: &Path| path.with_file_name("store.mill-log");
+    std::fs::copy(filled, path).unwrap();
+    std::fs::copy(log(filled), log(path)).unwrap();
+}
+
 /// A store whose pool has room for all wanted rows, which are in memory, looked up twice, and for
 /// some more; its policy has had no other reference.
 fn with_wanted_rows(policy: &str, path: &Path) -> (Db, RawTree, RawTree) {
-    let db = Db::open(path, tiny(FRAMES).policy(policy)).unwrap();
-    drop((fill(&db, "wanted", WANTED), fill(&db, "scanned", SCANNED)));
-    db.close().unwrap();
+    copy_filled(path);
     let db = Db::open(path, tiny(FRAMES).policy(policy)).unwrap();
     let (wanted, scanned) = (db.raw_tree("wanted").unwrap(), db.raw_tree("scanned").unwrap());
     look_up(&db, &wanted);
@@ -80,10 +96,7 @@ fn a_scan_takes_a_few_pages_of_a_full_pool_and_then_its_own_whichever_policy_dec
     let mut wrong = Vec::new();
     for policy in live_policies() {
         let (_guard, path) = place();
-        let db = Db::open(&path, tiny(FRAMES).policy(policy)).unwrap();
-        drop((fill(&db, "wanted", WANTED), fill(&db, "scanned", SCANNED)));
-        drop(fill(&db, "others", WANTED));
-        db.close().unwrap();
+        copy_filled(&path);
         let db = Db::open(&path, tiny(FRAMES).policy(policy)).unwrap();
         let [others, wanted, scanned] =
             ["others", "wanted", "scanned"].map(|name| db.raw_tree(name).unwrap());

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use millpond::internals::heap::RecordId;
 use millpond::internals::io::{FaultyDevice, MemoryDevice};
 use millpond::{Db, Error, Options, RawHashIndex, RawHeap, Structure};
+use millpond_base::rounds::rounds;
 
 use super::{assert_sound, free_pages, place, tiny};
 
@@ -114,7 +115,7 @@ fn with_every_hot_half_indexes_and_heaps_do_what_maps_do_while_the_pool_thrashes
     // Hits that do nothing, that rescue from the cooling stage, that WATT tests, that another hot
     // half gets, and that the policy hears under its mutex.
     for policy in ["random", "lean-evict", "watt", "clock", "lru"] {
-        run(policy, 1500);
+        run(policy, rounds(500, 1500));
     }
 }
 

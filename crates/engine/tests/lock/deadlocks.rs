@@ -6,7 +6,7 @@ use std::sync::Arc;
 use millpond::internals::lock::LockMode::{S, X};
 use millpond::internals::lock::{LockError, LockManager, LockOwner};
 
-use crate::scene::{Working, manager, waits};
+use crate::lock::scene::{Working, manager, waits};
 
 fn key(n: usize) -> [u8; 1] {
     [n as u8]

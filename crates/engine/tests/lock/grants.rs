@@ -7,7 +7,7 @@ use millpond::internals::lock::{
     LockError, LockManager, LockMode, LockOptions, LockOwner, TreeName,
 };
 
-use crate::scene::{manager, waits};
+use crate::lock::scene::{manager, waits};
 
 const MODES: [LockMode; 5] = [IS, IX, S, SIX, X];
 

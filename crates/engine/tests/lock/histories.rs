@@ -9,7 +9,7 @@ use std::thread;
 use millpond::internals::lock::LockMode::{S, X};
 use millpond::internals::lock::{LockError, LockManager, LockMode, LockOptions, LockOwner};
 
-use crate::scene::LONG;
+use crate::lock::scene::LONG;
 
 const KEYS: u8 = 24;
 const TREES: u32 = 2;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use millpond::internals::lock::LockMode::{S, X};
 use millpond::internals::lock::{LockError, LockOwner};
 
-use crate::scene::{manager, waits};
+use crate::lock::scene::{manager, waits};
 
 #[test]
 fn a_range_keeps_others_from_writing_in_it_and_nowhere_else() {

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use millpond::internals::io::{Device, FaultyDevice, MemoryDevice, PowerSupply};
 use millpond::internals::log::{Log, LogOptions, Record};
 use millpond_base::Lsn;
+use millpond_base::rounds::rounds;
 
 use super::support::{Entry, ID, append, length, read, tiny};
 
@@ -132,7 +133,7 @@ fn lives(seed: u64, seen: &Seen) {
 fn what_was_acknowledged_survives_every_crash_and_the_rest_is_a_prefix() {
     let seen = Seen::default();
     // Eight crashes each, and those while opening.
-    (0..600).for_each(|seed| lives(seed, &seen));
+    (0..rounds(60, 600)).for_each(|seed| lives(seed, &seen));
     for (name, counter) in [
         ("records kept without having been acknowledged", &seen.kept),
         ("records lost", &seen.lost),
@@ -141,7 +142,7 @@ fn what_was_acknowledged_survives_every_crash_and_the_rest_is_a_prefix() {
         ("segments recycled", &seen.recycled),
     ] {
         let count = counter.load(Ordering::Relaxed);
-        assert!(count > 100, "{name}: {count}");
+        assert!(count > rounds(10, 100), "{name}: {count}");
     }
 }
 
@@ -191,7 +192,7 @@ fn append_block(log: &Log, random: &mut fastrand::Rng) -> Entry {
 #[test]
 fn no_record_of_an_earlier_life_comes_back_behind_new_ones_of_the_same_length() {
     let seen = Seen::default();
-    for seed in 0..400 {
+    for seed in 0..rounds(60, 400) {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut supply = PowerSupply::new();
         let mut device = supply.device("log", MemoryDevice::new());
@@ -218,5 +219,6 @@ fn no_record_of_an_earlier_life_comes_back_behind_new_ones_of_the_same_length() 
             survived(&log, from, &mut entries, durable, &seen);
         }
     }
-    assert!(seen.lost.load(Ordering::Relaxed) > 1000 && seen.kept.load(Ordering::Relaxed) > 100);
+    let (lost, kept) = (seen.lost.load(Ordering::Relaxed), seen.kept.load(Ordering::Relaxed));
+    assert!(lost > rounds(150, 1000) && kept > rounds(15, 100), "{lost} {kept}");
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use millpond::internals::io::{FaultyDevice, MemoryDevice, PowerSupply};
 use millpond::internals::log::{Log, LogError, Record};
 use millpond_base::Lsn;
+use millpond_base::rounds::rounds;
 
 use super::support::{ID, copy, fresh, open, tiny};
 
@@ -130,7 +131,7 @@ fn a_cut_may_end_at_any_operation() {
                 assert!(nth > 5);
                 break;
             }
-            for seed in 0..6 {
+            for seed in 0..rounds(2, 6) {
                 let (_supply, devices) = supply.images(seed);
                 let device = devices[0].clone();
                 match Log::open(device.clone(), ID, Lsn(4096), &tiny()) {
@@ -146,7 +147,7 @@ fn a_cut_may_end_at_any_operation() {
                 assert_eq!(txs(&log), left);
                 for new in 0..400 {
                     append(&log, 1000 + new);
-                    if new % 16 == 0 {
+                    if new % rounds(97, 16) == 0 {
                         let after = Arc::new(device.crash(new).unwrap());
                         let expected: Vec<u64> =
                             left.iter().copied().chain(1000..=1000 + new).collect();
@@ -156,7 +157,7 @@ fn a_cut_may_end_at_any_operation() {
             }
         }
     }
-    assert!(refused > 20 && whole > 5, "{refused} {whole}");
+    assert!(refused > rounds(7, 20) && whole > rounds(1, 5), "{refused} {whole}");
 }
 
 trait WriteAt {

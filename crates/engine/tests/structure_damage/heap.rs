@@ -7,7 +7,7 @@ use millpond_base::Mark;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use crate::{PAGE, memory};
+use crate::structure_damage::{PAGE, memory};
 
 type Records = Heap<Twin<Optimistic>>;
 

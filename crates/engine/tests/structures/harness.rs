@@ -13,7 +13,7 @@ use millpond_policies::config::Spec;
 use millpond_policies::contract::{HitHook, PolicySpec, Shape};
 use millpond_policies::policy::{LeanEvict, Lru, Random};
 
-use crate::storage::{MemoryStorage, tiny};
+use crate::pool::storage::{MemoryStorage, tiny};
 
 /// Bytes of a page: few, so that pages split all the time.
 pub const PAGE: usize = 512;

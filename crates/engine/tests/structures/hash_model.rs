@@ -7,8 +7,8 @@ use millpond::internals::hash_index::{HashIndex, WriteError};
 use millpond::internals::pool::{Optimistic, Pages, Twin};
 use millpond_base::Reason;
 
-use crate::harness::{Job, PAGE, Swizzled, lean, on_pools, on_twins, pool};
-use crate::storage::MemoryStorage;
+use crate::pool::storage::MemoryStorage;
+use crate::structures::harness::{Job, PAGE, Swizzled, lean, on_pools, on_twins, pool};
 
 type Model = HashMap<Vec<u8>, Vec<u8>>;
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use millpond::internals::hash_index::HashIndex;
 use millpond::internals::pool::Pages;
 
-use crate::harness::{Job, on_pools, on_twins};
+use crate::structures::harness::{Job, on_pools, on_twins};
 
 const COUNTERS: u64 = 8;
 const STABLE: u64 = 60;

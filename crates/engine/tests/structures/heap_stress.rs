@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use millpond::internals::heap::{Heap, RecordId};
 use millpond::internals::pool::Pages;
 
-use crate::harness::{Job, on_pools, on_twins};
+use crate::structures::harness::{Job, on_pools, on_twins};
 
 const STABLE: usize = 50;
 

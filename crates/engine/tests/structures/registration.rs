@@ -9,8 +9,8 @@ use millpond::internals::pool::{Pool, PoolError};
 use millpond_base::Reason;
 use millpond_policies::contract::Shape;
 
-use crate::harness::{PAGE, Swizzled, lean, pool};
-use crate::storage::{MemoryStorage, tiny};
+use crate::pool::storage::{MemoryStorage, tiny};
+use crate::structures::harness::{PAGE, Swizzled, lean, pool};
 
 fn unregistered(storage: &Arc<MemoryStorage>) -> Arc<Pool<Swizzled>> {
     let shape = Shape { frames: 24, pages_dense: None, seed: 3 };

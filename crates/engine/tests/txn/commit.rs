@@ -1,7 +1,7 @@
 //! Commit, abort, savepoints, isolation, in a store that is not interrupted.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use millpond::internals::io::MemoryDevice;
@@ -99,20 +99,24 @@ fn nobody_sees_what_is_not_committed() {
     for db in stores() {
         let tree = db.raw_tree("tree").unwrap();
         tree.put(b"key", b"old").unwrap();
-        let is_over = AtomicBool::new(false);
+        let (is_over, begun) = (AtomicBool::new(false), Barrier::new(3));
         let mut tx = db.begin().unwrap();
         tx.put(&tree, b"key", b"new").unwrap();
         std::thread::scope(|scope| {
             let reader = scope.spawn(|| {
+                begun.wait();
                 let seen = tree.get(b"key").unwrap();
                 assert!(is_over.load(Ordering::SeqCst), "it had to wait");
                 seen
             });
             let writer = scope.spawn(|| {
+                begun.wait();
                 tree.put(b"key", b"last").unwrap();
                 assert!(is_over.load(Ordering::SeqCst), "it had to wait");
             });
-            std::thread::sleep(Duration::from_millis(50));
+            begun.wait();
+            // Long enough for one that does not wait to be done.
+            std::thread::sleep(Duration::from_millis(5));
             is_over.store(true, Ordering::SeqCst);
             tx.abort().unwrap();
             let seen = reader.join().unwrap().unwrap();

@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use millpond::{Db, Error, Options, Structure, Txn};
+use millpond_base::rounds::rounds;
 
 fn store() -> Db {
     Db::in_memory(Options::new().memory(16 << 20)).unwrap()
@@ -63,7 +64,7 @@ fn a_transaction_of_the_thread_that_drops_a_tree_is_not_waited_for() {
 
 #[test]
 fn histories_of_readers_beside_drops_clears_and_creations_show_one_tree_to_each_transaction() {
-    const ROUNDS: u32 = 150;
+    let rounds = rounds(30, 150);
     let (db, is_over, seen) = (store(), AtomicBool::new(false), AtomicU32::new(0));
     fill(&db, "a", 0);
     let read = |rng: &mut fastrand::Rng| {
@@ -97,7 +98,7 @@ fn histories_of_readers_beside_drops_clears_and_creations_show_one_tree_to_each_
         }
         // On a busy machine it may take more rounds until readers get a turn.
         let mut round = 0;
-        while round < ROUNDS || seen.load(Ordering::Relaxed) == 0 && round < 40 * ROUNDS {
+        while round < rounds || seen.load(Ordering::Relaxed) == 0 && round < 40 * rounds {
             round += 1;
             if round % 3 == 0 {
                 db.raw_tree("a").unwrap().clear().unwrap();

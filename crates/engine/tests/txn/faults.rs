@@ -17,6 +17,7 @@ use millpond::internals::io::{
 };
 use millpond::internals::lock::LockError;
 use millpond::internals::pool::PoolError;
+use millpond_base::rounds::rounds;
 
 use Durability::{Async, Sync};
 
@@ -342,23 +343,24 @@ fn sweep(fault: Fault, is_dropped: bool, stride: usize) {
         struck += u64::from(has_struck);
         errors += seen;
     }
-    assert!(struck > 40 && errors > 40, "{struck} {errors}");
+    let enough = rounds(15, 40);
+    assert!(struck > enough && errors > enough as usize, "{struck} {errors}");
 }
 
 #[test]
 fn whatever_fails_what_was_durable_is_there_after_a_crash() {
-    sweep(Fault::Error, false, 2);
+    sweep(Fault::Error, false, rounds(5, 2));
 }
 
 #[test]
 fn wherever_the_disk_is_full_what_was_durable_is_there_after_a_crash() {
-    sweep(Fault::DiskFull, false, 2);
+    sweep(Fault::DiskFull, false, rounds(5, 2));
 }
 
 #[test]
 fn whatever_fails_a_store_that_is_let_go_opens_again() {
-    sweep(Fault::Error, true, 3);
-    sweep(Fault::DiskFull, true, 5);
+    sweep(Fault::Error, true, rounds(7, 3));
+    sweep(Fault::DiskFull, true, rounds(9, 5));
 }
 
 #[test]

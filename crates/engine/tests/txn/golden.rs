@@ -2,8 +2,8 @@
 //! and holds what was committed.
 //!
 //! A change of either format bumps its version and adds files beside the old ones, which then have
-//! to be refused by name, or read. `MILLPOND_BLESS=1 cargo test -p millpond --test txn golden`
-//! writes them.
+//! to be refused by name, or read. To write them:
+//! `MILLPOND_BLESS=1 cargo test -p millpond --test stores txn::golden`
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};

@@ -1,5 +1,5 @@
 //! Drawn histories of concurrent transactions, recorded and put to the judgement of
-//! [`history`](crate::history): by threads, and by one thread that goes on with one of several
+//! [`history`](crate::txn::history): by threads, and by one thread that goes on with one of several
 //! transactions at a time, so that a seed gives the same history again.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use millpond::{
     Db, Durability, Error, Isolation, Options, RawTree, Savepoint, Snapshot, Txn, TxnOptions,
 };
 
-use crate::history::{Anomaly, Entry, History, Key, Value};
+use crate::txn::history::{Anomaly, Entry, History, Key, Value};
 
 /// A key in a store: long, so that few of them fill a page.
 fn name(key: u8) -> Vec<u8> {

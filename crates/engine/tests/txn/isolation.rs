@@ -5,8 +5,8 @@
 //! one that is written down. A call that has to wait for a lock fails, since it would wait for a
 //! transaction of its own thread: that it does is how a scene tells a wait.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use millpond::internals::io::MemoryDevice;
@@ -221,21 +221,24 @@ fn no_dirty_read_by_calls_outside_transactions() {
     play(&[Serializable], |scene| {
         for commits in [false, true] {
             let before = scene.x();
-            let is_ending = AtomicBool::new(false);
+            let (is_ending, begun) = (AtomicBool::new(false), Barrier::new(3));
             let mut one = scene.begin();
             one.write_x(99).unwrap();
             one.write_x(1).unwrap();
             one.insert(b"fresh").unwrap();
             std::thread::scope(|scope| {
                 let look = |key: &'static [u8]| {
-                    let is_ending = &is_ending;
+                    let (is_ending, begun) = (&is_ending, &begun);
                     scope.spawn(move || {
+                        begun.wait();
                         let seen = scene.x.get(key).unwrap();
                         (seen, scene.x.contains(key).unwrap(), is_ending.load(Ordering::SeqCst))
                     })
                 };
                 let (old, fresh) = (look(b"key"), look(b"fresh"));
-                std::thread::sleep(Duration::from_millis(10));
+                begun.wait();
+                // Long enough for one that does not wait to be done.
+                std::thread::sleep(Duration::from_millis(2));
                 is_ending.store(true, Ordering::SeqCst);
                 if commits {
                     one.commit()

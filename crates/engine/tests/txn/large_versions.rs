@@ -71,7 +71,7 @@ fn child_that_deletes_and_replaces_large_values_under_a_snapshot() {
 #[test]
 fn a_large_value_that_a_snapshot_needs_is_never_in_memory_as_a_whole() {
     let (_folder, path) = place();
-    let name = "large_versions::child_that_deletes_and_replaces_large_values_under_a_snapshot";
+    let name = "txn::large_versions::child_that_deletes_and_replaces_large_values_under_a_snapshot";
     let bytes = resident_of_child(name, CHILD, &path);
     assert!(bytes <= RESIDENT_MAX, "{bytes} bytes");
 }
@@ -108,7 +108,7 @@ fn child_that_changes_large_values_otherwise() {
 #[test]
 fn so_is_one_that_a_running_transaction_replaced_before_or_that_goes_with_others() {
     let (_folder, path) = place();
-    let name = "large_versions::child_that_changes_large_values_otherwise";
+    let name = "txn::large_versions::child_that_changes_large_values_otherwise";
     let bytes = resident_of_child(name, OTHERWISE, &path);
     assert!(bytes <= RESIDENT_MAX, "{bytes} bytes");
 }

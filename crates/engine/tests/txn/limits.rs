@@ -53,7 +53,7 @@ fn child_that_writes_until_its_files_may_not_grow() {
 fn a_limit_of_file_sizes_is_a_full_disk_and_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s");
-    let name = "limits::child_that_writes_until_its_files_may_not_grow";
+    let name = "txn::limits::child_that_writes_until_its_files_may_not_grow";
     // In blocks of 512 bytes: 6 MiB. The signal is ignored, as Python does.
     let out = child(name, "trap '' XFSZ; ulimit -f 12288", &path);
     let text = String::from_utf8_lossy(&out.stdout).into_owned();

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use millpond::internals::io::spill_path;
 use millpond::{Db, Error, Options, RawTree, Snapshot, TxnError};
+use millpond_base::rounds::rounds;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -96,13 +97,13 @@ fn transact(db: &Db, tree: &RawTree, model: &mut Model, rng: &mut fastrand::Rng)
 
 #[test]
 fn snapshots_agree_with_a_model_when_nearly_all_versions_are_spilled() {
-    for seed in 0..2 {
+    for seed in 0..rounds(1, 2) {
         let mut rng = fastrand::Rng::with_seed(seed);
         let (_folder, path) = place();
         let db = Db::open(&path, options()).unwrap();
         let (tree, mut model) = (db.raw_tree("t").unwrap(), Model::new());
         let (mut snapshots, mut most) = (Vec::<(Snapshot, Model)>::new(), 0);
-        for _ in 0..16 {
+        for _ in 0..rounds(8, 16) {
             for _ in 0..rng.u32(..1500) {
                 change(&tree, &mut model, &mut rng);
             }

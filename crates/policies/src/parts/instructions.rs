@@ -1,7 +1,7 @@
 //! The instruction sets that page values are computed with, and what all of them need of a log.
 
 // Where only the portable instructions exist, the terms are unused.
-#![cfg_attr(any(loom, shuttle, miri, tsan, not(target_arch = "x86_64")), allow(dead_code))]
+#![cfg_attr(any(feature = "model", miri, tsan, not(target_arch = "x86_64")), allow(dead_code))]
 
 /// What values are computed with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,11 +23,11 @@ impl Instructions {
     pub fn are_here(self) -> bool {
         match self {
             Instructions::Portable => true,
-            #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle, miri, tsan))))]
+            #[cfg(all(target_arch = "x86_64", not(any(feature = "model", miri, tsan))))]
             Instructions::Avx2 => is_x86_feature_detected!("avx2"),
-            #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle, miri, tsan))))]
+            #[cfg(all(target_arch = "x86_64", not(any(feature = "model", miri, tsan))))]
             Instructions::Avx512 => is_x86_feature_detected!("avx512f"),
-            #[cfg(not(all(target_arch = "x86_64", not(any(loom, shuttle, miri, tsan)))))]
+            #[cfg(not(all(target_arch = "x86_64", not(any(feature = "model", miri, tsan)))))]
             Instructions::Avx2 | Instructions::Avx512 => false,
         }
     }

@@ -39,7 +39,7 @@ pub struct Stamps {
 
 zeros!(Stamps { log, heads, state });
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(feature = "model"))]
 const _: () = assert!(size_of::<Stamps>() == 64 && std::mem::offset_of!(Stamps, log) == 0);
 
 impl Default for Stamps {

@@ -184,7 +184,7 @@ impl Worth {
     }
 
     /// What a batch of values at `now` has in common.
-    #[cfg_attr(any(loom, shuttle, miri, tsan, not(target_arch = "x86_64")), allow(dead_code))]
+    #[cfg_attr(any(feature = "model", miri, tsan, not(target_arch = "x86_64")), allow(dead_code))]
     #[inline]
     pub(super) fn terms(&self, now: u32) -> Terms {
         let rings = self.tracking.rings();

@@ -13,7 +13,7 @@
 //! The line is written by others at any time. It is read by one instruction of assembly: to the
 //! language, some relaxed loads, which is what [`Stamps::copy`] does one by one.
 
-#[cfg(all(target_arch = "x86_64", not(any(loom, shuttle, miri, tsan))))]
+#[cfg(all(target_arch = "x86_64", not(any(feature = "model", miri, tsan))))]
 use super::instructions::Instructions;
 use super::stamps::Stamps;
 use super::worth::Worth;
@@ -23,7 +23,7 @@ impl Worth {
     /// `values` has room for, and to the bit what [`Worth::value`] returns for each.
     #[inline]
     pub fn values<'a>(&self, now: u32, values: &mut [f32], line: impl Fn(usize) -> &'a Stamps) {
-        #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle, miri, tsan))))]
+        #[cfg(all(target_arch = "x86_64", not(any(feature = "model", miri, tsan))))]
         match self.instructions() {
             // SAFETY: `Worth` names only instructions that were found on this machine.
             Instructions::Avx2 => return unsafe { x86::by_avx2(self, now, values, line) },
@@ -37,7 +37,7 @@ impl Worth {
     }
 }
 
-#[cfg(all(target_arch = "x86_64", not(any(loom, shuttle, miri, tsan))))]
+#[cfg(all(target_arch = "x86_64", not(any(feature = "model", miri, tsan))))]
 mod x86 {
     use std::arch::asm;
     use std::arch::x86_64::*;

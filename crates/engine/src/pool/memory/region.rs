@@ -82,9 +82,8 @@ impl FrameMemory {
         self.start
     }
 
-    /// Makes writes to frames fatal, or allowed again; the last ones may be left out.
-    #[cfg(test)]
-    pub(crate) fn forbid_writes(&self, forbid: bool) {
+    /// Makes writes to frames fatal, or allows them again; the last ones may be left out.
+    pub(crate) fn forbid_writes(&self, forbid: bool) -> std::io::Result<()> {
         use rustix::mm::{MprotectFlags, mprotect};
         let flags = match forbid {
             true => MprotectFlags::READ,
@@ -93,7 +92,8 @@ impl FrameMemory {
         let bytes = self.frames as usize * self.stride / HUGE * HUGE;
         // SAFETY: part of the own mapping. A thread that writes there meanwhile ends the process,
         // which is what the caller wants to find out.
-        unsafe { mprotect(self.start.as_ptr().cast(), bytes, flags) }.unwrap();
+        unsafe { mprotect(self.start.as_ptr().cast(), bytes, flags) }?;
+        Ok(())
     }
 
     /// Returns the frame `id`, or `None` if there is none.

@@ -86,7 +86,7 @@ impl EvictorThreads {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(feature = "model")))]
 mod tests {
     use std::sync::atomic::AtomicBool;
 

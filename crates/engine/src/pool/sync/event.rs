@@ -40,7 +40,7 @@ impl Event {
 
     /// Sleeps for a moment: the caller looks again then, whatever happened.
     pub(crate) fn nap(&self, moment: Duration, is_due: impl FnOnce() -> bool) {
-        if cfg!(any(loom, shuttle)) {
+        if cfg!(feature = "model") {
             // Time does not pass there.
             millpond_base::sync::thread::yield_now();
         } else {
@@ -76,7 +76,7 @@ impl Event {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(all(test, not(feature = "model")))]
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;

@@ -15,6 +15,7 @@ mod opening;
 mod paths;
 mod policies;
 mod read_ahead;
+mod read_path;
 mod scans;
 mod stale;
 mod stores;

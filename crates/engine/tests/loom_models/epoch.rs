@@ -1,14 +1,10 @@
 //! Epochs under every order that their memory orderings allow: they alone must keep a frame from
 //! being used again while somebody reads it, although readers of the pool validate as well.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p millpond --test 'loom_*'`
-//!
 //! Seen to fail without the fence of `Epochs::enter`, without that of `Epochs::give_up` and without
 //! that of `Epochs::oldest`. Loom never lets a load see what is stored later, so the release with
 //! which a thread leaves its epoch is beyond it: that one pairs with the acquire in `oldest`, after
 //! which the frame is written.
-#![cfg(loom)]
-
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread;

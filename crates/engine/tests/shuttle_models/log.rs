@@ -1,27 +1,18 @@
 //! The log's protocols under schedules that shuttle draws: the ring that threads fill and a leader
 //! empties, leaders and those who wait for them, a full buffer, failures, the background thread.
 //!
-//! `RUSTFLAGS="--cfg shuttle" cargo test -p millpond --test 'shuttle_*'`
-//!
 //! What shuttle cannot see are weak orderings: the ring's marks are published with Release and read
 //! with Acquire, which `log/ring.rs` argues, and the sanitizers watch.
-#![cfg(shuttle)]
-
-#[path = "pool/schedules.rs"]
-mod schedules;
-#[path = "log/support.rs"]
-#[allow(dead_code)]
-mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::schedules::{check, seed};
+use crate::support::{Entry, ID, append, check_at, read, tiny};
 use millpond::internals::io::{Device, FaultyDevice, MemoryDevice};
 use millpond::internals::log::{Log, LogCounts, LogError, LogOptions};
 use millpond_base::Lsn;
-use schedules::{check, seed};
-use support::{Entry, ID, append, check_at, read, tiny};
 
 /// Schedules of each model.
 const SCHEDULES: usize = 300;

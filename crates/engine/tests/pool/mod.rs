@@ -1,7 +1,7 @@
 //! The pool under a small structure that thrashes it, in every combination of strategies.
 
-mod forest;
-mod storage;
+pub mod forest;
+pub mod storage;
 mod stories;
 
 use std::sync::Arc;

@@ -6,6 +6,3 @@ mod hash_stress;
 mod heap_model;
 mod heap_stress;
 mod registration;
-#[allow(dead_code, reason = "its failures are for the pool's own tests")]
-#[path = "../pool/storage.rs"]
-mod storage;

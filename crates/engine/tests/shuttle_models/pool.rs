@@ -1,8 +1,6 @@
 //! The pool's protocols under schedules that shuttle draws: loads, attaching, cooling, eviction,
 //! deletion and write-back of a small structure in a very small pool.
 //!
-//! `RUSTFLAGS="--cfg shuttle" cargo test -p millpond --test 'shuttle_*'`
-//!
 //! Seen to fail with each of these mistakes built in: a reader does not look at its parent again
 //! once it has the child; a version does not grow; a reader becomes a writer whatever the version;
 //! a load begins without a second look at the swip; claiming a loaded page ends its in-flight load;
@@ -14,21 +12,13 @@
 //!
 //! What shuttle cannot see are weak orderings, and what happens between two reads of one page:
 //! only latches, atomics and locks are places where it changes threads.
-#![cfg(shuttle)]
-
-#[path = "pool/forest.rs"]
-#[allow(dead_code)]
-mod forest;
-#[path = "pool/schedules.rs"]
-mod schedules;
-#[path = "pool/storage.rs"]
-#[allow(dead_code)]
-mod storage;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use forest::{FAN_OUT, Forest};
+use crate::forest::{FAN_OUT, Forest};
+use crate::schedules::{check, seed};
+use crate::storage::MemoryStorage;
 use millpond::internals::page::PageType;
 use millpond::internals::pool::stats::counters::Counter;
 use millpond::internals::pool::{
@@ -39,8 +29,6 @@ use millpond_base::Reason;
 use millpond_policies::config::Spec;
 use millpond_policies::contract::{HitHook, PolicySpec, Shape};
 use millpond_policies::policy::{LeanEvict, Lru, Random};
-use schedules::{check, seed};
-use storage::MemoryStorage;
 
 const PAGE: usize = 512;
 const FRAMES: u32 = 8;

@@ -1,17 +1,11 @@
 //! Evictor threads under schedules that shuttle draws: no work is left while all of them sleep, and
 //! there are never more at work than were asked for.
-//!
-//! `RUSTFLAGS="--cfg shuttle" cargo test -p millpond --test 'shuttle_*'`
-#![cfg(shuttle)]
-
-#[path = "pool/schedules.rs"]
-mod schedules;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::schedules::check;
 use millpond::internals::pool::replacement::evictor_threads::EvictorThreads;
-use schedules::check;
 use shuttle::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 const LONG: Duration = Duration::from_secs(3600);

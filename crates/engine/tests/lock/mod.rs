@@ -1,5 +1,4 @@
 //! The lock manager, seen from outside: what is granted, who waits, who gives way.
-#![cfg(not(any(loom, shuttle)))]
 
 mod deadlocks;
 mod escalation;

@@ -2,25 +2,19 @@
 //! writes it back, a thread that changes it, and checkpoints that say from where on a recovery
 //! reads the log.
 //!
-//! `RUSTFLAGS="--cfg shuttle" cargo test -p millpond --test 'shuttle_*'`
-//!
 //! The oracle is a recovery at any moment: it starts from nothing, reads the log from the last
 //! checkpoint's bound on, and must come to the page as it was, or find it on storage as it was at
 //! the last sync before that checkpoint. Seen to fail with each of these mistakes built
 //! in: *dirty* and *being written* are looked at one after the other, by the checkpoint or by the
 //! evictor; a page gets dirty after a look at whether it is being written; the bound is taken after
 //! the sync.
-#![cfg(shuttle)]
-
-#[path = "pool/schedules.rs"]
-mod schedules;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::schedules::{check, seed};
 use millpond::internals::pool::FrameHeader;
 use millpond_base::{FrameId, Lsn};
-use schedules::{check, seed};
 use shuttle::sync::Mutex;
 
 /// Schedules of each model: most races want four steps of three threads in one order.

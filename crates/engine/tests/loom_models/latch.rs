@@ -1,12 +1,8 @@
 //! The latch word under every order that its memory orderings allow.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p millpond --test 'loom_*'`
-//!
 //! Seen to fail without the release fence in `Latch::take`, and without that in
 //! `Latch::try_upgrade`; without the acquire fence in `Latch::is_still`; and with a version that
 //! does not grow when an exclusive hold ends.
-#![cfg(loom)]
-
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};

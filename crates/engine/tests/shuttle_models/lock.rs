@@ -1,21 +1,15 @@
 //! Waiting for locks and being woken under schedules that shuttle draws.
 //!
-//! `RUSTFLAGS="--cfg shuttle" cargo test -p millpond --test 'shuttle_*'`
-//!
 //! Time stands still here: nobody's wait runs out. So a wake-up that is lost, or a circle that is
 //! not found, leaves threads that wait for ever, and shuttle reports it.
-#![cfg(shuttle)]
-
-#[path = "pool/schedules.rs"]
-mod schedules;
 
 use std::ops::Bound::Included;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
+use crate::schedules::{check, seed};
 use millpond::internals::lock::LockMode::{S, X};
 use millpond::internals::lock::{LockError, LockManager, LockMode, LockOptions, LockOwner};
-use schedules::{check, seed};
 
 const SCHEDULES: usize = 400;
 const KEYS: u8 = 4;

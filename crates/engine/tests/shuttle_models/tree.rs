@@ -1,26 +1,19 @@
 //! The tree's protocol under schedules that shuttle draws: two or three threads insert, remove,
 //! look up and scan in a tree of tiny pages, over a pool that holds a part of it.
 //!
-//! `RUSTFLAGS="--cfg shuttle" cargo test -p millpond --test 'shuttle_*'`
-//!
 //! Seen to fail with each of these mistakes built in: a reader does not look at its parent again
 //! once it has the child; a version does not grow, or not the parent's when a child is evicted;
 //! children that moved to another node keep their old parent; a page goes before its children, or
 //! while it is being written; the thread that claims a loaded page ends its in-flight
 //! I/O; a cursor shows all of a leaf that merged behind it.
-#![cfg(shuttle)]
-
-#[path = "pool/schedules.rs"]
-mod schedules;
-#[path = "pool/storage.rs"]
-#[allow(dead_code)]
-mod storage;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::schedules::{check, seed};
+use crate::storage::MemoryStorage;
 use millpond::internals::btree::{self, BTree};
 use millpond::internals::pool::stats::counters::Counter;
 use millpond::internals::pool::{
@@ -31,8 +24,6 @@ use millpond_base::Reason;
 use millpond_policies::config::Spec;
 use millpond_policies::contract::{HitHook, PolicySpec, Shape};
 use millpond_policies::policy::{LeanEvict, Random};
-use schedules::{check, seed};
-use storage::MemoryStorage;
 
 const PAGE: usize = 512;
 const FRAMES: u32 = 10;

@@ -1,0 +1,9 @@
+//! All tests of the command line, in one program.
+
+mod advise;
+mod bench;
+mod command_line;
+mod laboratory;
+mod paper;
+mod stores;
+mod tour;

@@ -1,0 +1,17 @@
+//! Tests of the engine's layers below the store, in one program: each program links the engine
+//! anew.
+
+mod btree;
+mod check;
+mod faulty_device;
+mod file_device;
+mod lock;
+mod log;
+mod mutations;
+mod page_store;
+mod pool;
+mod pool_evictors;
+mod pool_faults;
+mod redo;
+mod structure_damage;
+mod structures;

@@ -1,0 +1,6 @@
+//! Words that threads share without a lock, under every order that their memory orderings allow.
+//!
+//! `cargo test -p millpond --features loom --test loom_models`
+
+mod epoch;
+mod latch;

@@ -1,0 +1,6 @@
+//! Tests of stores as users see them, in one program: each program links the engine anew.
+
+mod db;
+mod examples;
+mod golden_file;
+mod txn;

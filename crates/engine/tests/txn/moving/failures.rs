@@ -1,0 +1,109 @@
+//! Power failures, failing operations and full disks while pages move.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use millpond::Db;
+use millpond::internals::heap::RecordId;
+use millpond::internals::io::{Device, Fault, FaultyDevice, MemoryDevice, PowerSupply};
+use millpond_base::rounds::rounds;
+
+use super::scene::{build, fill, holds, is_built, is_tight, options, sound};
+
+struct Powered {
+    supply: PowerSupply,
+    data: Arc<FaultyDevice>,
+    log: Arc<FaultyDevice>,
+    db: Db,
+    records: BTreeMap<RecordId, Vec<u8>>,
+}
+
+const ROWS: u32 = 500;
+
+fn powered() -> Powered {
+    let supply = PowerSupply::new();
+    let device = |name| -> Arc<FaultyDevice> { supply.device(name, MemoryDevice::new()) };
+    let (data, log) = (device("data"), device("log"));
+    // Writes in the background would be tried again, and tell nobody that they failed.
+    let options = options(80).lab(|lab| lab.background_writer = false);
+    let db = Db::open_on_devices(data.clone(), log.clone(), options).unwrap();
+    let records = build(&db, 2500, ROWS);
+    db.flush().unwrap();
+    Powered { supply, data, log, db, records }
+}
+
+/// Opens what a power failure leaves, in several ways.
+fn survives(world: &Powered, nth: u64, what: &str) {
+    for seed in 0..3 {
+        let (_supply, devices) = world.supply.images(nth * 10 + seed);
+        let [data, log] = [devices[0].clone(), devices[1].clone()];
+        let db = Db::open_on_devices(data.clone(), log, options(80)).unwrap();
+        is_built(&db, ROWS, &world.records, what);
+        fill(&db, "next", 200);
+        let shrunk = db.shrink().unwrap();
+        is_tight(&*data, &db, &shrunk);
+        is_built(&db, ROWS, &world.records, what);
+        holds(&db, "next", 200, what);
+        db.close().unwrap();
+        sound(data, what);
+    }
+}
+
+#[test]
+fn a_power_failure_while_pages_move_loses_nothing() {
+    let (mut cuts, mut nth) = (0, 1);
+    loop {
+        let what = format!("cut at {nth}");
+        let world = powered();
+        world.supply.cut_at(nth);
+        let shrunk = world.db.shrink();
+        if !world.supply.is_off() {
+            let shrunk = shrunk.unwrap();
+            assert!(shrunk.pages_moved > 50, "{what}: {shrunk:?}");
+            break;
+        }
+        survives(&world, nth, &what);
+        (cuts, nth) = (cuts + 1, nth + rounds(19, 5));
+    }
+    assert!(cuts > rounds(3, 10), "{cuts}");
+}
+
+#[test]
+fn an_operation_that_fails_while_pages_move_loses_nothing() {
+    let faults = [Fault::Error, Fault::DiskFull];
+    let (mut failed, mut nth) = (0, 1);
+    loop {
+        let fault = faults[nth as usize % faults.len()];
+        let what = format!("{fault:?} at {nth}");
+        let world = powered();
+        world.supply.fail_at(nth, fault);
+        let shrunk = world.db.shrink();
+        if world.supply.is_fault_due() {
+            let shrunk = shrunk.unwrap();
+            assert!(shrunk.pages_moved > 50, "{what}: {shrunk:?}");
+            break;
+        }
+        failed += u32::from(shrunk.is_err());
+        // What is in memory is right, as is what a crash leaves.
+        is_built(&world.db, ROWS, &world.records, &what);
+        survives(&world, nth, &what);
+        nth += rounds(37, 11);
+    }
+    assert!(failed > 0, "none of {nth}");
+}
+
+#[test]
+fn pages_move_though_no_file_can_grow() {
+    let world = powered();
+    for device in [&world.data, &world.log] {
+        device.limit_room(0);
+    }
+    let lengths = (world.data.length(), world.log.length());
+    let shrunk = world.db.shrink().unwrap();
+    assert!(shrunk.pages_moved > 50, "{shrunk:?}");
+    is_tight(&*world.data, &world.db, &shrunk);
+    assert!(world.data.length() < lengths.0 && world.log.length() <= lengths.1);
+    is_built(&world.db, ROWS, &world.records, "no room");
+    world.db.close().unwrap();
+    sound(world.data, "no room");
+}

@@ -1,0 +1,15 @@
+//! All tests of the laboratory from outside but `goldens`, in one program.
+
+mod bounds;
+mod common;
+mod curves;
+mod equivalences;
+mod experiment;
+mod report;
+mod simulator;
+mod tier1_pool;
+mod tier2_models;
+mod tier2_optimum;
+mod tier2_twins;
+mod tier2_util;
+mod watt;

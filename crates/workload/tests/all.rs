@@ -1,0 +1,12 @@
+//! All tests of the crate from outside, in one program.
+
+mod contract;
+mod formats;
+mod generators;
+mod mutations;
+mod shared_traces;
+mod stat;
+mod tpcc;
+mod tpcc_check;
+mod write;
+mod ycsb;
