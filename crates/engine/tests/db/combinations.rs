@@ -102,7 +102,7 @@ fn every_combination_does_what_a_map_does_while_its_pool_thrashes() {
 fn any_policy_with_a_compiled_hot_half_replaces_pages() {
     for half in [Combination::SwizzledNoHook, Combination::SwizzledAny] {
         for policy in half.policies() {
-            run(half, policy, rounds(300, 800));
+            run(half, policy, rounds(600, 800));
         }
     }
 }
