@@ -57,7 +57,7 @@
         dead_code,
         unused_imports,
         unused_macros,
-        reason = "a model checker builds no `Db`, and what only `internals` shows is unused without it"
+        reason = "without `Db`, or without `internals`, some of it has no user"
     )
 )]
 

@@ -104,7 +104,7 @@ fn every_combination_does_what_a_map_does_while_its_pool_thrashes() {
 #[test]
 fn every_policy_replaces_pages_of_a_users_store() {
     for policy in live_policies() {
-        run(Combination::SwizzledAny, policy, rounds(300, 800));
+        run(Combination::SwizzledAny, policy, rounds(600, 800));
     }
 }
 

@@ -47,7 +47,7 @@ fn look(db: &dyn TestStore, tree: &dyn TestTree, random: &mut fastrand::Rng) {
     }
     for outer in (0..KEYS).step_by(41) {
         let seen = tree.read(&key(outer), |bytes| {
-            for _ in 0..rounds(20, 50) {
+            for _ in 0..rounds(10, 50) {
                 let n = random.u32(..KEYS);
                 let inner = tree.read(&key(n), |inner| inner == &model[&n][..]);
                 // A large value in the same leaf may have to be loaded, which the latch forbids.
@@ -80,7 +80,7 @@ fn closures_of_every_combination_see_what_a_map_holds_while_the_pool_thrashes() 
         let mut random = fastrand::Rng::with_seed(*combination as u64);
         look(&*db, &*db.tree("tree").unwrap(), &mut random);
         let evictions = db.stats().evictions;
-        assert!(evictions > rounds(100, 200), "{combination:?}: {evictions}");
+        assert!(evictions > rounds(60, 200), "{combination:?}: {evictions}");
         db.close().unwrap();
         assert_sound(&path);
     }

@@ -2,6 +2,7 @@
 
 use millpond::internals::io::{MemoryDevice, PowerSupply};
 use millpond::{Db, Error, Options};
+use millpond_base::rounds::rounds;
 
 fn make(supply: &PowerSupply, page_size: u32) -> Result<(), Error> {
     let device = |name| supply.device(name, MemoryDevice::from_bytes(&[]));
@@ -26,7 +27,7 @@ fn a_store_whose_making_was_cut_off_is_made_anew() {
                 break;
             }
             assert!(supply.is_off(), "{page_size}: operation {cut} failed by itself");
-            for seed in 0..6 {
+            for seed in 0..rounds(2, 6) {
                 let (_power, images) = supply.images(seed);
                 let (data, log) = (images[0].clone(), images[1].clone());
                 let db = Db::open_on_devices(data, log, options(page_size))

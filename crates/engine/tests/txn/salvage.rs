@@ -326,10 +326,9 @@ fn a_store_is_what_it_was_at_the_damage_of_its_log() {
 /// an image is in the way.
 #[test]
 fn newer_pages_on_storage_are_made_anew_or_refused() {
-    let (saved, refused) = salvage_at_random(Storage::Busy, 100..rounds(105, 112));
+    let (saved, refused) = salvage_at_random(Storage::Busy, 100..112);
     println!("{saved} saved, {refused} refused");
-    let enough = rounds(3, 10);
-    assert!(saved > enough && refused > enough, "{saved} {refused}");
+    assert!(saved > 10 && refused > 10, "{saved} {refused}");
 }
 
 /// The store refuses to open, with and without salvage, for damage in the byte at `lsn`.

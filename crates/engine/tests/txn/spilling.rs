@@ -103,7 +103,7 @@ fn snapshots_agree_with_a_model_when_nearly_all_versions_are_spilled() {
         let db = Db::open(&path, options()).unwrap();
         let (tree, mut model) = (db.raw_tree("t").unwrap(), Model::new());
         let (mut snapshots, mut most) = (Vec::<(Snapshot, Model)>::new(), 0);
-        for _ in 0..rounds(8, 16) {
+        for _ in 0..rounds(6, 16) {
             for _ in 0..rng.u32(..1500) {
                 change(&tree, &mut model, &mut rng);
             }
