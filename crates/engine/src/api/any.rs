@@ -5,8 +5,6 @@
 use std::sync::Arc;
 
 use crate::btree::ValueReader;
-use crate::hash_index::Entries;
-use crate::heap::Records;
 use crate::pool::Pool;
 use crate::store::combinations;
 use crate::store::combinations::with_user_combinations;
@@ -131,8 +129,6 @@ pub(crate) use {by_combination, by_combination_arms};
 
 type Shared<M> = Arc<Store<M>>;
 type PoolReader<'t, M> = ValueReader<'t, Pool<M>>;
-type PoolEntries<'t, M> = Entries<'t, Pool<M>>;
-type PoolRecords<'t, M> = Records<'t, Pool<M>>;
 
 with_user_combinations! { any! {
     /// A store.
@@ -162,15 +158,7 @@ with_user_combinations! { any! {
     AnyHashIndex: StoreHashIndex
 } }
 with_user_combinations! { any! {
-    /// The entries of a hash index.
-    AnyEntries<'t>: PoolEntries
-} }
-with_user_combinations! { any! {
     /// A heap's handle.
     #[derive(Clone)]
     AnyHeap: StoreHeap
-} }
-with_user_combinations! { any! {
-    /// The records of a heap.
-    AnyRecords<'t>: PoolRecords
 } }

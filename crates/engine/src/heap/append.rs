@@ -24,6 +24,41 @@ struct Open<'o, P: Pages> {
     count: usize,
 }
 
+/// What is done with an id that a record could get.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Placing {
+    /// Another one is looked for.
+    Refuse,
+    /// It is returned, and the record is inserted later, if there is still room then.
+    Choose,
+    /// The record is inserted.
+    Insert,
+}
+
+/// An item that is to be inserted, and what is done with an id that it could get: a free one, or
+/// that of a record that this transaction removed.
+pub(crate) struct Wanted<'a, 'm> {
+    pub(crate) new: New<'a>,
+    pub(crate) may: &'m mut dyn FnMut(RecordId, Option<u64>) -> Placing,
+}
+
+impl Wanted<'_, '_> {
+    /// Inserts it into a data page, or chooses its place there; returns the place, or `None` if
+    /// there is none for it.
+    pub(crate) fn put_into<P: Pages>(&mut self, page: &mut Write<'_, P>) -> Option<RecordId> {
+        let data = Data(page.view());
+        let (number, mut placing) = (data.number(), Placing::Refuse);
+        let slot = data.slot_for(self.new.len(), &mut |slot, removed| {
+            placing = (self.may)(RecordId::new(number, slot), removed);
+            placing != Placing::Refuse
+        })?;
+        if placing == Placing::Insert && !DataMut(page.page_mut()).insert_at(slot, self.new) {
+            return None;
+        }
+        Some(RecordId::new(number, slot))
+    }
+}
+
 impl<P: Pages> Heap<P> {
     /// Appends a record, or inserts it where one was removed; returns its id.
     ///
@@ -50,7 +85,8 @@ impl<P: Pages> Heap<P> {
         while let Some(record) = records.peek() {
             self.check_size(record.as_ref().len())?;
             let mut too_long = None;
-            self.at_tail(&mut |mut data| {
+            self.at_tail(&mut |page| {
+                let mut data = DataMut(page.page_mut());
                 let mut any = false;
                 while let Some(record) = records.peek() {
                     let record = record.as_ref();
@@ -80,15 +116,39 @@ impl<P: Pages> Heap<P> {
         if len > max { Err(WriteError::TooLong { len, max }) } else { Ok(()) }
     }
 
+    /// Finds an id for a record, and inserts the record if `may` says so; returns the id. It must be
+    /// called until `may` accepts one. If the place is that of a record that a transaction removed,
+    /// `may` receives the transaction. It is called under the page's latch.
+    ///
+    /// # Errors
+    /// As [`Heap::append`].
+    pub(crate) fn place_record(
+        &self,
+        record: &[u8],
+        may: &mut dyn FnMut(RecordId, Option<u64>) -> Placing,
+    ) -> Result<RecordId, WriteError> {
+        self.check_size(record.len())?;
+        Ok(self.put_where(Wanted { new: New::Record(record), may })?)
+    }
+
     /// Inserts an item into any page with room.
     pub(crate) fn put(&self, new: New<'_>) -> Result<RecordId, PoolError> {
-        if let Some(id) = self.put_into_hole(new)? {
+        // The place of a removed record is its transaction's.
+        let may = &mut |_, removed: Option<u64>| match removed {
+            None => Placing::Insert,
+            Some(_) => Placing::Refuse,
+        };
+        self.put_where(Wanted { new, may })
+    }
+
+    fn put_where(&self, mut wanted: Wanted<'_, '_>) -> Result<RecordId, PoolError> {
+        if let Some(id) = self.put_into_hole(&mut wanted)? {
             return Ok(id);
         }
         let mut id = RecordId(0);
-        self.at_tail(&mut |mut data| match data.insert(new) {
-            Some(slot) => {
-                id = RecordId::new(data.read().number(), slot);
+        self.at_tail(&mut |page| match wanted.put_into(page) {
+            Some(place) => {
+                id = place;
                 true
             }
             None => false,
@@ -98,7 +158,7 @@ impl<P: Pages> Heap<P> {
 
     /// Calls `fill` with the last data page, and with new ones after it until it returns that it
     /// inserted an item.
-    fn at_tail(&self, fill: &mut impl FnMut(DataMut<'_>) -> bool) -> Result<(), PoolError> {
+    fn at_tail(&self, fill: &mut impl FnMut(&mut Write<'_, P>) -> bool) -> Result<(), PoolError> {
         while !self.pages.run(|mtr| self.attempt_tail(mtr, fill))? {}
         Ok(())
     }
@@ -106,7 +166,7 @@ impl<P: Pages> Heap<P> {
     fn attempt_tail<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
-        fill: &mut impl FnMut(DataMut<'_>) -> bool,
+        fill: &mut impl FnMut(&mut Write<'_, P>) -> bool,
     ) -> Try<bool> {
         let (mut directory, mut level) = self.root_page(mtr)?;
         let mut open = None;
@@ -149,9 +209,13 @@ impl<P: Pages> Heap<P> {
     }
 
     /// Lets `fill` insert items into a data page; a page where nothing fits stays as it is.
-    fn fill(&self, page: &mut Write<'_, P>, fill: &mut impl FnMut(DataMut<'_>) -> bool) -> bool {
+    fn fill(
+        &self,
+        page: &mut Write<'_, P>,
+        fill: &mut impl FnMut(&mut Write<'_, P>) -> bool,
+    ) -> bool {
         let number = Data(page.view()).number();
-        let filled = fill(DataMut(page.page_mut()));
+        let filled = fill(page);
         if filled && self.tail.load(Ordering::Relaxed) != number {
             self.tail.store(number, Ordering::Relaxed);
         }
@@ -163,7 +227,7 @@ impl<P: Pages> Heap<P> {
         &self,
         mtr: &'o MiniTransaction<'o, P>,
         open: Open<'o, P>,
-        fill: &mut impl FnMut(DataMut<'_>) -> bool,
+        fill: &mut impl FnMut(&mut Write<'_, P>) -> bool,
     ) -> Try<bool> {
         let Open { directory, level, count } = open;
         debug_assert!(count < self.form.fan_out());

@@ -13,6 +13,7 @@ pub mod entry;
 pub mod error;
 pub mod handle;
 mod housekeeping;
+pub(crate) mod member;
 pub(crate) mod merging;
 mod named;
 pub(crate) mod opened;

@@ -12,6 +12,7 @@ use crate::pool::{Anchor, Pool, PoolError, PoolStrategy};
 use crate::store::entry::{Entry, Structure};
 use crate::store::error::Error;
 use crate::store::error::lab::LabError;
+use crate::txn;
 
 /// A structure with its name, shared by all its handles.
 pub(crate) struct Open<S> {
@@ -29,6 +30,18 @@ impl<S> Open<S> {
     /// Whether somebody wants the background merge to leave it alone.
     pub(crate) fn is_resting(&self) -> bool {
         self.resting.load(Ordering::Acquire) > 0
+    }
+}
+
+/// What holds a structure of any kind open.
+pub(crate) trait Holds: Send + Sync {
+    /// The structure.
+    fn held(&self) -> &dyn txn::Structure;
+}
+
+impl<S: txn::Structure> Holds for Open<S> {
+    fn held(&self) -> &dyn txn::Structure {
+        &self.structure
     }
 }
 
@@ -119,6 +132,26 @@ impl<M: PoolStrategy> Opened<M> {
             Opened::Tree(_) => Structure::Tree,
             Opened::Hash(_) => Structure::Hash,
             Opened::Heap(_) => Structure::Heap,
+        }
+    }
+
+    /// It, as transactions and versions see it; `None` where there are trees only, and it is none.
+    pub(crate) fn as_structure(&self) -> Option<&dyn txn::Structure> {
+        match self {
+            Opened::Tree(tree) => Some(&tree.structure),
+            // There is none; but the compiler must know, or it compiles what follows.
+            Opened::Hash(_) | Opened::Heap(_) if M::TREES_ONLY => None,
+            Opened::Hash(index) => Some(&index.structure),
+            Opened::Heap(heap) => Some(&heap.structure),
+        }
+    }
+
+    /// The owner id in the headers of its pages.
+    pub(crate) fn owner(&self) -> u32 {
+        match self {
+            Opened::Tree(tree) => tree.structure.owner(),
+            Opened::Hash(index) => index.structure.owner(),
+            Opened::Heap(heap) => heap.structure.owner(),
         }
     }
 

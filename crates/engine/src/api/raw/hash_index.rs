@@ -4,14 +4,18 @@
 //! this crate. All changes of an entry go through one call, so that there is little of it.
 
 use crate::api::any::*;
-use crate::api::place::counted::{DELETE, GET, PUT, ScanCount};
+use crate::api::place::at::{Alone, InTxn, Inside, Where, Writes};
+use crate::api::place::counted::{DELETE, GET, PUT};
 use crate::api::place::range::RawEntry;
+use crate::api::place::scan::{self, Scan};
 use crate::api::raw::hash_entries::RawEntries;
+use crate::btree::WriteCondition;
 use crate::hash_index::{HashStats, Limits};
 use crate::page::Scratch;
 use crate::pool::Shared;
 use crate::pool::borrowed::BorrowedPage;
 use crate::store::error::Error;
+use crate::store::member::Member;
 
 /// A named hash index: an unordered map of byte strings.
 ///
@@ -19,11 +23,12 @@ use crate::store::error::Error;
 /// some moment between its beginning and its end. A key and its value together have at most
 /// [`Limits::entry_max`] bytes.
 #[derive(Clone)]
-pub struct RawHashIndex {
+pub struct RawHashIndex<W = Alone> {
     any: AnyHashIndex,
+    at: W,
 }
 
-impl std::fmt::Debug for RawHashIndex {
+impl<W: Where> std::fmt::Debug for RawHashIndex<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RawHashIndex").field("name", &self.name()).finish_non_exhaustive()
     }
@@ -41,11 +46,47 @@ enum Change<'a> {
 
 impl RawHashIndex {
     pub(crate) fn new(any: AnyHashIndex) -> RawHashIndex {
-        RawHashIndex { any }
+        RawHashIndex { any, at: Alone }
     }
 
     pub(crate) fn any(&self) -> &AnyHashIndex {
         &self.any
+    }
+
+    /// The same index, read and written in another place.
+    pub(crate) fn at<W: Where>(&self, at: W) -> RawHashIndex<W> {
+        RawHashIndex { any: self.any.clone(), at }
+    }
+
+    /// Walks the whole index and says what it is made of.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// println!("{:?}", sessions.stats()?);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`RawHashIndex::get_with`].
+    pub fn stats(&self) -> Result<HashStats, Error> {
+        each!(AnyHashIndex, &self.any, index => index.look(|index| index.stats()))
+    }
+}
+
+impl<W: Where> RawHashIndex<W> {
+    fn member(&self) -> &dyn Member {
+        each!(AnyHashIndex, &self.any, index => index)
+    }
+
+    /// The name of an entry, by which transactions and snapshots know it.
+    fn name_of(&self, key: &[u8]) -> Vec<u8> {
+        let mut name = Vec::new();
+        each!(AnyHashIndex, &self.any, index => index.structure().name_entry(key, &mut name));
+        name
     }
 
     /// Its name.
@@ -94,6 +135,15 @@ impl RawHashIndex {
     /// # Errors
     /// The store failed; the same for all that reads.
     pub fn get_with<R>(&self, key: &[u8], f: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
+        if let Some(inside) = self.at.at().0 {
+            let (mut f, mut result) = (Some(f), None);
+            inside.look(self.member(), &self.name_of(key), &mut |value| {
+                if let Some(f) = f.take() {
+                    result = Some(f(value));
+                }
+            })?;
+            return Ok(result);
+        }
         let mut scratch = Scratch::default();
         Ok(self.find(key, Some(&mut scratch))?.then(|| f(scratch.bytes())))
     }
@@ -115,17 +165,20 @@ impl RawHashIndex {
     /// # Errors
     /// As [`RawHashIndex::get_with`].
     pub fn read<R>(&self, key: &[u8], f: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, Error> {
+        if self.at.at().0.is_some() {
+            return self.get_with(key, f);
+        }
         Ok(self.hold(key)?.map(|value| f(value.bytes())))
     }
 
     /// Not generic, so that it is compiled here, once per combination.
     fn hold(&self, key: &[u8]) -> Result<Option<Shared<'_>>, Error> {
-        each!(AnyHashIndex, &self.any, index => index.read(GET, |index| index.hold(key)))
+        each!(AnyHashIndex, &self.any, index => index.read_key(GET, key, |index| index.hold(key)))
     }
 
-    fn find(&self, key: &[u8], scratch: Option<&mut Scratch>) -> Result<bool, Error> {
+    fn find(&self, key: &[u8], mut scratch: Option<&mut Scratch>) -> Result<bool, Error> {
         each!(AnyHashIndex, &self.any, index => {
-            index.read(GET, |index| index.find(key, scratch))
+            index.read_key(GET, key, |index| index.find(key, scratch.as_deref_mut()))
         })
     }
 
@@ -182,9 +235,89 @@ impl RawHashIndex {
     /// # Errors
     /// As [`RawHashIndex::get_with`].
     pub fn contains(&self, key: &[u8]) -> Result<bool, Error> {
-        self.find(key, None)
+        match self.at.at().0 {
+            Some(inside) => inside.look(self.member(), &self.name_of(key), &mut |_| ()),
+            None => self.find(key, None),
+        }
     }
 
+    /// All entries, in no order that means anything. By itself it shows what is committed; others
+    /// may write meanwhile: an entry that is there all the time comes exactly once. In a
+    /// transaction, what it has shown is locked.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// assert_eq!(sessions.iter().count(), 1);
+    /// # Ok(()) }
+    /// ```
+    #[track_caller]
+    pub fn iter(&self) -> RawEntries<'_> {
+        RawEntries::new(Scan::begin(self.member(), self.at.at(), 0))
+    }
+
+    /// Counts the entries: a walk over all buckets.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// assert_eq!(sessions.len()?, 1);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`RawHashIndex::get_with`].
+    #[track_caller]
+    pub fn len(&self) -> Result<u64, Error> {
+        if self.at.at().0.is_none() {
+            let counted = each!(AnyHashIndex, &self.any, index => {
+                let count = &mut || index.look(|index| index.len());
+                index.store().transactions().quietly(count)
+            });
+            if let Some(counted) = counted {
+                return counted;
+            }
+        }
+        scan::count(self.member(), self.at.at())
+    }
+
+    /// Whether there is no entry.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.raw_hash_index("sessions")?;
+    /// sessions.put(b"4f1c", b"17")?;
+    /// assert!(!sessions.is_empty()?);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`RawHashIndex::get_with`].
+    #[track_caller]
+    pub fn is_empty(&self) -> Result<bool, Error> {
+        Ok(self.iter().next().transpose()?.is_none())
+    }
+}
+
+impl RawHashIndex<InTxn<'_>> {
+    /// The value of `key`, which is locked as if it were written; see
+    /// [`HashIndex::get_for_update`](crate::HashIndex::get_for_update).
+    #[doc(hidden)]
+    #[allow(clippy::missing_errors_doc, reason = "hidden")]
+    pub fn get_for_update(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        Inside::Txn(self.at.0).get_to_write(self.member(), &self.name_of(key))
+    }
+}
+
+impl<W: Writes> RawHashIndex<W> {
     /// Makes a change; returns what the call of that name does, and puts the value that was
     /// replaced or removed into `old`.
     fn change(
@@ -193,14 +326,45 @@ impl RawHashIndex {
         change: Change<'_>,
         old: Option<&mut Vec<u8>>,
     ) -> Result<bool, Error> {
+        if let Some(inside) = self.at.at().0 {
+            return self.change_inside(inside, key, change, old);
+        }
         let counts = if matches!(change, Change::Remove) { DELETE } else { PUT };
-        each!(AnyHashIndex, &self.any, index => index.write(counts, |index| match change {
+        each!(AnyHashIndex, &self.any, index => index.write_key(counts, key, |index| match change {
             Change::Put(value) => index.upsert_into(key, value, old),
             Change::InsertIfAbsent(value) => index.insert(key, value),
             Change::Replace(value) => index.replace(key, value),
             Change::Swap(expected, new) => index.compare_and_swap(key, expected, new),
             Change::Remove => Ok(index.remove_into(key, old)?),
         }))
+    }
+
+    /// As [`RawHashIndex::change`], in a transaction.
+    fn change_inside(
+        &self,
+        inside: Inside<'_>,
+        key: &[u8],
+        change: Change<'_>,
+        old: Option<&mut Vec<u8>>,
+    ) -> Result<bool, Error> {
+        let (member, name) = (self.member(), self.name_of(key));
+        if let Some(old) = old
+            && let Some(value) = inside.get_to_write(member, &name)?
+        {
+            *old = value;
+        }
+        let write = |value, condition| inside.write(member, &name, value, condition);
+        match change {
+            Change::Put(value) => Ok(write(Some(value), WriteCondition::Always)?.existed),
+            Change::InsertIfAbsent(value) => {
+                Ok(write(Some(value), WriteCondition::Absent)?.applied)
+            }
+            Change::Replace(value) => Ok(write(Some(value), WriteCondition::Present)?.applied),
+            Change::Remove => Ok(write(None, WriteCondition::Present)?.applied),
+            Change::Swap(None, None) => Ok(inside.get_to_write(member, &name)?.is_none()),
+            Change::Swap(None, new) => Ok(write(new, WriteCondition::Absent)?.applied),
+            Change::Swap(Some(old), new) => Ok(write(new, WriteCondition::Equals(old))?.applied),
+        }
     }
 
     /// Inserts an entry or replaces the value of one; returns the value that was there.
@@ -371,9 +535,12 @@ impl RawHashIndex {
     }
 
     fn update_bytes(&self, key: &[u8], f: &mut dyn FnMut(&mut [u8])) -> Result<bool, Error> {
-        each!(AnyHashIndex, &self.any, index => {
-            index.write(PUT, |index| index.update_in_place(key, f).map(|done| done.is_some()))
-        })
+        if let Some(inside) = self.at.at().0 {
+            return inside.update(self.member(), &self.name_of(key), f);
+        }
+        each!(AnyHashIndex, &self.any, index => index.write_key(PUT, key, |index| {
+            index.update_in_place(key, f).map(|done| done.is_some())
+        }))
     }
 
     /// Removes all entries, and gives their pages back; returns how many there were.
@@ -391,86 +558,21 @@ impl RawHashIndex {
     /// # Errors
     /// As [`RawHashIndex::insert`].
     pub fn clear(&self) -> Result<u64, Error> {
-        each!(AnyHashIndex, &self.any, index => index.write(DELETE, |index| index.clear()))
-    }
-
-    /// All entries, in no order that means anything. Others may write meanwhile: an entry that is
-    /// there all the time comes exactly once.
-    ///
-    /// ```
-    /// # use millpond::{Db, Error, Options};
-    /// # fn main() -> Result<(), Error> {
-    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
-    /// let sessions = db.raw_hash_index("sessions")?;
-    /// sessions.put(b"4f1c", b"17")?;
-    /// assert_eq!(sessions.iter().count(), 1);
-    /// # Ok(()) }
-    /// ```
-    pub fn iter(&self) -> RawEntries<'_> {
-        let any =
-            turn!(AnyHashIndex => AnyEntries, &self.any, index => index.structure().entries());
-        let count = each!(AnyHashIndex, &self.any, index => {
-            ScanCount::begin(index.store().pool().counters(), index.store().pool().latencies())
-        });
-        RawEntries::new(&self.any, any, count)
-    }
-
-    /// Counts the entries: a walk over all buckets.
-    ///
-    /// ```
-    /// # use millpond::{Db, Error, Options};
-    /// # fn main() -> Result<(), Error> {
-    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
-    /// let sessions = db.raw_hash_index("sessions")?;
-    /// sessions.put(b"4f1c", b"17")?;
-    /// assert_eq!(sessions.len()?, 1);
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`RawHashIndex::get_with`].
-    pub fn len(&self) -> Result<u64, Error> {
-        Ok(self.stats()?.entries)
-    }
-
-    /// Whether there is no entry.
-    ///
-    /// ```
-    /// # use millpond::{Db, Error, Options};
-    /// # fn main() -> Result<(), Error> {
-    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
-    /// let sessions = db.raw_hash_index("sessions")?;
-    /// sessions.put(b"4f1c", b"17")?;
-    /// assert!(!sessions.is_empty()?);
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`RawHashIndex::get_with`].
-    pub fn is_empty(&self) -> Result<bool, Error> {
-        Ok(self.iter().next().transpose()?.is_none())
-    }
-
-    /// Walks the whole index and says what it is made of.
-    ///
-    /// ```
-    /// # use millpond::{Db, Error, Options};
-    /// # fn main() -> Result<(), Error> {
-    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
-    /// let sessions = db.raw_hash_index("sessions")?;
-    /// sessions.put(b"4f1c", b"17")?;
-    /// println!("{:?}", sessions.stats()?);
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`RawHashIndex::get_with`].
-    pub fn stats(&self) -> Result<HashStats, Error> {
-        each!(AnyHashIndex, &self.any, index => index.look(|index| index.stats()))
+        let Some(inside) = self.at.at().0 else {
+            return each!(AnyHashIndex, &self.any, index => {
+                index.clear_with(DELETE, |index| index.clear())
+            });
+        };
+        inside.lock_all(self.member())?;
+        let (keys, mut removed) = (self.iter().collect::<Result<Vec<_>, _>>()?, 0);
+        for (key, _) in keys {
+            removed += u64::from(self.delete(&key)?);
+        }
+        Ok(removed)
     }
 }
 
-impl<'t> IntoIterator for &'t RawHashIndex {
+impl<'t, W: Where> IntoIterator for &'t RawHashIndex<W> {
     type Item = Result<RawEntry, Error>;
     type IntoIter = RawEntries<'t>;
 

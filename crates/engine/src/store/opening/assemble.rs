@@ -150,9 +150,9 @@ impl<M: PoolStrategy> Store<M> {
     ) -> Result<Arc<Checkpointer<M>>, Error> {
         if let Some(recovery) = &mut logged.recovery {
             let started = Instant::now();
-            let mut tree_of = |owner| named.tree_of(pool, owner);
+            let mut opened_of = |owner| named.owned_by(pool, owner);
             let watch = &options.recovery_watch;
-            let undone = undo::undo(&logged.log, &logged.losers, &mut tree_of, watch)
+            let undone = undo::undo(&logged.log, &logged.losers, &mut opened_of, watch)
                 .map_err(|error| undo_failed(error, &logged.log, pages.log_position()))?;
             recovery.undone = undone.records;
             recovery.freed = undo::free_orphan(pool, pages, &undone.kept)?;

@@ -18,12 +18,12 @@ use crate::pool::mini_transaction::kind;
 use crate::pool::{ANCHOR_SWIP, Actor, Pages, Pool, PoolError, PoolStrategy, Read, Storage, Swip};
 use crate::recovery::{Loser, Phase, Progress};
 use crate::store::error::Error;
-use crate::store::opened::OpenTree;
+use crate::store::opened::Opened;
 use crate::store::options::recovery_watch::RecoveryWatch;
-use crate::txn::{TxnError, undo_one};
+use crate::txn::{Structure, TxnError, undo_one};
 
-/// A tree that is open, by the id that its pages carry.
-pub(crate) type TreeOf<'f, M> = dyn FnMut(u32) -> Result<Option<OpenTree<M>>, Error> + 'f;
+/// A structure that is open, by the id that its pages carry.
+pub(crate) type OpenedOf<'f, M> = dyn FnMut(u32) -> Result<Option<Opened<M>>, Error> + 'f;
 
 /// What undo came to.
 pub(crate) struct Undone {
@@ -38,7 +38,7 @@ pub(crate) struct Undone {
 pub(crate) fn undo<M: PoolStrategy>(
     log: &Log,
     losers: &[Loser],
-    tree_of: &mut TreeOf<'_, M>,
+    opened_of: &mut OpenedOf<'_, M>,
     watch: &RecoveryWatch,
 ) -> Result<Undone, Error> {
     let (mut done, total) = (0, losers.len() as u64);
@@ -62,9 +62,11 @@ pub(crate) fn undo<M: PoolStrategy>(
         });
         let (undo, behind) = found.ok_or(Error::NoUndo { at, tx })?;
         if let Some(undo) = undo {
-            let tree = tree_of(undo.owner)?.ok_or(TxnError::NoTree { tx, owner: undo.owner })?;
+            let missing = || TxnError::NoTree { tx, owner: undo.owner };
+            let opened = opened_of(undo.owner)?.ok_or_else(missing)?;
+            let structure = opened.as_structure().ok_or_else(missing)?;
             let actor = Actor::Undo { tx, prev, next: behind };
-            let done = undo_and_free(tree.structure(), actor, &undo, &mut undone.kept)?;
+            let done = undo_and_free(structure, actor, &undo, &mut undone.kept)?;
             last.insert(tx, if done == Lsn(0) { prev } else { done });
             undone.records += 1;
         }
@@ -73,15 +75,17 @@ pub(crate) fn undo<M: PoolStrategy>(
     Ok(undone)
 }
 
-fn undo_and_free<M: PoolStrategy>(
-    tree: &BTree<Pool<M>>,
+fn undo_and_free(
+    structure: &dyn Structure,
     actor: Actor,
     undo: &Undo<'_>,
     kept: &mut HashSet<u64>,
 ) -> Result<Lsn, Error> {
-    let outcome = undo_one(tree, actor, undo, None)?;
+    let outcome = undo_one(structure, actor, undo, None)?;
     // It is undone. What cannot be freed stays an orphan, and blocks no transaction.
-    if let Some(gone) = outcome.gone {
+    if let Some(gone) = outcome.gone
+        && let Some(tree) = structure.large_values()
+    {
         let stamp = gone.stamp();
         match tree.free_detached(gone) {
             Err(error) if error.is_about_a_page() => {
