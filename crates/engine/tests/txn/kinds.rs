@@ -320,7 +320,7 @@ fn sums_over_all_kinds_are_conserved_among_threads() {
             // A plain scan shows what is there all the time, once.
             assert_eq!(kinds.index.iter().count(), ACCOUNTS as usize);
             if round % 20 == 0 {
-                let seen = db.transact(|tx| Ok::<_, Error>(sum_in(tx, &kinds)?));
+                let seen = db.transact(|tx| sum_in(tx, &kinds));
                 if let Ok(seen) = seen {
                     assert_eq!(seen, SUM, "round {round}, in a transaction");
                 }
