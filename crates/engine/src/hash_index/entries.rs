@@ -118,8 +118,8 @@ impl<P: Pages> HashIndex<P> {
         Ok(stats)
     }
 
-    /// Copies the entries of the bucket of `from` whose hashes are not below it; returns the hash at
-    /// which the next bucket begins, or `None` at the end.
+    /// Copies the entries of the bucket of `from` whose hashes are not below it; returns the hash
+    /// at which the next bucket begins, or `None` at the end.
     pub(crate) fn batch(&self, from: u64, batch: &mut Batch) -> Result<Option<u64>, PoolError> {
         let (mut page, step) = batch.begin(self.pages.page_size());
         let copied = self.copy_bucket(from, &mut page, step);

@@ -116,9 +116,9 @@ impl<P: Pages> Heap<P> {
         if len > max { Err(WriteError::TooLong { len, max }) } else { Ok(()) }
     }
 
-    /// Finds an id for a record, and inserts the record if `may` says so; returns the id. It must be
-    /// called until `may` accepts one. If the place is that of a record that a transaction removed,
-    /// `may` receives the transaction. It is called under the page's latch.
+    /// Finds an id for a record, and inserts the record if `may` returns that; returns the id. Ids
+    /// are offered until `may` accepts one. If the place is that of a record that a transaction
+    /// removed, `may` receives the transaction. It is called under the page's latch.
     ///
     /// # Errors
     /// As [`Heap::append`].
@@ -288,4 +288,42 @@ impl<P: Pages> Heap<P> {
 /// Returns the most free space that a directory records for a child.
 pub(crate) fn most_room(form: Directory, view: View<'_>) -> u8 {
     (0..count_in(form, view)).map(|i| view.u8(form.byte_at(i))).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::heap::data::{Data, DataMut, New, bytes_of};
+    use crate::page::PageBuffer;
+
+    #[test]
+    fn the_place_of_a_removed_record_is_given_last_and_only_to_whom_it_may_be() {
+        let mut page = PageBuffer::new(512);
+        let mut data = DataMut(page.bytes_mut());
+        data.init(3);
+        while data.insert(New::Record(&[7; 20])).is_some() {}
+        let n = data.read().slots();
+        for slot in [2, 5] {
+            assert!(data.replace(slot, New::Removed(70 + slot as u64, 20)));
+        }
+        let read = data.read();
+        assert_eq!((read.slots(), read.in_use()), (n, n), "its slot stays in use");
+        let mut offered = Vec::new();
+        let slot = read.slot_for(20, &mut |slot, by| {
+            offered.push((slot, by));
+            by == Some(75)
+        });
+        assert_eq!((slot, offered), (Some(5), vec![(2, Some(72)), (5, Some(75))]));
+        // A free slot first, then one behind the last.
+        data.remove(4);
+        data.remove(n - 1);
+        let read = data.read();
+        assert_eq!(read.slot_for(20, &mut |_, _| true), Some(4));
+        assert_eq!(read.slot_for(20, &mut |slot, _| slot != 4), Some(n - 1));
+        assert!(!data.insert_at(3, New::Record(&[1; 8])), "it is in use");
+        assert!(data.insert_at(2, New::Record(&[1; 8])));
+        assert!(data.insert_at(n + 1, New::Record(&[2; 8])));
+        assert!(data.read().is_sound() && data.read().item(n).is_none());
+        let record = |slot| bytes_of(page.bytes(), Data(page.view()).item(slot).unwrap());
+        assert_eq!((record(2), record(n + 1)), (&[1; 8][..], &[2; 8][..]));
+    }
 }

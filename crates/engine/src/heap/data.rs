@@ -458,38 +458,6 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_a_removed_record_is_given_last_and_only_to_whom_it_may_be() {
-        let mut page = PageBuffer::new(512);
-        let mut data = DataMut(page.bytes_mut());
-        data.init(3);
-        while data.insert(New::Record(&[7; 20])).is_some() {}
-        let n = data.read().slots();
-        for slot in [2, 5] {
-            assert!(data.replace(slot, New::Removed(70 + slot as u64, 20)));
-        }
-        let read = data.read();
-        assert_eq!((read.slots(), read.in_use()), (n, n), "its slot stays in use");
-        let mut offered = Vec::new();
-        let slot = read.slot_for(20, &mut |slot, by| {
-            offered.push((slot, by));
-            by == Some(75)
-        });
-        assert_eq!((slot, offered), (Some(5), vec![(2, Some(72)), (5, Some(75))]));
-        // A free slot first, then one behind the last.
-        data.remove(4);
-        data.remove(n - 1);
-        let read = data.read();
-        assert_eq!(read.slot_for(20, &mut |_, _| true), Some(4));
-        assert_eq!(read.slot_for(20, &mut |slot, _| slot != 4), Some(n - 1));
-        assert!(!data.insert_at(3, New::Record(&[1; 8])), "it is in use");
-        assert!(data.insert_at(2, New::Record(&[1; 8])));
-        assert!(data.insert_at(n + 1, New::Record(&[2; 8])));
-        assert!(data.read().is_sound() && data.read().item(n).is_none());
-        assert_eq!(seen(&page, 2).unwrap(), [1; 8]);
-        assert_eq!(seen(&page, n + 1).unwrap(), [2; 8]);
-    }
-
-    #[test]
     fn a_full_page_can_turn_every_record_into_a_forward() {
         let mut page = PageBuffer::new(512);
         let mut data = DataMut(page.bytes_mut());

@@ -153,9 +153,9 @@ impl LockOwner {
         Ok(())
     }
 
-    /// Locks `key` of `tree` in `X` if no other owner stands in the way; returns whether it did. For
-    /// keys that nobody can wait for, as those that a heap is about to give; it waits only for locks
-    /// on the tree as a whole.
+    /// Locks `key` of `tree` in `X` if no other owner stands in the way; returns whether it did.
+    /// For keys that nobody can wait for, as those that a heap is about to give; it waits only for
+    /// locks on the tree as a whole.
     ///
     /// # Errors
     /// [`LockError`]; what was held before is still held.

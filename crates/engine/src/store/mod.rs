@@ -14,6 +14,7 @@ pub mod error;
 pub mod handle;
 mod housekeeping;
 pub(crate) mod member;
+mod member_txn;
 pub(crate) mod merging;
 mod named;
 pub(crate) mod opened;

@@ -1,7 +1,8 @@
 //! Undo of one change, as a rollback and a recovery do it: logically, by key, through the operation
 //! that restores the before image.
 //!
-//! The structure may have been split or merged since the change, so undo does not go back to the page.
+//! The structure may have been split or merged since the change, so undo does not go back to the
+//! page.
 //! The operation runs as [`Actor::Undo`]: its log record is a CLR, which is never undone and names
 //! the record that is to be undone next.
 

@@ -582,7 +582,7 @@ fn emptying_and_dropping_wait_for_transactions() {
     assert!(heap.is_empty().unwrap());
     let then = snapshot.raw_heap(&heap);
     assert_eq!((then.len().unwrap(), then.records().unwrap().rev().count()), (30, 30));
-    assert_eq!(fill(&heap, 1)[0], RecordId(0), "ids begin anew");
+    assert_eq!(fill(&heap, 1)[0], RecordId(0), "ids begin at 0 again");
     assert_eq!(then.get(RecordId(0)).unwrap(), Some(vec![1; 30]));
     drop(then);
     drop(snapshot);

@@ -1,4 +1,5 @@
-//! Where a structure is read and written: the calls on byte strings, by place, compiled in this crate.
+//! Where a structure is read and written: the calls on byte strings, by place, compiled in this
+//! crate.
 pub(crate) mod at;
 mod calls;
 pub(crate) mod counted;

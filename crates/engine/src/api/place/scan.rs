@@ -1,5 +1,5 @@
-//! The entries of a hash index or a heap, wherever they are read: batch by batch, a bucket or a data
-//! page at a time.
+//! The entries of a hash index or a heap, wherever they are read: batch by batch, a bucket or a
+//! data page at a time.
 //!
 //! By itself, a scan copies batches, and gives what they hold if nobody has held a lock to write
 //! since it began. From the first batch on at which somebody writes it reads a snapshot of its own,
