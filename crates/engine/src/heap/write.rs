@@ -56,7 +56,7 @@ fn record_of<'h, P: Pages>(held: &'h HeldRecord<'_, P>) -> &'h [u8] {
 
 impl<P: Pages> Heap<P> {
     /// Changes or removes the record whose id is the request's key, or inserts it under an id that
-    /// [`Heap::place_record`] returned, if the request's condition holds.
+    /// `Heap::place_record` returned, if the request's condition holds.
     ///
     /// # Errors
     /// The record is too long, or the memory behind the heap failed.
