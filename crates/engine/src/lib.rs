@@ -95,10 +95,10 @@ pub mod internals;
 pub use admin::{Backup, BackupPhase, BackupProgress, ShrinkProgress, ShrinkWatch, Shrunk};
 #[cfg(not(any(test, feature = "model")))]
 pub use api::{
-    CheckProgress, CheckReport, CheckWatch, CheckedStructure, Cursor, Db, Entries, ExtractIf,
-    HashIndex, Heap, Range, RawEntries, RawEntry, RawExtractIf, RawHashIndex, RawHeap, RawRange,
-    RawReader, RawRecords, RawSnapshotTree, RawTree, RawTxnTree, Records, Snapshot, SnapshotTree,
-    TransactOptions, Tree, Txn, TxnTree,
+    Alone, CheckProgress, CheckReport, CheckWatch, CheckedStructure, Cursor, Db, Entries,
+    ExtractIf, HashIndex, Heap, InSnapshot, InTxn, Range, RawEntries, RawEntry, RawExtractIf,
+    RawHashIndex, RawHeap, RawRange, RawReader, RawRecords, RawSnapshotTree, RawTree, RawTxnTree,
+    Records, Snapshot, SnapshotTree, TransactOptions, Tree, Txn, TxnTree,
 };
 pub use btree::{BulkError, BulkOptions, StreamError, TreeStats, WriteError};
 pub use encoding::codec::{Reader, Sink};

@@ -37,7 +37,7 @@ mod typed;
 pub use check::{CheckProgress, CheckReport, CheckWatch, CheckedStructure};
 pub use cursor::Cursor;
 pub use db::Db;
-pub use place::{RawEntry, RawRange, RawReader};
+pub use place::{Alone, InSnapshot, InTxn, RawEntry, RawRange, RawReader};
 pub use raw::{
     RawEntries, RawExtractIf, RawHashIndex, RawHeap, RawRecords, RawSnapshotTree, RawTree,
     RawTxnTree,

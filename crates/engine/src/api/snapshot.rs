@@ -5,10 +5,15 @@ use std::panic::Location;
 
 use crate::api::db::Db;
 use crate::api::place::Place;
+use crate::api::place::at::InSnapshot;
 use crate::api::place::range::RawRange;
 use crate::api::place::snapshot_view::SnapshotView;
+use crate::api::raw::hash_index::RawHashIndex;
+use crate::api::raw::heap::RawHeap;
 use crate::api::raw::tree::RawTree;
 use crate::api::raw::tree_in::RawSnapshotTree;
+use crate::api::typed::hash_index::HashIndex;
+use crate::api::typed::heap::Heap;
 use crate::api::typed::tree::Tree;
 use crate::api::typed::tree_in::SnapshotTree;
 use crate::encoding::key::Key;
@@ -27,7 +32,7 @@ use crate::store::error::Error;
 /// [`TxnError::SnapshotLost`](crate::TxnError::SnapshotLost), which says where in the program
 /// it was begun. So drop it when it is no longer needed.
 ///
-/// It shows trees only. Entries that [`RawTree::bulk_load`] adds, and [`RawTree::clear`] and
+/// Entries that [`RawTree::bulk_load`] adds, and [`RawTree::clear`] and
 /// [`RawTree::remove_range`] remove, are not seen to come or go either; but a snapshot that begins
 /// while one of these is under way cannot read that tree.
 ///
@@ -97,6 +102,54 @@ impl Snapshot {
     /// ```
     pub fn tree<'t, K: Key, V: Value>(&'t self, tree: &'t Tree<K, V>) -> SnapshotTree<'t, K, V> {
         SnapshotTree::new(self.raw_tree(tree.raw()))
+    }
+
+    /// Returns `index` as it was when the snapshot began.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.hash_index::<String, u64>("sessions")?;
+    /// sessions.put("4f1c", &17)?;
+    /// let snapshot = db.snapshot()?;
+    /// sessions.delete("4f1c")?;
+    /// assert_eq!(snapshot.hash_index(&sessions).get("4f1c")?, Some(17));
+    /// # Ok(()) }
+    /// ```
+    pub fn hash_index<'t, K: Key, V: Value>(
+        &'t self,
+        index: &HashIndex<K, V>,
+    ) -> HashIndex<K, V, InSnapshot<'t>> {
+        HashIndex::new(self.raw_hash_index(index.raw()))
+    }
+
+    /// Returns `heap` as it was when the snapshot began.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.heap::<String>("notes")?;
+    /// let snapshot = db.snapshot()?;
+    /// notes.append("quiet")?;
+    /// assert!(snapshot.heap(&notes).is_empty()?);
+    /// # Ok(()) }
+    /// ```
+    pub fn heap<'t, V: Value>(&'t self, heap: &Heap<V>) -> Heap<V, InSnapshot<'t>> {
+        Heap::new(self.raw_heap(heap.raw()))
+    }
+
+    /// Returns a hash index of byte strings as it was when the snapshot began.
+    #[doc(hidden)]
+    pub fn raw_hash_index<'t>(&'t self, index: &RawHashIndex) -> RawHashIndex<InSnapshot<'t>> {
+        index.at(InSnapshot(&self.view))
+    }
+
+    /// Returns a heap of byte strings as it was when the snapshot began.
+    #[doc(hidden)]
+    pub fn raw_heap<'t>(&'t self, heap: &RawHeap) -> RawHeap<InSnapshot<'t>> {
+        heap.at(InSnapshot(&self.view))
     }
 
     /// Returns a tree of byte strings as it was when the snapshot began.

@@ -5,8 +5,6 @@
 use std::sync::Arc;
 
 use crate::btree::ValueReader;
-use crate::hash_index::Entries;
-use crate::heap::Records;
 use crate::pool::Pool;
 use crate::store::combinations::SwizzledAny;
 use crate::store::handle::{StoreHashIndex, StoreHeap, StoreTree};
@@ -26,9 +24,5 @@ pub(crate) type DbReader<'t> = ValueReader<'t, Pool<SwizzledAny>>;
 pub(crate) type DbTxn = StoreTxn<SwizzledAny>;
 /// A hash index's handle.
 pub(crate) type DbHashIndex = StoreHashIndex<SwizzledAny>;
-/// The entries of a hash index.
-pub(crate) type DbEntries<'t> = Entries<'t, Pool<SwizzledAny>>;
 /// A heap's handle.
 pub(crate) type DbHeap = StoreHeap<SwizzledAny>;
-/// The records of a heap.
-pub(crate) type DbRecords<'t> = Records<'t, Pool<SwizzledAny>>;

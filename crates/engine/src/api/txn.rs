@@ -4,10 +4,15 @@ use std::ops::RangeBounds;
 
 use crate::api::db::Db;
 use crate::api::place::Place;
+use crate::api::place::at::InTxn;
 use crate::api::place::range::RawEntry;
 use crate::api::place::txn_cell::TxnCell;
+use crate::api::raw::hash_index::RawHashIndex;
+use crate::api::raw::heap::RawHeap;
 use crate::api::raw::tree::RawTree;
 use crate::api::raw::tree_in::RawTxnTree;
+use crate::api::typed::hash_index::HashIndex;
+use crate::api::typed::heap::Heap;
 use crate::api::typed::tree::Tree;
 use crate::api::typed::tree_in::TxnTree;
 use crate::encoding::key::Key;
@@ -134,6 +139,57 @@ impl Txn {
     /// ```
     pub fn raw_tree<'t>(&'t self, tree: &'t RawTree) -> RawTxnTree<'t> {
         RawTxnTree::new(Place::Txn(&self.cell, tree.handle()))
+    }
+
+    /// Returns `index` as the transaction reads and writes it.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.hash_index::<String, u64>("sessions")?;
+    /// let tx = db.begin()?;
+    /// tx.hash_index(&sessions).put("4f1c", &17)?;
+    /// tx.abort()?;
+    /// assert_eq!(sessions.get("4f1c")?, None);
+    /// # Ok(()) }
+    /// ```
+    pub fn hash_index<'t, K: Key, V: Value>(
+        &'t self,
+        index: &HashIndex<K, V>,
+    ) -> HashIndex<K, V, InTxn<'t>> {
+        HashIndex::new(self.raw_hash_index(index.raw()))
+    }
+
+    /// Returns `heap` as the transaction reads and writes it.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let people = db.heap::<String>("people")?;
+    /// let by_name = db.tree::<String, u64>("people by name")?;
+    /// let tx = db.begin()?;
+    /// let ada = tx.heap(&people).append("Ada Lovelace, mathematician")?;
+    /// tx.tree(&by_name).put("Ada", &ada.0)?;
+    /// tx.commit()?;
+    /// assert!(people.get(ada)?.is_some());
+    /// # Ok(()) }
+    /// ```
+    pub fn heap<'t, V: Value>(&'t self, heap: &Heap<V>) -> Heap<V, InTxn<'t>> {
+        Heap::new(self.raw_heap(heap.raw()))
+    }
+
+    /// Returns a hash index of byte strings as the transaction reads and writes it.
+    #[doc(hidden)]
+    pub fn raw_hash_index<'t>(&'t self, index: &RawHashIndex) -> RawHashIndex<InTxn<'t>> {
+        index.at(InTxn(&self.cell))
+    }
+
+    /// Returns a heap of byte strings as the transaction reads and writes it.
+    #[doc(hidden)]
+    pub fn raw_heap<'t>(&'t self, heap: &RawHeap) -> RawHeap<InTxn<'t>> {
+        heap.at(InTxn(&self.cell))
     }
 
     /// Its id.

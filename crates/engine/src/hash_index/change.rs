@@ -3,47 +3,42 @@
 //! All of them are one attempt that differs in its condition: the bucket is latched, the entry is
 //! read, and either everything is done under that latch or nothing is, and the bucket has to be
 //! split first.
+//!
+//! A write on behalf of a transaction logs its undo in the same record. Undo is logical, by the
+//! entry's name: its bucket may have been split or merged since.
 
-use millpond_base::AccessKind;
+use millpond_base::{AccessKind, Lsn};
 
+use crate::btree::{
+    Before, NewValue, Undo, UpdateOutcome, Updated, WriteCondition, WriteContext, WriteOutcome,
+    WriteRequest, differing, done_anyway,
+};
 use crate::hash_index::bucket::{Bucket, BucketMut, Entry, SLOT, parts, record_len};
 use crate::hash_index::descend::{Place, mark};
 use crate::hash_index::directory::prefix_of;
 use crate::hash_index::error::{WriteError, corrupt};
-use crate::hash_index::index::HashIndex;
+use crate::hash_index::index::{HashIndex, split_name};
 use crate::page::edit::put_u64;
-use crate::pool::{MiniTransaction, Pages, PoolError, Try, Write};
+use crate::pool::{Actor, MiniTransaction, Pages, PoolError, Try, Write};
 
-/// What must hold for a write to be applied.
-#[derive(Clone, Copy)]
-enum WriteCondition<'a> {
-    Always,
-    Absent,
-    Present,
-    Equals(&'a [u8]),
-}
-
-/// One write.
-#[derive(Clone, Copy)]
-struct WriteRequest<'a> {
-    key: &'a [u8],
+/// A write that is being applied.
+struct Pending<'r, 'a> {
+    key: &'r [u8],
     hash: u64,
-    /// `None` removes.
-    new: Option<&'a [u8]>,
-    condition: WriteCondition<'a>,
+    request: &'r mut WriteRequest<'a>,
 }
 
 /// How a write ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct WriteOutcome {
+struct Done {
     existed: bool,
     applied: bool,
 }
 
 enum Step {
-    Done(WriteOutcome),
+    Done(Done),
     /// Done, and the bucket became so empty that it may be merged.
-    Thin(WriteOutcome),
+    Thin(Done),
     /// The bucket lacks room for this many bytes.
     Split(usize),
 }
@@ -108,13 +103,7 @@ impl<P: Pages> HashIndex<P> {
         key: &[u8],
         old: Option<&mut Vec<u8>>,
     ) -> Result<bool, PoolError> {
-        let request = WriteRequest {
-            key,
-            hash: self.hash(key),
-            new: None,
-            condition: WriteCondition::Present,
-        };
-        Ok(self.apply(&request, old)?.applied)
+        Ok(self.take(key, WriteCondition::Present, old)?.applied)
     }
 
     /// Replaces the value of a key; `false`, and nothing changed, if the key is not there.
@@ -142,10 +131,7 @@ impl<P: Pages> HashIndex<P> {
             (Some(old), Some(new)) => {
                 Ok(self.put(key, new, WriteCondition::Equals(old), None)?.applied)
             }
-            (Some(old), None) => {
-                let (hash, condition) = (self.hash(key), WriteCondition::Equals(old));
-                Ok(self.apply(&WriteRequest { key, hash, new: None, condition }, None)?.applied)
-            }
+            (Some(old), None) => Ok(self.take(key, WriteCondition::Equals(old), None)?.applied),
         }
     }
 
@@ -199,42 +185,75 @@ impl<P: Pages> HashIndex<P> {
         key: &[u8],
         value: &[u8],
         condition: WriteCondition<'_>,
-        mut old: Option<&mut Vec<u8>>,
+        old: Option<&mut Vec<u8>>,
     ) -> Result<WriteOutcome, WriteError> {
-        let max = self.limits.entry_max;
-        if key.len().saturating_add(value.len()) > max {
-            return Err(WriteError::TooLong { key: key.len(), value: value.len(), max });
-        }
-        let request = WriteRequest { key, hash: self.hash(key), new: Some(value), condition };
-        loop {
-            match self.pages.run(|mtr| self.attempt(mtr, &request, old.as_deref_mut()))? {
-                Step::Done(outcome) => return Ok(outcome),
-                Step::Thin(outcome) => {
-                    self.shrink(request.hash)?;
-                    return Ok(outcome);
-                }
-                Step::Split(bytes) => {
-                    if !self.grow(request.hash, bytes)? {
-                        return Err(WriteError::Collisions { bits: self.bits_max });
-                    }
-                }
+        let mut request = WriteRequest::new(key, NewValue::Bytes(value), condition);
+        self.apply(Pending { key, hash: self.hash(key), request: &mut request }, old)
+    }
+
+    fn take(
+        &self,
+        key: &[u8],
+        condition: WriteCondition<'_>,
+        old: Option<&mut Vec<u8>>,
+    ) -> Result<WriteOutcome, PoolError> {
+        let mut request = WriteRequest::new(key, NewValue::Removed, condition);
+        let pending = Pending { key, hash: self.hash(key), request: &mut request };
+        match self.apply(pending, old) {
+            Ok(outcome) => Ok(outcome),
+            Err(WriteError::Pool(error)) => Err(error),
+            // A removal needs no room.
+            Err(WriteError::TooLong { .. } | WriteError::Collisions { .. }) => {
+                Ok(WriteOutcome::refused(true))
             }
         }
     }
 
-    /// Applies a write that needs no room.
+    /// Sets or removes an entry if the request's condition holds. Its key is the entry's name
+    /// ([`HashIndex::name_entry`]).
+    ///
+    /// # Errors
+    /// As [`HashIndex::insert`].
+    pub fn write(&self, mut request: WriteRequest<'_>) -> Result<WriteOutcome, WriteError> {
+        let Some((hash, key)) = split_name(request.key) else {
+            return Ok(WriteOutcome::refused(false));
+        };
+        self.apply(Pending { key, hash, request: &mut request }, None)
+    }
+
+    /// Applies a write, and splits and merges buckets for it as needed, in mini-transactions of
+    /// their own, which are not undone.
+    #[inline]
     fn apply(
         &self,
-        request: &WriteRequest<'_>,
+        mut pending: Pending<'_, '_>,
         mut old: Option<&mut Vec<u8>>,
-    ) -> Result<WriteOutcome, PoolError> {
-        match self.pages.run(|mtr| self.attempt(mtr, request, old.as_deref_mut()))? {
-            Step::Thin(outcome) => {
-                self.shrink(request.hash)?;
-                Ok(outcome)
+    ) -> Result<WriteOutcome, WriteError> {
+        let (key, hash, max) = (pending.key, pending.hash, self.limits.entry_max);
+        if let NewValue::Bytes(value) = pending.request.value
+            && key.len().saturating_add(value.len()) > max
+        {
+            return Err(WriteError::TooLong { key: key.len(), value: value.len(), max });
+        }
+        let actor = pending.request.context.actor;
+        loop {
+            let attempt =
+                self.pages.run_logged(|mtr| self.attempt(mtr, &mut pending, old.as_deref_mut()));
+            let (step, at) = attempt?;
+            let outcome =
+                |Done { existed, applied }| WriteOutcome { existed, applied, at, gone: None };
+            match step {
+                Step::Done(done) => return Ok(outcome(done)),
+                Step::Thin(done) => {
+                    done_anyway(actor, self.shrink(hash))?;
+                    return Ok(outcome(done));
+                }
+                Step::Split(bytes) => {
+                    if !self.grow(hash, bytes)? {
+                        return Err(WriteError::Collisions { bits: self.bits_max });
+                    }
+                }
             }
-            Step::Done(outcome) => Ok(outcome),
-            Step::Split(_) => Ok(WriteOutcome { existed: true, applied: false }),
         }
     }
 
@@ -253,65 +272,61 @@ impl<P: Pages> HashIndex<P> {
     fn attempt<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
-        request: &WriteRequest<'_>,
+        pending: &mut Pending<'_, '_>,
         old: Option<&mut Vec<u8>>,
     ) -> Try<Step> {
-        let place = self.descend_here::<false>(mtr, request.hash)?;
+        let place = self.descend_here::<false>(mtr, pending.hash)?;
         let Some(mut page) = self.bucket_to_write(&place)? else {
-            return self.attempt_first(mtr, place, request);
+            return self.attempt_first(mtr, place, pending);
         };
         drop(place);
-        let word = request.hash as u32;
-        let Some(entry) = Bucket(page.view()).find(word, request.key) else {
-            let (WriteCondition::Always | WriteCondition::Absent, Some(value)) =
-                (request.condition, request.new)
-            else {
-                return Ok(Step::Done(WriteOutcome { existed: false, applied: false }));
+        let word = pending.hash as u32;
+        let Some(entry) = Bucket(page.view()).find(word, pending.key) else {
+            let Some(value) = to_insert(pending.request) else {
+                return Ok(Step::Done(Done { existed: false, applied: false }));
             };
-            let bytes = SLOT + record_len(request.key.len(), value.len());
+            let bytes = SLOT + record_len(pending.key.len(), value.len());
             if Bucket(page.view()).free() < bytes {
                 return Ok(Step::Split(bytes));
             }
-            BucketMut(page.page_mut()).insert(word, request.key, value);
-            return Ok(Step::Done(WriteOutcome { existed: false, applied: true }));
+            self.log_undo(mtr, pending, Before::Absent);
+            BucketMut(page.page_mut()).insert(word, pending.key, value);
+            return Ok(Step::Done(Done { existed: false, applied: true }));
         };
         if !Bucket(page.view()).holds(entry) {
             return Err(corrupt(page.id(), "an entry reaches beyond its page"));
         }
-        self.attempt_present(page, request, entry, old)
+        self.attempt_present(mtr, page, pending, entry, old)
     }
 
     /// Applies a write to an entry that exists.
-    fn attempt_present(
+    fn attempt_present<'o>(
         &self,
-        mut page: Write<'_, P>,
-        request: &WriteRequest<'_>,
+        mtr: &'o MiniTransaction<'o, P>,
+        mut page: Write<'o, P>,
+        pending: &mut Pending<'_, '_>,
         entry: Entry,
         old: Option<&mut Vec<u8>>,
     ) -> Try<Step> {
         let value = parts(page.page(), entry).1;
-        let refused = match request.condition {
+        let refused = match pending.request.condition {
             WriteCondition::Always | WriteCondition::Present => false,
-            WriteCondition::Absent => true,
+            WriteCondition::Absent | WriteCondition::Stamp(_) => true,
             WriteCondition::Equals(expected) => value != expected,
         };
         if refused {
-            return Ok(Step::Done(WriteOutcome { existed: true, applied: false }));
+            return Ok(Step::Done(Done { existed: true, applied: false }));
         }
         if let Some(old) = old {
             old.clear();
             old.extend_from_slice(value);
         }
-        let done = WriteOutcome { existed: true, applied: true };
-        let word = request.hash as u32;
+        let done = Done { existed: true, applied: true };
+        let word = pending.hash as u32;
         let before = record_len(entry.key_len, entry.value_len);
-        if let Some(new) = request.new {
+        if let NewValue::Bytes(new) = pending.request.value {
             if new.len() == entry.value_len {
-                if let Some(place) =
-                    page.page_mut().get_mut(entry.value..entry.value + entry.value_len)
-                {
-                    place.copy_from_slice(new);
-                }
+                self.overwrite(mtr, &mut page, pending, entry, new);
                 return Ok(Step::Done(done));
             }
             let after = record_len(entry.key_len, new.len());
@@ -319,12 +334,51 @@ impl<P: Pages> HashIndex<P> {
                 return Ok(Step::Split(after - before));
             }
         }
+        self.log_undo(mtr, pending, Before::Value(parts(page.page(), entry).1));
         let mut bucket = BucketMut(page.page_mut());
         bucket.remove(entry);
-        if let Some(new) = request.new {
-            bucket.insert(word, request.key, new);
+        if let NewValue::Bytes(new) = pending.request.value {
+            bucket.insert(word, pending.key, new);
         }
         Ok(if is_thin(bucket.read()) { Step::Thin(done) } else { Step::Done(done) })
+    }
+
+    /// Overwrites a value by one of the same length; on behalf of an actor, the bytes that differ.
+    fn overwrite(
+        &self,
+        mtr: &MiniTransaction<'_, P>,
+        page: &mut Write<'_, P>,
+        pending: &mut Pending<'_, '_>,
+        entry: Entry,
+        new: &[u8],
+    ) {
+        let (mut from, mut to) = (0, new.len());
+        if pending.request.context.actor != Actor::Itself {
+            let old = parts(page.page(), entry).1;
+            if old.len() != new.len() {
+                return;
+            }
+            (from, to) = differing(old, new);
+            if from == to {
+                return;
+            }
+            self.log_undo(mtr, pending, Before::Part { offset: from, bytes: &old[from..to] });
+        }
+        if let Some(place) = page.page_mut().get_mut(entry.value + from..entry.value + to) {
+            place.copy_from_slice(&new[from..to]);
+        }
+    }
+
+    #[inline(always)]
+    fn log_undo(
+        &self,
+        mtr: &MiniTransaction<'_, P>,
+        pending: &mut Pending<'_, '_>,
+        before: Before<'_>,
+    ) {
+        let request = &mut *pending.request;
+        let undo = Undo { owner: self.owner, key: request.key, before };
+        request.context.log_undo(mtr, &undo);
     }
 
     /// Applies a write where there is no bucket yet.
@@ -332,24 +386,70 @@ impl<P: Pages> HashIndex<P> {
         &self,
         mtr: &'o MiniTransaction<'o, P>,
         place: Place<'o, P>,
-        request: &WriteRequest<'_>,
+        pending: &mut Pending<'_, '_>,
     ) -> Try<Step> {
-        let outcome = |applied| Ok(Step::Done(WriteOutcome { existed: false, applied }));
-        let (WriteCondition::Always | WriteCondition::Absent, Some(value)) =
-            (request.condition, request.new)
-        else {
-            return outcome(false);
-        };
+        let done = |applied| Ok(Step::Done(Done { existed: false, applied }));
+        let Some(value) = to_insert(pending.request) else { return done(false) };
         let slot = place.slot;
         debug_assert!(!slot.is_directory);
         let mut directory = place.directory.upgrade()?;
         let mut page = mtr.allocate(self.new_bucket())?;
+        self.log_undo(mtr, pending, Before::Absent);
         let mut bucket = BucketMut(page.page_mut());
-        bucket.init(slot.bits(), prefix_of(request.hash, slot.bits()));
-        bucket.insert(request.hash as u32, request.key, value);
+        bucket.init(slot.bits(), prefix_of(pending.hash, slot.bits()));
+        bucket.insert(pending.hash as u32, pending.key, value);
         let swip = page.swip();
         put_u64(directory.page_mut(), slot.at, swip.0);
         mtr.adopt(swip, &directory);
-        outcome(true)
+        done(true)
+    }
+
+    /// Lets `f` change the bytes of a value in place, in `context`; `name` is the entry's name. The
+    /// undo of it, the bytes that differ, is appended to the context's buffer; `scratch` is for a
+    /// copy of the value.
+    ///
+    /// # Errors
+    /// The memory behind the index failed.
+    pub fn update_inline(
+        &self,
+        name: &[u8],
+        mut context: WriteContext<'_>,
+        scratch: &mut Vec<u8>,
+        f: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<UpdateOutcome, PoolError> {
+        let Some((hash, key)) = split_name(name) else {
+            return Ok(UpdateOutcome { updated: Updated::Absent, at: Lsn(0) });
+        };
+        let (updated, at) = self.pages.run_logged(|mtr| {
+            let Some(mut page) = self.bucket_to_write(&self.descend::<false>(mtr, hash)?)? else {
+                return Ok(Updated::Absent);
+            };
+            let bucket = Bucket(page.view());
+            let Some(entry) = bucket.find(hash as u32, key) else { return Ok(Updated::Absent) };
+            if !bucket.holds(entry) {
+                return Err(corrupt(page.id(), "a value reaches beyond its page"));
+            }
+            scratch.clear();
+            scratch.extend_from_slice(parts(page.page(), entry).1);
+            // Nothing after this restarts the attempt.
+            f(scratch);
+            let WriteContext { actor, root, .. } = context;
+            let context = WriteContext { actor, root, undo: context.undo.as_deref_mut() };
+            let (new, present) = (NewValue::Bytes(scratch), WriteCondition::Present);
+            let mut request = WriteRequest::new(name, new, present).within(context);
+            let mut pending = Pending { key, hash, request: &mut request };
+            self.overwrite(mtr, &mut page, &mut pending, entry, scratch);
+            Ok(Updated::Done)
+        })?;
+        Ok(UpdateOutcome { updated, at })
+    }
+}
+
+/// The value that a write inserts if there is no entry; `None` if it inserts none.
+#[inline(always)]
+fn to_insert<'a>(request: &WriteRequest<'a>) -> Option<&'a [u8]> {
+    match (request.condition, request.value) {
+        (WriteCondition::Always | WriteCondition::Absent, NewValue::Bytes(value)) => Some(value),
+        _ => None,
     }
 }

@@ -15,7 +15,7 @@ use crate::hash_index::descend::{Place, mark, wrong};
 use crate::hash_index::directory::{next_of, prefix_of, slot_in};
 use crate::hash_index::error::corrupt;
 use crate::hash_index::index::HashIndex;
-use crate::page::PageBuffer;
+use crate::page::{Batch, BatchEntry, PageBuffer};
 use crate::pool::{Pages, PoolError, Try};
 
 /// Buckets that are prefetched for a scan.
@@ -116,6 +116,26 @@ impl<P: Pages> HashIndex<P> {
         }
         stats.total_bytes = (stats.buckets + stats.directories) * self.pages.page_size() as u64;
         Ok(stats)
+    }
+
+    /// Copies the entries of the bucket of `from` whose hashes are not below it; returns the hash
+    /// at which the next bucket begins, or `None` at the end.
+    pub(crate) fn batch(&self, from: u64, batch: &mut Batch) -> Result<Option<u64>, PoolError> {
+        let (mut page, step) = batch.begin(self.pages.page_size());
+        let copied = self.copy_bucket(from, &mut page, step);
+        if copied.as_ref().is_ok_and(|step| step.is_copied) {
+            let bucket = Bucket(page.view());
+            for i in 0..bucket.count() {
+                let (key, value) = parts(page.bytes(), bucket.entry(i));
+                let position = self.hash(key);
+                if position >= from {
+                    let (key, value) = (key.to_vec(), value.to_vec());
+                    batch.entries.push(BatchEntry { position, key, value });
+                }
+            }
+        }
+        batch.end(page);
+        Ok(copied?.next)
     }
 
     /// Copies the bucket of `hash`, which is a position, and returns what follows it.

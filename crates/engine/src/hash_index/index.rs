@@ -117,6 +117,16 @@ impl<P: Pages> HashIndex<P> {
         xxh3_64_with_seed(key, self.seed)
     }
 
+    /// Puts the name of an entry into `name`: its key's hash, then the key. Locks, undo records and
+    /// versions know an entry by its name, so they are in the order in which the index keeps its
+    /// entries, and a scan finds those of a bucket side by side.
+    #[inline]
+    pub fn name_entry(&self, key: &[u8], name: &mut Vec<u8>) {
+        name.clear();
+        name.extend_from_slice(&self.hash(key).to_be_bytes());
+        name.extend_from_slice(key);
+    }
+
     pub(crate) fn new_directory(&self, depth: u8) -> NewPage {
         let level = LEVEL_ROOT.saturating_sub(depth);
         NewPage { owner: self.owner, kind: PageType::HASH_ROOT, level }
@@ -130,3 +140,9 @@ impl<P: Pages> HashIndex<P> {
 /// Level of the root. Each directory below has one less: the height of the index above a bucket
 /// varies, but a child's level is below its parent's.
 const LEVEL_ROOT: u8 = 15;
+
+/// Returns the hash and the key of an entry's name.
+#[inline(always)]
+pub(crate) fn split_name(name: &[u8]) -> Option<(u64, &[u8])> {
+    name.split_first_chunk().map(|(hash, key)| (u64::from_be_bytes(*hash), key))
+}

@@ -49,6 +49,7 @@ mod stored;
 pub use check::{Report, Violation, check_page, is_readable, seed_in};
 pub use entries::{Entries, HashStats, Position};
 pub use error::WriteError;
+pub(crate) use index::split_name;
 pub use index::{HashIndex, Limits};
 pub use kind::{DirectoryKind, KINDS};
 pub use stored::{

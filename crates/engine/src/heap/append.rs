@@ -24,6 +24,41 @@ struct Open<'o, P: Pages> {
     count: usize,
 }
 
+/// What is done with an id that a record could get.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Placing {
+    /// Another one is looked for.
+    Refuse,
+    /// It is returned, and the record is inserted later, if there is still room then.
+    Choose,
+    /// The record is inserted.
+    Insert,
+}
+
+/// An item that is to be inserted, and what is done with an id that it could get: a free one, or
+/// that of a record that this transaction removed.
+pub(crate) struct Wanted<'a, 'm> {
+    pub(crate) new: New<'a>,
+    pub(crate) may: &'m mut dyn FnMut(RecordId, Option<u64>) -> Placing,
+}
+
+impl Wanted<'_, '_> {
+    /// Inserts it into a data page, or chooses its place there; returns the place, or `None` if
+    /// there is none for it.
+    pub(crate) fn put_into<P: Pages>(&mut self, page: &mut Write<'_, P>) -> Option<RecordId> {
+        let data = Data(page.view());
+        let (number, mut placing) = (data.number(), Placing::Refuse);
+        let slot = data.slot_for(self.new.len(), &mut |slot, removed| {
+            placing = (self.may)(RecordId::new(number, slot), removed);
+            placing != Placing::Refuse
+        })?;
+        if placing == Placing::Insert && !DataMut(page.page_mut()).insert_at(slot, self.new) {
+            return None;
+        }
+        Some(RecordId::new(number, slot))
+    }
+}
+
 impl<P: Pages> Heap<P> {
     /// Appends a record, or inserts it where one was removed; returns its id.
     ///
@@ -50,7 +85,8 @@ impl<P: Pages> Heap<P> {
         while let Some(record) = records.peek() {
             self.check_size(record.as_ref().len())?;
             let mut too_long = None;
-            self.at_tail(&mut |mut data| {
+            self.at_tail(&mut |page| {
+                let mut data = DataMut(page.page_mut());
                 let mut any = false;
                 while let Some(record) = records.peek() {
                     let record = record.as_ref();
@@ -80,15 +116,39 @@ impl<P: Pages> Heap<P> {
         if len > max { Err(WriteError::TooLong { len, max }) } else { Ok(()) }
     }
 
+    /// Finds an id for a record, and inserts the record if `may` returns that; returns the id. Ids
+    /// are offered until `may` accepts one. If the place is that of a record that a transaction
+    /// removed, `may` receives the transaction. It is called under the page's latch.
+    ///
+    /// # Errors
+    /// As [`Heap::append`].
+    pub(crate) fn place_record(
+        &self,
+        record: &[u8],
+        may: &mut dyn FnMut(RecordId, Option<u64>) -> Placing,
+    ) -> Result<RecordId, WriteError> {
+        self.check_size(record.len())?;
+        Ok(self.put_where(Wanted { new: New::Record(record), may })?)
+    }
+
     /// Inserts an item into any page with room.
     pub(crate) fn put(&self, new: New<'_>) -> Result<RecordId, PoolError> {
-        if let Some(id) = self.put_into_hole(new)? {
+        // The place of a removed record is its transaction's.
+        let may = &mut |_, removed: Option<u64>| match removed {
+            None => Placing::Insert,
+            Some(_) => Placing::Refuse,
+        };
+        self.put_where(Wanted { new, may })
+    }
+
+    fn put_where(&self, mut wanted: Wanted<'_, '_>) -> Result<RecordId, PoolError> {
+        if let Some(id) = self.put_into_hole(&mut wanted)? {
             return Ok(id);
         }
         let mut id = RecordId(0);
-        self.at_tail(&mut |mut data| match data.insert(new) {
-            Some(slot) => {
-                id = RecordId::new(data.read().number(), slot);
+        self.at_tail(&mut |page| match wanted.put_into(page) {
+            Some(place) => {
+                id = place;
                 true
             }
             None => false,
@@ -98,7 +158,7 @@ impl<P: Pages> Heap<P> {
 
     /// Calls `fill` with the last data page, and with new ones after it until it returns that it
     /// inserted an item.
-    fn at_tail(&self, fill: &mut impl FnMut(DataMut<'_>) -> bool) -> Result<(), PoolError> {
+    fn at_tail(&self, fill: &mut impl FnMut(&mut Write<'_, P>) -> bool) -> Result<(), PoolError> {
         while !self.pages.run(|mtr| self.attempt_tail(mtr, fill))? {}
         Ok(())
     }
@@ -106,7 +166,7 @@ impl<P: Pages> Heap<P> {
     fn attempt_tail<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
-        fill: &mut impl FnMut(DataMut<'_>) -> bool,
+        fill: &mut impl FnMut(&mut Write<'_, P>) -> bool,
     ) -> Try<bool> {
         let (mut directory, mut level) = self.root_page(mtr)?;
         let mut open = None;
@@ -149,9 +209,13 @@ impl<P: Pages> Heap<P> {
     }
 
     /// Lets `fill` insert items into a data page; a page where nothing fits stays as it is.
-    fn fill(&self, page: &mut Write<'_, P>, fill: &mut impl FnMut(DataMut<'_>) -> bool) -> bool {
+    fn fill(
+        &self,
+        page: &mut Write<'_, P>,
+        fill: &mut impl FnMut(&mut Write<'_, P>) -> bool,
+    ) -> bool {
         let number = Data(page.view()).number();
-        let filled = fill(DataMut(page.page_mut()));
+        let filled = fill(page);
         if filled && self.tail.load(Ordering::Relaxed) != number {
             self.tail.store(number, Ordering::Relaxed);
         }
@@ -163,7 +227,7 @@ impl<P: Pages> Heap<P> {
         &self,
         mtr: &'o MiniTransaction<'o, P>,
         open: Open<'o, P>,
-        fill: &mut impl FnMut(DataMut<'_>) -> bool,
+        fill: &mut impl FnMut(&mut Write<'_, P>) -> bool,
     ) -> Try<bool> {
         let Open { directory, level, count } = open;
         debug_assert!(count < self.form.fan_out());
@@ -224,4 +288,42 @@ impl<P: Pages> Heap<P> {
 /// Returns the most free space that a directory records for a child.
 pub(crate) fn most_room(form: Directory, view: View<'_>) -> u8 {
     (0..count_in(form, view)).map(|i| view.u8(form.byte_at(i))).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::heap::data::{Data, DataMut, New, bytes_of};
+    use crate::page::PageBuffer;
+
+    #[test]
+    fn the_place_of_a_removed_record_is_given_last_and_only_to_whom_it_may_be() {
+        let mut page = PageBuffer::new(512);
+        let mut data = DataMut(page.bytes_mut());
+        data.init(3);
+        while data.insert(New::Record(&[7; 20])).is_some() {}
+        let n = data.read().slots();
+        for slot in [2, 5] {
+            assert!(data.replace(slot, New::Removed(70 + slot as u64, 20)));
+        }
+        let read = data.read();
+        assert_eq!((read.slots(), read.in_use()), (n, n), "its slot stays in use");
+        let mut offered = Vec::new();
+        let slot = read.slot_for(20, &mut |slot, by| {
+            offered.push((slot, by));
+            by == Some(75)
+        });
+        assert_eq!((slot, offered), (Some(5), vec![(2, Some(72)), (5, Some(75))]));
+        // A free slot first, then one behind the last.
+        data.remove(4);
+        data.remove(n - 1);
+        let read = data.read();
+        assert_eq!(read.slot_for(20, &mut |_, _| true), Some(4));
+        assert_eq!(read.slot_for(20, &mut |slot, _| slot != 4), Some(n - 1));
+        assert!(!data.insert_at(3, New::Record(&[1; 8])), "it is in use");
+        assert!(data.insert_at(2, New::Record(&[1; 8])));
+        assert!(data.insert_at(n + 1, New::Record(&[2; 8])));
+        assert!(data.read().is_sound() && data.read().item(n).is_none());
+        let record = |slot| bytes_of(page.bytes(), Data(page.view()).item(slot).unwrap());
+        assert_eq!((record(2), record(n + 1)), (&[1; 8][..], &[2; 8][..]));
+    }
 }

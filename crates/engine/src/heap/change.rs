@@ -15,25 +15,25 @@ enum Step {
 }
 
 /// A record whose pages are latched exclusively.
-struct HeldRecord<'o, P: Pages> {
+pub(crate) struct HeldRecord<'o, P: Pages> {
     /// The page of its id.
-    page: Write<'o, P>,
+    pub(crate) page: Write<'o, P>,
     /// The item in its slot: the record itself, or the forward to its guest.
-    item: Item,
-    guest: Option<HeldGuest<'o, P>>,
+    pub(crate) item: Item,
+    pub(crate) guest: Option<HeldGuest<'o, P>>,
 }
 
 /// The guest of a forwarded record.
-struct HeldGuest<'o, P: Pages> {
+pub(crate) struct HeldGuest<'o, P: Pages> {
     /// Its page; `None` if it is on the forward's own page.
-    other: Option<Write<'o, P>>,
+    pub(crate) other: Option<Write<'o, P>>,
     /// Its place.
-    target: RecordId,
-    item: Item,
+    pub(crate) target: RecordId,
+    pub(crate) item: Item,
 }
 
 /// The outcome of making a slot a forward.
-enum Forwarded {
+pub(crate) enum Forwarded {
     /// There is no record in the slot.
     Missing,
     /// The slot had the record itself.
@@ -44,7 +44,7 @@ enum Forwarded {
 
 /// Returns the item in a slot of a latched page, checked to be inside the heap; `None` if the slot
 /// is free.
-fn item_of<P: Pages>(page: &Write<'_, P>, slot: usize) -> Try<Option<Item>> {
+pub(crate) fn item_of<P: Pages>(page: &Write<'_, P>, slot: usize) -> Try<Option<Item>> {
     let data = Data(page.view());
     match data.item(slot) {
         Some(item) if !data.holds(item) => {
@@ -55,7 +55,7 @@ fn item_of<P: Pages>(page: &Write<'_, P>, slot: usize) -> Try<Option<Item>> {
 }
 
 /// Empties a slot.
-fn empty<P: Pages>(page: &mut Write<'_, P>, slot: usize) -> RoomLeft {
+pub(crate) fn empty<P: Pages>(page: &mut Write<'_, P>, slot: usize) -> RoomLeft {
     let before = Data(page.view()).free();
     let mut data = DataMut(page.page_mut());
     data.remove(slot);
@@ -127,15 +127,25 @@ impl<P: Pages> Heap<P> {
 
     /// Latches the page of a record and, if it is forwarded, its guest's; `None` if there is no
     /// such record.
-    fn held<'o>(
+    pub(crate) fn held<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
         id: RecordId,
     ) -> Try<Option<HeldRecord<'o, P>>> {
         let Some(page) = self.data_page_to_write(mtr, id)? else { return Ok(None) };
+        self.held_in(mtr, page, id)
+    }
+
+    /// As [`Heap::held`], once the page of the record is latched.
+    pub(crate) fn held_in<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        page: Write<'o, P>,
+        id: RecordId,
+    ) -> Try<Option<HeldRecord<'o, P>>> {
         let Some(item) = item_of(&page, id.slot())? else { return Ok(None) };
         match item.form {
-            Form::Guest => Ok(None),
+            Form::Guest | Form::Removed => Ok(None),
             Form::Record => Ok(Some(HeldRecord { page, item, guest: None })),
             Form::Forward => {
                 let target = RecordId(Data(page.view()).id(item));
@@ -216,7 +226,7 @@ impl<P: Pages> Heap<P> {
         };
         let Some(item) = item_of(&page, id.slot())? else { return Ok(Forwarded::Missing) };
         let old = match item.form {
-            Form::Guest => return Ok(Forwarded::Missing),
+            Form::Guest | Form::Removed => return Ok(Forwarded::Missing),
             Form::Record => Forwarded::First,
             Form::Forward => Forwarded::Again(RecordId(Data(page.view()).id(item))),
         };
@@ -225,7 +235,7 @@ impl<P: Pages> Heap<P> {
     }
 
     /// Removes the guest of `id` in slot `target`, to which no forward refers.
-    fn drop_guest(&self, id: RecordId, target: RecordId) -> Result<(), PoolError> {
+    pub(crate) fn drop_guest(&self, id: RecordId, target: RecordId) -> Result<(), PoolError> {
         let left = self.pages.run(|mtr| {
             let Some(mut page) = self.data_page_to_write(mtr, target)? else { return Ok(None) };
             let data = Data(page.view());

@@ -322,9 +322,9 @@ fn look(page: &PageBuffer, id: PageId, number: u64, moves: &mut Moves) -> u64 {
     for i in 0..data.slots() {
         let Some(item) = data.item(i) else { continue };
         let here = RecordId::new(number, i);
-        records += u64::from(item.form != Form::Guest);
+        records += u64::from(matches!(item.form, Form::Record | Form::Forward));
         match item.form {
-            Form::Record => {}
+            Form::Record | Form::Removed => {}
             Form::Forward => {
                 moves.forwards.insert(here, (RecordId(data.id(item)), id));
             }

@@ -13,6 +13,7 @@
 //!                 0  2  where the record is, a multiple of 4, plus
 //!                       0 a record · 1 a forward: the id of where the record is now (8)
 //!                       2 a guest: the id that it is known by (8), then the record
+//!                       3 removed, and its place reserved: the transaction's id (8)
 //!                 2  2  its bytes
 //!      …       free
 //!   heap       records, each with room for at least 8 bytes, so that any can become a forward
@@ -33,6 +34,8 @@ pub(crate) const NUMBER: usize = 48;
 pub(crate) const SLOTS: usize = 56;
 /// Bytes of a slot.
 pub(crate) const SLOT: usize = 4;
+/// Slots behind the last one that a record may get.
+const NEW_SLOTS: usize = 16;
 /// Bytes of an id in a forward or before a guest.
 pub(crate) const ID: usize = 8;
 
@@ -45,6 +48,9 @@ pub(crate) enum Form {
     Forward,
     /// A record that is known by the id of its forward.
     Guest,
+    /// A record that a transaction removed: its slot and its bytes stay reserved, so that nobody
+    /// gets its id and undo finds room, until the transaction is over.
+    Removed,
 }
 
 /// The content of a slot.
@@ -129,7 +135,8 @@ impl<'a> Data<'a> {
             _ if place == 0 => return None,
             0 => Form::Record,
             1 => Form::Forward,
-            _ => Form::Guest,
+            2 => Form::Guest,
+            _ => Form::Removed,
         };
         Some(Item { form, at: usize::from(place & !3), len })
     }
@@ -141,7 +148,44 @@ impl<'a> Data<'a> {
             && (item.form == Form::Record || item.len >= ID)
     }
 
-    /// Returns the id in a forward or a guest.
+    /// Returns a slot in which a new record of `len` bytes fits, for whose number, and transaction
+    /// if it is of a removed record, `may` returns `true`. Slots of removed records come last.
+    pub(crate) fn slot_for(
+        self,
+        len: usize,
+        may: &mut dyn FnMut(usize, Option<u64>) -> bool,
+    ) -> Option<usize> {
+        let (n, free, need) = (self.slots(), self.free(), room(len));
+        if self.in_use() < n
+            && free >= need
+            && let Some(slot) = (0..n).find(|&i| self.item(i).is_none() && may(i, None))
+        {
+            return Some(slot);
+        }
+        // Slots that nobody has had yet may be refused: somebody has seen that they are free.
+        let mut new = (n..n + NEW_SLOTS).take_while(|i| free >= need + (i + 1 - n) * SLOT);
+        let new = new.find(|&i| may(i, None));
+        new.or_else(|| {
+            (0..n).find(|&i| match self.item(i) {
+                Some(item) if item.form == Form::Removed && self.holds(item) => {
+                    free + room(item.len) >= need && may(i, Some(self.id(item)))
+                }
+                _ => false,
+            })
+        })
+    }
+
+    /// Whether a new item of `len` bytes fits in slot `i`, which is free or behind the last one.
+    pub(crate) fn fits_at(self, i: usize, len: usize) -> bool {
+        self.free() >= room(len) + (i + 1).saturating_sub(self.slots()) * SLOT
+    }
+
+    /// Whether an item of `len` bytes fits in place of the one in slot `i`.
+    pub(crate) fn fits_in_place(self, i: usize, len: usize) -> bool {
+        self.item(i).is_some_and(|old| self.free() + room(old.len) >= room(len))
+    }
+
+    /// Returns the id in a forward or a guest, or that of the transaction that removed a record.
     #[inline(always)]
     pub(crate) fn id(self, item: Item) -> u64 {
         u64::from(self.0.u32(item.at)) | u64::from(self.0.u32(item.at + 4)) << 32
@@ -160,6 +204,8 @@ pub(crate) enum New<'a> {
     Record(&'a [u8]),
     Forward(u64),
     Guest(u64, &'a [u8]),
+    /// What the transaction removed, and how many bytes stay reserved, at least those of an id.
+    Removed(u64, usize),
 }
 
 impl New<'_> {
@@ -168,6 +214,7 @@ impl New<'_> {
             New::Record(bytes) => bytes.len(),
             New::Forward(_) => ID,
             New::Guest(_, bytes) => ID + bytes.len(),
+            New::Removed(_, len) => len,
         }
     }
 
@@ -176,6 +223,7 @@ impl New<'_> {
             New::Record(_) => 0,
             New::Forward(_) => 1,
             New::Guest(..) => 2,
+            New::Removed(..) => 3,
         }
     }
 }
@@ -227,6 +275,36 @@ impl DataMut<'_> {
         Some(slot)
     }
 
+    /// Inserts an item into slot `slot`, if that is free, not there yet, or of a removed record;
+    /// `false`, and nothing changed, if it is not, or there is no room.
+    pub(crate) fn insert_at(&mut self, slot: usize, new: New<'_>) -> bool {
+        let (n, free) = (self.read().slots(), self.read().free());
+        match self.read().item(slot) {
+            Some(Item { form: Form::Removed, .. }) => return self.replace(slot, new),
+            Some(_) => return false,
+            None => {}
+        }
+        let more = (slot + 1).saturating_sub(n);
+        if free < room(new.len()) + more * SLOT {
+            return false;
+        }
+        if more > 0 {
+            if self.read().heap() < SLOTS + (slot + 1) * SLOT {
+                self.sweep();
+            }
+            for i in n..=slot {
+                put_u32(self.0, SLOTS + i * SLOT, 0);
+            }
+            put_u16(self.0, SLOT_COUNT, (slot + 1) as u16);
+        }
+        if !self.place(slot, new) {
+            return false;
+        }
+        let in_use = self.read().in_use();
+        put_u16(self.0, IN_USE, (in_use + 1) as u16);
+        true
+    }
+
     /// Writes an item below the heap, and the slot, which was free.
     fn place(&mut self, slot: usize, new: New<'_>) -> bool {
         debug_assert!(slot < self.read().slots());
@@ -247,7 +325,7 @@ impl DataMut<'_> {
     fn write(&mut self, slot: usize, at: usize, new: New<'_>) {
         match new {
             New::Record(bytes) => put_bytes(self.0, at, bytes),
-            New::Forward(id) => put_u64(self.0, at, id),
+            New::Forward(id) | New::Removed(id, _) => put_u64(self.0, at, id),
             New::Guest(id, bytes) => {
                 put_u64(self.0, at, id);
                 put_bytes(self.0, at + ID, bytes);

@@ -47,7 +47,7 @@ impl<P: Pages> Heap<P> {
             let Some(page) = self.data_page(mtr, id.page())? else { return Ok(false) };
             let item = Data(page.view()).item(id.slot());
             page.validate()?;
-            Ok(item.is_some_and(|item| item.form != Form::Guest))
+            Ok(item.is_some_and(|item| matches!(item.form, Form::Record | Form::Forward)))
         })
     }
 
@@ -61,7 +61,7 @@ impl<P: Pages> Heap<P> {
         let Some(page) = self.data_page_here(mtr, id.page())? else { return Ok(false) };
         let data = Data(page.view());
         match data.item(id.slot()) {
-            None | Some(Item { form: Form::Guest, .. }) => {
+            None | Some(Item { form: Form::Guest | Form::Removed, .. }) => {
                 page.validate()?;
                 Ok(false)
             }

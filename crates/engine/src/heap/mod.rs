@@ -18,7 +18,8 @@
 //! a forward stays in its slot. A guest that moves again gets its forward changed: there is never
 //! more than one step. Scans skip guests and follow forwards, so that they see records in the order
 //! of their ids. A removed record leaves free space that is found again; a page without records is
-//! freed, and its number is used again later.
+//! freed, and its number is used again later. What a transaction removes keeps its slot until the
+//! transaction is over (`write.rs`).
 //!
 //! # Synchronisation
 //!
@@ -42,7 +43,9 @@ mod room;
 mod scan;
 mod stored;
 mod table;
+mod write;
 
+pub(crate) use append::Placing;
 pub use check::{Report, Violation, check_page};
 pub use error::WriteError;
 pub use kind::{DirectoryKind, KINDS};

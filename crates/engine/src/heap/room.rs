@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 
 use millpond_base::AccessKind;
 
-use crate::heap::append::most_room;
-use crate::heap::data::{Data, DataMut, NUMBER, New, SLOT, room};
+use crate::heap::append::{Wanted, most_room};
+use crate::heap::data::{Data, DataMut, NUMBER, SLOT, room};
 use crate::heap::descend::{mark, sound};
 use crate::heap::directory::{count_in, index_in};
 use crate::heap::table::{Heap, RecordId};
@@ -53,14 +53,17 @@ impl<P: Pages> Heap<P> {
     }
 
     /// Inserts an item where a removal left room; `None` if there is no such page.
-    pub(crate) fn put_into_hole(&self, new: New<'_>) -> Result<Option<RecordId>, PoolError> {
-        let need = self.class(room(new.len()) + SLOT).saturating_add(1).max(STEP);
+    pub(crate) fn put_into_hole(
+        &self,
+        wanted: &mut Wanted<'_, '_>,
+    ) -> Result<Option<RecordId>, PoolError> {
+        let need = self.class(room(wanted.new.len()) + SLOT).saturating_add(1).max(STEP);
         loop {
             let most = self.holes.load(Ordering::Relaxed);
             if need > most {
                 return Ok(None);
             }
-            match self.pages.run(|mtr| self.attempt_hole(mtr, new, need, most))? {
+            match self.pages.run(|mtr| self.attempt_hole(mtr, wanted, need, most))? {
                 Hole::Done(id) => return Ok(Some(id)),
                 Hole::Again => {}
                 Hole::None => return Ok(None),
@@ -71,7 +74,7 @@ impl<P: Pages> Heap<P> {
     fn attempt_hole<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
-        new: New<'_>,
+        wanted: &mut Wanted<'_, '_>,
         need: u8,
         most: u8,
     ) -> Try<Hole> {
@@ -87,7 +90,7 @@ impl<P: Pages> Heap<P> {
             };
             let at = self.form.swip_at(i);
             if level == 1 {
-                return self.put_into_child(mtr, directory, i, new, depth);
+                return self.put_into_child(mtr, directory, i, wanted, depth);
             }
             level -= 1;
             depth += 1;
@@ -122,7 +125,7 @@ impl<P: Pages> Heap<P> {
         mtr: &'o MiniTransaction<'o, P>,
         directory: Read<'o, P>,
         i: usize,
-        new: New<'_>,
+        wanted: &mut Wanted<'_, '_>,
         depth: u8,
     ) -> Try<Hole> {
         let at = self.form.swip_at(i);
@@ -130,23 +133,21 @@ impl<P: Pages> Heap<P> {
             let mut directory = directory.upgrade()?;
             let mut page = mtr.allocate(self.new_data())?;
             let number = directory.view().u64(NUMBER) + i as u64;
-            let mut data = DataMut(page.page_mut());
-            data.init(number);
-            let Some(slot) = data.insert(new) else { return Ok(Hole::None) };
-            let left = self.class(data.read().free());
+            DataMut(page.page_mut()).init(number);
+            let Some(id) = wanted.put_into(&mut page) else {
+                page.free();
+                return Ok(Hole::None);
+            };
+            let left = self.class(Data(page.view()).free());
             let swip = page.swip();
             put_u64(directory.page_mut(), at, swip.0);
             put_bytes(directory.page_mut(), self.form.byte_at(i), &[left]);
             mtr.adopt(swip, &directory);
-            return Ok(Hole::Done(RecordId::new(number, slot)));
+            return Ok(Hole::Done(id));
         }
         let mut page = sound(directory.child_exclusive(at, mark(AccessKind::Write, depth + 1))?)?;
-        let data = Data(page.view());
-        if data.fits(new.len()) {
-            let number = data.number();
-            if let Some(slot) = DataMut(page.page_mut()).insert(new) {
-                return Ok(Hole::Done(RecordId::new(number, slot)));
-            }
+        if let Some(id) = wanted.put_into(&mut page) {
+            return Ok(Hole::Done(id));
         }
         let left = self.class(Data(page.view()).free());
         drop(page);

@@ -12,7 +12,7 @@ use crate::heap::descend::{Place, mark, wrong};
 use crate::heap::directory::{count_in, span};
 use crate::heap::error::corrupt;
 use crate::heap::table::{Heap, RecordId};
-use crate::page::PageBuffer;
+use crate::page::{Batch, BatchEntry, PageBuffer};
 use crate::pool::{Pages, PoolError, Swip};
 
 /// Data pages that are prefetched for a scan.
@@ -71,6 +71,60 @@ impl<P: Pages> Heap<P> {
         Ok(records)
     }
 
+    /// Copies the records of the data page of id `from`, from there on, or, backwards, of that of
+    /// the last id before `from`, up to there; returns the id up to which these are all. It is
+    /// `None` behind the last page, or before the first.
+    pub(crate) fn batch(
+        &self,
+        from: u64,
+        forward: bool,
+        batch: &mut Batch,
+    ) -> Result<Option<u64>, PoolError> {
+        let (mut page, step) = batch.begin(self.pages.page_size());
+        let end = self.copy_batch(from, forward, (&mut page, step), &mut batch.entries);
+        batch.end(page);
+        end
+    }
+
+    fn copy_batch(
+        &self,
+        from: u64,
+        forward: bool,
+        (page, step): (&mut PageBuffer, usize),
+        out: &mut Vec<BatchEntry>,
+    ) -> Result<Option<u64>, PoolError> {
+        let first = if forward { RecordId(from) } else { RecordId(from.saturating_sub(1)) };
+        let number = first.page();
+        if self.copy_page(number, page, step.is_multiple_of(AHEAD), forward)? {
+            let data = Data(page.view());
+            for i in 0..data.slots() {
+                let Some(item) = data.item(i) else { continue };
+                let id = RecordId::new(number, i);
+                if (forward && id.0 < from) || (!forward && id.0 >= from) {
+                    continue;
+                }
+                let value = match item.form {
+                    Form::Guest | Form::Removed => continue,
+                    Form::Forward => self.get_owned(id)?,
+                    Form::Record => Some(bytes_of(page.bytes(), item).to_vec()),
+                };
+                // A forward whose record was removed meanwhile is skipped.
+                let entry =
+                    value.map(|value| BatchEntry { position: id.0, key: Vec::new(), value });
+                out.extend(entry);
+            }
+        } else {
+            let extent = self.extent()?;
+            if number >= extent {
+                return Ok((!forward && extent > 0).then(|| RecordId::new(extent, 0).0));
+            }
+        }
+        if forward {
+            return Ok(Some(RecordId::new(number + 1, 0).0));
+        }
+        Ok((number > 0).then(|| RecordId::new(number, 0).0))
+    }
+
     /// Returns the number of records, by a walk over all data pages.
     ///
     /// # Errors
@@ -106,9 +160,9 @@ impl<P: Pages> Heap<P> {
             let data = Data(page.view());
             stats.data_pages += 1;
             for item in (0..data.slots()).filter_map(|i| data.item(i)) {
-                stats.records += u64::from(item.form != Form::Guest);
+                stats.records += u64::from(matches!(item.form, Form::Record | Form::Forward));
                 stats.forwarded += u64::from(item.form == Form::Forward);
-                if item.form != Form::Forward {
+                if matches!(item.form, Form::Record | Form::Guest) {
                     stats.raw_bytes += bytes_of(page.bytes(), item).len() as u64;
                 }
             }
@@ -203,7 +257,7 @@ impl<P: Pages> Records<'_, P> {
             for i in 0..data.slots() {
                 let Some(item) = data.item(i) else { continue };
                 let bytes = match item.form {
-                    Form::Guest => continue,
+                    Form::Guest | Form::Removed => continue,
                     Form::Forward => None,
                     Form::Record => Some(bytes_of(self.page.bytes(), item).to_vec()),
                 };

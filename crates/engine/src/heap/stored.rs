@@ -65,7 +65,7 @@ pub fn stored_records<'b>(
         let id = match item.form {
             Form::Record => RecordId::new(data.number(), slot),
             Form::Guest => RecordId(data.id(item)),
-            Form::Forward => return None,
+            Form::Forward | Form::Removed => return None,
         };
         Some((id, bytes_of(bytes, item)))
     })

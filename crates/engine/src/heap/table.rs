@@ -35,6 +35,16 @@ impl RecordId {
         RecordId(page << 16 | slot as u64)
     }
 
+    /// Returns the id as the key of locks, undo records and versions: they ascend as ids do.
+    pub(crate) fn to_key(self) -> [u8; 8] {
+        self.0.to_be_bytes()
+    }
+
+    /// Returns the id that is this key; `None` if none is.
+    pub(crate) fn of_key(key: &[u8]) -> Option<RecordId> {
+        key.try_into().ok().map(|key| RecordId(u64::from_be_bytes(key)))
+    }
+
     /// Number of its data page.
     ///
     /// ```

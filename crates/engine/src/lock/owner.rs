@@ -155,6 +155,80 @@ impl LockOwner {
         Ok(())
     }
 
+    /// Locks `key` of `tree` in `X` if no other owner stands in the way; returns whether it did.
+    /// For keys that nobody can wait for, as those that a heap is about to give; it waits only for
+    /// locks on the tree as a whole.
+    ///
+    /// # Errors
+    /// [`LockError`]; what was held before is still held.
+    pub fn try_lock_key(&mut self, tree: u32, key: &[u8]) -> Result<bool, LockError> {
+        let at = self.tree_at(tree);
+        if self.trees[at].covers(LockMode::X) {
+            return Ok(true);
+        }
+        self.lock_intention(at, LockMode::IX)?;
+        if self.make_room(at, KEY_BYTES + key.len())? && self.trees[at].covers(LockMode::X) {
+            return Ok(true);
+        }
+        self.begin_writing();
+        let (name, id) = (Name::of(tree, key), self.id);
+        let table = &self.manager.table;
+        let answer = table.lock(name, id, LockMode::X, self.trees[at].written, &self.waiter);
+        if answer == Answer::Queued {
+            table.leave_queue(name, id);
+            return Ok(false);
+        }
+        if answer == Answer::New {
+            self.keys.push(KeyHold { name, tree: at as u32 });
+            let hold = &mut self.trees[at];
+            hold.keys += 1;
+            hold.bytes += KEY_BYTES;
+            self.used += KEY_BYTES;
+        }
+        let hold = &self.trees[at];
+        let mut writes = hold.writes.lock();
+        if let Answer::Held(write) = answer
+            && writes.get(write as usize) == Some(key)
+        {
+            return Ok(true);
+        }
+        writes.push(key);
+        drop(writes);
+        let want = Want::Write(key.to_vec());
+        if hold.tree.needs_attention()
+            && !hold.tree.request(&self.asking(at), &want, &mut None, false)
+        {
+            hold.writes.lock().pop();
+            self.withdraw(at, name, answer);
+            self.trees[at].tree.unwritten(id);
+            return Ok(false);
+        }
+        let hold = &mut self.trees[at];
+        hold.written += 1;
+        hold.bytes += key.len();
+        self.used += key.len();
+        Ok(true)
+    }
+
+    /// Announces that a key of `tree` is to be written whose lock nobody else can want yet: waits
+    /// for those who have locked the tree as a whole, and counts the owner as a writer (rule 8).
+    ///
+    /// # Errors
+    /// [`LockError`]; what was held before is still held.
+    pub fn announce_write(&mut self, tree: u32) -> Result<(), LockError> {
+        self.lock_tree(tree, LockMode::IX)?;
+        self.begin_writing();
+        Ok(())
+    }
+
+    /// Whether no owner has locked `key` of `tree`, by itself or in a range. It waits for nothing,
+    /// and may be called under a latch; [`LockOwner::announce_write`] comes first.
+    pub fn is_free(&self, tree: u32, key: &[u8]) -> bool {
+        let Some(hold) = self.trees.iter().find(|hold| hold.id == tree) else { return false };
+        !self.manager.table.is_locked(Name::of(tree, key))
+            && (!hold.tree.needs_attention() || !hold.tree.has_range_with(key))
+    }
+
     /// Whether a lock on more than the key allows it already.
     fn holds_key(&self, at: usize, key: &[u8], mode: LockMode) -> bool {
         let hold = &self.trees[at];

@@ -133,6 +133,11 @@ impl Table {
         }
     }
 
+    /// Whether somebody holds the lock or waits for it.
+    pub fn is_locked(&self, name: Name) -> bool {
+        self.shard(name).find(name).is_some()
+    }
+
     /// Does `change` to the lock, and removes it if that returns true.
     fn change(&self, name: Name, change: impl FnOnce(&mut Entry) -> bool) {
         self.shard(name).change(name, change);

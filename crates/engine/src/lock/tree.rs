@@ -151,6 +151,13 @@ impl Tree {
         granted
     }
 
+    /// Whether somebody holds a range with `key` in it, or waits for one.
+    pub fn has_range_with(&self, key: &[u8]) -> bool {
+        let core = self.core();
+        core.ranges.iter().any(|(_, range)| range.has(key))
+            || core.waiting.iter().any(|w| matches!(&w.want, Want::Range(range) if range.has(key)))
+    }
+
     /// Whether a write that waits may be tried again, from its key's lock on. It stays in the
     /// queue, and its key is not among the owner's writes yet.
     pub fn is_turn_of(&self, asking: &Asking<'_>, want: &Want, ticket: Option<u64>) -> bool {

@@ -1,6 +1,7 @@
 //! What every page has in common, whatever structure it belongs to, and the pages of the store
 //! itself: formats only, no I/O.
 
+pub mod batch;
 pub mod buffer;
 pub mod directory;
 pub mod edit;
@@ -13,6 +14,7 @@ pub mod superblock;
 pub mod varint;
 pub mod view;
 
+pub use batch::{Batch, BatchEntry};
 pub use buffer::PageBuffer;
 pub use directory::{DIRECTORY_HEADER, Directory};
 pub use header::{PAGE_HEADER, PageHeader, PageType};

@@ -19,10 +19,16 @@ use crate::page::record_body::{OrphanRoot, Section, sections};
 use crate::page::{PAGE_HEADER, PageHeader, PageType};
 use crate::pool::mini_transaction::kind;
 use crate::pool::{ANCHOR_SWIP, Actor, Pages, Pool, PoolError, PoolStrategy, Read, Storage, Swip};
-use crate::txn::{TxnError, undo_one};
+use crate::txn::{Structure, TxnError, undo_one};
 
-/// Returns the tree whose pages carry an owner id, opened and held by `T`.
-pub(crate) type TreeOf<'f, T, E> = dyn FnMut(u32) -> Result<Option<Arc<T>>, E> + 'f;
+/// What holds a structure open.
+pub(crate) trait HoldsStructure {
+    /// Returns the structure, or `None` if no transaction can have changed it.
+    fn as_structure(&self) -> Option<&dyn Structure>;
+}
+
+/// Returns the structure whose pages carry an owner id, opened and held by `T`.
+pub(crate) type StructureOf<'f, T, E> = dyn FnMut(u32) -> Result<Option<T>, E> + 'f;
 
 /// What undo did.
 pub(crate) struct Undone {
@@ -34,15 +40,14 @@ pub(crate) struct Undone {
 }
 
 /// Undoes the losers, newest record first; `E` is the error of the caller's catalog.
-pub(crate) fn undo<M, T, E>(
+pub(crate) fn undo<T, E>(
     log: &Log,
     losers: &[Loser],
-    tree_of: &mut TreeOf<'_, T, E>,
+    structure_of: &mut StructureOf<'_, T, E>,
     progress: &dyn Fn(Progress),
 ) -> Result<Undone, E>
 where
-    M: PoolStrategy,
-    T: AsRef<BTree<Pool<M>>>,
+    T: HoldsStructure,
     E: From<UndoError>,
 {
     let (mut done, total) = (0, losers.len() as u64);
@@ -66,10 +71,11 @@ where
         });
         let (undo, behind) = found.ok_or(UndoError::NoUndo { at, tx })?;
         if let Some(undo) = undo {
-            let missing = TxnError::NoTree { tx, owner: undo.owner };
-            let tree = tree_of(undo.owner)?.ok_or(UndoError::Txn(missing))?;
+            let missing = || UndoError::Txn(TxnError::NoTree { tx, owner: undo.owner });
+            let held = structure_of(undo.owner)?.ok_or_else(missing)?;
+            let structure = held.as_structure().ok_or_else(missing)?;
             let actor = Actor::Undo { tx, prev, next: behind };
-            let done = undo_and_free((*tree).as_ref(), actor, &undo, &mut undone.kept)?;
+            let done = undo_and_free(structure, actor, &undo, &mut undone.kept)?;
             debug_assert!(done == Lsn(0) || done > at, "a CLR is logged behind what it undoes");
             last.insert(tx, if done == Lsn(0) { prev } else { done });
             undone.records += 1;
@@ -80,15 +86,17 @@ where
     Ok(undone)
 }
 
-fn undo_and_free<M: PoolStrategy>(
-    tree: &BTree<Pool<M>>,
+fn undo_and_free(
+    structure: &dyn Structure,
     actor: Actor,
     undo: &Undo<'_>,
     kept: &mut HashSet<u64>,
 ) -> Result<Lsn, UndoError> {
-    let outcome = undo_one(tree, actor, undo, None)?;
+    let outcome = undo_one(structure, actor, undo, None)?;
     // It is undone. What cannot be freed stays an orphan, and blocks no transaction.
-    if let Some(gone) = outcome.gone {
+    if let Some(gone) = outcome.gone
+        && let Some(tree) = structure.large_values()
+    {
         let stamp = gone.stamp();
         match tree.free_detached(gone) {
             Err(error) if error.is_about_a_page() => {

@@ -10,9 +10,9 @@ use crate::heap::Heap;
 use crate::pool::stats::counters::{Counter, Timing};
 use crate::pool::{Pool, PoolError, PoolStrategy};
 use crate::store::error::Error;
-use crate::store::opened::{Open, OpenTree, Rest, Shared};
+use crate::store::opened::{Holds, Open, OpenTree, Rest, Shared};
 use crate::store::store::Store;
-use crate::txn::{Each, Found, find};
+use crate::txn::{Each, Found, Structure, find};
 
 /// A handle of a named structure; see [`StoreTree`], [`StoreHashIndex`] and [`StoreHeap`].
 pub struct StoreHandle<M: PoolStrategy, S> {
@@ -159,6 +159,14 @@ impl<M: PoolStrategy> StoreTree<M> {
 impl<M: PoolStrategy, S> StoreHandle<M, S> {
     pub(crate) fn new(store: Arc<Store<M>>, open: Arc<Open<S>>) -> StoreHandle<M, S> {
         StoreHandle { open, store }
+    }
+
+    /// What holds the structure open.
+    pub(crate) fn holds(&self) -> Arc<dyn Holds>
+    where
+        S: Structure + 'static,
+    {
+        self.open.clone()
     }
 
     /// Its name.

@@ -13,6 +13,8 @@ pub mod entry;
 pub mod error;
 pub mod handle;
 mod housekeeping;
+pub(crate) mod member;
+mod member_txn;
 pub(crate) mod merging;
 mod named;
 pub(crate) mod opened;

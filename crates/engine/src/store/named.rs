@@ -8,7 +8,7 @@ use crate::pool::{Pool, PoolStrategy};
 use crate::store::catalog::Catalog;
 use crate::store::entry::{Entry, Structure, TypeNames};
 use crate::store::error::Error;
-use crate::store::opened::{OpenTree, Opened};
+use crate::store::opened::Opened;
 use crate::txn::TransactionManager;
 
 /// The catalog and the open structures.
@@ -34,27 +34,22 @@ impl<M: PoolStrategy> Named<M> {
         })
     }
 
-    /// The tree whose pages carry the id `owner`; it stays open.
-    pub(crate) fn tree_of(
+    /// The structure whose pages carry the id `owner`; it stays open.
+    pub(crate) fn owned_by(
         &mut self,
         pool: &Arc<Pool<M>>,
         owner: u32,
-    ) -> Result<Option<OpenTree<M>>, Error> {
-        let is_it = |opened: &Opened<M>| match opened {
-            Opened::Tree(tree) if tree.structure().owner() == owner => Some(tree.clone()),
-            _ => None,
-        };
-        if let Some(open) = self.open.values().find_map(is_it) {
-            return Ok(Some(open));
+    ) -> Result<Option<Opened<M>>, Error> {
+        if let Some(open) = self.open.values().find(|opened| opened.owner() == owner) {
+            return Ok(Some(open.clone()));
         }
         let all = self.catalog.as_ref().map_or(Ok(Vec::new()), Catalog::list)?;
         let Some((name, entry)) = all.into_iter().find(|(_, entry)| entry.owner == owner) else {
             return Ok(None);
         };
         let opened = Opened::open(pool, &name, &entry)?;
-        let tree = is_it(&opened);
-        self.open.insert(name, opened);
-        Ok(tree)
+        self.open.insert(name, opened.clone());
+        Ok(Some(opened))
     }
 
     /// What has that name, if anything has.
@@ -118,6 +113,7 @@ pub(crate) fn name_trees<M: PoolStrategy>(txns: &TransactionManager, named: &Arc
     locks.name_trees_by(Box::new(move |owner| {
         let named = named.upgrade()?;
         let named = named.lock().unwrap_or_else(PoisonError::into_inner);
-        named.trees().find(|(tree, _)| *tree == owner).map(|(_, name)| name)
+        let mut open = named.open.iter();
+        open.find(|(_, opened)| opened.owner() == owner).map(|(name, _)| name.clone())
     }));
 }

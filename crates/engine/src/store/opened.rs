@@ -9,9 +9,11 @@ use crate::btree::BTree;
 use crate::hash_index::HashIndex;
 use crate::heap::Heap;
 use crate::pool::{Anchor, Pool, PoolError, PoolStrategy};
+use crate::recovery::HoldsStructure;
 use crate::store::entry::{Entry, Structure};
 use crate::store::error::Error;
 use crate::store::error::lab::LabError;
+use crate::txn;
 
 /// A structure with its name, shared by all its handles.
 pub(crate) struct Open<S> {
@@ -32,8 +34,14 @@ impl<S> Open<S> {
     }
 }
 
-impl<S> AsRef<S> for Open<S> {
-    fn as_ref(&self) -> &S {
+/// What holds a structure of any kind open.
+pub(crate) trait Holds: Send + Sync {
+    /// The structure.
+    fn held(&self) -> &dyn txn::Structure;
+}
+
+impl<S: txn::Structure> Holds for Open<S> {
+    fn held(&self) -> &dyn txn::Structure {
         &self.structure
     }
 }
@@ -77,6 +85,19 @@ impl<M: PoolStrategy> Clone for Opened<M> {
 fn secret_seed(owner: u32) -> u64 {
     use std::hash::BuildHasher;
     std::hash::RandomState::new().hash_one(owner)
+}
+
+impl<M: PoolStrategy> HoldsStructure for Opened<M> {
+    /// `None` where there are trees only, and it is none.
+    fn as_structure(&self) -> Option<&dyn txn::Structure> {
+        match self {
+            Opened::Tree(tree) => Some(&tree.structure),
+            // There is none; but the compiler must know, or it compiles what follows.
+            Opened::Hash(_) | Opened::Heap(_) if M::TREES_ONLY => None,
+            Opened::Hash(index) => Some(&index.structure),
+            Opened::Heap(heap) => Some(&heap.structure),
+        }
+    }
 }
 
 impl<M: PoolStrategy> Opened<M> {
@@ -125,6 +146,15 @@ impl<M: PoolStrategy> Opened<M> {
             Opened::Tree(_) => Structure::Tree,
             Opened::Hash(_) => Structure::Hash,
             Opened::Heap(_) => Structure::Heap,
+        }
+    }
+
+    /// The owner id in the headers of its pages.
+    pub(crate) fn owner(&self) -> u32 {
+        match self {
+            Opened::Tree(tree) => tree.structure.owner(),
+            Opened::Hash(index) => index.structure.owner(),
+            Opened::Heap(heap) => heap.structure.owner(),
         }
     }
 

@@ -5,23 +5,28 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::btree::{BTree, Detached, WriteCondition, WriteOutcome};
+use crate::btree::{Detached, WriteCondition, WriteOutcome};
+use crate::pool::PoolStrategy;
 use crate::pool::stats::counters::{Counter, Timing};
-use crate::pool::{Pool, PoolStrategy};
 use crate::store::error::Error;
 use crate::store::error::lab::LabError;
 use crate::store::handle::StoreTree;
-use crate::store::opened::OpenTree;
+use crate::store::member::{Member, address_of};
+use crate::store::opened::{Holds, OpenTree};
 use crate::store::store::Store;
-use crate::txn::{Durability, OwnedEntry, Savepoint, ScanSome, Transaction, TxnError, TxnOptions};
+use crate::txn::{
+    Durability, OwnedEntry, Savepoint, ScanSome, Structure, Transaction, TxnError, TxnOptions,
+};
 
 /// How long a call outside transactions that pops an entry retries after it lost in a deadlock.
 const RETRY_TIME: Duration = Duration::from_secs(10);
 
-/// Trees that a transaction changed; the first few without memory of their own.
+/// Structures that a transaction changed; the first few trees without memory of their own.
 struct Known<M: PoolStrategy> {
     few: [Option<OpenTree<M>>; FEW],
     others: Vec<OpenTree<M>>,
+    /// Hash indexes and heaps.
+    kinds: Vec<Arc<dyn Holds>>,
 }
 
 const FEW: usize = 8;
@@ -45,9 +50,21 @@ impl<M: PoolStrategy> Known<M> {
         }
     }
 
-    fn find(&self, owner: u32) -> Option<&BTree<Pool<M>>> {
-        let all = self.few.iter().flatten().chain(&self.others);
-        all.map(|tree| tree.structure()).find(|tree| tree.owner() == owner)
+    /// Keeps a hash index or a heap.
+    fn keep_member(&mut self, member: &dyn Member) {
+        let owner = member.as_structure().owner();
+        if !self.kinds.iter().any(|known| known.held().owner() == owner) {
+            self.kinds.push(member.hold());
+        }
+    }
+
+    fn find(&self, owner: u32) -> Option<&dyn Structure> {
+        let mut trees = self.few.iter().flatten().chain(&self.others);
+        if let Some(tree) = trees.find(|tree| tree.structure().owner() == owner) {
+            return Some(tree.structure());
+        }
+        let mut kinds = self.kinds.iter().map(|kind| kind.held());
+        kinds.find(|structure| structure.owner() == owner)
     }
 }
 
@@ -70,13 +87,33 @@ impl<M: PoolStrategy> StoreTxn<M> {
         }
         store.may_write()?;
         let tx = Transaction::begin(store.transactions(), options);
-        let trees = Known { few: Default::default(), others: Vec::new() };
+        let trees = Known { few: Default::default(), others: Vec::new(), kinds: Vec::new() };
         Ok(StoreTxn { trees, tx, store: store.clone() })
     }
 
     /// The transaction's id.
     pub fn id(&self) -> u64 {
         self.tx.id()
+    }
+
+    /// Fails where nothing can be written.
+    pub(in crate::store) fn may_write(&self) -> Result<(), Error> {
+        self.store.may_write()
+    }
+
+    /// The address of its store.
+    pub(in crate::store) fn store_address(&self) -> usize {
+        address_of(&self.store)
+    }
+
+    /// The transaction itself, for what keeps the structures that it changes.
+    pub(in crate::store) fn tx(&mut self) -> &mut Transaction {
+        &mut self.tx
+    }
+
+    /// Keeps a hash index or a heap until the end: it may have to be undone.
+    pub(in crate::store) fn keep_member(&mut self, member: &dyn Member) {
+        self.trees.keep_member(member);
     }
 
     /// As [`Transaction::leave_thread`].
@@ -265,7 +302,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
     /// [`Error`].
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<(), Error> {
         let trees = &self.trees;
-        Ok(self.tx.rollback_to(savepoint, |owner| trees.find(owner))?)
+        Ok(self.tx.rollback_to(savepoint, &|owner| trees.find(owner))?)
     }
 
     /// As [`Transaction::commit`].
@@ -274,7 +311,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
     /// [`Error`].
     pub fn commit(mut self) -> Result<(), Error> {
         let trees = &self.trees;
-        Ok(self.tx.commit(|owner| trees.find(owner))?)
+        Ok(self.tx.commit(&|owner| trees.find(owner))?)
     }
 
     /// As [`Transaction::abort`].
@@ -287,7 +324,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
 
     fn undo(&mut self) -> Result<(), Error> {
         let trees = &self.trees;
-        Ok(self.tx.abort(|owner| trees.find(owner))?)
+        Ok(self.tx.abort(&|owner| trees.find(owner))?)
     }
 }
 

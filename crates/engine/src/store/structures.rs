@@ -228,7 +228,7 @@ impl<M: PoolStrategy> Store<M> {
         loop {
             let owner = self.owner_to_drop(name, kind)?;
             let drop = || self.drop_now(name, kind, owner);
-            let dropped = if M::TREES_ONLY || kind != Structure::Tree {
+            let dropped = if M::TREES_ONLY {
                 drop()
             } else {
                 // Not with the names locked: those that are waited for may look for one.

@@ -17,7 +17,7 @@ use crate::txn::versions::{BulkModification, VersionStore};
 
 /// Locks a key for a call outside transactions. A call of a thread that lends a page to a closure
 /// must not wait long for what may be released only when that closure ends.
-fn lock(
+pub(super) fn lock(
     locks: &LockManager,
     owner: &mut LockOwner,
     tree: u32,
@@ -43,7 +43,7 @@ fn lock(
 /// long as the call is the victim of a deadlock. If this thread has a transaction, that may be part
 /// of the cycle: then a retry is of no use, and the transaction gets the error.
 #[cold]
-fn lock_again(
+pub(super) fn lock_again(
     locks: &LockManager,
     owner: &mut LockOwner,
     mut done: Result<(), LockError>,
@@ -82,7 +82,7 @@ impl Drop for Writing<'_> {
 }
 
 /// Releases the locks, also if what was done with them panics.
-struct Release<'a>(&'a mut LockOwner);
+pub(super) struct Release<'a>(pub(super) &'a mut LockOwner);
 
 impl Drop for Release<'_> {
     fn drop(&mut self) {
@@ -137,7 +137,7 @@ impl TransactionManager {
 
     /// Does `work`, which changes `key`'s entry; the key is locked.
     #[inline]
-    fn call<'t, R>(
+    pub(super) fn call<'t, R>(
         &self,
         tree: u32,
         key: &[u8],
@@ -274,6 +274,16 @@ impl TransactionManager {
             }
         }
         self.committed_slowly(locks, tree, key, look)
+    }
+
+    /// Reads with `look`, if nobody has changed anything that is not committed; `look` may run in
+    /// vain.
+    #[inline]
+    pub fn quietly<R>(&self, look: &mut impl FnMut() -> R) -> Option<R> {
+        let Some(locks) = &self.locks else { return Some(look()) };
+        let token = locks.quiet()?;
+        let seen = look();
+        locks.still_quiet(token).then_some(seen)
     }
 
     #[cold]

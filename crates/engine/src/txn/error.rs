@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::btree::WriteError;
+use crate::hash_index;
+use crate::heap;
 use crate::io::SpillError;
 use crate::lock::{LockError, TreeName};
 use crate::log::LogError;
@@ -29,7 +31,13 @@ pub enum TxnError {
     /// A key or a value is invalid, or the memory behind the tree failed.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The memory behind the tree failed.
+    /// An entry of a hash index is invalid, or has no room.
+    #[error(transparent)]
+    HashWrite(#[from] hash_index::WriteError),
+    /// A record of a heap is invalid.
+    #[error(transparent)]
+    HeapWrite(#[from] heap::WriteError),
+    /// The memory behind the structure failed.
     #[error(transparent)]
     Pool(#[from] PoolError),
     /// The log failed: the transaction may not be durable, and nothing after it will be.

@@ -2,11 +2,11 @@
 
 use millpond_base::Lsn;
 
-use crate::btree::BTree;
-use crate::pool::{Actor, Pages};
+use crate::pool::Actor;
 use crate::txn::active::add_record;
 use crate::txn::error::TxnError;
 use crate::txn::transaction::{State, Transaction, free};
+use crate::txn::trees::StructureOf;
 use crate::txn::undo::undo_one;
 use crate::txn::undo_list::Newest;
 
@@ -46,10 +46,10 @@ impl Transaction {
     /// # Errors
     /// [`TxnError::NoSavepoint`], or a change could not be undone: the transaction can only be
     /// aborted then.
-    pub fn rollback_to<'t, P: Pages>(
+    pub fn rollback_to(
         &mut self,
         savepoint: &Savepoint,
-        tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
+        structure_of: &StructureOf<'_, '_>,
     ) -> Result<(), TxnError> {
         self.running()?;
         let since = self.scratch.rollbacks.get(savepoint.epoch as usize..).unwrap_or(&[]);
@@ -57,7 +57,7 @@ impl Transaction {
         if savepoint.tx != self.tx || savepoint.changes > self.changes_len() || is_gone {
             return Err(TxnError::NoSavepoint);
         }
-        let undone = self.undo_to(savepoint.changes, tree_of);
+        let undone = self.undo_to(savepoint.changes, structure_of);
         self.scratch.rollbacks.push(savepoint.changes);
         if undone.is_err() {
             self.state = State::Failed;
@@ -66,20 +66,20 @@ impl Transaction {
     }
 
     /// Undoes changes, the newest first, until `changes` of them are left.
-    pub(super) fn undo_to<'t, P: Pages>(
+    pub(super) fn undo_to(
         &mut self,
         changes: usize,
-        tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
+        structure_of: &StructureOf<'_, '_>,
     ) -> Result<(), TxnError> {
         while self.changes_len() > changes {
             let Some(active) = &self.scratch.active else { break };
             let mut buffer = active.undo();
             let Some(Newest { prev, large, undo }) = buffer.undo.newest()? else { break };
             let no_tree = TxnError::NoTree { tx: self.tx, owner: undo.owner };
-            let tree = tree_of(undo.owner).ok_or(no_tree)?;
+            let structure = structure_of(undo.owner).ok_or(no_tree)?;
             let actor = Actor::Undo { tx: self.tx, prev: self.last, next: prev };
             let applied = active.step(|| {
-                let applied = undo_one(tree, actor, &undo, large);
+                let applied = undo_one(structure, actor, &undo, large);
                 let at = applied.as_ref().map_or(Lsn(0), |applied| applied.at);
                 (applied, at)
             });
@@ -88,7 +88,7 @@ impl Transaction {
             buffer.undo.pop();
             add_record(&mut self.last, applied.at);
             if let Some(gone) = applied.gone {
-                free(tree, gone);
+                free(structure, gone);
             }
         }
         Ok(())

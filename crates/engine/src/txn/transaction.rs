@@ -10,24 +10,28 @@
 //!    in the log, and a crash loses only a suffix of commits.
 //! 4. What cannot be undone stays locked. The store has to be opened again, and recovers.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use millpond_base::Lsn;
 
 use crate::btree::{
-    BTree, Detached, NewValue, UpdateOutcome, Updated, WriteCondition, WriteContext, WriteError,
-    WriteOutcome, WriteRequest,
+    Before, Detached, NewValue, UpdateOutcome, Updated, WriteCondition, WriteContext, WriteOutcome,
+    WriteRequest,
 };
 use crate::io::simulated::planted::planted;
 use crate::lock::{LockMode, LockOwner};
 use crate::log::Record;
+use crate::pool::Actor;
 use crate::pool::mini_transaction::kind;
-use crate::pool::{Actor, Pages};
 use crate::txn::active::add_record;
 use crate::txn::error::TxnError;
 use crate::txn::manager::TransactionManager;
 use crate::txn::options::{Durability, Isolation, TxnOptions};
 use crate::txn::scratch::TxnScratch;
+use crate::txn::structure::{Keyed, Structure};
+use crate::txn::trees::StructureOf;
+use crate::txn::undo_buffer::UndoBuffer;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
@@ -105,19 +109,19 @@ impl Transaction {
     ///
     /// # Errors
     /// [`TxnError`].
-    pub fn get<P: Pages, R>(
+    pub fn get<K: Keyed + ?Sized, R>(
         &mut self,
-        tree: &BTree<P>,
+        tree: &K,
         key: &[u8],
         f: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>, TxnError> {
         self.running()?;
-        self.lock_key(tree.owner(), key, LockMode::S)?;
-        let found = tree.get(key, f);
+        self.lock_key(tree.owner_id(), key, LockMode::S)?;
+        let found = tree.look(key, f);
         if self.options.isolation == Isolation::ReadCommitted
             && let Some(owner) = &mut self.scratch.owner
         {
-            owner.release_shared(tree.owner(), key);
+            owner.release_shared(tree.owner_id(), key);
         }
         found.map_err(failed)
     }
@@ -127,9 +131,9 @@ impl Transaction {
     ///
     /// # Errors
     /// [`TxnError`].
-    pub fn lock<P: Pages>(&mut self, tree: &BTree<P>, key: &[u8]) -> Result<(), TxnError> {
+    pub fn lock<K: Keyed + ?Sized>(&mut self, tree: &K, key: &[u8]) -> Result<(), TxnError> {
         self.running()?;
-        self.lock_key(tree.owner(), key, LockMode::X)
+        self.lock_key(tree.owner_id(), key, LockMode::X)
     }
 
     /// Releases it from its thread: until another thread requests a lock, no thread owns the
@@ -154,9 +158,9 @@ impl Transaction {
     ///
     /// # Errors
     /// [`TxnError`]; nothing was changed.
-    pub fn write<P: Pages>(
+    pub fn write<K: Keyed + ?Sized>(
         &mut self,
-        tree: &BTree<P>,
+        tree: &K,
         key: &[u8],
         value: Option<&[u8]>,
         condition: WriteCondition<'_>,
@@ -169,28 +173,28 @@ impl Transaction {
     ///
     /// # Errors
     /// [`TxnError`]; nothing was changed.
-    pub fn write_built<P: Pages>(
+    pub fn write_built<K: Keyed + ?Sized>(
         &mut self,
-        tree: &BTree<P>,
+        tree: &K,
         key: &[u8],
         value: Option<&[u8]>,
         built: Option<Detached>,
         condition: WriteCondition<'_>,
     ) -> Result<WriteOutcome, TxnError> {
         self.running()?;
-        self.lock_key(tree.owner(), key, LockMode::X)?;
+        self.lock_key(tree.owner_id(), key, LockMode::X)?;
         let actor = Actor::Transaction { tx: self.tx, prev: self.last };
         self.enter();
         // A large value may take seconds: its pages are written before the step that checkpoints
         // wait for, and outside the latch that the thread waits for which begins a snapshot.
-        let large = value.map(|value| tree.build_large(key, value)).transpose().map_err(failed)?;
+        let large = value.map(|value| tree.large(key, value)).transpose().map_err(failed)?;
         let mut large = large.flatten().or(built);
         let Some(active) = &self.scratch.active else { return Err(TxnError::Failed) };
         let mut buffer = active.undo();
         let (versions, undo_room) = (self.manager.versions(), self.manager.undo_room());
         if let Err(error) = buffer.before_write((versions, undo_room), tree, key) {
             if let Some(large) = large {
-                free(tree, large);
+                free(tree.structure(), large);
             }
             return Err(error);
         }
@@ -200,17 +204,20 @@ impl Transaction {
         let request = WriteRequest::new(key, NewValue::of(value), condition)
             .within(WriteContext::with_undo(actor, undo.room()));
         let written = match large.take() {
-            None => tree.write(request),
-            Some(large) => tree.write_detached(request, large).map_err(WriteError::from),
+            None => tree.put(request),
+            Some(large) => tree.put_large(request, large),
         };
         match written {
             Ok(WriteOutcome { existed, applied, at, gone }) => {
                 step.end(at);
                 undo.record(start, self.last);
                 if let Some(gone) = gone {
-                    undo.record_detached(undo_room, tree.owner(), gone);
+                    undo.record_detached(undo_room, tree.owner_id(), gone);
                 }
                 add_record(&mut self.last, at);
+                if tree.keeps_removed() && applied && value.is_none() {
+                    buffer.has_removed = true;
+                }
                 Ok(WriteOutcome { existed, applied, at, gone: None })
             }
             Err(error) => Err(failed(error)),
@@ -222,9 +229,9 @@ impl Transaction {
     ///
     /// # Errors
     /// [`TxnError`]; nothing was changed.
-    pub fn update<P: Pages, R>(
+    pub fn update<K: Keyed + ?Sized, R>(
         &mut self,
-        tree: &BTree<P>,
+        tree: &K,
         key: &[u8],
         f: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<Option<R>, TxnError> {
@@ -237,7 +244,7 @@ impl Transaction {
         match self.update_inline(tree, key, &mut once) {
             Ok(Updated::Done | Updated::Absent) => {}
             Ok(Updated::Large) => {
-                let Some(mut value) = tree.get(key, <[u8]>::to_vec)? else { return Ok(None) };
+                let Some(mut value) = tree.look(key, <[u8]>::to_vec)? else { return Ok(None) };
                 once(&mut value);
                 self.write(tree, key, Some(&value), WriteCondition::Always)?;
             }
@@ -246,14 +253,14 @@ impl Transaction {
         Ok(result)
     }
 
-    fn update_inline<P: Pages>(
+    fn update_inline<K: Keyed + ?Sized>(
         &mut self,
-        tree: &BTree<P>,
+        tree: &K,
         key: &[u8],
         f: &mut dyn FnMut(&mut [u8]),
     ) -> Result<Updated, TxnError> {
         self.running()?;
-        self.lock_key(tree.owner(), key, LockMode::X)?;
+        self.lock_key(tree.owner_id(), key, LockMode::X)?;
         let actor = Actor::Transaction { tx: self.tx, prev: self.last };
         self.enter();
         let TxnScratch { active: Some(active), room, .. } = &mut self.scratch else {
@@ -264,7 +271,7 @@ impl Transaction {
         let undo = &mut buffer.undo;
         let (start, step) = (undo.end(), active.begin_step());
         let context = WriteContext::with_undo(actor, undo.room());
-        match tree.update_inline(key, context, room, f) {
+        match tree.change(key, context, room, f) {
             Ok(UpdateOutcome { updated, at }) => {
                 step.end(at);
                 undo.record(start, self.last);
@@ -278,7 +285,7 @@ impl Transaction {
     /// Enters it into the transaction table, before its first record; its scratch has the entry
     /// from then on.
     #[inline]
-    fn enter(&mut self) {
+    pub(super) fn enter(&mut self) {
         if !self.is_entered {
             self.manager.await_room();
             let (manager, tx) = (&self.manager, self.tx);
@@ -294,13 +301,10 @@ impl Transaction {
     /// # Errors
     /// [`TxnError::Failed`]: it can only be aborted. [`TxnError::Log`]: whether it is durable is
     /// unknown, and the store has to be opened again.
-    pub fn commit<'t, P: Pages>(
-        &mut self,
-        tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
-    ) -> Result<(), TxnError> {
+    pub fn commit(&mut self, structure_of: &StructureOf<'_, '_>) -> Result<(), TxnError> {
         self.running()?;
         let has_entered = self.is_entered;
-        let end = self.end(kind::COMMIT, &tree_of);
+        let end = self.end(kind::COMMIT, structure_of);
         let is_durable = matches!(self.options.durability, Durability::Sync | Durability::Group);
         if is_durable && let Some(end) = end {
             self.manager.register_durable_commit(end);
@@ -313,7 +317,7 @@ impl Transaction {
             None => Ok(()),
         };
         if has_entered {
-            self.free_large(tree_of);
+            self.free_kept(structure_of);
         }
         Ok(durable?)
     }
@@ -323,16 +327,13 @@ impl Transaction {
     /// # Errors
     /// A change could not be undone: what the transaction changed stays locked, and the store
     /// has to be opened again.
-    pub fn abort<'t, P: Pages>(
-        &mut self,
-        tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
-    ) -> Result<(), TxnError> {
+    pub fn abort(&mut self, structure_of: &StructureOf<'_, '_>) -> Result<(), TxnError> {
         if self.state == State::Over {
             return Ok(());
         }
-        self.undo_to(0, &tree_of)?;
+        self.undo_to(0, structure_of)?;
         planted!(AbortNotStamped, self.forget_stamp());
-        self.end(kind::ABORT, &tree_of);
+        self.end(kind::ABORT, structure_of);
         self.release();
         planted!(StampAfterLocks, self.stamp_late());
         Ok(())
@@ -359,11 +360,7 @@ impl Transaction {
 
     /// Appends the record of kind `kind` that ends the transaction, if there were any before it.
     /// Returns where it ends.
-    fn end<'t, P: Pages + 't>(
-        &mut self,
-        kind: u8,
-        tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
-    ) -> Option<Lsn> {
+    fn end(&mut self, kind: u8, structure_of: &StructureOf<'_, '_>) -> Option<Lsn> {
         debug_assert!(kind == kind::COMMIT || kind == kind::ABORT, "a record that ends it");
         debug_assert_ne!(self.state, State::Over, "a transaction ends once");
         self.state = State::Over;
@@ -382,20 +379,24 @@ impl Transaction {
                 (appended.map(|appended| appended.end), Lsn(0))
             })
         };
-        active.undo().end(manager.versions(), tree_of, end)
+        active.undo().end(manager.versions(), structure_of, end)
     }
 
-    /// Frees the large values that were replaced; call it when the transaction is over (rule 3).
-    fn free_large<'t, P: Pages + 't>(&mut self, tree_of: impl Fn(u32) -> Option<&'t BTree<P>>) {
+    /// Frees the large values that were replaced, and the places of records that were removed; call
+    /// it when the transaction is over (rule 3).
+    fn free_kept(&mut self, structure_of: &StructureOf<'_, '_>) {
         debug_assert_eq!(self.state, State::Over, "pages are freed after the commit record");
         let Some(active) = &self.scratch.active else { return };
         let mut buffer = active.undo();
         let large = buffer.undo.take_large();
+        if buffer.has_removed {
+            release_removed(&buffer, self.tx, structure_of);
+        }
         buffer.undo.clear();
         drop(buffer);
         for (owner, large) in large {
-            if let Some(tree) = tree_of(owner) {
-                free(tree, large);
+            if let Some(structure) = structure_of(owner) {
+                free(structure, large);
             }
         }
     }
@@ -436,14 +437,33 @@ impl Drop for Transaction {
 /// Converts an error, off the hot path: errors are large.
 #[cold]
 #[inline(never)]
-fn failed<E: Into<TxnError>>(error: E) -> TxnError {
+pub(super) fn failed<E: Into<TxnError>>(error: E) -> TxnError {
     error.into()
 }
 
 /// Frees a large value that is no longer needed. If that fails, the rest of its pages is freed when
 /// the store is opened the next time.
-pub(super) fn free<P: Pages>(tree: &BTree<P>, large: Detached) {
-    if let Err(error) = tree.free_detached(large) {
+pub(super) fn free(structure: &dyn Structure, large: Detached) {
+    if let Some(trees) = structure.large_values()
+        && let Err(error) = trees.free_detached(large)
+    {
         tracing::warn!(%error, "the pages of a large value could not be freed");
+    }
+}
+
+/// Frees the places of the records that transaction `tx`, which has committed, removed. What fails
+/// is left to later appends.
+#[cold]
+fn release_removed(buffer: &UndoBuffer, tx: u64, structure_of: &StructureOf<'_, '_>) {
+    let released = buffer.undo.each(0, true, |(owner, key, before, _)| {
+        if matches!(before, Before::Value(_))
+            && let Some(structure) = structure_of(owner)
+        {
+            structure.release(key, tx)?;
+        }
+        Ok(ControlFlow::Continue(()))
+    });
+    if let Err(error) = released {
+        tracing::warn!(%error, "the places of removed records could not be freed");
     }
 }

@@ -1,9 +1,10 @@
-//! How the versions and the undo lists of a store read its trees.
+//! How the versions and the undo lists of a store read its structures.
 
-use crate::btree::{BTree, Detached};
-use crate::pool::{Pages, PoolError};
+use crate::btree::Detached;
+use crate::pool::PoolError;
 use crate::txn::before_image::Found;
 use crate::txn::error::TxnError;
+use crate::txn::structure::{LargeValues, Structure};
 
 /// Returns a key's entry; a large value as a whole if the argument is `true`.
 pub type Look<'l, 't> = dyn FnMut(bool) -> Result<Option<Found<'t>>, PoolError> + 'l;
@@ -11,12 +12,12 @@ pub type Look<'l, 't> = dyn FnMut(bool) -> Result<Option<Found<'t>>, PoolError> 
 /// Takes keys, each with what reads its entry.
 pub type Each<'e> = dyn FnMut(&[u8], &mut Look<'_, '_>) -> Result<(), PoolError> + 'e;
 
-/// The trees of a store, as readers of an undo list need them.
+/// The structures of a store, as readers of an undo list need them.
 pub trait Trees {
-    /// Returns the present value of `key` in the tree whose pages carry the id `owner`.
+    /// Returns the present value of `key` in the structure whose pages carry the id `owner`.
     ///
     /// # Errors
-    /// There is no such tree, or it cannot be read.
+    /// There is no such structure, or it cannot be read.
     fn value(&mut self, owner: u32, key: &[u8]) -> Result<Option<Vec<u8>>, TxnError>;
 
     /// Reads a large value that was detached from such a tree.
@@ -38,18 +39,25 @@ pub trait Trees {
     ) -> Result<(), TxnError>;
 }
 
-/// The trees that a transaction changed, by a function of their owner id.
-pub(super) struct TreesBy<F>(pub(super) F);
+/// The structures that a transaction changed, by a function of their owner id.
+pub(super) struct TreesBy<'f, 't>(pub(super) &'f StructureOf<'f, 't>);
 
-impl<'t, P: Pages + 't, F: Fn(u32) -> Option<&'t BTree<P>>> TreesBy<F> {
-    fn tree(&self, owner: u32) -> Result<&'t BTree<P>, TxnError> {
+/// Returns the structure whose pages carry an owner id.
+pub type StructureOf<'f, 't> = dyn Fn(u32) -> Option<&'t dyn Structure> + 'f;
+
+impl<'t> TreesBy<'_, 't> {
+    fn structure(&self, owner: u32) -> Result<&'t dyn Structure, TxnError> {
         (self.0)(owner).ok_or(TxnError::NoTree { tx: 0, owner })
+    }
+
+    fn tree(&self, owner: u32) -> Result<&'t dyn LargeValues, TxnError> {
+        self.structure(owner)?.large_values().ok_or(TxnError::NoTree { tx: 0, owner })
     }
 }
 
-impl<'t, P: Pages + 't, F: Fn(u32) -> Option<&'t BTree<P>>> Trees for TreesBy<F> {
+impl Trees for TreesBy<'_, '_> {
     fn value(&mut self, owner: u32, key: &[u8]) -> Result<Option<Vec<u8>>, TxnError> {
-        Ok(self.tree(owner)?.get_owned(key)?)
+        Ok(self.structure(owner)?.value(key)?)
     }
 
     fn large(&mut self, owner: u32, value: &Detached) -> Result<Vec<u8>, TxnError> {
@@ -60,9 +68,9 @@ impl<'t, P: Pages + 't, F: Fn(u32) -> Option<&'t BTree<P>>> Trees for TreesBy<F>
         &mut self,
         owner: u32,
         value: &Detached,
-        (offset, max): (u64, usize),
+        range: (u64, usize),
         out: &mut Vec<u8>,
     ) -> Result<(), TxnError> {
-        Ok(self.tree(owner)?.read_detached_from(value, offset, max, out)?)
+        Ok(self.tree(owner)?.read_detached_from(value, range, out)?)
     }
 }

@@ -12,13 +12,14 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::btree::{BTree, Before, Detached};
+use crate::btree::{Before, Detached};
 use crate::io::simulated::planted::unless_planted;
-use crate::pool::{Pages, PoolError};
-use crate::txn::before_image::{BeforeImage, find};
+use crate::pool::PoolError;
+use crate::txn::before_image::BeforeImage;
 use crate::txn::commit_stamp::CommitStamp;
 use crate::txn::error::TxnError;
-use crate::txn::trees::{Trees, TreesBy};
+use crate::txn::structure::{Keyed, LargeValues, Structure};
+use crate::txn::trees::{StructureOf, Trees, TreesBy};
 use crate::txn::undo_list::{UndoList, UndoRoom};
 use crate::txn::versions::VersionStore;
 
@@ -31,6 +32,8 @@ const KNOWN_BYTES: usize = 64;
 #[derive(Default)]
 pub(super) struct UndoBuffer {
     pub(super) undo: UndoList,
+    /// Whether it removed records whose slots are kept until it is over.
+    pub(super) has_removed: bool,
     /// The commit stamp of its versions.
     stamp: Option<Arc<CommitStamp>>,
     /// The last snapshot epoch for which the versions of all its changes were put.
@@ -216,7 +219,8 @@ impl UndoBuffer {
     /// Prepares it for the next transaction.
     pub(super) fn clear(&mut self) {
         self.undo.clear();
-        (self.stamp, self.snapshot_epoch, self.is_over) = (None, 0, false);
+        (self.stamp, self.snapshot_epoch) = (None, 0);
+        (self.has_removed, self.is_over) = (false, false);
     }
 
     /// Reserves room for the undo record of a change of `key`'s entry, and puts its version, if
@@ -225,28 +229,30 @@ impl UndoBuffer {
     /// # Errors
     /// There is no room, or the memory behind the tree failed.
     #[inline]
-    pub(super) fn before_write<P: Pages>(
+    pub(super) fn before_write<K: Keyed + ?Sized>(
         &mut self,
         (versions, room): (&VersionStore, &Arc<UndoRoom>),
-        tree: &BTree<P>,
+        structure: &K,
         key: &[u8],
     ) -> Result<(), TxnError> {
         self.undo.make_room(room)?;
         match versions.snapshot_epoch() {
             None => Ok(()),
-            Some(snapshot_epoch) => self.put_one(versions, snapshot_epoch, tree, key),
+            Some(snapshot_epoch) => {
+                self.put_one(versions, snapshot_epoch, structure.structure(), key)
+            }
         }
     }
 
     #[cold]
-    fn put_one<P: Pages>(
+    fn put_one(
         &mut self,
         versions: &VersionStore,
         snapshot_epoch: u64,
-        tree: &BTree<P>,
+        structure: &dyn Structure,
         key: &[u8],
     ) -> Result<(), TxnError> {
-        let owner = tree.owner();
+        let owner = structure.owner();
         let stamp = self.stamp.get_or_insert_with(CommitStamp::new);
         if !versions.wants(owner, key, stamp) {
             return Ok(());
@@ -255,16 +261,18 @@ impl UndoBuffer {
             self.snapshot_epoch = snapshot_epoch;
         }
         if self.snapshot_epoch == snapshot_epoch {
-            let look = &mut |is_whole| find(tree, key, is_whole);
+            let look = &mut |is_whole| structure.find(key, is_whole);
             versions.put_image(owner, key, stamp, BeforeImage::of(versions.file(), look)?);
             return Ok(());
         }
-        let mut entry = Ok(tree.get_owned(key)?);
+        let mut entry = Ok(structure.value(key)?);
         // The transaction may have changed it before the epoch.
         self.undo.each(0, false, |(of, changed, before, large)| {
             if (of, changed) == (owner, key) {
-                let read = |large| kept(tree.read_detached(large).map_err(TxnError::from));
-                let large = large.map(read).transpose()?;
+                let read = |(large, trees): (_, &dyn LargeValues)| {
+                    kept(trees.read_detached(large).map_err(TxnError::from))
+                };
+                let large = large.zip(structure.large_values()).map(read).transpose()?;
                 apply(&mut entry, &before, large);
             }
             Ok(ControlFlow::Continue(()))
@@ -300,14 +308,15 @@ impl UndoBuffer {
 
     /// Ends the transaction with `end`, which appends its last record; snapshots that begin from
     /// now on see its changes, if they stay.
-    pub(super) fn end<'t, P: Pages + 't, R>(
+    pub(super) fn end<R>(
         &mut self,
         versions: &VersionStore,
-        tree_of: impl Fn(u32) -> Option<&'t BTree<P>>,
+        structure_of: &StructureOf<'_, '_>,
         end: impl FnOnce() -> R,
     ) -> R {
         if let Some(snapshot_epoch) = versions.snapshot_epoch()
-            && let Err(error) = self.put_versions(versions, snapshot_epoch, &mut TreesBy(tree_of))
+            && let Err(error) =
+                self.put_versions(versions, snapshot_epoch, &mut TreesBy(structure_of))
         {
             tracing::warn!(%error, "snapshots are lost: versions cannot be put");
             versions.lose_epoch(snapshot_epoch);

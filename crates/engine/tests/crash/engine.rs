@@ -8,8 +8,8 @@ use millpond::internals::btree::BulkOptions;
 use millpond::internals::heap::RecordId;
 use millpond::internals::io::{Device, MemoryDevice, PageStore, PowerSupply};
 use millpond::{
-    BackupError, Db, Error, Isolation, KeyRange, Options, RawHashIndex, RawTree, Savepoint,
-    Snapshot, Structure, Txn, TxnOptions,
+    BackupError, Db, Error, Isolation, KeyRange, Options, RawHashIndex, RawHeap, RawTree,
+    Savepoint, Snapshot, Structure, Txn, TxnOptions,
 };
 
 use crate::oracle::{State, Tree};
@@ -88,6 +88,10 @@ impl EngineStore {
     /// A handle for one operation: a tree that has handles cannot be dropped.
     fn tree(&self, name: &str) -> Answer<RawTree> {
         Ok(self.db.open_tree(name)?)
+    }
+
+    fn heap(&self, name: &str) -> Answer<RawHeap> {
+        Ok(self.db.open_heap(name)?)
     }
 
     fn index(&self, name: &str) -> Answer<RawHashIndex> {
@@ -268,12 +272,44 @@ struct EngineView<'a> {
 
 impl View for EngineView<'_> {
     fn get(&self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
+        if is_hash(tree) {
+            return Ok(self.snapshot.raw_hash_index(&self.store.index(tree)?).get(key)?);
+        }
+        if is_heap(tree) {
+            return Ok(self.snapshot.raw_heap(&self.store.heap(tree)?).get(id_of(key))?);
+        }
         Ok(self.snapshot.get(&self.store.tree(tree)?, key)?)
     }
 
     fn range(&self, tree: &str, lower: &[u8], upper: &[u8], back: bool) -> Answer<Entries> {
         if lower >= upper {
             return Ok(Vec::new());
+        }
+        let is_inside = |key: &[u8]| key >= lower && key < upper;
+        if is_hash(tree) {
+            let index = self.snapshot.raw_hash_index(&self.store.index(tree)?);
+            let mut entries = index.iter().collect::<Result<Entries, Error>>()?;
+            entries.retain(|(key, _)| is_inside(key));
+            entries.sort();
+            return Ok(entries);
+        }
+        if is_heap(tree) {
+            let heap = self.snapshot.raw_heap(&self.store.heap(tree)?);
+            let records = heap.records()?;
+            let entry = |record: Result<(RecordId, Vec<u8>), Error>| {
+                record.map(|(id, record)| (id.0.to_be_bytes().to_vec(), record))
+            };
+            let entries: Result<Entries, Error> = if back {
+                records.rev().map(entry).collect()
+            } else {
+                records.map(entry).collect()
+            };
+            let mut entries = entries?;
+            if back {
+                entries.reverse();
+            }
+            entries.retain(|(key, _)| is_inside(key));
+            return Ok(entries);
         }
         let tree = self.store.tree(tree)?;
         let range = self.snapshot.range(&tree, lower..upper)?;
@@ -295,18 +331,42 @@ struct EngineTransaction<'a> {
 
 impl Transaction for EngineTransaction<'_> {
     fn get(&mut self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
+        if is_hash(tree) {
+            return Ok(self.txn.raw_hash_index(&self.store.index(tree)?).get(key)?);
+        }
+        if is_heap(tree) {
+            return Ok(self.txn.raw_heap(&self.store.heap(tree)?).get(id_of(key))?);
+        }
         Ok(self.txn.get(&self.store.tree(tree)?, key)?)
     }
 
     fn get_for_update(&mut self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
+        if is_hash(tree) {
+            return Ok(self.txn.raw_hash_index(&self.store.index(tree)?).get_for_update(key)?);
+        }
+        if is_heap(tree) {
+            return Ok(self.txn.raw_heap(&self.store.heap(tree)?).get_for_update(id_of(key))?);
+        }
         Ok(self.txn.get_for_update(&self.store.tree(tree)?, key)?)
     }
 
     fn put(&mut self, tree: &str, key: &[u8], value: &[u8]) -> Answer<bool> {
+        if is_hash(tree) {
+            return Ok(self.txn.raw_hash_index(&self.store.index(tree)?).put(key, value)?);
+        }
+        if is_heap(tree) {
+            return Ok(self.txn.raw_heap(&self.store.heap(tree)?).update(id_of(key), value)?);
+        }
         Ok(self.txn.put(&self.store.tree(tree)?, key, value)?)
     }
 
     fn delete(&mut self, tree: &str, key: &[u8]) -> Answer<bool> {
+        if is_hash(tree) {
+            return Ok(self.txn.raw_hash_index(&self.store.index(tree)?).delete(key)?);
+        }
+        if is_heap(tree) {
+            return Ok(self.txn.raw_heap(&self.store.heap(tree)?).delete(id_of(key))?);
+        }
         Ok(self.txn.delete(&self.store.tree(tree)?, key)?)
     }
 

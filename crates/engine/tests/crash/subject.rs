@@ -82,7 +82,7 @@ pub trait Subject: Send + Sync {
 
 /// An open store.
 pub trait Store: Sync {
-    /// A name that begins with an `h` is a hash index's: transactions have nothing to do with it.
+    /// A name that begins with an `h` is a hash index's, one with a `g` a heap's: it has no ranges.
     fn create_tree(&self, tree: &str) -> Answer<()>;
     fn drop_tree(&self, tree: &str) -> Answer<()>;
     /// A transaction of its own that is not durable when it returns, as [`Store::delete`].

@@ -288,12 +288,6 @@ impl Worker {
         names[self.random.usize(..names.len())].clone()
     }
 
-    fn tree_of_transactions(&mut self) -> String {
-        let names = self.oracle.now().keys().filter(|name| is_tree(name));
-        let names: Vec<&String> = names.collect();
-        names[self.random.usize(..names.len())].clone()
-    }
-
     /// Some structure, and a key that fits there.
     fn place(&mut self) -> (String, Vec<u8>) {
         let (tree, mut key) = (self.tree(), self.key());
@@ -367,8 +361,12 @@ impl Worker {
         }
         let Snapshot { view, state, .. } = snapshot;
         let tree = self.tree();
-        let Some(entries) = state.get(&tree).filter(|_| is_tree(&tree)) else { return Ok(()) };
-        let (a, b) = (self.key(), self.key());
+        let Some(entries) = state.get(&tree) else { return Ok(()) };
+        let (mut a, b) = (self.key(), self.key());
+        if is_heap(&tree) {
+            let id = self.random.choice(entries.keys().cloned().collect::<Vec<_>>());
+            a = id.unwrap_or_else(|| self.random.u64(..1 << 20).to_be_bytes().to_vec());
+        }
         if self.random.bool() {
             self.note(format!("snapshot's {tree}/{}", name_of(&a)));
             let found = view.get(&tree, &a);
@@ -470,7 +468,7 @@ impl Worker {
 
     /// The outer error: what was read is wrong. The inner one: the operation failed.
     fn operation(&mut self, life: Life<'_>, draft: &mut Draft<'_>) -> Result<Answer<()>, Stop> {
-        let (tree, key) = (self.tree_of_transactions(), self.key());
+        let (tree, key) = self.place();
         match self.random.u8(..20) {
             0..10 => self.put(life, draft, tree, key),
             10..13 => {
@@ -494,7 +492,8 @@ impl Worker {
                 self.expect(life, (&found, &expected), |a, b| wrong_read(&tree, &key, a, b))?;
                 Ok(Ok(()))
             }
-            16 => self.range(life, draft, &tree),
+            16 if is_tree(&tree) => self.range(life, draft, &tree),
+            16 => self.put(life, draft, tree, key),
             17 => {
                 self.note(format!("  savepoint {}", draft.savepoints.len()));
                 draft.savepoints.push(draft.changes.len());
@@ -518,14 +517,17 @@ impl Worker {
         tree: String,
         key: Vec<u8>,
     ) -> Result<Answer<()>, Stop> {
-        let value = self.value();
+        let value = if is_tree(&tree) { self.value() } else { self.record() };
         self.note(format!("  put {tree}/{} {}", name_of(&key), shown(&value)));
         let expected = draft.see(&self.oracle, &tree, &key).is_some();
         let found = match draft.transaction.put(&tree, &key, &value) {
             Ok(found) => found,
             Err(failure) => return Ok(Err(failure)),
         };
-        draft.changes.push(Change::Put { tree, key, value });
+        // A record that is not there is not made by an update.
+        if expected || !is_heap(&tree) {
+            draft.changes.push(Change::Put { tree, key, value });
+        }
         self.expect(life, (&found, &expected), |_, _| wrong_presence("put"))?;
         Ok(Ok(()))
     }
@@ -576,7 +578,7 @@ impl Draft<'_> {
     }
 }
 
-/// Whether transactions and snapshots show what is in it.
+/// Whether it has ranges, and large values.
 fn is_tree(name: &str) -> bool {
     !name.starts_with(['h', 'g'])
 }

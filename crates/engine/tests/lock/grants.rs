@@ -1,5 +1,6 @@
 //! What is granted at once, what waits, and what is released.
 
+use std::ops::Bound::Included;
 use std::time::Duration;
 
 use millpond::internals::lock::LockMode::{IS, IX, S, SIX, X};
@@ -216,4 +217,46 @@ fn nobody_waits_for_one_that_keeps_its_locks_for_good() {
     }
     // What it does not keep is available.
     patient(5).lock_key(7, b"other", X).unwrap();
+}
+
+/// What a heap does before it gives an id: it waits for nobody who has locked that id alone.
+#[test]
+fn a_key_is_tried_without_waiting_and_looked_at_without_a_lock() {
+    let manager = manager();
+    let begin = |id| LockOwner::begin(&manager, id);
+    let (mut first, mut second) = (begin(1), begin(2));
+    second.announce_write(7).unwrap();
+    assert!(second.is_writing() && second.is_free(7, b"k"));
+    assert!(first.try_lock_key(7, b"k").unwrap());
+    assert!(first.try_lock_key(7, b"k").unwrap(), "its own");
+    assert!(!second.is_free(7, b"k") && second.is_free(7, b"l"));
+    assert!(!second.try_lock_key(7, b"k").unwrap());
+    first.release_all();
+    assert!(second.is_free(7, b"k") && second.try_lock_key(7, b"k").unwrap());
+    second.release_all();
+    // Readers of the key, of a range, and of all.
+    first.lock_key(7, b"k", S).unwrap();
+    assert!(!second.try_lock_key(7, b"k").unwrap());
+    assert!(first.try_lock_key(7, b"k").unwrap(), "what only it has read");
+    first.release_all();
+    first.lock_range(7, Included(b"a"), Included(b"m")).unwrap();
+    second.announce_write(7).unwrap();
+    assert!(!second.is_free(7, b"k") && second.is_free(7, b"n"));
+    assert!(!second.try_lock_key(7, b"k").unwrap() && second.try_lock_key(7, b"n").unwrap());
+    // The range sees what was locked so.
+    first.release_all();
+    let asleep =
+        waits(&manager, first, |first| first.lock_range(7, Included(b"m"), Included(b"z")));
+    second.release_all();
+    let (mut first, locked) = asleep.done();
+    locked.unwrap();
+    first.release_all();
+    first.lock_tree(7, X).unwrap();
+    assert!(first.try_lock_key(7, b"k").unwrap() && first.keys_held() == 0);
+    let asleep = waits(&manager, second, |second| second.try_lock_key(7, b"k").map(drop));
+    first.release_all();
+    let (mut second, locked) = asleep.done();
+    locked.unwrap();
+    second.release_all();
+    assert_eq!((manager.keys_locked(), manager.writers()), (0, 0));
 }

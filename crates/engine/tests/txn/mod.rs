@@ -9,6 +9,7 @@ mod golden;
 mod histories;
 mod history;
 mod isolation;
+mod kinds;
 mod large_versions;
 mod limits;
 mod making;

@@ -8,8 +8,10 @@ use crate::api::place::range::{RawRange, bounds};
 use crate::api::place::reader::Pieces;
 use crate::api::strategy::*;
 use crate::encoding::key_range::KeyRange;
+use crate::page::Batch;
 use crate::pool::PoolStrategy;
 use crate::store::error::Error;
+use crate::store::member::{Member, address_of};
 use crate::store::range::StoreRange;
 use crate::store::store::Store;
 use crate::txn::Snapshot;
@@ -53,6 +55,36 @@ impl SnapshotView {
     ) -> Result<bool, Error> {
         self.check(tree)?;
         Ok(self.inner.get(tree.btree(), key, f)?.is_some())
+    }
+
+    /// Fails if a hash index or a heap is another store's.
+    fn check_member(&self, member: &dyn Member) -> Result<(), Error> {
+        if address_of(&self.store) == member.store_address() {
+            return Ok(());
+        }
+        Err(Error::OtherStore { name: member.name().to_string() })
+    }
+
+    /// As [`SnapshotView::get`], of a hash index or a heap.
+    pub(crate) fn look_in(
+        &self,
+        member: &dyn Member,
+        key: &[u8],
+        f: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, Error> {
+        self.check_member(member)?;
+        Ok(self.inner.look(member.as_structure(), key, f)?.is_some())
+    }
+
+    /// As [`Snapshot::batch`].
+    pub(crate) fn batch(
+        &self,
+        member: &dyn Member,
+        (from, forward): (u64, bool),
+        batch: &mut Batch,
+    ) -> Result<Option<u64>, Error> {
+        self.check_member(member)?;
+        Ok(self.inner.batch(member.as_structure(), from, forward, batch)?)
     }
 
     /// The entries of a range.

@@ -83,7 +83,10 @@ impl TxnCell {
 
     /// Runs a call that writes.
     #[inline]
-    fn writing<R>(&self, work: impl FnOnce(&mut DbTxn) -> Result<R, Error>) -> Result<R, Error> {
+    pub(crate) fn writing<R>(
+        &self,
+        work: impl FnOnce(&mut DbTxn) -> Result<R, Error>,
+    ) -> Result<R, Error> {
         self.writes.set(self.writes.get() + 1);
         self.call(work)
     }

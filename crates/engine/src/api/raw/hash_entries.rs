@@ -1,8 +1,7 @@
 //! The entries of a hash index of byte strings.
 
-use crate::api::place::counted::ScanCount;
 use crate::api::place::range::RawEntry;
-use crate::api::strategy::*;
+use crate::api::place::scan::Scan;
 use crate::store::error::Error;
 
 /// The entries of a hash index. After an error it ends.
@@ -19,33 +18,21 @@ use crate::store::error::Error;
 /// # Ok(()) }
 /// ```
 pub struct RawEntries<'t> {
-    index: &'t DbHashIndex,
-    entries: DbEntries<'t>,
-    count: ScanCount<'t>,
-    is_over: bool,
+    scan: Scan<'t>,
 }
 
 impl<'t> RawEntries<'t> {
-    pub(crate) fn new(
-        index: &'t DbHashIndex,
-        entries: DbEntries<'t>,
-        count: ScanCount<'t>,
-    ) -> RawEntries<'t> {
-        RawEntries { index, entries, count, is_over: false }
+    pub(crate) fn new(scan: Scan<'t>) -> RawEntries<'t> {
+        RawEntries { scan }
     }
 
     /// The name of the index.
     pub(crate) fn name(&self) -> &str {
-        self.index.name()
+        self.scan.name()
     }
 
     pub(crate) fn end(&mut self) {
-        self.is_over = true;
-    }
-
-    fn step(&mut self) -> Result<Option<RawEntry>, Error> {
-        self.index.store().may_read()?;
-        Ok(self.entries.next().transpose()?)
+        self.scan.end();
     }
 }
 
@@ -53,14 +40,6 @@ impl Iterator for RawEntries<'_> {
     type Item = Result<RawEntry, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.is_over {
-            return None;
-        }
-        let next = self.step();
-        match &next {
-            Ok(Some(_)) => self.count.rows += 1,
-            Ok(None) | Err(_) => self.is_over = true,
-        }
-        next.transpose()
+        Some(self.scan.next(true)?.map(|entry| (entry.key, entry.value)))
     }
 }

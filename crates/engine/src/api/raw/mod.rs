@@ -2,6 +2,7 @@
 pub(crate) mod extract;
 pub(crate) mod hash_entries;
 pub mod hash_index;
+mod hash_writes;
 pub mod heap;
 pub mod tree;
 pub(crate) mod tree_in;

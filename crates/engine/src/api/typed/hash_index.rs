@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use crate::api::place::at::{Alone, InTxn, Where, Writes};
 use crate::api::raw::hash_entries::RawEntries;
 use crate::api::raw::hash_index::RawHashIndex;
 use crate::api::typed::range::decoded;
@@ -27,18 +28,18 @@ use crate::store::error::Error;
 /// assert_eq!(sessions.remove("4f1c")?, Some(17));
 /// # Ok(()) }
 /// ```
-pub struct HashIndex<K, V> {
-    raw: RawHashIndex,
+pub struct HashIndex<K, V, P = Alone> {
+    raw: RawHashIndex<P>,
     types: PhantomData<fn() -> (K, V)>,
 }
 
-impl<K, V> Clone for HashIndex<K, V> {
+impl<K, V, P: Clone> Clone for HashIndex<K, V, P> {
     fn clone(&self) -> Self {
         HashIndex { raw: self.raw.clone(), types: PhantomData }
     }
 }
 
-impl<K, V> fmt::Debug for HashIndex<K, V> {
+impl<K, V, P: Where> fmt::Debug for HashIndex<K, V, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HashIndex").field("name", &self.raw.name()).finish_non_exhaustive()
     }
@@ -52,7 +53,27 @@ impl RawHashIndex {
 }
 
 impl<K: Key, V: Value> HashIndex<K, V> {
-    pub(crate) fn new(raw: RawHashIndex) -> HashIndex<K, V> {
+    /// Walks the whole index and says what it is made of.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.hash_index::<String, u64>("sessions")?;
+    /// sessions.put("4f1c", &17)?;
+    /// println!("{:?}", sessions.stats()?);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`HashIndex::get`].
+    pub fn stats(&self) -> Result<HashStats, Error> {
+        self.raw.stats()
+    }
+}
+
+impl<K: Key, V: Value, P: Where> HashIndex<K, V, P> {
+    pub(crate) fn new(raw: RawHashIndex<P>) -> HashIndex<K, V, P> {
         HashIndex { raw, types: PhantomData }
     }
 
@@ -67,7 +88,7 @@ impl<K: Key, V: Value> HashIndex<K, V> {
     /// assert!(sessions.raw().contains(b"4f1c")?);
     /// # Ok(()) }
     /// ```
-    pub fn raw(&self) -> &RawHashIndex {
+    pub fn raw(&self) -> &RawHashIndex<P> {
         &self.raw
     }
 
@@ -178,6 +199,87 @@ impl<K: Key, V: Value> HashIndex<K, V> {
         key.with_encoded(|key| self.raw.contains(key))
     }
 
+    /// All entries, in no order that means anything.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.hash_index::<String, u64>("sessions")?;
+    /// sessions.put("4f1c", &17)?;
+    /// assert_eq!(sessions.iter().count(), 1);
+    /// # Ok(()) }
+    /// ```
+    #[track_caller]
+    pub fn iter(&self) -> Entries<'_, K, V> {
+        Entries { raw: self.raw.iter(), types: PhantomData }
+    }
+
+    /// Counts the entries: a walk over all buckets.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.hash_index::<String, u64>("sessions")?;
+    /// sessions.put("4f1c", &17)?;
+    /// assert_eq!(sessions.len()?, 1);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`HashIndex::get`].
+    #[track_caller]
+    pub fn len(&self) -> Result<u64, Error> {
+        self.raw.len()
+    }
+
+    /// Whether there is no entry.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.hash_index::<String, u64>("sessions")?;
+    /// sessions.put("4f1c", &17)?;
+    /// assert!(!sessions.is_empty()?);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`HashIndex::get`].
+    #[track_caller]
+    pub fn is_empty(&self) -> Result<bool, Error> {
+        self.raw.is_empty()
+    }
+}
+
+impl<K: Key, V: Value> HashIndex<K, V, InTxn<'_>> {
+    /// The value of `key`, which is locked as if it were written: for what is read to be changed.
+    /// Two transactions that only read at first, and then both write, end in a deadlock.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let sessions = db.hash_index::<String, u64>("sessions")?;
+    /// let tx = db.begin()?;
+    /// let inside = tx.hash_index(&sessions);
+    /// let count = inside.get_for_update("4f1c")?.unwrap_or(0);
+    /// inside.put("4f1c", &(count + 1))?;
+    /// tx.commit()?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`HashIndex::get`].
+    pub fn get_for_update<Q: KeyLike<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, Error> {
+        let found = key.with_encoded(|key| self.raw.get_for_update(key))?;
+        self.optional(found)
+    }
+}
+
+impl<K: Key, V: Value, P: Writes> HashIndex<K, V, P> {
     /// Inserts an entry or replaces the value of one; returns the value that was there.
     ///
     /// ```
@@ -306,75 +408,6 @@ impl<K: Key, V: Value> HashIndex<K, V> {
     pub fn clear(&self) -> Result<u64, Error> {
         self.raw.clear()
     }
-
-    /// All entries, in no order that means anything.
-    ///
-    /// ```
-    /// # use millpond::{Db, Error, Options};
-    /// # fn main() -> Result<(), Error> {
-    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
-    /// let sessions = db.hash_index::<String, u64>("sessions")?;
-    /// sessions.put("4f1c", &17)?;
-    /// assert_eq!(sessions.iter().count(), 1);
-    /// # Ok(()) }
-    /// ```
-    pub fn iter(&self) -> Entries<'_, K, V> {
-        Entries { raw: self.raw.iter(), types: PhantomData }
-    }
-
-    /// Counts the entries: a walk over all buckets.
-    ///
-    /// ```
-    /// # use millpond::{Db, Error, Options};
-    /// # fn main() -> Result<(), Error> {
-    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
-    /// let sessions = db.hash_index::<String, u64>("sessions")?;
-    /// sessions.put("4f1c", &17)?;
-    /// assert_eq!(sessions.len()?, 1);
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`HashIndex::get`].
-    pub fn len(&self) -> Result<u64, Error> {
-        self.raw.len()
-    }
-
-    /// Whether there is no entry.
-    ///
-    /// ```
-    /// # use millpond::{Db, Error, Options};
-    /// # fn main() -> Result<(), Error> {
-    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
-    /// let sessions = db.hash_index::<String, u64>("sessions")?;
-    /// sessions.put("4f1c", &17)?;
-    /// assert!(!sessions.is_empty()?);
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`HashIndex::get`].
-    pub fn is_empty(&self) -> Result<bool, Error> {
-        self.raw.is_empty()
-    }
-
-    /// Walks the whole index and says what it is made of.
-    ///
-    /// ```
-    /// # use millpond::{Db, Error, Options};
-    /// # fn main() -> Result<(), Error> {
-    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
-    /// let sessions = db.hash_index::<String, u64>("sessions")?;
-    /// sessions.put("4f1c", &17)?;
-    /// println!("{:?}", sessions.stats()?);
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`HashIndex::get`].
-    pub fn stats(&self) -> Result<HashStats, Error> {
-        self.raw.stats()
-    }
 }
 
 /// The entries of a typed hash index. After an error it ends.
@@ -399,7 +432,7 @@ impl<K: Key, V: Value> Iterator for Entries<'_, K, V> {
     }
 }
 
-impl<'t, K: Key, V: Value> IntoIterator for &'t HashIndex<K, V> {
+impl<'t, K: Key, V: Value, P: Where> IntoIterator for &'t HashIndex<K, V, P> {
     type Item = Result<(K, V), Error>;
     type IntoIter = Entries<'t, K, V>;
 

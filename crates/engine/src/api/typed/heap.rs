@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use crate::api::place::at::{Alone, InTxn, Where, Writes};
 use crate::api::raw::heap::{RawHeap, RawRecord, RawRecords};
 use crate::api::typed::range::decoded;
 use crate::encoding::value::{DecodeValue, Value, ValueLike};
@@ -25,18 +26,18 @@ use crate::store::error::Error;
 /// assert!(people.get(ada)?.is_some_and(|record| record.ends_with("program")));
 /// # Ok(()) }
 /// ```
-pub struct Heap<V> {
-    raw: RawHeap,
+pub struct Heap<V, P = Alone> {
+    raw: RawHeap<P>,
     types: PhantomData<fn() -> V>,
 }
 
-impl<V> Clone for Heap<V> {
+impl<V, P: Clone> Clone for Heap<V, P> {
     fn clone(&self) -> Self {
         Heap { raw: self.raw.clone(), types: PhantomData }
     }
 }
 
-impl<V> fmt::Debug for Heap<V> {
+impl<V, P: Where> fmt::Debug for Heap<V, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Heap").field("name", &self.raw.name()).finish_non_exhaustive()
     }
@@ -50,7 +51,27 @@ impl RawHeap {
 }
 
 impl<V: Value> Heap<V> {
-    pub(crate) fn new(raw: RawHeap) -> Heap<V> {
+    /// Walks the whole heap and says what it is made of.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.heap::<String>("notes")?;
+    /// let id = notes.append("quiet")?;
+    /// println!("{:?}", notes.stats()?);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Heap::get`].
+    pub fn stats(&self) -> Result<HeapStats, Error> {
+        self.raw.stats()
+    }
+}
+
+impl<V: Value, P: Where> Heap<V, P> {
+    pub(crate) fn new(raw: RawHeap<P>) -> Heap<V, P> {
         Heap { raw, types: PhantomData }
     }
 
@@ -65,7 +86,7 @@ impl<V: Value> Heap<V> {
     /// assert!(notes.raw().contains(id)?);
     /// # Ok(()) }
     /// ```
-    pub fn raw(&self) -> &RawHeap {
+    pub fn raw(&self) -> &RawHeap<P> {
         &self.raw
     }
 
@@ -146,6 +167,111 @@ impl<V: Value> Heap<V> {
         self.raw.contains(id)
     }
 
+    /// All records in the order of their ids, from both ends.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.heap::<String>("notes")?;
+    /// let id = notes.append("quiet")?;
+    /// assert_eq!(notes.records()?.count(), 1);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Heap::get`].
+    #[track_caller]
+    pub fn records(&self) -> Result<Records<'_, V>, Error> {
+        Ok(Records { raw: self.raw.records()?, types: PhantomData })
+    }
+
+    /// The records with ids from `from` on.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.heap::<String>("notes")?;
+    /// let id = notes.append("quiet")?;
+    /// assert_eq!(notes.records_from(id)?.count(), 1);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Heap::get`].
+    #[track_caller]
+    pub fn records_from(&self, from: RecordId) -> Result<Records<'_, V>, Error> {
+        Ok(Records { raw: self.raw.records_from(from)?, types: PhantomData })
+    }
+
+    /// Counts the records: a walk over all pages.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.heap::<String>("notes")?;
+    /// let id = notes.append("quiet")?;
+    /// assert_eq!(notes.len()?, 1);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Heap::get`].
+    #[track_caller]
+    pub fn len(&self) -> Result<u64, Error> {
+        self.raw.len()
+    }
+
+    /// Whether there is no record.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.heap::<String>("notes")?;
+    /// let id = notes.append("quiet")?;
+    /// assert!(!notes.is_empty()?);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Heap::get`].
+    #[track_caller]
+    pub fn is_empty(&self) -> Result<bool, Error> {
+        self.raw.is_empty()
+    }
+}
+
+impl<V: Value> Heap<V, InTxn<'_>> {
+    /// A record, which is locked as if it were written: for what is read to be changed. Two
+    /// transactions that only read at first, and then both write, end in a deadlock.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let notes = db.heap::<String>("notes")?;
+    /// let id = notes.append("quiet")?;
+    /// let tx = db.begin()?;
+    /// let inside = tx.heap(&notes);
+    /// let note = inside.get_for_update(id)?.unwrap_or_default();
+    /// inside.update(id, &format!("{note}, and deep"))?;
+    /// tx.commit()?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Heap::get`].
+    pub fn get_for_update(&self, id: RecordId) -> Result<Option<V>, Error> {
+        let found = self.raw.get_for_update(id)?;
+        let value = |bytes: Vec<u8>| decoded(self.name(), <V as DecodeValue<'_>>::decode(&bytes));
+        found.map(value).transpose()
+    }
+}
+
+impl<V: Value, P: Writes> Heap<V, P> {
     /// Appends a record, or puts it where one was removed; returns its id.
     ///
     /// ```
@@ -227,8 +353,9 @@ impl<V: Value> Heap<V> {
         self.raw.delete(id)
     }
 
-    /// Removes all records, and gives their pages back. Nobody else may write meanwhile. Ids begin
-    /// at 0 again.
+    /// Removes all records. By itself, it waits until no transaction has a record locked, gives the
+    /// pages back, and ids begin at 0 again. In a transaction, records are removed one by one, as
+    /// many as it can undo.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -245,96 +372,6 @@ impl<V: Value> Heap<V> {
     /// As [`Heap::append`].
     pub fn clear(&self) -> Result<(), Error> {
         self.raw.clear()
-    }
-
-    /// All records in the order of their ids, from both ends.
-    ///
-    /// ```
-    /// # use millpond::{Db, Error, Options};
-    /// # fn main() -> Result<(), Error> {
-    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
-    /// let notes = db.heap::<String>("notes")?;
-    /// let id = notes.append("quiet")?;
-    /// assert_eq!(notes.records()?.count(), 1);
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Heap::get`].
-    pub fn records(&self) -> Result<Records<'_, V>, Error> {
-        Ok(Records { raw: self.raw.records()?, types: PhantomData })
-    }
-
-    /// The records with ids from `from` on.
-    ///
-    /// ```
-    /// # use millpond::{Db, Error, Options};
-    /// # fn main() -> Result<(), Error> {
-    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
-    /// let notes = db.heap::<String>("notes")?;
-    /// let id = notes.append("quiet")?;
-    /// assert_eq!(notes.records_from(id)?.count(), 1);
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Heap::get`].
-    pub fn records_from(&self, from: RecordId) -> Result<Records<'_, V>, Error> {
-        Ok(Records { raw: self.raw.records_from(from)?, types: PhantomData })
-    }
-
-    /// Counts the records: a walk over all pages.
-    ///
-    /// ```
-    /// # use millpond::{Db, Error, Options};
-    /// # fn main() -> Result<(), Error> {
-    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
-    /// let notes = db.heap::<String>("notes")?;
-    /// let id = notes.append("quiet")?;
-    /// assert_eq!(notes.len()?, 1);
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Heap::get`].
-    pub fn len(&self) -> Result<u64, Error> {
-        self.raw.len()
-    }
-
-    /// Whether there is no record.
-    ///
-    /// ```
-    /// # use millpond::{Db, Error, Options};
-    /// # fn main() -> Result<(), Error> {
-    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
-    /// let notes = db.heap::<String>("notes")?;
-    /// let id = notes.append("quiet")?;
-    /// assert!(!notes.is_empty()?);
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Heap::get`].
-    pub fn is_empty(&self) -> Result<bool, Error> {
-        self.raw.is_empty()
-    }
-
-    /// Walks the whole heap and says what it is made of.
-    ///
-    /// ```
-    /// # use millpond::{Db, Error, Options};
-    /// # fn main() -> Result<(), Error> {
-    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
-    /// let notes = db.heap::<String>("notes")?;
-    /// let id = notes.append("quiet")?;
-    /// println!("{:?}", notes.stats()?);
-    /// # Ok(()) }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Heap::get`].
-    pub fn stats(&self) -> Result<HeapStats, Error> {
-        self.raw.stats()
     }
 }
 

@@ -314,17 +314,7 @@ impl<P: Pages> BTree<P> {
         before: Before<'_>,
     ) {
         let context = &mut request.context;
-        if context.actor != Actor::Itself {
-            let undo = Undo { owner: self.owner, key: request.key, before };
-            match context.undo.take() {
-                None => mtr.undo(context.actor, |out| undo.put(out)),
-                Some(buffer) => {
-                    let start = buffer.len();
-                    undo.put(buffer);
-                    mtr.undo(context.actor, |out| out.extend_from_slice(&buffer[start..]));
-                }
-            }
-        }
+        context.log_undo(mtr, &Undo { owner: self.owner, key: request.key, before });
         match context.root {
             RootFate::None => {}
             RootFate::Attached(page) => mtr.attached(page),

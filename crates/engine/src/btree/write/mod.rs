@@ -1,7 +1,7 @@
 //! Writing entries: requests and their outcome, the attempt that applies one, updates in place, and
 //! what a write leaves in the log and in the undo buffer.
 
-mod apply;
+pub(super) mod apply;
 mod in_place;
 mod operations;
 pub(crate) mod patch;

@@ -3,8 +3,9 @@
 use millpond_base::{Lsn, PageId};
 
 use crate::btree::value::large::Detached;
+use crate::btree::write::undo::Undo;
 use crate::page::record_body::OrphanRoot;
-use crate::pool::Actor;
+use crate::pool::{Actor, MiniTransaction, Pages};
 
 /// One write to the entry of a key, by one mini-transaction.
 pub struct WriteRequest<'a> {
@@ -100,6 +101,23 @@ impl<'a> WriteContext<'a> {
     #[inline(always)]
     pub fn with_undo(actor: Actor, undo: &'a mut Vec<u8>) -> WriteContext<'a> {
         WriteContext { actor, root: RootFate::None, undo: Some(undo) }
+    }
+
+    /// Writes the undo of a write that is certain to be applied to the log and to the caller's
+    /// undo buffer.
+    #[inline(always)]
+    pub(crate) fn log_undo<P: Pages>(&mut self, mtr: &MiniTransaction<'_, P>, undo: &Undo<'_>) {
+        if self.actor == Actor::Itself {
+            return;
+        }
+        match self.undo.take() {
+            None => mtr.undo(self.actor, |out| undo.put(out)),
+            Some(buffer) => {
+                let start = buffer.len();
+                undo.put(buffer);
+                mtr.undo(self.actor, |out| out.extend_from_slice(&buffer[start..]));
+            }
+        }
     }
 
     /// On behalf of nobody, for an entry whose value names a root.

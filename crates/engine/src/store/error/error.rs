@@ -363,6 +363,8 @@ impl From<TxnError> for Error {
         match error {
             TxnError::Pool(error) => Error::Pool(error),
             TxnError::Write(error) => error.into(),
+            TxnError::HashWrite(error) => error.into(),
+            TxnError::HeapWrite(error) => error.into(),
             TxnError::Log(error) => error.into(),
             other => Error::Txn(other),
         }

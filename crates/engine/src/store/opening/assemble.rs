@@ -159,9 +159,9 @@ impl<M: PoolStrategy> Store<M> {
         };
         let started = Instant::now();
         let log = &logged.log;
-        let mut tree_of = |owner| named.tree_of(pool, owner);
+        let mut structure_of = |owner| named.owned_by(pool, owner);
         let progress = |progress| options.recovery_watch.tell(progress);
-        let undone = undo::undo(log, &logged.losers, &mut tree_of, &progress);
+        let undone = undo::undo(log, &logged.losers, &mut structure_of, &progress);
         let undone = undone.map_err(|error| match &error {
             Error::Pool(PoolError::Log(cause)) => {
                 undo_damage(cause, log, pages.log_position()).map_or(error, Error::from)

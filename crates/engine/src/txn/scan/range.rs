@@ -61,11 +61,20 @@ impl Transaction {
         lower: Bound<&[u8]>,
         upper: Bound<&[u8]>,
     ) -> Result<(), TxnError> {
+        self.lock_keys(tree.owner(), (lower, upper))
+    }
+
+    /// As [`Transaction::lock_range`], in the structure with this owner id.
+    pub(super) fn lock_keys(
+        &mut self,
+        owner_id: u32,
+        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+    ) -> Result<(), TxnError> {
         self.running()?;
         match &mut self.scratch.owner {
             Some(owner) => {
                 owner.claim();
-                Ok(owner.lock_range(tree.owner(), lower, upper)?)
+                Ok(owner.lock_range(owner_id, lower, upper)?)
             }
             None => Ok(()),
         }

@@ -1,0 +1,93 @@
+//! The calls of a transaction on hash indexes and heaps.
+
+use crate::btree::{WriteCondition, WriteOutcome};
+use crate::heap::RecordId;
+use crate::page::Batch;
+use crate::pool::PoolStrategy;
+use crate::store::error::Error;
+use crate::store::member::Member;
+use crate::store::store_txn::StoreTxn;
+
+#[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
+impl<M: PoolStrategy> StoreTxn<M> {
+    fn check_member(&self, member: &dyn Member) -> Result<(), Error> {
+        self.may_write()?;
+        if member.store_address() == self.store_address() {
+            return Ok(());
+        }
+        Err(Error::OtherStore { name: member.name().to_string() })
+    }
+
+    /// As [`Transaction::get`](crate::txn::Transaction::get), of a hash index or a heap.
+    ///
+    /// # Errors
+    /// [`Error`]; the same for all that follow.
+    pub(crate) fn look_in(
+        &mut self,
+        member: &dyn Member,
+        key: &[u8],
+        f: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, Error> {
+        self.check_member(member)?;
+        Ok(self.tx().get(member.as_structure(), key, f)?.is_some())
+    }
+
+    /// As [`Transaction::lock`](crate::txn::Transaction::lock).
+    pub(crate) fn lock_in(&mut self, member: &dyn Member, key: &[u8]) -> Result<(), Error> {
+        self.check_member(member)?;
+        Ok(self.tx().lock(member.as_structure(), key)?)
+    }
+
+    /// As [`Transaction::write`](crate::txn::Transaction::write).
+    pub(crate) fn write_in(
+        &mut self,
+        member: &dyn Member,
+        key: &[u8],
+        value: Option<&[u8]>,
+        condition: WriteCondition<'_>,
+    ) -> Result<WriteOutcome, Error> {
+        self.check_member(member)?;
+        self.keep_member(member);
+        Ok(self.tx().write(member.as_structure(), key, value, condition)?)
+    }
+
+    /// As [`Transaction::update`](crate::txn::Transaction::update).
+    pub(crate) fn update_in(
+        &mut self,
+        member: &dyn Member,
+        key: &[u8],
+        f: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<bool, Error> {
+        self.check_member(member)?;
+        self.keep_member(member);
+        Ok(self.tx().update(member.as_structure(), key, f)?.is_some())
+    }
+
+    /// As [`Transaction::append`](crate::txn::Transaction::append).
+    pub(crate) fn append_to(
+        &mut self,
+        member: &dyn Member,
+        record: &[u8],
+    ) -> Result<RecordId, Error> {
+        self.check_member(member)?;
+        self.keep_member(member);
+        Ok(self.tx().append(member.as_structure(), record)?)
+    }
+
+    /// As [`Transaction::batch`](crate::txn::Transaction::batch).
+    pub(crate) fn batch_of(
+        &mut self,
+        member: &dyn Member,
+        (from, forward): (u64, bool),
+        batch: &mut Batch,
+    ) -> Result<Option<u64>, Error> {
+        self.check_member(member)?;
+        Ok(self.tx().batch(member.as_structure(), from, forward, batch)?)
+    }
+
+    /// As [`Transaction::lock_all`](crate::txn::Transaction::lock_all).
+    pub(crate) fn lock_all_of(&mut self, member: &dyn Member) -> Result<(), Error> {
+        self.check_member(member)?;
+        Ok(self.tx().lock_all(member.as_structure())?)
+    }
+}

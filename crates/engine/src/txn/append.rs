@@ -1,0 +1,146 @@
+//! Appending to a heap, which gives a record its id.
+//!
+//! The id is locked before anybody else can see it: a place is chosen under the page's latch, the
+//! id is locked without a latch and without waiting, and the record is inserted if the place is
+//! still free. If another owner was faster, another place is chosen. After some of them the lock is
+//! waited for: a transaction that has scanned all of the heap wants no record to come.
+//!
+//! Outside transactions, and without snapshots, the place need not be locked: the record is
+//! committed when the latch is released. So it suffices that no other owner has locked the id
+//! ([`LockOwner::is_free`]): a transaction that has seen that it is free keeps it so.
+
+use std::sync::Arc;
+
+use crate::btree::{NewValue, WriteCondition, WriteRequest};
+use crate::heap::{Heap, Placing, RecordId};
+use crate::lock::{LockManager, LockMode, LockOwner};
+use crate::pool::Pages;
+use crate::txn::autocommit::{Release, lock, lock_again};
+use crate::txn::error::TxnError;
+use crate::txn::manager::TransactionManager;
+use crate::txn::structure::Structure;
+use crate::txn::transaction::{Transaction, failed};
+
+/// Ids whose locks are tried before one is waited for.
+const TRIES: usize = 8;
+
+impl Transaction {
+    /// Appends a record to a heap; returns its id.
+    ///
+    /// # Errors
+    /// [`TxnError`]; nothing was changed.
+    pub fn append(&mut self, heap: &dyn Structure, record: &[u8]) -> Result<RecordId, TxnError> {
+        self.running()?;
+        self.enter();
+        let (tx, has_locks) = (self.tx, self.scratch.owner.is_some());
+        let mut refused = Vec::new();
+        loop {
+            // What this transaction removed has its place until the end; without locks nobody
+            // knows who removed it.
+            let id = heap.place_for(record, &mut |id, removed| {
+                !refused.contains(&id) && removed.is_none_or(|by| has_locks && by != tx)
+            })?;
+            let key = id.to_key();
+            if let Some(owner) = &mut self.scratch.owner {
+                owner.claim();
+                if refused.len() >= TRIES {
+                    owner.lock_key(heap.owner(), &key, LockMode::X).map_err(failed)?;
+                } else if !owner.try_lock_key(heap.owner(), &key).map_err(failed)? {
+                    refused.push(id);
+                    continue;
+                }
+            }
+            if self.write(heap, &key, Some(record), WriteCondition::Absent)?.applied {
+                return Ok(id);
+            }
+            refused.push(id);
+        }
+    }
+}
+
+impl TransactionManager {
+    /// Appends a record to a heap outside transactions; returns its id.
+    ///
+    /// # Errors
+    /// The record is too long, a lock is unavailable, or the store failed.
+    pub fn append_alone<P: Pages>(
+        &self,
+        heap: &Heap<P>,
+        record: &[u8],
+    ) -> Result<RecordId, TxnError> {
+        self.is_sound()?;
+        self.await_room();
+        let Some(locks) = &self.locks else { return Ok(heap.append(record)?) };
+        let Some(mut guard) = self.slot().try_lock() else {
+            // A nested call, or the slot that late threads share.
+            let mut owner = LockOwner::begin(locks, self.active.new_id());
+            return self.append_by(locks, &mut owner, heap, record);
+        };
+        let scratch = guard.get_or_insert_default();
+        let owner = scratch.owner.get_or_insert_with(|| LockOwner::begin(locks, 0));
+        owner.renew(self.active.new_id());
+        self.append_by(locks, owner, heap, record)
+    }
+
+    fn append_by<P: Pages>(
+        &self,
+        locks: &Arc<LockManager>,
+        owner: &mut LockOwner,
+        heap: &Heap<P>,
+        record: &[u8],
+    ) -> Result<RecordId, TxnError> {
+        let release = Release(owner);
+        let announced = release.0.announce_write(heap.owner());
+        lock_again(locks, release.0, announced, |owner| owner.announce_write(heap.owner()))?;
+        {
+            let _call = self.calls.enter();
+            if self.versions.snapshot_epoch().is_none() {
+                let (owner, id) = (&*release.0, heap.owner());
+                let (mut refused, mut is_inserted) = (0, false);
+                let appended = heap.place_record(record, &mut |record, _| {
+                    is_inserted = owner.is_free(id, &record.to_key());
+                    refused += 1;
+                    match is_inserted {
+                        true => Placing::Insert,
+                        false if refused < TRIES => Placing::Refuse,
+                        false => Placing::Choose,
+                    }
+                })?;
+                if is_inserted {
+                    return Ok(appended);
+                }
+            }
+        }
+        self.append_slowly(locks, release.0, heap, record)
+    }
+
+    /// Appends a record whose id has to be locked: snapshots have a version for it, or it has to be
+    /// waited for.
+    #[cold]
+    fn append_slowly(
+        &self,
+        locks: &LockManager,
+        owner: &mut LockOwner,
+        heap: &dyn Structure,
+        record: &[u8],
+    ) -> Result<RecordId, TxnError> {
+        let mut refused = Vec::new();
+        loop {
+            let id = heap.place_for(record, &mut |id, _| !refused.contains(&id))?;
+            let key = id.to_key();
+            if refused.len() >= TRIES {
+                lock(locks, owner, heap.owner(), &key, LockMode::X)?;
+            }
+            if owner.try_lock_key(heap.owner(), &key)? {
+                let value = NewValue::Bytes(record);
+                let request = WriteRequest::new(&key, value, WriteCondition::Absent);
+                let written =
+                    self.call(heap.owner(), &key, |_| Ok(None), || heap.write(request))??;
+                if written.applied {
+                    return Ok(id);
+                }
+            }
+            refused.push(id);
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Scans of hash indexes and heaps, batch by batch: a bucket or a data page at a time.
+//!
+//! Both keep their entries in the order of the keys' first eight bytes, their *position*. So what
+//! lies together is a range of keys: it is locked as one in a transaction, and the versions of all
+//! keys in it are looked up at once in a snapshot, after its page was copied (rule 1 of versions).
+
+use std::collections::HashMap;
+use std::ops::Bound;
+
+use crate::page::{Batch, BatchEntry};
+use crate::txn::error::TxnError;
+use crate::txn::snapshot::Snapshot;
+use crate::txn::structure::Structure;
+use crate::txn::transaction::Transaction;
+use crate::txn::versions::Window;
+
+/// Versions that are looked up at once.
+const WINDOW: usize = 256;
+
+/// The positions that a batch covers: from the first to before the second.
+#[derive(Clone, Copy)]
+struct Covered {
+    from: u64,
+    to: Option<u64>,
+}
+
+impl Covered {
+    /// Those of a batch that began at `from` and ended at `end`.
+    fn of(from: u64, end: Option<u64>, forward: bool) -> Covered {
+        if forward {
+            return Covered { from, to: end };
+        }
+        Covered { from: end.unwrap_or(0), to: (from != u64::MAX).then_some(from) }
+    }
+
+    fn keys(self) -> ([u8; 8], Option<[u8; 8]>) {
+        (self.from.to_be_bytes(), self.to.map(u64::to_be_bytes))
+    }
+}
+
+fn bounds(keys: &([u8; 8], Option<[u8; 8]>)) -> (Bound<&[u8]>, Bound<&[u8]>) {
+    let lower = if keys.0 == [0; 8] { Bound::Unbounded } else { Bound::Included(&keys.0[..]) };
+    (lower, keys.1.as_ref().map_or(Bound::Unbounded, |to| Bound::Excluded(&to[..])))
+}
+
+impl Transaction {
+    /// As [`Structure::batch`]; what it covers is locked in S.
+    ///
+    /// # Errors
+    /// [`TxnError`].
+    pub fn batch(
+        &mut self,
+        structure: &dyn Structure,
+        from: u64,
+        forward: bool,
+        batch: &mut Batch,
+    ) -> Result<Option<u64>, TxnError> {
+        // The first look is to learn what lies together.
+        let end = structure.batch(from, forward, batch)?;
+        let keys = Covered::of(from, end, forward).keys();
+        self.lock_keys(structure.owner(), bounds(&keys))?;
+        let again = structure.batch(from, forward, batch);
+        self.end_statement();
+        let again = again?;
+        // It covers less after a split; what more it covers after a merge is not locked.
+        let end = match (end, again) {
+            (Some(end), Some(again)) if forward => Some(end.min(again)),
+            (Some(end), Some(again)) => Some(end.max(again)),
+            (end, again) => end.or(again),
+        };
+        if let Some(end) = end {
+            batch.entries.retain(|entry| (entry.position < end) == forward);
+        }
+        Ok(end)
+    }
+
+    /// Locks all entries of a structure in S.
+    ///
+    /// # Errors
+    /// [`TxnError`].
+    pub fn lock_all(&mut self, structure: &dyn Structure) -> Result<(), TxnError> {
+        self.lock_keys(structure.owner(), (Bound::Unbounded, Bound::Unbounded))
+    }
+}
+
+impl Snapshot {
+    /// Calls `f` with the value of `key` in a hash index or a heap; `None` if there was no such
+    /// key.
+    ///
+    /// # Errors
+    /// The memory behind the structure failed, or the snapshot is lost.
+    pub fn look<R>(
+        &self,
+        structure: &dyn Structure,
+        key: &[u8],
+        f: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>, TxnError> {
+        // The page first, the versions afterwards (rule 1 of versions).
+        let found = structure.value(key)?;
+        if let Some(before) = self.seen(structure.owner(), key)? {
+            let value = before.map(|before| self.whole(&before)).transpose()?;
+            return Ok(value.map(|value| f(&value)));
+        }
+        Ok(found.map(|value| f(&value)))
+    }
+
+    /// As [`Structure::batch`], of what the snapshot sees, in the order of positions.
+    ///
+    /// # Errors
+    /// As [`Snapshot::look`].
+    pub fn batch(
+        &self,
+        structure: &dyn Structure,
+        from: u64,
+        forward: bool,
+        batch: &mut Batch,
+    ) -> Result<Option<u64>, TxnError> {
+        let mut end = structure.batch(from, forward, batch)?;
+        let keys = Covered::of(from, end, forward).keys();
+        let mut found = Window::new();
+        let (more, use_pages) =
+            self.window(structure.owner(), bounds(&keys), (forward, WINDOW), &mut found)?;
+        if more && let Some((last, _)) = found.last() {
+            // The batch ends before the last of them: a cleared heap has nothing but versions.
+            let last = position_of(last);
+            end = Some(if forward { last.max(from + 1) } else { (last + 1).min(from - 1) });
+        }
+        if let Some(end) = end {
+            batch.entries.retain(|entry| (entry.position < end) == forward);
+            found.retain(|(key, _)| (position_of(key) < end) == forward);
+        }
+        if !use_pages {
+            batch.entries.clear();
+        }
+        if found.is_empty() {
+            return Ok(end);
+        }
+        let mut versions: HashMap<_, _> = found
+            .iter()
+            .map(|(key, (before, _))| ((position_of(key), key.get(8..).unwrap_or(&[])), before))
+            .collect();
+        for entry in std::mem::take(&mut batch.entries) {
+            if !versions.contains_key(&(entry.position, &entry.key[..])) {
+                batch.entries.push(entry);
+            }
+        }
+        for ((position, key), before) in versions.drain() {
+            if let Some(before) = before {
+                let (key, value) = (key.to_vec(), self.whole(before)?.to_vec());
+                batch.entries.push(BatchEntry { position, key, value });
+            }
+        }
+        batch.entries.sort_unstable();
+        Ok(end)
+    }
+}
+
+/// The position of a key.
+fn position_of(key: &[u8]) -> u64 {
+    key.first_chunk().map_or(0, |position| u64::from_be_bytes(*position))
+}

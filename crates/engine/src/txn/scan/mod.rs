@@ -1,0 +1,8 @@
+//! Scans in transactions and snapshots: of ranges of a tree, in batches that lock what they have
+//! seen, and of hash indexes and heaps.
+
+mod batches;
+mod range;
+mod some;
+
+pub use some::{OwnedEntry, ScanSome};

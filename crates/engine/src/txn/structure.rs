@@ -1,0 +1,484 @@
+//! What transactions, undo and versions need of a structure: of a tree, a hash index and a heap
+//! alike.
+//!
+//! Locks, undo records and versions know an entry by the owner id of its structure and by a key: in
+//! a tree the key, in a hash index the key behind its hash, in a heap the record's id. [`Keyed`] is
+//! what a transaction's hot path is compiled for: trees in each combination, and all others at once
+//! through [`Structure`].
+
+use crate::btree::{
+    BTree, Before, Detached, NewValue, Undo, UpdateOutcome, WriteCondition, WriteContext,
+    WriteError, WriteOutcome, WriteRequest,
+};
+use crate::hash_index::{HashIndex, split_name};
+use crate::heap::{Heap, Placing, RecordId};
+use crate::page::Batch;
+use crate::pool::{Actor, Pages, PoolError};
+use crate::txn::before_image::{Found, find};
+use crate::txn::error::TxnError;
+
+/// A structure of any kind, as undo and versions see it.
+pub trait Structure: Send + Sync {
+    /// Returns the owner id in the headers of its pages.
+    fn owner(&self) -> u32;
+
+    /// Returns the entry of `key`. A large value is not read yet, unless it is wanted as a whole.
+    ///
+    /// # Errors
+    /// The memory behind the structure failed; the same for all that follow.
+    fn find(&self, key: &[u8], is_whole: bool) -> Result<Option<Found<'_>>, PoolError> {
+        let _ = is_whole;
+        Ok(self.value(key)?.map(Found::Whole))
+    }
+
+    /// Returns the value of `key`.
+    ///
+    /// # Errors
+    /// As [`Structure::find`].
+    fn value(&self, key: &[u8]) -> Result<Option<Vec<u8>>, PoolError>;
+
+    /// Sets or removes the entry of a key, if the request's condition holds.
+    ///
+    /// # Errors
+    /// Key or value too long, or the memory behind the structure failed.
+    fn write(&self, request: WriteRequest<'_>) -> Result<WriteOutcome, TxnError>;
+
+    /// Lets `f` change the bytes of a value in place.
+    ///
+    /// # Errors
+    /// As [`Structure::find`].
+    fn update(
+        &self,
+        key: &[u8],
+        context: WriteContext<'_>,
+        scratch: &mut Vec<u8>,
+        f: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<UpdateOutcome, PoolError>;
+
+    /// Frees what the transaction `tx`, which has committed, left of an entry that it removed.
+    ///
+    /// # Errors
+    /// As [`Structure::find`].
+    fn release(&self, key: &[u8], tx: u64) -> Result<(), PoolError> {
+        let _ = (key, tx);
+        Ok(())
+    }
+
+    /// Whether [`Structure::release`] has something to do after a removal.
+    fn keeps_removed(&self) -> bool {
+        false
+    }
+
+    /// Returns an id under which `record` can be inserted, for which `may` returns `true`; a
+    /// heap's. If the place is that of a record that a transaction removed, `may` receives the
+    /// transaction; it is called under a latch.
+    ///
+    /// # Errors
+    /// The record is too long, or the memory behind the structure failed.
+    fn place_for(
+        &self,
+        record: &[u8],
+        may: &mut dyn FnMut(RecordId, Option<u64>) -> bool,
+    ) -> Result<RecordId, TxnError> {
+        let _ = (record, may);
+        Err(TxnError::NoTree { tx: 0, owner: self.owner() })
+    }
+
+    /// Copies the entries that lie together from position `from` on, or, backwards, before `from`,
+    /// into `batch`; returns the position up to which these are all, or `None` at the end. A
+    /// position is what the keys begin with; `u64::MAX` is the end. Not for trees, which have
+    /// cursors.
+    ///
+    /// # Errors
+    /// As [`Structure::find`].
+    fn batch(&self, from: u64, forward: bool, batch: &mut Batch) -> Result<Option<u64>, PoolError> {
+        let _ = (from, forward, batch);
+        Ok(None)
+    }
+
+    /// Returns it as what can have large values, if it can.
+    fn large_values(&self) -> Option<&dyn LargeValues> {
+        None
+    }
+}
+
+/// A structure with values in overflow pages.
+pub trait LargeValues {
+    /// Makes `value` the value of `key`.
+    ///
+    /// # Errors
+    /// The memory behind the structure failed; the same for all that follow.
+    fn attach(&self, actor: Actor, key: &[u8], value: &Detached)
+    -> Result<WriteOutcome, PoolError>;
+
+    /// Opens an orphan that the log names.
+    ///
+    /// # Errors
+    /// As [`LargeValues::attach`].
+    fn detached(&self, value: crate::btree::LargeValue) -> Result<Detached, PoolError>;
+
+    /// Reads a detached value.
+    ///
+    /// # Errors
+    /// As [`LargeValues::attach`].
+    fn read_detached(&self, value: &Detached) -> Result<Vec<u8>, PoolError>;
+
+    /// Reads up to `max` bytes of a detached value from `offset`, at least one, into `out`.
+    ///
+    /// # Errors
+    /// As [`LargeValues::attach`].
+    fn read_detached_from(
+        &self,
+        value: &Detached,
+        range: (u64, usize),
+        out: &mut Vec<u8>,
+    ) -> Result<(), PoolError>;
+
+    /// Frees the pages of a detached value.
+    ///
+    /// # Errors
+    /// As [`LargeValues::attach`].
+    fn free_detached(&self, value: Detached) -> Result<(), PoolError>;
+}
+
+impl dyn Structure + '_ {
+    /// Restores the entry that `undo` describes, and logs that as a CLR for `actor`.
+    pub(super) fn undo(
+        &self,
+        actor: Actor,
+        undo: &Undo<'_>,
+        large: Option<&Detached>,
+    ) -> Result<WriteOutcome, TxnError> {
+        let key = undo.key;
+        let set = |value| {
+            let request = WriteRequest::new(key, value, WriteCondition::Always);
+            self.write(request.within(WriteContext::of(actor)))
+        };
+        if let Some(trees) = self.large_values() {
+            match (large, undo.before) {
+                (Some(large), _) => return Ok(trees.attach(actor, key, large)?),
+                (None, Before::Large(value)) => {
+                    return Ok(trees.attach(actor, key, &trees.detached(value)?)?);
+                }
+                (None, _) => {}
+            }
+        }
+        match undo.before {
+            Before::Absent => set(NewValue::Removed),
+            Before::Value(value) => set(NewValue::Bytes(value)),
+            Before::Part { offset, bytes } => self.overwrite_part(actor, key, offset, bytes),
+            Before::Large(_) => Err(TxnError::NoTree { tx: 0, owner: self.owner() }),
+        }
+    }
+
+    /// Overwrites a part of the value of `key`; not applied if there is no such part.
+    fn overwrite_part(
+        &self,
+        actor: Actor,
+        key: &[u8],
+        offset: usize,
+        bytes: &[u8],
+    ) -> Result<WriteOutcome, TxnError> {
+        let (mut scratch, mut fits) = (Vec::new(), false);
+        let context = WriteContext::of(actor);
+        let UpdateOutcome { updated, at } =
+            self.update(key, context, &mut scratch, &mut |value| {
+                if let Some(place) = value.get_mut(offset..offset.saturating_add(bytes.len())) {
+                    place.copy_from_slice(bytes);
+                    fits = true;
+                }
+            })?;
+        let existed = updated != crate::btree::Updated::Absent;
+        Ok(WriteOutcome { existed, applied: fits, at, gone: None })
+    }
+}
+
+/// What a transaction writes to.
+pub trait Keyed {
+    /// Why a write fails.
+    type Error: Into<TxnError>;
+
+    /// Returns the structure.
+    fn structure(&self) -> &dyn Structure;
+
+    /// Returns the owner id in the headers of its pages.
+    fn owner_id(&self) -> u32;
+
+    /// Whether the place of what a transaction removes is kept until the transaction is over.
+    #[inline(always)]
+    fn keeps_removed(&self) -> bool {
+        false
+    }
+
+    /// Calls `f` with the value of `key`; `None` if there is no such key.
+    ///
+    /// # Errors
+    /// The memory behind the structure failed.
+    fn look<R>(&self, key: &[u8], f: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, PoolError>;
+
+    /// Writes the pages of `value` if it needs any.
+    ///
+    /// # Errors
+    /// Key or value too long, or the memory behind the structure failed.
+    fn large(&self, key: &[u8], value: &[u8]) -> Result<Option<Detached>, Self::Error>;
+
+    /// Sets or removes the entry of a key, if the request's condition holds.
+    ///
+    /// # Errors
+    /// As [`Keyed::large`].
+    fn put(&self, request: WriteRequest<'_>) -> Result<WriteOutcome, Self::Error>;
+
+    /// As [`Keyed::put`], of a value whose pages are written already.
+    ///
+    /// # Errors
+    /// As [`Keyed::large`].
+    fn put_large(
+        &self,
+        request: WriteRequest<'_>,
+        value: Detached,
+    ) -> Result<WriteOutcome, Self::Error>;
+
+    /// Lets `f` change the bytes of a value in place.
+    ///
+    /// # Errors
+    /// The memory behind the structure failed.
+    fn change(
+        &self,
+        key: &[u8],
+        context: WriteContext<'_>,
+        scratch: &mut Vec<u8>,
+        f: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<UpdateOutcome, PoolError>;
+}
+
+impl<P: Pages> Keyed for BTree<P> {
+    type Error = WriteError;
+
+    #[inline(always)]
+    fn structure(&self) -> &dyn Structure {
+        self
+    }
+
+    #[inline(always)]
+    fn owner_id(&self) -> u32 {
+        BTree::owner(self)
+    }
+
+    #[inline(always)]
+    fn look<R>(&self, key: &[u8], f: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, PoolError> {
+        self.get(key, f)
+    }
+
+    #[inline(always)]
+    fn large(&self, key: &[u8], value: &[u8]) -> Result<Option<Detached>, WriteError> {
+        self.build_large(key, value)
+    }
+
+    #[inline(always)]
+    fn put(&self, request: WriteRequest<'_>) -> Result<WriteOutcome, WriteError> {
+        BTree::write(self, request)
+    }
+
+    #[inline(always)]
+    fn put_large(
+        &self,
+        request: WriteRequest<'_>,
+        value: Detached,
+    ) -> Result<WriteOutcome, WriteError> {
+        self.write_detached(request, value).map_err(WriteError::from)
+    }
+
+    #[inline(always)]
+    fn change(
+        &self,
+        key: &[u8],
+        context: WriteContext<'_>,
+        scratch: &mut Vec<u8>,
+        f: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<UpdateOutcome, PoolError> {
+        self.update_inline(key, context, scratch, f)
+    }
+}
+
+impl Keyed for dyn Structure + '_ {
+    type Error = TxnError;
+
+    fn structure(&self) -> &dyn Structure {
+        self
+    }
+
+    fn owner_id(&self) -> u32 {
+        self.owner()
+    }
+
+    fn keeps_removed(&self) -> bool {
+        Structure::keeps_removed(self)
+    }
+
+    fn look<R>(&self, key: &[u8], f: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, PoolError> {
+        Ok(self.value(key)?.map(|value| f(&value)))
+    }
+
+    fn large(&self, _: &[u8], _: &[u8]) -> Result<Option<Detached>, TxnError> {
+        Ok(None)
+    }
+
+    fn put(&self, request: WriteRequest<'_>) -> Result<WriteOutcome, TxnError> {
+        self.write(request)
+    }
+
+    fn put_large(&self, _: WriteRequest<'_>, value: Detached) -> Result<WriteOutcome, TxnError> {
+        debug_assert!(false, "only trees have large values, and {} bytes are one", value.len());
+        Ok(WriteOutcome::default())
+    }
+
+    fn change(
+        &self,
+        key: &[u8],
+        context: WriteContext<'_>,
+        scratch: &mut Vec<u8>,
+        f: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<UpdateOutcome, PoolError> {
+        self.update(key, context, scratch, f)
+    }
+}
+
+impl<P: Pages> Structure for BTree<P> {
+    fn owner(&self) -> u32 {
+        BTree::owner(self)
+    }
+
+    fn find(&self, key: &[u8], is_whole: bool) -> Result<Option<Found<'_>>, PoolError> {
+        find(self, key, is_whole)
+    }
+
+    fn value(&self, key: &[u8]) -> Result<Option<Vec<u8>>, PoolError> {
+        self.get_owned(key)
+    }
+
+    fn write(&self, request: WriteRequest<'_>) -> Result<WriteOutcome, TxnError> {
+        Ok(BTree::write(self, request)?)
+    }
+
+    fn update(
+        &self,
+        key: &[u8],
+        context: WriteContext<'_>,
+        scratch: &mut Vec<u8>,
+        f: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<UpdateOutcome, PoolError> {
+        self.update_inline(key, context, scratch, f)
+    }
+
+    fn large_values(&self) -> Option<&dyn LargeValues> {
+        Some(self)
+    }
+}
+
+impl<P: Pages> LargeValues for BTree<P> {
+    fn attach(
+        &self,
+        actor: Actor,
+        key: &[u8],
+        value: &Detached,
+    ) -> Result<WriteOutcome, PoolError> {
+        BTree::attach(self, actor, key, value)
+    }
+
+    fn detached(&self, value: crate::btree::LargeValue) -> Result<Detached, PoolError> {
+        BTree::detached(self, value)
+    }
+
+    fn read_detached(&self, value: &Detached) -> Result<Vec<u8>, PoolError> {
+        BTree::read_detached(self, value)
+    }
+
+    fn read_detached_from(
+        &self,
+        value: &Detached,
+        (offset, max): (u64, usize),
+        out: &mut Vec<u8>,
+    ) -> Result<(), PoolError> {
+        BTree::read_detached_from(self, value, offset, max, out)
+    }
+
+    fn free_detached(&self, value: Detached) -> Result<(), PoolError> {
+        BTree::free_detached(self, value)
+    }
+}
+
+impl<P: Pages> Structure for HashIndex<P> {
+    fn owner(&self) -> u32 {
+        HashIndex::owner(self)
+    }
+
+    fn batch(&self, from: u64, _: bool, batch: &mut Batch) -> Result<Option<u64>, PoolError> {
+        HashIndex::batch(self, from, batch)
+    }
+
+    fn value(&self, key: &[u8]) -> Result<Option<Vec<u8>>, PoolError> {
+        split_name(key).map_or(Ok(None), |(_, key)| self.get_owned(key))
+    }
+
+    fn write(&self, request: WriteRequest<'_>) -> Result<WriteOutcome, TxnError> {
+        Ok(HashIndex::write(self, request)?)
+    }
+
+    fn update(
+        &self,
+        key: &[u8],
+        context: WriteContext<'_>,
+        scratch: &mut Vec<u8>,
+        f: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<UpdateOutcome, PoolError> {
+        self.update_inline(key, context, scratch, f)
+    }
+}
+
+impl<P: Pages> Structure for Heap<P> {
+    fn owner(&self) -> u32 {
+        Heap::owner(self)
+    }
+
+    fn place_for(
+        &self,
+        record: &[u8],
+        may: &mut dyn FnMut(RecordId, Option<u64>) -> bool,
+    ) -> Result<RecordId, TxnError> {
+        let place = |id, removed| match may(id, removed) {
+            true => Placing::Choose,
+            false => Placing::Refuse,
+        };
+        Ok(self.place_record(record, &mut { place })?)
+    }
+
+    fn batch(&self, from: u64, forward: bool, batch: &mut Batch) -> Result<Option<u64>, PoolError> {
+        Heap::batch(self, from, forward, batch)
+    }
+
+    fn value(&self, key: &[u8]) -> Result<Option<Vec<u8>>, PoolError> {
+        RecordId::of_key(key).map_or(Ok(None), |id| self.get_owned(id))
+    }
+
+    fn write(&self, request: WriteRequest<'_>) -> Result<WriteOutcome, TxnError> {
+        Ok(Heap::write(self, request)?)
+    }
+
+    fn update(
+        &self,
+        key: &[u8],
+        context: WriteContext<'_>,
+        scratch: &mut Vec<u8>,
+        f: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<UpdateOutcome, PoolError> {
+        self.update_inline(key, context, scratch, f)
+    }
+
+    fn release(&self, key: &[u8], tx: u64) -> Result<(), PoolError> {
+        RecordId::of_key(key).map_or(Ok(()), |id| Heap::release(self, id, tx))
+    }
+
+    fn keeps_removed(&self) -> bool {
+        true
+    }
+}
