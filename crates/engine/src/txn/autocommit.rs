@@ -17,6 +17,7 @@ use crate::txn::versions::{BulkModification, VersionStore};
 
 /// Locks a key for a call outside transactions. A call of a thread that lends a page to a closure
 /// must not wait long for what may be released only when that closure ends.
+#[inline(always)]
 pub(super) fn lock(
     locks: &LockManager,
     owner: &mut LockOwner,
@@ -136,7 +137,7 @@ impl TransactionManager {
     }
 
     /// Does `work`, which changes `key`'s entry; the key is locked.
-    #[inline]
+    #[inline(always)]
     pub(super) fn call<'t, R>(
         &self,
         tree: u32,
