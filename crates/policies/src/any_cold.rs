@@ -117,7 +117,7 @@ impl<P: OpenPolicy> OpenCold<AnyHook> for AsAny<P> {
 ///
 /// # Safety
 /// The parameters, copies of them, and the cold half are used only with metas that
-/// [`HitHook::fresh`] made of these parameters or of a copy.
+/// [`HitHook::fresh`](crate::contract::HitHook::fresh) made of these parameters or of a copy.
 pub unsafe fn host<P: Policy>(policy: P) -> Result<(Box<dyn Cold<AnyHook>>, AnyParams), TooLarge> {
     let params = AnyParams::of::<P::Hook>(P::INFO.id, policy.params())?;
     Ok((Box::new(AsAny(policy)), params))

@@ -12,16 +12,56 @@ use crate::store::member::Member;
 
 /// Where a [`HashIndex`](crate::HashIndex) or a [`Heap`](crate::Heap) is used by itself: each call
 /// takes effect as a whole.
+///
+/// ```
+/// use millpond::{Alone, Db, Error, HashIndex, Options};
+/// fn count(sessions: &HashIndex<u64, String, Alone>) -> Result<u64, Error> {
+///     sessions.len()
+/// }
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let sessions = db.hash_index::<u64, String>("sessions")?;
+/// sessions.put(&7, "Ada")?;
+/// assert_eq!(count(&sessions)?, 1);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Alone;
 
 /// Where a [`HashIndex`](crate::HashIndex) or a [`Heap`](crate::Heap) is used in a transaction:
 /// what is read and written is locked until that ends.
+///
+/// ```
+/// use millpond::{Db, Error, HashIndex, InTxn, Options};
+/// fn rename(sessions: HashIndex<u64, String, InTxn<'_>>) -> Result<bool, Error> {
+///     sessions.put(&7, "Grace")
+/// }
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let sessions = db.hash_index::<u64, String>("sessions")?;
+/// sessions.put(&7, "Ada")?;
+/// assert!(db.transact(|tx| rename(tx.hash_index(&sessions)))?);
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy)]
 pub struct InTxn<'t>(pub(crate) &'t TxnCell);
 
 /// Where a [`HashIndex`](crate::HashIndex) or a [`Heap`](crate::Heap) is read in a snapshot: as it
 /// was when that began.
+///
+/// ```
+/// use millpond::{Db, Error, Heap, InSnapshot, Options};
+/// fn count(log: &Heap<String, InSnapshot<'_>>) -> Result<u64, Error> {
+///     log.len()
+/// }
+/// # fn main() -> Result<(), Error> {
+/// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+/// let log = db.heap::<String>("log")?;
+/// let before = db.snapshot()?;
+/// log.append("opened")?;
+/// assert_eq!((count(&before.heap(&log))?, log.len()?), (0, 1));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy)]
 pub struct InSnapshot<'t>(pub(crate) &'t SnapshotView);
 
