@@ -8,7 +8,7 @@
 //! takes over their root's swip. In the same way the pages of a value that is replaced or removed
 //! are moved below an anchor, and freed from there afterwards.
 
-use millpond_base::PageId;
+use millpond_base::{Lsn, PageId};
 
 use crate::btree::descend::held_anchor;
 use crate::btree::node::edit::{Edit, Payload, Reference, put_swip, reference_at};
@@ -25,32 +25,39 @@ use crate::pool::{
     ANCHOR_STAMP, ANCHOR_SWIP, Actor, Anchor, MiniTransaction, Pages, PoolError, Swip, Try, Write,
 };
 
-/// A write request that is being applied.
+/// A write request that is being applied, and how it ended. What an attempt finds is written here
+/// field by field and read in the same way: a struct of several fields that is returned through
+/// memory is read in one piece before its parts are there, which costs more than the call.
 struct Pending<'r, 'a> {
     request: &'r mut WriteRequest<'a>,
     /// The anchor for the overflow pages of the entry's old value, once one is needed.
     trash: Option<Anchor>,
     /// The old value, once its pages are below that anchor.
     gone: Option<LargeValue>,
-}
-
-/// How an attempt ended.
-enum Step {
-    Done(Done),
-    /// The leaf has no room.
-    Split(Need),
-    /// The old value's pages need an anchor.
-    Trash,
-    /// It is not known yet whether this value equals the expected one.
-    Compare(Reference),
-}
-
-/// An attempt that ended without an obstacle.
-struct Done {
     existed: bool,
     applied: bool,
     /// The leaf may be merged with a neighbour.
     thin: bool,
+    /// Where the record of the write begins.
+    at: Lsn,
+    /// What becomes [`WriteOutcome::gone`].
+    detached: Option<Detached>,
+    /// The room that the leaf lacks, for [`Step::Split`].
+    need: Need,
+    /// What is to be compared, for [`Step::Compare`].
+    compare: Option<Reference>,
+}
+
+/// How an attempt ended; what it needs is in [`Pending`].
+#[derive(Clone, Copy)]
+enum Step {
+    Done,
+    /// The leaf has no room.
+    Split,
+    /// The old value's pages need an anchor.
+    Trash,
+    /// It is not known yet whether a value in overflow pages equals the expected one.
+    Compare,
 }
 
 /// The room that a leaf lacks.
@@ -72,95 +79,148 @@ struct Detaching<'o, P: Pages> {
     reference: Reference,
 }
 
-impl Step {
-    fn refused(existed: bool) -> Step {
-        Step::Done(Done { existed, applied: false, thin: false })
+impl<'r, 'a> Pending<'r, 'a> {
+    #[inline(always)]
+    fn new(request: &'r mut WriteRequest<'a>) -> Pending<'r, 'a> {
+        Pending {
+            request,
+            trash: None,
+            gone: None,
+            existed: false,
+            applied: false,
+            thin: false,
+            at: Lsn(0),
+            detached: None,
+            need: Need { bytes: 0, is_new: false },
+            compare: None,
+        }
     }
 
-    fn applied(existed: bool) -> Step {
-        Step::Done(Done { existed, applied: true, thin: false })
+    #[inline(always)]
+    fn done(&mut self, existed: bool, applied: bool, thin: bool) -> Step {
+        (self.existed, self.applied, self.thin) = (existed, applied, thin);
+        Step::Done
+    }
+
+    #[inline(always)]
+    fn split(&mut self, bytes: usize, is_new: bool) -> Step {
+        self.need = Need { bytes, is_new };
+        Step::Split
+    }
+
+    #[inline(always)]
+    fn refused(&mut self, existed: bool) -> Step {
+        self.done(existed, false, false)
+    }
+
+    #[inline(always)]
+    fn applied(&mut self, existed: bool) -> Step {
+        self.done(existed, true, false)
     }
 }
 
 impl<P: Pages> BTree<P> {
     /// Applies a write, and splits and merges leaves for it as needed. The old value goes to `old`
     /// if the write has no actor; the caller frees what is `gone`.
-    pub(crate) fn apply<'a>(
+    #[inline(always)]
+    pub(crate) fn apply(
         &self,
-        request: &mut WriteRequest<'a>,
-        mut old: Option<&mut Vec<u8>>,
+        request: &mut WriteRequest<'_>,
+        old: Option<&mut Vec<u8>>,
     ) -> Result<WriteOutcome, PoolError> {
+        let mut pending = Pending::new(request);
+        match self.apply_pending(&mut pending, old) {
+            Ok(()) => {
+                let Pending { existed, applied, at, detached, .. } = pending;
+                match detached {
+                    None => Ok(WriteOutcome { existed, applied, at, gone: None }),
+                    gone => Ok(WriteOutcome { existed, applied, at, gone }),
+                }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn apply_pending(
+        &self,
+        pending: &mut Pending<'_, '_>,
+        mut old: Option<&mut Vec<u8>>,
+    ) -> Result<(), PoolError> {
+        let request = &*pending.request;
         debug_assert!(request.key.len() <= self.limits.key_max || request.value.is_removal());
         let actor = request.context.actor;
-        let mut pending = Pending { request, trash: None, gone: None };
         let result = loop {
-            match self.apply_once(&mut pending, old.as_deref_mut()) {
-                Ok(Some(done)) => break Ok(done),
-                Ok(None) => {}
+            match self.apply_once(pending, old.as_deref_mut()) {
+                Ok(true) => break Ok(()),
+                Ok(false) => {}
                 Err(error) => break Err(error),
             }
         };
-        let gone = pending.gone.zip(pending.trash);
-        let gone = gone.map(|(value, anchor)| Detached::below(anchor, value));
-        let mut outcome = match (result, pending.trash) {
-            (Ok(done), _) => done,
-            (Err(error), None) => return Err(error),
-            (Err(error), Some(trash)) => {
-                gone.map_or_else(|| self.free_any_below(trash), |gone| self.free_below(&gone))?;
-                return Err(error);
-            }
-        };
-        debug_assert!(gone.is_none() || outcome.existed);
-        debug_assert!(gone.is_none() || outcome.applied);
-        if let (Some(gone), Some(old)) = (&gone, old)
+        let Some(trash) = pending.trash else { return result };
+        let gone = pending.gone.take().map(|value| Detached::below(trash, value));
+        if let Err(error) = result {
+            gone.map_or_else(|| self.free_any_below(trash), |gone| self.free_below(&gone))?;
+            return Err(error);
+        }
+        debug_assert!(gone.is_none() || pending.existed);
+        debug_assert!(gone.is_none() || pending.applied);
+        let Some(gone) = gone else { return done_anyway(actor, self.free_any_below(trash)) };
+        if let Some(old) = old
             && actor == Actor::Itself
         {
-            self.read_below(gone, old)?;
+            self.read_below(&gone, old)?;
         }
-        if let (None, Some(trash)) = (&gone, pending.trash) {
-            done_anyway(actor, self.free_any_below(trash))?;
-        }
-        outcome.gone = gone;
-        Ok(outcome)
+        pending.detached = Some(gone);
+        Ok(())
     }
 
-    /// One attempt, and what it turned out to need; `None` if it is to be repeated.
+    /// One attempt, and what it turned out to need; `false` if it is to be repeated.
     fn apply_once(
         &self,
         pending: &mut Pending<'_, '_>,
         mut old: Option<&mut Vec<u8>>,
-    ) -> Result<Option<WriteOutcome>, PoolError> {
+    ) -> Result<bool, PoolError> {
         let key = pending.request.key;
         let (step, at) =
             self.pages.run_logged(|mtr| self.attempt(mtr, pending, old.as_deref_mut()))?;
         match step {
-            Step::Done(Done { existed, applied, thin }) => {
-                if thin {
+            Step::Done => {
+                pending.at = at;
+                if pending.thin {
                     done_anyway(pending.request.context.actor, self.merge(key))?;
                 }
-                Ok(Some(WriteOutcome { existed, applied, at, gone: None }))
+                Ok(true)
             }
-            Step::Split(Need { bytes, is_new }) => {
+            Step::Split => {
+                let Need { bytes, is_new } = pending.need;
                 self.split(key, bytes, is_new)?;
-                Ok(None)
+                Ok(false)
             }
             Step::Trash => {
                 pending.trash = Some(self.empty_anchor()?);
-                Ok(None)
+                Ok(false)
             }
-            Step::Compare(reference) => {
+            Step::Compare => {
                 let condition = pending.request.condition;
-                let WriteCondition::Equals(expected) = condition else { return Ok(None) };
+                let (WriteCondition::Equals(expected), Some(reference)) =
+                    (condition, pending.compare)
+                else {
+                    return Ok(false);
+                };
                 match self.read_whole(key, reference)? {
                     Some(value) if value == expected => {
                         pending.request.condition = WriteCondition::Stamp(reference.stamp);
                         let done = self.apply_once(pending, old)?;
                         // A value that changed meanwhile is compared again.
                         pending.request.condition = condition;
-                        Ok(done.filter(|outcome| outcome.applied))
+                        Ok(done && pending.applied)
                     }
-                    Some(_) => Ok(Some(WriteOutcome::refused(true))),
-                    None => Ok(None),
+                    Some(_) => {
+                        pending.refused(true);
+                        pending.at = Lsn(0);
+                        Ok(true)
+                    }
+                    None => Ok(false),
                 }
             }
         }
@@ -184,30 +244,31 @@ impl<P: Pages> BTree<P> {
                 WriteCondition::Always | WriteCondition::Absent
             ) && !pending.request.value.is_removal();
             if !wanted {
-                return Ok(Step::refused(existed));
+                return Ok(pending.refused(existed));
             }
             return self.attempt_insert(mtr, leaf, i, pending);
         }
         match (pending.request.condition, node.value(i)) {
             (WriteCondition::Always | WriteCondition::Present, _) => {}
-            (WriteCondition::Absent, _) => return Ok(Step::refused(existed)),
+            (WriteCondition::Absent, _) => return Ok(pending.refused(existed)),
             (WriteCondition::Stamp(stamp), Value::Overflow(at)) => {
                 if reference_at(node.view, at).stamp != stamp {
-                    return Ok(Step::refused(existed));
+                    return Ok(pending.refused(existed));
                 }
             }
-            (WriteCondition::Stamp(_), Value::Inline(_)) => return Ok(Step::refused(existed)),
+            (WriteCondition::Stamp(_), Value::Inline(_)) => return Ok(pending.refused(existed)),
             (WriteCondition::Equals(expected), Value::Inline(span)) => {
                 if leaf.page().get(span.at..span.end()) != Some(expected) {
-                    return Ok(Step::refused(existed));
+                    return Ok(pending.refused(existed));
                 }
             }
             (WriteCondition::Equals(expected), Value::Overflow(at)) => {
                 let reference = reference_at(node.view, at);
                 if reference.len != expected.len() as u64 {
-                    return Ok(Step::refused(existed));
+                    return Ok(pending.refused(existed));
                 }
-                return Ok(Step::Compare(reference));
+                pending.compare = Some(reference);
+                return Ok(Step::Compare);
             }
         }
         self.attempt_replace(mtr, leaf, i, pending, old)
@@ -226,7 +287,7 @@ impl<P: Pages> BTree<P> {
         let payload = payload_for(&attaching, value);
         let bytes = Node::leaf(leaf.view()).need(key.len(), &payload);
         if Node::leaf(leaf.view()).free() < bytes {
-            return Ok(Step::Split(Need { bytes, is_new: true }));
+            return Ok(pending.split(bytes, true));
         }
         let root = root_of(mtr, &payload);
         let insertion = redo_note::Insertion { at: i, counts: true };
@@ -239,7 +300,7 @@ impl<P: Pages> BTree<P> {
         edit.count_insert(i);
         self.log_undo(mtr, pending.request, Before::Absent);
         attach(mtr, attaching, &leaf);
-        Ok(Step::applied(false))
+        Ok(pending.applied(false))
     }
 
     #[inline]
@@ -263,7 +324,7 @@ impl<P: Pages> BTree<P> {
                     && value.len() == span.len
                 {
                     self.overwrite(mtr, &mut leaf, i, span, pending.request, value);
-                    return Ok(Step::applied(true));
+                    return Ok(pending.applied(true));
                 }
                 return self.swap_entry(mtr, leaf, i, pending, None);
             }
@@ -376,7 +437,7 @@ impl<P: Pages> BTree<P> {
             let gained = node.entry_len_under(i, node.prefix_len());
             let need = node.need(key.len(), &payload_for(&attaching, value));
             if node.free() + gained < need {
-                return Ok(Step::Split(Need { bytes: need - gained, is_new: false }));
+                return Ok(pending.split(need - gained, false));
             }
         }
         let large = detaching.as_ref().map(|Detaching { reference, .. }| LargeValue {
@@ -405,7 +466,7 @@ impl<P: Pages> BTree<P> {
         let node = Node::leaf(leaf.view());
         // Not at every removal: a leaf whose neighbours are full would try in vain each time.
         let thin = node.is_thin() && node.count().is_multiple_of(4);
-        Ok(Step::Done(Done { existed: true, applied: true, thin }))
+        Ok(pending.done(true, true, thin))
     }
 }
 
