@@ -16,6 +16,7 @@ use crate::btree::node::layout::{Node, Span, Value};
 use crate::btree::tree::{BTree, corrupt};
 use crate::btree::value::large::{Detached, LargeValue};
 use crate::btree::value::layout::{orphan_value, set_word};
+use crate::btree::write::pending::{Need, Pending, Step};
 use crate::btree::write::redo_note;
 use crate::btree::write::request::{
     NewValue, RootFate, WriteCondition, WriteOutcome, WriteRequest,
@@ -24,48 +25,6 @@ use crate::btree::write::undo::{Before, Undo};
 use crate::pool::{
     ANCHOR_STAMP, ANCHOR_SWIP, Actor, Anchor, MiniTransaction, Pages, PoolError, Swip, Try, Write,
 };
-
-/// A write request that is being applied, and how it ended. What an attempt finds is written here
-/// field by field and read in the same way: a struct of several fields that is returned through
-/// memory is read in one piece before its parts are there, which costs more than the call.
-struct Pending<'r, 'a> {
-    request: &'r mut WriteRequest<'a>,
-    /// The anchor for the overflow pages of the entry's old value, once one is needed.
-    trash: Option<Anchor>,
-    /// The old value, once its pages are below that anchor.
-    gone: Option<LargeValue>,
-    existed: bool,
-    applied: bool,
-    /// The leaf may be merged with a neighbour.
-    thin: bool,
-    /// Where the record of the write begins.
-    at: Lsn,
-    /// What becomes [`WriteOutcome::gone`].
-    detached: Option<Detached>,
-    /// The room that the leaf lacks, for [`Step::Split`].
-    need: Need,
-    /// What is to be compared, for [`Step::Compare`].
-    compare: Option<Reference>,
-}
-
-/// How an attempt ended; what it needs is in [`Pending`].
-#[derive(Clone, Copy)]
-enum Step {
-    Done,
-    /// The leaf has no room.
-    Split,
-    /// The old value's pages need an anchor.
-    Trash,
-    /// It is not known yet whether a value in overflow pages equals the expected one.
-    Compare,
-}
-
-/// The room that a leaf lacks.
-struct Need {
-    bytes: usize,
-    /// For a key that is not there yet.
-    is_new: bool,
-}
 
 /// What an entry's new value needs: the anchor that holds its root's swip, latched, and its name.
 struct Attaching<'o, 'a, P: Pages> {
@@ -77,46 +36,6 @@ struct Attaching<'o, 'a, P: Pages> {
 struct Detaching<'o, P: Pages> {
     trash: Write<'o, P>,
     reference: Reference,
-}
-
-impl<'r, 'a> Pending<'r, 'a> {
-    #[inline(always)]
-    fn new(request: &'r mut WriteRequest<'a>) -> Pending<'r, 'a> {
-        Pending {
-            request,
-            trash: None,
-            gone: None,
-            existed: false,
-            applied: false,
-            thin: false,
-            at: Lsn(0),
-            detached: None,
-            need: Need { bytes: 0, is_new: false },
-            compare: None,
-        }
-    }
-
-    #[inline(always)]
-    fn done(&mut self, existed: bool, applied: bool, thin: bool) -> Step {
-        (self.existed, self.applied, self.thin) = (existed, applied, thin);
-        Step::Done
-    }
-
-    #[inline(always)]
-    fn split(&mut self, bytes: usize, is_new: bool) -> Step {
-        self.need = Need { bytes, is_new };
-        Step::Split
-    }
-
-    #[inline(always)]
-    fn refused(&mut self, existed: bool) -> Step {
-        self.done(existed, false, false)
-    }
-
-    #[inline(always)]
-    fn applied(&mut self, existed: bool) -> Step {
-        self.done(existed, true, false)
-    }
 }
 
 impl<P: Pages> BTree<P> {

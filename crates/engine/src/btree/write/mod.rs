@@ -5,6 +5,7 @@ pub(super) mod apply;
 mod in_place;
 mod operations;
 pub(crate) mod patch;
+mod pending;
 pub(crate) mod redo_note;
 pub(crate) mod request;
 mod streamed;

@@ -1,0 +1,90 @@
+//! A write request that is being applied, and what its attempts find.
+
+use millpond_base::Lsn;
+
+use crate::btree::node::edit::Reference;
+use crate::btree::value::large::{Detached, LargeValue};
+use crate::btree::write::request::WriteRequest;
+use crate::pool::Anchor;
+
+/// A write request that is being applied, and how it ended. What an attempt finds is written here
+/// field by field and read in the same way: a struct of several fields that is returned through
+/// memory is read in one piece before its parts are there, which costs more than the call.
+pub(super) struct Pending<'r, 'a> {
+    pub(super) request: &'r mut WriteRequest<'a>,
+    /// The anchor for the overflow pages of the entry's old value, once one is needed.
+    pub(super) trash: Option<Anchor>,
+    /// The old value, once its pages are below that anchor.
+    pub(super) gone: Option<LargeValue>,
+    pub(super) existed: bool,
+    pub(super) applied: bool,
+    /// The leaf may be merged with a neighbour.
+    pub(super) thin: bool,
+    /// Where the record of the write begins.
+    pub(super) at: Lsn,
+    /// What becomes [`WriteOutcome::gone`].
+    pub(super) detached: Option<Detached>,
+    /// The room that the leaf lacks, for [`Step::Split`].
+    pub(super) need: Need,
+    /// What is to be compared, for [`Step::Compare`].
+    pub(super) compare: Option<Reference>,
+}
+
+/// How an attempt ended; what it needs is in [`Pending`].
+#[derive(Clone, Copy)]
+pub(super) enum Step {
+    Done,
+    /// The leaf has no room.
+    Split,
+    /// The old value's pages need an anchor.
+    Trash,
+    /// It is not known yet whether a value in overflow pages equals the expected one.
+    Compare,
+}
+
+/// The room that a leaf lacks.
+pub(super) struct Need {
+    pub(super) bytes: usize,
+    /// For a key that is not there yet.
+    pub(super) is_new: bool,
+}
+
+impl<'r, 'a> Pending<'r, 'a> {
+    #[inline(always)]
+    pub(super) fn new(request: &'r mut WriteRequest<'a>) -> Pending<'r, 'a> {
+        Pending {
+            request,
+            trash: None,
+            gone: None,
+            existed: false,
+            applied: false,
+            thin: false,
+            at: Lsn(0),
+            detached: None,
+            need: Need { bytes: 0, is_new: false },
+            compare: None,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn done(&mut self, existed: bool, applied: bool, thin: bool) -> Step {
+        (self.existed, self.applied, self.thin) = (existed, applied, thin);
+        Step::Done
+    }
+
+    #[inline(always)]
+    pub(super) fn split(&mut self, bytes: usize, is_new: bool) -> Step {
+        self.need = Need { bytes, is_new };
+        Step::Split
+    }
+
+    #[inline(always)]
+    pub(super) fn refused(&mut self, existed: bool) -> Step {
+        self.done(existed, false, false)
+    }
+
+    #[inline(always)]
+    pub(super) fn applied(&mut self, existed: bool) -> Step {
+        self.done(existed, true, false)
+    }
+}
