@@ -23,7 +23,7 @@ use crate::btree::write::request::{
 };
 use crate::btree::write::undo::{Before, Undo};
 use crate::pool::{
-    ANCHOR_STAMP, ANCHOR_SWIP, Actor, Anchor, MiniTransaction, Pages, PoolError, Swip, Try, Write,
+    ANCHOR_STAMP, ANCHOR_SWIP, Actor, MiniTransaction, Pages, PoolError, Swip, Try, Write,
 };
 
 /// What an entry's new value needs: the anchor that holds its root's swip, latched, and its name.
