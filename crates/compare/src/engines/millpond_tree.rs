@@ -11,7 +11,7 @@ use millpond::Options;
 use millpond::internals::pool::Pool;
 use millpond::internals::store::Builder;
 use millpond::internals::store::Store as EngineStore;
-use millpond::internals::store::combinations::SwizzledWatt;
+use millpond::internals::store::combinations::SwizzledAny;
 use millpond_bench::stores::tree_store::{TreeSession, TreeStore, TreeStoreError};
 use millpond_workload::live::{Store, TableId};
 
@@ -20,13 +20,13 @@ use crate::engine::{Engine, Settings};
 /// Bytes of a page: the engine's default.
 pub(super) const PAGE_SIZE: u32 = millpond::internals::store::options::PAGE_SIZE_DEFAULT;
 
-type Pages = Pool<SwizzledWatt>;
+type Pages = Pool<SwizzledAny>;
 
 /// The trees of a store in the default combination.
 pub struct MillpondTree {
     // Before the store: who closes it is its only user.
     tables: TreeStore<Pages>,
-    store: Arc<EngineStore<SwizzledWatt>>,
+    store: Arc<EngineStore<SwizzledAny>>,
 }
 
 impl Store for MillpondTree {
@@ -58,7 +58,7 @@ impl Engine for MillpondTree {
             lab.log = false;
             lab.locks = false;
         });
-        let store = Builder::file(&folder.join("pond.mp"), &options).open::<SwizzledWatt>()?;
+        let store = Builder::file(&folder.join("pond.mp"), &options).open::<SwizzledAny>()?;
         Ok(MillpondTree { tables: TreeStore::new(store.pool().clone()), store })
     }
 

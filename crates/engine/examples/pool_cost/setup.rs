@@ -10,7 +10,7 @@ use millpond::internals::io::PageStore;
 use millpond::internals::page::PageSize;
 use millpond::internals::pool::{Pages, Pool};
 use millpond::internals::store::Builder;
-use millpond::internals::store::combinations::SwizzledCooling;
+use millpond::internals::store::combinations::SwizzledAny;
 use millpond::internals::store::options::Lab;
 use millpond::internals::store::options::memory_limit::SystemRoots;
 
@@ -46,8 +46,8 @@ impl Settings {
     }
 }
 
-/// The combination that is measured: swips, optimistic latches, lean-evict's hit hook.
-pub type Measured = SwizzledCooling;
+/// The combination that is measured: what users run.
+pub type Measured = SwizzledAny;
 
 /// Returns a pool of `frames` frames over `pages`, built as a store's is; `change` sets the rest.
 pub fn pool(

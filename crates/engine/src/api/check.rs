@@ -233,14 +233,12 @@ impl Db {
                 || (progress.pages.is_multiple_of(WATCH_PAGES) && watch(*progress).is_break());
             !is_over
         };
-        let mut report = { tree.handle().look_at_rest(|tree| tree.check_lean(&mut next)) };
+        let mut report = tree.handle().look_at_rest(|tree| tree.check_lean(&mut next));
         if !matches!(&report, Ok(report) if report.violations.is_empty()) {
-            report = {
-                let (owner, transactions) =
-                    (tree.handle().btree().owner(), tree.handle().store().transactions());
-                let walk = || tree.handle().look_at_rest(|tree| tree.check_lean(&mut next));
-                transactions.while_unchanged(owner, walk).map_err(Error::from).flatten()
-            };
+            let (owner, transactions) =
+                (tree.handle().btree().owner(), tree.handle().store().transactions());
+            let walk = || tree.handle().look_at_rest(|tree| tree.check_lean(&mut next));
+            report = transactions.while_unchanged(owner, walk).map_err(Error::from).flatten();
         }
         let report = report?;
         if is_over {
@@ -253,7 +251,7 @@ impl Db {
     fn check_hash_index(&self, name: &str) -> Result<Found, Error> {
         let index = self.open_hash_index(name)?;
         agreed(&mut || {
-            let report = { index.handle().look_at_rest(|index| index.check()) }?;
+            let report = index.handle().look_at_rest(|index| index.check())?;
             let faults = report.violations.into_iter();
             Ok((report.entries, faults.map(|(page, fault)| (page, fault.to_string())).collect()))
         })
@@ -262,7 +260,7 @@ impl Db {
     fn check_heap(&self, name: &str) -> Result<Found, Error> {
         let heap = self.open_heap(name)?;
         agreed(&mut || {
-            let report = { heap.handle().look_at_rest(|heap| heap.check()) }?;
+            let report = heap.handle().look_at_rest(|heap| heap.check())?;
             let faults = report.violations.into_iter();
             Ok((report.records, faults.map(|(page, fault)| (page, fault.to_string())).collect()))
         })

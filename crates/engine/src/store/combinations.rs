@@ -8,9 +8,6 @@
 //! ```text
 //! combination             translation  latching    hook     what it is for
 //! SwizzledAny             swizzled     optimistic  any      every policy: what users run
-//! SwizzledWatt            swizzled     optimistic  watt     what finding the hot half costs
-//! SwizzledCooling         swizzled     optimistic  cooling  top of the ladder (leanstore fig. 7)
-//! SwizzledNoHook          swizzled     optimistic  nothing  policies that hits never reach
 //! HashedLatchedCentral    hashed       latched     central  bottom of the ladder: a classic pool
 //! SwizzledLatchedCentral  swizzled     latched     central  the ladder: + swizzling
 //! SwizzledLatchedCooling  swizzled     latched     cooling  the ladder: + lean evict
@@ -22,7 +19,7 @@
 //! the engine once. The others are the laboratory's: they exist with the cargo feature `lab`, and
 //! are reached through [`Combination::visit`] and [`Store<M>`](super::Store).
 //!
-//! Hot halves: `nothing` is that of `random`, `fifo`, `loop`, …; `central` of `lru`, `2q`, `arc`,
+//! Hot halves: `central` is that of `lru`, `2q`, `arc`,
 //! `lirs`, …; `cooling` of `lean-evict`; `watt` of `watt`. `any` stands for whichever a policy has,
 //! found at run time ([`AnyHook`]): a hit costs a predicted branch more, and with policies other
 //! than WATT that keep something in the frame an indirect call. [`Combination::policies`] lists
@@ -33,7 +30,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use millpond_policies::any_hook::AnyHook;
-use millpond_policies::contract::{CentralHook, HitHook, NoHook, Policy, PolicySpec, Shape};
+use millpond_policies::contract::{CentralHook, HitHook, Policy, PolicySpec, Shape};
 use millpond_policies::policy::{LeanEvict, Watt};
 use millpond_policies::registry::{Visitor, visit_all};
 
@@ -69,8 +66,6 @@ where
 /// The hot half that a combination is compiled for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum HotHalf {
-    /// A hit does nothing.
-    Nothing,
     /// A hit is told to the policy, under its mutex.
     Central,
     /// A hit rescues a page from the cooling stage.
@@ -84,7 +79,6 @@ pub enum HotHalf {
 impl HotHalf {
     fn hook(self) -> TypeId {
         match self {
-            HotHalf::Nothing => TypeId::of::<NoHook>(),
             HotHalf::Central => TypeId::of::<CentralHook>(),
             HotHalf::Cooling => TypeId::of::<CoolingHook>(),
             HotHalf::Watt => TypeId::of::<WattHook>(),
@@ -207,14 +201,6 @@ combinations! {
         SwizzledAny = Any: Compiled<Optimistic, AnyHook, true>;
     }
     laboratory {
-        /// Swips, optimistic latches, WATT.
-        SwizzledWatt = Swizzled, Optimistic, Watt, false: Compiled<Optimistic, WattHook, true>;
-        /// Swips, optimistic latches, lean eviction.
-        SwizzledCooling = Swizzled, Optimistic, Cooling, false:
-            Compiled<Optimistic, CoolingHook, true>;
-        /// Swips, optimistic latches, policies that hits never reach.
-        SwizzledNoHook = Swizzled, Optimistic, Nothing, false:
-            Compiled<Optimistic, NoHook, true>;
         /// Page table, shared latches, policies that receive every hit: a classic pool.
         HashedLatchedCentral = Hashed, Latched, Central, false:
             Compiled<Latched, CentralHook, false>;
@@ -291,7 +277,6 @@ impl Combination {
 impl fmt::Display for Combination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let policies = match self.hot_half() {
-            HotHalf::Nothing => "those that hits never reach (random, fifo, …)",
             HotHalf::Central => "those that hear each hit (lru, arc, …)",
             HotHalf::Cooling => "lean-evict",
             HotHalf::Watt => "watt",
@@ -351,10 +336,14 @@ pub fn host_for<T: HitHook>(
     shape: &Shape,
     mode: HitDelivery,
 ) -> Result<HostedPolicy<T>, PolicyFitError> {
-    let any = TypeId::of::<T>() == TypeId::of::<AnyHook>();
-    let hosted = policy.host(shape, mode, any)?;
-    let wrong = |_| PolicyFitError::HotHalf { policy: policy.info.id, touch: type_name::<T>() };
-    hosted.downcast::<HostedPolicy<T>>().map(|hosted| *hosted).map_err(wrong)
+    let hosted = match TypeId::of::<T>() == TypeId::of::<AnyHook>() {
+        true => policy.host(shape, mode)?.cast(),
+        #[cfg(feature = "lab")]
+        false => policy.host_own(shape, mode)?.downcast().ok().map(|hosted| *hosted),
+        #[cfg(not(feature = "lab"))]
+        false => None,
+    };
+    hosted.ok_or(PolicyFitError::HotHalf { policy: policy.info.id, touch: type_name::<T>() })
 }
 
 #[cfg(test)]
@@ -421,18 +410,16 @@ mod tests {
     }
 
     #[test]
-    fn every_policy_sits_in_its_own_hot_half_or_in_any_and_in_no_other() {
-        let seat = |text: &str| host_for::<NoHook>(&policy(text), &shape(), HitDelivery::Auto);
-        assert_eq!(seat("random").unwrap().name(), "random");
-        let wrong = seat("lru").err().unwrap();
-        assert!(matches!(wrong, PolicyFitError::HotHalf { policy: "lru", .. }), "{wrong}");
+    fn every_policy_is_hosted_for_any_hot_half_and_in_the_laboratory_for_its_own_and_no_other() {
         for name in Combination::SwizzledAny.policies() {
-            let seated = host_for::<AnyHook>(&policy(name), &shape(), HitDelivery::Auto).unwrap();
-            assert_eq!(seated.name(), name);
+            let hosted = host_for::<AnyHook>(&policy(name), &shape(), HitDelivery::Auto).unwrap();
+            assert_eq!(hosted.name(), name);
         }
-        let lean = policy("lean-evict(cooling=25%)");
-        let lean = host_for::<CoolingHook>(&lean, &shape(), HitDelivery::Auto);
-        assert_eq!(lean.unwrap().name(), "lean-evict");
+        let own = |text: &str| host_for::<CoolingHook>(&policy(text), &shape(), HitDelivery::Auto);
+        let wrong = own("lru").err().unwrap();
+        assert!(matches!(wrong, PolicyFitError::HotHalf { policy: "lru", .. }), "{wrong}");
+        let lean = own("lean-evict(cooling=25%)").map(|hosted| hosted.name()).ok();
+        assert_eq!(lean, cfg!(feature = "lab").then_some("lean-evict"));
     }
 
     #[test]
@@ -441,7 +428,9 @@ mod tests {
         for (mode, open) in
             [(HitDelivery::Auto, true), (HitDelivery::Batched, true), (HitDelivery::Exact, false)]
         {
+            #[cfg(feature = "lab")]
             assert_eq!(host_for::<WattHook>(&watt, &shape(), mode).unwrap().is_open(), open);
+            assert_eq!(host_for::<AnyHook>(&watt, &shape(), mode).unwrap().is_open(), open);
             for name in ["random", "clock", "hyperbolic"] {
                 let seated = host_for::<AnyHook>(&policy(name), &shape(), mode).unwrap();
                 assert_eq!(seated.is_open(), open, "{name}");

@@ -232,6 +232,18 @@ impl<M: PoolStrategy, S> StoreHandle<M, S> {
         work(&self.open.structure).map_err(Into::into)
     }
 
+    /// How many entries are committed, by `count`; `None` if somebody wrote meanwhile, who may not
+    /// have committed.
+    pub(crate) fn count_quietly<E: Into<Error>>(
+        &self,
+        mut count: impl FnMut(&S) -> Result<u64, E>,
+    ) -> Result<Option<u64>, Error> {
+        if M::TREES_ONLY {
+            return self.look(count).map(Some);
+        }
+        self.store.transactions().quietly(&mut || self.look(&mut count)).transpose()
+    }
+
     /// Keeps the background merge from the structure. Nothing is held meanwhile: the caller may
     /// call anything.
     fn rest(&self) -> Result<Rest<'_>, PoolError> {

@@ -232,19 +232,6 @@ impl<'t, M: PoolStrategy> StoreRange<'t, M> {
     }
 }
 
-impl<M: PoolStrategy> StoreTree<M> {
-    /// How many entries are committed, counted leaf by leaf; `None` if somebody wrote meanwhile,
-    /// who may not have committed.
-    pub(crate) fn count_quietly(&self) -> Result<Option<u64>, Error> {
-        let count = || self.look(|tree| tree.count());
-        let locks = if M::TREES_ONLY { None } else { self.store().transactions().locks() };
-        let Some(locks) = locks else { return count().map(Some) };
-        let Some(token) = locks.quiet() else { return Ok(None) };
-        let count = count()?;
-        Ok(locks.still_quiet(token).then_some(count))
-    }
-}
-
 impl<M: PoolStrategy> Quiet<'_, M> {
     /// Goes to the next entry, or to the end; `false` if that may not be committed.
     #[inline]

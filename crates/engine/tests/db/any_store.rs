@@ -239,32 +239,10 @@ pub(super) fn in_memory(options: Options) -> Result<Box<dyn TestStore>, Error> {
     open_at(Place::Device(Arc::new(MemoryDevice::new())), options)
 }
 
-/// The same in `combination`, which the options must lead to but for the hot half.
-pub(super) fn open_as(
-    path: &Path,
-    combination: Combination,
-    options: Options,
-) -> Result<Box<dyn TestStore>, Error> {
-    open_in(combination, Place::File(path), options)
-}
-
 fn open_at(place: Place<'_>, options: Options) -> Result<Box<dyn TestStore>, Error> {
-    let (lab, users) = (&options.lab, Combination::SwizzledAny);
-    let is_users = (lab.translation, lab.latching, lab.records)
-        == (users.translation(), users.latching(), users.records());
-    if is_users {
-        return open_in(users, place, options);
-    }
-    let policy = PolicyChoice::parse(&options.policy).unwrap();
+    let (lab, policy) = (&options.lab, PolicyChoice::parse(&options.policy).unwrap());
     let chosen = Combination::choose(lab.translation, lab.latching, &policy, lab.records);
-    open_in(chosen.map_err(LabError::from)?, place, options)
-}
-
-fn open_in(
-    chosen: Combination,
-    place: Place<'_>,
-    options: Options,
-) -> Result<Box<dyn TestStore>, Error> {
+    let chosen = chosen.map_err(LabError::from)?;
     if chosen == Combination::SwizzledAny {
         return Ok(match place {
             Place::File(path) => Box::new(Db::open(path, options)?),

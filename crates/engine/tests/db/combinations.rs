@@ -6,7 +6,7 @@ use millpond::Db;
 use millpond::internals::store::Combination;
 use millpond_base::rounds::rounds;
 
-use super::any_store::{TestTree, open_as, policy_of, with_strategies};
+use super::any_store::{TestTree, open, policy_of, with_strategies};
 use super::opening::live_policies;
 use super::{assert_sound, place, tiny};
 
@@ -68,8 +68,7 @@ fn run(combination: Combination, policy: &str, steps: u32) {
     let mut random = fastrand::Rng::with_seed(17 + combination as u64);
     let mut models = [Model::new(), Model::new()];
     for round in 0..2 {
-        let options = with_strategies(tiny(24), combination, policy);
-        let db = open_as(&path, combination, options).unwrap();
+        let db = open(&path, with_strategies(tiny(24), combination, policy)).unwrap();
         assert_eq!(db.combination(), combination);
         assert_eq!(db.combination(), combination);
         let trees = ["one", "two"].map(|name| db.tree(name).unwrap());

@@ -9,7 +9,7 @@ use millpond::internals::store::{Combination, LatchingMode};
 use millpond::{Db, Error, Options};
 use millpond_base::rounds::rounds;
 
-use super::any_store::{TestStore, TestTree, open, open_as, policy_of, with_strategies};
+use super::any_store::{TestStore, TestTree, open, policy_of, with_strategies};
 use super::{assert_sound, place, tiny};
 
 fn options(combination: Combination, options: Options) -> Options {
@@ -75,7 +75,7 @@ fn look(db: &dyn TestStore, tree: &dyn TestTree, random: &mut fastrand::Rng) {
 fn closures_of_every_combination_see_what_a_map_holds_while_the_pool_thrashes() {
     for combination in Combination::ALL {
         let (_dir, path) = place();
-        let db = open_as(&path, *combination, options(*combination, tiny(24))).unwrap();
+        let db = open(&path, options(*combination, tiny(24))).unwrap();
         assert_eq!(db.combination(), *combination);
         let mut random = fastrand::Rng::with_seed(*combination as u64);
         look(&*db, &*db.tree("tree").unwrap(), &mut random);

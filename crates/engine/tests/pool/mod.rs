@@ -14,6 +14,7 @@ use millpond::internals::pool::{EvictionMode, Pool, PoolOptions, PoolStrategy};
 use millpond::internals::pool::{
     HostedPolicy, Kind, Latched, Latching, Optimistic, Reclamation, State, Twin, Unlatched, Workers,
 };
+use millpond::internals::store::combinations::Compiled as Made;
 use millpond_base::{Reason, Seed};
 use millpond_policies::config::Spec;
 use millpond_policies::contract::{HitHook, PolicySpec, Shape};
@@ -22,14 +23,6 @@ use storage::{MemoryStorage, tiny};
 
 const PAGE: usize = 512;
 const LEAVES: usize = FAN_OUT * FAN_OUT;
-
-struct Made<L, T, const SWIZZLES: bool>(std::marker::PhantomData<(L, T)>);
-
-impl<L: Latching, T: HitHook, const SWIZZLES: bool> PoolStrategy for Made<L, T, SWIZZLES> {
-    type Latching = L;
-    type Hook = T;
-    const SWIZZLES: bool = SWIZZLES;
-}
 
 fn shape(frames: u32) -> Shape {
     Shape { frames, pages_dense: None, seed: 3 }

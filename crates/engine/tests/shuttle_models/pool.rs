@@ -25,9 +25,10 @@ use millpond::internals::pool::{
     EvictionMode, HostedPolicy, Kind, Latched, Latching, Optimistic, Pool, PoolOptions,
     PoolStrategy, Reclamation, State, Workers,
 };
+use millpond::internals::store::combinations::Compiled as Made;
 use millpond_base::Reason;
 use millpond_policies::config::Spec;
-use millpond_policies::contract::{HitHook, PolicySpec, Shape};
+use millpond_policies::contract::{PolicySpec, Shape};
 use millpond_policies::policy::{LeanEvict, Lru, Random};
 
 const PAGE: usize = 512;
@@ -37,14 +38,6 @@ const SCHEDULES: usize = 150;
 const THREADS: usize = 2;
 const OPERATIONS: usize = 6;
 const LEAVES: usize = 8;
-
-struct Made<L, T, const SWIZZLES: bool>(std::marker::PhantomData<(L, T)>);
-
-impl<L: Latching, T: HitHook, const SWIZZLES: bool> PoolStrategy for Made<L, T, SWIZZLES> {
-    type Latching = L;
-    type Hook = T;
-    const SWIZZLES: bool = SWIZZLES;
-}
 
 type TouchOf<P> = <P as PolicySpec>::Hook;
 

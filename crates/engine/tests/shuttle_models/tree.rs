@@ -17,12 +17,13 @@ use crate::storage::MemoryStorage;
 use millpond::internals::btree::{self, BTree};
 use millpond::internals::pool::stats::counters::Counter;
 use millpond::internals::pool::{
-    EvictionMode, HostedPolicy, Latched, Latching, Optimistic, Pool, PoolOptions, PoolStrategy,
-    State, Workers,
+    EvictionMode, HostedPolicy, Latched, Optimistic, Pool, PoolOptions, PoolStrategy, State,
+    Workers,
 };
+use millpond::internals::store::combinations::Compiled as Made;
 use millpond_base::Reason;
 use millpond_policies::config::Spec;
-use millpond_policies::contract::{HitHook, PolicySpec, Shape};
+use millpond_policies::contract::{PolicySpec, Shape};
 use millpond_policies::policy::{LeanEvict, Random};
 
 const PAGE: usize = 512;
@@ -34,14 +35,6 @@ const KEYS: u8 = 36;
 /// The number of neighbours with the same owner: about a leaf.
 const BLOCK: u8 = 4;
 const OPERATIONS: usize = 6;
-
-struct Made<L, T, const SWIZZLES: bool>(std::marker::PhantomData<(L, T)>);
-
-impl<L: Latching, T: HitHook, const SWIZZLES: bool> PoolStrategy for Made<L, T, SWIZZLES> {
-    type Latching = L;
-    type Hook = T;
-    const SWIZZLES: bool = SWIZZLES;
-}
 
 type TouchOf<P> = <P as PolicySpec>::Hook;
 type Tree<M> = BTree<Pool<M>>;

@@ -1,16 +1,16 @@
 //! Every memory that a structure can run on: twins, and pools so small that they thrash.
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use millpond::internals::pool::{
     HostedPolicy, Latched, Latching, Optimistic, Pages, Twin, Unlatched, Workers,
 };
 use millpond::internals::pool::{Pool, PoolStrategy};
+pub use millpond::internals::store::combinations::Compiled as Made;
 use millpond::internals::{hash_index, heap};
 use millpond_base::Reason;
 use millpond_policies::config::Spec;
-use millpond_policies::contract::{HitHook, PolicySpec, Shape};
+use millpond_policies::contract::{PolicySpec, Shape};
 use millpond_policies::policy::{LeanEvict, Lru, Random};
 
 use crate::pool::storage::{MemoryStorage, tiny};
@@ -23,14 +23,6 @@ pub trait Job {
     /// Runs it; `threads`: whether more than one thread may take part. All pages that were
     /// allocated must be freed at the end.
     fn run<P: Pages>(&self, pages: &Arc<P>, threads: bool);
-}
-
-pub struct Made<L, T, const SWIZZLES: bool>(PhantomData<(L, T)>);
-
-impl<L: Latching, T: HitHook, const SWIZZLES: bool> PoolStrategy for Made<L, T, SWIZZLES> {
-    type Latching = L;
-    type Hook = T;
-    const SWIZZLES: bool = SWIZZLES;
 }
 
 /// Creates a pool of few frames with the page kinds of all structures.

@@ -112,7 +112,7 @@ impl<'t> Place<'t> {
     pub(crate) fn count_range(self, range: &KeyRange) -> Result<u64, Error> {
         if let Place::Tree(tree) = self
             && *range == KeyRange::ALL
-            && let Some(count) = tree.count_quietly()?
+            && let Some(count) = tree.count_quietly(|tree| tree.count())?
         {
             return Ok(count);
         }
@@ -135,11 +135,8 @@ impl<'t> Place<'t> {
         {
             return Ok(None);
         }
-        let reader = {
-            self.tree().store().may_read()?;
-            self.tree().btree().reader(key)?
-        };
-        Ok(reader.map(RawReader::new))
+        self.tree().store().may_read()?;
+        Ok(self.tree().btree().reader(key)?.map(RawReader::new))
     }
 
     /// As [`Transaction::write`](crate::txn::Transaction::write), inside a transaction.

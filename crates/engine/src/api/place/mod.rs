@@ -3,6 +3,7 @@
 pub(crate) mod at;
 mod calls;
 pub(crate) mod counted;
+mod once;
 pub(crate) mod range;
 pub(crate) mod reader;
 pub(crate) mod scan;
@@ -12,5 +13,6 @@ mod txn_scan;
 
 pub use at::{Alone, InSnapshot, InTxn};
 pub(crate) use calls::Place;
+pub(crate) use once::update_once;
 pub use range::{RawEntry, RawRange};
 pub use reader::RawReader;

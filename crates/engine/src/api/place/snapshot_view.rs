@@ -114,10 +114,8 @@ impl SnapshotView {
     ) -> Result<Option<SnapshotReader<'t>>, Error> {
         self.check(tree)?;
         // The page first, the versions afterwards.
-        let live = {
-            tree.store().may_read()?;
-            tree.btree().reader(key)?
-        };
+        tree.store().may_read()?;
+        let live = tree.btree().reader(key)?;
         let mut reader = SnapshotReader {
             view: self.clone(),
             tree,

@@ -261,14 +261,10 @@ impl<W: Where> RawHashIndex<W> {
     /// As [`RawHashIndex::get_with`].
     #[track_caller]
     pub fn len(&self) -> Result<u64, Error> {
-        if self.at.at().0.is_none() {
-            let counted = {
-                let count = &mut || self.handle.look(|index| index.len());
-                self.handle.store().transactions().quietly(count)
-            };
-            if let Some(counted) = counted {
-                return counted;
-            }
+        if self.at.at().0.is_none()
+            && let Some(count) = self.handle.count_quietly(|index| index.len())?
+        {
+            return Ok(count);
         }
         scan::count(self.member(), self.at.at())
     }

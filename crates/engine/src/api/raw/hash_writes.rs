@@ -3,9 +3,9 @@
 
 use crate::api::place::at::{Inside, Writes};
 use crate::api::place::counted::{DELETE, PUT};
+use crate::api::place::update_once;
 use crate::api::raw::hash_index::RawHashIndex;
 use crate::btree::WriteCondition;
-use crate::pool::borrowed::BorrowedPage;
 use crate::store::error::Error;
 
 /// What is to be done to the entry of a key.
@@ -224,15 +224,7 @@ impl<W: Writes> RawHashIndex<W> {
         key: &[u8],
         f: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<Option<R>, Error> {
-        let (mut f, mut result) = (Some(f), None);
-        let mut once = |value: &mut [u8]| {
-            let _lent = BorrowedPage::begin();
-            if let Some(f) = f.take() {
-                result = Some(f(value));
-            }
-        };
-        self.update_bytes(key, &mut once)?;
-        Ok(result)
+        update_once(f, |once| self.update_bytes(key, once))
     }
 
     fn update_bytes(&self, key: &[u8], f: &mut dyn FnMut(&mut [u8])) -> Result<bool, Error> {

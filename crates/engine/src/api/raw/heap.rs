@@ -6,11 +6,11 @@
 use crate::api::place::at::{Alone, InTxn, Inside, Where, Writes};
 use crate::api::place::counted::{DELETE, GET, PUT};
 use crate::api::place::scan::{self, Scan};
+use crate::api::place::update_once;
 use crate::api::strategy::*;
 use crate::btree::WriteCondition;
 use crate::heap::{HeapStats, Limits, RecordId};
 use crate::page::Scratch;
-use crate::pool::borrowed::BorrowedPage;
 use crate::store::error::Error;
 use crate::store::member::Member;
 
@@ -233,14 +233,10 @@ impl<W: Where> RawHeap<W> {
     /// As [`RawHeap::get_with`].
     #[track_caller]
     pub fn len(&self) -> Result<u64, Error> {
-        if self.at.at().0.is_none() {
-            let counted = {
-                let count = &mut || self.handle.look(|heap| heap.len());
-                self.handle.store().transactions().quietly(count)
-            };
-            if let Some(counted) = counted {
-                return counted;
-            }
+        if self.at.at().0.is_none()
+            && let Some(count) = self.handle.count_quietly(|heap| heap.len())?
+        {
+            return Ok(count);
         }
         scan::count(self.member(), self.at.at())
     }
@@ -341,15 +337,7 @@ impl<W: Writes> RawHeap<W> {
         id: RecordId,
         f: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<Option<R>, Error> {
-        let (mut f, mut result) = (Some(f), None);
-        let mut once = |record: &mut [u8]| {
-            let _lent = BorrowedPage::begin();
-            if let Some(f) = f.take() {
-                result = Some(f(record));
-            }
-        };
-        self.update_bytes(id, &mut once)?;
-        Ok(result)
+        update_once(f, |once| self.update_bytes(id, once))
     }
 
     fn update_bytes(&self, id: RecordId, f: &mut dyn FnMut(&mut [u8])) -> Result<bool, Error> {

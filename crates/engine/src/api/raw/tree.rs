@@ -7,10 +7,10 @@
 use std::io;
 
 use crate::api::cursor::Cursor;
-use crate::api::place::Place;
 use crate::api::place::counted::GET;
 use crate::api::place::range::{RawEntry, RawRange};
 use crate::api::place::reader::RawReader;
+use crate::api::place::{Place, update_once};
 use crate::api::raw::extract::{Extract, RawExtractIf};
 use crate::api::raw::verbs::raw_reads;
 use crate::api::raw::write_verbs::raw_writes;
@@ -18,7 +18,6 @@ use crate::api::strategy::*;
 use crate::btree::{BulkOptions, Limits, Report, TreeStats, ValueRef};
 use crate::encoding::key_range::{KeyBounds, KeyRange};
 use crate::page::Scratch;
-use crate::pool::borrowed::BorrowedPage;
 use crate::store::error::Error;
 
 /// A named tree: an ordered map of byte strings.

@@ -3,15 +3,14 @@
 use std::io;
 
 use crate::api::cursor::Cursor;
-use crate::api::place::Place;
 use crate::api::place::range::{RawEntry, RawRange};
 use crate::api::place::reader::RawReader;
+use crate::api::place::{Place, update_once};
 use crate::api::raw::extract::{Extract, RawExtractIf};
 use crate::api::raw::verbs::raw_reads;
 use crate::api::raw::write_verbs::raw_writes;
 use crate::encoding::key_range::{KeyBounds, KeyRange};
 use crate::page::Scratch;
-use crate::pool::borrowed::BorrowedPage;
 use crate::store::error::Error;
 
 /// A tree of byte strings inside a transaction, by [`Txn::raw_tree`](crate::Txn::raw_tree): the

@@ -160,15 +160,7 @@ macro_rules! raw_writes {
             key: &[u8],
             f: impl FnOnce(&mut [u8]) -> R,
         ) -> Result<Option<R>, Error> {
-            let (mut f, mut result) = (Some(f), None);
-            let mut once = |value: &mut [u8]| {
-                let _lent = BorrowedPage::begin();
-                if let Some(f) = f.take() {
-                    result = Some(f(value));
-                }
-            };
-            self.place().update_bytes(key, &mut once)?;
-            Ok(result)
+            update_once(f, |once| self.place().update_bytes(key, once))
         }
 
         /// Removes an entry; returns its value.

@@ -1,10 +1,13 @@
 //! A replacement policy as text, `watt(write_weight=2)`, looked up in the registry and checked;
 //! and what its state costs.
 
-use std::any::{Any, TypeId};
+#[cfg(feature = "lab")]
+use std::any::Any;
+use std::any::TypeId;
 use std::fmt;
 
 use millpond_base::nearest::nearest;
+use millpond_policies::any_hook::AnyHook;
 use millpond_policies::config::{Config, ParamError, Spec};
 use millpond_policies::contract::{HitHook, OpenPolicy, Policy, PolicySpec, Shape};
 use millpond_policies::info::{Info, Tier};
@@ -56,9 +59,18 @@ pub struct PolicyChoice {
     host: Hosting,
 }
 
-/// Hosts a policy: a [`HostedPolicy`] for its own hot half, or, if asked for, for any. Only the
-/// laboratory has pools for a policy's own.
-type Hosting = fn(&Spec, &Shape, HitDelivery, bool) -> Result<Box<dyn Any>, HostingError>;
+/// Hosts a policy.
+type Host<H> = fn(&Spec, &Shape, HitDelivery) -> Result<H, HostingError>;
+
+/// How a policy is hosted.
+#[derive(Clone, Copy)]
+struct Hosting {
+    /// Whatever its hot half.
+    any: Host<HostedPolicy<AnyHook>>,
+    /// For its own hot half.
+    #[cfg(feature = "lab")]
+    own: Host<Box<dyn Any>>,
+}
 
 impl fmt::Debug for PolicyChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -108,23 +120,31 @@ impl PolicyChoice {
 
     /// `P` with these parameters.
     pub(crate) fn of<P: Policy>(spec: &Spec) -> Result<PolicyChoice, PolicyError> {
-        Facts::of::<P>(host_closed::<P>).choose(spec)
+        Facts::of::<P>(Hosting::closed::<P>()).choose(spec)
     }
 
     /// The same for a policy that all threads use at once.
     pub(crate) fn of_open<P: OpenPolicy>(spec: &Spec) -> Result<PolicyChoice, PolicyError> {
-        Facts::of::<P>(host_open::<P>).choose(spec)
+        Facts::of::<P>(Hosting::open::<P>()).choose(spec)
     }
 
-    /// The policy with its host: a [`HostedPolicy`] for its own hot half, or with `any` for
-    /// [`AnyHook`](millpond_policies::any_hook::AnyHook).
+    /// The policy with its host, for a pool that finds the hot half at run time.
     pub(crate) fn host(
         &self,
         shape: &Shape,
         mode: HitDelivery,
-        any: bool,
+    ) -> Result<HostedPolicy<AnyHook>, HostingError> {
+        (self.host.any)(&self.spec, shape, mode)
+    }
+
+    /// The policy with its host, a [`HostedPolicy`] for its own hot half.
+    #[cfg(feature = "lab")]
+    pub(crate) fn host_own(
+        &self,
+        shape: &Shape,
+        mode: HitDelivery,
     ) -> Result<Box<dyn Any>, HostingError> {
-        (self.host)(&self.spec, shape, mode, any)
+        (self.host.own)(&self.spec, shape, mode)
     }
 
     /// Bytes that the policy's state takes at most beside a pool of `frames` frames: list nodes,
@@ -161,34 +181,35 @@ impl Visitor for Search {
     }
 }
 
-fn host_closed<P: Policy>(
-    spec: &Spec,
-    shape: &Shape,
-    mode: HitDelivery,
-    any: bool,
-) -> Result<Box<dyn Any>, HostingError> {
-    match any {
-        true => Ok(Box::new(HostedPolicy::any::<P>(spec, shape, mode)?)),
-        #[cfg(feature = "lab")]
-        false => Ok(Box::new(HostedPolicy::<P::Hook>::closed::<P>(spec, shape, mode)?)),
-        #[cfg(not(feature = "lab"))]
-        false => Ok(Box::new(())),
+impl Hosting {
+    /// Under a mutex.
+    fn closed<P: Policy>() -> Hosting {
+        Hosting {
+            any: HostedPolicy::any::<P>,
+            #[cfg(feature = "lab")]
+            own: |spec, shape, mode| {
+                Ok(Box::new(HostedPolicy::<P::Hook>::closed::<P>(spec, shape, mode)?))
+            },
+        }
     }
-}
 
-fn host_open<P: OpenPolicy>(
-    spec: &Spec,
-    shape: &Shape,
-    mode: HitDelivery,
-    any: bool,
-) -> Result<Box<dyn Any>, HostingError> {
-    match any {
-        _ if mode == HitDelivery::Exact => host_closed::<P>(spec, shape, mode, any),
-        true => Ok(Box::new(HostedPolicy::any_open::<P>(spec, shape)?)),
-        #[cfg(feature = "lab")]
-        false => Ok(Box::new(HostedPolicy::<P::Hook>::open::<P>(spec, shape)?)),
-        #[cfg(not(feature = "lab"))]
-        false => Ok(Box::new(())),
+    /// Open to all threads, unless each hit is to be delivered at once.
+    fn open<P: OpenPolicy>() -> Hosting {
+        Hosting {
+            any: |spec, shape, mode| match mode {
+                HitDelivery::Exact => HostedPolicy::any::<P>(spec, shape, mode),
+                HitDelivery::Auto | HitDelivery::Batched => {
+                    HostedPolicy::any_open::<P>(spec, shape)
+                }
+            },
+            #[cfg(feature = "lab")]
+            own: |spec, shape, mode| match mode {
+                HitDelivery::Exact => (Hosting::closed::<P>().own)(spec, shape, mode),
+                HitDelivery::Auto | HitDelivery::Batched => {
+                    Ok(Box::new(HostedPolicy::<P::Hook>::open::<P>(spec, shape)?))
+                }
+            },
+        }
     }
 }
 
