@@ -238,7 +238,7 @@ impl Db {
             let (owner, transactions) =
                 (tree.handle().btree().owner(), tree.handle().store().transactions());
             let walk = || tree.handle().look_at_rest(|tree| tree.check_lean(&mut next));
-            report = transactions.while_unchanged(owner, walk).map_err(Error::from).flatten();
+            report = transactions.while_unchanged(owner, walk);
         }
         let report = report?;
         if is_over {

@@ -64,8 +64,7 @@ impl<M: PoolStrategy> StoreTree<M> {
         }
         let owner = self.btree().owner();
         let look = |is_whole| find(self.btree(), key, is_whole);
-        let done = self.store.transactions().alone(owner, key, look, || self.write(what, work));
-        done.map_err(Error::from).flatten()
+        self.store.transactions().alone(owner, key, look, || self.write(what, work))
     }
 
     /// Writes `key` with a value out of `source`, which may be anything, this store's own ranges
@@ -103,8 +102,7 @@ impl<M: PoolStrategy> StoreTree<M> {
             return self.read(what, work);
         }
         let owner = self.btree().owner();
-        let seen = self.store.transactions().committed(owner, key, || self.read(what, &mut work));
-        seen.map_err(Error::from).flatten()
+        self.store.transactions().committed(owner, key, || self.read(what, &mut work))
     }
 
     /// Removes all keys between two bounds: nobody else may have one of them locked.
@@ -134,8 +132,7 @@ impl<M: PoolStrategy> StoreTree<M> {
             Ok(())
         };
         let work = || self.write(what, work);
-        let done = self.store.transactions().alone_in(owner, || Ok(false), each, work);
-        done.map_err(Error::from).flatten()
+        self.store.transactions().alone_in(owner, || Ok(false), each, work)
     }
 
     /// Fills the tree, which must be empty, while nobody else writes to it.
@@ -150,8 +147,7 @@ impl<M: PoolStrategy> StoreTree<M> {
         let work = || self.alter_at_rest(work);
         let (owner, transactions) = (self.btree().owner(), self.store.transactions());
         // If there is something in it, `work` fails.
-        let done = transactions.alone_in(owner, is_empty, |_| Ok(()), work);
-        done.map_err(Error::from).flatten()
+        transactions.alone_in(owner, is_empty, |_| Ok(()), work)
     }
 }
 

@@ -102,8 +102,7 @@ impl<M: PoolStrategy, S: Structure + 'static> StoreHandle<M, S> {
         let structure = self.structure();
         let look = |is_whole| structure.find(key, is_whole);
         let transactions = self.store().transactions();
-        let done = transactions.alone(structure.owner(), key, look, || self.write(what, work));
-        done.map_err(Error::from).flatten()
+        transactions.alone(structure.owner(), key, look, || self.write(what, work))
     }
 
     /// Removes everything: nobody else may have an entry locked.
@@ -116,8 +115,7 @@ impl<M: PoolStrategy, S: Structure + 'static> StoreHandle<M, S> {
         let each = |put: &mut Each<'_>| each_entry(structure, put);
         let work = || self.write(what, work);
         let transactions = self.store().transactions();
-        let done = transactions.alone_in(structure.owner(), || Ok(false), each, work);
-        done.map_err(Error::from).flatten()
+        transactions.alone_in(structure.owner(), || Ok(false), each, work)
     }
 }
 
@@ -138,8 +136,7 @@ impl<M: PoolStrategy> StoreHashIndex<M> {
         let mut name = Vec::new();
         self.structure().name_entry(key, &mut name);
         let owner = self.structure().owner();
-        let seen = transactions.committed(owner, &name, || self.read(what, &mut work));
-        seen.map_err(Error::from).flatten()
+        transactions.committed(owner, &name, || self.read(what, &mut work))
     }
 
     /// Writes the entry of `key`, as a transaction of its own.
@@ -167,8 +164,7 @@ impl<M: PoolStrategy> StoreHeap<M> {
     ) -> Result<R, Error> {
         let (owner, transactions) = (self.structure().owner(), self.store().transactions());
         let look = || self.read(what, &mut work);
-        let seen = transactions.committed(owner, &id.to_key(), look);
-        seen.map_err(Error::from).flatten()
+        transactions.committed(owner, &id.to_key(), look)
     }
 
     /// Writes a record, as a transaction of its own.

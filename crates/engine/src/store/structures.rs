@@ -232,7 +232,7 @@ impl<M: PoolStrategy> Store<M> {
                 drop()
             } else {
                 // Not with the names locked: those that are waited for may look for one.
-                self.txns.alone_with(owner, drop).map_err(Error::from).flatten()
+                self.txns.alone_with(owner, drop)
             };
             if dropped? {
                 if let Some(locks) = self.txns.locks() {

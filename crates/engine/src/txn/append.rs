@@ -134,8 +134,8 @@ impl TransactionManager {
             if owner.try_lock_key(heap.owner(), &key)? {
                 let value = NewValue::Bytes(record);
                 let request = WriteRequest::new(&key, value, WriteCondition::Absent);
-                let written =
-                    self.call(heap.owner(), &key, |_| Ok(None), || heap.write(request))??;
+                let write = || heap.write(request).map_err(TxnError::from);
+                let written = self.call(heap.owner(), &key, |_| Ok(None), write)?;
                 if written.applied {
                     return Ok(id);
                 }

@@ -97,18 +97,18 @@ impl TransactionManager {
     /// `true`.
     ///
     /// # Errors
-    /// The lock is unavailable, or the log has failed.
+    /// The lock is unavailable, or the log has failed, or `work` failed.
     #[inline]
-    pub fn alone<'t, R>(
+    pub fn alone<'t, R, E: From<TxnError>>(
         &self,
         tree: u32,
         key: &[u8],
         look: impl FnMut(bool) -> Result<Option<Found<'t>>, PoolError>,
-        work: impl FnOnce() -> R,
-    ) -> Result<R, TxnError> {
-        self.is_sound()?;
+        work: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
+        self.is_sound().map_err(TxnError::from)?;
         self.await_room();
-        let Some(locks) = &self.locks else { return Ok(work()) };
+        let Some(locks) = &self.locks else { return work() };
         let Some(mut guard) = self.slot().try_lock() else {
             // A nested call, or the slot that late threads share.
             return self.alone_apart(locks, tree, key, look, work);
@@ -122,14 +122,14 @@ impl TransactionManager {
     }
 
     #[cold]
-    fn alone_apart<'t, R>(
+    fn alone_apart<'t, R, E: From<TxnError>>(
         &self,
         locks: &Arc<LockManager>,
         tree: u32,
         key: &[u8],
         look: impl FnMut(bool) -> Result<Option<Found<'t>>, PoolError>,
-        work: impl FnOnce() -> R,
-    ) -> Result<R, TxnError> {
+        work: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
         let mut owner = LockOwner::begin(locks, self.active.new_id());
         let release = Release(&mut owner);
         lock(locks, release.0, tree, key, LockMode::X)?;
@@ -138,32 +138,32 @@ impl TransactionManager {
 
     /// Does `work`, which changes `key`'s entry; the key is locked.
     #[inline(always)]
-    pub(super) fn call<'t, R>(
+    pub(super) fn call<'t, R, E: From<TxnError>>(
         &self,
         tree: u32,
         key: &[u8],
         mut look: impl FnMut(bool) -> Result<Option<Found<'t>>, PoolError>,
-        work: impl FnOnce() -> R,
-    ) -> Result<R, TxnError> {
+        work: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
         let _call = self.calls.enter();
         if self.versions.snapshot_epoch().is_none() {
-            return Ok(work());
+            return work();
         }
         planted!(VersionAfterChange, return self.version_after(tree, key, &mut look, work));
         let _writing = self.put_version(tree, key, &mut look)?;
-        Ok(work())
+        work()
     }
 
     /// Puts the version after the change, which is a planted bug.
     #[cfg(feature = "planted")]
-    fn version_after<R>(
+    fn version_after<R, E: From<TxnError>>(
         &self,
         tree: u32,
         key: &[u8],
         look: &mut Look<'_, '_>,
-        work: impl FnOnce() -> R,
-    ) -> Result<R, TxnError> {
-        let done = work();
+        work: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
+        let done = work()?;
         let _writing = self.put_version(tree, key, look)?;
         Ok(done)
     }
@@ -187,46 +187,54 @@ impl TransactionManager {
     ///
     /// # Errors
     /// As [`TransactionManager::alone`], or `is_empty` or `each` failed.
-    pub fn alone_in<R>(
+    pub fn alone_in<R, E: From<TxnError> + From<PoolError>>(
         &self,
         tree: u32,
         is_empty: impl FnOnce() -> Result<bool, PoolError>,
         each: impl FnOnce(&mut Each<'_>) -> Result<(), PoolError>,
-        work: impl FnOnce() -> R,
-    ) -> Result<R, TxnError> {
-        self.is_sound()?;
+        work: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
+        self.is_sound().map_err(TxnError::from)?;
         self.await_room();
-        let Some(locks) = &self.locks else { return Ok(work()) };
+        let Some(locks) = &self.locks else { return work() };
         let mut owner = LockOwner::begin(locks, self.active.new_id());
         let release = Release(&mut owner);
         lock_tree(locks, release.0, tree, LockMode::X)?;
         let _modification = self.mark_bulk_modified(tree, is_empty()?, each)?;
-        Ok(work())
+        work()
     }
 
     /// Does `work`, which drops `tree`, when no transaction has a lock in it: no transaction that
     /// read the tree may find another one of its name.
     ///
     /// # Errors
-    /// The lock is unavailable.
-    pub fn alone_with<R>(&self, tree: u32, work: impl FnOnce() -> R) -> Result<R, TxnError> {
-        let Some(locks) = &self.locks else { return Ok(work()) };
+    /// The lock is unavailable, or `work` failed.
+    pub fn alone_with<R, E: From<TxnError>>(
+        &self,
+        tree: u32,
+        work: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
+        let Some(locks) = &self.locks else { return work() };
         let mut owner = LockOwner::begin(locks, self.active.new_id());
         let release = Release(&mut owner);
         lock_tree(locks, release.0, tree, LockMode::X)?;
-        Ok(work())
+        work()
     }
 
     /// Does `work` while nobody writes to `tree`, outside transactions and inside them.
     ///
     /// # Errors
-    /// The lock is unavailable.
-    pub fn while_unchanged<R>(&self, tree: u32, work: impl FnOnce() -> R) -> Result<R, TxnError> {
-        let Some(locks) = &self.locks else { return Ok(work()) };
+    /// The lock is unavailable, or `work` failed.
+    pub fn while_unchanged<R, E: From<TxnError>>(
+        &self,
+        tree: u32,
+        work: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
+        let Some(locks) = &self.locks else { return work() };
         let mut owner = LockOwner::begin(locks, self.active.new_id());
         let release = Release(&mut owner);
         lock_tree(locks, release.0, tree, LockMode::S)?;
-        Ok(work())
+        work()
     }
 
     fn mark_bulk_modified(
@@ -259,19 +267,19 @@ impl TransactionManager {
     /// Reads, with `look`, what is committed of `key`. `look` may run more than once.
     ///
     /// # Errors
-    /// The lock is unavailable.
+    /// The lock is unavailable, or `look` failed.
     #[inline]
-    pub fn committed<R>(
+    pub fn committed<R, E: From<TxnError>>(
         &self,
         tree: u32,
         key: &[u8],
-        mut look: impl FnMut() -> R,
-    ) -> Result<R, TxnError> {
-        let Some(locks) = &self.locks else { return Ok(look()) };
+        mut look: impl FnMut() -> Result<R, E>,
+    ) -> Result<R, E> {
+        let Some(locks) = &self.locks else { return look() };
         if let Some(token) = locks.quiet() {
             let seen = look();
             if locks.still_quiet(token) {
-                return Ok(seen);
+                return seen;
             }
         }
         self.committed_slowly(locks, tree, key, look)
@@ -288,17 +296,17 @@ impl TransactionManager {
     }
 
     #[cold]
-    fn committed_slowly<R>(
+    fn committed_slowly<R, E: From<TxnError>>(
         &self,
         locks: &Arc<LockManager>,
         tree: u32,
         key: &[u8],
-        mut look: impl FnMut() -> R,
-    ) -> Result<R, TxnError> {
+        mut look: impl FnMut() -> Result<R, E>,
+    ) -> Result<R, E> {
         let mut owner = LockOwner::begin(locks, self.active.new_id());
         let release = Release(&mut owner);
         lock(locks, release.0, tree, key, LockMode::S)?;
-        Ok(look())
+        look()
     }
 }
 
@@ -328,7 +336,7 @@ mod tests {
     #[test]
     fn a_closure_that_panics_leaves_its_threads_slot_to_the_next_call() {
         let (manager, locks) = manager();
-        let fail = || manager.alone(7, b"key", nothing, || panic!("as ordered"));
+        let fail = || manager.alone::<(), TxnError>(7, b"key", nothing, || panic!("as ordered"));
         assert!(catch_unwind(AssertUnwindSafe(fail)).is_err());
         assert_eq!(locks.keys_locked(), 0);
         let kept = manager
@@ -336,7 +344,7 @@ mod tests {
             .try_lock()
             .and_then(|scratch| scratch.as_ref().map(|scratch| scratch.owner.is_some()));
         assert_eq!(kept, Some(true));
-        manager.alone(7, b"key", nothing, || ()).unwrap();
+        manager.alone(7, b"key", nothing, || Ok::<_, TxnError>(())).unwrap();
         // A transaction takes it, and returns it.
         let scratch = manager.take_scratch();
         assert!(scratch.owner.is_some() && manager.slot().try_lock().unwrap().is_none());
@@ -367,11 +375,11 @@ mod tests {
 
     #[test]
     fn a_plain_write_that_loses_a_deadlock_tries_again_by_itself() {
-        calls_retry(|manager| manager.alone(7, b"key", nothing, || ()), LockMode::S);
+        calls_retry(|manager| manager.alone(7, b"key", nothing, || Ok(())), LockMode::S);
     }
 
     #[test]
     fn a_plain_read_that_loses_a_deadlock_tries_again_by_itself() {
-        calls_retry(|manager| manager.committed(7, b"key", || ()), LockMode::X);
+        calls_retry(|manager| manager.committed(7, b"key", || Ok(())), LockMode::X);
     }
 }
