@@ -68,10 +68,11 @@ fn a_power_failure_while_pages_move_loses_nothing() {
     assert!(cuts > rounds(3, 10), "{cuts}");
 }
 
-#[test]
-fn an_operation_that_fails_while_pages_move_loses_nothing() {
+/// Lets every `step`th operation fail, from `first` on, in a store each; returns how many of them
+/// failed the shrinking.
+fn fail_each(first: u64, step: u64) -> u32 {
     let faults = [Fault::Error, Fault::DiskFull];
-    let (mut failed, mut nth) = (0, 1);
+    let (mut failed, mut nth) = (0, first);
     loop {
         let fault = faults[nth as usize % faults.len()];
         let what = format!("{fault:?} at {nth}");
@@ -81,15 +82,21 @@ fn an_operation_that_fails_while_pages_move_loses_nothing() {
         if world.supply.is_fault_due() {
             let shrunk = shrunk.unwrap();
             assert!(shrunk.pages_moved > 50, "{what}: {shrunk:?}");
-            break;
+            return failed;
         }
         failed += u32::from(shrunk.is_err());
         // What is in memory is right, as is what a crash leaves.
         is_built(&world.db, ROWS, &world.records, &what);
         survives(&world, nth, &what);
-        nth += rounds(37, 11);
+        nth += step;
     }
-    assert!(failed > 0, "none of {nth}");
+}
+
+#[test]
+fn an_operation_that_fails_while_pages_move_loses_nothing() {
+    // A thread of the store's may meet the fault instead, and try again.
+    let failed = (0..8).any(|pass| fail_each(1 + 4 * pass, rounds(37, 11)) > 0);
+    assert!(failed, "shrinking failed at no operation");
 }
 
 #[test]
