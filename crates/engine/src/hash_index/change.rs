@@ -18,6 +18,7 @@ use crate::hash_index::descend::{Place, mark};
 use crate::hash_index::directory::prefix_of;
 use crate::hash_index::error::{WriteError, corrupt};
 use crate::hash_index::index::{HashIndex, split_name};
+use crate::io::simulated::planted::planted;
 use crate::page::edit::put_u64;
 use crate::pool::{Actor, MiniTransaction, Pages, PoolError, Try, Write};
 
@@ -378,6 +379,7 @@ impl<P: Pages> HashIndex<P> {
     ) {
         let request = &mut *pending.request;
         let undo = Undo { owner: self.owner, key: request.key, before };
+        planted!(HashUndoNotLogged, return remember_only(request, &undo));
         request.context.log_undo(mtr, &undo);
     }
 
@@ -451,5 +453,13 @@ fn to_insert<'a>(request: &WriteRequest<'a>) -> Option<&'a [u8]> {
     match (request.condition, request.value) {
         (WriteCondition::Always | WriteCondition::Absent, NewValue::Bytes(value)) => Some(value),
         _ => None,
+    }
+}
+
+/// Leaves the undo out of the log, which is a planted bug.
+#[cfg(feature = "planted")]
+fn remember_only(request: &mut WriteRequest<'_>, undo: &Undo<'_>) {
+    if let Some(buffer) = request.context.undo.take() {
+        undo.put(buffer);
     }
 }

@@ -17,6 +17,7 @@ use crate::heap::data::{Data, DataMut, Form, ID, Item, New, bytes_of};
 use crate::heap::error::{WriteError, corrupt};
 use crate::heap::room::RoomLeft;
 use crate::heap::table::{Heap, RecordId};
+use crate::io::simulated::planted::planted;
 use crate::pool::{Actor, MiniTransaction, Pages, PoolError, Try, Write};
 
 /// How an attempt ended.
@@ -327,7 +328,9 @@ impl<P: Pages> Heap<P> {
 /// Removes a record that is held, and its guest; what a transaction removes leaves its slot.
 fn remove<P: Pages>(held: HeldRecord<'_, P>, id: RecordId, actor: Actor) -> [Option<RoomLeft>; 2] {
     let HeldRecord { mut page, item, guest } = held;
-    let here = if let Actor::Transaction { tx, .. } = actor {
+    let here = if let Actor::Transaction { tx, .. } = actor
+        && !planted!(RemovedSlotFreed)
+    {
         DataMut(page.page_mut()).replace(id.slot(), New::Removed(tx, item.len.max(ID)));
         None
     } else {

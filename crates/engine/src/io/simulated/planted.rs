@@ -78,6 +78,10 @@ pub enum Bug {
     AbortNotStamped,
     /// A commit gets its commit timestamp after it released its locks.
     StampAfterLocks,
+    /// The undo of a change to a hash index is in the transaction's memory, and not in the log.
+    HashUndoNotLogged,
+    /// A transaction that removes a heap's record frees its slot before it has committed.
+    RemovedSlotFreed,
     /// While a backup copies pages, the log forgets what the copy needs.
     BackupLogNotKept,
     /// A backup copies the log before the pages.
@@ -96,7 +100,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 38] = [
+    pub const ALL: [Bug; 40] = [
         Bug::CommitDoesNotWait,
         Bug::LogNotSynced,
         Bug::LogTailNotCleared,
@@ -128,6 +132,8 @@ impl Bug {
         Bug::VersionDroppedEarly,
         Bug::AbortNotStamped,
         Bug::StampAfterLocks,
+        Bug::HashUndoNotLogged,
+        Bug::RemovedSlotFreed,
         Bug::BackupLogNotKept,
         Bug::BackupLogFirst,
         Bug::ReadsOutOfOrder,
