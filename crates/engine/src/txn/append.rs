@@ -134,7 +134,7 @@ impl TransactionManager {
             if owner.try_lock_key(heap.owner(), &key)? {
                 let value = NewValue::Bytes(record);
                 let request = WriteRequest::new(&key, value, WriteCondition::Absent);
-                let write = || heap.write(request).map_err(TxnError::from);
+                let write = || heap.write(request);
                 let written = self.call(heap.owner(), &key, |_| Ok(None), write)?;
                 if written.applied {
                     return Ok(id);
