@@ -214,11 +214,7 @@ impl TransactionManager {
         tree: u32,
         work: impl FnOnce() -> Result<R, E>,
     ) -> Result<R, E> {
-        let Some(locks) = &self.locks else { return work() };
-        let mut owner = LockOwner::begin(locks, self.active.new_id());
-        let release = Release(&mut owner);
-        lock_tree(locks, release.0, tree, LockMode::X)?;
-        work()
+        self.with_tree_locked(tree, LockMode::X, work)
     }
 
     /// Does `work` while nobody writes to `tree`, outside transactions and inside them.
@@ -230,10 +226,19 @@ impl TransactionManager {
         tree: u32,
         work: impl FnOnce() -> Result<R, E>,
     ) -> Result<R, E> {
+        self.with_tree_locked(tree, LockMode::S, work)
+    }
+
+    fn with_tree_locked<R, E: From<TxnError>>(
+        &self,
+        tree: u32,
+        mode: LockMode,
+        work: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
         let Some(locks) = &self.locks else { return work() };
         let mut owner = LockOwner::begin(locks, self.active.new_id());
         let release = Release(&mut owner);
-        lock_tree(locks, release.0, tree, LockMode::S)?;
+        lock_tree(locks, release.0, tree, mode)?;
         work()
     }
 
@@ -258,10 +263,7 @@ impl TransactionManager {
     /// # Errors
     /// The lock is unavailable.
     pub fn wait_for_tree(&self, tree: u32) -> Result<(), TxnError> {
-        let Some(locks) = &self.locks else { return Ok(()) };
-        let mut owner = LockOwner::begin(locks, self.active.new_id());
-        let release = Release(&mut owner);
-        lock_tree(locks, release.0, tree, LockMode::IS)
+        self.with_tree_locked(tree, LockMode::IS, || Ok(()))
     }
 
     /// Reads, with `look`, what is committed of `key`. `look` may run more than once.
