@@ -12,6 +12,7 @@ use millpond::internals::pool::stats::counters::Counter;
 use millpond::internals::pool::{
     EvictionMode, HostedPolicy, Kind, Optimistic, Pool, PoolOptions, PoolStrategy, State, Workers,
 };
+use millpond::internals::store::combinations::Compiled;
 use millpond_base::Reason;
 use millpond_policies::config::Spec;
 use millpond_policies::contract::{HitHook, PolicySpec, Shape};
@@ -22,13 +23,7 @@ const LEAVES: usize = FAN_OUT * FAN_OUT;
 const THREADS: usize = 6;
 const OPERATIONS: usize = 400;
 
-struct Made<T>(std::marker::PhantomData<T>);
-
-impl<T: HitHook> PoolStrategy for Made<T> {
-    type Latching = Optimistic;
-    type Hook = T;
-    const SWIZZLES: bool = true;
-}
+type Made<T> = Compiled<Optimistic, T, true>;
 
 type TouchOf<P> = <P as PolicySpec>::Hook;
 

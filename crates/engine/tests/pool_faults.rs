@@ -9,28 +9,23 @@ use millpond::internals::io::{
 };
 use millpond::internals::page::PageSize;
 use millpond::internals::pool::{
-    EvictionMode, HostedPolicy, Optimistic, Pool, PoolError, PoolOptions, PoolStrategy, Workers,
+    EvictionMode, HostedPolicy, Optimistic, Pool, PoolError, PoolOptions, Workers,
 };
+use millpond::internals::store::combinations::{Compiled, CoolingHook};
 use millpond_base::{PageId, Reason};
 use millpond_policies::config::Spec;
-use millpond_policies::contract::{PolicySpec, Shape};
+use millpond_policies::contract::Shape;
 use millpond_policies::policy::LeanEvict;
 
-struct Default_;
+type Strategies = Compiled<Optimistic, CoolingHook, true>;
 
-impl PoolStrategy for Default_ {
-    type Latching = Optimistic;
-    type Hook = <LeanEvict as PolicySpec>::Hook;
-    const SWIZZLES: bool = true;
-}
-
-type Tree = BTree<Pool<Default_>>;
+type Tree = BTree<Pool<Strategies>>;
 
 const PAGE: u64 = 4096;
 const ROWS: u32 = 3000;
 const FRAMES: u32 = 40;
 
-fn pool_over(store: &Arc<PageStore>, options: PoolOptions) -> Arc<Pool<Default_>> {
+fn pool_over(store: &Arc<PageStore>, options: PoolOptions) -> Arc<Pool<Strategies>> {
     let shape = Shape { frames: options.frames, pages_dense: None, seed: 3 };
     let hosted =
         HostedPolicy::exact::<LeanEvict>(&Spec::parse("lean-evict").unwrap(), &shape).unwrap();

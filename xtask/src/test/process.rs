@@ -9,6 +9,14 @@ use anyhow::{Context, Result};
 use super::tally::Tally;
 use crate::tree::root;
 
+/// How many tests of a program run at once; read by Rust's test harness.
+const TEST_THREADS: &str = "RUST_TEST_THREADS";
+
+/// Three for each processor: tests of stores wait for the disk half of their time.
+fn test_threads() -> usize {
+    3 * std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// A command line that a reader can repeat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
@@ -55,6 +63,9 @@ impl Line {
         if std::env::var_os("CI").is_some() {
             // A build from nothing that nobody repeats is faster without notes for the next one.
             command.env("CARGO_INCREMENTAL", "0");
+        }
+        if std::env::var_os(TEST_THREADS).is_none() {
+            command.env(TEST_THREADS, test_threads().to_string());
         }
         let mut child = command
             .args(arguments)

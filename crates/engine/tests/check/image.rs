@@ -1,7 +1,6 @@
 //! A store with two trees, in memory, and means to damage it.
 
 use std::collections::BTreeMap;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use millpond::Structure;
@@ -14,19 +13,14 @@ use millpond::internals::io::{MemoryDevice, PageStore};
 use millpond::internals::page::superblock::Superblock;
 use millpond::internals::page::{PageBuffer, PageHeader, PageSize, PageType, free_map};
 use millpond::internals::pool::{HostedPolicy, Optimistic};
-use millpond::internals::pool::{Pool, PoolOptions, PoolStrategy};
+use millpond::internals::pool::{Pool, PoolOptions};
+use millpond::internals::store::combinations::{Compiled, CoolingHook};
 use millpond_base::{PageId, Reason};
 use millpond_policies::config::Spec;
-use millpond_policies::contract::{PolicySpec, Shape};
+use millpond_policies::contract::Shape;
 use millpond_policies::policy::LeanEvict;
 
-struct Swizzled(PhantomData<()>);
-
-impl PoolStrategy for Swizzled {
-    type Latching = Optimistic;
-    type Hook = <LeanEvict as PolicySpec>::Hook;
-    const SWIZZLES: bool = true;
-}
+type Swizzled = Compiled<Optimistic, CoolingHook, true>;
 
 /// The id of the catalog, and those of the trees.
 pub const CATALOG: u32 = 1;

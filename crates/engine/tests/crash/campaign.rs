@@ -1,9 +1,12 @@
 //! Many stories, what they saw in all, and what went wrong.
 //!
-//! `CRASH_SEEDS`, `CRASH_SWEEPS` and `CRASH_FROM` say how many and which, where a test lets them;
-//! `cargo xtask crash` sets them.
+//! `CRASH_SEEDS`, `CRASH_SWEEPS` and `CRASH_FROM` say how many and which, where a test lets them,
+//! and `CRASH_JOBS` how many at once; `cargo xtask crash` sets them. A story's threads wait more
+//! than they run, so that some more of them at once than there are processors end sooner.
 
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -26,6 +29,20 @@ pub struct Seeds {
     pub count: u64,
     /// Stories that are told once for each operation.
     pub sweeps: u64,
+    /// Told at once.
+    pub jobs: usize,
+}
+
+/// A story, or a sweep of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tale {
+    Story(u64),
+    Sweep(u64),
+}
+
+/// What a number of tales do at once where nothing else is asked for.
+pub fn jobs() -> usize {
+    2 * std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 impl Seeds {
@@ -37,7 +54,27 @@ impl Seeds {
             from: from.unwrap_or(or.from),
             count: count.unwrap_or(or.count),
             sweeps: number("CRASH_SWEEPS").unwrap_or(or.sweeps),
+            jobs: number("CRASH_JOBS").map_or(or.jobs, |jobs: u64| jobs.max(1) as usize),
         }
+    }
+
+    fn stories(self) -> impl Iterator<Item = Tale> {
+        (self.from..self.from + self.count).map(Tale::Story)
+    }
+
+    fn sweeps(self) -> impl Iterator<Item = Tale> {
+        (self.from..self.from + self.sweeps).map(Tale::Sweep)
+    }
+
+    /// Stories, then sweeps.
+    #[cfg(feature = "planted")]
+    pub fn stories_first(self) -> Vec<Tale> {
+        self.stories().chain(self.sweeps()).collect()
+    }
+
+    /// Sweeps, then stories.
+    pub fn sweeps_first(self) -> Vec<Tale> {
+        self.sweeps().chain(self.stories()).collect()
     }
 }
 
@@ -90,33 +127,75 @@ pub fn sweep(subject: &Arc<dyn Subject>, seed: u64) -> Result<Tally, String> {
     Ok(tally)
 }
 
+/// Tells `tales`, up to `jobs` at once, and hands each with what came of it to `told`, in the order
+/// in which they end, until that breaks; those under way are then still handed to it.
+pub fn tell_all(
+    subject: &Arc<dyn Subject>,
+    tales: &[Tale],
+    jobs: usize,
+    told: &mut dyn FnMut(Tale, Result<Tally, String>) -> ControlFlow<()>,
+) {
+    let (next, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            let (sender, next, is_over) = (sender.clone(), &next, &is_over);
+            scope.spawn(move || {
+                while !is_over.load(Ordering::Relaxed)
+                    && let Some(&tale) = tales.get(next.fetch_add(1, Ordering::Relaxed))
+                {
+                    let came = match tale {
+                        Tale::Story(seed) => attempt(subject, seed),
+                        Tale::Sweep(seed) => sweep(subject, seed),
+                    };
+                    if sender.send((tale, came)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        for (tale, came) in receiver {
+            if told(tale, came).is_break() {
+                is_over.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+}
+
 /// Tells all stories; and sweeps. Prints failures at once, and a table at the end.
 pub fn run(subject: &Arc<dyn Subject>, seeds: Seeds) -> (Tally, Vec<u64>) {
     let (mut tally, mut failures) = (Tally::default(), Vec::new());
-    let sweeps = seeds.from..seeds.from + seeds.sweeps;
-    let stories = seeds.from..seeds.from + seeds.count;
-    let all = sweeps.map(|seed| (true, seed)).chain(stories.map(|seed| (false, seed)));
-    let (total, mut told) = (seeds.count + seeds.sweeps, Instant::now());
-    for (done, (is_sweep, seed)) in (1..).zip(all) {
-        match if is_sweep { sweep(subject, seed) } else { attempt(subject, seed) } {
+    let tales = seeds.sweeps_first();
+    let (mut done, mut shown) = (0, Instant::now());
+    tell_all(subject, &tales, seeds.jobs, &mut |tale, came| {
+        done += 1;
+        match came {
             Ok(told) => tally += told,
             Err(what) => {
-                let how = if is_sweep { "--seeds 0 --sweeps 1" } else { "--seeds 1" };
+                let (how, seed) = match tale {
+                    Tale::Story(seed) => ("--seeds 1", seed),
+                    Tale::Sweep(seed) => ("--seeds 0 --sweeps 1", seed),
+                };
                 println!("seed {seed} FAILED: {what}");
                 println!("  repeat it with: cargo xtask crash {how} --from {seed}\n");
                 failures.push(seed);
+                if failures.len() == FAILURES_MAX {
+                    println!("{FAILURES_MAX} failures are enough");
+                }
             }
         }
-        if failures.len() >= FAILURES_MAX {
-            println!("{FAILURES_MAX} failures are enough");
-            break;
-        }
-        if told.elapsed() > Duration::from_secs(5) {
+        if shown.elapsed() > Duration::from_secs(5) {
             let crashes: u64 = tally.crashes.iter().sum();
-            println!("{done} of {total}: {crashes} crashes, {} failures", failures.len());
-            told = Instant::now();
+            println!("{done} of {}: {crashes} crashes, {} failures", tales.len(), failures.len());
+            shown = Instant::now();
         }
-    }
+        if failures.len() < FAILURES_MAX {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    });
     print(&tally, &failures);
     (tally, failures)
 }

@@ -20,7 +20,7 @@ mod worker;
 
 use std::sync::Arc;
 
-use campaign::{Seeds, attempt};
+use campaign::{Seeds, attempt, jobs};
 use engine::Engine;
 use log_store::OverLog;
 use millpond_base::rounds::rounds;
@@ -34,7 +34,7 @@ fn toy(bug: Bug) -> Arc<dyn Subject> {
 #[test]
 fn a_simple_store_that_keeps_its_promises_passes() {
     let (tally, failures) =
-        campaign::run(&toy(Bug::None), Seeds { from: 0, count: 150, sweeps: 3 });
+        campaign::run(&toy(Bug::None), Seeds { from: 0, count: 150, sweeps: 3, jobs: jobs() });
     assert!(failures.is_empty(), "{failures:?}");
     let [run, recovery, again] = tally.crashes;
     assert!(run > 300 && recovery > 5 && again > 0, "{tally:?}");
@@ -52,14 +52,14 @@ fn every_promise_that_is_broken_is_noticed() {
 
 #[test]
 fn campaign_over_a_store_that_is_nothing_but_its_log() {
-    let seeds = Seeds::asked_for(Seeds { from: 0, count: rounds(25, 60), sweeps: 1 });
+    let seeds = Seeds::asked_for(Seeds { from: 0, count: rounds(25, 60), sweeps: 1, jobs: jobs() });
     let (_, failures) = campaign::run(&(Arc::new(OverLog) as Arc<dyn Subject>), seeds);
     assert!(failures.is_empty(), "{failures:?}");
 }
 
 #[test]
 fn campaign_over_the_engine() {
-    let seeds = Seeds::asked_for(Seeds { from: 0, count: rounds(25, 60), sweeps: 1 });
+    let seeds = Seeds::asked_for(Seeds { from: 0, count: rounds(25, 60), sweeps: 1, jobs: jobs() });
     let (_, failures) = campaign::run(&(Arc::new(Engine) as Arc<dyn Subject>), seeds);
     assert!(failures.is_empty(), "{failures:?}");
 }

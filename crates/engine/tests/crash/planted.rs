@@ -5,11 +5,12 @@
 //!
 //! `PLANTED` names the bugs, all of them if it is not set; `CRASH_SEEDS` bounds the stories.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use millpond::internals::io::simulated::planted::{Bug, plant};
 
-use crate::campaign::{Seeds, attempt, sweep};
+use crate::campaign::{Seeds, Tale, jobs, tell_all};
 use crate::engine::Engine;
 use crate::log_store::OverLog;
 use crate::story::Tally;
@@ -30,7 +31,7 @@ const OF_THE_MODELS: [Bug; 2] = [Bug::FlagsReadApart, Bug::DirtyNotAtomic];
 /// Where a bug was caught.
 struct Caught {
     how: String,
-    /// Before the story that failed.
+    /// In the stories that ended well until then.
     seen: Tally,
     what: String,
 }
@@ -39,22 +40,30 @@ fn crashes(tally: &Tally) -> u64 {
     tally.crashes.iter().sum()
 }
 
-/// Tells stories until one fails.
+/// Tells stories until one fails. Of several that were under way then, the first counts.
 fn hunt(subject: &Arc<dyn Subject>, seeds: Seeds) -> Result<Caught, Tally> {
-    let mut seen = Tally::default();
-    for seed in seeds.from..seeds.from + seeds.count {
-        match attempt(subject, seed) {
+    let (tales, mut seen) = (seeds.stories_first(), Tally::default());
+    let place = |tale: Tale| tales.iter().position(|other| *other == tale);
+    let mut first: Option<(Tale, String)> = None;
+    tell_all(subject, &tales, seeds.jobs, &mut |tale, came| {
+        match came {
             Ok(tally) => seen += tally,
-            Err(what) => return Ok(Caught { how: format!("story {seed}"), seen, what }),
+            Err(what) => {
+                if first.as_ref().is_none_or(|(other, _)| place(tale) < place(*other)) {
+                    first = Some((tale, what));
+                }
+            }
         }
+        if first.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let how = |tale| match tale {
+        Tale::Story(seed) => format!("story {seed}"),
+        Tale::Sweep(seed) => format!("sweep {seed}"),
+    };
+    match first {
+        Some((tale, what)) => Ok(Caught { how: how(tale), seen, what }),
+        None => Err(seen),
     }
-    for seed in seeds.from..seeds.from + seeds.sweeps {
-        match sweep(subject, seed) {
-            Ok(tally) => seen += tally,
-            Err(what) => return Ok(Caught { how: format!("sweep {seed}"), seen, what }),
-        }
-    }
-    Err(seen)
 }
 
 /// The bugs that are asked for.
@@ -72,7 +81,7 @@ fn wanted() -> Vec<Bug> {
 fn every_planted_bug_is_caught() {
     let engine = Arc::new(Engine) as Arc<dyn Subject>;
     let log = Arc::new(OverLog) as Arc<dyn Subject>;
-    let seeds = Seeds::asked_for(Seeds { from: 0, count: 1000, sweeps: 2 });
+    let seeds = Seeds::asked_for(Seeds { from: 0, count: 1000, sweeps: 2, jobs: jobs() });
     let mut missed = Vec::new();
     println!("| bug | caught in | after crashes | by |");
     println!("|---|---|---|---|");
