@@ -40,7 +40,7 @@ pub enum Tale {
     Sweep(u64),
 }
 
-/// What a number of tales do at once where nothing else is asked for.
+/// How many tales are told at once where nothing else is asked for.
 pub fn jobs() -> usize {
     2 * std::thread::available_parallelism().map_or(1, usize::from)
 }
