@@ -100,10 +100,14 @@ impl PowerSupply {
     }
 
     /// The power does not fail at any operation yet to come, and none fails; what failed, did.
-    pub fn spare(&self) {
+    /// Returns whether a failure was still to come, as [`PowerSupply::is_fault_due`] does, so that
+    /// nothing can fail between the question and this.
+    pub fn spare(&self) -> bool {
         let mut schedule = self.line.schedule();
+        let was_due = schedule.fault.is_some() || schedule.aimed.is_some();
         (schedule.cut, schedule.aim) = (None, None);
         (schedule.fault, schedule.aimed) = (None, None);
+        was_due
     }
 
     /// Whether the power has failed.
