@@ -19,8 +19,8 @@ struct Choice {
     planted: bool,
     /// Whether reads go wrong, instead of the power.
     reads: bool,
-    /// Stories at once, where reads go wrong.
-    jobs: u64,
+    /// Stories at once; `None`: as many as the campaign finds right.
+    jobs: Option<u64>,
 }
 
 /// Runs the campaign; true if nothing failed.
@@ -32,14 +32,14 @@ pub fn main(arguments: &[String]) -> Result<bool> {
 
 fn choice(arguments: &[String]) -> Result<Choice> {
     let (planted, reads) = (false, false);
-    let mut choice = Choice { seeds: 1000, sweeps: 0, from: 0, planted, reads, jobs: 2 };
+    let mut choice = Choice { seeds: 1000, sweeps: 0, from: 0, planted, reads, jobs: None };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let number = match word.as_str() {
             "--seeds" => &mut choice.seeds,
             "--sweeps" => &mut choice.sweeps,
             "--from" => &mut choice.from,
-            "--jobs" => &mut choice.jobs,
+            "--jobs" => choice.jobs.get_or_insert(0),
             "--planted" => {
                 choice.planted = true;
                 continue;
@@ -66,14 +66,20 @@ fn line(choice: &Choice) -> Line {
         if choice.planted { &["--features", "planted", "planted"] } else { &["campaign"] };
     let arguments = ["--", "--nocapture", "--test-threads", "1"];
     let line = Line::new(&[&cargo[..], what, &arguments[..]].concat());
-    let (seeds, from) = (choice.seeds.to_string(), choice.from.to_string());
-    if choice.reads {
-        let jobs = choice.jobs.to_string();
-        return line.with("READS_SEEDS", seeds).with("READS_JOBS", jobs).with("READS_FROM", from);
+    let [stories, first, jobs] = if choice.reads {
+        ["READS_SEEDS", "READS_FROM", "READS_JOBS"]
+    } else {
+        ["CRASH_SEEDS", "CRASH_FROM", "CRASH_JOBS"]
+    };
+    let mut line =
+        line.with(stories, choice.seeds.to_string()).with(first, choice.from.to_string());
+    if !choice.reads {
+        line = line.with("CRASH_SWEEPS", choice.sweeps.to_string());
     }
-    line.with("CRASH_SEEDS", seeds)
-        .with("CRASH_SWEEPS", choice.sweeps.to_string())
-        .with("CRASH_FROM", from)
+    if let Some(at_once) = choice.jobs {
+        line = line.with(jobs, at_once.to_string());
+    }
+    line
 }
 
 #[cfg(test)]
@@ -88,12 +94,22 @@ mod tests {
     fn numbers_are_handed_on() {
         let chosen = choice(&words("--seeds 7 --from 3")).unwrap();
         let (planted, reads) = (false, false);
-        assert_eq!(chosen, Choice { seeds: 7, sweeps: 0, from: 3, planted, reads, jobs: 2 });
+        assert_eq!(chosen, Choice { seeds: 7, sweeps: 0, from: 3, planted, reads, jobs: None });
         let text = line(&chosen).to_string();
         assert!(
-            text.starts_with("CRASH_SEEDS='7' CRASH_SWEEPS='0' CRASH_FROM='3' cargo"),
+            text.starts_with("CRASH_SEEDS='7' CRASH_FROM='3' CRASH_SWEEPS='0' cargo"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn either_campaign_tells_as_many_stories_at_once_as_it_is_asked_to() {
+        for (text, expected) in
+            [("--jobs 3", "CRASH_JOBS='3' cargo"), ("--reads --jobs 16", "READS_JOBS='16' cargo")]
+        {
+            let line = line(&choice(&words(text)).unwrap()).to_string();
+            assert!(line.contains(expected), "{line}");
+        }
     }
 
     #[test]
@@ -109,7 +125,7 @@ mod tests {
         let chosen = choice(&words("--reads --seeds 9 --jobs 16")).unwrap();
         let text = line(&chosen).to_string();
         assert!(
-            text.starts_with("READS_SEEDS='9' READS_JOBS='16' READS_FROM='0' cargo test"),
+            text.starts_with("READS_SEEDS='9' READS_FROM='0' READS_JOBS='16' cargo test"),
             "{text}"
         );
         assert!(text.contains("--test reads campaign"), "{text}");

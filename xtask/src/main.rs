@@ -27,10 +27,10 @@ usage: cargo xtask <chore>
                                Markdown; --list names the steps
   api [--list]                 the engine's public functions are no more than components.toml allows;
                                --list shows them by type
-  crash [--seeds N] [--sweeps N] [--from SEED] [--planted] [--reads [--jobs N]]
+  crash [--seeds N] [--sweeps N] [--from SEED] [--jobs N] [--planted] [--reads]
                                the crash campaign: N stories, each of them the same for a seed; N
-                               short ones with a blow at each of their operations in turn; with
-                               --reads, stories in which reads go wrong, N of them at once
+                               short ones with a blow at each of their operations in turn; N of
+                               them at once; with --reads, stories in which reads go wrong
   golden [--quick]             golden results and published tables against ours
   peers [--quick] [--help]     our simulator against libCacheSim's, side by side
   sanitize [address|thread] [-- ARGUMENTS OF cargo test]

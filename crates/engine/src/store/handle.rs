@@ -260,7 +260,7 @@ impl<M: PoolStrategy, S> StoreHandle<M, S> {
     }
 
     /// As [`StoreHandle::alter`], while the background merge leaves the structure alone.
-    pub(crate) fn alter_at_rest<R, E: Into<Error>>(
+    pub fn alter_at_rest<R, E: Into<Error>>(
         &self,
         work: impl FnOnce(&S) -> Result<R, E>,
     ) -> Result<R, Error> {

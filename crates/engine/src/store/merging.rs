@@ -46,7 +46,7 @@ impl Progress {
 }
 
 /// Merges leaves of a store's trees, in rounds.
-pub(crate) struct Merging<M: PoolStrategy> {
+pub struct Merging<M: PoolStrategy> {
     pool: Arc<Pool<M>>,
     named: Arc<Mutex<Named<M>>>,
     /// Held while a tree is worked on: a thread that drops one, or wants one at rest, takes it
@@ -79,7 +79,7 @@ impl<M: PoolStrategy> Merging<M> {
     }
 
     /// Does what can be done now, after a second in which others made `references`.
-    pub(crate) fn round(&mut self, references: u64, is_over: &dyn Fn() -> bool) {
+    pub fn round(&mut self, references: u64, is_over: &dyn Fn() -> bool) {
         self.is_left = true;
         if references > QUIET {
             return;
@@ -149,33 +149,5 @@ fn step<M: PoolStrategy>(
             progress.under_way = false;
             true
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::io::MemoryDevice;
-    use crate::store::combinations::SwizzledAny;
-    use crate::store::{Builder, Options};
-
-    #[test]
-    fn a_tree_that_wants_to_rest_is_left_alone_until_it_does_no_more() {
-        let options = Options::new().memory(8 << 20).lab(|lab| lab.background_merge = false);
-        let store =
-            Builder::device(Arc::new(MemoryDevice::new()), &options).open::<SwizzledAny>().unwrap();
-        let (tree, mut merging) = (store.tree("t").unwrap(), store.merging());
-        let mut random = fastrand::Rng::with_seed(4);
-        for _ in 0..3000 {
-            tree.btree().upsert(&random.u64(..).to_be_bytes(), &[1; 100]).unwrap();
-        }
-        let leaves = || store.pool().counters().get(Counter::BackgroundLeaves);
-        let rested = tree.alter_at_rest(|_| {
-            merging.round(0, &|| false);
-            Ok::<_, crate::pool::PoolError>(leaves())
-        });
-        assert_eq!(rested.unwrap(), 0);
-        merging.round(0, &|| false);
-        assert!(leaves() > 0);
     }
 }

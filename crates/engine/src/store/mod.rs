@@ -15,7 +15,7 @@ pub mod handle;
 mod housekeeping;
 pub(crate) mod member;
 mod member_txn;
-pub(crate) mod merging;
+pub mod merging;
 mod named;
 pub(crate) mod opened;
 pub mod opening;

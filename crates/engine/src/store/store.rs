@@ -98,7 +98,7 @@ impl<M: PoolStrategy> Store<M> {
     }
 
     /// What merges leaves in the background, at its beginning.
-    pub(crate) fn merging(&self) -> Merging<M> {
+    pub fn merging(&self) -> Merging<M> {
         Merging::new(self.pool.clone(), self.named.clone(), self.gate.clone())
     }
 

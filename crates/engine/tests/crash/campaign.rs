@@ -1,13 +1,10 @@
 //! Many stories, what they saw in all, and what went wrong.
 //!
 //! `CRASH_SEEDS`, `CRASH_SWEEPS` and `CRASH_FROM` say how many and which, where a test lets them,
-//! and `CRASH_JOBS` how many at once; `cargo xtask crash` sets them. A story's threads wait more
-//! than they run, so that some more of them at once than there are processors end sooner.
+//! and `CRASH_JOBS` how many at once; `cargo xtask crash` sets them.
 
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use millpond::internals::io::Fault;
@@ -15,9 +12,8 @@ use millpond::internals::io::Fault;
 use crate::plan::{Blow, Forced, Place, Plan};
 use crate::story::{Tally, tell, tell_forced};
 use crate::subject::Subject;
+use crate::telling::{alone, asked_for, tell_all};
 
-/// A story that takes so long does not end.
-const PATIENCE: Duration = Duration::from_secs(120);
 /// Failures after which the campaign ends.
 const FAILURES_MAX: usize = 20;
 
@@ -40,21 +36,15 @@ pub enum Tale {
     Sweep(u64),
 }
 
-/// How many tales are told at once where nothing else is asked for.
-pub fn jobs() -> usize {
-    2 * std::thread::available_parallelism().map_or(1, usize::from)
-}
-
 impl Seeds {
     /// Those that the environment asks for, or these.
     pub fn asked_for(or: Seeds) -> Seeds {
-        let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
-        let (from, count) = (number("CRASH_FROM"), number("CRASH_SEEDS"));
+        let (from, count) = (asked_for("CRASH_FROM"), asked_for("CRASH_SEEDS"));
         Seeds {
             from: from.unwrap_or(or.from),
             count: count.unwrap_or(or.count),
-            sweeps: number("CRASH_SWEEPS").unwrap_or(or.sweeps),
-            jobs: number("CRASH_JOBS").map_or(or.jobs, |jobs: u64| jobs.max(1) as usize),
+            sweeps: asked_for("CRASH_SWEEPS").unwrap_or(or.sweeps),
+            jobs: asked_for("CRASH_JOBS").map_or(or.jobs, |jobs: u64| jobs.max(1) as usize),
         }
     }
 
@@ -76,24 +66,6 @@ impl Seeds {
     pub fn sweeps_first(self) -> Vec<Tale> {
         self.sweeps().chain(self.stories()).collect()
     }
-}
-
-/// What is told in a thread of its own: it may panic, and it may hang.
-fn alone<T: Send + 'static>(
-    told: impl FnOnce() -> Result<T, String> + Send + 'static,
-) -> Result<T, String> {
-    let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
-        let told = catch_unwind(AssertUnwindSafe(told)).unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().cloned();
-            let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
-            Err(format!("a panic: {}", text.unwrap_or_default()))
-        });
-        // Nobody listens any more if it took too long.
-        let _ = sender.send(told);
-    });
-    let orphaned = |_| Err(format!("the story does not end within {PATIENCE:?}"));
-    receiver.recv_timeout(PATIENCE).unwrap_or_else(orphaned)
 }
 
 /// One story.
@@ -127,40 +99,12 @@ pub fn sweep(subject: &Arc<dyn Subject>, seed: u64) -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// Tells `tales`, up to `jobs` at once, and hands each with what came of it to `told`, in the order
-/// in which they end, until that breaks; those under way are then still handed to it.
-pub fn tell_all(
-    subject: &Arc<dyn Subject>,
-    tales: &[Tale],
-    jobs: usize,
-    told: &mut dyn FnMut(Tale, Result<Tally, String>) -> ControlFlow<()>,
-) {
-    let (next, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let (sender, receiver) = mpsc::channel();
-    std::thread::scope(|scope| {
-        for _ in 0..jobs {
-            let (sender, next, is_over) = (sender.clone(), &next, &is_over);
-            scope.spawn(move || {
-                while !is_over.load(Ordering::Relaxed)
-                    && let Some(&tale) = tales.get(next.fetch_add(1, Ordering::Relaxed))
-                {
-                    let came = match tale {
-                        Tale::Story(seed) => attempt(subject, seed),
-                        Tale::Sweep(seed) => sweep(subject, seed),
-                    };
-                    if sender.send((tale, came)).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        drop(sender);
-        for (tale, came) in receiver {
-            if told(tale, came).is_break() {
-                is_over.store(true, Ordering::Relaxed);
-            }
-        }
-    });
+/// A story, or a sweep.
+pub fn tell_tale(subject: &Arc<dyn Subject>, tale: Tale) -> Result<Tally, String> {
+    match tale {
+        Tale::Story(seed) => attempt(subject, seed),
+        Tale::Sweep(seed) => sweep(subject, seed),
+    }
 }
 
 /// Tells all stories; and sweeps. Prints failures at once, and a table at the end.
@@ -168,7 +112,7 @@ pub fn run(subject: &Arc<dyn Subject>, seeds: Seeds) -> (Tally, Vec<u64>) {
     let (mut tally, mut failures) = (Tally::default(), Vec::new());
     let tales = seeds.sweeps_first();
     let (mut done, mut shown) = (0, Instant::now());
-    tell_all(subject, &tales, seeds.jobs, &mut |tale, came| {
+    let told = |tale, came: Result<Tally, String>| {
         done += 1;
         match came {
             Ok(told) => tally += told,
@@ -195,7 +139,8 @@ pub fn run(subject: &Arc<dyn Subject>, seeds: Seeds) -> (Tally, Vec<u64>) {
         } else {
             ControlFlow::Break(())
         }
-    });
+    };
+    tell_all(&tales, seeds.jobs, |tale| tell_tale(subject, tale), told);
     print(&tally, &failures);
     (tally, failures)
 }

@@ -15,16 +15,19 @@ mod plan;
 mod planted;
 mod story;
 mod subject;
+#[path = "../common/telling.rs"]
+mod telling;
 mod toy;
 mod worker;
 
 use std::sync::Arc;
 
-use campaign::{Seeds, attempt, jobs};
+use campaign::{Seeds, attempt};
 use engine::Engine;
 use log_store::OverLog;
 use millpond_base::rounds::rounds;
 use subject::Subject;
+use telling::jobs;
 use toy::{BUGS, Bug, Toy};
 
 fn toy(bug: Bug) -> Arc<dyn Subject> {

@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use millpond::internals::io::simulated::planted::{Bug, plant};
 
-use crate::campaign::{Seeds, Tale, jobs, tell_all};
+use crate::campaign::{Seeds, Tale, tell_tale};
 use crate::engine::Engine;
 use crate::log_store::OverLog;
 use crate::story::Tally;
 use crate::subject::Subject;
+use crate::telling::{jobs, tell_all};
 
 /// Bugs of the log, which show sooner where there is nothing else.
 const OF_THE_LOG: [Bug; 4] = [
@@ -45,17 +46,22 @@ fn hunt(subject: &Arc<dyn Subject>, seeds: Seeds) -> Result<Caught, Tally> {
     let (tales, mut seen) = (seeds.stories_first(), Tally::default());
     let place = |tale: Tale| tales.iter().position(|other| *other == tale);
     let mut first: Option<(Tale, String)> = None;
-    tell_all(subject, &tales, seeds.jobs, &mut |tale, came| {
-        match came {
-            Ok(tally) => seen += tally,
-            Err(what) => {
-                if first.as_ref().is_none_or(|(other, _)| place(tale) < place(*other)) {
-                    first = Some((tale, what));
+    tell_all(
+        &tales,
+        seeds.jobs,
+        |tale| tell_tale(subject, tale),
+        |tale, came| {
+            match came {
+                Ok(tally) => seen += tally,
+                Err(what) => {
+                    if first.as_ref().is_none_or(|(other, _)| place(tale) < place(*other)) {
+                        first = Some((tale, what));
+                    }
                 }
             }
-        }
-        if first.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
+            if first.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        },
+    );
     let how = |tale| match tale {
         Tale::Story(seed) => format!("story {seed}"),
         Tale::Sweep(seed) => format!("sweep {seed}"),

@@ -1,7 +1,13 @@
 //! The background merge: space that random writes waste is reclaimed without a call.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use millpond::internals::io::MemoryDevice;
+use millpond::internals::pool::PoolError;
+use millpond::internals::pool::stats::counters::Counter;
+use millpond::internals::store::Builder;
+use millpond::internals::store::combinations::SwizzledAny;
 use millpond::{Db, Options, RawTree};
 
 use super::{assert_sound, place};
@@ -91,4 +97,24 @@ fn a_tree_can_be_dropped_while_it_is_merged() {
     }
     db.close().unwrap();
     assert_sound(&path);
+}
+
+#[test]
+fn a_tree_that_wants_to_rest_is_left_alone_until_it_does_no_more() {
+    let options = Options::new().memory(8 << 20).lab(|lab| lab.background_merge = false);
+    let store =
+        Builder::device(Arc::new(MemoryDevice::new()), &options).open::<SwizzledAny>().unwrap();
+    let (tree, mut merging) = (store.tree("t").unwrap(), store.merging());
+    let mut random = fastrand::Rng::with_seed(4);
+    for _ in 0..3000 {
+        tree.btree().upsert(&random.u64(..).to_be_bytes(), &[1; 100]).unwrap();
+    }
+    let leaves = || store.pool().counters().get(Counter::BackgroundLeaves);
+    let rested = tree.alter_at_rest(|_| {
+        merging.round(0, &|| false);
+        Ok::<_, PoolError>(leaves())
+    });
+    assert_eq!(rested.unwrap(), 0);
+    merging.round(0, &|| false);
+    assert!(leaves() > 0);
 }

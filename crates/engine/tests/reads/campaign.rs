@@ -1,16 +1,13 @@
 //! Many stories at once, what they saw in all, and what went wrong.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, mpsc};
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use crate::plan::Plan;
 use crate::story::tell;
+use crate::telling::{alone, asked_for, tell_all};
 use crate::world::Tally;
 
-/// A story that takes so long does not end.
-const PATIENCE: Duration = Duration::from_secs(120);
 /// Failures after which the campaign ends.
 const FAILURES_MAX: usize = 20;
 
@@ -25,69 +22,49 @@ pub struct Seeds {
 impl Seeds {
     /// Those that the environment asks for, or these.
     pub fn asked_for(or: Seeds) -> Seeds {
-        let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
         Seeds {
-            from: number("READS_FROM").unwrap_or(or.from),
-            count: number("READS_SEEDS").unwrap_or(or.count),
-            jobs: number("READS_JOBS").map_or(or.jobs, |jobs| jobs.max(1) as usize),
+            from: asked_for("READS_FROM").unwrap_or(or.from),
+            count: asked_for("READS_SEEDS").unwrap_or(or.count),
+            jobs: asked_for("READS_JOBS").map_or(or.jobs, |jobs: u64| jobs.max(1) as usize),
         }
     }
 }
 
-/// One story, in a thread of its own: it may panic, and it may hang.
+/// One story.
 pub fn attempt(seed: u64) -> Result<Tally, String> {
-    let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
-        let told = catch_unwind(AssertUnwindSafe(|| tell(seed))).unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().cloned();
-            let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
-            Err(format!("a panic: {}\n  {:?}", text.unwrap_or_default(), Plan::of(seed)))
-        });
-        // Nobody listens any more if it took too long.
-        let _ = sender.send(told);
-    });
-    receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| {
-        Err(format!("seed {seed} does not end within {PATIENCE:?}\n  {:?}", Plan::of(seed)))
+    alone(move || tell(seed)).map_err(|what| {
+        // What hangs, or panics, has not told.
+        let plan = format!("{:?}", Plan::of(seed));
+        if what.contains(&plan) { what } else { format!("{what}\n  {plan}") }
     })
 }
 
 /// Tells all stories. Prints failures at once, and a table at the end.
 pub fn run(seeds: Seeds) -> (Tally, Vec<u64>) {
-    let next = AtomicU64::new(seeds.from);
-    let all = Mutex::new((Tally::default(), Vec::new(), Instant::now()));
-    std::thread::scope(|scope| {
-        for _ in 0..seeds.jobs {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= seeds.from + seeds.count {
-                        return;
-                    }
-                    let told = attempt(seed);
-                    let mut all = all.lock().unwrap();
-                    let (tally, failures, shown) = &mut *all;
-                    match told {
-                        Ok(told) => *tally += told,
-                        Err(what) => {
-                            println!("seed {seed} FAILED: {what}");
-                            let again = "cargo xtask crash --reads --seeds 1 --from";
-                            println!("  repeat it with: {again} {seed}\n");
-                            failures.push(seed);
-                        }
-                    }
-                    if failures.len() >= FAILURES_MAX {
-                        return;
-                    }
-                    if shown.elapsed() > Duration::from_secs(5) {
-                        let (done, total) = (tally.stories, seeds.count);
-                        println!("{done} of {total} stories, {} failures", failures.len());
-                        *shown = Instant::now();
-                    }
-                }
-            });
+    let (mut tally, mut failures) = (Tally::default(), Vec::new());
+    let tales: Vec<u64> = (seeds.from..seeds.from + seeds.count).collect();
+    let mut shown = Instant::now();
+    tell_all(&tales, seeds.jobs, attempt, |seed, came| {
+        match came {
+            Ok(told) => tally += told,
+            Err(what) => {
+                println!("seed {seed} FAILED: {what}");
+                let again = "cargo xtask crash --reads --seeds 1 --from";
+                println!("  repeat it with: {again} {seed}\n");
+                failures.push(seed);
+            }
+        }
+        if shown.elapsed() > Duration::from_secs(5) {
+            let (done, total) = (tally.stories, seeds.count);
+            println!("{done} of {total} stories, {} failures", failures.len());
+            shown = Instant::now();
+        }
+        if failures.len() < FAILURES_MAX {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
         }
     });
-    let (tally, mut failures, _) = all.into_inner().unwrap();
     failures.sort_unstable();
     print(&tally, &failures);
     (tally, failures)

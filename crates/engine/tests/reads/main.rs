@@ -42,15 +42,18 @@ mod plan;
 mod planted;
 mod stories;
 mod story;
+#[path = "../common/telling.rs"]
+mod telling;
 mod worker;
 mod world;
 
 use campaign::Seeds;
 use millpond_base::rounds::rounds;
+use telling::jobs;
 
 #[test]
 fn campaign_of_reads_under_faults() {
     let (_, failures) =
-        campaign::run(Seeds::asked_for(Seeds { from: 0, count: rounds(25, 60), jobs: 2 }));
+        campaign::run(Seeds::asked_for(Seeds { from: 0, count: rounds(25, 60), jobs: jobs() }));
     assert!(failures.is_empty(), "{failures:?}");
 }
