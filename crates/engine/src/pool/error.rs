@@ -110,7 +110,7 @@ pub enum PoolError {
          their `Kind` (`Pool::register`) before the first of them is used"
     )]
     Unregistered {
-        /// The type, see [`PageType`](crate::page::PageType).
+        /// The type, by its number in the page header.
         page_type: u8,
     },
     /// A page was read from storage, and is not what the page that refers to it requires: level,

@@ -19,7 +19,7 @@ use crate::store::member::Member;
 ///
 /// A handle: clones are cheap, and any thread may use them. Each call takes effect as a whole, at
 /// some moment between its beginning and its end. A key and its value together have at most
-/// [`Limits::entry_max`] bytes.
+/// [`entry_max`](RawHashIndex::limits) bytes.
 #[derive(Clone)]
 pub struct RawHashIndex<W = Alone> {
     pub(super) handle: DbHashIndex,

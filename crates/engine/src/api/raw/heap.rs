@@ -20,8 +20,8 @@ pub type RawRecord = (RecordId, Vec<u8>);
 /// A named heap: records of bytes that keep their ids.
 ///
 /// A handle: clones are cheap, and any thread may use them. Each call takes effect as a whole, at
-/// some moment between its beginning and its end. Records have at most [`Limits::record_max`]
-/// bytes.
+/// some moment between its beginning and its end. Records have at most
+/// [`record_max`](RawHeap::limits) bytes.
 #[derive(Clone)]
 pub struct RawHeap<W = Alone> {
     handle: DbHeap,

@@ -23,7 +23,8 @@ use crate::store::error::Error;
 /// A named tree: an ordered map of byte strings.
 ///
 /// A handle: clones are cheap, and any thread may use them. Each call takes effect as a whole, at
-/// some moment between its beginning and its end. Keys have at most [`Limits::key_max`] bytes,
+/// some moment between its beginning and its end. Keys have at most
+/// [`key_max`](RawTree::limits) bytes,
 /// values up to 1 GiB; large values lie in pages of their own. Inside a transaction it is read and
 /// written by [`Txn::raw_tree`](crate::Txn::raw_tree), in a snapshot read by
 /// [`Snapshot::raw_tree`](crate::Snapshot::raw_tree).

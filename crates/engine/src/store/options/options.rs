@@ -29,7 +29,7 @@ pub struct Options {
     /// Bytes of memory for everything: pages, their headers, tables, buffers and the policy's
     /// state. What comes on top is a handle's: some 8 KiB, with pages of 4 KiB, for each tree, hash
     /// index or heap that was asked for since the store was opened. Default: a quarter of what the
-    /// process may use, see [`SystemRoots::default_memory`].
+    /// process may use (memory of the machine, control groups, limits).
     pub memory: Option<u64>,
     /// Bytes of a page, a power of two from 4096 to 65536; fixed when the store is created.
     /// Default: that of the store, 4096 for a new one.
